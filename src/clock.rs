@@ -1,0 +1,167 @@
+//! Time as a value: instants, where they come from, and how they are written.
+//!
+//! May use: nothing of this crate.
+//! Must not: be asked for the time by pure modules; they are given it.
+
+use std::{
+    fmt,
+    sync::{
+        Arc,
+        atomic::{AtomicI64, Ordering},
+    },
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
+
+use chrono::{DateTime, NaiveDateTime, SecondsFormat, Utc};
+
+/// An instant, in microseconds since 1970-01-01T00:00:00Z.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Timestamp(i64);
+
+/// A text that should have been an RFC 3339 date-time.
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("`{0}` is not a date-time as RFC 3339 writes it, for instance 2026-01-02T03:04:05.678Z")]
+pub struct NotATime(pub String);
+
+impl Timestamp {
+    pub const fn from_micros(micros: i64) -> Self {
+        Self(micros)
+    }
+
+    pub const fn micros(self) -> i64 {
+        self.0
+    }
+
+    pub const fn millis(self) -> i64 {
+        self.0.div_euclid(1_000)
+    }
+
+    /// The time from `earlier` to this instant; zero if it is not earlier.
+    pub fn since(self, earlier: Self) -> Duration {
+        Duration::from_micros(u64::try_from(self.0 - earlier.0).unwrap_or(0))
+    }
+
+    fn date_time(self) -> DateTime<Utc> {
+        DateTime::from_timestamp_micros(self.0).unwrap_or_default()
+    }
+}
+
+impl fmt::Display for Timestamp {
+    /// RFC 3339 in UTC, trailing zeros of the fraction trimmed (`rest.md` §1).
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = self.date_time().to_rfc3339_opts(SecondsFormat::Micros, true);
+        let digits = text.trim_end_matches('Z').trim_end_matches('0');
+        write!(f, "{}Z", digits.trim_end_matches('.'))
+    }
+}
+
+/// A point in time that a reader asks for: everything up to and including it.
+///
+/// Clients that know milliseconds only cut the times they are given, so an instant without
+/// digits below the millisecond stands for that whole millisecond (`models-and-entities.md` §7).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PointInTime {
+    /// The last instant that is included.
+    pub until: Timestamp,
+    /// The text as it was given, for answers that echo it.
+    pub text: Arc<str>,
+}
+
+impl PointInTime {
+    /// Parses RFC 3339; no offset is UTC, and a space in the place of the offset's sign is a `+`
+    /// that was not escaped in a query (`rest.md` §1).
+    pub fn parse(text: &str) -> Result<Self, NotATime> {
+        let error = || NotATime(text.to_owned());
+        let mended = mend_offset(text);
+        let instant = DateTime::parse_from_rfc3339(&mended)
+            .map(|time| time.to_utc())
+            .or_else(|_| NaiveDateTime::parse_from_str(&mended, "%Y-%m-%dT%H:%M:%S%.f").map(|t| t.and_utc()))
+            .map_err(|_| error())?;
+        let nanos = instant.timestamp_subsec_nanos();
+        let micros = instant.timestamp_micros();
+        let until = if nanos % 1_000_000 == 0 { micros.saturating_add(999) } else { micros };
+        Ok(Self {
+            until: Timestamp(until),
+            text: mended.into(),
+        })
+    }
+}
+
+fn mend_offset(text: &str) -> String {
+    match text.rsplit_once(' ') {
+        Some((time, offset)) if time.contains('T') => format!("{time}+{offset}"),
+        _ => text.to_owned(),
+    }
+}
+
+/// Where the time comes from.
+#[derive(Debug, Clone)]
+pub enum Clock {
+    System,
+    /// Stands still until a test moves it.
+    Manual(ManualClock),
+}
+
+impl Clock {
+    pub fn now(&self) -> Timestamp {
+        match self {
+            Self::System => {
+                let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+                Timestamp(i64::try_from(since.as_micros()).unwrap_or(i64::MAX))
+            }
+            Self::Manual(clock) => Timestamp(clock.micros.load(Ordering::SeqCst)),
+        }
+    }
+}
+
+/// A clock that a test holds.
+#[derive(Debug, Clone, Default)]
+pub struct ManualClock {
+    micros: Arc<AtomicI64>,
+}
+
+impl ManualClock {
+    pub fn set(&self, to: Timestamp) {
+        self.micros.store(to.0, Ordering::SeqCst);
+    }
+
+    pub fn advance_ms(&self, ms: i64) {
+        self.micros.fetch_add(ms * 1_000, Ordering::SeqCst);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_written_without_trailing_zeros() {
+        for (micros, text) in [
+            (0, "1970-01-01T00:00:00Z"),
+            (1_500_000, "1970-01-01T00:00:01.5Z"),
+            (1_000_010, "1970-01-01T00:00:01.00001Z"),
+            (20_000_000, "1970-01-01T00:00:20Z"),
+        ] {
+            assert_eq!(Timestamp(micros).to_string(), text);
+        }
+    }
+
+    #[test]
+    fn a_point_in_time_without_fine_digits_covers_its_millisecond() {
+        for (text, until) in [
+            ("1970-01-01T00:00:01Z", 1_000_999),
+            ("1970-01-01T00:00:01.002Z", 1_002_999),
+            ("1970-01-01T00:00:01.002000Z", 1_002_999),
+            ("1970-01-01T00:00:01.002001Z", 1_002_001),
+            ("1970-01-01T00:00:01.0020019Z", 1_002_001),
+            ("1970-01-01T01:00:01+01:00", 1_000_999),
+            ("1970-01-01T01:00:01 01:00", 1_000_999),
+            ("1970-01-01T00:00:01", 1_000_999),
+        ] {
+            assert_eq!(PointInTime::parse(text).expect(text).until, Timestamp(until), "{text}");
+        }
+        for text in ["", "yesterday", "1970-01-01", "1970-13-01T00:00:00Z"] {
+            assert!(PointInTime::parse(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,264 @@
+//! Comparing a stored value with an operand, directed by the declared types
+//! (`workflow-engine.md` §2.4 and §2.5).
+
+use std::cmp::Ordering;
+
+use super::Comparison;
+use crate::{
+    entity::{Number, Shape, Temporal, TemporalClass, Value},
+    model::{DataType, Types},
+};
+
+/// The right-hand side of a comparison, read in every way it can be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Operand {
+    /// The operand as text: `30` and `"30"` are the same; none for a null, which never matches.
+    text: Option<Box<str>>,
+    number: Option<Number>,
+    time: Option<Temporal>,
+}
+
+impl Operand {
+    pub(super) const NULL: Self = Self {
+        text: None,
+        number: None,
+        time: None,
+    };
+
+    /// Reads a scalar; none for an object or a list.
+    pub(super) fn read(value: Value<'_>) -> Option<Self> {
+        let text: Box<str> = match value.shape() {
+            Shape::Null => return Some(Self::NULL),
+            Shape::Bool(truth) => if truth { "true" } else { "false" }.into(),
+            Shape::Number(literal) => literal.into(),
+            Shape::String(text) => text.into(),
+            Shape::Array(_) | Shape::Object(_) => return None,
+        };
+        Some(Self {
+            number: Number::parse(&text),
+            time: Temporal::parse(&text),
+            text: Some(text),
+        })
+    }
+
+    pub fn text(&self) -> Option<&str> {
+        self.text.as_deref()
+    }
+
+    pub(super) fn into_text(self) -> Option<Box<str>> {
+        self.text
+    }
+
+    fn truth(&self) -> Option<bool> {
+        match self.text()? {
+            "true" => Some(true),
+            "false" => Some(false),
+            _ => None,
+        }
+    }
+
+    /// Whether the operand can be read as a value of a declared type.
+    pub(super) fn fits(&self, declared: Types) -> bool {
+        use DataType as T;
+        let Some(text) = self.text() else { return true };
+        declared.any(|data_type| match data_type {
+            T::String => true,
+            T::Character => text.chars().count() == 1,
+            T::Boolean => self.truth().is_some(),
+            T::Uuid | T::TimeUuid => uuid::Uuid::try_parse(text).is_ok(),
+            T::LocalTime => self.time.is_some_and(|time| time.class == TemporalClass::LocalTime),
+            data_type if data_type.is_numeric() => self.number.is_some(),
+            data_type if data_type.is_temporal() => self.time.is_some_and(|time| time.class != TemporalClass::LocalTime),
+            _ => false,
+        })
+    }
+
+    pub(super) const fn time(&self) -> Option<Temporal> {
+        self.time
+    }
+
+    pub(super) fn is_time(&self) -> bool {
+        self.time.is_some_and(|time| time.class != TemporalClass::LocalTime)
+    }
+}
+
+impl Comparison {
+    const fn accepts(self, order: Ordering) -> bool {
+        match self {
+            Self::Equal => order.is_eq(),
+            Self::NotEqual => order.is_ne(),
+            Self::Less => order.is_lt(),
+            Self::LessOrEqual => order.is_le(),
+            Self::Greater => order.is_gt(),
+            Self::GreaterOrEqual => order.is_ge(),
+        }
+    }
+
+    const fn is_equality(self) -> bool {
+        matches!(self, Self::Equal | Self::NotEqual)
+    }
+
+    /// Whether the stored scalar stands in this relation to the operand.
+    pub(super) fn holds(self, stored: &Shape<'_>, operand: &Operand, declared: Types) -> bool {
+        match stored {
+            Shape::Number(literal) => self.numbers(literal, operand, declared),
+            Shape::String(text) => self.texts(text, operand, declared),
+            Shape::Bool(truth) => self.truths(*truth, operand, declared),
+            Shape::Null | Shape::Array(_) | Shape::Object(_) => false,
+        }
+    }
+
+    fn numbers(self, literal: &str, operand: &Operand, declared: Types) -> bool {
+        let (Some(stored), Some(number)) = (Number::parse(literal), &operand.number) else {
+            return false;
+        };
+        if !declared.is_empty() && !declared.any(DataType::is_numeric) {
+            return false;
+        }
+        // An operand that no value of the declared type equals is neither equal nor unequal.
+        if self.is_equality() && !is_representable(number, declared) {
+            return false;
+        }
+        self.accepts(stored.cmp(number))
+    }
+
+    fn truths(self, stored: bool, operand: &Operand, declared: Types) -> bool {
+        let declared = declared.is_empty() || declared.contains(DataType::Boolean);
+        match operand.truth() {
+            Some(truth) if declared && self.is_equality() => self.accepts(stored.cmp(&truth)),
+            _ => false,
+        }
+    }
+
+    fn texts(self, stored: &str, operand: &Operand, declared: Types) -> bool {
+        let Some(text) = operand.text() else { return false };
+        let time = Temporal::parse(stored).filter(|time| declared.contains(time.class.into()));
+        let is_text = declared.is_empty() || declared.contains(DataType::String);
+        // Where a time is declared any text may be stored; one that is no such time is compared as text.
+        let is_other_text = time.is_none() && declared.any(DataType::is_temporal);
+        let is_character = declared.contains(DataType::Character) && stored.chars().count() == 1;
+        let is_uuid = declared.contains(DataType::Uuid) || declared.contains(DataType::TimeUuid);
+        (is_text || is_other_text || is_character) && self.accepts(stored.cmp(text))
+            || is_uuid && self.is_equality() && self.uuids(stored, text)
+            || time.is_some_and(|time| operand.time.is_some_and(|operand| self.times(time, operand)))
+    }
+
+    fn uuids(self, stored: &str, operand: &str) -> bool {
+        let (Ok(a), Ok(b)) = (uuid::Uuid::try_parse(stored), uuid::Uuid::try_parse(operand)) else {
+            return false;
+        };
+        b.to_string() == operand && self.accepts(a.cmp(&b))
+    }
+
+    /// Chronological, in the granularity of what is stored.
+    pub(super) fn times(self, stored: Temporal, operand: Temporal) -> bool {
+        let is_clock = |time: Temporal| time.class == TemporalClass::LocalTime;
+        if is_clock(stored) != is_clock(operand) {
+            return false;
+        }
+        let (Some(left), Some(right)) = (stored.floor_ms(stored.class), operand.floor_ms(stored.class)) else {
+            return false;
+        };
+        let exact = stored.class == TemporalClass::ZonedDateTime || right == operand.wall_ms;
+        let comparison = match self {
+            Self::Equal if !exact => return false,
+            Self::NotEqual if !exact => return true,
+            // What is stored is a whole period; the operand lies within one, after its start.
+            Self::GreaterOrEqual if !exact => Self::Greater,
+            Self::Less if !exact => Self::LessOrEqual,
+            other => other,
+        };
+        comparison.accepts(left.cmp(&right))
+    }
+}
+
+/// Whether a value of the declared numeric types could be this number.
+fn is_representable(number: &Number, declared: Types) -> bool {
+    let class = DataType::from(number.class());
+    declared.is_empty()
+        || declared.any(DataType::is_decimal)
+        || declared.any(|declared| declared.is_integer() && class.is_assignable_to(declared))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::entity::Document;
+
+    fn types(names: &str) -> Types {
+        names
+            .split_whitespace()
+            .map(|name| DataType::from_name(name).expect(name))
+            .fold(Types::EMPTY, |set, data_type| set.merge(Types::of(data_type)))
+    }
+
+    /// Which of `= != < <= > >=` hold.
+    fn relations(stored: &str, operand: &str, declared: &str) -> String {
+        let (stored, operand) = (Document::parse(stored).expect(stored), Document::parse(operand).expect(operand));
+        let operand = Operand::read(operand.root()).expect("a scalar");
+        [
+            (Comparison::Equal, "="),
+            (Comparison::NotEqual, "!"),
+            (Comparison::Less, "<"),
+            (Comparison::LessOrEqual, "≤"),
+            (Comparison::Greater, ">"),
+            (Comparison::GreaterOrEqual, "≥"),
+        ]
+        .into_iter()
+        .filter(|(comparison, _)| comparison.holds(&stored.root().shape(), &operand, types(declared)))
+        .map(|(_, sign)| sign)
+        .collect()
+    }
+
+    #[test]
+    fn comparisons_are_directed_by_the_declared_types() {
+        for (stored, operand, declared, held) in [
+            // Numbers are exact, and spelled as anyone likes.
+            ("5", "5.0", "INTEGER", "=≤≥"),
+            ("5", "\"5E0\"", "INTEGER", "=≤≥"),
+            ("9007199254740993", "9007199254740992", "LONG", "!>≥"),
+            ("0.1", "0.10000000000000000001", "UNBOUND_DECIMAL", "!<≤"),
+            ("3", "2.5", "INTEGER", ">≥"),
+            ("2", "2.5", "INTEGER", "<≤"),
+            ("2", "3000000000", "INTEGER", "<≤"),
+            ("2", "-3000000000", "INTEGER", ">≥"),
+            ("5", "5000000000", "DOUBLE", "!<≤"),
+            ("5000000000", "5000000000", "DOUBLE", "=≤≥"),
+            ("5", "\"x\"", "INTEGER", ""),
+            ("5", "\"x\"", "INTEGER STRING", ""),
+            ("5", "5", "STRING", ""),
+            ("\"5\"", "5", "INTEGER", ""),
+            ("5", "5", "", "=≤≥"),
+            // Texts.
+            ("\"a\"", "\"b\"", "STRING", "!<≤"),
+            ("\"5\"", "5", "STRING", "=≤≥"),
+            ("\"10\"", "9", "STRING", "!<≤"),
+            ("\"B\"", "\"a\"", "", "!<≤"),
+            ("\"a\"", "null", "STRING", ""),
+            ("\"\"", "null", "STRING", ""),
+            // Truths have no order.
+            ("true", "\"true\"", "BOOLEAN", "="),
+            ("true", "false", "", "!"),
+            ("true", "1", "BOOLEAN", ""),
+            ("true", "true", "STRING", ""),
+            // Times.
+            ("\"2024-01-02T00:00:00Z\"", "\"2024-01-02T01:00:00+01:00\"", "ZONED_DATE_TIME", "=≤≥"),
+            ("\"2024-01-02T00:00:00Z\"", "\"2024-01-02\"", "ZONED_DATE_TIME", "=≤≥"),
+            ("\"2024-01-02T00:00:00.0001Z\"", "\"2024-01-02T00:00:00Z\"", "ZONED_DATE_TIME", "=≤≥"),
+            ("\"2024-01-02\"", "\"2024-01-02T03:00\"", "LOCAL_DATE", "!<≤"),
+            ("\"2024-01-03\"", "\"2024-01-02T03:00\"", "LOCAL_DATE", "!>≥"),
+            ("\"2024-01-02\"", "\"2024-01-02T00:00Z\"", "LOCAL_DATE", "=≤≥"),
+            ("\"2024-01-02\"", "\"2024\"", "LOCAL_DATE", "!>≥"),
+            ("\"2024\"", "\"2024-05\"", "YEAR", "!<≤"),
+            ("\"2024-01-01T05:00:00\"", "\"2024-01-01T05:00:00+03:00\"", "LOCAL_DATE_TIME", "=≤≥"),
+            ("\"12:30\"", "\"12:30:00.5\"", "LOCAL_TIME", "!<≤"),
+            ("\"12:30\"", "\"2024\"", "LOCAL_TIME", ""),
+            ("\"2024\"", "\"12:30\"", "YEAR", ""),
+            // A text where a time is declared.
+            ("\"n/a\"", "\"n/a\"", "LOCAL_DATE", "=≤≥"),
+            ("\"2024-01-02\"", "\"n/a\"", "LOCAL_DATE", ""),
+        ] {
+            assert_eq!(relations(stored, operand, declared), held, "{stored} ? {operand} [{declared}]");
+        }
+    }
+}

@@ -1,0 +1,370 @@
+//! Whether a condition holds for an entity: the oracle.
+
+use super::{Comparison, Condition, Connective, Leaf, LifecycleField, Matcher, Operand, Subject, TextTest};
+use crate::{
+    clock::Timestamp,
+    entity::{Document, Path, Shape, Temporal, TemporalClass, Value},
+    id::{EntityId, TransactionId},
+    model::{Node, Schema, Types},
+};
+
+/// What a condition is told about an entity.
+#[derive(Debug, Clone, Copy)]
+pub struct Facts<'a> {
+    pub document: &'a Document,
+    pub schema: &'a Schema,
+    pub lifecycle: Lifecycle<'a>,
+}
+
+/// The facts about an entity that are not in its document.
+#[derive(Debug, Clone, Copy)]
+pub struct Lifecycle<'a> {
+    pub id: EntityId,
+    /// Empty while the workflow of a new entity is being chosen.
+    pub state: &'a str,
+    pub created: Timestamp,
+    pub updated: Timestamp,
+    /// What the latest committed write asked for; empty for a new entity.
+    pub previous_transition: &'a str,
+    pub transaction: TransactionId,
+}
+
+/// What one leaf saw and said, for the decision record.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LeafOutcome {
+    /// [`Leaf::index`].
+    pub leaf: u32,
+    pub held: bool,
+    /// The value looked at, as JSON; cut if long, none if absent.
+    pub seen: Option<Box<str>>,
+}
+
+/// Collects what leaves see.
+#[derive(Debug, Default)]
+pub struct Trace {
+    pub outcomes: Vec<LeafOutcome>,
+}
+
+/// How much of a seen value is kept, in bytes.
+const SEEN_MAX: usize = 120;
+
+impl Trace {
+    fn note(&mut self, leaf: u32, held: bool, seen: Option<&str>) {
+        let seen = seen.map(|text| match text.char_indices().find(|(at, _)| *at >= SEEN_MAX) {
+            Some((cut, _)) => format!("{}…", &text[..cut]).into(),
+            None => text.into(),
+        });
+        self.outcomes.push(LeafOutcome { leaf, held, seen });
+    }
+}
+
+impl Condition {
+    /// Whether the condition holds; `trace` is told of each leaf that was looked at.
+    pub fn holds(&self, facts: Facts<'_>, mut trace: Option<&mut Trace>) -> bool {
+        match self {
+            Self::Leaf(leaf) => leaf.holds(facts, trace),
+            Self::Group { connective, children } => {
+                let mut child_holds = |child: &Self| child.holds(facts, trace.as_deref_mut());
+                match connective {
+                    Connective::And => children.iter().all(child_holds),
+                    Connective::Or => children.iter().any(child_holds),
+                    Connective::Not => !children.iter().any(&mut child_holds),
+                }
+            }
+        }
+    }
+}
+
+impl Leaf {
+    fn holds(&self, facts: Facts<'_>, trace: Option<&mut Trace>) -> bool {
+        match &self.subject {
+            Subject::Field(path) => self.field_holds(path, facts, trace),
+            Subject::Either(path, field) => {
+                if facts.schema.root.at(path).is_some() {
+                    self.field_holds(path, facts, trace)
+                } else {
+                    self.lifecycle_holds(*field, facts.lifecycle, trace)
+                }
+            }
+            Subject::Lifecycle(field) => self.lifecycle_holds(*field, facts.lifecycle, trace),
+        }
+    }
+
+    fn field_holds(&self, path: &Path, facts: Facts<'_>, trace: Option<&mut Trace>) -> bool {
+        let node = facts.schema.root.at(path);
+        let root = facts.document.root();
+        let held = path.any(root, &mut |value| self.value_holds(value, node));
+        if let Some(trace) = trace {
+            trace.note(self.index, held, path.first(root).map(Value::json));
+        }
+        held
+    }
+
+    /// The value at the end of a path; of an array, any element will do.
+    fn value_holds(&self, value: Option<Value<'_>>, node: Option<&Node>) -> bool {
+        let types_of = |node: Option<&Node>| node.map_or(Types::EMPTY, |node| node.types);
+        match value.map(Value::shape) {
+            Some(Shape::Array(mut elements)) => {
+                let types = types_of(node.and_then(|node| node.element.as_deref()));
+                elements.any(|element| self.matcher.matches(&element.shape(), types))
+            }
+            Some(shape) => self.matcher.matches(&shape, types_of(node)),
+            None => matches!(self.matcher, Matcher::IsNull),
+        }
+    }
+
+    fn lifecycle_holds(&self, field: LifecycleField, facts: Lifecycle<'_>, trace: Option<&mut Trace>) -> bool {
+        let held = match field {
+            LifecycleField::CreationDate => self.matcher.matches_instant(facts.created),
+            LifecycleField::LastUpdateTime => self.matcher.matches_instant(facts.updated),
+            _ => self.matcher.matches(&Shape::String(field.text(facts).into()), Types::EMPTY),
+        };
+        if let Some(trace) = trace {
+            trace.note(self.index, held, Some(&serde_json::Value::from(field.text(facts)).to_string()));
+        }
+        held
+    }
+}
+
+impl LifecycleField {
+    fn text(self, facts: Lifecycle<'_>) -> String {
+        match self {
+            Self::State => facts.state.to_owned(),
+            Self::CreationDate => facts.created.to_string(),
+            Self::LastUpdateTime => facts.updated.to_string(),
+            Self::PreviousTransition => facts.previous_transition.to_owned(),
+            Self::TransactionId => facts.transaction.to_string(),
+            Self::Id => facts.id.to_string(),
+        }
+    }
+}
+
+impl Matcher {
+    /// `workflow-engine.md` §2.2 and §2.3: nothing but `IS_NULL` matches what is null, negatives
+    /// neither; text operators look at texts only.
+    fn matches(&self, stored: &Shape<'_>, declared: Types) -> bool {
+        let is_null = matches!(stored, Shape::Null);
+        let equals = |operand: &Operand| Comparison::Equal.holds(stored, operand, declared);
+        match self {
+            Self::IsNull => is_null,
+            Self::NotNull => !is_null,
+            Self::Compare(comparison, operand) => comparison.holds(stored, operand, declared),
+            Self::Between { low, high, inclusive } => {
+                let (above, below) = bounds(*inclusive);
+                above.holds(stored, low, declared) && below.holds(stored, high, declared)
+            }
+            Self::In { any, negated: false } => any.iter().any(equals),
+            Self::In { any, negated: true } => is_scalar(stored) && !any.iter().any(equals),
+            Self::Text { test, fold, negated, operand } => match (stored, operand) {
+                (Shape::String(text), Some(operand)) => test.holds(text, operand, *fold) != *negated,
+                _ => false,
+            },
+            Self::Pattern(pattern) => match stored {
+                Shape::String(text) => pattern.is_match(text),
+                _ => false,
+            },
+            Self::BadPattern(_) => false,
+        }
+    }
+
+    /// Times of the life cycle are compared as instants, to the millisecond; text operators
+    /// never match them (`workflow-engine.md` §2.5).
+    fn matches_instant(&self, stored: Timestamp) -> bool {
+        let stored = Temporal {
+            class: TemporalClass::ZonedDateTime,
+            wall_ms: stored.millis(),
+            offset_ms: 0,
+        };
+        let holds = |comparison: Comparison, operand: &Operand| operand.time().is_some_and(|time| comparison.times(stored, time));
+        match self {
+            Self::NotNull => true,
+            Self::Compare(comparison, operand) => holds(*comparison, operand),
+            Self::Between { low, high, inclusive } => {
+                let (above, below) = bounds(*inclusive);
+                holds(above, low) && holds(below, high)
+            }
+            Self::In { any, negated } => any.iter().any(|operand| holds(Comparison::Equal, operand)) != *negated,
+            Self::IsNull | Self::Text { .. } | Self::Pattern(_) | Self::BadPattern(_) => false,
+        }
+    }
+}
+
+const fn bounds(inclusive: bool) -> (Comparison, Comparison) {
+    if inclusive {
+        (Comparison::GreaterOrEqual, Comparison::LessOrEqual)
+    } else {
+        (Comparison::Greater, Comparison::Less)
+    }
+}
+
+const fn is_scalar(shape: &Shape<'_>) -> bool {
+    matches!(shape, Shape::Bool(_) | Shape::Number(_) | Shape::String(_))
+}
+
+impl TextTest {
+    /// `operand` is lower case already if `fold`.
+    fn holds(self, text: &str, operand: &str, fold: bool) -> bool {
+        if fold {
+            return self.holds(&text.to_lowercase(), operand, false);
+        }
+        match self {
+            Self::Equals => text == operand,
+            Self::Contains => text.contains(operand),
+            Self::StartsWith => text.starts_with(operand),
+            Self::EndsWith => text.ends_with(operand),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DOCUMENT: &str = r#"{"n":5,"s":"Grape","z":null,"t":["a","b"],"e":[],"o":{"x":1},"l":[{"k":1,"w":"p"},{"k":2}],
+        "day":"2024-03-01","b":true,"m":"line\nbreak","IMDB Rating":7.5,"state":"own"}"#;
+
+    fn holds_for(document: &str, condition: &str) -> bool {
+        let document = Document::parse(document).expect("JSON");
+        let schema = Schema::infer(&document);
+        let condition = Condition::parse(condition).expect(condition);
+        let lifecycle = Lifecycle {
+            id: EntityId::NIL,
+            state: "NEW",
+            created: Timestamp::from_micros(1_000_000),
+            updated: Timestamp::from_micros(2_000_999),
+            previous_transition: "loopback",
+            transaction: TransactionId::NIL,
+        };
+        let facts = Facts {
+            document: &document,
+            schema: &schema,
+            lifecycle,
+        };
+        let mut trace = Trace::default();
+        let held = condition.holds(facts, Some(&mut trace));
+        assert_eq!(condition.holds(facts, None), held, "tracing changes nothing");
+        held
+    }
+
+    #[test]
+    fn leaves_follow_the_operator_table() {
+        for (path, operator, value, held) in [
+            ("$.n", "EQUALS", "\"5\"", true),
+            ("$.n", "NOT_EQUAL", "6", true),
+            ("$.n", "NOT_EQUALS", "6", true),
+            ("n", "GREATER_THAN_OR_EQUAL", "5", true),
+            ("$.n", "BETWEEN", "[5,9]", false),
+            ("$.n", "BETWEEN_INCLUSIVE", "[5,9]", true),
+            ("$.n", "IN", "[1,5]", true),
+            ("$.n", "NOT_IN", "[1,5]", false),
+            ("$.n", "NOT_IN", "[1]", true),
+            ("$.n", "CONTAINS", "5", false),
+            // Missing and null.
+            ("$.x", "IS_NULL", "0", true),
+            ("$.z", "IS_NULL", "0", true),
+            ("$.n", "IS_NULL", "0", false),
+            ("$.x", "NOT_NULL", "0", false),
+            ("$.x", "NOT_EQUAL", "1", false),
+            ("$.z", "NOT_EQUAL", "1", false),
+            ("$.x", "NOT_CONTAINS", "\"a\"", false),
+            ("$.x", "INOT_EQUAL", "\"a\"", false),
+            ("$.x", "NOT_IN", "[1]", false),
+            ("$.s", "CONTAINS", "null", false),
+            ("$.s", "NOT_CONTAINS", "null", false),
+            // Arrays: any element; empty ones never.
+            ("$.t", "EQUALS", "\"b\"", true),
+            ("$.t[*]", "EQUALS", "\"b\"", true),
+            ("$.t", "NOT_EQUAL", "\"b\"", true),
+            ("$.t[0]", "EQUALS", "\"a\"", true),
+            ("$.t[1]", "EQUALS", "\"a\"", false),
+            ("$.e", "IS_NULL", "0", false),
+            ("$.e", "NOT_NULL", "0", false),
+            ("$.e[*]", "IS_NULL", "0", false),
+            ("$.l[*].k", "EQUALS", "2", true),
+            ("$.l[*].w", "IS_NULL", "0", true),
+            ("$.l[*].w", "EQUALS", "\"p\"", true),
+            // Objects.
+            ("$.o", "NOT_NULL", "0", true),
+            ("$.o", "IS_NULL", "0", false),
+            ("$.o", "EQUALS", "1", false),
+            ("$.o.x", "EQUALS", "1", true),
+            // Texts.
+            ("$.s", "CONTAINS", "\"rap\"", true),
+            ("$.s", "NOT_CONTAINS", "\"rap\"", false),
+            ("$.s", "STARTS_WITH", "\"Gr\"", true),
+            ("$.s", "NOT_STARTS_WITH", "\"gr\"", true),
+            ("$.s", "ENDS_WITH", "\"pe\"", true),
+            ("$.s", "NOT_ENDS_WITH", "\"pe\"", false),
+            ("$.s", "IEQUALS", "\"gRAPE\"", true),
+            ("$.s", "INOT_EQUAL", "\"gRAPE\"", false),
+            ("$.s", "ICONTAINS", "\"RAP\"", true),
+            ("$.s", "INOT_CONTAINS", "\"RAP\"", false),
+            ("$.s", "ISTARTS_WITH", "\"gR\"", true),
+            ("$.s", "IENDS_WITH", "\"PE\"", true),
+            ("$.s", "LIKE", "\"G%e\"", true),
+            ("$.s", "LIKE", "\"g%\"", false),
+            ("$.s", "LIKE", "\"_rape\"", true),
+            ("$.s", "LIKE", "\"rape\"", false),
+            ("$.s", "LIKE", "\"G.*\"", false),
+            ("$.s", "LIKE", "\"G\\\\%\"", false),
+            ("$.m", "LIKE", "\"line%\"", false),
+            ("$.n", "LIKE", "\"%\"", false),
+            ("$.s", "MATCHES_PATTERN", "\"G.*e\"", true),
+            ("$.s", "MATCHES_PATTERN", "\"rap\"", false),
+            ("$.s", "MATCHES_PATTERN", "\"a|Grape\"", true),
+            ("$.s", "MATCHES_PATTERN", "\"(\"", false),
+            ("$.b", "EQUALS", "\"true\"", true),
+            ("$.day", "GREATER_THAN", "\"2024-02\"", true),
+            ("$['IMDB Rating']", "GREATER_THAN", "7", true),
+            ("$.IMDB Rating", "LESS_THAN", "7", false),
+            // Without `$` a declared field comes first.
+            ("state", "EQUALS", "\"own\"", true),
+            ("previousTransition", "EQUALS", "\"loopback\"", true),
+        ] {
+            let condition = format!(r#"{{"type":"simple","jsonPath":"{path}","operatorType":"{operator}","value":{value}}}"#);
+            assert_eq!(holds_for(DOCUMENT, &condition), held, "{path} {operator} {value}");
+        }
+    }
+
+    #[test]
+    fn life_cycle_fields_are_texts_or_instants() {
+        for (field, operator, value, held) in [
+            ("state", "EQUALS", "\"NEW\"", true),
+            ("current_state", "EQUALS", "\"NEW\"", true),
+            ("state", "STARTS_WITH", "\"N\"", true),
+            ("transitionForLatestSave", "EQUALS", "\"loopback\"", true),
+            ("creationDate", "EQUALS", "\"1970-01-01T00:00:01Z\"", true),
+            ("creationDate", "GREATER_THAN", "\"1970\"", true),
+            ("lastUpdateTime", "EQUALS", "\"1970-01-01T00:00:02\"", true),
+            ("lastUpdateTime", "BETWEEN", "[\"1970\",\"1971-01\"]", true),
+            ("creationDate", "STARTS_WITH", "\"1970\"", false),
+            ("creationDate", "NOT_NULL", "0", true),
+        ] {
+            let condition = format!(r#"{{"type":"lifecycle","field":"{field}","operation":"{operator}","value":{value}}}"#);
+            assert_eq!(holds_for(DOCUMENT, &condition), held, "{field} {operator} {value}");
+        }
+    }
+
+    #[test]
+    fn groups_join_their_children() {
+        let leaf = |truth: bool| {
+            let operator = if truth { "NOT_NULL" } else { "IS_NULL" };
+            format!(r#"{{"type":"simple","jsonPath":"$.n","operator":"{operator}"}}"#)
+        };
+        for (connective, children, held) in [
+            ("AND", vec![], true),
+            ("OR", vec![], false),
+            ("NOT", vec![], true),
+            ("and", vec![true, false], false),
+            ("AND", vec![true, true], true),
+            ("or", vec![true, false], true),
+            ("NOT", vec![true], false),
+            ("NOT", vec![false, false], true),
+            ("NOT", vec![false, true], false),
+        ] {
+            let children: Vec<_> = children.into_iter().map(leaf).collect();
+            let condition = format!(r#"{{"type":"group","operator":"{connective}","conditions":[{}]}}"#, children.join(","));
+            assert_eq!(holds_for(DOCUMENT, &condition), held, "{condition}");
+        }
+    }
+}

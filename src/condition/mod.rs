@@ -1,0 +1,204 @@
+//! Predicates over an entity: parsed once, at import or at the edge, to a compiled form.
+//!
+//! May use: [`crate::clock`], [`crate::error`], [`crate::entity`], [`crate::id`], [`crate::model`].
+//! One meaning for workflow criteria, searches and conditional deletes (DESIGN decision 6):
+//! [`Condition::holds`] is the oracle that any other way of answering must agree with.
+
+mod compare;
+mod evaluate;
+mod operator;
+mod parse;
+mod schema;
+
+use crate::{
+    entity::Path,
+    error::{Code, Coded},
+};
+
+pub use compare::Operand;
+pub use evaluate::{Facts, LeafOutcome, Lifecycle, Trace};
+pub use operator::{Operator, TextTest};
+pub use schema::UnknownPaths;
+
+/// How deep groups may nest (`workflow-engine.md` §2.1).
+pub const GROUP_DEPTH_MAX: usize = 50;
+
+/// A predicate over an entity.
+#[derive(Debug, Clone)]
+pub enum Condition {
+    Leaf(Leaf),
+    Group {
+        connective: Connective,
+        children: Vec<Self>,
+    },
+}
+
+/// How a group joins its children (`workflow-engine.md` §2.10).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Connective {
+    /// All; of none, true.
+    And,
+    /// Any; of none, false.
+    Or,
+    /// None of them; of none, true.
+    Not,
+}
+
+/// One test of one value.
+#[derive(Debug, Clone)]
+pub struct Leaf {
+    /// The how-manieth leaf of its condition this is, from 0 in reading order.
+    pub index: u32,
+    pub subject: Subject,
+    pub operator: Operator,
+    matcher: Matcher,
+}
+
+/// What a leaf looks at.
+#[derive(Debug, Clone)]
+pub enum Subject {
+    Field(Path),
+    Lifecycle(LifecycleField),
+    /// A field, or what the name says of the entity where the model declares no such field
+    /// (`search.md` §3).
+    Either(Path, LifecycleField),
+}
+
+/// A fact about the entity that is not in its document.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LifecycleField {
+    State,
+    CreationDate,
+    LastUpdateTime,
+    /// The transition that the latest committed write asked for.
+    PreviousTransition,
+    TransactionId,
+    Id,
+}
+
+impl LifecycleField {
+    pub const ALL: &[Self] = &[
+        Self::State,
+        Self::CreationDate,
+        Self::LastUpdateTime,
+        Self::PreviousTransition,
+        Self::TransactionId,
+        Self::Id,
+    ];
+
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::State => "state",
+            Self::CreationDate => "creationDate",
+            Self::LastUpdateTime => "lastUpdateTime",
+            Self::PreviousTransition => "previousTransition",
+            Self::TransactionId => "transactionId",
+            Self::Id => "id",
+        }
+    }
+
+    pub fn from_name(name: &str) -> Option<Self> {
+        match name {
+            "transitionForLatestSave" => Some(Self::PreviousTransition),
+            "current_state" => Some(Self::State),
+            _ => Self::ALL.iter().copied().find(|field| field.as_str() == name),
+        }
+    }
+
+    const fn is_time(self) -> bool {
+        matches!(self, Self::CreationDate | Self::LastUpdateTime)
+    }
+}
+
+/// The compiled right-hand side.
+#[derive(Debug, Clone)]
+enum Matcher {
+    IsNull,
+    NotNull,
+    Compare(Comparison, Operand),
+    Between { low: Operand, high: Operand, inclusive: bool },
+    In { any: Vec<Operand>, negated: bool },
+    Text { test: TextTest, fold: bool, negated: bool, operand: Option<Box<str>> },
+    Pattern(regex::Regex),
+    /// A pattern that does not compile; never matches, and is refused where it can be.
+    BadPattern(Box<str>),
+}
+
+/// An ordered or equality comparison.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Comparison {
+    Equal,
+    NotEqual,
+    Less,
+    LessOrEqual,
+    Greater,
+    GreaterOrEqual,
+}
+
+/// Why a condition is refused.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    #[error("invalid condition: {0}")]
+    Syntax(String),
+    #[error("invalid condition: unknown operator `{given}`; known are {}", Operator::names())]
+    Operator { given: String },
+    #[error("{0}")]
+    Operand(String),
+    #[error("the pattern of {subject} does not compile: {reason}")]
+    Pattern { subject: String, reason: String },
+    #[error("condition references unknown field path(s): {}", .0.join(", "))]
+    UnknownPaths(Vec<String>),
+    #[error("{0}")]
+    Path(String),
+    #[error("{subject}: `{operand}` is no value of {declared}")]
+    TypeMismatch { subject: String, operand: String, declared: String },
+}
+
+impl Coded for Error {
+    fn code(&self) -> Code {
+        match self {
+            Self::Syntax(_) | Self::Operator { .. } => Code::BadRequest,
+            Self::Operand(_) | Self::Pattern { .. } => Code::InvalidCondition,
+            Self::UnknownPaths(_) | Self::Path(_) => Code::InvalidFieldPath,
+            Self::TypeMismatch { .. } => Code::ConditionTypeMismatch,
+        }
+    }
+}
+
+impl Condition {
+    /// What holds for every entity.
+    pub const fn everything() -> Self {
+        Self::Group {
+            connective: Connective::And,
+            children: Vec::new(),
+        }
+    }
+
+    /// Calls `visit` for every leaf, in reading order, until it fails.
+    pub fn try_leaves<E>(&self, visit: &mut dyn FnMut(&Leaf) -> Result<(), E>) -> Result<(), E> {
+        match self {
+            Self::Leaf(leaf) => visit(leaf),
+            Self::Group { children, .. } => children.iter().try_for_each(|child| child.try_leaves(visit)),
+        }
+    }
+
+    /// Refuses patterns that do not compile.
+    pub fn check_patterns(&self) -> Result<(), Error> {
+        self.try_leaves(&mut |leaf| match &leaf.matcher {
+            Matcher::BadPattern(reason) => Err(Error::Pattern {
+                subject: leaf.subject.to_string(),
+                reason: reason.to_string(),
+            }),
+            _ => Ok(()),
+        })
+    }
+}
+
+impl std::fmt::Display for Subject {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Field(path) => path.fmt(f),
+            Self::Lifecycle(field) | Self::Either(_, field) => f.write_str(field.as_str()),
+        }
+    }
+}

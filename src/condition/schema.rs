@@ -1,0 +1,93 @@
+//! A condition against the schema of the model it is asked of (`search.md` §4, steps 7 and 9).
+
+use super::{Condition, Error, Leaf, Matcher, Operand, Subject};
+use crate::model::{Node, Schema, Types};
+
+/// What a path that the model does not know means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UnknownPaths {
+    Refused,
+    /// A missing field: the model may still grow one.
+    Missing,
+}
+
+impl Condition {
+    /// Refuses paths the model does not know, and operands that are no value of what they lead to.
+    pub fn check_against(&self, schema: &Schema, unknown: UnknownPaths) -> Result<(), Error> {
+        let mut missing = Vec::new();
+        self.try_leaves(&mut |leaf| leaf.check_path(schema, &mut missing))?;
+        if unknown == UnknownPaths::Refused && !missing.is_empty() {
+            return Err(Error::UnknownPaths(missing));
+        }
+        self.check_patterns()?;
+        self.try_leaves(&mut |leaf| leaf.check_operands(schema))
+    }
+}
+
+impl Condition {
+    /// Refuses operands that are no time where a time of the life cycle is compared.
+    pub fn check_times(&self) -> Result<(), Error> {
+        self.try_leaves(&mut |leaf| match leaf.subject {
+            Subject::Lifecycle(_) => leaf.check_operands(&Schema::default()),
+            Subject::Field(_) | Subject::Either(..) => Ok(()),
+        })
+    }
+}
+
+impl Leaf {
+    fn check_path(&self, schema: &Schema, missing: &mut Vec<String>) -> Result<(), Error> {
+        let Subject::Field(path) = &self.subject else { return Ok(()) };
+        match schema.root.at(path) {
+            None => missing.push(path.to_string()),
+            Some(node) if node.members.is_some() && node.types.is_empty() && !self.is_about_presence() => {
+                return Err(Error::Path(format!("{path} is an object; only IS_NULL and NOT_NULL apply to it")));
+            }
+            Some(_) => {}
+        }
+        Ok(())
+    }
+
+    const fn is_about_presence(&self) -> bool {
+        matches!(self.matcher, Matcher::IsNull | Matcher::NotNull)
+    }
+
+    fn check_operands(&self, schema: &Schema) -> Result<(), Error> {
+        let operands: Vec<&Operand> = match &self.matcher {
+            Matcher::Compare(_, operand) => vec![operand],
+            Matcher::Between { low, high, .. } => vec![low, high],
+            Matcher::In { any, .. } => any.iter().collect(),
+            Matcher::IsNull | Matcher::NotNull | Matcher::Text { .. } | Matcher::Pattern(_) | Matcher::BadPattern(_) => return Ok(()),
+        };
+        let declared = match &self.subject {
+            Subject::Field(path) | Subject::Either(path, _) => schema.root.at(path).map(scalar_types),
+            Subject::Lifecycle(_) => None,
+        };
+        let is_time = match &self.subject {
+            Subject::Lifecycle(field) => field.is_time(),
+            Subject::Either(_, field) => declared.is_none() && field.is_time(),
+            Subject::Field(_) => false,
+        };
+        for operand in operands {
+            let fits = match declared {
+                Some(types) => types.is_empty() || operand.fits(types),
+                None => !is_time || operand.text().is_none() || operand.is_time(),
+            };
+            if !fits {
+                return Err(Error::TypeMismatch {
+                    subject: self.subject.to_string(),
+                    operand: operand.text().unwrap_or_default().to_owned(),
+                    declared: declared.map_or_else(|| "a date-time".to_owned(), |types| types.to_string()),
+                });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The types of the values a leaf compares: those of the elements, where an array is named bare.
+fn scalar_types(node: &Node) -> Types {
+    match &node.element {
+        Some(element) => node.types.merge(element.types),
+        None => node.types,
+    }
+}

@@ -1,0 +1,539 @@
+//! JSON that keeps what it was given: canonical text, and an index into that text.
+//!
+//! `serde_json` checks the grammar; this file only walks text that is known to be JSON. Its
+//! `Value` will not do, because it loses digits and the order of keys.
+
+use std::{borrow::Cow, collections::HashSet, fmt, sync::Arc};
+
+use serde_json::value::RawValue;
+
+use super::DEPTH_MAX;
+
+/// Why a text is not a document.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum DocumentError {
+    #[error("not JSON: {0}")]
+    Syntax(String),
+    #[error("nested deeper than {DEPTH_MAX} levels")]
+    TooDeep,
+    #[error("the member `{0}` is given twice in one object")]
+    DoubledMember(String),
+    #[error("larger than 4 GiB")]
+    TooLarge,
+}
+
+/// JSON text in canonical form: no white space between tokens, strings escaped as little as
+/// JSON allows, digits and the order of members as given.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Json(Arc<str>);
+
+impl Json {
+    /// Text that is canonical already, because this program wrote it.
+    pub fn trusted(text: impl Into<Arc<str>>) -> Self {
+        Self(text.into())
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    pub fn shared(&self) -> Arc<str> {
+        Arc::clone(&self.0)
+    }
+}
+
+impl fmt::Display for Json {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// A document: canonical text, and where its values are in it.
+#[derive(Debug, Clone)]
+pub struct Document {
+    json: Json,
+    nodes: Arc<[Node]>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Null,
+    True,
+    False,
+    Number,
+    /// The text between the quotes, without escapes.
+    Plain,
+    /// The text between the quotes, with escapes.
+    Escaped,
+    Array,
+    Object,
+}
+
+/// A value, or the key of a member (followed by its value).
+#[derive(Debug, Clone, Copy)]
+struct Node {
+    kind: Kind,
+    /// Where it is in the text; of a string, without the quotes.
+    start: u32,
+    end: u32,
+    /// The node after this one and all within it.
+    next: u32,
+}
+
+impl Document {
+    pub fn parse(text: &str) -> Result<Self, DocumentError> {
+        let raw: &RawValue =
+            serde_json::from_str(text).map_err(|error| DocumentError::Syntax(error.to_string()))?;
+        Self::from_raw(raw)
+    }
+
+    /// Reads JSON whose grammar has been checked, as the type of the argument proves.
+    pub fn from_raw(raw: &RawValue) -> Result<Self, DocumentError> {
+        let raw = raw.get();
+        if u32::try_from(raw.len()).is_err() {
+            return Err(DocumentError::TooLarge);
+        }
+        let mut reader = Reader {
+            input: raw,
+            at: 0,
+            text: String::with_capacity(raw.len()),
+            nodes: Vec::with_capacity(raw.len() / 16 + 1),
+            open: Vec::new(),
+            expects_key: false,
+        };
+        reader.read()?;
+        Ok(Self {
+            json: Json(reader.text.into()),
+            nodes: reader.nodes.into(),
+        })
+    }
+
+    /// Reads text that was canonical when it was stored.
+    pub fn from_json(json: &Json) -> Result<Self, DocumentError> {
+        Self::parse(json.as_str())
+    }
+
+    pub const fn json(&self) -> &Json {
+        &self.json
+    }
+
+    pub const fn root(&self) -> Value<'_> {
+        Value {
+            document: self,
+            node: 0,
+        }
+    }
+}
+
+struct Reader<'a> {
+    input: &'a str,
+    at: usize,
+    text: String,
+    nodes: Vec<Node>,
+    /// The arrays and objects that are not closed yet.
+    open: Vec<usize>,
+    expects_key: bool,
+}
+
+impl Reader<'_> {
+    fn read(&mut self) -> Result<(), DocumentError> {
+        while let Some(byte) = self.input.as_bytes().get(self.at) {
+            match byte {
+                b' ' | b'\t' | b'\n' | b'\r' => self.at += 1,
+                b'{' | b'[' => self.open(*byte)?,
+                b'}' | b']' => self.close(*byte)?,
+                b',' => {
+                    self.punctuation(',');
+                    self.expects_key = self.in_object();
+                }
+                b':' => {
+                    self.punctuation(':');
+                    self.expects_key = false;
+                }
+                b'"' => self.string()?,
+                _ => self.scalar(),
+            }
+        }
+        Ok(())
+    }
+
+    #[expect(clippy::cast_possible_truncation, reason = "the input is shorter than 4 GiB, and so is what is made of it")]
+    const fn here(&self) -> u32 {
+        self.text.len() as u32
+    }
+
+    #[expect(clippy::cast_possible_truncation, reason = "there are fewer nodes than bytes of input")]
+    fn push(&mut self, kind: Kind, start: u32, end: u32) {
+        let next = self.nodes.len() as u32 + 1;
+        self.nodes.push(Node { kind, start, end, next });
+    }
+
+    fn in_object(&self) -> bool {
+        self.open.last().is_some_and(|&node| self.nodes[node].kind == Kind::Object)
+    }
+
+    fn punctuation(&mut self, mark: char) {
+        self.text.push(mark);
+        self.at += 1;
+    }
+
+    fn open(&mut self, bracket: u8) -> Result<(), DocumentError> {
+        if self.open.len() == DEPTH_MAX {
+            return Err(DocumentError::TooDeep);
+        }
+        self.open.push(self.nodes.len());
+        let kind = if bracket == b'{' { Kind::Object } else { Kind::Array };
+        self.push(kind, self.here(), 0);
+        self.punctuation(char::from(bracket));
+        self.expects_key = kind == Kind::Object;
+        Ok(())
+    }
+
+    fn close(&mut self, bracket: u8) -> Result<(), DocumentError> {
+        self.punctuation(char::from(bracket));
+        self.expects_key = false;
+        let Some(node) = self.open.pop() else { return Ok(()) };
+        let end = self.here();
+        let next = u32::try_from(self.nodes.len()).map_err(|_| DocumentError::TooLarge)?;
+        self.nodes[node].end = end;
+        self.nodes[node].next = next;
+        if self.nodes[node].kind == Kind::Object {
+            self.refuse_doubled(node)?;
+        }
+        Ok(())
+    }
+
+    fn string(&mut self) -> Result<(), DocumentError> {
+        let bytes = self.input.as_bytes();
+        let from = self.at;
+        let mut escaped = false;
+        self.at += 1;
+        loop {
+            match bytes[self.at] {
+                b'"' => break,
+                b'\\' => {
+                    escaped = true;
+                    self.at += 2;
+                }
+                _ => self.at += 1,
+            }
+        }
+        self.at += 1;
+        let given = &self.input[from..self.at];
+        let start = self.here() + 1;
+        let kind = if escaped { self.escaped_string(given)? } else { self.plain_string(given) };
+        self.push(kind, start, self.here() - 1);
+        Ok(())
+    }
+
+    fn plain_string(&mut self, given: &str) -> Kind {
+        self.text.push_str(given);
+        Kind::Plain
+    }
+
+    /// Takes the escapes back that JSON does not need; half a surrogate pair is no text.
+    fn escaped_string(&mut self, given: &str) -> Result<Kind, DocumentError> {
+        let syntax = |error: serde_json::Error| DocumentError::Syntax(error.to_string());
+        let meant: String = serde_json::from_str(given).map_err(syntax)?;
+        let written = serde_json::to_string(&meant).map_err(syntax)?;
+        self.text.push_str(&written);
+        Ok(if written.len() == meant.len() + 2 { Kind::Plain } else { Kind::Escaped })
+    }
+
+    fn scalar(&mut self) {
+        let rest = &self.input[self.at..];
+        let len = rest
+            .bytes()
+            .position(|byte| matches!(byte, b',' | b'}' | b']' | b' ' | b'\t' | b'\n' | b'\r'))
+            .unwrap_or(rest.len());
+        let kind = match rest.as_bytes()[0] {
+            b'n' => Kind::Null,
+            b't' => Kind::True,
+            b'f' => Kind::False,
+            _ => Kind::Number,
+        };
+        let start = self.here();
+        self.text.push_str(&rest[..len]);
+        self.at += len;
+        self.push(kind, start, self.here());
+    }
+
+    fn refuse_doubled(&self, object: usize) -> Result<(), DocumentError> {
+        const FEW: usize = 8;
+        let keys = Keys {
+            text: &self.text,
+            nodes: &self.nodes,
+            node: object + 1,
+            end: self.nodes[object].next as usize,
+        };
+        let mut few: [&str; FEW] = [""; FEW];
+        let mut many = HashSet::new();
+        for (count, key) in keys.enumerate() {
+            let doubled = if count < FEW {
+                let doubled = few[..count].contains(&key);
+                few[count] = key;
+                doubled
+            } else {
+                if count == FEW {
+                    many.extend(few);
+                }
+                !many.insert(key)
+            };
+            if doubled {
+                return Err(DocumentError::DoubledMember(key.to_owned()));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The keys of an object, as written. Canonical text writes equal keys equally.
+struct Keys<'a> {
+    text: &'a str,
+    nodes: &'a [Node],
+    node: usize,
+    end: usize,
+}
+
+impl<'a> Iterator for Keys<'a> {
+    type Item = &'a str;
+
+    fn next(&mut self) -> Option<&'a str> {
+        if self.node >= self.end {
+            return None;
+        }
+        let key = self.nodes[self.node];
+        self.node = self.nodes[self.node + 1].next as usize;
+        Some(&self.text[key.start as usize..key.end as usize])
+    }
+}
+
+/// One value of a document.
+#[derive(Debug, Clone, Copy)]
+pub struct Value<'a> {
+    document: &'a Document,
+    node: usize,
+}
+
+/// What a value is.
+#[derive(Debug, Clone)]
+pub enum Shape<'a> {
+    Null,
+    Bool(bool),
+    /// The literal, digit for digit.
+    Number(&'a str),
+    String(Cow<'a, str>),
+    Array(Elements<'a>),
+    Object(Members<'a>),
+}
+
+impl<'a> Value<'a> {
+    fn head(self) -> Node {
+        self.document.nodes[self.node]
+    }
+
+    fn span(self, node: Node) -> &'a str {
+        &self.document.json.0[node.start as usize..node.end as usize]
+    }
+
+    fn text(self, node: Node) -> Cow<'a, str> {
+        let span = self.span(node);
+        if node.kind == Kind::Plain {
+            return Cow::Borrowed(span);
+        }
+        let quoted = &self.document.json.0[node.start as usize - 1..=node.end as usize];
+        serde_json::from_str(quoted).map_or(Cow::Borrowed(span), Cow::Owned)
+    }
+
+    pub fn shape(self) -> Shape<'a> {
+        let node = self.head();
+        let within = |node: Node| Cursor {
+            document: self.document,
+            node: self.node + 1,
+            end: node.next as usize,
+        };
+        match node.kind {
+            Kind::Null => Shape::Null,
+            Kind::True => Shape::Bool(true),
+            Kind::False => Shape::Bool(false),
+            Kind::Number => Shape::Number(self.span(node)),
+            Kind::Plain | Kind::Escaped => Shape::String(self.text(node)),
+            Kind::Array => Shape::Array(Elements(within(node))),
+            Kind::Object => Shape::Object(Members(within(node))),
+        }
+    }
+
+    /// The value as canonical JSON.
+    pub fn json(self) -> &'a str {
+        let node = self.head();
+        match node.kind {
+            Kind::Plain | Kind::Escaped => {
+                &self.document.json.0[node.start as usize - 1..=node.end as usize]
+            }
+            Kind::Null | Kind::True | Kind::False | Kind::Number | Kind::Array | Kind::Object => self.span(node),
+        }
+    }
+
+    pub fn is_null(self) -> bool {
+        self.head().kind == Kind::Null
+    }
+
+    pub fn is_object(self) -> bool {
+        self.head().kind == Kind::Object
+    }
+
+    /// The member of that name, if this is an object and has one.
+    pub fn member(self, name: &str) -> Option<Self> {
+        let Shape::Object(members) = self.shape() else { return None };
+        members.into_iter().find(|(key, _)| key == name).map(|(_, value)| value)
+    }
+
+    /// The element at that index, if this is an array and has one.
+    pub fn element(self, index: usize) -> Option<Self> {
+        let Shape::Array(mut elements) = self.shape() else { return None };
+        elements.nth(index)
+    }
+
+    /// A string's text.
+    pub fn as_str(self) -> Option<Cow<'a, str>> {
+        match self.shape() {
+            Shape::String(text) => Some(text),
+            Shape::Null | Shape::Bool(_) | Shape::Number(_) | Shape::Array(_) | Shape::Object(_) => None,
+        }
+    }
+}
+
+#[derive(Debug, Clone)]
+struct Cursor<'a> {
+    document: &'a Document,
+    node: usize,
+    end: usize,
+}
+
+impl<'a> Cursor<'a> {
+    fn step(&mut self) -> Option<Value<'a>> {
+        if self.node >= self.end {
+            return None;
+        }
+        let value = Value {
+            document: self.document,
+            node: self.node,
+        };
+        self.node = value.head().next as usize;
+        Some(value)
+    }
+}
+
+/// The elements of an array, in order.
+#[derive(Debug, Clone)]
+pub struct Elements<'a>(Cursor<'a>);
+
+impl<'a> Iterator for Elements<'a> {
+    type Item = Value<'a>;
+
+    fn next(&mut self) -> Option<Value<'a>> {
+        self.0.step()
+    }
+}
+
+/// The members of an object, in the order given.
+#[derive(Debug, Clone)]
+pub struct Members<'a>(Cursor<'a>);
+
+impl<'a> Iterator for Members<'a> {
+    type Item = (Cow<'a, str>, Value<'a>);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let key = self.0.step()?;
+        let value = self.0.step()?;
+        Some((key.text(key.head()), value))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn the_canonical_form_changes_white_space_and_escapes_only() {
+        for (given, canonical) in [
+            (r#" { "b" : 1.50 , "a":[ 1e400, -0 ,true,null ] } "#, r#"{"b":1.50,"a":[1e400,-0,true,null]}"#),
+            (r#""\u0041\/\n""#, r#""A/\n""#),
+            (r#""\u0000""#, r#""\u0000""#),
+            ("[]", "[]"),
+            ("{}", "{}"),
+            ("  12345678901234567890.10 ", "12345678901234567890.10"),
+            (r#"{"a\u0062":{"c":"d e"}}"#, r#"{"ab":{"c":"d e"}}"#),
+        ] {
+            assert_eq!(Document::parse(given).expect(given).json().as_str(), canonical);
+        }
+    }
+
+    #[test]
+    fn what_is_not_one_document_is_refused() {
+        for given in ["", "{", "01", "{\"a\":1,}", "[1 2]", "nul", "1 1", r#""\ud800""#, r#"{"\ud800":1}"#] {
+            assert!(matches!(Document::parse(given), Err(DocumentError::Syntax(_))), "{given}");
+        }
+        for given in [r#"{"a":1,"a":2}"#, r#"[{"b":{"a":1,"\u0061":2}}]"#] {
+            assert_eq!(Document::parse(given).err(), Some(DocumentError::DoubledMember("a".into())));
+        }
+        let wide: Vec<_> = (0..40).map(|n| format!("\"k{}\":1", n % 39)).collect();
+        assert_eq!(
+            Document::parse(&format!("{{{}}}", wide.join(","))).err(),
+            Some(DocumentError::DoubledMember("k0".into()))
+        );
+        let deep = |levels| format!("{}{}", "[".repeat(levels), "]".repeat(levels));
+        assert!(Document::parse(&deep(DEPTH_MAX)).is_ok());
+        assert_eq!(Document::parse(&deep(DEPTH_MAX + 1)).err(), Some(DocumentError::TooDeep));
+        assert_eq!(Document::parse(&deep(10_000)).err(), Some(DocumentError::TooDeep));
+    }
+
+    #[test]
+    fn members_and_elements_are_found() {
+        let document = Document::parse(r#"{"a":{"x":1},"é\n":[10,"q\"",{"z":null}],"c":false}"#).expect("JSON");
+        let root = document.root();
+        assert_eq!(root.member("a").and_then(|a| a.member("x")).map(Value::json), Some("1"));
+        let list = root.member("é\n").expect("list");
+        assert_eq!(list.element(1).and_then(Value::as_str).as_deref(), Some("q\""));
+        assert_eq!(list.element(1).map(Value::json), Some(r#""q\"""#));
+        assert!(list.element(2).and_then(|o| o.member("z")).is_some_and(Value::is_null));
+        assert!(list.element(3).is_none());
+        assert!(matches!(root.member("c").map(Value::shape), Some(Shape::Bool(false))));
+        assert!(root.member("x").is_none());
+    }
+
+    proptest! {
+        #[test]
+        fn the_canonical_form_means_the_same_and_is_stable(value in any_json()) {
+            let pretty = serde_json::to_string_pretty(&value).expect("printable");
+            let document = Document::parse(&pretty).expect("JSON");
+            let again: serde_json::Value = serde_json::from_str(document.json().as_str()).expect("JSON");
+            prop_assert_eq!(&again, &value);
+            let twice = Document::parse(document.json().as_str()).expect("JSON");
+            prop_assert_eq!(twice.json(), document.json());
+        }
+
+        #[test]
+        fn any_text_is_read_or_refused(text in ".{0,60}") {
+            let _ = Document::parse(&text);
+        }
+    }
+
+    fn any_json() -> impl Strategy<Value = serde_json::Value> {
+        let leaf = prop_oneof![
+            Just(serde_json::Value::Null),
+            any::<bool>().prop_map(Into::into),
+            any::<i64>().prop_map(Into::into),
+            ".{0,12}".prop_map(Into::into),
+        ];
+        leaf.prop_recursive(4, 64, 12, |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..6).prop_map(Into::into),
+                prop::collection::hash_map(".{0,6}", inner, 0..12)
+                    .prop_map(|map| serde_json::Value::Object(map.into_iter().collect())),
+            ]
+        })
+    }
+}

@@ -1,0 +1,20 @@
+//! A stored document: what it says, who it is, where it stands.
+//!
+//! May use: [`crate::id`], [`crate::clock`].
+//! A document is kept as the text that came, numbers digit for digit; [`Document`] is the same
+//! text with an index into it, so reading a value never changes it.
+
+mod document;
+mod image;
+mod number;
+mod path;
+mod temporal;
+
+pub use document::{Document, DocumentError, Elements, Json, Members, Shape, Value};
+pub use image::{Actor, ActorKind, Change, ChangeKind, Image, Position, Sequence};
+pub use number::{Number, NumberClass};
+pub use path::{Path, PathError, Step};
+pub use temporal::{Temporal, TemporalClass};
+
+/// How deep a document may nest (`models-and-entities.md` §4.2).
+pub const DEPTH_MAX: usize = 256;

@@ -1,0 +1,245 @@
+//! Exact decimal numbers, read from their literals and never rounded.
+
+use std::cmp::Ordering;
+
+/// A number as sign, significant digits and exponent: `±0.d₁d₂… × 10^exponent`.
+///
+/// Digits have no zeros at either end, so equal numbers are equal values whatever their
+/// spelling (`5`, `5.0`, `5E0`), and comparing never does arithmetic on huge exponents.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Number {
+    negative: bool,
+    digits: Box<str>,
+    exponent: i64,
+}
+
+/// The narrowest numeric type that holds a number (`models-and-entities.md` §3.3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum NumberClass {
+    Integer,
+    Long,
+    BigInteger,
+    UnboundInteger,
+    Double,
+    BigDecimal,
+    UnboundDecimal,
+}
+
+impl Number {
+    /// Reads a literal as JSON writes numbers; anything else is none.
+    pub fn parse(literal: &str) -> Option<Self> {
+        let (negative, rest) = literal.strip_prefix('-').map_or((false, literal), |rest| (true, rest));
+        let (mantissa, exponent) = match rest.find(['e', 'E']) {
+            Some(at) => (&rest[..at], parse_exponent(&rest[at + 1..])?),
+            None => (rest, 0),
+        };
+        let (whole, fraction) = match mantissa.split_once('.') {
+            Some((whole, fraction)) if is_digits(fraction) => (whole, fraction),
+            Some(_) => return None,
+            None => (mantissa, ""),
+        };
+        if !is_digits(whole) || (whole.len() > 1 && whole.starts_with('0')) {
+            return None;
+        }
+        let all = format!("{whole}{fraction}");
+        let significant = all.trim_start_matches('0');
+        let leading_zeros = i64::try_from(all.len() - significant.len()).ok()?;
+        let digits = significant.trim_end_matches('0');
+        if digits.is_empty() {
+            return Some(Self {
+                negative: false,
+                digits: Box::default(),
+                exponent: 0,
+            });
+        }
+        let point = i64::try_from(whole.len()).ok()? - leading_zeros;
+        Some(Self {
+            negative,
+            digits: digits.into(),
+            exponent: exponent.saturating_add(point),
+        })
+    }
+
+    pub const fn is_zero(&self) -> bool {
+        self.digits.is_empty()
+    }
+
+    /// Whether nothing but zeros follows the decimal point.
+    pub fn is_whole(&self) -> bool {
+        self.precision() <= self.exponent
+    }
+
+    /// How many digits are significant.
+    fn precision(&self) -> i64 {
+        i64::try_from(self.digits.len()).unwrap_or(i64::MAX)
+    }
+
+    /// The whole number this is, if it is one and fits.
+    fn whole(&self) -> Option<i128> {
+        const DIGITS_MAX: i64 = 39;
+        if !self.is_whole() || self.exponent > DIGITS_MAX {
+            return None;
+        }
+        let zeros = "0".repeat(usize::try_from(self.exponent - self.precision()).ok()?);
+        let sign = if self.negative { "-" } else { "" };
+        format!("{sign}{}{zeros}", if self.is_zero() { "0" } else { &self.digits }).parse().ok()
+    }
+
+    pub fn class(&self) -> NumberClass {
+        if self.is_whole() {
+            return match self.whole() {
+                Some(n) if i32::try_from(n).is_ok() => NumberClass::Integer,
+                Some(n) if i64::try_from(n).is_ok() => NumberClass::Long,
+                Some(_) => NumberClass::BigInteger,
+                None => NumberClass::UnboundInteger,
+            };
+        }
+        let precision = self.precision();
+        let scale = precision.saturating_sub(self.exponent);
+        if precision <= 15 && scale <= 292 {
+            NumberClass::Double
+        } else if scale <= 18 && (precision <= 38 && precision - scale <= 20 || self.fits_at_scale_18(precision, scale)) {
+            NumberClass::BigDecimal
+        } else {
+            NumberClass::UnboundDecimal
+        }
+    }
+
+    /// Whether the number times 10¹⁸ fits 128 bits.
+    fn fits_at_scale_18(&self, precision: i64, scale: i64) -> bool {
+        precision <= 39
+            && precision - scale <= 21
+            && Self {
+                exponent: self.exponent + 18,
+                ..self.clone()
+            }
+            .whole()
+            .is_some()
+    }
+
+    fn magnitude_cmp(&self, other: &Self) -> Ordering {
+        match (self.is_zero(), other.is_zero()) {
+            (true, true) => Ordering::Equal,
+            (true, false) => Ordering::Less,
+            (false, true) => Ordering::Greater,
+            (false, false) => self.exponent.cmp(&other.exponent).then_with(|| self.digits.cmp(&other.digits)),
+        }
+    }
+}
+
+impl Ord for Number {
+    fn cmp(&self, other: &Self) -> Ordering {
+        match (self.negative, other.negative) {
+            (false, false) => self.magnitude_cmp(other),
+            (true, true) => other.magnitude_cmp(self),
+            (true, false) => Ordering::Less,
+            (false, true) => Ordering::Greater,
+        }
+    }
+}
+
+impl PartialOrd for Number {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+fn is_digits(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// An exponent too large to count with is as good as the largest.
+fn parse_exponent(text: &str) -> Option<i64> {
+    let (negative, digits) = match text.as_bytes().first()? {
+        b'-' => (true, &text[1..]),
+        b'+' => (false, &text[1..]),
+        _ => (false, text),
+    };
+    if !is_digits(digits) {
+        return None;
+    }
+    let magnitude = digits.parse().unwrap_or(i64::MAX / 2).min(i64::MAX / 2);
+    Some(if negative { -magnitude } else { magnitude })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn number(literal: &str) -> Number {
+        Number::parse(literal).expect(literal)
+    }
+
+    #[test]
+    fn numbers_are_classified_by_value() {
+        use NumberClass as C;
+        for (literal, class) in [
+            ("7", C::Integer),
+            ("0", C::Integer),
+            ("-0.0", C::Integer),
+            ("1.0", C::Integer),
+            ("1e2", C::Integer),
+            ("42.00", C::Integer),
+            ("2147483647", C::Integer),
+            ("2147483648", C::Long),
+            ("-2147483648", C::Integer),
+            ("-2147483649", C::Long),
+            ("9223372036854775807", C::Long),
+            ("9223372036854775808", C::BigInteger),
+            ("170141183460469231731687303715884105727", C::BigInteger),
+            ("170141183460469231731687303715884105728", C::UnboundInteger),
+            ("1234567890123456789012345678901234567890", C::UnboundInteger),
+            ("13.111", C::Double),
+            ("12345678901234567800.12345678901234567", C::BigDecimal),
+            ("0.1234567890123456789", C::UnboundDecimal),
+            ("1.7976931348623157E308", C::UnboundInteger),
+            ("1e1000000000", C::UnboundInteger),
+            ("1e-1000000000", C::UnboundDecimal),
+            ("1e99999999999999999999", C::UnboundInteger),
+            ("1e-292", C::Double),
+            ("1e-293", C::UnboundDecimal),
+        ] {
+            assert_eq!(number(literal).class(), class, "{literal}");
+        }
+    }
+
+    #[test]
+    fn spelling_does_not_matter() {
+        for same in [["5", "5.0", "5E0"], ["0", "-0", "0e9"], ["100", "1e2", "1000e-1"], ["-0.5", "-5e-1", "-0.50"]] {
+            assert!(same.iter().all(|literal| number(literal) == number(same[0])), "{same:?}");
+        }
+    }
+
+    #[test]
+    fn order_is_exact() {
+        let ascending = [
+            "-1e400", "-9007199254740993", "-9007199254740992", "-1.5", "-1e-400", "0", "1e-400", "0.1", "0.10000000000000000001",
+            "1", "9", "10", "9007199254740992", "9007199254740993", "1e400", "1.1e400",
+        ];
+        for pair in ascending.windows(2) {
+            assert!(number(pair[0]) < number(pair[1]), "{pair:?}");
+        }
+    }
+
+    #[test]
+    fn only_json_numbers_are_numbers() {
+        for text in ["", "-", "+1", "01", "1.", ".5", "1e", "1e+", "0x1", "NaN", "Infinity", "1 ", "١"] {
+            assert!(Number::parse(text).is_none(), "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn whole_numbers_are_ordered_as_whole_numbers(a in any::<i64>(), b in any::<i64>()) {
+            prop_assert_eq!(number(&a.to_string()).cmp(&number(&b.to_string())), a.cmp(&b));
+        }
+
+        #[test]
+        fn fractions_are_ordered_as_fractions(a in any::<i32>(), b in any::<i32>(), places in 1_u32..9) {
+            let literal = |n: i32| format!("{n}e-{places}");
+            prop_assert_eq!(number(&literal(a)).cmp(&number(&literal(b))), a.cmp(&b));
+        }
+    }
+}

@@ -1,0 +1,284 @@
+//! The vocabulary of failure, and its two wire forms.
+//!
+//! May use: [`crate::id`].
+//! Every module has an error enum of its own and says with [`Coded`] which [`Code`] a client
+//! sees; [`Failure`] is what leaves an operation. The table in [`Code`] is the only place that
+//! knows what a code is on either wire (`errors.md` §2 and §3).
+
+use std::{error::Error as StdError, fmt};
+
+use http::StatusCode;
+use serde_json::Value;
+
+use crate::id::Ticket;
+
+/// Whether trying again may help.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Retry {
+    Never,
+    Later,
+}
+
+macro_rules! codes {
+    ($($(#[$doc:meta])* $name:ident = $text:literal, $status:literal, $retry:ident;)*) => {
+        /// What went wrong, as clients tell it apart: they key on the text, never on the status.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        pub enum Code { $($(#[$doc])* $name,)* }
+
+        impl Code {
+            /// Every code this server can answer.
+            pub const ALL: &[Self] = &[$(Self::$name,)*];
+
+            const fn row(self) -> (&'static str, u16, Retry) {
+                match self { $(Self::$name => ($text, $status, Retry::$retry),)* }
+            }
+        }
+    };
+}
+
+codes! {
+    /// A second join on a stream.
+    AlreadyJoined = "ALREADY_JOINED", 409, Never;
+    /// Syntax, unsupported formats, schema violations that are not about the type of a leaf.
+    BadRequest = "BAD_REQUEST", 400, Never;
+    /// The caller cancelled the request.
+    Cancelled = "CANCELLED", 499, Never;
+    /// The stream of a member ended while it was being called.
+    ComputeMemberDisconnected = "COMPUTE_MEMBER_DISCONNECTED", 503, Later;
+    /// An operand that is no value of any type the field is declared with.
+    ConditionTypeMismatch = "CONDITION_TYPE_MISMATCH", 400, Never;
+    /// Someone else committed first.
+    Conflict = "CONFLICT", 409, Later;
+    /// A member did not answer in time, in profiles that answer so.
+    DispatchTimeout = "DISPATCH_TIMEOUT", 503, Later;
+    /// `If-Match` named another version.
+    EntityModified = "ENTITY_MODIFIED", 412, Never;
+    EntityNotFound = "ENTITY_NOT_FOUND", 404, Never;
+    Forbidden = "FORBIDDEN", 403, Never;
+    /// A leaf whose value fits none of the declared types.
+    IncompatibleType = "INCOMPATIBLE_TYPE", 400, Never;
+    InvalidCondition = "INVALID_CONDITION", 400, Never;
+    InvalidFieldPath = "INVALID_FIELD_PATH", 400, Never;
+    ModelAlreadyLocked = "MODEL_ALREADY_LOCKED", 409, Never;
+    ModelAlreadyUnlocked = "MODEL_ALREADY_UNLOCKED", 409, Never;
+    ModelHasEntities = "MODEL_HAS_ENTITIES", 409, Never;
+    ModelNotFound = "MODEL_NOT_FOUND", 404, Never;
+    ModelNotLocked = "MODEL_NOT_LOCKED", 409, Never;
+    NoComputeMemberForTag = "NO_COMPUTE_MEMBER_FOR_TAG", 503, Later;
+    /// Nothing of that name is known, where no other code says what.
+    NotFound = "NOT_FOUND", 404, Never;
+    NotImplemented = "NOT_IMPLEMENTED", 501, Never;
+    /// The connection was lost at commit; only a repeat with an idempotency key is safe.
+    OutcomeUnknown = "OUTCOME_UNKNOWN", 503, Never;
+    SearchResultLimit = "SEARCH_RESULT_LIMIT", 400, Never;
+    /// Our fault; the ticket finds the cause in the log.
+    ServerError = "SERVER_ERROR", 500, Never;
+    /// Writes are refused until the storage is well again.
+    StorageUnavailable = "STORAGE_UNAVAILABLE", 503, Later;
+    TooManyRequests = "TOO_MANY_REQUESTS", 429, Later;
+    TransactionExpired = "TRANSACTION_EXPIRED", 410, Never;
+    TransactionNotFound = "TRANSACTION_NOT_FOUND", 404, Never;
+    /// One transaction holds more reads or writes than its bound.
+    TransactionTooLarge = "TRANSACTION_TOO_LARGE", 413, Never;
+    TransitionNotFound = "TRANSITION_NOT_FOUND", 404, Never;
+    Unauthorized = "UNAUTHORIZED", 401, Never;
+    UnknownEventType = "UNKNOWN_EVENT_TYPE", 400, Never;
+    /// An import that breaks a static rule of workflows.
+    ValidationFailed = "VALIDATION_FAILED", 400, Never;
+    WorkflowFailed = "WORKFLOW_FAILED", 400, Never;
+    WorkflowNotFound = "WORKFLOW_NOT_FOUND", 404, Never;
+}
+
+impl Code {
+    /// The name on the wire.
+    pub const fn as_str(self) -> &'static str {
+        self.row().0
+    }
+
+    /// The status over HTTP.
+    pub fn status(self) -> StatusCode {
+        StatusCode::from_u16(self.row().1).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
+    }
+
+    pub const fn retry(self) -> Retry {
+        self.row().2
+    }
+}
+
+impl fmt::Display for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// An error that knows how a client sees it.
+pub trait Coded: StdError {
+    fn code(&self) -> Code;
+
+    /// Members for the `properties` of a problem document.
+    fn properties(&self) -> Properties {
+        Properties::new()
+    }
+}
+
+/// Members of `properties`, beside `errorCode` and `retryable`.
+pub type Properties = Vec<(&'static str, Value)>;
+
+/// Why an operation was not done, ready to be answered.
+#[derive(Debug, Clone)]
+pub struct Failure {
+    code: Code,
+    message: String,
+    properties: Properties,
+    origin: Origin,
+}
+
+/// Where a failure came from; the doors answer each in another place.
+#[derive(Debug, Clone)]
+enum Origin {
+    /// The request could not be read: a gRPC status, an acknowledgement on a stream.
+    Request,
+    /// The operation refused: in-band.
+    Operation,
+    /// Our fault: in-band, the cause only in the log.
+    Internal { ticket: Ticket, cause: String },
+}
+
+impl Failure {
+    /// A refusal by an operation.
+    pub fn new(code: Code, message: impl Into<String>) -> Self {
+        Self {
+            code,
+            message: message.into(),
+            properties: Properties::new(),
+            origin: Origin::Operation,
+        }
+    }
+
+    /// A request that could not be read (`grpc.md` §5.1).
+    pub fn malformed(message: impl Into<String>) -> Self {
+        Self {
+            origin: Origin::Request,
+            ..Self::new(Code::BadRequest, message)
+        }
+    }
+
+    /// An event whose type is no request of ours.
+    pub fn unknown_type(kind: &str) -> Self {
+        Self {
+            origin: Origin::Request,
+            ..Self::new(
+                Code::UnknownEventType,
+                format!("`{kind}` is not a request type of this server; `interlock events` lists them"),
+            )
+        }
+    }
+
+    /// A fault of ours; `cause` goes to the log only.
+    pub fn internal(cause: impl Into<String>) -> Self {
+        let ticket = Ticket::fresh();
+        Self {
+            code: Code::ServerError,
+            message: format!("internal error [ticket: {ticket}]"),
+            properties: Properties::new(),
+            origin: Origin::Internal {
+                ticket,
+                cause: cause.into(),
+            },
+        }
+    }
+
+    /// The same failure, said to have been in the request itself.
+    #[must_use]
+    pub fn in_request(mut self) -> Self {
+        self.origin = Origin::Request;
+        self
+    }
+
+    #[must_use]
+    pub fn with(mut self, name: &'static str, value: impl Into<Value>) -> Self {
+        self.properties.push((name, value.into()));
+        self
+    }
+
+    pub const fn code(&self) -> Code {
+        self.code
+    }
+
+    pub const fn is_in_request(&self) -> bool {
+        matches!(self.origin, Origin::Request)
+    }
+
+    /// The ticket and the cause of an internal failure, for the log.
+    pub fn internal_cause(&self) -> Option<(Ticket, &str)> {
+        match &self.origin {
+            Origin::Internal { ticket, cause } => Some((*ticket, cause)),
+            Origin::Request | Origin::Operation => None,
+        }
+    }
+
+    pub fn retryable(&self) -> bool {
+        self.code.retry() == Retry::Later
+    }
+
+    /// The text without the code.
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
+    pub fn properties(&self) -> &[(&'static str, Value)] {
+        &self.properties
+    }
+}
+
+impl fmt::Display for Failure {
+    /// `<CODE>: <text>`, as both wires write it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.code, self.message)
+    }
+}
+
+impl<E: Coded> From<E> for Failure {
+    fn from(error: E) -> Self {
+        let code = error.code();
+        if code == Code::ServerError {
+            return Self::internal(chain(&error));
+        }
+        Self {
+            properties: error.properties(),
+            ..Self::new(code, chain(&error))
+        }
+    }
+}
+
+/// An error's text and that of its sources, outermost first.
+fn chain(error: &dyn StdError) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(inner) = source {
+        text.push_str(": ");
+        text.push_str(&inner.to_string());
+        source = inner.source();
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn codes_have_distinct_names() {
+        let names: HashSet<_> = Code::ALL.iter().map(|code| code.as_str()).collect();
+        assert_eq!(names.len(), Code::ALL.len());
+    }
+
+    #[test]
+    fn an_internal_failure_hides_its_cause() {
+        let failure = Failure::internal("the disk is on fire");
+        assert!(!failure.to_string().contains("fire"));
+        assert_eq!(failure.internal_cause().map(|(_, cause)| cause), Some("the disk is on fire"));
+    }
+}

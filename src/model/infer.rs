@@ -1,0 +1,104 @@
+//! A schema from a sample (`models-and-entities.md` §3).
+
+use std::collections::BTreeMap;
+
+use super::{
+    schema::{Node, Schema},
+    types::{DataType, Types},
+};
+use crate::entity::{Document, Number, Shape, Temporal, Value};
+
+impl Schema {
+    /// The schema of which `sample` is the only document.
+    pub fn infer(sample: &Document) -> Self {
+        Self {
+            root: node(sample.root()),
+        }
+    }
+}
+
+fn node(value: Value<'_>) -> Node {
+    match value.shape() {
+        Shape::Object(members) => Node {
+            members: Some(members.map(|(name, value)| (name.as_ref().into(), node(value))).collect::<BTreeMap<_, _>>()),
+            ..Node::default()
+        },
+        Shape::Array(elements) => Node::array(
+            elements
+                .map(node)
+                .reduce(Node::merge)
+                .unwrap_or_else(|| Node::leaf(Types::of(DataType::Null))),
+        ),
+        leaf => Node::leaf(Types::of(leaf_type(&leaf))),
+    }
+}
+
+/// The type of a value that is neither an object nor an array.
+pub(super) fn leaf_type(leaf: &Shape<'_>) -> DataType {
+    match leaf {
+        Shape::Bool(_) => DataType::Boolean,
+        Shape::Number(literal) => Number::parse(literal).map_or(DataType::UnboundDecimal, |number| number.class().into()),
+        Shape::String(text) => Temporal::parse(text).map_or(DataType::String, |time| time.class.into()),
+        Shape::Null | Shape::Array(_) | Shape::Object(_) => DataType::Null,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn infer(json: &str) -> Schema {
+        Schema::infer(&Document::parse(json).expect(json))
+    }
+
+    #[test]
+    fn structure_wins_and_leaf_types_stay_attached() {
+        let merged = infer(r#"{"a":{"b":1}}"#).merge(infer(r#"{"a":"text"}"#)).merge(infer(r#"{"a":[2]}"#));
+        let a = &merged.root.members.as_ref().expect("an object")["a"];
+        assert!(a.members.is_some() && a.element.is_some() && a.types.contains(DataType::String));
+    }
+
+    #[test]
+    fn elements_of_an_array_share_a_node() {
+        let schema = infer(r#"{"a":[1,2.5,null,"x"],"e":[]}"#);
+        let members = schema.root.members.as_ref().expect("an object");
+        let types = |name: &str| members[name].element.as_ref().expect("an array").types.to_string();
+        assert_eq!(types("a"), "[DOUBLE, STRING]");
+        assert_eq!(types("e"), "NULL");
+    }
+
+    fn any_sample() -> impl Strategy<Value = String> {
+        let leaf = prop::sample::select(vec![
+            "null", "true", "1", "3000000000", "1.5", "1e40", "\"x\"", "\"2024-01-01\"", "\"2024\"", "0.1234567890123456789",
+        ])
+        .prop_map(str::to_owned);
+        leaf.prop_recursive(4, 24, 4, |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..4).prop_map(|list| format!("[{}]", list.join(","))),
+                prop::collection::btree_map("[a-c]", inner, 0..4).prop_map(|map| {
+                    let members: Vec<_> = map.iter().map(|(name, value)| format!("\"{name}\":{value}")).collect();
+                    format!("{{{}}}", members.join(","))
+                }),
+            ]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn merging_is_commutative_associative_and_idempotent(a in any_sample(), b in any_sample(), c in any_sample()) {
+            let (a, b, c) = (infer(&a), infer(&b), infer(&c));
+            prop_assert_eq!(a.clone().merge(b.clone()), b.clone().merge(a.clone()));
+            prop_assert_eq!(a.clone().merge(b.clone()).merge(c.clone()), a.clone().merge(b.merge(c)));
+            prop_assert_eq!(a.clone().merge(a.clone()), a);
+        }
+
+        #[test]
+        fn a_sample_conforms_to_what_was_inferred_from_it(a in any_sample(), b in any_sample()) {
+            let document = Document::parse(&a).expect("JSON");
+            let schema = infer(&a).merge(infer(&b));
+            prop_assert_eq!(super::super::check::violations(&schema, &document), vec![]);
+        }
+    }
+}

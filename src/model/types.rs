@@ -1,0 +1,226 @@
+//! The types of leaves, and sets of them.
+
+use std::fmt;
+
+use crate::entity::{NumberClass, TemporalClass};
+
+macro_rules! data_types {
+    ($($name:ident = $text:literal,)*) => {
+        /// The type of a leaf, in the order in which sets are written (`models-and-entities.md` §3.2).
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum DataType { $($name,)* }
+
+        impl DataType {
+            pub const ALL: &[Self] = &[$(Self::$name,)*];
+
+            /// The name on the wire.
+            pub const fn as_str(self) -> &'static str {
+                match self { $(Self::$name => $text,)* }
+            }
+
+            pub fn from_name(name: &str) -> Option<Self> {
+                match name { $($text => Some(Self::$name),)* _ => None }
+            }
+        }
+    };
+}
+
+data_types! {
+    Integer = "INTEGER",
+    Long = "LONG",
+    BigInteger = "BIG_INTEGER",
+    UnboundInteger = "UNBOUND_INTEGER",
+    Double = "DOUBLE",
+    BigDecimal = "BIG_DECIMAL",
+    UnboundDecimal = "UNBOUND_DECIMAL",
+    String = "STRING",
+    Character = "CHARACTER",
+    LocalDate = "LOCAL_DATE",
+    LocalDateTime = "LOCAL_DATE_TIME",
+    LocalTime = "LOCAL_TIME",
+    ZonedDateTime = "ZONED_DATE_TIME",
+    Year = "YEAR",
+    YearMonth = "YEAR_MONTH",
+    Uuid = "UUID_TYPE",
+    TimeUuid = "TIME_UUID_TYPE",
+    ByteArray = "BYTE_ARRAY",
+    Boolean = "BOOLEAN",
+    Null = "NULL",
+}
+
+impl DataType {
+    pub const fn is_integer(self) -> bool {
+        matches!(self, Self::Integer | Self::Long | Self::BigInteger | Self::UnboundInteger)
+    }
+
+    pub const fn is_decimal(self) -> bool {
+        matches!(self, Self::Double | Self::BigDecimal | Self::UnboundDecimal)
+    }
+
+    pub const fn is_numeric(self) -> bool {
+        self.is_integer() || self.is_decimal()
+    }
+
+    pub const fn is_temporal(self) -> bool {
+        matches!(
+            self,
+            Self::LocalDate | Self::LocalDateTime | Self::LocalTime | Self::ZonedDateTime | Self::Year | Self::YearMonth
+        )
+    }
+
+    /// Whether a value of this type may stand where `declared` is (`models-and-entities.md` §4.2).
+    pub fn is_assignable_to(self, declared: Self) -> bool {
+        use DataType as T;
+        self == declared
+            || match self {
+                T::Null => true,
+                T::Integer => declared.is_numeric(),
+                T::Long => declared.is_numeric() && !matches!(declared, T::Integer | T::Double),
+                T::BigInteger => matches!(declared, T::UnboundInteger | T::UnboundDecimal),
+                T::UnboundInteger | T::Double | T::BigDecimal => declared == T::UnboundDecimal,
+                _ => false,
+            }
+    }
+
+    /// The narrowest numeric type that takes the values of both.
+    fn numeric_join(self, other: Self) -> Self {
+        Self::ALL
+            .iter()
+            .copied()
+            .find(|wider| wider.is_numeric() && self.is_assignable_to(*wider) && other.is_assignable_to(*wider))
+            .unwrap_or(Self::UnboundDecimal)
+    }
+}
+
+impl From<NumberClass> for DataType {
+    fn from(class: NumberClass) -> Self {
+        match class {
+            NumberClass::Integer => Self::Integer,
+            NumberClass::Long => Self::Long,
+            NumberClass::BigInteger => Self::BigInteger,
+            NumberClass::UnboundInteger => Self::UnboundInteger,
+            NumberClass::Double => Self::Double,
+            NumberClass::BigDecimal => Self::BigDecimal,
+            NumberClass::UnboundDecimal => Self::UnboundDecimal,
+        }
+    }
+}
+
+impl From<TemporalClass> for DataType {
+    fn from(class: TemporalClass) -> Self {
+        match class {
+            TemporalClass::ZonedDateTime => Self::ZonedDateTime,
+            TemporalClass::LocalDateTime => Self::LocalDateTime,
+            TemporalClass::LocalDate => Self::LocalDate,
+            TemporalClass::LocalTime => Self::LocalTime,
+            TemporalClass::YearMonth => Self::YearMonth,
+            TemporalClass::Year => Self::Year,
+        }
+    }
+}
+
+/// A set of types, at most one of them numeric, `NULL` only when alone.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub struct Types(u32);
+
+impl Types {
+    pub const EMPTY: Self = Self(0);
+
+    pub const fn of(data_type: DataType) -> Self {
+        Self(1 << data_type as u32)
+    }
+
+    pub const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    pub const fn contains(self, data_type: DataType) -> bool {
+        self.0 & Self::of(data_type).0 != 0
+    }
+
+    pub fn iter(self) -> impl Iterator<Item = DataType> {
+        DataType::ALL.iter().copied().filter(move |data_type| self.contains(*data_type))
+    }
+
+    pub fn any(self, test: impl Fn(DataType) -> bool) -> bool {
+        self.iter().any(test)
+    }
+
+    /// What both have seen: numbers become their common type, and `NULL` gives way to anything.
+    #[must_use]
+    pub fn merge(self, other: Self) -> Self {
+        let all = Self(self.0 | other.0);
+        let numeric = all.iter().filter(|data_type| data_type.is_numeric()).reduce(DataType::numeric_join);
+        let others = all.iter().filter(|data_type| !data_type.is_numeric() && *data_type != DataType::Null);
+        let merged = others.chain(numeric).fold(Self::EMPTY, |set, data_type| Self(set.0 | Self::of(data_type).0));
+        if merged.is_empty() { all } else { merged }
+    }
+
+    /// Whether a leaf of type `actual` is welcome.
+    ///
+    /// Any text is, where a text or a time is declared (`models-and-entities.md` §3.4, the
+    /// recommended rule).
+    pub fn accept(self, actual: DataType) -> bool {
+        let is_text = |data_type: DataType| data_type == DataType::String || data_type.is_temporal();
+        self.any(|declared| actual.is_assignable_to(declared) || is_text(actual) && is_text(declared))
+    }
+}
+
+impl fmt::Display for Types {
+    /// `T`, `[T1, T2]`, or `NULL` for none (`models-and-entities.md` §5).
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<_> = self.iter().map(DataType::as_str).collect();
+        match names.as_slice() {
+            [] => f.write_str(DataType::Null.as_str()),
+            [one] => f.write_str(one),
+            many => write!(f, "[{}]", many.join(", ")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn numbers_of_both_families_meet_where_documented() {
+        use DataType as T;
+        for (a, b, meet) in [
+            (T::Integer, T::Double, T::Double),
+            (T::Integer, T::BigDecimal, T::BigDecimal),
+            (T::Long, T::BigDecimal, T::BigDecimal),
+            (T::Long, T::Double, T::UnboundDecimal),
+            (T::BigInteger, T::Double, T::UnboundDecimal),
+            (T::BigInteger, T::BigDecimal, T::UnboundDecimal),
+            (T::UnboundInteger, T::Double, T::UnboundDecimal),
+            (T::Double, T::BigDecimal, T::UnboundDecimal),
+            (T::Integer, T::Long, T::Long),
+            (T::Integer, T::Integer, T::Integer),
+        ] {
+            assert_eq!(Types::of(a).merge(Types::of(b)), Types::of(meet), "{a:?} {b:?}");
+        }
+    }
+
+    #[test]
+    fn null_gives_way_and_sets_are_written_in_order() {
+        let both = Types::of(DataType::String).merge(Types::of(DataType::Null)).merge(Types::of(DataType::Integer));
+        assert_eq!(both.to_string(), "[INTEGER, STRING]");
+        assert_eq!(Types::of(DataType::Null).merge(Types::EMPTY).to_string(), "NULL");
+    }
+
+    fn any_types() -> impl Strategy<Value = Types> {
+        prop::collection::vec(prop::sample::select(DataType::ALL), 0..5)
+            .prop_map(|list| list.into_iter().fold(Types::EMPTY, |set, data_type| set.merge(Types::of(data_type))))
+    }
+
+    proptest! {
+        #[test]
+        fn merging_is_commutative_associative_and_idempotent(a in any_types(), b in any_types(), c in any_types()) {
+            prop_assert_eq!(a.merge(b), b.merge(a));
+            prop_assert_eq!(a.merge(b).merge(c), a.merge(b.merge(c)));
+            prop_assert_eq!(a.merge(a), a);
+        }
+    }
+}

@@ -1,0 +1,294 @@
+//! What makes a definition wrong, said with the place (`workflow-engine.md` §4.5 and §4.6).
+
+use std::{
+    collections::{BTreeMap, HashSet},
+    fmt,
+};
+
+use super::{Error, State, Trigger, Workflow};
+use crate::id::StateName;
+
+/// The longest name, in bytes.
+const NAME_MAX: usize = 256;
+
+/// Where in a definition something is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    workflow: Box<str>,
+    state: Option<Box<str>>,
+    transition: Option<Box<str>>,
+    processor: Option<Box<str>>,
+}
+
+impl Place {
+    pub(super) fn workflow(name: &str) -> Self {
+        Self {
+            workflow: name.into(),
+            state: None,
+            transition: None,
+            processor: None,
+        }
+    }
+
+    pub(super) fn state(&self, name: &str) -> Self {
+        Self {
+            state: Some(name.into()),
+            ..self.clone()
+        }
+    }
+
+    pub(super) fn transition(&self, name: &str) -> Self {
+        Self {
+            transition: Some(name.into()),
+            ..self.clone()
+        }
+    }
+
+    pub(super) fn processor(&self, name: &str) -> Self {
+        Self {
+            processor: Some(name.into()),
+            ..self.clone()
+        }
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "workflow \"{}\"", self.workflow)?;
+        for (kind, name) in [("state", &self.state), ("transition", &self.transition), ("processor", &self.processor)] {
+            if let Some(name) = name {
+                write!(f, ", {kind} \"{name}\"")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Something wrong with a definition.
+#[derive(Debug, Clone)]
+pub struct Problem {
+    place: Place,
+    text: String,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.place, self.text)
+    }
+}
+
+pub(super) fn list(problems: &[Problem]) -> String {
+    problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+}
+
+/// Everything wrong with a definition, and what is only odd.
+#[derive(Debug, Default)]
+pub(super) struct Problems {
+    errors: Vec<Problem>,
+    pub(super) warnings: Vec<String>,
+}
+
+impl Problems {
+    pub(super) fn add(&mut self, place: &Place, text: String) {
+        self.errors.push(Problem {
+            place: place.clone(),
+            text,
+        });
+    }
+
+    pub(super) fn warn(&mut self, place: &Place, text: String) {
+        self.warnings.push(format!("{place}: {text}"));
+    }
+
+    pub(super) fn name(&mut self, place: &Place, what: &str, name: &str) {
+        if name.is_empty() {
+            self.add(place, format!("{what} is empty"));
+        } else if name.len() > NAME_MAX {
+            self.add(place, format!("{what} takes {} bytes; {NAME_MAX} are allowed", name.len()));
+        }
+    }
+
+    pub(super) fn state_name(&mut self, place: &Place, name: &str) {
+        self.name(place, "the name of the state", name);
+        let mut chars = name.chars();
+        let starts_well = chars.next().is_none_or(char::is_alphabetic);
+        if !starts_well || !chars.all(|char| char.is_alphanumeric() || matches!(char, '_' | '-')) {
+            self.add(
+                place,
+                "the name of a state is a letter, then letters, digits, `_` and `-`".to_owned(),
+            );
+        }
+    }
+
+    pub(super) fn none_or_err(&mut self) -> Result<(), Error> {
+        if self.errors.is_empty() { Ok(()) } else { Err(Error::Invalid(std::mem::take(&mut self.errors))) }
+    }
+}
+
+/// Whether unguarded cycles are taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CyclePolicy {
+    Refused,
+    Allowed,
+}
+
+/// Refuses cycles of automated transitions without a guard, also in inactive workflows.
+pub fn check_cycles<'a>(workflows: impl IntoIterator<Item = &'a Workflow>) -> Result<(), Error> {
+    let problems: Vec<_> = workflows
+        .into_iter()
+        .filter_map(|workflow| {
+            let path = unguarded_cycle(&workflow.states)?;
+            let names: Vec<_> = path.iter().map(|state| state.as_str()).collect();
+            Some(Problem {
+                place: Place::workflow(workflow.name.as_str()),
+                text: format!(
+                    "infinite loop detected: {} via unguarded automated transitions; guard one of them, or import with `allowCycles`",
+                    names.join(" -> ")
+                ),
+            })
+        })
+        .collect();
+    if problems.is_empty() { Ok(()) } else { Err(Error::Invalid(problems)) }
+}
+
+/// The first cycle met when starting from the states in the order of their names.
+fn unguarded_cycle(states: &BTreeMap<StateName, State>) -> Option<Vec<&StateName>> {
+    let mut met: HashSet<&StateName> = HashSet::new();
+    for start in states.keys() {
+        if !met.insert(start) {
+            continue;
+        }
+        let mut on_path = HashSet::from([start]);
+        let mut path = vec![(start, nexts(states, start))];
+        while let Some((_, pending)) = path.last_mut() {
+            let Some(next) = pending.pop() else {
+                path.pop().map(|(state, _)| on_path.remove(state));
+                continue;
+            };
+            if on_path.contains(next) {
+                let on_cycle = path.iter().map(|(state, _)| *state).skip_while(|state| *state != next);
+                return Some(on_cycle.chain([next]).collect());
+            }
+            if met.insert(next) {
+                on_path.insert(next);
+                path.push((next, nexts(states, next)));
+            }
+        }
+    }
+    None
+}
+
+fn nexts<'a>(states: &'a BTreeMap<StateName, State>, state: &StateName) -> Vec<&'a StateName> {
+    let transitions = states.get(state).map_or(&[][..], |state| &state.transitions);
+    transitions
+        .iter()
+        .rev()
+        .filter(|transition| transition.trigger == Trigger::Automated && transition.criterion.is_none())
+        .map(|transition| &transition.next)
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The message of the error that parsing and checking ends with, if any.
+    fn refusal(json: &str) -> Option<String> {
+        let parsed = Workflow::parse(json).and_then(|parsed| check_cycles([&parsed.workflow]));
+        parsed.err().map(|error| error.to_string())
+    }
+
+    #[test]
+    fn what_is_wrong_is_named_with_its_place() {
+        let long = "x".repeat(257);
+        for (workflow, told) in [
+            (r#"{"name":"w","initialState":"A","states":{"A":{}}}"#.to_owned(), None),
+            (r#"{"initialState":"A","states":{"A":{}}}"#.to_owned(), Some("workflow \"\": the name of the workflow is empty")),
+            (r#"{"name":"w","states":{"A":{}}}"#.to_owned(), Some("`initialState` is ``, which is not among the states")),
+            (
+                r#"{"name":"w","initialState":"A","states":{"A":{"transitions":[{"name":"t","next":"B","manual":true}]}}}"#.to_owned(),
+                Some("workflow \"w\", state \"A\", transition \"t\": `next` is `B`, which is not among the states"),
+            ),
+            (
+                r#"{"name":"w","initialState":"A","states":{"A":{"transitions":[{"name":"t","next":"A"}]}}}"#.to_owned(),
+                Some("`manual` is missing"),
+            ),
+            (
+                r#"{"name":"w","initialState":"1A","states":{"1A":{}}}"#.to_owned(),
+                Some("the name of a state is a letter"),
+            ),
+            (format!(r#"{{"name":"{long}","initialState":"A","states":{{"A":{{}}}}}}"#), Some("takes 257 bytes")),
+            (
+                r#"{"name":"w","initialState":"A","states":{"A":{"transitions":[
+                    {"name":"t","next":"A","manual":true},{"name":"t","next":"A","manual":true}]}}}"#.to_owned(),
+                Some("another transition of that name"),
+            ),
+            (
+                r#"{"name":"w","initialState":"A","states":{"A":{"transitions":[
+                    {"name":"t","next":"A","manual":true,"processors":[{"name":"p"}]}]}}}"#.to_owned(),
+                Some("transition \"t\", processor \"p\": an absent `executionMode` means ASYNC_NEW_TX"),
+            ),
+            (
+                r#"{"name":"w","initialState":"A","states":{"A":{"transitions":[
+                    {"name":"t","next":"A","manual":true,"processors":[{"name":"p","type":"internalized","executionMode":"SYNC"}]}]}}}"#.to_owned(),
+                Some("`type` is `internalized`"),
+            ),
+            (
+                r#"{"name":"w","initialState":"A","states":{"A":{"transitions":[
+                    {"name":"t","next":"A","manual":true,"criterion":{"type":"function","function":{"name":"f"}}}]}}}"#.to_owned(),
+                Some("transition \"t\": `criterion`: invalid condition"),
+            ),
+            (
+                r#"{"name":"w","initialState":"A","criterion":{"type":"simple","jsonPath":"$.a","operatorType":"MATCHES_PATTERN","value":"("},
+                    "states":{"A":{}}}"#.to_owned(),
+                Some("does not compile"),
+            ),
+            (
+                r#"{"name":"w","initialState":"A","criterion":{"type":"lifecycle","field":"creationDate","operatorType":"EQUALS","value":"soon"},
+                    "states":{"A":{}}}"#.to_owned(),
+                Some("`soon` is no value of a date-time"),
+            ),
+            (r#"{"name":"w","initialState":"A","states":{"A":{}},"annotations":[]}"#.to_owned(), Some("`annotations` is not an object")),
+            (r#"{"name":5}"#.to_owned(), Some("invalid workflow definition")),
+            ("[".to_owned(), Some("invalid workflow definition")),
+        ] {
+            let refused = refusal(&workflow);
+            match told {
+                None => assert_eq!(refused, None, "{workflow}"),
+                Some(told) => assert!(refused.as_deref().is_some_and(|text| text.contains(told)), "{workflow}: {refused:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn only_unguarded_cycles_are_infinite() {
+        let workflow = |a: &str, b: &str| {
+            format!(
+                r#"{{"name":"W","initialState":"A","states":{{
+                    "A":{{"transitions":[{{"name":"t","next":"B","manual":false{a}}}]}},
+                    "B":{{"transitions":[{{"name":"u","next":"A","manual":false{b}}},{{"name":"v","next":"C","manual":false}}]}},
+                    "C":{{}}}}}}"#
+            )
+        };
+        let guard = r#","criterion":{"type":"simple","jsonPath":"$.x","operatorType":"NOT_NULL"}"#;
+        let told = refusal(&workflow("", "")).expect("a cycle");
+        assert!(told.starts_with(r#"workflow "W": infinite loop detected: A -> B -> A via unguarded"#), "{told}");
+        for (a, b) in [(guard, ""), ("", guard), (r#","disabled":true"#, "")] {
+            assert_eq!(refusal(&workflow(a, b)), None);
+        }
+        let itself = r#"{"name":"W","initialState":"A","states":{"A":{"transitions":[{"name":"t","next":"A","manual":false}]}}}"#;
+        assert!(refusal(itself).expect("a cycle").contains("A -> A"));
+    }
+
+    #[test]
+    fn oddities_are_warned_of() {
+        let parsed = Workflow::parse(
+            r#"{"name":"w","initialState":"A","colour":"red","states":{"A":{"transitions":[
+                {"name":"t","next":"A","manual":true,"processors":[
+                    {"name":"p","executionMode":"LATER","config":{"retryPolicy":"HOPEFUL","x":1}}]}]}}}"#,
+        )
+        .expect("valid");
+        assert_eq!(parsed.warnings.len(), 4, "{:?}", parsed.warnings);
+        assert!(parsed.warnings[0].contains("unknown member `colour`"));
+    }
+}

@@ -1,0 +1,185 @@
+//! The definition of a state machine: parsed and checked once, at import.
+//!
+//! May use: [`crate::id`], [`crate::error`], [`crate::condition`], [`crate::entity`].
+//! After the import there is nothing left to check: every target state exists, every criterion
+//! parses, every name is a name (`workflow-engine.md` §1 and §4).
+
+mod check;
+mod json;
+mod set;
+mod tags;
+
+use std::{collections::BTreeMap, sync::LazyLock, time::Duration};
+
+use crate::{
+    condition::Condition,
+    entity::Json,
+    error::{Code, Coded},
+    id::{ProcessorName, StateName, TransitionName, WorkflowName},
+};
+
+pub use check::{CyclePolicy, Place, Problem, check_cycles};
+pub use json::{DefinitionError, Parsed};
+pub use set::{Entry, ImportMode, WorkflowSet};
+pub use tags::Tags;
+
+use std::sync::Arc;
+
+/// A state machine.
+#[derive(Debug, Clone)]
+pub struct Workflow {
+    pub name: WorkflowName,
+    pub initial: StateName,
+    /// Which entities it is for; none is all.
+    pub criterion: Option<Criterion>,
+    pub states: BTreeMap<StateName, State>,
+    pub definition: Definition,
+}
+
+/// A workflow as it is stored and given back.
+#[derive(Debug, Clone)]
+pub struct Definition {
+    /// The documented form, without `active`, which belongs to the list it stands in.
+    pub body: Json,
+    /// SHA-256 of the body: names the definition in decision records.
+    pub hash: Hash,
+}
+
+/// A SHA-256.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Hash(pub [u8; 32]);
+
+impl std::fmt::Display for Hash {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+/// A condition of a workflow or a transition, with the kind it was written as.
+#[derive(Debug, Clone)]
+pub struct Criterion {
+    pub condition: Condition,
+}
+
+#[derive(Debug, Clone, Default)]
+pub struct State {
+    /// In the order in which a cascade tries them.
+    pub transitions: Vec<Transition>,
+}
+
+/// A way out of a state.
+#[derive(Debug, Clone)]
+pub struct Transition {
+    pub name: TransitionName,
+    pub next: StateName,
+    pub trigger: Trigger,
+    pub criterion: Option<Criterion>,
+    /// Run one after the other while the entity is still in the source state.
+    pub processors: Vec<Processor>,
+}
+
+/// What makes a transition fire.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Trigger {
+    /// The cascade, or a request by name.
+    Automated,
+    /// A request by name only.
+    Manual,
+    /// Nothing.
+    Disabled,
+}
+
+/// Code in a compute member that a transition runs.
+#[derive(Debug, Clone)]
+pub struct Processor {
+    pub name: ProcessorName,
+    pub call: CallSettings,
+}
+
+/// How a compute member is called.
+#[derive(Debug, Clone)]
+pub struct CallSettings {
+    /// What a member must declare to be called.
+    pub tags: Tags,
+    pub attachment: Attachment,
+    /// How long one attempt may take; none is the server's default.
+    pub response_timeout: Option<Duration>,
+    pub retry: RetryPolicy,
+    /// Passed to the member as it is.
+    pub context: Option<Arc<str>>,
+}
+
+/// Whether a call carries the entity.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Attachment {
+    Entity,
+    Nothing,
+}
+
+/// What happens when a call fails for a reason that may pass (`grpc.md` §12).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RetryPolicy {
+    None,
+    /// Three further attempts, half a second apart.
+    Fixed,
+}
+
+impl Workflow {
+    /// The workflow of entities that no imported one governs (`workflow-engine.md` §7.2).
+    pub fn built_in() -> Arc<Self> {
+        static BUILT_IN: LazyLock<Arc<Workflow>> = LazyLock::new(|| {
+            let parsed = Workflow::parse(
+                r#"{"version":"1","name":"default","initialState":"NONE","states":{
+                    "NONE":{"transitions":[{"name":"NEW","next":"CREATED","manual":false}]},
+                    "CREATED":{"transitions":[{"name":"UPDATE","next":"CREATED","manual":true},
+                                              {"name":"DELETE","next":"DELETED","manual":true}]},
+                    "DELETED":{}}}"#,
+            );
+            Arc::new(parsed.expect("the built-in workflow is valid").workflow)
+        });
+        Arc::clone(&BUILT_IN)
+    }
+
+    pub fn state(&self, name: &StateName) -> Option<&State> {
+        self.states.get(name)
+    }
+}
+
+impl State {
+    pub fn transition(&self, name: &TransitionName) -> Option<&Transition> {
+        self.transitions.iter().find(|transition| transition.name == *name)
+    }
+}
+
+/// Why an import is refused.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum Error {
+    #[error("invalid workflow definition: {0}")]
+    Json(String),
+    #[error("{}", check::list(.0))]
+    Invalid(Vec<Problem>),
+}
+
+impl Coded for Error {
+    fn code(&self) -> Code {
+        match self {
+            Self::Json(_) => Code::BadRequest,
+            Self::Invalid(_) => Code::ValidationFailed,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_built_in_workflow_is_the_documented_one() {
+        let workflow = Workflow::built_in();
+        assert_eq!(workflow.initial.as_str(), "NONE");
+        let created = workflow.state(&"CREATED".into()).expect("a state");
+        let names: Vec<_> = created.transitions.iter().map(|transition| transition.name.as_str()).collect();
+        assert_eq!(names, ["UPDATE", "DELETE"]);
+        assert!(created.transitions.iter().all(|transition| transition.trigger == Trigger::Manual));
+    }
+}
