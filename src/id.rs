@@ -69,6 +69,10 @@ macro_rules! names {
             pub fn as_str(&self) -> &str {
                 &self.0
             }
+
+            pub fn shared(&self) -> Arc<str> {
+                Arc::clone(&self.0)
+            }
         }
 
         impl From<&str> for $name {

@@ -1,7 +1,9 @@
 pub mod clock;
 pub mod condition;
+pub mod engine;
 pub mod entity;
 pub mod error;
 pub mod id;
 pub mod model;
+pub mod storage;
 pub mod workflow;

@@ -1,0 +1,115 @@
+//! The decision record: what the engine decided and why, stored with what it decided.
+//!
+//! One record per entity and transaction (DESIGN decision 4). The documented audit events are
+//! read out of it. It names leaves of criteria by their number and the definition by its hash, so
+//! it stays small; the types here are its stored form.
+
+use serde::{Deserialize, Serialize};
+
+use crate::condition::{LeafOutcome, Trace};
+
+/// Everything that was decided about one entity in one transaction.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Record {
+    pub runs: Vec<RunRecord>,
+}
+
+/// One run of the engine.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunRecord {
+    pub start: StartKind,
+    /// The transition that was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked: Option<String>,
+    /// When it began, in microseconds since 1970.
+    pub at: i64,
+    pub entries: Vec<Entry>,
+}
+
+/// What began a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum StartKind {
+    Create,
+    Update,
+    Transition,
+}
+
+/// One decision.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Entry {
+    /// A workflow was not for this entity.
+    Skipped(Considered),
+    /// This workflow governs the run.
+    Chosen { workflow: String, hash: String, why: Reason },
+    /// No workflow has the entity's state, so nothing can fire.
+    Ungoverned { state: String },
+    /// A transition was considered; only guarded ones that the run looked at are told.
+    Considered(Considered),
+    Called(CallRecord),
+    Moved { transition: String, from: String, to: String },
+    Settled { state: String },
+}
+
+/// Why a workflow governs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Reason {
+    /// It has no criterion, or its criterion held.
+    Matched(Vec<Leaf>),
+    NoneImported,
+    NoneMatched,
+    /// It is the one chosen at creation, or the first that has the state.
+    HasState,
+}
+
+/// A criterion and what came of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Considered {
+    /// The workflow, or the transition.
+    pub name: String,
+    pub held: bool,
+    pub leaves: Vec<Leaf>,
+}
+
+/// One leaf: its number, whether it held, and the value it saw.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Leaf(pub u32, pub bool, #[serde(default)] pub Option<String>);
+
+/// A call of a member.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CallRecord {
+    pub processor: String,
+    /// The member that answered, or failed last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub member: Option<String>,
+    pub attempts: u32,
+    /// From the first attempt to the end, in microseconds.
+    pub micros: u64,
+    /// Whether the answer brought a document.
+    pub changed: bool,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
+}
+
+impl Record {
+    pub fn encode(&self) -> String {
+        serde_json::to_string(self).unwrap_or_default()
+    }
+
+    pub fn decode(text: &str) -> Result<Self, serde_json::Error> {
+        serde_json::from_str(text)
+    }
+}
+
+impl Considered {
+    pub(super) fn new(name: &str, held: bool, trace: Trace) -> Self {
+        let leaf = |outcome: LeafOutcome| Leaf(outcome.leaf, outcome.held, outcome.seen.map(Into::into));
+        Self {
+            name: name.to_owned(),
+            held,
+            leaves: trace.outcomes.into_iter().map(leaf).collect(),
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! The newest versions of entities, in memory (STORAGE.md §4).
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use moka::ops::compute::Op;
+
+use super::Version;
+use crate::id::EntityId;
+
+/// How many bytes of documents are kept.
+const BYTES_MAX: u64 = 64 << 20;
+
+/// What an entry takes beside its document, roughly.
+const ENTRY_BYTES: usize = 400;
+
+/// How many counters tell that an entity may have been committed.
+const GENERATIONS: usize = 4_096;
+
+/// Current versions by id. What is in here is current: the committer puts each version in after
+/// its commit, in order, and what a reader fills in yields to anything committed since it read.
+#[derive(Debug)]
+pub(super) struct Cache {
+    versions: moka::sync::Cache<EntityId, Version>,
+    /// Grown before an entity of that slot is put in by the committer, so that a reader that
+    /// was slow does not bring back what it read before, even if the newer entry is evicted.
+    generations: Box<[AtomicU64]>,
+}
+
+/// When a reader began to read an entity.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Generation(u64);
+
+impl Default for Cache {
+    fn default() -> Self {
+        Self {
+            versions: moka::sync::Cache::builder()
+                .max_capacity(BYTES_MAX)
+                .weigher(|_, version: &Version| {
+                    u32::try_from(version.image.document.as_str().len() + ENTRY_BYTES).unwrap_or(u32::MAX)
+                })
+                .build(),
+            generations: (0..GENERATIONS).map(|_| AtomicU64::new(0)).collect(),
+        }
+    }
+}
+
+impl Cache {
+    pub(super) fn get(&self, id: EntityId) -> Option<Version> {
+        self.versions.get(&id)
+    }
+
+    fn slot(&self, id: EntityId) -> &AtomicU64 {
+        // The last bits of a v7 UUID are random.
+        let low = id.uuid().as_u128() & 0xffff;
+        &self.generations[usize::try_from(low).unwrap_or(0) % GENERATIONS]
+    }
+
+    /// To be asked for before reading what [`Self::fill`] is given.
+    pub(super) fn generation(&self, id: EntityId) -> Generation {
+        Generation(self.slot(id).load(Ordering::Acquire))
+    }
+
+    /// Keeps what a reader has read.
+    pub(super) fn fill(&self, version: &Version, since: Generation) {
+        let id = version.image.id;
+        self.versions.entry(id).and_compute_with(|known| {
+            let is_newer = known.is_none_or(|known| known.into_value().position < version.position);
+            if is_newer && self.slot(id).load(Ordering::Acquire) == since.0 {
+                Op::Put(version.clone())
+            } else {
+                Op::Nop
+            }
+        });
+    }
+
+    /// Keeps what was just committed. Like a fill it holds the lock of the key, so that no fill
+    /// that has already decided comes after it.
+    pub(super) fn put(&self, version: Version) {
+        let id = version.image.id;
+        self.slot(id).fetch_add(1, Ordering::AcqRel);
+        self.versions.entry(id).and_compute_with(|_| Op::Put(version));
+    }
+
+    /// Lets go of what was just deleted.
+    pub(super) fn forget(&self, id: EntityId) {
+        self.slot(id).fetch_add(1, Ordering::AcqRel);
+        self.versions.entry(id).and_compute_with(|_| Op::Remove);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        clock::Timestamp,
+        entity::{Image, Json, Position},
+        id::{ModelKey, TransactionId},
+        storage::{EntityRow, TenantRow},
+    };
+
+    fn version(id: EntityId, position: i64) -> Version {
+        let at = Timestamp::from_micros(0);
+        Version {
+            row: EntityRow(1),
+            tenant: TenantRow(1),
+            position: Position(position),
+            live: true,
+            image: Image {
+                id,
+                model: ModelKey::new("m", 1),
+                state: "A".into(),
+                document: Json::trusted("{}"),
+                created: at,
+                updated: at,
+                transaction: TransactionId::NIL,
+                transition: None,
+                workflow: None,
+            },
+        }
+    }
+
+    fn position(cache: &Cache, id: EntityId) -> Option<i64> {
+        cache.get(id).map(|version| version.position.0)
+    }
+
+    #[test]
+    fn a_slow_reader_never_brings_back_what_was_overwritten() {
+        let cache = Cache::default();
+        let id = EntityId::fresh();
+        let since = cache.generation(id);
+        cache.fill(&version(id, 5), since);
+        assert_eq!(position(&cache, id), Some(5));
+
+        let since = cache.generation(id);
+        cache.put(version(id, 7));
+        cache.fill(&version(id, 5), since);
+        assert_eq!(position(&cache, id), Some(7), "it yields to a higher position");
+
+        cache.versions.invalidate(&id);
+        cache.fill(&version(id, 5), since);
+        assert_eq!(position(&cache, id), None, "also when that has been evicted");
+    }
+}

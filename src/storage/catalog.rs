@@ -1,0 +1,50 @@
+//! Definitions in memory.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, PoisonError, RwLock},
+};
+
+use super::{Definitions, TenantRow};
+use crate::id::ModelKey;
+
+/// The definitions in use. Swapped by the committer, in the order of commits.
+///
+/// A lock, not a task: read by every request, written when a model changes.
+#[derive(Debug, Default)]
+pub(super) struct Catalog {
+    state: RwLock<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    known: HashMap<(TenantRow, ModelKey), Arc<Definitions>>,
+    /// Grows with each change, so that what was read before one is not kept after it.
+    generation: u64,
+}
+
+impl Catalog {
+    pub(super) fn get(&self, tenant: TenantRow, model: &ModelKey) -> Option<Arc<Definitions>> {
+        let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
+        state.known.get(&(tenant, model.clone())).cloned()
+    }
+
+    pub(super) fn generation(&self) -> u64 {
+        self.state.read().unwrap_or_else(PoisonError::into_inner).generation
+    }
+
+    /// Remembers what was read, unless something has changed since `generation`.
+    pub(super) fn fill(&self, tenant: TenantRow, definitions: &Arc<Definitions>, generation: u64) {
+        let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
+        if state.generation == generation {
+            state.known.insert((tenant, definitions.model.key.clone()), Arc::clone(definitions));
+        }
+    }
+
+    /// Forgets a model that was changed; the next reader loads it.
+    pub(super) fn forget(&self, tenant: TenantRow, model: &ModelKey) {
+        let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
+        state.generation += 1;
+        state.known.remove(&(tenant, model.clone()));
+    }
+}

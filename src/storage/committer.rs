@@ -1,0 +1,490 @@
+//! The one task that commits (STORAGE.md §3).
+//!
+//! It takes everything that waits, judges it in arrival order, writes the survivors in one
+//! database transaction, and answers them when that is durable. There is no delay: the batch is
+//! what arrived while the last one was written.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU8, Ordering},
+    },
+    time::Duration,
+};
+
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio_util::sync::CancellationToken;
+use tracing::{error, info, warn};
+
+use super::{
+    ActorRow, Definitions, EntityRow, Error, Storage, TenantRow, Version,
+    draft::{Attribution, Committed, Draft, Write},
+    judge::{self, ModelView, View},
+    sqlite::{Batch, CommitRow, EntityMove, ModelCommit, NewEntity, NewVersion, Removals, Writer},
+};
+use crate::{
+    clock::Timestamp,
+    entity::{ChangeKind, Image, Position, Sequence},
+    id::Tenant,
+};
+
+/// How many units a batch holds at most.
+const BATCH_UNITS: usize = 512;
+
+/// How many bytes of documents a batch holds at most, unless one unit alone is larger.
+const BATCH_BYTES: usize = 8 << 20;
+
+/// How long the committer waits before it tries a failed storage again.
+const RECOVERY_PAUSE: Duration = Duration::from_secs(1);
+
+/// A finished unit, and who waits for it.
+#[derive(Debug)]
+pub(super) struct Submission {
+    pub(super) draft: Draft,
+    pub(super) bytes: usize,
+    pub(super) claim: Claim,
+    pub(super) reply: oneshot::Sender<Result<Committed, Error>>,
+}
+
+/// Whether a unit can still be taken back.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Claim(Arc<AtomicU8>);
+
+impl Claim {
+    const WAITING: u8 = 0;
+    const WITHDRAWN: u8 = 1;
+    const TAKEN: u8 = 2;
+
+    /// Takes the unit back; false if it is being committed already.
+    pub(super) fn withdraw(&self) -> bool {
+        self.0.compare_exchange(Self::WAITING, Self::WITHDRAWN, Ordering::AcqRel, Ordering::Acquire).is_ok()
+    }
+
+    fn take(&self) -> bool {
+        self.0.compare_exchange(Self::WAITING, Self::TAKEN, Ordering::AcqRel, Ordering::Acquire).is_ok()
+    }
+}
+
+/// The state of the task.
+pub(super) struct Committer {
+    storage: Storage,
+    writer: Option<Writer>,
+    inbox: mpsc::Receiver<Submission>,
+    publish: watch::Sender<Sequence>,
+    /// The next position.
+    next: i64,
+    /// The newest row of `entity`; known once the database has been asked.
+    newest_entity: Option<EntityRow>,
+    /// A submission that did not fit the last batch.
+    left_over: Option<Submission>,
+}
+
+/// A unit that survived its judgement, before it is durable.
+struct Survivor {
+    submission: Submission,
+    tenant: TenantRow,
+    committed: Committed,
+    first: Position,
+}
+
+impl Committer {
+    pub(super) fn new(storage: Storage, inbox: mpsc::Receiver<Submission>, publish: watch::Sender<Sequence>, newest: Sequence) -> Self {
+        let writer = storage.0.database.writer();
+        Self {
+            storage,
+            writer,
+            inbox,
+            publish,
+            next: newest.0 + 1,
+            newest_entity: None,
+            left_over: None,
+        }
+    }
+
+    /// Commits until `stop` is cancelled and everything that was submitted before is answered.
+    pub(super) async fn run(mut self, stop: CancellationToken) {
+        loop {
+            tokio::select! {
+                biased;
+                first = next_submission(&mut self.left_over, &mut self.inbox) => match first {
+                    Some(first) => self.batch(first).await,
+                    None => break,
+                },
+                () = stop.cancelled() => {
+                    // Nobody can submit from here on; what waits is still answered.
+                    self.inbox.close();
+                }
+            }
+            if stop.is_cancelled() && self.left_over.is_none() && self.inbox.is_empty() {
+                break;
+            }
+        }
+        info!("the committer has stopped");
+    }
+
+    async fn batch(&mut self, first: Submission) {
+        if first.draft.model.is_some() {
+            return self.change_model(first).await;
+        }
+        let mut batch = vec![first];
+        let mut bytes = batch[0].bytes;
+        while batch.len() < BATCH_UNITS && bytes < BATCH_BYTES {
+            let Ok(next) = self.inbox.try_recv() else { break };
+            if next.draft.model.is_some() || bytes + next.bytes > BATCH_BYTES {
+                self.left_over = Some(next);
+                break;
+            }
+            bytes += next.bytes;
+            batch.push(next);
+        }
+        batch.retain(|submission| submission.claim.take());
+        self.commit(batch).await;
+    }
+
+    async fn commit(&mut self, batch: Vec<Submission>) {
+        let view = match self.view(&batch).await {
+            Ok(view) => view,
+            Err(error) => return refuse_all(batch, &error),
+        };
+        let (rows, survivors) = match self.judge(view, batch).await {
+            Some(judged) if !judged.1.is_empty() => judged,
+            _ => return,
+        };
+        let outcome = self.write(&rows).await;
+        self.storage.0.instants.finish();
+        match outcome {
+            Ok(()) => self.answer(survivors, &rows),
+            Err(error) => refuse_all(survivors.into_iter().map(|survivor| survivor.submission), &error),
+        }
+    }
+
+    /// What the batch is judged against: what the cache does not know is asked for in one trip.
+    async fn view(&mut self, batch: &[Submission]) -> Result<View, Error> {
+        if self.newest_entity.is_none() {
+            self.newest_entity = Some(self.storage.0.database.newest_entity().await?);
+        }
+        let mut view = View::default();
+        let mut unknown = Vec::new();
+        for draft in batch.iter().map(|submission| &submission.draft) {
+            let replaced = draft.bases().filter(|(_, base)| base.is_some()).map(|(id, _)| id);
+            for id in replaced.chain(draft.reads.keys().copied()) {
+                if !view.current.contains_key(&id) {
+                    let known = self.storage.0.cache.get(id).map(|version| version.position);
+                    if known.is_none() {
+                        unknown.push(id);
+                    }
+                    view.current.insert(id, known);
+                }
+            }
+            for guard in &draft.guards {
+                let key = (draft.tenant.clone(), guard.model.clone());
+                if !view.models.contains_key(&key) {
+                    let model = self.storage.definitions(&draft.tenant, &guard.model).await?;
+                    view.models.insert(key, model.as_deref().map(ModelView::from));
+                }
+            }
+        }
+        if !unknown.is_empty() {
+            let found = self.storage.0.database.positions(&unknown).await?;
+            view.current.extend(found.into_iter().map(|(id, position)| (id, Some(position))));
+        }
+        Ok(view)
+    }
+
+    /// Judges and stamps a batch. Those that fail are answered.
+    async fn judge(&mut self, mut view: View, batch: Vec<Submission>) -> Option<(Batch, Vec<Survivor>)> {
+        let mut rows = Batch::default();
+        let mut survivors = Vec::with_capacity(batch.len());
+        let count = i64::try_from(batch.len()).unwrap_or(i64::MAX);
+        let mut at = self.storage.0.instants.stamp(self.storage.now(), count).micros();
+        for submission in batch {
+            let first = Position(self.next);
+            let written = match judge::judge(&mut view, &submission.draft, first) {
+                Ok(sequence) => {
+                    let committed = Committed {
+                        sequence,
+                        at: Timestamp::from_micros(at),
+                    };
+                    self.rows(&submission.draft, first, committed, &mut rows).await.map(|tenant| (tenant, committed))
+                }
+                Err(error) => Err(error),
+            };
+            match written {
+                Ok((tenant, committed)) => {
+                    self.next = committed.sequence.0 + 1;
+                    at += 1;
+                    survivors.push(Survivor {
+                        submission,
+                        tenant,
+                        committed,
+                        first,
+                    });
+                }
+                Err(error) => answer(submission, Err(error)),
+            }
+        }
+        if survivors.is_empty() {
+            self.storage.0.instants.finish();
+        }
+        Some((rows, survivors))
+    }
+
+    /// Adds the rows of one unit to the batch.
+    async fn rows(&mut self, draft: &Draft, first: Position, committed: Committed, rows: &mut Batch) -> Result<TenantRow, Error> {
+        let tenant = self.tenant_row(&draft.tenant).await?;
+        let (author, executor) = self.attribution(tenant, &draft.attribution).await?;
+        let mut versions = Vec::with_capacity(draft.writes.len());
+        for (write, n) in draft.writes.iter().zip(first.0..) {
+            let attribution = match &write.attribution {
+                Some(attribution) => Some(self.attribution(tenant, attribution).await?),
+                None => None,
+            };
+            versions.push((write, n, attribution));
+        }
+        rows.commits.push(CommitRow {
+            seq: committed.sequence.0,
+            id: draft.id.uuid(),
+            tenant: tenant.0,
+            at: committed.at.micros(),
+            author: author.0,
+            executor: executor.map(|executor| executor.0),
+        });
+        for (write, n, attribution) in versions {
+            let e = self.entity_row(write);
+            let state = write.image.state.shared();
+            let kind = if write.base.is_none() { ChangeKind::Create } else { ChangeKind::Update };
+            match write.base {
+                None => rows.created.push(NewEntity {
+                    e: e.0,
+                    id: write.image.id.uuid(),
+                    m: write.model.0,
+                    n,
+                    state: Arc::clone(&state),
+                    created: write.image.created.micros(),
+                    workflow: write.image.workflow.as_ref().map(|name| name.shared()),
+                }),
+                Some(_) => rows.moved.push(EntityMove {
+                    e: e.0,
+                    n,
+                    state: Arc::clone(&state),
+                }),
+            }
+            rows.versions.push(NewVersion {
+                n,
+                e: e.0,
+                m: write.model.0,
+                seq: committed.sequence.0,
+                kind,
+                state,
+                transition: write.image.transition.as_ref().map(|name| name.shared()),
+                author: attribution.map(|(author, _)| author.0),
+                executor: attribution.and_then(|(_, executor)| executor).map(|executor| executor.0),
+                data: Some(write.image.document.shared()),
+                record: write.record.clone(),
+            });
+        }
+        if !draft.removals.is_empty() {
+            rows.removals.push(Removals {
+                first: committed.sequence.0 - i64::try_from(draft.removals.len()).unwrap_or(0),
+                seq: committed.sequence.0,
+                entities: draft.removals.iter().map(|removal| removal.base.row.0).collect(),
+            });
+        }
+        Ok(tenant)
+    }
+
+    fn entity_row(&mut self, write: &Write) -> EntityRow {
+        if let Some(base) = write.base {
+            return base.row;
+        }
+        let newest = self.newest_entity.get_or_insert(EntityRow(0));
+        newest.0 += 1;
+        *newest
+    }
+
+    async fn tenant_row(&mut self, tenant: &Tenant) -> Result<TenantRow, Error> {
+        if let Some(row) = self.storage.0.names.tenant(tenant) {
+            return Ok(row);
+        }
+        let writer = self.writer.as_mut().ok_or(Error::Stopped)?;
+        let row = writer.tenant(tenant).await?;
+        self.storage.0.names.know_tenant(tenant, row);
+        Ok(row)
+    }
+
+    async fn attribution(&mut self, tenant: TenantRow, attribution: &Attribution) -> Result<(ActorRow, Option<ActorRow>), Error> {
+        let author = self.actor(tenant, &attribution.author).await?;
+        let executor = match &attribution.executor {
+            Some(executor) => Some(self.actor(tenant, executor).await?),
+            None => None,
+        };
+        Ok((author, executor))
+    }
+
+    async fn actor(&mut self, tenant: TenantRow, actor: &crate::entity::Actor) -> Result<ActorRow, Error> {
+        if let Some(row) = self.storage.0.names.actor(tenant, actor) {
+            return Ok(row);
+        }
+        let writer = self.writer.as_mut().ok_or(Error::Stopped)?;
+        let row = writer.actor(tenant, actor).await?;
+        self.storage.0.names.know_actor(tenant, actor, row);
+        Ok(row)
+    }
+
+    /// Writes rows, and finds out what became of them if that fails.
+    async fn write(&mut self, rows: &Batch) -> Result<(), Error> {
+        let writer = self.writer.as_mut().ok_or(Error::Stopped)?;
+        let Err(error) = writer.write(rows).await else { return Ok(()) };
+        // A row that the database refuses was rolled back; anything else may have been written.
+        if error.as_database_error().is_some_and(|error| !matches!(error.kind(), sqlx::error::ErrorKind::Other)) {
+            error!(%error, "the database refused a batch that was judged fit");
+            return Err(error.into());
+        }
+        let sequences: Vec<_> = rows.commits.iter().map(|commit| commit.seq).collect();
+        error!(%error, units = sequences.len(), "a commit failed; writes are refused until the storage is well");
+        self.recover(&sequences).await
+    }
+
+    /// Refuses writes until the database can be used again, then says whether the commits are there.
+    async fn recover(&mut self, sequences: &[i64]) -> Result<(), Error> {
+        self.storage.0.health.set_well(false);
+        loop {
+            let writer = self.writer.as_mut().ok_or(Error::Stopped)?;
+            let known = match writer.reopen().await {
+                Ok(()) => writer.knows(sequences).await,
+                Err(error) => Err(error),
+            };
+            match known {
+                Ok(known) => {
+                    self.storage.0.health.set_well(true);
+                    info!(written = known, "the storage is well again");
+                    return if known { Ok(()) } else { Err(Error::Unavailable) };
+                }
+                Err(error) => warn!(%error, "the storage is not well yet"),
+            }
+            self.refuse_waiting();
+            tokio::time::sleep(RECOVERY_PAUSE).await;
+        }
+    }
+
+    fn refuse_waiting(&mut self) {
+        let waiting = self.left_over.take().into_iter().chain(std::iter::from_fn(|| self.inbox.try_recv().ok()));
+        for submission in waiting {
+            answer(submission, Err(Error::Unavailable));
+        }
+    }
+
+    /// Makes a durable batch known: cache, then sequence, then callers (STORAGE.md §3).
+    fn answer(&mut self, survivors: Vec<Survivor>, rows: &Batch) {
+        let mut entities = rows.versions.iter().map(|version| EntityRow(version.e));
+        for survivor in &survivors {
+            let draft = &survivor.submission.draft;
+            for (write, n) in draft.writes.iter().zip(survivor.first.0..) {
+                let Some(row) = entities.next() else { break };
+                self.storage.0.cache.put(Version {
+                    row,
+                    tenant: survivor.tenant,
+                    position: Position(n),
+                    live: true,
+                    image: Image {
+                        updated: survivor.committed.at,
+                        transaction: draft.id,
+                        ..write.image.clone()
+                    },
+                });
+            }
+            for removal in &draft.removals {
+                self.storage.0.cache.forget(removal.id);
+            }
+        }
+        self.publish();
+        for survivor in survivors {
+            answer(survivor.submission, Ok(survivor.committed));
+        }
+    }
+
+    fn publish(&self) {
+        self.publish.send_replace(Sequence(self.next - 1));
+    }
+
+    /// A change of a model is a batch of its own.
+    async fn change_model(&mut self, submission: Submission) {
+        if !submission.claim.take() {
+            return;
+        }
+        let outcome = self.try_change_model(&submission.draft).await;
+        self.storage.0.instants.finish();
+        if outcome.is_ok() {
+            self.publish();
+        }
+        answer(submission, outcome);
+    }
+
+    async fn try_change_model(&mut self, draft: &Draft) -> Result<Committed, Error> {
+        let Some((key, change)) = &draft.model else { return Err(Error::Stopped) };
+        let tenant = self.tenant_row(&draft.tenant).await?;
+        let (author, executor) = self.attribution(tenant, &draft.attribution).await?;
+        let current = self.storage.definitions_of(tenant, key).await?;
+        let has_entities = match &current {
+            Some(current) => self.storage.0.database.has_entities(current.row).await?,
+            None => false,
+        };
+        let effect = judge::judge_model(key, current.as_deref(), has_entities, change)?;
+        let at = self.storage.0.instants.stamp(self.storage.now(), 1);
+        let sequence = Sequence(self.next);
+        let commit = ModelCommit {
+            tenant,
+            key,
+            row: current.as_deref().map(|current| current.row),
+            commit: CommitRow {
+                seq: sequence.0,
+                id: draft.id.uuid(),
+                tenant: tenant.0,
+                at: at.micros(),
+                author: author.0,
+                executor: executor.map(|executor| executor.0),
+            },
+        };
+        let writer = self.writer.as_mut().ok_or(Error::Stopped)?;
+        if let Err(error) = writer.change_model(&commit, &effect).await {
+            error!(%error, "a change of a model failed; writes are refused until the storage is well");
+            self.recover(&[sequence.0]).await?;
+        }
+        self.next += 1;
+        self.storage.0.catalog.forget(tenant, key);
+        Ok(Committed { sequence, at })
+    }
+}
+
+impl From<&Definitions> for ModelView {
+    fn from(definitions: &Definitions) -> Self {
+        Self {
+            lock: definitions.model.lock,
+            revision: definitions.revision,
+        }
+    }
+}
+
+async fn next_submission(left_over: &mut Option<Submission>, inbox: &mut mpsc::Receiver<Submission>) -> Option<Submission> {
+    match left_over.take() {
+        Some(submission) => Some(submission),
+        None => inbox.recv().await,
+    }
+}
+
+/// Who asked may have gone; that changes nothing.
+fn answer(submission: Submission, outcome: Result<Committed, Error>) {
+    let _ = submission.reply.send(outcome);
+}
+
+/// Answers every unit of a batch that could not be written.
+fn refuse_all(batch: impl IntoIterator<Item = Submission>, error: &Error) {
+    let unavailable = matches!(error, Error::Unavailable | Error::Stopped);
+    if !unavailable {
+        error!(error = error as &dyn std::error::Error, "a batch was not committed");
+    }
+    for submission in batch {
+        let error = if unavailable { Error::Unavailable } else { Error::NotCommitted };
+        answer(submission, Err(error));
+    }
+}

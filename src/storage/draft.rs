@@ -1,0 +1,100 @@
+//! A finished unit of work, as the committer gets it.
+
+use std::{collections::HashMap, sync::Arc};
+
+use super::{EntityRow, ModelRow};
+use crate::{
+    clock::Timestamp,
+    entity::{Actor, Image, Position, Sequence},
+    id::{EntityId, ModelKey, Tenant, TransactionId},
+    model::Schema,
+    workflow::WorkflowSet,
+};
+
+/// Who is to be remembered for a write (`models-and-entities.md` §10).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Attribution {
+    /// To whom it is attributed.
+    pub author: Actor,
+    /// Who does it, where that is someone else.
+    pub executor: Option<Actor>,
+}
+
+/// Everything one unit of work wants to be committed, and what it relied on.
+#[derive(Debug)]
+pub(super) struct Draft {
+    pub(super) id: TransactionId,
+    pub(super) tenant: Tenant,
+    pub(super) attribution: Attribution,
+    /// What was read, and the position it was at; none if it was not there.
+    pub(super) reads: HashMap<EntityId, Option<Position>>,
+    /// Models that new entities belong to.
+    pub(super) guards: Vec<Guard>,
+    pub(super) writes: Vec<Write>,
+    /// Entities that are deleted. Apart from the writes, so that deleting a whole model takes a
+    /// few bytes for each.
+    pub(super) removals: Vec<Removal>,
+    /// A unit that changes a model does nothing else.
+    pub(super) model: Option<(ModelKey, ModelChange)>,
+}
+
+/// A model that must still be as it was, and locked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Guard {
+    pub(super) model: ModelKey,
+    pub(super) revision: i64,
+}
+
+/// An entity to be deleted.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Removal {
+    pub(super) id: EntityId,
+    pub(super) base: Base,
+}
+
+/// The last image a unit has of one entity.
+#[derive(Debug, Clone)]
+pub(super) struct Write {
+    pub(super) image: Image,
+    pub(super) model: ModelRow,
+    /// The version it replaces; none if the entity is new.
+    pub(super) base: Option<Base>,
+    /// The decision record, encoded.
+    pub(super) record: Option<Arc<str>>,
+    /// Where it is not the unit's.
+    pub(super) attribution: Option<Attribution>,
+}
+
+impl Draft {
+    /// Every entity that is written or deleted, and the version it replaces.
+    pub(super) fn bases(&self) -> impl Iterator<Item = (EntityId, Option<Base>)> {
+        let writes = self.writes.iter().map(|write| (write.image.id, write.base));
+        writes.chain(self.removals.iter().map(|removal| (removal.id, Some(removal.base))))
+    }
+}
+
+/// The version that a write replaces.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Base {
+    pub(super) row: EntityRow,
+    pub(super) position: Position,
+}
+
+/// A change of a model or of its workflows.
+#[derive(Debug, Clone)]
+pub enum ModelChange {
+    /// Makes the model, or adds to its schema.
+    Import(Schema),
+    Lock,
+    Unlock,
+    Delete,
+    /// Replaces the workflows, unless someone else did since they were read.
+    SetWorkflows { seen: i64, workflows: WorkflowSet },
+}
+
+/// What became of a unit that was committed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Committed {
+    pub sequence: Sequence,
+    pub at: Timestamp,
+}

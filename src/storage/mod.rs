@@ -1,0 +1,297 @@
+//! Durable state: what was committed, and the units of work that add to it.
+//!
+//! May use: everything pure.
+//! Must not: be open towards a database while someone else's code runs (DESIGN decision 3). A
+//! [`UnitOfWork`] reads as of one sequence, keeps its writes in memory and hands them to the
+//! committer, which judges everything that waits, writes the survivors in one database
+//! transaction, and answers when that is durable. STORAGE.md tells why.
+//!
+//! A unit is opened for one tenant, and nothing below takes a tenant from anywhere else.
+
+mod cache;
+mod catalog;
+mod committer;
+mod definitions;
+mod draft;
+mod health;
+mod instant;
+mod judge;
+mod names;
+mod snapshot;
+mod sqlite;
+mod unit;
+
+#[cfg(test)]
+mod tests;
+
+use std::{path::PathBuf, sync::Arc, time::Duration};
+
+use tokio::sync::{mpsc, watch};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+use crate::{
+    clock::{Clock, PointInTime, Timestamp},
+    entity::{Image, Position, Sequence},
+    error::{Code, Coded, Properties},
+    id::{ModelKey, Tenant},
+};
+
+pub use definitions::Definitions;
+pub use draft::{Attribution, Committed, ModelChange};
+pub use snapshot::{History, Listed, ModelCount, Scan, Snapshot};
+pub use unit::{Mark, UnitOfWork};
+
+/// Where the database is and how it is used.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    pub place: Place,
+    pub durability: Durability,
+    /// How long a lock of another process is waited for.
+    pub busy_timeout: Duration,
+    /// Page cache of all connections together, in KiB.
+    pub cache_kib: u32,
+    pub migrate: Migrate,
+}
+
+/// Where a database is.
+#[derive(Debug, Clone)]
+pub enum Place {
+    File(PathBuf),
+    /// Gone when the process ends.
+    Memory,
+}
+
+/// What an acknowledgement means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Durability {
+    /// It is on the disk.
+    Full,
+    /// A crash of the machine may lose the last moments.
+    Relaxed,
+}
+
+/// Whether an older database is brought up to date when it is opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Migrate {
+    Yes,
+    /// An older database is refused.
+    No,
+}
+
+/// One version of an entity, and where it stands.
+#[derive(Debug, Clone)]
+pub struct Version {
+    /// The row of the entity.
+    row: EntityRow,
+    /// The row of the tenant it belongs to.
+    tenant: TenantRow,
+    pub position: Position,
+    /// Whether the entity exists after this version; a deletion is a version too.
+    pub live: bool,
+    pub image: Image,
+}
+
+/// The key of a row of `entity`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+struct EntityRow(i64);
+
+/// The key of a row of `model`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+struct ModelRow(i64);
+
+/// The key of a row of `tenant`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+struct TenantRow(i64);
+
+/// The key of a row of `actor`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+struct ActorRow(i64);
+
+/// Why storage did not do what was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error("transaction conflict — retry")]
+    Conflict,
+    #[error("model {0} not found")]
+    ModelNotFound(ModelKey),
+    #[error("model {0} is not locked; lock it before making entities")]
+    ModelNotLocked(ModelKey),
+    #[error("model {0} is already locked")]
+    ModelAlreadyLocked(ModelKey),
+    #[error("model {0} is already unlocked")]
+    ModelAlreadyUnlocked(ModelKey),
+    #[error("model {model} has {count} entities; delete them first")]
+    ModelHasEntities { model: ModelKey, count: i64 },
+    #[error("the transaction holds more than {what}; split it")]
+    TooLarge { what: &'static str },
+    #[error("the request was cancelled")]
+    Cancelled,
+    #[error("writes are refused until the storage is well again; try again later")]
+    Unavailable,
+    #[error("column {column} of row {row} in {table} is not what it should be")]
+    Inconsistent { table: &'static str, column: &'static str, row: i64 },
+    #[error("the database is in use by another process: {0}")]
+    InUse(PathBuf),
+    #[error("the database needs a migration; run `interlock migrate`, or set CYODA_SQLITE_AUTO_MIGRATE=true")]
+    NotMigrated,
+    #[error("the database could not be migrated")]
+    Migration(#[from] sqlx::migrate::MigrateError),
+    #[error("the database failed")]
+    Database(#[from] sqlx::Error),
+    #[error("a file of the database could not be used")]
+    Io(#[from] std::io::Error),
+    #[error("the transaction was not committed")]
+    NotCommitted,
+    #[error("the storage has stopped")]
+    Stopped,
+}
+
+impl Coded for Error {
+    fn code(&self) -> Code {
+        match self {
+            Self::Conflict => Code::Conflict,
+            Self::ModelNotFound(_) => Code::ModelNotFound,
+            Self::ModelNotLocked(_) => Code::ModelNotLocked,
+            Self::ModelAlreadyLocked(_) => Code::ModelAlreadyLocked,
+            Self::ModelAlreadyUnlocked(_) => Code::ModelAlreadyUnlocked,
+            Self::ModelHasEntities { .. } => Code::ModelHasEntities,
+            Self::TooLarge { .. } => Code::TransactionTooLarge,
+            Self::Cancelled => Code::Cancelled,
+            Self::Unavailable | Self::Stopped => Code::StorageUnavailable,
+            Self::Inconsistent { .. }
+            | Self::NotCommitted
+            | Self::InUse(_)
+            | Self::NotMigrated
+            | Self::Migration(_)
+            | Self::Database(_)
+            | Self::Io(_) => Code::ServerError,
+        }
+    }
+
+    fn properties(&self) -> Properties {
+        let named = |model: &ModelKey| vec![("entityName", (*model.name).into()), ("entityVersion", model.version.into())];
+        match self {
+            Self::ModelNotFound(model) | Self::ModelAlreadyLocked(model) | Self::ModelAlreadyUnlocked(model) => named(model),
+            Self::ModelHasEntities { model, count } => {
+                let mut properties = named(model);
+                properties.push(("entityCount", (*count).into()));
+                properties
+            }
+            _ => Properties::new(),
+        }
+    }
+}
+
+/// A handle to the storage; cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Storage(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    database: sqlite::Sqlite,
+    cache: cache::Cache,
+    catalog: catalog::Catalog,
+    names: names::Names,
+    instants: instant::Instants,
+    clock: Clock,
+    submissions: mpsc::Sender<committer::Submission>,
+    published: watch::Receiver<Sequence>,
+    health: health::Health,
+}
+
+/// How many finished units may wait for the committer.
+const QUEUE_MAX: usize = 4_096;
+
+impl Storage {
+    /// Opens the database, brings it up to date and starts the committer, which stops once
+    /// `stop` is cancelled and nobody can submit any more.
+    pub async fn open(settings: &Settings, clock: Clock, tasks: &TaskTracker, stop: CancellationToken) -> Result<Self, Error> {
+        let (database, newest) = sqlite::Sqlite::open(settings).await?;
+        let (submissions, inbox) = mpsc::channel(QUEUE_MAX);
+        let (publish, published) = watch::channel(newest.sequence);
+        let storage = Self(Arc::new(Inner {
+            database,
+            cache: cache::Cache::default(),
+            catalog: catalog::Catalog::default(),
+            names: names::Names::default(),
+            instants: instant::Instants::new(newest.at),
+            clock,
+            submissions,
+            published,
+            health: health::Health::default(),
+        }));
+        let committer = committer::Committer::new(storage.clone(), inbox, publish, newest.sequence);
+        tasks.spawn(committer.run(stop));
+        Ok(storage)
+    }
+
+    /// Brings a database up to date without opening it for use.
+    pub async fn migrate(settings: &Settings) -> Result<(), Error> {
+        sqlite::Sqlite::migrate(settings).await
+    }
+
+    /// Whether writes are taken.
+    pub fn is_well(&self) -> bool {
+        self.0.health.is_well()
+    }
+
+    /// The newest sequence; never below that of an answered commit.
+    pub fn latest(&self) -> Sequence {
+        *self.0.published.borrow()
+    }
+
+    /// The sequence that holds everything committed up to an instant, and nothing later. Once
+    /// this has been answered for an instant, no commit will be stamped at or before it.
+    pub async fn at(&self, instant: &PointInTime) -> Result<Sequence, Error> {
+        self.0.instants.settle(instant.until, self.0.clock.now()).await;
+        self.0.database.sequence_at(instant.until).await
+    }
+
+    /// The model of that name and its workflows, as they are now.
+    pub async fn definitions(&self, tenant: &Tenant, model: &ModelKey) -> Result<Option<Arc<Definitions>>, Error> {
+        let Some(tenant) = self.tenant_row(tenant).await? else { return Ok(None) };
+        self.definitions_of(tenant, model).await
+    }
+
+    /// All models of a tenant, by name and version.
+    pub async fn models(&self, tenant: &Tenant) -> Result<Vec<Listed>, Error> {
+        match self.tenant_row(tenant).await? {
+            Some(tenant) => self.0.database.models(tenant).await,
+            None => Ok(Vec::new()),
+        }
+    }
+
+    /// Reads of one tenant as of a sequence, for as long as the caller likes; it holds nothing.
+    pub async fn snapshot(&self, tenant: &Tenant, at: Sequence) -> Result<Snapshot, Error> {
+        let tenant = self.tenant_row(tenant).await?;
+        Ok(Snapshot::new(self.clone(), tenant, at))
+    }
+
+    async fn definitions_of(&self, tenant: TenantRow, model: &ModelKey) -> Result<Option<Arc<Definitions>>, Error> {
+        if let Some(known) = self.0.catalog.get(tenant, model) {
+            return Ok(Some(known));
+        }
+        let generation = self.0.catalog.generation();
+        let Some(definitions) = self.0.database.definitions(tenant, model).await? else {
+            return Ok(None);
+        };
+        let definitions = Arc::new(definitions);
+        self.0.catalog.fill(tenant, &definitions, generation);
+        Ok(Some(definitions))
+    }
+
+    async fn tenant_row(&self, tenant: &Tenant) -> Result<Option<TenantRow>, Error> {
+        if let Some(row) = self.0.names.tenant(tenant) {
+            return Ok(Some(row));
+        }
+        let row = self.0.database.tenant(tenant).await?;
+        if let Some(row) = row {
+            self.0.names.know_tenant(tenant, row);
+        }
+        Ok(row)
+    }
+
+    fn now(&self) -> Timestamp {
+        self.0.clock.now()
+    }
+}

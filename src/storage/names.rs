@@ -1,0 +1,44 @@
+//! Tenants and actors by name: small rows that are made once and never change.
+
+use std::collections::HashMap;
+use std::sync::{PoisonError, RwLock};
+
+use super::{ActorRow, TenantRow};
+use crate::{entity::Actor, id::Tenant};
+
+/// How many actors are remembered; beyond, they are looked up again.
+const ACTORS_MAX: u64 = 100_000;
+
+/// A lock, not a task: read by every request, written once per name.
+#[derive(Debug)]
+pub(super) struct Names {
+    tenants: RwLock<HashMap<Tenant, TenantRow>>,
+    actors: moka::sync::Cache<(TenantRow, Actor), ActorRow>,
+}
+
+impl Default for Names {
+    fn default() -> Self {
+        Self {
+            tenants: RwLock::default(),
+            actors: moka::sync::Cache::new(ACTORS_MAX),
+        }
+    }
+}
+
+impl Names {
+    pub(super) fn tenant(&self, tenant: &Tenant) -> Option<TenantRow> {
+        self.tenants.read().unwrap_or_else(PoisonError::into_inner).get(tenant).copied()
+    }
+
+    pub(super) fn know_tenant(&self, tenant: &Tenant, row: TenantRow) {
+        self.tenants.write().unwrap_or_else(PoisonError::into_inner).insert(tenant.clone(), row);
+    }
+
+    pub(super) fn actor(&self, tenant: TenantRow, actor: &Actor) -> Option<ActorRow> {
+        self.actors.get(&(tenant, actor.clone()))
+    }
+
+    pub(super) fn know_actor(&self, tenant: TenantRow, actor: &Actor, row: ActorRow) {
+        self.actors.insert((tenant, actor.clone()), row);
+    }
+}

@@ -1,0 +1,163 @@
+//! Reads of one tenant as of one sequence.
+
+use super::{Definitions, Error, ModelRow, Storage, TenantRow, Version};
+use crate::{
+    clock::Timestamp,
+    entity::{Change, Position, Sequence},
+    id::{EntityId, ModelKey, StateName, Tenant, TransactionId},
+    model::Lock,
+};
+
+/// How many entities one trip of a scan brings.
+const SCAN_ROWS: i64 = 256;
+
+/// Everything a tenant had at one moment. It holds nothing open: history does not change, so any
+/// connection answers at any time.
+#[derive(Debug, Clone)]
+pub struct Snapshot {
+    storage: Storage,
+    /// None for a tenant that has never written.
+    tenant: Option<TenantRow>,
+    at: Sequence,
+}
+
+/// A model as lists tell of it.
+#[derive(Debug, Clone)]
+pub struct Listed {
+    pub(super) row: ModelRow,
+    pub key: ModelKey,
+    pub lock: Lock,
+    pub updated: Timestamp,
+}
+
+/// The newest changes of an entity, newest first.
+pub type History = Vec<Change>;
+
+/// How many entities a model has.
+#[derive(Debug, Clone)]
+pub struct ModelCount {
+    pub model: ModelKey,
+    pub count: i64,
+}
+
+impl Snapshot {
+    pub(super) const fn new(storage: Storage, tenant: Option<TenantRow>, at: Sequence) -> Self {
+        Self { storage, tenant, at }
+    }
+
+    pub const fn sequence(&self) -> Sequence {
+        self.at
+    }
+
+    /// The version of an entity then, also if that is a deletion.
+    pub async fn version(&self, id: EntityId) -> Result<Option<Version>, Error> {
+        let Some(tenant) = self.tenant else { return Ok(None) };
+        let inner = &self.storage.0;
+        if let Some(known) = inner.cache.get(id).filter(|known| known.position.0 <= self.at.0) {
+            return Ok((known.tenant == tenant).then_some(known));
+        }
+        let since = inner.cache.generation(id);
+        match inner.database.current(tenant, id).await? {
+            Some(current) if current.position.0 <= self.at.0 => {
+                if current.live {
+                    inner.cache.fill(&current, since);
+                }
+                Ok(Some(current))
+            }
+            Some(_) => inner.database.as_of(tenant, id, self.at).await,
+            None => Ok(None),
+        }
+    }
+
+    /// The entity as it was then, if it was there.
+    pub async fn entity(&self, id: EntityId) -> Result<Option<Version>, Error> {
+        Ok(self.version(id).await?.filter(|version| version.live))
+    }
+
+    /// The version that a transaction wrote, also of an entity that was deleted later.
+    pub async fn written_by(&self, id: EntityId, transaction: TransactionId) -> Result<Option<Version>, Error> {
+        let Some(tenant) = self.tenant else { return Ok(None) };
+        let version = self.storage.0.database.by_transaction(tenant, id, transaction, self.at).await?;
+        Ok(version.filter(|version| version.live))
+    }
+
+    pub async fn history(&self, id: EntityId, limit: i64) -> Result<History, Error> {
+        let Some(tenant) = self.tenant else { return Ok(Vec::new()) };
+        self.storage.0.database.history(tenant, id, self.at, limit).await
+    }
+
+    /// The versions at these positions, in their order.
+    pub async fn versions(&self, positions: &[Position]) -> Result<Vec<Version>, Error> {
+        let Some(tenant) = self.tenant else { return Ok(Vec::new()) };
+        self.storage.0.database.versions(tenant, positions).await
+    }
+
+    /// Walks the entities of a model in the order of their ids.
+    pub fn scan(&self, definitions: &Definitions) -> Scan {
+        Scan {
+            snapshot: self.clone(),
+            model: definitions.row,
+            after: None,
+            done: false,
+        }
+    }
+
+    /// The positions of one page of the entities of a model, in the order of their ids; as they
+    /// are now, whatever the sequence of the snapshot.
+    pub async fn current_page(&self, definitions: &Definitions, offset: i64, limit: i64) -> Result<Vec<Position>, Error> {
+        self.storage.0.database.page(definitions.row, limit, offset).await
+    }
+}
+
+impl Storage {
+    /// How many entities each model of a tenant has now.
+    pub async fn counts(&self, tenant: &Tenant) -> Result<Vec<ModelCount>, Error> {
+        let mut counts = Vec::new();
+        for listed in self.models(tenant).await? {
+            counts.push(ModelCount {
+                count: self.0.database.count(listed.row).await?,
+                model: listed.key,
+            });
+        }
+        Ok(counts)
+    }
+
+    /// How many entities of a model are in each state now.
+    pub async fn counts_by_state(&self, definitions: &Definitions) -> Result<Vec<(StateName, i64)>, Error> {
+        self.0.database.counts_by_state(definitions.row).await
+    }
+
+    /// How many entities a model has now.
+    pub async fn count(&self, definitions: &Definitions) -> Result<i64, Error> {
+        self.0.database.count(definitions.row).await
+    }
+}
+
+/// A walk over the entities of a model, a part at a time.
+#[derive(Debug)]
+pub struct Scan {
+    snapshot: Snapshot,
+    model: ModelRow,
+    after: Option<EntityId>,
+    done: bool,
+}
+
+impl Scan {
+    /// The next entities; none at the end. A part may be empty although more follow.
+    pub async fn next(&mut self) -> Result<Option<Vec<Version>>, Error> {
+        let Some(tenant) = self.snapshot.tenant.filter(|_| !self.done) else {
+            return Ok(None);
+        };
+        let database = &self.snapshot.storage.0.database;
+        let (versions, reached) = database.scan(tenant, self.model, self.after, self.snapshot.at, SCAN_ROWS).await?;
+        self.done = reached.is_none();
+        self.after = reached;
+        Ok(Some(versions))
+    }
+
+    /// The id up to which the parts given so far have gone; none once that is the end.
+    pub const fn reached(&self) -> Option<EntityId> {
+        self.after
+    }
+}
+

@@ -1,0 +1,218 @@
+//! A batch as one SQL text.
+//!
+//! Rows go in as `values`, padded to a power of two with rows of nulls that are filtered out, so
+//! there are few distinct texts and all of them stay prepared.
+
+use std::sync::Arc;
+
+use sqlx::{QueryBuilder, Sqlite};
+use uuid::Uuid;
+
+use super::{read::json_list, rows::encode_kind};
+use crate::entity::ChangeKind;
+
+/// Everything a batch writes.
+#[derive(Debug, Default)]
+pub(in crate::storage) struct Batch {
+    pub(in crate::storage) commits: Vec<CommitRow>,
+    pub(in crate::storage) created: Vec<NewEntity>,
+    pub(in crate::storage) moved: Vec<EntityMove>,
+    pub(in crate::storage) versions: Vec<NewVersion>,
+    pub(in crate::storage) removals: Vec<Removals>,
+}
+
+/// Entities that one commit deletes.
+#[derive(Debug)]
+pub(in crate::storage) struct Removals {
+    /// The position of the first; the others follow.
+    pub(in crate::storage) first: i64,
+    pub(in crate::storage) seq: i64,
+    pub(in crate::storage) entities: Vec<i64>,
+}
+
+#[derive(Debug)]
+pub(in crate::storage) struct CommitRow {
+    pub(in crate::storage) seq: i64,
+    pub(in crate::storage) id: Uuid,
+    pub(in crate::storage) tenant: i64,
+    pub(in crate::storage) at: i64,
+    pub(in crate::storage) author: i64,
+    pub(in crate::storage) executor: Option<i64>,
+}
+
+#[derive(Debug)]
+pub(in crate::storage) struct NewEntity {
+    pub(in crate::storage) e: i64,
+    pub(in crate::storage) id: Uuid,
+    pub(in crate::storage) m: i64,
+    pub(in crate::storage) n: i64,
+    pub(in crate::storage) state: Arc<str>,
+    pub(in crate::storage) created: i64,
+    pub(in crate::storage) workflow: Option<Arc<str>>,
+}
+
+/// An entity whose current version is another one now.
+#[derive(Debug)]
+pub(in crate::storage) struct EntityMove {
+    pub(in crate::storage) e: i64,
+    pub(in crate::storage) n: i64,
+    pub(in crate::storage) state: Arc<str>,
+}
+
+#[derive(Debug)]
+pub(in crate::storage) struct NewVersion {
+    pub(in crate::storage) n: i64,
+    pub(in crate::storage) e: i64,
+    pub(in crate::storage) m: i64,
+    pub(in crate::storage) seq: i64,
+    pub(in crate::storage) kind: ChangeKind,
+    pub(in crate::storage) state: Arc<str>,
+    pub(in crate::storage) transition: Option<Arc<str>>,
+    pub(in crate::storage) author: Option<i64>,
+    pub(in crate::storage) executor: Option<i64>,
+    pub(in crate::storage) data: Option<Arc<str>>,
+    pub(in crate::storage) record: Option<Arc<str>>,
+}
+
+/// Rows of a table, as values of a statement.
+trait Row {
+    const COLUMNS: usize;
+    fn bind(&self, query: &mut Values<'_>);
+}
+
+struct Values<'a> {
+    query: &'a mut QueryBuilder<Sqlite>,
+    first: bool,
+}
+
+impl Values<'_> {
+    fn add<'q, T: sqlx::Encode<'q, Sqlite> + sqlx::Type<Sqlite> + Send + 'q>(&mut self, value: T) -> &mut Self {
+        if !std::mem::take(&mut self.first) {
+            self.query.push(",");
+        }
+        self.query.push_bind(value);
+        self
+    }
+}
+
+/// How many rows of one table a text takes.
+const TEXT_ROWS: usize = 512;
+
+/// How many entities one statement deletes.
+const REMOVED_AT_ONCE: usize = 4_096;
+
+impl Batch {
+    fn longest(&self) -> usize {
+        [self.commits.len(), self.created.len(), self.moved.len(), self.versions.len()].into_iter().max().unwrap_or(0)
+    }
+
+    /// The whole batch as one transaction in one text; none if it is too large for that.
+    pub(super) fn text(&self) -> Option<QueryBuilder<Sqlite>> {
+        let is_small = self.longest() <= TEXT_ROWS && self.removals.is_empty();
+        is_small.then(|| {
+            let mut query = QueryBuilder::new("begin immediate;");
+            self.add_rows(&mut query, 0);
+            query.push("commit");
+            query
+        })
+    }
+
+    /// The rows as texts for a transaction that is open.
+    pub(super) fn texts(&self) -> impl Iterator<Item = QueryBuilder<Sqlite>> {
+        (0..self.longest()).step_by(TEXT_ROWS).map(|from| {
+            let mut query = QueryBuilder::new("");
+            self.add_rows(&mut query, from);
+            query
+        })
+    }
+
+    fn add_rows(&self, query: &mut QueryBuilder<Sqlite>, from: usize) {
+        let size = (self.longest() - from).min(TEXT_ROWS).next_power_of_two();
+        insert(query, r#"insert into "commit"(seq, id, t, at, author, executor)"#, part(&self.commits, from), size);
+        insert(query, "insert into entity(e, id, m, n, state, live, created, workflow)", part(&self.created, from), size);
+        let moved = part(&self.moved, from);
+        if !moved.is_empty() {
+            query.push("update entity set n = v.column2, state = v.column3 from (");
+            values(query, moved, size);
+            query.push(") v where entity.e = v.column1;");
+        }
+        insert(
+            query,
+            "insert into version(n, e, m, seq, kind, state, transition, author, executor, data, record)",
+            part(&self.versions, from),
+            size,
+        );
+    }
+}
+
+impl Removals {
+    /// The entities in parts of one statement each, as a JSON list, and the position of the
+    /// first of them.
+    pub(super) fn parts(&self) -> impl Iterator<Item = (i64, String)> {
+        let firsts = (self.first..).step_by(REMOVED_AT_ONCE);
+        firsts.zip(self.entities.chunks(REMOVED_AT_ONCE)).map(|(first, part)| (first, json_list(part.iter())))
+    }
+}
+
+fn part<T>(rows: &[T], from: usize) -> &[T] {
+    let to = rows.len().min(from + TEXT_ROWS);
+    rows.get(from..to).unwrap_or_default()
+}
+
+fn insert<T: Row>(query: &mut QueryBuilder<Sqlite>, into: &'static str, rows: &[T], size: usize) {
+    if rows.is_empty() {
+        return;
+    }
+    query.push(into).push(" select * from (");
+    values(query, rows, size);
+    query.push(") where column1 is not null;");
+}
+
+fn values<T: Row>(query: &mut QueryBuilder<Sqlite>, rows: &[T], size: usize) {
+    for index in 0..size {
+        query.push(if index == 0 { "values(" } else { ",(" });
+        let mut values = Values { query, first: true };
+        match rows.get(index) {
+            Some(row) => row.bind(&mut values),
+            None => (0..T::COLUMNS).for_each(|_| {
+                values.add(None::<i64>);
+            }),
+        }
+        query.push(")");
+    }
+}
+
+impl Row for CommitRow {
+    const COLUMNS: usize = 6;
+
+    fn bind(&self, values: &mut Values<'_>) {
+        values.add(self.seq).add(self.id).add(self.tenant).add(self.at).add(self.author).add(self.executor);
+    }
+}
+
+impl Row for NewEntity {
+    const COLUMNS: usize = 8;
+
+    fn bind(&self, values: &mut Values<'_>) {
+        values.add(self.e).add(self.id).add(self.m).add(self.n).add(Arc::clone(&self.state));
+        values.add(true).add(self.created).add(self.workflow.clone());
+    }
+}
+
+impl Row for EntityMove {
+    const COLUMNS: usize = 3;
+
+    fn bind(&self, values: &mut Values<'_>) {
+        values.add(self.e).add(self.n).add(Arc::clone(&self.state));
+    }
+}
+
+impl Row for NewVersion {
+    const COLUMNS: usize = 11;
+
+    fn bind(&self, values: &mut Values<'_>) {
+        values.add(self.n).add(self.e).add(self.m).add(self.seq).add(encode_kind(self.kind));
+        values.add(Arc::clone(&self.state)).add(self.transition.clone()).add(self.author).add(self.executor);
+        values.add(self.data.clone()).add(self.record.clone());
+    }
+}

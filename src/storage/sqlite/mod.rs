@@ -1,0 +1,228 @@
+//! SQLite: one file in WAL mode, one connection that writes, a few that read.
+//!
+//! Statements live in `sql/`. What sqlx does to SQLite costs a thread hop per text, so a batch is
+//! one text (`LIMITS.md` (c), STORAGE.md §3).
+
+mod batch;
+mod read;
+mod rows;
+mod writer;
+
+use std::{
+    fs::{File, OpenOptions},
+    path::{Path, PathBuf},
+    sync::atomic::{AtomicBool, Ordering},
+    time::Duration,
+};
+
+use sqlx::{
+    ConnectOptions as _, Connection as _, SqliteConnection, SqlitePool,
+    migrate::Migrator,
+    sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous},
+};
+
+use super::{Durability, Error, Migrate, Place, Settings};
+use crate::{clock::Timestamp, entity::Sequence};
+
+pub(super) use batch::{Batch, CommitRow, EntityMove, NewEntity, NewVersion, Removals};
+pub(super) use writer::{ModelCommit, Writer};
+
+static MIGRATIONS: Migrator = sqlx::migrate!("src/storage/sqlite/migrations");
+
+/// How many connections read from a file.
+const READERS: u32 = 4;
+
+/// Pages of the log after which it is copied back: fewer and longer pauses than the default,
+/// 96 k against 73 k rows per second (STORAGE.md §5).
+const CHECKPOINT_PAGES: u32 = 8_000;
+
+/// Statements a connection keeps prepared. Those of batches are large, and few.
+const STATEMENTS_KEPT: usize = 64;
+
+/// An open database.
+#[derive(Debug)]
+pub(super) struct Sqlite {
+    reads: SqlitePool,
+    options: SqliteConnectOptions,
+    place: Place,
+    /// Held while the database is open, so that no second process writes beside us.
+    _lock: Option<File>,
+    /// Whether the writer was given out.
+    writer_taken: AtomicBool,
+}
+
+/// The newest commit of a database that is being opened.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Newest {
+    pub(super) sequence: Sequence,
+    pub(super) at: Timestamp,
+}
+
+impl Sqlite {
+    pub(super) async fn open(settings: &Settings) -> Result<(Self, Newest), Error> {
+        let lock = lock(&settings.place)?;
+        let options = options(settings);
+        let reads = match &settings.place {
+            Place::File(_) => {
+                // The first connection makes the file, and its journal mode stays with it.
+                let mut first = options.connect().await?;
+                bring_up_to_date(&mut first, settings.migrate).await?;
+                first.close().await?;
+                pool(READERS).connect_lazy_with(options.clone().read_only(true))
+            }
+            Place::Memory => {
+                let only = pool(1).min_connections(1).connect_with(options.clone()).await?;
+                bring_up_to_date(&mut *only.acquire().await?, Migrate::Yes).await?;
+                only
+            }
+        };
+        let database = Self {
+            reads,
+            options,
+            place: settings.place.clone(),
+            _lock: lock,
+            writer_taken: AtomicBool::new(false),
+        };
+        let newest = database.newest().await?;
+        Ok((database, newest))
+    }
+
+    pub(super) async fn migrate(settings: &Settings) -> Result<(), Error> {
+        let _lock = lock(&settings.place)?;
+        let mut connection = options(settings).connect().await?;
+        MIGRATIONS.run(&mut connection).await?;
+        connection.close().await?;
+        Ok(())
+    }
+
+    /// The one connection that writes; there is one.
+    pub(super) fn writer(&self) -> Option<Writer> {
+        if self.writer_taken.swap(true, Ordering::AcqRel) {
+            return None;
+        }
+        Some(match self.place {
+            Place::File(_) => Writer::own(self.options.clone()),
+            Place::Memory => Writer::shared(self.reads.clone()),
+        })
+    }
+}
+
+/// A pool whose connections live as long as it does.
+fn pool(size: u32) -> SqlitePoolOptions {
+    SqlitePoolOptions::new()
+        .max_connections(size)
+        .idle_timeout(None)
+        .max_lifetime(None)
+        .test_before_acquire(false)
+        .acquire_timeout(Duration::from_secs(30))
+}
+
+fn options(settings: &Settings) -> SqliteConnectOptions {
+    let options = match &settings.place {
+        Place::File(path) => SqliteConnectOptions::new()
+            .filename(path)
+            .create_if_missing(true)
+            .journal_mode(SqliteJournalMode::Wal)
+            .pragma("wal_autocheckpoint", CHECKPOINT_PAGES.to_string()),
+        Place::Memory => SqliteConnectOptions::new().in_memory(true),
+    };
+    // A negative cache size is in KiB; the setting is for all connections together.
+    let cache = i64::from(settings.cache_kib / (READERS + 1));
+    options
+        .synchronous(match settings.durability {
+            Durability::Full => SqliteSynchronous::Full,
+            Durability::Relaxed => SqliteSynchronous::Normal,
+        })
+        .busy_timeout(settings.busy_timeout)
+        .pragma("cache_size", (-cache.max(1)).to_string())
+        .statement_cache_capacity(STATEMENTS_KEPT)
+        .disable_statement_logging()
+}
+
+/// A lock file beside the database: SQLite itself would let two processes take turns.
+fn lock(place: &Place) -> Result<Option<File>, Error> {
+    let Place::File(path) = place else { return Ok(None) };
+    if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+        std::fs::create_dir_all(folder)?;
+    }
+    let file = OpenOptions::new().create(true).truncate(false).write(true).open(lock_path(path))?;
+    match file.try_lock() {
+        Ok(()) => Ok(Some(file)),
+        Err(std::fs::TryLockError::WouldBlock) => Err(Error::InUse(path.clone())),
+        Err(std::fs::TryLockError::Error(error)) => Err(error.into()),
+    }
+}
+
+fn lock_path(path: &Path) -> PathBuf {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(".lock");
+    path.with_file_name(name)
+}
+
+/// Forward only; a database that is newer than this program is refused.
+async fn bring_up_to_date(connection: &mut SqliteConnection, migrate: Migrate) -> Result<(), Error> {
+    match migrate {
+        Migrate::Yes => Ok(MIGRATIONS.run(connection).await?),
+        Migrate::No => {
+            use sqlx::migrate::Migrate as _;
+            connection.ensure_migrations_table(&MIGRATIONS.table_name).await?;
+            let applied = connection.list_applied_migrations(&MIGRATIONS.table_name).await?;
+            if applied.len() == MIGRATIONS.iter().count() { Ok(()) } else { Err(Error::NotMigrated) }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use sqlx::{AssertSqlSafe, Executor as _, SqlSafeStr as _};
+
+    use super::*;
+
+    fn settings(place: Place) -> Settings {
+        Settings {
+            place,
+            durability: Durability::Full,
+            busy_timeout: Duration::from_secs(1),
+            cache_kib: 1_000,
+            migrate: Migrate::Yes,
+        }
+    }
+
+    #[tokio::test]
+    async fn every_statement_prepares_on_a_migrated_database() {
+        let (database, _) = Sqlite::open(&settings(Place::Memory)).await.expect("opens");
+        let mut connection = database.reads.acquire().await.expect("a connection");
+        for file in std::fs::read_dir("src/storage/sqlite/sql").expect("readable") {
+            let path = file.expect("readable").path();
+            let sql = std::fs::read_to_string(&path).expect("readable");
+            if let Err(error) = connection.prepare(AssertSqlSafe(sql).into_sql_str()).await {
+                panic!("{}: {error}", path.display());
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn a_second_opener_is_refused_and_an_old_database_is_not_touched_unasked() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut settings = settings(Place::File(folder.path().join("new/interlock.db")));
+        settings.migrate = Migrate::No;
+        assert!(matches!(Sqlite::open(&settings).await, Err(Error::NotMigrated)));
+        Sqlite::migrate(&settings).await.expect("migrates");
+        let _open = Sqlite::open(&settings).await.expect("opens");
+        assert!(matches!(Sqlite::open(&settings).await, Err(Error::InUse(_))));
+    }
+
+    #[tokio::test]
+    async fn a_newer_database_is_refused() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let settings = settings(Place::File(folder.path().join("interlock.db")));
+        Sqlite::migrate(&settings).await.expect("migrates");
+        let mut connection = options(&settings).connect().await.expect("connects");
+        sqlx::query("insert into _sqlx_migrations values(9999, 'later', '2030-01-01', true, x'00', 0)")
+            .execute(&mut connection)
+            .await
+            .expect("inserts");
+        connection.close().await.expect("closes");
+        assert!(matches!(Sqlite::open(&settings).await, Err(Error::Migration(_))));
+    }
+}

@@ -1,0 +1,278 @@
+//! Reading: every function is one trip, or one per part of a definition.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use sqlx::SqlitePool;
+
+use super::{
+    Newest, Sqlite,
+    rows::{ChangeRow, ModelRowData, ScanRow, VersionRow},
+};
+use crate::{
+    clock::Timestamp,
+    entity::{Change, Position, Sequence},
+    id::{EntityId, ModelKey, StateName, Tenant, TransactionId},
+    model::{Model, Schema},
+    storage::{Definitions, EntityRow, Error, Listed, ModelRow, TenantRow, Version},
+    workflow::{Entry, Workflow, WorkflowSet},
+};
+
+const COMMIT_AT: &str = include_str!("sql/commit_at.sql");
+const COMMIT_NEWEST: &str = include_str!("sql/commit_newest.sql");
+const DEFINITION_BODIES: &str = include_str!("sql/definition_bodies.sql");
+const ENTITY_COUNT: &str = include_str!("sql/entity_count.sql");
+const ENTITY_COUNTS_BY_STATE: &str = include_str!("sql/entity_counts_by_state.sql");
+const ENTITY_EXISTS: &str = include_str!("sql/entity_exists.sql");
+const ENTITY_NEWEST: &str = include_str!("sql/entity_newest.sql");
+const ENTITY_PAGE: &str = include_str!("sql/entity_page.sql");
+const ENTITY_POSITIONS: &str = include_str!("sql/entity_positions.sql");
+const ENTITY_SCAN: &str = include_str!("sql/entity_scan.sql");
+const HISTORY: &str = include_str!("sql/history.sql");
+const MODEL_DELTAS: &str = include_str!("sql/model_deltas.sql");
+const MODEL_GET: &str = include_str!("sql/model_get.sql");
+const MODEL_LIST: &str = include_str!("sql/model_list.sql");
+const TENANT_GET: &str = include_str!("sql/tenant_get.sql");
+const VERSION_AS_OF: &str = include_str!("sql/version_as_of.sql");
+const VERSION_BY_TRANSACTION: &str = include_str!("sql/version_by_transaction.sql");
+const VERSION_CURRENT: &str = include_str!("sql/version_current.sql");
+const VERSION_NEWEST: &str = include_str!("sql/version_newest.sql");
+const VERSIONS_BY_POSITION: &str = include_str!("sql/versions_by_position.sql");
+const WORKFLOW_SET_GET: &str = include_str!("sql/workflow_set_get.sql");
+
+/// An element of `workflow_set.list`.
+#[derive(Serialize, Deserialize)]
+pub(super) struct ListedWorkflow(pub(super) i64, pub(super) bool);
+
+impl Sqlite {
+    pub(super) async fn newest(&self) -> Result<Newest, Error> {
+        let newest: Option<(i64, i64)> = sqlx::query_as(COMMIT_NEWEST).fetch_optional(&self.reads).await?;
+        let (sequence, at) = newest.unwrap_or((0, 0));
+        let version: Option<i64> = sqlx::query_scalar(VERSION_NEWEST).fetch_one(&self.reads).await?;
+        // Every version is below the sequence of its commit.
+        if version.is_some_and(|version| version >= sequence) {
+            return Err(Error::Inconsistent {
+                table: "version",
+                column: "n",
+                row: version.unwrap_or_default(),
+            });
+        }
+        Ok(Newest {
+            sequence: Sequence(sequence),
+            at: Timestamp::from_micros(at),
+        })
+    }
+
+    pub(in crate::storage) async fn newest_entity(&self) -> Result<EntityRow, Error> {
+        Ok(EntityRow(sqlx::query_scalar(ENTITY_NEWEST).fetch_one(&self.reads).await?))
+    }
+
+    pub(in crate::storage) async fn sequence_at(&self, until: Timestamp) -> Result<Sequence, Error> {
+        let sequence: Option<i64> = sqlx::query_scalar(COMMIT_AT).bind(until.micros()).fetch_optional(&self.reads).await?;
+        Ok(Sequence(sequence.unwrap_or(0)))
+    }
+
+    pub(in crate::storage) async fn tenant(&self, tenant: &Tenant) -> Result<Option<TenantRow>, Error> {
+        let row: Option<i64> = sqlx::query_scalar(TENANT_GET).bind(tenant.as_str()).fetch_optional(&self.reads).await?;
+        Ok(row.map(TenantRow))
+    }
+
+    pub(in crate::storage) async fn current(&self, tenant: TenantRow, id: EntityId) -> Result<Option<Version>, Error> {
+        let row: Option<VersionRow> =
+            sqlx::query_as(VERSION_CURRENT).bind(id.uuid()).bind(tenant.0).fetch_optional(&self.reads).await?;
+        Ok(row.map(|row| row.version(tenant)))
+    }
+
+    pub(in crate::storage) async fn as_of(&self, tenant: TenantRow, id: EntityId, at: Sequence) -> Result<Option<Version>, Error> {
+        let row: Option<VersionRow> = sqlx::query_as(VERSION_AS_OF)
+            .bind(id.uuid())
+            .bind(tenant.0)
+            .bind(at.0)
+            .fetch_optional(&self.reads)
+            .await?;
+        Ok(row.map(|row| row.version(tenant)))
+    }
+
+    pub(in crate::storage) async fn by_transaction(
+        &self,
+        tenant: TenantRow,
+        id: EntityId,
+        transaction: TransactionId,
+        at: Sequence,
+    ) -> Result<Option<Version>, Error> {
+        let row: Option<VersionRow> = sqlx::query_as(VERSION_BY_TRANSACTION)
+            .bind(id.uuid())
+            .bind(tenant.0)
+            .bind(transaction.uuid())
+            .bind(at.0)
+            .fetch_optional(&self.reads)
+            .await?;
+        Ok(row.map(|row| row.version(tenant)))
+    }
+
+    /// The versions at these positions, in their order; those of other tenants are left out.
+    pub(in crate::storage) async fn versions(&self, tenant: TenantRow, positions: &[Position]) -> Result<Vec<Version>, Error> {
+        let list = json_list(positions.iter().map(|position| position.0));
+        let rows: Vec<VersionRow> =
+            sqlx::query_as(VERSIONS_BY_POSITION).bind(list).bind(tenant.0).fetch_all(&self.reads).await?;
+        let mut versions: Vec<Version> = rows.into_iter().map(|row| row.version(tenant)).collect();
+        versions.sort_unstable_by_key(|version| version.position);
+        let at = |position: &Position| versions.binary_search_by_key(position, |version| version.position).ok();
+        Ok(positions.iter().filter_map(at).map(|index| versions[index].clone()).collect())
+    }
+
+    /// The next entities of a model after `after`, and how far that went; none at the end.
+    pub(in crate::storage) async fn scan(
+        &self,
+        tenant: TenantRow,
+        model: ModelRow,
+        after: Option<EntityId>,
+        at: Sequence,
+        limit: i64,
+    ) -> Result<(Vec<Version>, Option<EntityId>), Error> {
+        let after = after.map(|id| id.uuid().as_bytes().to_vec()).unwrap_or_default();
+        let rows: Vec<ScanRow> = sqlx::query_as(ENTITY_SCAN)
+            .bind(model.0)
+            .bind(after)
+            .bind(at.0)
+            .bind(limit)
+            .fetch_all(&self.reads)
+            .await?;
+        let is_last = i64::try_from(rows.len()).unwrap_or(limit) < limit;
+        let reached = rows.last().filter(|_| !is_last).map(|row| EntityId::from_uuid(row.id));
+        Ok((rows.into_iter().filter_map(|row| row.version(tenant)).collect(), reached))
+    }
+
+    pub(in crate::storage) async fn page(&self, model: ModelRow, limit: i64, offset: i64) -> Result<Vec<Position>, Error> {
+        let rows: Vec<i64> = sqlx::query_scalar(ENTITY_PAGE).bind(model.0).bind(limit).bind(offset).fetch_all(&self.reads).await?;
+        Ok(rows.into_iter().map(Position).collect())
+    }
+
+    /// The current position and row of each of these entities that there is.
+    pub(in crate::storage) async fn positions(&self, ids: &[EntityId]) -> Result<Vec<(EntityId, Position)>, Error> {
+        let list = json_list(ids.iter().map(|id| format!("\"{}\"", id.uuid().simple())));
+        let rows: Vec<(uuid::Uuid, i64)> = sqlx::query_as(ENTITY_POSITIONS).bind(list).fetch_all(&self.reads).await?;
+        Ok(rows.into_iter().map(|(id, n)| (EntityId::from_uuid(id), Position(n))).collect())
+    }
+
+    pub(in crate::storage) async fn has_entities(&self, model: ModelRow) -> Result<bool, Error> {
+        Ok(sqlx::query_scalar(ENTITY_EXISTS).bind(model.0).fetch_one(&self.reads).await?)
+    }
+
+    pub(in crate::storage) async fn count(&self, model: ModelRow) -> Result<i64, Error> {
+        Ok(sqlx::query_scalar(ENTITY_COUNT).bind(model.0).fetch_one(&self.reads).await?)
+    }
+
+    pub(in crate::storage) async fn counts_by_state(&self, model: ModelRow) -> Result<Vec<(StateName, i64)>, Error> {
+        let rows: Vec<(String, i64)> = sqlx::query_as(ENTITY_COUNTS_BY_STATE).bind(model.0).fetch_all(&self.reads).await?;
+        Ok(rows.into_iter().map(|(state, count)| (state.into(), count)).collect())
+    }
+
+    pub(in crate::storage) async fn history(
+        &self,
+        tenant: TenantRow,
+        id: EntityId,
+        at: Sequence,
+        limit: i64,
+    ) -> Result<Vec<Change>, Error> {
+        let rows: Vec<ChangeRow> = sqlx::query_as(HISTORY)
+            .bind(id.uuid())
+            .bind(tenant.0)
+            .bind(at.0)
+            .bind(limit)
+            .fetch_all(&self.reads)
+            .await?;
+        rows.into_iter().map(TryInto::try_into).collect()
+    }
+
+    pub(in crate::storage) async fn models(&self, tenant: TenantRow) -> Result<Vec<Listed>, Error> {
+        let rows: Vec<ModelRowData> = sqlx::query_as(MODEL_LIST).bind(tenant.0).fetch_all(&self.reads).await?;
+        rows.into_iter()
+            .map(|row| {
+                Ok(Listed {
+                    row: ModelRow(row.m),
+                    key: row.key(),
+                    lock: row.lock()?,
+                    updated: row.updated(),
+                })
+            })
+            .collect()
+    }
+
+    pub(in crate::storage) async fn definitions(&self, tenant: TenantRow, model: &ModelKey) -> Result<Option<Definitions>, Error> {
+        let row: Option<ModelRowData> = sqlx::query_as(MODEL_GET)
+            .bind(tenant.0)
+            .bind(&*model.name)
+            .bind(model.version)
+            .fetch_optional(&self.reads)
+            .await?;
+        let Some(row) = row else { return Ok(None) };
+        let (workflow_revision, workflows) = workflows(&self.reads, row.m).await?;
+        Ok(Some(Definitions {
+            tenant,
+            row: ModelRow(row.m),
+            revision: row.rev,
+            workflow_revision,
+            model: Model {
+                key: row.key(),
+                lock: row.lock()?,
+                schema: schema(&self.reads, row.m).await?,
+                updated: row.updated(),
+            },
+            workflows,
+        }))
+    }
+}
+
+async fn schema(reads: &SqlitePool, model: i64) -> Result<Schema, Error> {
+    let deltas: Vec<String> = sqlx::query_scalar(MODEL_DELTAS).bind(model).fetch_all(reads).await?;
+    let inconsistent = |_| Error::Inconsistent {
+        table: "model_delta",
+        column: "delta",
+        row: model,
+    };
+    deltas.iter().try_fold(Schema::default(), |schema, delta| Ok(schema.merge(Schema::decode(delta).map_err(inconsistent)?)))
+}
+
+async fn workflows(reads: &SqlitePool, model: i64) -> Result<(i64, WorkflowSet), Error> {
+    let newest: Option<(i64, String)> = sqlx::query_as(WORKFLOW_SET_GET).bind(model).fetch_optional(reads).await?;
+    let Some((revision, list)) = newest else { return Ok((0, WorkflowSet::default())) };
+    let listed: Vec<ListedWorkflow> = serde_json::from_str(&list).map_err(|_| Error::Inconsistent {
+        table: "workflow_set",
+        column: "list",
+        row: model,
+    })?;
+    let keys = json_list(listed.iter().map(|ListedWorkflow(key, _)| key));
+    let bodies: Vec<(i64, String)> = sqlx::query_as(DEFINITION_BODIES).bind(keys).fetch_all(reads).await?;
+    let entries = listed.into_iter().map(|ListedWorkflow(key, active)| {
+        let body = bodies.iter().find(|(d, _)| *d == key);
+        let workflow = body.and_then(|(_, body)| Workflow::parse(body).ok()).ok_or(Error::Inconsistent {
+            table: "definition",
+            column: "body",
+            row: key,
+        })?;
+        Ok(Entry {
+            workflow: Arc::new(workflow.workflow),
+            active,
+        })
+    });
+    Ok((
+        revision,
+        WorkflowSet {
+            entries: entries.collect::<Result<_, Error>>()?,
+        },
+    ))
+}
+
+/// A JSON list for `json_each`, which takes numbers and names, never documents.
+pub(super) fn json_list<T: std::fmt::Display>(items: impl Iterator<Item = T>) -> String {
+    use std::fmt::Write as _;
+    let mut list = String::from("[");
+    for item in items {
+        if list.len() > 1 {
+            list.push(',');
+        }
+        let _ = write!(list, "{item}");
+    }
+    list + "]"
+}

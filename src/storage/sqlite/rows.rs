@@ -1,0 +1,180 @@
+//! Rows as the database gives them, and what they mean.
+
+use sqlx::FromRow;
+use uuid::Uuid;
+
+use crate::{
+    clock::Timestamp,
+    entity::{Actor, Change, ChangeKind, Image, Json, Position},
+    id::{EntityId, ModelKey, TransactionId},
+    model::Lock,
+    storage::{EntityRow, Error, TenantRow, Version},
+};
+
+/// A version, joined with its entity, commit and model.
+#[derive(Debug, FromRow)]
+pub(super) struct VersionRow {
+    e: i64,
+    n: i64,
+    live: bool,
+    state: String,
+    transition: Option<String>,
+    data: Option<String>,
+    id: Uuid,
+    created: i64,
+    workflow: Option<String>,
+    tx: Uuid,
+    at: i64,
+    name: String,
+    version: i32,
+}
+
+impl VersionRow {
+    /// The version, which was asked for as one of this tenant.
+    pub(super) fn version(self, tenant: TenantRow) -> Version {
+        let row = self;
+        Version {
+            row: EntityRow(row.e),
+            tenant,
+            position: Position(row.n),
+            live: row.live,
+            image: Image {
+                id: EntityId::from_uuid(row.id),
+                model: ModelKey::new(&row.name, row.version),
+                state: row.state.into(),
+                // A deletion has no document.
+                document: Json::trusted(row.data.unwrap_or_else(|| "null".to_owned())),
+                created: Timestamp::from_micros(row.created),
+                updated: Timestamp::from_micros(row.at),
+                transaction: TransactionId::from_uuid(row.tx),
+                transition: row.transition.map(Into::into),
+                workflow: row.workflow.map(Into::into),
+            },
+        }
+    }
+}
+
+/// An entity on a scan, and its version if it was there.
+#[derive(Debug, FromRow)]
+pub(super) struct ScanRow {
+    pub(super) id: Uuid,
+    n: Option<i64>,
+    e: i64,
+    live: Option<bool>,
+    state: Option<String>,
+    transition: Option<String>,
+    data: Option<String>,
+    created: i64,
+    workflow: Option<String>,
+    tx: Option<Uuid>,
+    at: Option<i64>,
+    name: String,
+    version: i32,
+}
+
+impl ScanRow {
+    /// The version, if the entity existed then.
+    pub(super) fn version(self, tenant: TenantRow) -> Option<Version> {
+        let row = VersionRow {
+            e: self.e,
+            n: self.n?,
+            live: self.live.filter(|live| *live)?,
+            state: self.state?,
+            transition: self.transition,
+            data: self.data,
+            id: self.id,
+            created: self.created,
+            workflow: self.workflow,
+            tx: self.tx?,
+            at: self.at?,
+            name: self.name,
+            version: self.version,
+        };
+        Some(row.version(tenant))
+    }
+}
+
+/// A model without its schema.
+#[derive(Debug, FromRow)]
+pub(super) struct ModelRowData {
+    pub(super) m: i64,
+    name: String,
+    version: i32,
+    state: String,
+    updated: i64,
+    pub(super) rev: i64,
+}
+
+impl ModelRowData {
+    pub(super) fn key(&self) -> ModelKey {
+        ModelKey::new(&self.name, self.version)
+    }
+
+    pub(super) fn lock(&self) -> Result<Lock, Error> {
+        [Lock::Unlocked, Lock::Locked]
+            .into_iter()
+            .find(|lock| lock.as_str() == self.state)
+            .ok_or(Error::Inconsistent {
+                table: "model",
+                column: "state",
+                row: self.m,
+            })
+    }
+
+    pub(super) const fn updated(&self) -> Timestamp {
+        Timestamp::from_micros(self.updated)
+    }
+}
+
+/// A row of an entity's history.
+#[derive(Debug, FromRow)]
+pub(super) struct ChangeRow {
+    n: i64,
+    kind: i64,
+    at: i64,
+    tx: Uuid,
+    author_kind: String,
+    author_name: String,
+    executor_kind: Option<String>,
+    executor_name: Option<String>,
+}
+
+impl TryFrom<ChangeRow> for Change {
+    type Error = Error;
+
+    fn try_from(row: ChangeRow) -> Result<Self, Error> {
+        let inconsistent = |table, column| Error::Inconsistent { table, column, row: row.n };
+        let actor = |kind: &str, name: String| {
+            let kind = kind.parse().map_err(|_| inconsistent("actor", "kind"))?;
+            Ok::<_, Error>(Actor { kind, name: name.into() })
+        };
+        Ok(Self {
+            position: Position(row.n),
+            kind: decode_kind(row.kind).ok_or_else(|| inconsistent("version", "kind"))?,
+            at: Timestamp::from_micros(row.at),
+            transaction: TransactionId::from_uuid(row.tx),
+            author: actor(&row.author_kind, row.author_name)?,
+            executor: match (row.executor_kind, row.executor_name) {
+                (Some(kind), Some(name)) => Some(actor(&kind, name)?),
+                _ => None,
+            },
+        })
+    }
+}
+
+pub(super) const fn encode_kind(kind: ChangeKind) -> i64 {
+    match kind {
+        ChangeKind::Create => 0,
+        ChangeKind::Update => 1,
+        ChangeKind::Delete => 2,
+    }
+}
+
+const fn decode_kind(kind: i64) -> Option<ChangeKind> {
+    match kind {
+        0 => Some(ChangeKind::Create),
+        1 => Some(ChangeKind::Update),
+        2 => Some(ChangeKind::Delete),
+        _ => None,
+    }
+}

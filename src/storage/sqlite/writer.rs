@@ -1,0 +1,243 @@
+//! The connection that writes.
+
+use sqlx::{
+    ConnectOptions as _, Connection as _, SqliteConnection, SqlitePool,
+    pool::PoolConnection,
+    sqlite::{Sqlite as Database, SqliteConnectOptions},
+};
+
+use super::{Batch, read::ListedWorkflow};
+use crate::{
+    entity::Actor,
+    id::{ModelKey, Tenant},
+    model::{Lock, Schema},
+    storage::{ActorRow, Error, ModelRow, TenantRow, judge::Effect},
+    workflow::WorkflowSet,
+};
+
+const ACTOR_PUT: &str = include_str!("sql/actor_put.sql");
+const COMMIT_KNOWN: &str = include_str!("sql/commit_known.sql");
+const COMMIT_PUT: &str = include_str!("sql/commit_put.sql");
+const DEFINITION_PUT: &str = include_str!("sql/definition_put.sql");
+const MODEL_CLEAR_DELTAS: &str = include_str!("sql/model_clear_deltas.sql");
+const MODEL_CLEAR_WORKFLOWS: &str = include_str!("sql/model_clear_workflows.sql");
+const MODEL_DELTA_ADD: &str = include_str!("sql/model_delta_add.sql");
+const MODEL_PUT: &str = include_str!("sql/model_put.sql");
+const MODEL_SET_STATE: &str = include_str!("sql/model_set_state.sql");
+const MODEL_TOUCH: &str = include_str!("sql/model_touch.sql");
+const REMOVE_ENTITIES: &str = include_str!("sql/remove_entities.sql");
+const REMOVE_VERSIONS: &str = include_str!("sql/remove_versions.sql");
+const TENANT_PUT: &str = include_str!("sql/tenant_put.sql");
+const WORKFLOW_SET_PUT: &str = include_str!("sql/workflow_set_put.sql");
+
+/// The one connection that writes. It is opened when it is first needed, and again after a
+/// failure.
+#[derive(Debug)]
+pub(in crate::storage) enum Writer {
+    Own { options: SqliteConnectOptions, connection: Option<SqliteConnection> },
+    /// In memory there is one connection for everything.
+    Shared(SqlitePool),
+}
+
+/// The connection while it is used.
+enum Borrowed<'a> {
+    Own(&'a mut SqliteConnection),
+    Shared(PoolConnection<Database>),
+}
+
+impl Borrowed<'_> {
+    fn connection(&mut self) -> &mut SqliteConnection {
+        match self {
+            Self::Own(connection) => connection,
+            Self::Shared(connection) => connection,
+        }
+    }
+}
+
+/// What is remembered beside a change of a model.
+#[derive(Debug)]
+pub(in crate::storage) struct ModelCommit<'a> {
+    pub(in crate::storage) tenant: TenantRow,
+    pub(in crate::storage) key: &'a ModelKey,
+    /// None if the model is made by this.
+    pub(in crate::storage) row: Option<ModelRow>,
+    pub(in crate::storage) commit: super::CommitRow,
+}
+
+impl Writer {
+    pub(super) const fn own(options: SqliteConnectOptions) -> Self {
+        Self::Own { options, connection: None }
+    }
+
+    pub(super) const fn shared(pool: SqlitePool) -> Self {
+        Self::Shared(pool)
+    }
+
+    async fn borrow(&mut self) -> Result<Borrowed<'_>, sqlx::Error> {
+        Ok(match self {
+            Self::Own { options, connection } => {
+                if connection.is_none() {
+                    *connection = Some(options.connect().await?);
+                }
+                Borrowed::Own(connection.as_mut().ok_or(sqlx::Error::WorkerCrashed)?)
+            }
+            Self::Shared(pool) => Borrowed::Shared(pool.acquire().await?),
+        })
+    }
+
+    /// Writes a batch; returns once it is durable. After an error the outcome is unknown until
+    /// [`Self::reopen`] has settled it.
+    pub(in crate::storage) async fn write(&mut self, batch: &Batch) -> Result<(), sqlx::Error> {
+        let mut borrowed = self.borrow().await?;
+        let connection = borrowed.connection();
+        let Some(mut text) = batch.text() else {
+            return write_in_parts(connection, batch).await;
+        };
+        if let Err(error) = text.build().execute(&mut *connection).await {
+            // The text may have stopped in its middle, with the transaction open.
+            let _ = sqlx::query("rollback").execute(connection).await;
+            return Err(error);
+        }
+        Ok(())
+    }
+
+    /// Throws the connection away and makes what is in the log durable anew: after a failed sync
+    /// nothing else proves that it is (STORAGE.md §3).
+    pub(in crate::storage) async fn reopen(&mut self) -> Result<(), sqlx::Error> {
+        if let Self::Own { connection, .. } = self {
+            if let Some(connection) = connection.take() {
+                let _ = connection.close().await;
+            }
+        } else {
+            return Ok(());
+        }
+        let mut borrowed = self.borrow().await?;
+        let (busy, _, _): (i64, i64, i64) =
+            sqlx::query_as("pragma wal_checkpoint(truncate)").fetch_one(borrowed.connection()).await?;
+        if busy == 0 { Ok(()) } else { Err(sqlx::Error::WorkerCrashed) }
+    }
+
+    /// Whether all of these commits are there. A batch is one transaction, so all are or none is.
+    pub(in crate::storage) async fn knows(&mut self, sequences: &[i64]) -> Result<bool, sqlx::Error> {
+        let list = serde_json::to_string(sequences).unwrap_or_default();
+        let mut borrowed = self.borrow().await?;
+        let known: i64 = sqlx::query_scalar(COMMIT_KNOWN).bind(list).fetch_one(borrowed.connection()).await?;
+        Ok(known > 0)
+    }
+
+    pub(in crate::storage) async fn tenant(&mut self, tenant: &Tenant) -> Result<TenantRow, Error> {
+        let mut borrowed = self.borrow().await?;
+        let row = sqlx::query_scalar(TENANT_PUT).bind(tenant.as_str()).fetch_one(borrowed.connection()).await?;
+        Ok(TenantRow(row))
+    }
+
+    pub(in crate::storage) async fn actor(&mut self, tenant: TenantRow, actor: &Actor) -> Result<ActorRow, Error> {
+        let mut borrowed = self.borrow().await?;
+        let row = sqlx::query_scalar(ACTOR_PUT)
+            .bind(tenant.0)
+            .bind(actor.kind.as_str())
+            .bind(&*actor.name)
+            .fetch_one(borrowed.connection())
+            .await?;
+        Ok(ActorRow(row))
+    }
+
+    /// Writes a change of a model in a transaction of its own.
+    pub(in crate::storage) async fn change_model(&mut self, commit: &ModelCommit<'_>, effect: &Effect<'_>) -> Result<(), Error> {
+        let mut borrowed = self.borrow().await?;
+        let mut transaction = borrowed.connection().begin_with("begin immediate").await?;
+        let seq = commit.commit.seq;
+        let at = commit.commit.at;
+        match (effect, commit.row) {
+            (Effect::Make(schema), _) => {
+                let row: i64 = sqlx::query_scalar(MODEL_PUT)
+                    .bind(commit.tenant.0)
+                    .bind(&*commit.key.name)
+                    .bind(commit.key.version)
+                    .bind(Lock::Unlocked.as_str())
+                    .bind(at)
+                    .bind(seq)
+                    .fetch_one(&mut *transaction)
+                    .await?;
+                add_delta(&mut transaction, ModelRow(row), seq, schema).await?;
+            }
+            (_, None) => return Err(Error::ModelNotFound(commit.key.clone())),
+            (Effect::Extend(schema), Some(row)) => {
+                add_delta(&mut transaction, row, seq, schema).await?;
+                touch(&mut transaction, row, at, seq).await?;
+            }
+            (Effect::Touch, Some(row)) => touch(&mut transaction, row, at, seq).await?,
+            (Effect::SetLock(lock), Some(row)) => set_state(&mut transaction, row, lock.as_str(), seq).await?,
+            (Effect::Delete, Some(row)) => {
+                set_state(&mut transaction, row, "absent", seq).await?;
+                for sql in [MODEL_CLEAR_DELTAS, MODEL_CLEAR_WORKFLOWS] {
+                    sqlx::query(sql).bind(row.0).execute(&mut *transaction).await?;
+                }
+            }
+            (Effect::SetWorkflows(workflows), Some(row)) => set_workflows(&mut transaction, row, seq, workflows).await?,
+        }
+        let row = &commit.commit;
+        sqlx::query(COMMIT_PUT)
+            .bind(seq)
+            .bind(row.id)
+            .bind(row.tenant)
+            .bind(at)
+            .bind(row.author)
+            .bind(row.executor)
+            .execute(&mut *transaction)
+            .await?;
+        transaction.commit().await?;
+        Ok(())
+    }
+}
+
+/// Writes a batch that is too large for one text. Dropping the transaction is the rollback.
+async fn write_in_parts(connection: &mut SqliteConnection, batch: &Batch) -> Result<(), sqlx::Error> {
+    let mut transaction = connection.begin_with("begin immediate").await?;
+    for mut text in batch.texts() {
+        text.build().execute(&mut *transaction).await?;
+    }
+    for removals in &batch.removals {
+        for (first, entities) in removals.parts() {
+            sqlx::query(REMOVE_VERSIONS).bind(first).bind(removals.seq).bind(&entities).execute(&mut *transaction).await?;
+            sqlx::query(REMOVE_ENTITIES).bind(first).bind(&entities).execute(&mut *transaction).await?;
+        }
+    }
+    transaction.commit().await
+}
+
+async fn add_delta(connection: &mut SqliteConnection, row: ModelRow, seq: i64, schema: &Schema) -> Result<(), Error> {
+    let delta = schema.encode().map_err(|_| Error::Inconsistent {
+        table: "model_delta",
+        column: "delta",
+        row: row.0,
+    })?;
+    sqlx::query(MODEL_DELTA_ADD).bind(row.0).bind(seq).bind(delta).execute(connection).await?;
+    Ok(())
+}
+
+async fn touch(connection: &mut SqliteConnection, row: ModelRow, at: i64, seq: i64) -> Result<(), Error> {
+    sqlx::query(MODEL_TOUCH).bind(row.0).bind(at).bind(seq).execute(connection).await?;
+    Ok(())
+}
+
+async fn set_state(connection: &mut SqliteConnection, row: ModelRow, state: &str, seq: i64) -> Result<(), Error> {
+    sqlx::query(MODEL_SET_STATE).bind(row.0).bind(state).bind(seq).execute(connection).await?;
+    Ok(())
+}
+
+async fn set_workflows(connection: &mut SqliteConnection, row: ModelRow, seq: i64, workflows: &WorkflowSet) -> Result<(), Error> {
+    let mut list = Vec::with_capacity(workflows.entries.len());
+    for entry in &workflows.entries {
+        let definition = &entry.workflow.definition;
+        let key: i64 = sqlx::query_scalar(DEFINITION_PUT)
+            .bind(definition.hash.0.as_slice())
+            .bind(definition.body.as_str())
+            .fetch_one(&mut *connection)
+            .await?;
+        list.push(ListedWorkflow(key, entry.active));
+    }
+    let list = serde_json::to_string(&list).unwrap_or_default();
+    sqlx::query(WORKFLOW_SET_PUT).bind(row.0).bind(seq).bind(list).execute(connection).await?;
+    Ok(())
+}

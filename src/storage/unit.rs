@@ -1,0 +1,386 @@
+//! A unit of work: what one request reads and writes, until it commits or is dropped
+//! (STORAGE.md §2).
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+};
+
+use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    Definitions, EntityRow, Error, Snapshot, Storage, Version,
+    committer::{Claim, Submission},
+    draft::{Attribution, Base, Committed, Draft, Guard, ModelChange, Removal, Write},
+};
+use crate::{
+    engine::{Record, RunRecord},
+    entity::{Image, Position},
+    id::{EntityId, ModelKey, Tenant, TransactionId},
+};
+
+/// How many bytes of writes a unit holds at most.
+const BYTES_MAX: usize = 64 << 20;
+
+/// How many reads a unit remembers at most.
+const READS_MAX: usize = 1_000_000;
+
+/// What a write takes beside its document and its record, roughly.
+const WRITE_BYTES: usize = 400;
+
+/// What a removal takes.
+const REMOVAL_BYTES: usize = 24;
+
+/// Everything one request does. Dropping it is the rollback.
+#[derive(Debug)]
+pub struct UnitOfWork {
+    storage: Storage,
+    id: TransactionId,
+    tenant: Tenant,
+    attribution: Attribution,
+    /// Taken by the first read.
+    snapshot: Option<Snapshot>,
+    reads: HashMap<EntityId, Option<Position>>,
+    guards: HashMap<ModelKey, i64>,
+    changes: HashMap<EntityId, Changed>,
+    /// The order in which entities were first changed.
+    order: Vec<EntityId>,
+    bytes: usize,
+    /// What [`Self::roll_back_to`] puts back, oldest first.
+    undo: Vec<(EntityId, Option<Changed>)>,
+}
+
+/// What a unit has made of one entity.
+#[derive(Debug, Clone)]
+enum Changed {
+    Saved(Box<Saved>),
+    Removed(Base),
+    /// Made and removed again: nothing to commit, and nothing to see.
+    Unmade,
+}
+
+#[derive(Debug, Clone)]
+struct Saved {
+    image: Image,
+    definitions: Arc<Definitions>,
+    base: Option<Base>,
+    runs: Vec<RunRecord>,
+    attribution: Option<Attribution>,
+}
+
+/// A place in a unit's work to come back to.
+#[derive(Debug, Clone, Copy)]
+pub struct Mark(usize);
+
+impl Storage {
+    /// Opens a unit for one tenant.
+    pub fn unit(&self, tenant: &Tenant, attribution: Attribution) -> UnitOfWork {
+        UnitOfWork {
+            storage: self.clone(),
+            id: TransactionId::fresh(),
+            tenant: tenant.clone(),
+            attribution,
+            snapshot: None,
+            reads: HashMap::new(),
+            guards: HashMap::new(),
+            changes: HashMap::new(),
+            order: Vec::new(),
+            bytes: 0,
+            undo: Vec::new(),
+        }
+    }
+
+    /// Changes a model in a unit of its own.
+    pub async fn change_model(
+        &self,
+        tenant: &Tenant,
+        attribution: Attribution,
+        model: &ModelKey,
+        change: ModelChange,
+    ) -> Result<Committed, Error> {
+        let draft = Draft {
+            id: TransactionId::fresh(),
+            tenant: tenant.clone(),
+            attribution,
+            reads: HashMap::new(),
+            guards: Vec::new(),
+            writes: Vec::new(),
+            removals: Vec::new(),
+            model: Some((model.clone(), change)),
+        };
+        match self.submit(draft, 0, &CancellationToken::new()).await {
+            // The committer does not take the time to count.
+            Err(Error::ModelHasEntities { model, .. }) => {
+                let definitions = self.definitions(tenant, &model).await?;
+                let count = match definitions {
+                    Some(definitions) => self.count(&definitions).await?,
+                    None => 0,
+                };
+                Err(Error::ModelHasEntities { model, count })
+            }
+            outcome => outcome,
+        }
+    }
+
+    async fn submit(&self, draft: Draft, bytes: usize, cancel: &CancellationToken) -> Result<Committed, Error> {
+        if !self.is_well() {
+            return Err(Error::Unavailable);
+        }
+        let (reply, mut outcome) = oneshot::channel();
+        let claim = Claim::default();
+        let submission = Submission {
+            draft,
+            bytes,
+            claim: claim.clone(),
+            reply,
+        };
+        self.0.submissions.send(submission).await.map_err(|_| Error::Stopped)?;
+        tokio::select! {
+            biased;
+            outcome = &mut outcome => return outcome.map_err(|_| Error::Stopped)?,
+            () = cancel.cancelled() => {}
+        }
+        if claim.withdraw() {
+            return Err(Error::Cancelled);
+        }
+        outcome.await.map_err(|_| Error::Stopped)?
+    }
+}
+
+impl UnitOfWork {
+    pub const fn id(&self) -> TransactionId {
+        self.id
+    }
+
+    pub const fn tenant(&self) -> &Tenant {
+        &self.tenant
+    }
+
+    /// Who began it.
+    pub const fn attribution(&self) -> &Attribution {
+        &self.attribution
+    }
+
+    pub const fn storage(&self) -> &Storage {
+        &self.storage
+    }
+
+    /// What the unit sees beside its own changes: everything committed before its first read.
+    pub async fn snapshot(&mut self) -> Result<&Snapshot, Error> {
+        if self.snapshot.is_none() {
+            let latest = self.storage.latest();
+            self.snapshot = Some(self.storage.snapshot(&self.tenant, latest).await?);
+        }
+        self.snapshot.as_ref().ok_or(Error::Stopped)
+    }
+
+    /// The model of that name, as it is now; definitions are not part of a unit's snapshot.
+    pub async fn definitions(&self, model: &ModelKey) -> Result<Option<Arc<Definitions>>, Error> {
+        self.storage.definitions(&self.tenant, model).await
+    }
+
+    /// The entity as this unit sees it, and remembers to have seen it.
+    pub async fn read(&mut self, id: EntityId) -> Result<Option<Version>, Error> {
+        if let Some(own) = self.own(id) {
+            return Ok(own);
+        }
+        let version = self.snapshot().await?.version(id).await?;
+        self.track(id, version.as_ref().map(|version| version.position))?;
+        Ok(version.filter(|version| version.live))
+    }
+
+    /// The entity as this unit sees it, without a trace.
+    pub async fn peek(&mut self, id: EntityId) -> Result<Option<Version>, Error> {
+        if let Some(own) = self.own(id) {
+            return Ok(own);
+        }
+        self.snapshot().await?.entity(id).await
+    }
+
+    /// Remembers to have seen an entity at a position: the commit fails if it has moved.
+    pub fn track(&mut self, id: EntityId, position: Option<Position>) -> Result<(), Error> {
+        if self.reads.len() >= READS_MAX {
+            return Err(Error::TooLarge { what: "1,000,000 reads" });
+        }
+        self.reads.entry(id).or_insert(position);
+        Ok(())
+    }
+
+    /// What the unit itself has made of an entity, if anything.
+    fn own(&self, id: EntityId) -> Option<Option<Version>> {
+        match self.changes.get(&id)? {
+            Changed::Saved(saved) => Some(Some(saved.version())),
+            Changed::Removed(_) | Changed::Unmade => Some(None),
+        }
+    }
+
+    /// The entities of a model that this unit has changed: what it sees of each, in the order of
+    /// their ids.
+    pub fn own_changes(&self, model: &ModelKey) -> BTreeMap<EntityId, Option<Version>> {
+        let seen = |(id, changed): (&EntityId, &Changed)| match changed {
+            Changed::Saved(saved) => (saved.image.model == *model).then(|| (*id, Some(saved.version()))),
+            // Which model it was of does not matter: it is not there.
+            Changed::Removed(_) | Changed::Unmade => Some((*id, None)),
+        };
+        self.changes.iter().filter_map(seen).collect()
+    }
+
+    /// A new entity of a model, which must stay locked and as it is until the commit.
+    pub fn create(&mut self, definitions: &Arc<Definitions>, image: Image, runs: Vec<RunRecord>, by: Option<Attribution>) -> Result<(), Error> {
+        self.guards.insert(definitions.model.key.clone(), definitions.revision);
+        self.save(Saved {
+            image,
+            definitions: Arc::clone(definitions),
+            base: None,
+            runs,
+            attribution: by,
+        })
+    }
+
+    /// A new image of an entity that `base` was read of.
+    pub fn update(
+        &mut self,
+        definitions: &Arc<Definitions>,
+        base: &Version,
+        image: Image,
+        runs: Vec<RunRecord>,
+        by: Option<Attribution>,
+    ) -> Result<(), Error> {
+        self.save(Saved {
+            image,
+            definitions: Arc::clone(definitions),
+            base: Some(base.base()),
+            runs,
+            attribution: by,
+        })
+    }
+
+    fn save(&mut self, mut saved: Saved) -> Result<(), Error> {
+        let id = saved.image.id;
+        // A later image of the same unit replaces the earlier one; its decisions add up.
+        if let Some(Changed::Saved(earlier)) = self.changes.get(&id) {
+            saved.base = earlier.base;
+            saved.runs.splice(0..0, earlier.runs.iter().cloned());
+        }
+        self.grow(saved.image.document.as_str().len() + WRITE_BYTES)?;
+        self.change(id, Changed::Saved(Box::new(saved)));
+        Ok(())
+    }
+
+    /// Deletes an entity that `base` was read of.
+    pub fn remove(&mut self, base: &Version) -> Result<(), Error> {
+        let id = base.image.id;
+        let removed = match self.changes.get(&id) {
+            Some(Changed::Saved(saved)) => saved.base.map_or(Changed::Unmade, Changed::Removed),
+            Some(Changed::Removed(_) | Changed::Unmade) => return Ok(()),
+            None => Changed::Removed(base.base()),
+        };
+        self.grow(REMOVAL_BYTES)?;
+        self.change(id, removed);
+        Ok(())
+    }
+
+    fn grow(&mut self, bytes: usize) -> Result<(), Error> {
+        self.bytes += bytes;
+        if self.bytes > BYTES_MAX { Err(Error::TooLarge { what: "64 MiB of writes" }) } else { Ok(()) }
+    }
+
+    fn change(&mut self, id: EntityId, changed: Changed) {
+        let before = self.changes.insert(id, changed);
+        if before.is_none() {
+            self.order.push(id);
+        }
+        self.undo.push((id, before));
+    }
+
+    /// A place to roll back to.
+    pub fn mark(&self) -> Mark {
+        Mark(self.undo.len())
+    }
+
+    /// Takes back what was changed since the mark. Reads stay: they decided something.
+    pub fn roll_back_to(&mut self, mark: Mark) {
+        while self.undo.len() > mark.0 {
+            match self.undo.pop() {
+                Some((id, Some(before))) => {
+                    self.changes.insert(id, before);
+                }
+                Some((id, None)) => {
+                    self.changes.remove(&id);
+                    // It was the last to be changed first.
+                    self.order.pop();
+                }
+                None => break,
+            }
+        }
+    }
+
+    /// Commits everything, or nothing. Cancelling has an effect until the committer takes it.
+    pub async fn commit(self, cancel: &CancellationToken) -> Result<Committed, Error> {
+        let Self { storage, bytes, .. } = &self;
+        let (storage, bytes) = (storage.clone(), *bytes);
+        let draft = self.into_draft();
+        if draft.writes.is_empty() && draft.removals.is_empty() {
+            // What was only read was read as of one sequence; there is nothing to judge.
+            return Ok(Committed {
+                sequence: storage.latest(),
+                at: storage.now(),
+            });
+        }
+        storage.submit(draft, bytes, cancel).await
+    }
+
+    fn into_draft(mut self) -> Draft {
+        let mut writes = Vec::with_capacity(self.order.len());
+        let mut removals = Vec::new();
+        for id in self.order {
+            match self.changes.remove(&id) {
+                Some(Changed::Saved(saved)) => {
+                    let Saved { image, definitions, base, runs, attribution } = *saved;
+                    writes.push(Write {
+                        image,
+                        model: definitions.row,
+                        base,
+                        record: (!runs.is_empty()).then(|| Record { runs }.encode().into()),
+                        attribution: attribution.filter(|attribution| *attribution != self.attribution),
+                    });
+                }
+                Some(Changed::Removed(base)) => removals.push(Removal { id, base }),
+                Some(Changed::Unmade) | None => {}
+            }
+        }
+        Draft {
+            id: self.id,
+            tenant: self.tenant,
+            attribution: self.attribution,
+            reads: self.reads,
+            guards: self.guards.into_iter().map(|(model, revision)| Guard { model, revision }).collect(),
+            writes,
+            removals,
+            model: None,
+        }
+    }
+}
+
+impl Version {
+    const fn base(&self) -> Base {
+        Base {
+            row: self.row,
+            position: self.position,
+        }
+    }
+}
+
+impl Saved {
+    /// The image as a version that is not committed yet; its position is after all others.
+    fn version(&self) -> Version {
+        Version {
+            row: self.base.map_or(EntityRow(0), |base| base.row),
+            tenant: self.definitions.tenant,
+            position: Position(i64::MAX),
+            live: true,
+            image: self.image.clone(),
+        }
+    }
+}
