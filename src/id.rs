@@ -135,6 +135,15 @@ names! {
     ProcessorName;
 }
 
+/// Bytes that nobody can guess.
+pub fn secret() -> [u8; 32] {
+    let mut secret = [0; 32];
+    let (one, other) = secret.split_at_mut(16);
+    one.copy_from_slice(Uuid::new_v4().as_bytes());
+    other.copy_from_slice(Uuid::new_v4().as_bytes());
+    secret
+}
+
 /// Names one model of a tenant.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ModelKey {

@@ -1,9 +1,13 @@
+pub mod auth;
 pub mod clock;
+pub mod compute;
 pub mod condition;
 pub mod engine;
 pub mod entity;
 pub mod error;
 pub mod id;
 pub mod model;
+pub mod runtime;
+pub mod search;
 pub mod storage;
 pub mod workflow;

@@ -127,7 +127,8 @@ impl Leaf {
 }
 
 impl LifecycleField {
-    fn text(self, facts: Lifecycle<'_>) -> String {
+    /// What the field says, as text.
+    pub fn text(self, facts: Lifecycle<'_>) -> String {
         match self {
             Self::State => facts.state.to_owned(),
             Self::CreationDate => facts.created.to_string(),

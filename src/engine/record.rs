@@ -94,8 +94,9 @@ pub struct CallRecord {
 }
 
 impl Record {
-    pub fn encode(&self) -> String {
-        serde_json::to_string(self).unwrap_or_default()
+    /// The stored form; none if nothing was decided.
+    pub fn encode(&self) -> Option<String> {
+        if self.runs.is_empty() { None } else { serde_json::to_string(self).ok() }
     }
 
     pub fn decode(text: &str) -> Result<Self, serde_json::Error> {

@@ -241,6 +241,7 @@ impl Committer {
             };
             versions.push((write, n, attribution));
         }
+        let mut removals = self.removals(tenant, draft, committed).await?;
         rows.commits.push(CommitRow {
             seq: committed.sequence.0,
             id: draft.id.uuid(),
@@ -283,14 +284,30 @@ impl Committer {
                 record: write.record.clone(),
             });
         }
-        if !draft.removals.is_empty() {
-            rows.removals.push(Removals {
-                first: committed.sequence.0 - i64::try_from(draft.removals.len()).unwrap_or(0),
+        rows.removals.append(&mut removals);
+        Ok(tenant)
+    }
+
+    /// The removals of one unit, one group for each run of the same attribution.
+    async fn removals(&mut self, tenant: TenantRow, draft: &Draft, committed: Committed) -> Result<Vec<Removals>, Error> {
+        let mut groups = Vec::new();
+        let mut first = committed.sequence.0 - i64::try_from(draft.removals.len()).unwrap_or(0);
+        for group in draft.removals.chunk_by(|one, next| one.by == next.by) {
+            let by = match group.first().and_then(|removal| removal.by.as_deref()) {
+                Some(by) => Some(self.attribution(tenant, by).await?),
+                None => None,
+            };
+            let entities: Vec<_> = group.iter().map(|removal| removal.base.row.0).collect();
+            let next = first + i64::try_from(entities.len()).unwrap_or(0);
+            groups.push(Removals {
+                first: std::mem::replace(&mut first, next),
                 seq: committed.sequence.0,
-                entities: draft.removals.iter().map(|removal| removal.base.row.0).collect(),
+                author: by.map(|(author, _)| author.0),
+                executor: by.and_then(|(_, executor)| executor).map(|executor| executor.0),
+                entities,
             });
         }
-        Ok(tenant)
+        Ok(groups)
     }
 
     fn entity_row(&mut self, write: &Write) -> EntityRow {

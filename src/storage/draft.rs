@@ -46,10 +46,12 @@ pub(super) struct Guard {
 }
 
 /// An entity to be deleted.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(super) struct Removal {
     pub(super) id: EntityId,
     pub(super) base: Base,
+    /// Where it is not the unit's.
+    pub(super) by: Option<Arc<Attribution>>,
 }
 
 /// The last image a unit has of one entity.

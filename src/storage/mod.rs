@@ -91,6 +91,16 @@ pub struct Version {
     pub image: Image,
 }
 
+impl Version {
+    /// Whether this is committed, not only in the unit that was asked.
+    pub const fn is_committed(&self) -> bool {
+        self.position.0 != UNCOMMITTED.0
+    }
+}
+
+/// Where a version stands that is not committed: after all others.
+const UNCOMMITTED: Position = Position(i64::MAX);
+
 /// The key of a row of `entity`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 struct EntityRow(i64);

@@ -184,7 +184,7 @@ async fn a_unit_goes_on_seeing_what_was_there_when_it_began_to_read() {
         if id == a {
             other.update(&model, &base, with(&base, 7), Vec::new(), None).expect("fits");
         } else {
-            other.remove(&base).expect("fits");
+            other.remove(&base, None).expect("fits");
         }
         commit(other).await.expect("commits");
     }
@@ -212,11 +212,12 @@ async fn rolling_back_to_a_mark_keeps_what_was_before_it() {
     let lost_id = lost.id;
     unit.create(&model, lost, Vec::new(), None).expect("fits");
     let base = unit.read(old).await.expect("reads").expect("there");
-    unit.remove(&base).expect("fits");
+    unit.remove(&base, None).expect("fits");
     let mine = unit.read(kept_id).await.expect("reads").expect("there");
     unit.update(&model, &mine, with(&mine, 4), Vec::new(), None).expect("fits");
     assert!(unit.read(old).await.expect("reads").is_none());
-    unit.roll_back_to(mark);
+    unit.roll_back_to(&mark);
+    unit.release(mark);
     assert_eq!(unit.own_changes(&model.model.key).len(), 1);
     commit(unit).await.expect("commits");
     let snapshot = bench.snapshot().await;
@@ -244,7 +245,7 @@ async fn history_keeps_every_version_with_who_wrote_it() {
     commit(unit).await.expect("commits");
     let mut unit = bench.unit();
     let base = unit.read(id).await.expect("reads").expect("there");
-    unit.remove(&base).expect("fits");
+    unit.remove(&base, None).expect("fits");
     commit(unit).await.expect("commits");
 
     let now = bench.snapshot().await;
@@ -299,7 +300,7 @@ async fn the_life_of_a_model_follows_its_table() {
     }
     let mut unit = bench.unit();
     let base = unit.read(id).await.expect("reads").expect("there");
-    unit.remove(&base).expect("fits");
+    unit.remove(&base, None).expect("fits");
     commit(unit).await.expect("commits");
     bench.change(&key, ModelChange::Unlock).await.expect("unlocks");
     assert_eq!(bench.definitions(&key).await.model.lock, Lock::Unlocked);
@@ -375,7 +376,7 @@ async fn one_unit_may_be_larger_than_a_text_takes() {
     while let Some(part) = scan.next().await.expect("scans") {
         for version in &part {
             if count % 2 == 0 {
-                unit.remove(version).expect("fits");
+                unit.remove(version, None).expect("fits");
             } else {
                 unit.update(&model, version, with(version, -1), Vec::new(), None).expect("fits");
             }

@@ -10,7 +10,7 @@ use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Definitions, EntityRow, Error, Snapshot, Storage, Version,
+    Definitions, EntityRow, Error, Snapshot, Storage, UNCOMMITTED, Version,
     committer::{Claim, Submission},
     draft::{Attribution, Base, Committed, Draft, Guard, ModelChange, Removal, Write},
 };
@@ -29,8 +29,8 @@ const READS_MAX: usize = 1_000_000;
 /// What a write takes beside its document and its record, roughly.
 const WRITE_BYTES: usize = 400;
 
-/// What a removal takes.
-const REMOVAL_BYTES: usize = 24;
+/// What a removal takes, so that about a million fit.
+const REMOVAL_BYTES: usize = 64;
 
 /// Everything one request does. Dropping it is the rollback.
 #[derive(Debug)]
@@ -44,24 +44,27 @@ pub struct UnitOfWork {
     reads: HashMap<EntityId, Option<Position>>,
     guards: HashMap<ModelKey, i64>,
     changes: HashMap<EntityId, Changed>,
-    /// The order in which entities were first changed.
-    order: Vec<EntityId>,
+    /// How many saves there were: entities are written in the order of their first.
+    saves: usize,
     bytes: usize,
-    /// What [`Self::roll_back_to`] puts back, oldest first.
+    /// What [`Self::roll_back_to`] puts back, oldest first; kept while there is a mark.
     undo: Vec<(EntityId, Option<Changed>)>,
+    marks: usize,
 }
 
 /// What a unit has made of one entity.
 #[derive(Debug, Clone)]
 enum Changed {
     Saved(Box<Saved>),
-    Removed(Base),
+    Removed(Base, Option<Arc<Attribution>>),
     /// Made and removed again: nothing to commit, and nothing to see.
     Unmade,
 }
 
 #[derive(Debug, Clone)]
 struct Saved {
+    /// The how-manieth save this was.
+    order: usize,
     image: Image,
     definitions: Arc<Definitions>,
     base: Option<Base>,
@@ -70,7 +73,7 @@ struct Saved {
 }
 
 /// A place in a unit's work to come back to.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 pub struct Mark(usize);
 
 impl Storage {
@@ -85,9 +88,10 @@ impl Storage {
             reads: HashMap::new(),
             guards: HashMap::new(),
             changes: HashMap::new(),
-            order: Vec::new(),
+            saves: 0,
             bytes: 0,
             undo: Vec::new(),
+            marks: 0,
         }
     }
 
@@ -207,11 +211,16 @@ impl UnitOfWork {
         Ok(())
     }
 
+    /// The entity, if this unit has saved it.
+    pub fn peek_own(&self, id: EntityId) -> Option<Version> {
+        self.own(id).flatten()
+    }
+
     /// What the unit itself has made of an entity, if anything.
     fn own(&self, id: EntityId) -> Option<Option<Version>> {
         match self.changes.get(&id)? {
             Changed::Saved(saved) => Some(Some(saved.version())),
-            Changed::Removed(_) | Changed::Unmade => Some(None),
+            Changed::Removed(..) | Changed::Unmade => Some(None),
         }
     }
 
@@ -221,7 +230,7 @@ impl UnitOfWork {
         let seen = |(id, changed): (&EntityId, &Changed)| match changed {
             Changed::Saved(saved) => (saved.image.model == *model).then(|| (*id, Some(saved.version()))),
             // Which model it was of does not matter: it is not there.
-            Changed::Removed(_) | Changed::Unmade => Some((*id, None)),
+            Changed::Removed(..) | Changed::Unmade => Some((*id, None)),
         };
         self.changes.iter().filter_map(seen).collect()
     }
@@ -230,6 +239,7 @@ impl UnitOfWork {
     pub fn create(&mut self, definitions: &Arc<Definitions>, image: Image, runs: Vec<RunRecord>, by: Option<Attribution>) -> Result<(), Error> {
         self.guards.insert(definitions.model.key.clone(), definitions.revision);
         self.save(Saved {
+            order: self.saves,
             image,
             definitions: Arc::clone(definitions),
             base: None,
@@ -248,6 +258,7 @@ impl UnitOfWork {
         by: Option<Attribution>,
     ) -> Result<(), Error> {
         self.save(Saved {
+            order: self.saves,
             image,
             definitions: Arc::clone(definitions),
             base: Some(base.base()),
@@ -258,61 +269,69 @@ impl UnitOfWork {
 
     fn save(&mut self, mut saved: Saved) -> Result<(), Error> {
         let id = saved.image.id;
+        let size = |saved: &Saved| saved.image.document.as_str().len() + WRITE_BYTES;
         // A later image of the same unit replaces the earlier one; its decisions add up.
         if let Some(Changed::Saved(earlier)) = self.changes.get(&id) {
+            saved.order = earlier.order;
             saved.base = earlier.base;
             saved.runs.splice(0..0, earlier.runs.iter().cloned());
+            if self.marks == 0 {
+                self.bytes -= size(earlier);
+            }
         }
-        self.grow(saved.image.document.as_str().len() + WRITE_BYTES)?;
+        self.bytes += size(&saved);
+        self.refuse_excess()?;
+        self.saves += 1;
         self.change(id, Changed::Saved(Box::new(saved)));
         Ok(())
     }
 
     /// Deletes an entity that `base` was read of.
-    pub fn remove(&mut self, base: &Version) -> Result<(), Error> {
+    pub fn remove(&mut self, base: &Version, by: Option<Arc<Attribution>>) -> Result<(), Error> {
         let id = base.image.id;
         let removed = match self.changes.get(&id) {
-            Some(Changed::Saved(saved)) => saved.base.map_or(Changed::Unmade, Changed::Removed),
-            Some(Changed::Removed(_) | Changed::Unmade) => return Ok(()),
-            None => Changed::Removed(base.base()),
+            Some(Changed::Saved(saved)) => saved.base.map_or(Changed::Unmade, |base| Changed::Removed(base, by)),
+            Some(Changed::Removed(..) | Changed::Unmade) => return Ok(()),
+            None => Changed::Removed(base.base(), by),
         };
-        self.grow(REMOVAL_BYTES)?;
+        self.bytes += REMOVAL_BYTES;
+        self.refuse_excess()?;
         self.change(id, removed);
         Ok(())
     }
 
-    fn grow(&mut self, bytes: usize) -> Result<(), Error> {
-        self.bytes += bytes;
+    const fn refuse_excess(&self) -> Result<(), Error> {
         if self.bytes > BYTES_MAX { Err(Error::TooLarge { what: "64 MiB of writes" }) } else { Ok(()) }
     }
 
     fn change(&mut self, id: EntityId, changed: Changed) {
         let before = self.changes.insert(id, changed);
-        if before.is_none() {
-            self.order.push(id);
+        if self.marks > 0 {
+            self.undo.push((id, before));
         }
-        self.undo.push((id, before));
     }
 
-    /// A place to roll back to.
-    pub fn mark(&self) -> Mark {
+    /// A place to roll back to, until it is let go of.
+    pub fn mark(&mut self) -> Mark {
+        self.marks += 1;
         Mark(self.undo.len())
     }
 
     /// Takes back what was changed since the mark. Reads stay: they decided something.
-    pub fn roll_back_to(&mut self, mark: Mark) {
-        while self.undo.len() > mark.0 {
-            match self.undo.pop() {
-                Some((id, Some(before))) => {
-                    self.changes.insert(id, before);
-                }
-                Some((id, None)) => {
-                    self.changes.remove(&id);
-                    // It was the last to be changed first.
-                    self.order.pop();
-                }
-                None => break,
-            }
+    pub fn roll_back_to(&mut self, mark: &Mark) {
+        for (id, before) in self.undo.drain(mark.0..).rev() {
+            match before {
+                Some(before) => self.changes.insert(id, before),
+                None => self.changes.remove(&id),
+            };
+        }
+    }
+
+    /// Keeps what was changed since the mark, which is no more.
+    pub fn release(&mut self, _mark: Mark) {
+        self.marks -= 1;
+        if self.marks == 0 {
+            self.undo.clear();
         }
     }
 
@@ -331,32 +350,32 @@ impl UnitOfWork {
         storage.submit(draft, bytes, cancel).await
     }
 
-    fn into_draft(mut self) -> Draft {
-        let mut writes = Vec::with_capacity(self.order.len());
+    fn into_draft(self) -> Draft {
+        let mut saved = Vec::new();
         let mut removals = Vec::new();
-        for id in self.order {
-            match self.changes.remove(&id) {
-                Some(Changed::Saved(saved)) => {
-                    let Saved { image, definitions, base, runs, attribution } = *saved;
-                    writes.push(Write {
-                        image,
-                        model: definitions.row,
-                        base,
-                        record: (!runs.is_empty()).then(|| Record { runs }.encode().into()),
-                        attribution: attribution.filter(|attribution| *attribution != self.attribution),
-                    });
-                }
-                Some(Changed::Removed(base)) => removals.push(Removal { id, base }),
-                Some(Changed::Unmade) | None => {}
+        for (id, changed) in self.changes {
+            match changed {
+                Changed::Saved(changed) => saved.push(changed),
+                Changed::Removed(base, by) => removals.push(Removal { id, base, by }),
+                Changed::Unmade => {}
             }
         }
+        saved.sort_unstable_by_key(|saved| saved.order);
+        removals.sort_unstable_by_key(|removal| removal.base.row);
+        let write = |saved: Box<Saved>| Write {
+            image: saved.image,
+            model: saved.definitions.row,
+            base: saved.base,
+            record: Record { runs: saved.runs }.encode().map(Into::into),
+            attribution: saved.attribution.filter(|attribution| *attribution != self.attribution),
+        };
         Draft {
             id: self.id,
             tenant: self.tenant,
+            writes: saved.into_iter().map(write).collect(),
             attribution: self.attribution,
             reads: self.reads,
             guards: self.guards.into_iter().map(|(model, revision)| Guard { model, revision }).collect(),
-            writes,
             removals,
             model: None,
         }
@@ -373,12 +392,12 @@ impl Version {
 }
 
 impl Saved {
-    /// The image as a version that is not committed yet; its position is after all others.
+    /// The image as a version that is not committed yet.
     fn version(&self) -> Version {
         Version {
             row: self.base.map_or(EntityRow(0), |base| base.row),
             tenant: self.definitions.tenant,
-            position: Position(i64::MAX),
+            position: UNCOMMITTED,
             live: true,
             image: self.image.clone(),
         }

@@ -27,6 +27,8 @@ pub(in crate::storage) struct Removals {
     /// The position of the first; the others follow.
     pub(in crate::storage) first: i64,
     pub(in crate::storage) seq: i64,
+    pub(in crate::storage) author: Option<i64>,
+    pub(in crate::storage) executor: Option<i64>,
     pub(in crate::storage) entities: Vec<i64>,
 }
 

@@ -199,7 +199,14 @@ async fn write_in_parts(connection: &mut SqliteConnection, batch: &Batch) -> Res
     }
     for removals in &batch.removals {
         for (first, entities) in removals.parts() {
-            sqlx::query(REMOVE_VERSIONS).bind(first).bind(removals.seq).bind(&entities).execute(&mut *transaction).await?;
+            sqlx::query(REMOVE_VERSIONS)
+                .bind(first)
+                .bind(removals.seq)
+                .bind(&entities)
+                .bind(removals.author)
+                .bind(removals.executor)
+                .execute(&mut *transaction)
+                .await?;
             sqlx::query(REMOVE_ENTITIES).bind(first).bind(&entities).execute(&mut *transaction).await?;
         }
     }

@@ -1,0 +1,152 @@
+//! Who is calling, and what they may do.
+//!
+//! May use: [`crate::id`], [`crate::entity`], [`crate::error`].
+//! The mode is `mock` for now: everyone is one configured caller, or, for tests and
+//! demonstrations, whom the headers name (`config-and-cli.md` §8).
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use http::HeaderMap;
+
+use crate::{
+    entity::{Actor, ActorKind},
+    error::{Code, Failure},
+    id::Tenant,
+};
+
+/// The role that may administer.
+pub const ROLE_ADMIN: &str = "ROLE_ADMIN";
+
+/// The role that may join as a compute member.
+pub const ROLE_M2M: &str = "ROLE_M2M";
+
+const TENANT_HEADER: &str = "x-mock-tenant";
+const USER_HEADER: &str = "x-mock-user";
+const ROLES_HEADER: &str = "x-mock-roles";
+const KIND_HEADER: &str = "x-mock-kind";
+
+/// Someone who calls. Cheap to clone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Caller {
+    pub tenant: Tenant,
+    pub actor: Actor,
+    pub roles: Roles,
+}
+
+/// The roles of a caller.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Roles(Arc<BTreeSet<Box<str>>>);
+
+impl Roles {
+    /// Reads a list separated by commas.
+    pub fn parse(list: &str) -> Self {
+        let roles = list.split(',').map(str::trim).filter(|role| !role.is_empty());
+        Self(Arc::new(roles.map(Into::into).collect()))
+    }
+
+    pub fn contain(&self, role: &str) -> bool {
+        self.0.contains(role)
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(AsRef::as_ref)
+    }
+}
+
+/// What an operation asks of its caller.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Permission {
+    /// To be someone.
+    Anyone,
+    /// To have a role.
+    Role(&'static str),
+}
+
+impl Permission {
+    pub fn check(self, caller: &Caller) -> Result<(), Failure> {
+        match self {
+            Self::Role(role) if !caller.roles.contain(role) => Err(Failure::new(Code::Forbidden, format!("{role} required"))),
+            Self::Role(_) | Self::Anyone => Ok(()),
+        }
+    }
+}
+
+/// Finds out who is calling.
+#[derive(Debug, Clone)]
+pub enum Authenticator {
+    /// Everyone is this caller.
+    Mock(Caller),
+    /// Everyone is whom the headers name, and this caller where they do not say.
+    MockChosen(Caller),
+}
+
+impl Authenticator {
+    /// The caller of the documented mock mode.
+    pub fn mock_caller(roles: Roles, kind: ActorKind) -> Caller {
+        Caller {
+            tenant: "mock-tenant".into(),
+            actor: Actor {
+                kind,
+                name: "mock-user-001".into(),
+            },
+            roles,
+        }
+    }
+
+    /// Who sent these headers, or gRPC metadata.
+    pub fn caller(&self, headers: &HeaderMap) -> Result<Caller, Failure> {
+        match self {
+            Self::Mock(caller) => Ok(caller.clone()),
+            Self::MockChosen(caller) => chosen(caller, headers),
+        }
+    }
+}
+
+fn chosen(default: &Caller, headers: &HeaderMap) -> Result<Caller, Failure> {
+    let header = |name: &str| match headers.get(name).map(http::HeaderValue::to_str) {
+        None => Ok(None),
+        Some(Ok(text)) => Ok(Some(text)),
+        Some(Err(_)) => Err(Failure::new(Code::Unauthorized, "authentication failed")),
+    };
+    let kind = match header(KIND_HEADER)? {
+        Some(kind) => kind.parse().map_err(|_| Failure::new(Code::Unauthorized, "authentication failed"))?,
+        None => default.actor.kind,
+    };
+    Ok(Caller {
+        tenant: header(TENANT_HEADER)?.map_or_else(|| default.tenant.clone(), Into::into),
+        actor: Actor {
+            kind,
+            name: header(USER_HEADER)?.map_or_else(|| Arc::clone(&default.actor.name), Into::into),
+        },
+        roles: header(ROLES_HEADER)?.map_or_else(|| default.roles.clone(), Roles::parse),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn authenticate(authenticator: &Authenticator, headers: &[(&'static str, &str)]) -> Result<Caller, Failure> {
+        let headers = headers.iter().map(|(name, value)| {
+            let name = http::HeaderName::from_static(name);
+            (name, value.parse().expect("a header"))
+        });
+        authenticator.caller(&headers.collect())
+    }
+
+    #[test]
+    fn headers_choose_the_caller_only_where_that_is_allowed() {
+        let caller = Authenticator::mock_caller(Roles::parse("ROLE_ADMIN, ROLE_M2M"), ActorKind::User);
+        let headers = [("x-mock-tenant", "other"), ("x-mock-roles", ""), ("x-mock-kind", "service")];
+        let fixed = Authenticator::Mock(caller.clone());
+        assert_eq!(authenticate(&fixed, &headers).expect("someone"), caller);
+        let free = Authenticator::MockChosen(caller.clone());
+        assert_eq!(authenticate(&free, &[]).expect("someone"), caller);
+        let other = authenticate(&free, &headers).expect("someone");
+        assert_eq!((other.tenant.as_str(), other.actor.kind), ("other", ActorKind::Service));
+        assert_eq!(other.actor.name, caller.actor.name);
+        assert!(Permission::Role(ROLE_M2M).check(&other).is_err() && Permission::Role(ROLE_M2M).check(&caller).is_ok());
+        let unknown = authenticate(&free, &[("x-mock-kind", "robot")]).expect_err("no such kind");
+        assert_eq!(unknown.code(), Code::Unauthorized);
+    }
+}

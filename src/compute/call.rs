@@ -1,0 +1,350 @@
+//! Calling a member: choosing one, waiting for its answer, trying again (`grpc.md` §11 and §12).
+
+use std::{sync::Arc, time::Duration};
+
+use tokio::time::{Instant, timeout_at};
+
+use super::{Failed, Members, Rejection, Request, Response, Work, member::Member};
+use crate::{
+    entity::Document,
+    id::{CallId, DispatchKey, MemberId, Tenant},
+    workflow::{CallSettings, RetryPolicy, Tags},
+};
+
+/// How many attempts follow the first under [`RetryPolicy::Fixed`].
+const FURTHER_ATTEMPTS: u32 = 3;
+
+/// How long lies between two attempts.
+const RETRY_PAUSE: Duration = Duration::from_millis(500);
+
+/// What applies to every call.
+#[derive(Debug, Clone, Copy)]
+pub struct Settings {
+    /// How long a member with the required tags is waited for.
+    pub wait_for_member: Duration,
+    /// How long one attempt may take where the definition does not say.
+    pub response_timeout: Duration,
+}
+
+/// A call to be made.
+#[derive(Debug)]
+pub struct CallSpec<'a> {
+    pub tenant: &'a Tenant,
+    pub settings: &'a CallSettings,
+    pub work: Arc<Work>,
+}
+
+/// How a call ended.
+#[derive(Debug)]
+pub struct Called {
+    pub outcome: Result<Option<Document>, Failed>,
+    pub warnings: Vec<String>,
+    /// The member that answered, or failed last.
+    pub member: Option<MemberId>,
+    pub attempts: u32,
+}
+
+/// How one attempt failed, and whether another may follow.
+struct Setback {
+    failed: Failed,
+    may_retry: bool,
+    warnings: Vec<String>,
+}
+
+impl CallSettings {
+    fn attempts(&self) -> u32 {
+        match self.retry {
+            RetryPolicy::None => 1,
+            RetryPolicy::Fixed => 1 + FURTHER_ATTEMPTS,
+        }
+    }
+}
+
+impl Settings {
+    /// The longest a call can take with all its attempts.
+    pub fn longest(&self, call: &CallSettings) -> Duration {
+        let attempt = self.wait_for_member + call.response_timeout.unwrap_or(self.response_timeout);
+        attempt * call.attempts() + RETRY_PAUSE * (call.attempts() - 1)
+    }
+}
+
+impl Members {
+    /// Calls a member of the tenant and waits for its answer. Dropping the future gives the call
+    /// up: a late answer finds nobody.
+    pub async fn call(&self, spec: CallSpec<'_>, settings: &Settings) -> Called {
+        let dispatch = DispatchKey::fresh();
+        let mut tried: Vec<MemberId> = Vec::new();
+        let mut attempts = 0;
+        loop {
+            let tags = &spec.settings.tags;
+            let Some(member) = self.wait_for(spec.tenant, tags, &tried, settings.wait_for_member).await else {
+                return Called {
+                    outcome: Err(Failed::NoMember { tags: tags.to_string() }),
+                    warnings: Vec::new(),
+                    member: tried.last().copied(),
+                    attempts,
+                };
+            };
+            attempts += 1;
+            tried.push(member.id);
+            let request = Request {
+                call: CallId::fresh(),
+                dispatch,
+                work: Arc::clone(&spec.work),
+            };
+            let patience = spec.settings.response_timeout.unwrap_or(settings.response_timeout);
+            let (outcome, warnings) = match attempt(&member, request, patience).await {
+                Ok((document, warnings)) => (Ok(document), warnings),
+                Err(setback) if setback.may_retry && attempts < spec.settings.attempts() => {
+                    tokio::time::sleep(RETRY_PAUSE).await;
+                    continue;
+                }
+                Err(setback) => (Err(setback.failed), setback.warnings),
+            };
+            return Called {
+                outcome,
+                warnings,
+                member: Some(member.id),
+                attempts,
+            };
+        }
+    }
+
+    async fn wait_for(&self, tenant: &Tenant, tags: &Tags, tried: &[MemberId], patience: Duration) -> Option<Arc<Member>> {
+        let deadline = Instant::now() + patience;
+        loop {
+            let joined = self.next_join();
+            tokio::pin!(joined);
+            joined.as_mut().enable();
+            if let Some(member) = self.choose(tenant, tags, tried) {
+                return Some(member);
+            }
+            timeout_at(deadline, joined).await.ok()?;
+        }
+    }
+}
+
+async fn attempt(member: &Arc<Member>, request: Request, patience: Duration) -> Result<(Option<Document>, Vec<String>), Setback> {
+    let passing = |failed| Setback {
+        failed,
+        may_retry: true,
+        warnings: Vec::new(),
+    };
+    let deadline = Instant::now() + patience;
+    let timed_out = || {
+        passing(Failed::TimedOut {
+            after_ms: u64::try_from(patience.as_millis()).unwrap_or(u64::MAX),
+        })
+    };
+    let Some(mut expected) = member.expect(request.call) else {
+        return Err(passing(Failed::Disconnected));
+    };
+    // A member that does not take its mail is as good as one that does not answer.
+    match timeout_at(deadline, member.outbox().send(request)).await {
+        Err(_) => return Err(timed_out()),
+        Ok(Err(_)) => return Err(passing(Failed::Disconnected)),
+        Ok(Ok(())) => {}
+    }
+    match timeout_at(deadline, &mut expected.response).await {
+        Err(_) => Err(timed_out()),
+        Ok(Err(_)) => Err(passing(Failed::Disconnected)),
+        Ok(Ok(Response { outcome: Ok(document), warnings })) => Ok((document, warnings)),
+        Ok(Ok(Response { outcome: Err(Rejection { message, retryable }), warnings })) => Err(Setback {
+            failed: Failed::Rejected(message),
+            may_retry: retryable == Some(true),
+            warnings,
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::sync::mpsc;
+
+    use super::*;
+    use crate::{
+        compute::{Membership, Principal},
+        entity::{Actor, ActorKind},
+        id::{EntityId, TransactionId},
+        workflow::Attachment,
+    };
+
+    const SETTINGS: Settings = Settings {
+        wait_for_member: Duration::from_secs(5),
+        response_timeout: Duration::from_secs(30),
+    };
+
+    fn tenant() -> Tenant {
+        "t".into()
+    }
+
+    fn work() -> Arc<Work> {
+        Arc::new(Work {
+            processor: "p".to_owned().into(),
+            workflow: "w".into(),
+            transition: "t".into(),
+            from: "A".into(),
+            to: "B".into(),
+            entity: EntityId::NIL,
+            transaction: TransactionId::NIL,
+            token: None,
+            context: None,
+            attached: None,
+            principal: Principal {
+                actor: Actor {
+                    kind: ActorKind::User,
+                    name: "u".into(),
+                },
+                roles: Vec::new(),
+            },
+        })
+    }
+
+    fn settings(tags: &str, retry: RetryPolicy) -> CallSettings {
+        CallSettings {
+            tags: Tags::parse(tags),
+            attachment: Attachment::Nothing,
+            response_timeout: None,
+            retry,
+            context: None,
+        }
+    }
+
+    async fn call(members: &Members, tags: &str, retry: RetryPolicy) -> Called {
+        let (tenant, settings) = (tenant(), settings(tags, retry));
+        let spec = CallSpec {
+            tenant: &tenant,
+            settings: &settings,
+            work: work(),
+        };
+        members.call(spec, &SETTINGS).await
+    }
+
+    fn join(members: &Members, tenant: &str, tags: &str) -> (Membership, mpsc::Receiver<Request>) {
+        let (outbox, inbox) = mpsc::channel(4);
+        (members.join(&tenant.into(), MemberId::fresh(), Tags::parse(tags), outbox), inbox)
+    }
+
+    fn yes() -> Response {
+        Response {
+            outcome: Ok(None),
+            warnings: Vec::new(),
+        }
+    }
+
+    fn no(retryable: Option<bool>) -> Response {
+        Response {
+            outcome: Err(Rejection {
+                message: "no".to_owned(),
+                retryable,
+            }),
+            warnings: Vec::new(),
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_member_that_joins_while_it_is_waited_for_is_called() {
+        let members = Members::default();
+        let (called, ()) = tokio::join!(call(&members, "a", RetryPolicy::None), async {
+            let _other_tenant = join(&members, "other", "a");
+            let _lacks_the_tag = join(&members, "t", "b");
+            tokio::time::sleep(Duration::from_secs(4)).await;
+            let (membership, mut inbox) = join(&members, "t", "A,b");
+            let request = inbox.recv().await.expect("a call");
+            assert!(membership.answered(request.call, yes()));
+            assert!(!membership.answered(request.call, yes()), "the first answer counts");
+        });
+        assert!(called.outcome.is_ok());
+        assert_eq!(call(&members, "a", RetryPolicy::None).await.outcome.err(), Some(Failed::NoMember { tags: "a".to_owned() }));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn calls_are_spread_over_members() {
+        let members = Members::default();
+        let (one, mut to_one) = join(&members, "t", "");
+        let (other, mut to_other) = join(&members, "t", "");
+        for _ in 0..4 {
+            let (called, ()) = tokio::join!(call(&members, "", RetryPolicy::None), async {
+                tokio::select! {
+                    Some(request) = to_one.recv() => assert!(one.answered(request.call, yes())),
+                    Some(request) = to_other.recv() => assert!(other.answered(request.call, yes())),
+                }
+            });
+            assert!(called.outcome.is_ok());
+        }
+        let busy = one.member.expect(CallId::fresh());
+        let chosen = members.choose(&tenant(), &Tags::default(), &[]).expect("a member");
+        assert_eq!(chosen.id, other.id(), "the one with fewer calls out");
+        drop(busy);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_call_fails_with_its_member_and_a_late_answer_finds_nobody() {
+        let members = Members::default();
+        let (membership, mut inbox) = join(&members, "t", "");
+        let (called, ()) = tokio::join!(call(&members, "", RetryPolicy::None), async {
+            inbox.recv().await.expect("a call");
+            drop(membership);
+        });
+        assert_eq!(called.outcome.err(), Some(Failed::Disconnected));
+
+        let (membership, mut inbox) = join(&members, "t", "");
+        let called = call(&members, "", RetryPolicy::None).await;
+        assert_eq!(called.outcome.err(), Some(Failed::TimedOut { after_ms: 30_000 }));
+        let request = inbox.recv().await.expect("a call");
+        assert!(!membership.answered(request.call, yes()));
+        assert!(!membership.has_calls_out());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn only_what_may_pass_is_tried_again_and_with_the_same_key() {
+        for (policy, answer, attempts) in [
+            (RetryPolicy::None, no(Some(true)), 1),
+            (RetryPolicy::Fixed, no(Some(true)), 4),
+            (RetryPolicy::Fixed, no(Some(false)), 1),
+            (RetryPolicy::Fixed, no(None), 1),
+        ] {
+            let members = Members::default();
+            let (membership, mut inbox) = join(&members, "t", "");
+            let serve = async {
+                let mut seen = Vec::new();
+                while let Some(request) = inbox.recv().await {
+                    seen.push((request.dispatch, request.call));
+                    let Err(rejection) = &answer.outcome else { unreachable!("a rejection") };
+                    membership.answered(
+                        request.call,
+                        Response {
+                            outcome: Err(rejection.clone()),
+                            warnings: Vec::new(),
+                        },
+                    );
+                    if seen.len() == attempts {
+                        break;
+                    }
+                }
+                seen
+            };
+            let (called, seen) = tokio::join!(call(&members, "", policy), serve);
+            assert_eq!((called.attempts as usize, called.outcome.err()), (attempts, Some(Failed::Rejected("no".to_owned()))));
+            assert!(seen.iter().all(|(dispatch, _)| *dispatch == seen[0].0));
+            assert_eq!(seen.iter().map(|(_, call)| call).collect::<std::collections::HashSet<_>>().len(), attempts);
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_further_attempt_prefers_a_member_that_was_not_tried() {
+        let members = Members::default();
+        let (one, mut to_one) = join(&members, "t", "");
+        let (called, second) = tokio::join!(call(&members, "", RetryPolicy::Fixed), async {
+            let request = to_one.recv().await.expect("a call");
+            let (other, mut to_other) = join(&members, "t", "");
+            // Busier than the first, and still preferred.
+            let _busy = other.member.expect(CallId::fresh());
+            one.answered(request.call, no(Some(true)));
+            let request = to_other.recv().await.expect("the second attempt");
+            other.answered(request.call, yes());
+            other.id()
+        });
+        assert_eq!((called.attempts, called.member), (2, Some(second)));
+    }
+}

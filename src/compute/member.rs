@@ -1,0 +1,177 @@
+//! Who is connected.
+
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use tokio::sync::{Notify, mpsc, oneshot};
+
+use super::{Request, Response};
+use crate::{
+    id::{CallId, MemberId, Tenant},
+    workflow::Tags,
+};
+
+/// Every connected member, of all tenants. Cheap to clone.
+///
+/// Locks, not a task: a hop through one would put two wake-ups into every call (`LIMITS.md` §0),
+/// and each lock is held for a look-up.
+#[derive(Debug, Clone, Default)]
+pub struct Members(Arc<Shared>);
+
+#[derive(Debug, Default)]
+struct Shared {
+    by_tenant: Mutex<HashMap<Tenant, Vec<Arc<Member>>>>,
+    joined: Notify,
+    /// Counts calls, to take turns among members that are equally busy.
+    turn: AtomicU64,
+}
+
+/// One connected member.
+#[derive(Debug)]
+pub(super) struct Member {
+    pub(super) id: MemberId,
+    tags: Tags,
+    outbox: mpsc::Sender<Request>,
+    calls: Mutex<Calls>,
+    /// When it was last chosen, in turns.
+    last_turn: AtomicU64,
+}
+
+/// The calls that are out.
+#[derive(Debug, Default)]
+struct Calls {
+    out: HashMap<CallId, oneshot::Sender<Response>>,
+    /// Set when the member has gone: no call goes out any more.
+    gone: bool,
+}
+
+/// A member's place among the members; dropping it is leaving, and fails the calls that are out.
+#[derive(Debug)]
+pub struct Membership {
+    members: Members,
+    tenant: Tenant,
+    pub(super) member: Arc<Member>,
+}
+
+impl Members {
+    /// Takes a member in. What it is sent comes out of `outbox`'s other end.
+    pub fn join(&self, tenant: &Tenant, id: MemberId, tags: Tags, outbox: mpsc::Sender<Request>) -> Membership {
+        let member = Arc::new(Member {
+            id,
+            tags,
+            outbox,
+            calls: Mutex::default(),
+            last_turn: AtomicU64::new(0),
+        });
+        self.lock().entry(tenant.clone()).or_default().push(Arc::clone(&member));
+        self.0.joined.notify_waiters();
+        Membership {
+            members: self.clone(),
+            tenant: tenant.clone(),
+            member,
+        }
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<Tenant, Vec<Arc<Member>>>> {
+        self.0.by_tenant.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until another member joins, from the moment this is called.
+    pub(super) fn next_join(&self) -> tokio::sync::futures::Notified<'_> {
+        self.0.joined.notified()
+    }
+
+    /// The member of the tenant that has all of `required` and the fewest calls out; one of
+    /// `tried` only if there is no other.
+    pub(super) fn choose(&self, tenant: &Tenant, required: &Tags, tried: &[MemberId]) -> Option<Arc<Member>> {
+        let by_tenant = self.lock();
+        let fitting = by_tenant.get(tenant)?.iter().filter(|member| member.tags.satisfy(required));
+        let chosen = fitting.min_by_key(|member| (tried.contains(&member.id), member.in_flight(), member.last_turn.load(Ordering::Relaxed)))?;
+        chosen.last_turn.store(self.0.turn.fetch_add(1, Ordering::Relaxed) + 1, Ordering::Relaxed);
+        Some(Arc::clone(chosen))
+    }
+}
+
+impl Membership {
+    pub fn id(&self) -> MemberId {
+        self.member.id
+    }
+
+    /// Hands over an answer. One to a call that is not out on this stream changes nothing: it
+    /// was answered, timed out, or never made.
+    pub fn answered(&self, call: CallId, response: Response) -> bool {
+        let waiting = self.member.lock().out.remove(&call);
+        waiting.is_some_and(|waiting| waiting.send(response).is_ok())
+    }
+
+    /// Whether the member owes answers.
+    pub fn has_calls_out(&self) -> bool {
+        !self.member.lock().out.is_empty()
+    }
+}
+
+impl Drop for Membership {
+    fn drop(&mut self) {
+        let mut by_tenant = self.members.lock();
+        if let Some(members) = by_tenant.get_mut(&self.tenant) {
+            members.retain(|member| !Arc::ptr_eq(member, &self.member));
+            if members.is_empty() {
+                by_tenant.remove(&self.tenant);
+            }
+        }
+        drop(by_tenant);
+        // Dropping the senders fails the calls.
+        let mut calls = self.member.lock();
+        calls.gone = true;
+        calls.out.clear();
+    }
+}
+
+impl Member {
+    fn lock(&self) -> std::sync::MutexGuard<'_, Calls> {
+        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn in_flight(&self) -> usize {
+        self.lock().out.len()
+    }
+
+    /// Notes that a call goes out; none if the member has gone.
+    pub(super) fn expect(self: &Arc<Self>, call: CallId) -> Option<Expected> {
+        let (answer, response) = oneshot::channel();
+        let mut calls = self.lock();
+        if calls.gone {
+            return None;
+        }
+        calls.out.insert(call, answer);
+        drop(calls);
+        Some(Expected {
+            member: Arc::clone(self),
+            call,
+            response,
+        })
+    }
+
+    pub(super) const fn outbox(&self) -> &mpsc::Sender<Request> {
+        &self.outbox
+    }
+}
+
+/// An answer that is waited for; dropping it makes a late one unknown.
+#[derive(Debug)]
+pub(super) struct Expected {
+    member: Arc<Member>,
+    call: CallId,
+    pub(super) response: oneshot::Receiver<Response>,
+}
+
+impl Drop for Expected {
+    fn drop(&mut self) {
+        self.member.lock().out.remove(&self.call);
+    }
+}

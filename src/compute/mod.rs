@@ -1,0 +1,78 @@
+//! The connected compute members: who they are, and calling them.
+//!
+//! May use: [`crate::id`], [`crate::clock`], [`crate::error`], [`crate::entity`], [`crate::workflow`].
+//! Must not: wait for one member on behalf of another. A member has a bounded queue of its own
+//! and a table of the calls that are out; the edge that holds its stream feeds the one and
+//! empties the other (`grpc.md` §9–§12).
+
+mod call;
+mod member;
+
+use std::sync::Arc;
+
+use crate::{
+    entity::{Actor, Document, Image},
+    id::{CallId, DispatchKey, EntityId, ProcessorName, StateName, TransactionId, TransitionName, WorkflowName},
+};
+
+pub use call::{CallSpec, Called, Settings};
+pub use member::{Members, Membership};
+
+/// What a member is sent.
+#[derive(Debug, Clone)]
+pub struct Request {
+    pub call: CallId,
+    /// The same for every attempt of one call.
+    pub dispatch: DispatchKey,
+    pub work: Arc<Work>,
+}
+
+/// What a call is about; the same for every attempt.
+#[derive(Debug)]
+pub struct Work {
+    pub processor: ProcessorName,
+    pub workflow: WorkflowName,
+    pub transition: TransitionName,
+    pub from: StateName,
+    pub to: StateName,
+    pub entity: EntityId,
+    pub transaction: TransactionId,
+    /// Joins the transaction the call is made in.
+    pub token: Option<Box<str>>,
+    /// The configured context, as it is.
+    pub context: Option<Arc<str>>,
+    /// The entity, if the call carries it.
+    pub attached: Option<Image>,
+    pub principal: Principal,
+}
+
+/// On whose behalf a member is called.
+#[derive(Debug, Clone)]
+pub struct Principal {
+    pub actor: Actor,
+    pub roles: Vec<Box<str>>,
+}
+
+/// What a member answered.
+#[derive(Debug)]
+pub struct Response {
+    pub outcome: Result<Option<Document>, Rejection>,
+    pub warnings: Vec<String>,
+}
+
+/// A member's no.
+#[derive(Debug, Clone)]
+pub struct Rejection {
+    pub message: String,
+    /// What the member says of trying again.
+    pub retryable: Option<bool>,
+}
+
+/// Why a call has no answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Failed {
+    Rejected(String),
+    TimedOut { after_ms: u64 },
+    Disconnected,
+    NoMember { tags: String },
+}

@@ -1,0 +1,142 @@
+//! Runs: from a request to its commit, with everything members do in between.
+//!
+//! May use: everything pure, [`crate::storage`], [`crate::compute`].
+//! A [`Session`] is one request at work on a unit: its own, or one that is open already and that
+//! the request joins with a token. While a member is called the unit is parked, so that what the
+//! member does in the meantime can join it (`grpc.md` §10).
+
+mod drive;
+mod session;
+mod token;
+mod transactions;
+mod write;
+
+use std::{sync::Arc, time::Duration};
+
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    clock::Clock,
+    compute::{self, Members, Principal},
+    engine::Limits,
+    error::{Code, Coded, Properties},
+    id::{EntityId, Tenant, TransactionId},
+    storage::{Attribution, Storage},
+};
+
+pub use session::Session;
+pub use write::{Created, Deleted, NewEntity, Update, Updated};
+
+use token::Signer;
+use transactions::Transactions;
+
+/// What applies to every run.
+#[derive(Debug, Clone, Copy)]
+pub struct Settings {
+    pub limits: Limits,
+    pub calls: compute::Settings,
+    /// How long a token lives at least; longer if its call may take longer.
+    pub token_life: Duration,
+}
+
+/// Drives runs; cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Runtime(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    storage: Storage,
+    members: Members,
+    clock: Clock,
+    settings: Settings,
+    transactions: Arc<Transactions>,
+    signer: Signer,
+}
+
+/// Who asks for something, as far as a run is concerned.
+#[derive(Debug, Clone)]
+pub struct Initiator {
+    pub tenant: Tenant,
+    pub principal: Principal,
+    /// Ends the work, as long as nothing is committed.
+    pub cancel: CancellationToken,
+}
+
+/// Why a run did not happen.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum Error {
+    #[error("entity not found")]
+    EntityNotFound(EntityId),
+    #[error("entity has been modified since last read")]
+    EntityModified(EntityId),
+    #[error("the transaction token is not one of this server")]
+    TokenMalformed,
+    #[error("the transaction token has expired; a call's token lives as long as the call may take")]
+    TokenExpired,
+    #[error("the transaction belongs to another tenant")]
+    ForeignTransaction,
+    #[error("transaction {0} is not open; it was committed or rolled back")]
+    TransactionNotFound(TransactionId),
+    #[error("too many requests wait for this transaction; wait for their answers")]
+    TransactionBusy,
+    #[error("the request was cancelled")]
+    Cancelled,
+}
+
+impl Coded for Error {
+    fn code(&self) -> Code {
+        match self {
+            Self::EntityNotFound(_) => Code::EntityNotFound,
+            Self::EntityModified(_) => Code::EntityModified,
+            Self::TokenMalformed => Code::Unauthorized,
+            Self::TokenExpired => Code::TransactionExpired,
+            Self::ForeignTransaction => Code::Forbidden,
+            Self::TransactionNotFound(_) => Code::TransactionNotFound,
+            Self::TransactionBusy => Code::TooManyRequests,
+            Self::Cancelled => Code::Cancelled,
+        }
+    }
+
+    fn properties(&self) -> Properties {
+        match self {
+            Self::EntityNotFound(id) | Self::EntityModified(id) => vec![("entityId", id.to_string().into())],
+            _ => Properties::new(),
+        }
+    }
+}
+
+impl Runtime {
+    pub fn new(storage: Storage, members: Members, clock: Clock, settings: Settings) -> Self {
+        Self(Arc::new(Inner {
+            storage,
+            members,
+            clock,
+            settings,
+            transactions: Arc::default(),
+            signer: Signer::new(),
+        }))
+    }
+
+    pub fn storage(&self) -> &Storage {
+        &self.0.storage
+    }
+
+    /// A session on a unit of its own, or on the one that `token` names.
+    pub async fn session(&self, by: &Initiator, token: Option<&str>) -> Result<Session, Error> {
+        let Some(token) = token else {
+            let unit = self.0.storage.unit(&by.tenant, by.attribution());
+            return Ok(Session::own(Arc::clone(&self.0.transactions), unit));
+        };
+        let ticket = self.0.signer.verify(token, self.0.clock.now())?;
+        Session::join(Arc::clone(&self.0.transactions), &by.tenant, ticket).await
+    }
+}
+
+impl Initiator {
+    fn attribution(&self) -> Attribution {
+        Attribution {
+            author: self.principal.actor.clone(),
+            executor: None,
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! The token by which a member joins the transaction it was called in (`grpc.md` §10).
+
+use std::time::Duration;
+
+use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
+use hmac::{Hmac, KeyInit as _, Mac as _};
+use serde::{Deserialize, Serialize};
+use sha2::Sha256;
+
+use super::Error;
+use crate::{
+    clock::Timestamp,
+    id::{self, TransactionId},
+};
+
+/// Signs and checks tokens. The key is made anew by every process: no transaction outlives one.
+pub(super) struct Signer {
+    key: Hmac<Sha256>,
+}
+
+/// What a token is good for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Ticket {
+    pub(super) transaction: TransactionId,
+    /// How many calls the one it was made for is nested in.
+    pub(super) level: usize,
+}
+
+/// What a token says.
+#[derive(Serialize, Deserialize)]
+struct Claims {
+    /// The node the transaction is open on.
+    n: String,
+    /// The transaction.
+    t: String,
+    /// The nesting of the call.
+    l: usize,
+    /// When the token expires, in seconds since 1970.
+    e: i64,
+}
+
+/// The name of a server that is alone.
+const NODE: &str = "standalone";
+
+impl std::fmt::Debug for Signer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Signer")
+    }
+}
+
+impl Signer {
+    pub(super) fn new() -> Self {
+        Self {
+            key: Hmac::new_from_slice(&id::secret()).expect("any length of key will do"),
+        }
+    }
+
+    pub(super) fn sign(&self, ticket: Ticket, now: Timestamp, life: Duration) -> String {
+        let life = i64::try_from(life.as_secs()).unwrap_or(i64::MAX);
+        let claims = Claims {
+            n: NODE.to_owned(),
+            t: ticket.transaction.to_string(),
+            l: ticket.level,
+            e: (now.millis() / 1_000).saturating_add(life).saturating_add(1),
+        };
+        let claims = serde_json::to_vec(&claims).unwrap_or_default();
+        let signature = self.key.clone().chain_update(&claims).finalize().into_bytes();
+        format!("{}.{}", URL_SAFE_NO_PAD.encode(claims), URL_SAFE_NO_PAD.encode(signature))
+    }
+
+    pub(super) fn verify(&self, token: &str, now: Timestamp) -> Result<Ticket, Error> {
+        let decode = |text: &str| URL_SAFE_NO_PAD.decode(text).map_err(|_| Error::TokenMalformed);
+        let (claims, signature) = token.split_once('.').ok_or(Error::TokenMalformed)?;
+        let (claims, signature) = (decode(claims)?, decode(signature)?);
+        self.key.clone().chain_update(&claims).verify_slice(&signature).map_err(|_| Error::TokenMalformed)?;
+        let claims: Claims = serde_json::from_slice(&claims).map_err(|_| Error::TokenMalformed)?;
+        if claims.e <= now.millis() / 1_000 {
+            return Err(Error::TokenExpired);
+        }
+        Ok(Ticket {
+            transaction: claims.t.parse().map_err(|_| Error::TokenMalformed)?,
+            level: claims.l,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_token_of_this_server_that_has_not_expired_is_taken() {
+        let signer = Signer::new();
+        let ticket = Ticket {
+            transaction: TransactionId::fresh(),
+            level: 2,
+        };
+        let at = |seconds: i64| Timestamp::from_micros(seconds * 1_000_000);
+        let token = signer.sign(ticket, at(100), Duration::from_secs(90));
+        assert_eq!(signer.verify(&token, at(189)).ok(), Some(ticket));
+        assert!(matches!(signer.verify(&token, at(191)), Err(Error::TokenExpired)));
+        let (claims, signature) = token.split_once('.').expect("two parts");
+        let forged = URL_SAFE_NO_PAD.encode(r#"{"n":"standalone","t":"00000000-0000-0000-0000-000000000000","l":0,"e":99999999999}"#);
+        for bad in ["", ".", "x", claims, &format!("{forged}.{signature}"), &format!("{claims}.{claims}"), &format!("{token}=")] {
+            assert!(matches!(signer.verify(bad, at(100)), Err(Error::TokenMalformed)), "{bad}");
+        }
+        assert!(matches!(Signer::new().verify(&token, at(100)), Err(Error::TokenMalformed)));
+    }
+}

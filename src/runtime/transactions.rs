@@ -1,0 +1,250 @@
+//! The table of open units: where a unit waits while a member is called, and where the requests
+//! that the member sends find it.
+//!
+//! A unit is worked on by one request at a time. Parking opens a *frame*; a request joins in the
+//! frame of the call whose token it brings, and may park the unit again for a call of its own,
+//! which opens another frame on top. Only the top frame is joined, and its owner gets the unit
+//! back when nobody that joined in it is still at work. So joined requests are serialised, calls
+//! nest, what a failing request did ends where its mark is, and no lock is held while anything is
+//! awaited.
+
+use std::{
+    collections::{HashMap, VecDeque},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use tokio::sync::oneshot;
+
+use super::Error;
+use crate::{
+    id::{Tenant, TransactionId},
+    storage::{Mark, UnitOfWork},
+};
+
+/// How many requests may wait for one unit.
+const WAITING_MAX: usize = 1_024;
+
+/// Every open unit that has been parked.
+///
+/// A mutex, not a task: a call of a member parks and takes back, and two hops through a task
+/// would double what the engine costs. It is held for a look-up.
+#[derive(Debug, Default)]
+pub(super) struct Transactions {
+    open: Mutex<HashMap<TransactionId, Open>>,
+}
+
+#[derive(Debug)]
+struct Open {
+    tenant: Tenant,
+    /// The unit while nobody works on it.
+    parked: Option<UnitOfWork>,
+    frames: Vec<Frame>,
+    waiting: VecDeque<Waiting>,
+}
+
+#[derive(Debug, Default)]
+struct Frame {
+    /// How many requests that joined in this frame are still at work.
+    joined: usize,
+    /// Set when whoever opened it has given up: what it did is to be rolled back.
+    abandoned: Option<Mark>,
+}
+
+#[derive(Debug)]
+struct Waiting {
+    who: Who,
+    hand_over: oneshot::Sender<Lease>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Who {
+    /// A request that joins in the frame of that number.
+    Joining(usize),
+    /// The owner of the frame of that number.
+    Owner(usize),
+}
+
+/// A unit that was handed over. Dropping it puts the unit back.
+#[derive(Debug)]
+pub(super) struct Lease {
+    transactions: Arc<Transactions>,
+    unit: Option<UnitOfWork>,
+    who: Who,
+    /// The frame that the holder opens if it parks.
+    pub(super) level: usize,
+}
+
+impl Lease {
+    /// The unit, for whom it was waited for.
+    pub(super) fn take(mut self) -> Option<(UnitOfWork, usize)> {
+        self.unit.take().map(|unit| (unit, self.level))
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        // Nobody took it: who had asked is gone.
+        if let Some(unit) = self.unit.take() {
+            self.transactions.put_back_untaken(unit, self.who);
+        }
+    }
+}
+
+impl Transactions {
+    fn lock(&self) -> MutexGuard<'_, HashMap<TransactionId, Open>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Parks a unit in a new frame; requests may join it from here on.
+    pub(super) fn park(self: &Arc<Self>, unit: UnitOfWork) {
+        let mut open = self.lock();
+        let entry = open.entry(unit.id()).or_insert_with(|| Open {
+            tenant: unit.tenant().clone(),
+            parked: None,
+            frames: Vec::new(),
+            waiting: VecDeque::new(),
+        });
+        entry.frames.push(Frame::default());
+        entry.parked = Some(unit);
+        entry.hand_on(self);
+    }
+
+    /// Asks for the unit on behalf of a request of that tenant, which joins in a frame.
+    pub(super) fn ask_to_join(self: &Arc<Self>, id: TransactionId, tenant: &Tenant, level: usize) -> Result<oneshot::Receiver<Lease>, Error> {
+        let mut open = self.lock();
+        let entry = open.get_mut(&id).ok_or(Error::TransactionNotFound(id))?;
+        if entry.tenant != *tenant {
+            return Err(Error::ForeignTransaction);
+        }
+        if entry.waiting.len() >= WAITING_MAX {
+            return Err(Error::TransactionBusy);
+        }
+        Ok(entry.ask(self, Who::Joining(level)))
+    }
+
+    /// Asks for the unit on behalf of the owner of a frame.
+    pub(super) fn ask_back(self: &Arc<Self>, id: TransactionId, level: usize) -> Result<oneshot::Receiver<Lease>, Error> {
+        let mut open = self.lock();
+        let entry = open.get_mut(&id).ok_or(Error::TransactionNotFound(id))?;
+        Ok(entry.ask(self, Who::Owner(level)))
+    }
+
+    /// A request that had joined is done.
+    pub(super) fn put_back(self: &Arc<Self>, unit: UnitOfWork) {
+        let mut open = self.lock();
+        // If the entry is gone, so is the transaction, and the unit with it.
+        if let Some(entry) = open.get_mut(&unit.id()) {
+            entry.leave();
+            entry.parked = Some(unit);
+            entry.hand_on(self);
+        }
+    }
+
+    fn put_back_untaken(self: &Arc<Self>, unit: UnitOfWork, who: Who) {
+        let mut open = self.lock();
+        if let Some(entry) = open.get_mut(&unit.id()) {
+            entry.take_from(who, unit);
+            entry.hand_on(self);
+        }
+    }
+
+    /// The owner of a frame gives up: its work is rolled back to `mark` as soon as nobody that
+    /// joined in it is at work.
+    pub(super) fn abandon(self: &Arc<Self>, id: TransactionId, level: usize, mark: Mark) {
+        let mut open = self.lock();
+        if let Some(entry) = open.get_mut(&id) {
+            if let Some(frame) = entry.frames.get_mut(level) {
+                frame.abandoned = Some(mark);
+            }
+            entry.hand_on(self);
+        }
+    }
+
+    /// The transaction has ended; who waits for it learns that it is not there.
+    pub(super) fn close(&self, id: TransactionId) {
+        let ended = self.lock().remove(&id);
+        drop(ended);
+    }
+}
+
+impl Open {
+    fn ask(&mut self, transactions: &Arc<Transactions>, who: Who) -> oneshot::Receiver<Lease> {
+        let (hand_over, lease) = oneshot::channel();
+        self.waiting.push_back(Waiting { who, hand_over });
+        self.hand_on(transactions);
+        lease
+    }
+
+    /// One of those that joined in the top frame has left.
+    fn leave(&mut self) {
+        if let Some(frame) = self.frames.last_mut() {
+            frame.joined = frame.joined.saturating_sub(1);
+        }
+    }
+
+    /// Gives the unit, if nobody has it, to the first that may have it.
+    fn hand_on(&mut self, transactions: &Arc<Transactions>) {
+        self.clear_abandoned();
+        while let Some(unit) = self.parked.take() {
+            let Some(next) = self.waiting.iter().position(|waiting| self.may_have(waiting.who)) else {
+                self.parked = Some(unit);
+                return;
+            };
+            let Some(Waiting { who, hand_over }) = self.waiting.remove(next) else { return };
+            match who {
+                Who::Owner(_) => {
+                    self.frames.pop();
+                }
+                Who::Joining(_) => {
+                    if let Some(frame) = self.frames.last_mut() {
+                        frame.joined += 1;
+                    }
+                }
+            }
+            let lease = Lease {
+                transactions: Arc::clone(transactions),
+                unit: Some(unit),
+                who,
+                level: self.frames.len(),
+            };
+            let Err(mut refused) = hand_over.send(lease) else { return };
+            if let Some(unit) = refused.unit.take() {
+                self.take_from(who, unit);
+            }
+        }
+    }
+
+    /// Takes the unit from someone who had asked and has gone: as if it had never been given.
+    fn take_from(&mut self, who: Who, unit: UnitOfWork) {
+        match who {
+            Who::Owner(_) => self.frames.push(Frame::default()),
+            Who::Joining(_) => self.leave(),
+        }
+        self.parked = Some(unit);
+    }
+
+    fn may_have(&self, who: Who) -> bool {
+        match who {
+            Who::Joining(level) => level + 1 == self.frames.len(),
+            Who::Owner(level) => level + 1 == self.frames.len() && self.frames[level].joined == 0,
+        }
+    }
+
+    /// Rolls back what the owners of abandoned frames did, once the unit is at hand.
+    fn clear_abandoned(&mut self) {
+        while let Some(unit) = &mut self.parked {
+            let is_over = |frame: &Frame| frame.joined == 0 && frame.abandoned.is_some();
+            if !self.frames.last().is_some_and(is_over) {
+                return;
+            }
+            let level = self.frames.len() - 1;
+            if let Some(mark) = self.frames.pop().and_then(|frame| frame.abandoned) {
+                unit.roll_back_to(&mark);
+                unit.release(mark);
+            }
+            self.waiting.retain(|waiting| waiting.who != Who::Owner(level));
+            // Who had opened it was itself one that had joined in the frame below.
+            self.leave();
+        }
+    }
+}

@@ -1,0 +1,205 @@
+//! What requests do to entities. One code path for one entity and for many: a batch of n behaves
+//! as n singles in one transaction.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use super::{Error, Initiator, Runtime, Session, drive::Anchor};
+use crate::{
+    clock::PointInTime,
+    engine::{Run, Subject},
+    entity::{ActorKind, Document},
+    error::Failure,
+    id::{EntityId, ModelKey, TransactionId, TransitionName},
+    model::Lock,
+    storage::{self, Attribution, Definitions, Version},
+    workflow::Trigger,
+};
+
+/// An entity to be made.
+#[derive(Debug)]
+pub struct NewEntity {
+    pub model: ModelKey,
+    pub document: Document,
+}
+
+/// Entities that were made.
+#[derive(Debug)]
+pub struct Created {
+    pub ids: Vec<EntityId>,
+    pub warnings: Vec<String>,
+}
+
+/// A change to an entity.
+#[derive(Debug)]
+pub struct Update {
+    pub id: EntityId,
+    /// The document it shall have; none leaves it as it is.
+    pub document: Option<Document>,
+    /// The transition to take; none saves, and cascades from where the entity is.
+    pub transition: Option<TransitionName>,
+    /// The transaction that wrote the version this is based on; any if none.
+    pub if_match: Option<Box<str>>,
+}
+
+/// An entity that was changed.
+#[derive(Debug)]
+pub struct Updated {
+    pub warnings: Vec<String>,
+}
+
+/// An entity that was deleted.
+#[derive(Debug)]
+pub struct Deleted {
+    pub model: ModelKey,
+}
+
+impl Runtime {
+    /// Makes entities, each on its way through its workflow, in the order given.
+    pub async fn create(&self, session: &mut Session, entities: Vec<NewEntity>, by: &Initiator) -> Result<Created, Failure> {
+        let mut created = Created {
+            ids: Vec::with_capacity(entities.len()),
+            warnings: Vec::new(),
+        };
+        for NewEntity { model, document } in entities {
+            let definitions = self.definitions(session, &model).await?;
+            if definitions.model.lock == Lock::Unlocked {
+                return Err(storage::Error::ModelNotLocked(model).into());
+            }
+            definitions.model.check(&document)?;
+            let now = self.0.clock.now();
+            let subject = Subject {
+                id: EntityId::fresh(),
+                model,
+                created: now,
+                updated: now,
+                transaction: session.id(),
+            };
+            let id = subject.id;
+            let anchor = Anchor {
+                definitions,
+                base: None,
+                by: attribution(session, by)?,
+            };
+            let warnings = self.drive(session, Run::create(subject, document), &anchor, by).await?;
+            created.ids.push(id);
+            created.warnings.extend(warnings);
+        }
+        Ok(created)
+    }
+
+    /// Changes an entity, on its way through its workflow.
+    pub async fn update(&self, session: &mut Session, update: Update, by: &Initiator) -> Result<Updated, Failure> {
+        let Update { id, document, transition, if_match } = update;
+        let base = session.unit()?.read(id).await?.ok_or(Error::EntityNotFound(id))?;
+        // Compared with what was read, which the commit makes binding (STORAGE.md §3).
+        if if_match.is_some_and(|expected| *expected != *base.image.transaction.to_string()) {
+            return Err(Error::EntityModified(id).into());
+        }
+        let definitions = self.definitions(session, &base.image.model).await?;
+        let document = match document {
+            Some(document) => {
+                definitions.model.check(&document)?;
+                document
+            }
+            None => Document::from_json(&base.image.document).map_err(|error| Failure::internal(error.to_string()))?,
+        };
+        let run = Run::update(&base.image, document, transition, session.id(), self.0.clock.now());
+        let anchor = Anchor {
+            definitions,
+            base: Some(base),
+            by: attribution(session, by)?,
+        };
+        let warnings = self.drive(session, run, &anchor, by).await?;
+        Ok(Updated { warnings })
+    }
+
+    /// Deletes an entity. No workflow runs (`workflow-engine.md` §7.7).
+    pub async fn delete(&self, session: &mut Session, id: EntityId, by: &Initiator) -> Result<Deleted, Failure> {
+        let by = attribution(session, by)?.map(Arc::new);
+        let unit = session.unit()?;
+        let base = unit.read(id).await?.ok_or(Error::EntityNotFound(id))?;
+        unit.remove(&base, by)?;
+        Ok(Deleted { model: base.image.model })
+    }
+
+    /// Deletes every entity of a model, or those that were there at a point in time; their ids.
+    pub async fn delete_all(
+        &self,
+        session: &mut Session,
+        model: &ModelKey,
+        then: Option<&PointInTime>,
+        by: &Initiator,
+    ) -> Result<Vec<EntityId>, Failure> {
+        let definitions = self.definitions(session, model).await?;
+        let attribution = attribution(session, by)?.map(Arc::new);
+        let unit = session.unit()?;
+        let mut deleted = Vec::new();
+        let now = unit.snapshot().await?.clone();
+        // What the unit itself has changed, it sees its own way; at an earlier time, not at all.
+        let own = if then.is_none() { unit.own_changes(model) } else { BTreeMap::new() };
+        for version in own.values().flatten() {
+            unit.remove(version, attribution.clone())?;
+            deleted.push(version.image.id);
+        }
+        let mut scan = match then {
+            None => now.scan(&definitions),
+            Some(then) => {
+                let at = self.0.storage.at(then).await?;
+                self.0.storage.snapshot(&by.tenant, at).await?.scan(&definitions)
+            }
+        };
+        while let Some(part) = scan.next().await? {
+            for version in part.into_iter().filter(|version| !own.contains_key(&version.image.id)) {
+                let id = version.image.id;
+                let base = if then.is_some() { unit.read(id).await? } else { Some(version) };
+                if let Some(base) = base {
+                    unit.remove(&base, attribution.clone())?;
+                    deleted.push(id);
+                }
+            }
+            if by.cancel.is_cancelled() {
+                return Err(Error::Cancelled.into());
+            }
+        }
+        Ok(deleted)
+    }
+
+    /// The transitions that can be asked for by name where an entity is, in the order they are
+    /// declared (`workflow-engine.md` §10, the recommended rule).
+    pub async fn transitions(&self, session: &mut Session, version: &Version) -> Result<Vec<TransitionName>, Failure> {
+        let definitions = self.definitions(session, &version.image.model).await?;
+        let governing = definitions.workflows.govern(version.image.workflow.as_ref(), &version.image.state);
+        let state = governing.as_ref().and_then(|workflow| workflow.state(&version.image.state));
+        let transitions = state.map_or(&[][..], |state| &state.transitions);
+        let known = transitions.iter().filter(|transition| transition.trigger != Trigger::Disabled);
+        Ok(known.map(|transition| transition.name.clone()).collect())
+    }
+
+    /// The version that a unit's own transaction or another wrote.
+    pub async fn written_by(&self, session: &mut Session, id: EntityId, transaction: TransactionId) -> Result<Option<Version>, Failure> {
+        Ok(session.unit()?.snapshot().await?.written_by(id, transaction).await?)
+    }
+
+    async fn definitions(&self, session: &mut Session, model: &ModelKey) -> Result<Arc<Definitions>, Failure> {
+        let definitions = session.unit()?.definitions(model).await?;
+        Ok(definitions.ok_or_else(|| storage::Error::ModelNotFound(model.clone()))?)
+    }
+}
+
+/// `grpc.md` §10: who joins as a service or as the system executes on behalf of the author; a
+/// user is recorded as themselves. None if it is what the unit says anyway.
+fn attribution(session: &mut Session, by: &Initiator) -> Result<Option<Attribution>, Failure> {
+    if !session.has_joined() {
+        return Ok(None);
+    }
+    let actor = by.principal.actor.clone();
+    let author = &session.unit()?.attribution().author;
+    Ok(match actor.kind {
+        _ if actor == *author => None,
+        ActorKind::User => Some(Attribution { author: actor, executor: None }),
+        ActorKind::Service | ActorKind::System => Some(Attribution {
+            author: author.clone(),
+            executor: Some(actor),
+        }),
+    })
+}

@@ -1,0 +1,104 @@
+//! What was found, a part at a time.
+
+use std::vec;
+
+use super::order::Ranked;
+use crate::{
+    entity::{Image, Position},
+    error::Failure,
+    id::EntityId,
+    storage::{Snapshot, Version},
+};
+
+/// How many entities are read at once when they are sent.
+const PART: usize = 128;
+
+/// One entity that was found.
+#[derive(Debug)]
+pub(super) enum Hit {
+    /// To be read again: versions never change.
+    At(EntityId, Position),
+    /// Not committed yet, so it is only in the transaction that asks.
+    Own(Box<Version>),
+}
+
+impl From<Version> for Hit {
+    fn from(version: Version) -> Self {
+        if version.is_committed() { Self::At(version.image.id, version.position) } else { Self::Own(Box::new(version)) }
+    }
+}
+
+/// The entities that were found.
+#[derive(Debug)]
+pub struct Hits {
+    snapshot: Snapshot,
+    hits: Vec<Hit>,
+}
+
+/// The entities that were found, on their way out.
+#[derive(Debug)]
+pub struct Outgoing {
+    snapshot: Snapshot,
+    hits: vec::IntoIter<Hit>,
+}
+
+impl Hits {
+    pub(super) fn new(snapshot: Snapshot, ranked: Vec<Ranked<Hit>>) -> Self {
+        Self::of(snapshot, ranked.into_iter().map(Ranked::into_item).collect())
+    }
+
+    pub(super) const fn of(snapshot: Snapshot, hits: Vec<Hit>) -> Self {
+        Self { snapshot, hits }
+    }
+
+    pub(super) fn at(snapshot: Snapshot, positions: Vec<Position>) -> Self {
+        let hits = positions.into_iter().map(|position| Hit::At(EntityId::NIL, position)).collect();
+        Self { snapshot, hits }
+    }
+
+    pub const fn len(&self) -> usize {
+        self.hits.len()
+    }
+
+    pub const fn is_empty(&self) -> bool {
+        self.hits.is_empty()
+    }
+
+    /// Which committed entities were found, and at which position.
+    pub fn seen(&self) -> impl Iterator<Item = (EntityId, Position)> {
+        self.hits.iter().filter_map(|hit| match hit {
+            Hit::At(id, position) => Some((*id, *position)),
+            Hit::Own(_) => None,
+        })
+    }
+
+    pub fn into_outgoing(self) -> Outgoing {
+        Outgoing {
+            snapshot: self.snapshot,
+            hits: self.hits.into_iter(),
+        }
+    }
+}
+
+impl Outgoing {
+    /// The next entities, in order; none at the end.
+    pub async fn next(&mut self) -> Result<Option<Vec<Image>>, Failure> {
+        let part: Vec<Hit> = self.hits.by_ref().take(PART).collect();
+        if part.is_empty() {
+            return Ok(None);
+        }
+        let positions: Vec<Position> = part
+            .iter()
+            .filter_map(|hit| match hit {
+                Hit::At(_, position) => Some(*position),
+                Hit::Own(_) => None,
+            })
+            .collect();
+        let mut committed = self.snapshot.versions(&positions).await?.into_iter();
+        let images = part.into_iter().filter_map(|hit| match hit {
+            Hit::At(..) => committed.next().map(|version| version.image),
+            Hit::Own(version) => Some(version.image),
+        });
+        Ok(Some(images.collect()))
+    }
+}

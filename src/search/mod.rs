@@ -1,0 +1,150 @@
+//! Finding entities: exact, in the snapshot or the transaction that asks, bounded in memory.
+//!
+//! May use: [`crate::id`], [`crate::clock`], [`crate::error`], [`crate::entity`], [`crate::model`],
+//! [`crate::condition`], [`crate::storage`].
+//! Every entity is judged by the evaluator (DESIGN decision 6); what is found is remembered by
+//! position, and read again when it is sent, so a search holds a few bytes for each hit.
+
+mod hits;
+mod order;
+mod walk;
+
+use crate::{
+    condition::{Condition, Facts, Lifecycle, UnknownPaths},
+    entity::Document,
+    error::{Code, Coded, Failure},
+    storage::{Definitions, Version},
+};
+
+pub use hits::Hits;
+pub use order::{Order, OrderError, SORT_KEYS_MAX, SortKey, SortSubject};
+pub use walk::View;
+
+use hits::Hit;
+use order::Ranked;
+use walk::Walk;
+
+/// What is looked for.
+#[derive(Debug)]
+pub struct Query<'a> {
+    pub definitions: &'a Definitions,
+    pub condition: &'a Condition,
+    pub order: &'a Order,
+    pub limit: usize,
+    pub excess: Excess,
+}
+
+/// What more matches than the limit mean.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Excess {
+    /// The search fails (`search.md` §5).
+    Refused,
+    /// The rest is left out.
+    CutOff,
+}
+
+/// Why a search is refused.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    #[error("more than {limit} entities match; narrow the condition or raise the limit")]
+    TooMany { limit: usize },
+    #[error("the sort keys of the matches take more than 64 MiB; narrow the condition")]
+    KeysTooLarge,
+}
+
+impl Coded for Error {
+    fn code(&self) -> Code {
+        Code::SearchResultLimit
+    }
+}
+
+/// The most memory that sort keys may take, in bytes.
+const KEY_BYTES_MAX: usize = 64 << 20;
+
+/// Finds what matches.
+pub async fn find(view: View, query: &Query<'_>) -> Result<Hits, Failure> {
+    query.condition.check_against(&query.definitions.model.schema, UnknownPaths::Refused)?;
+    query.order.check_against(&query.definitions.model.schema)?;
+    let snapshot = view.snapshot().clone();
+    let mut walk = Walk::new(view, query.definitions);
+    let mut ranked: Vec<Ranked<Hit>> = Vec::new();
+    let mut key_bytes = 0;
+    while let Some(part) = walk.next().await? {
+        for version in part {
+            let document = document(&version)?;
+            let facts = facts(&version, &document, query.definitions);
+            if !query.condition.holds(facts, None) {
+                continue;
+            }
+            let keys = query.order.keys_of(facts);
+            let hit = Ranked::new(keys, Hit::from(version));
+            key_bytes += hit.key_bytes();
+            ranked.push(hit);
+            match query.excess {
+                Excess::Refused if ranked.len() > query.limit => return Err(Error::TooMany { limit: query.limit }.into()),
+                Excess::CutOff if query.order.is_empty() && ranked.len() == query.limit => {
+                    return Ok(Hits::new(snapshot, ranked));
+                }
+                Excess::CutOff if ranked.len() > 2 * query.limit => {
+                    key_bytes = keep_best(&mut ranked, query);
+                }
+                Excess::Refused | Excess::CutOff => {}
+            }
+            if key_bytes > KEY_BYTES_MAX {
+                return Err(Error::KeysTooLarge.into());
+            }
+        }
+    }
+    keep_best(&mut ranked, query);
+    Ok(Hits::new(snapshot, ranked))
+}
+
+/// Sorts, and lets go of what is beyond the limit; how many bytes the keys of the rest take.
+fn keep_best(ranked: &mut Vec<Ranked<Hit>>, query: &Query<'_>) -> usize {
+    // Found in the order of ids, so equal keys stay in it.
+    ranked.sort_by(|one, other| query.order.compare(one, other));
+    ranked.truncate(query.limit);
+    ranked.iter().map(Ranked::key_bytes).sum()
+}
+
+/// One page of the entities of a model, in the order of their ids.
+pub async fn page(view: View, definitions: &Definitions, number: i64, size: i64) -> Result<Hits, Failure> {
+    let offset = number.saturating_mul(size);
+    let snapshot = view.snapshot().clone();
+    if view.is_current() {
+        let positions = snapshot.current_page(definitions, offset, size).await?;
+        return Ok(Hits::at(snapshot, positions));
+    }
+    let mut walk = Walk::new(view, definitions);
+    let mut skip = usize::try_from(offset).unwrap_or(usize::MAX);
+    let wanted = usize::try_from(size).unwrap_or(0);
+    let mut hits = Vec::new();
+    while hits.len() < wanted {
+        let Some(part) = walk.next().await? else { break };
+        let skipped = skip.min(part.len());
+        skip -= skipped;
+        hits.extend(part.into_iter().skip(skipped).map(Hit::from));
+    }
+    hits.truncate(wanted);
+    Ok(Hits::of(snapshot, hits))
+}
+
+fn document(version: &Version) -> Result<Document, Failure> {
+    Document::from_json(&version.image.document).map_err(|error| Failure::internal(format!("a stored document is not readable: {error}")))
+}
+
+fn facts<'a>(version: &'a Version, document: &'a Document, definitions: &'a Definitions) -> Facts<'a> {
+    let image = &version.image;
+    Facts {
+        document,
+        schema: &definitions.model.schema,
+        lifecycle: Lifecycle {
+            id: image.id,
+            state: image.state.as_str(),
+            created: image.created,
+            updated: image.updated,
+            previous_transition: image.transition_for_latest_save(),
+            transaction: image.transaction,
+        },
+    }
+}

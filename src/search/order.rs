@@ -1,0 +1,262 @@
+//! The order of what is found (`search.md` §7).
+
+use std::{cmp::Ordering, collections::HashSet};
+
+use crate::{
+    condition::{Facts, LifecycleField},
+    entity::{Number, Path, Shape},
+    error::{Code, Coded},
+    model::{DataType, Schema, Types},
+};
+
+/// How many keys an order has at most.
+pub const SORT_KEYS_MAX: usize = 16;
+
+/// Keys in their precedence; what they leave equal is in the order of ids.
+#[derive(Debug, Clone, Default)]
+pub struct Order {
+    keys: Vec<SortKey>,
+}
+
+/// One key.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct SortKey {
+    pub subject: SortSubject,
+    pub descending: bool,
+}
+
+/// What a key looks at.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum SortSubject {
+    Field(Path),
+    /// A field of the life cycle, by its name.
+    Meta(&'static str),
+}
+
+/// Why an order is refused.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("sort: {0}")]
+pub struct OrderError(String);
+
+impl Coded for OrderError {
+    fn code(&self) -> Code {
+        Code::InvalidFieldPath
+    }
+}
+
+impl SortKey {
+    /// A key of the documents' own fields.
+    pub fn field(path: &str, descending: bool) -> Result<Self, OrderError> {
+        let path = Path::parse(path).map_err(|error| OrderError(error.to_string()))?;
+        Ok(Self {
+            subject: SortSubject::Field(path),
+            descending,
+        })
+    }
+
+    /// A key of the life cycle.
+    pub fn meta(name: &str, descending: bool) -> Result<Self, OrderError> {
+        let field = LifecycleField::from_name(name).ok_or_else(|| OrderError(format!("`@{name}` is no field of the life cycle")))?;
+        Ok(Self {
+            subject: SortSubject::Meta(field.as_str()),
+            descending,
+        })
+    }
+
+    /// Reads the form of a query parameter: `[@]path[:asc|:desc]`.
+    pub fn parse(text: &str) -> Result<Self, OrderError> {
+        let (path, descending) = match text.rsplit_once(':') {
+            Some((path, "asc")) => (path, false),
+            Some((path, "desc")) => (path, true),
+            Some((_, other)) => return Err(OrderError(format!("`{other}` is neither asc nor desc"))),
+            None => (text, false),
+        };
+        match path.strip_prefix('@') {
+            Some(name) => Self::meta(name, descending),
+            None => Self::field(path, descending),
+        }
+    }
+}
+
+impl Order {
+    pub fn new(keys: Vec<SortKey>) -> Result<Self, OrderError> {
+        if keys.len() > SORT_KEYS_MAX {
+            return Err(OrderError(format!("{} keys are given; {SORT_KEYS_MAX} are allowed", keys.len())));
+        }
+        let mut seen = HashSet::new();
+        match keys.iter().find(|key| !seen.insert(&key.subject)) {
+            Some(doubled) => Err(OrderError(format!("{} is given twice", doubled.subject))),
+            None => Ok(Self { keys }),
+        }
+    }
+
+    pub const fn is_empty(&self) -> bool {
+        self.keys.is_empty()
+    }
+
+    /// Refuses keys that are no single scalar of one class.
+    pub(super) fn check_against(&self, schema: &Schema) -> Result<(), OrderError> {
+        for key in &self.keys {
+            let SortSubject::Field(path) = &key.subject else { continue };
+            let node = schema.root.at(path).ok_or_else(|| OrderError(format!("{path} is not a field of the model")))?;
+            if node.is_structure() {
+                return Err(OrderError(format!("{path} is not a scalar")));
+            }
+            if classes(node.types) > 1 || node.types.contains(DataType::ByteArray) {
+                return Err(OrderError(format!("the values of {path} have no common order: {}", node.types)));
+            }
+        }
+        Ok(())
+    }
+
+    /// The values that an entity is sorted by.
+    pub(super) fn keys_of(&self, facts: Facts<'_>) -> Keys {
+        self.keys.iter().map(|key| key.of(facts)).collect()
+    }
+
+    pub(super) fn compare<T>(&self, one: &Ranked<T>, other: &Ranked<T>) -> Ordering {
+        let keys = self.keys.iter().zip(one.keys.iter().zip(&other.keys));
+        keys.map(|(key, (one, other))| one.compare(other, key.descending)).find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
+    }
+}
+
+/// How many kinds of values, each with an order of its own, a set of types has.
+fn classes(types: Types) -> usize {
+    let is_text = |data_type: DataType| !data_type.is_numeric() && !matches!(data_type, DataType::Boolean | DataType::Null);
+    [types.any(DataType::is_numeric), types.contains(DataType::Boolean), types.any(is_text)].into_iter().filter(|has| *has).count()
+}
+
+impl std::fmt::Display for SortSubject {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Field(path) => path.fmt(f),
+            Self::Meta(name) => write!(f, "@{name}"),
+        }
+    }
+}
+
+/// Something found, with the values it is sorted by.
+#[derive(Debug)]
+pub(super) struct Ranked<T> {
+    keys: Keys,
+    item: T,
+}
+
+/// The values something is sorted by.
+pub(super) type Keys = Box<[Key]>;
+
+/// One of them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Key {
+    Bool(bool),
+    Number(Number),
+    Text(Box<str>),
+    /// Nothing, or null: last in both directions.
+    Missing,
+}
+
+impl<T> Ranked<T> {
+    pub(super) const fn new(keys: Keys, item: T) -> Self {
+        Self { keys, item }
+    }
+
+    pub(super) fn into_item(self) -> T {
+        self.item
+    }
+
+    pub(super) fn key_bytes(&self) -> usize {
+        let bytes = |key: &Key| match key {
+            Key::Text(text) => text.len(),
+            Key::Bool(_) | Key::Number(_) | Key::Missing => 0,
+        };
+        self.keys.iter().map(|key| size_of::<Key>() + bytes(key)).sum()
+    }
+}
+
+impl SortKey {
+    fn of(&self, facts: Facts<'_>) -> Key {
+        match &self.subject {
+            SortSubject::Field(path) => match path.first(facts.document.root()).map(crate::entity::Value::shape) {
+                Some(Shape::Bool(truth)) => Key::Bool(truth),
+                Some(Shape::Number(literal)) => Number::parse(literal).map_or(Key::Missing, Key::Number),
+                Some(Shape::String(text)) => Key::Text(text.into()),
+                Some(Shape::Null | Shape::Array(_) | Shape::Object(_)) | None => Key::Missing,
+            },
+            SortSubject::Meta(name) => {
+                let lifecycle = facts.lifecycle;
+                let instant = |time: crate::clock::Timestamp| Number::parse(&time.millis().to_string()).map_or(Key::Missing, Key::Number);
+                match LifecycleField::from_name(name) {
+                    Some(LifecycleField::CreationDate) => instant(lifecycle.created),
+                    Some(LifecycleField::LastUpdateTime) => instant(lifecycle.updated),
+                    Some(field) => Key::Text(field.text(lifecycle).into()),
+                    None => Key::Missing,
+                }
+            }
+        }
+    }
+}
+
+impl Key {
+    fn compare(&self, other: &Self, descending: bool) -> Ordering {
+        let order = match (self, other) {
+            (Self::Missing, Self::Missing) => return Ordering::Equal,
+            (Self::Missing, _) => return Ordering::Greater,
+            (_, Self::Missing) => return Ordering::Less,
+            (Self::Bool(one), Self::Bool(other)) => one.cmp(other),
+            (Self::Number(one), Self::Number(other)) => one.cmp(other),
+            (Self::Text(one), Self::Text(other)) => one.cmp(other),
+            (one, other) => one.class().cmp(&other.class()),
+        };
+        if descending { order.reverse() } else { order }
+    }
+
+    const fn class(&self) -> u8 {
+        match self {
+            Self::Bool(_) => 0,
+            Self::Number(_) => 1,
+            Self::Text(_) => 2,
+            Self::Missing => 3,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_are_read_and_bad_ones_refused() {
+        for (text, subject, descending) in [
+            ("a.b", "$.a.b", false),
+            ("$.a:desc", "$.a", true),
+            ("@state:asc", "@state", false),
+            ("@transitionForLatestSave", "@previousTransition", false),
+            ("IMDB Rating:desc", "$.IMDB Rating", true),
+        ] {
+            let key = SortKey::parse(text).expect(text);
+            assert_eq!((key.subject.to_string().as_str(), key.descending), (subject, descending));
+        }
+        for text in ["", "a:up", "@colour", "$..a"] {
+            assert!(SortKey::parse(text).is_err(), "{text}");
+        }
+        let key = |text: &str| SortKey::parse(text).expect("a key");
+        assert!(Order::new(vec![key("a"), key("$.a:desc")]).is_err());
+        assert!(Order::new((0..17).map(|n| key(&format!("k{n}"))).collect()).is_err());
+    }
+
+    #[test]
+    fn missing_values_are_last_in_both_directions() {
+        let number = |literal: &str| Key::Number(Number::parse(literal).expect(literal));
+        let text = |text: &str| Key::Text(text.into());
+        for (one, other, ascending, descending) in [
+            (number("2"), number("10"), Ordering::Less, Ordering::Greater),
+            (text("b"), text("a"), Ordering::Greater, Ordering::Less),
+            (Key::Bool(false), Key::Bool(true), Ordering::Less, Ordering::Greater),
+            (Key::Missing, number("1"), Ordering::Greater, Ordering::Greater),
+            (text("z"), Key::Missing, Ordering::Less, Ordering::Less),
+        ] {
+            assert_eq!(one.compare(&other, false), ascending);
+            assert_eq!(one.compare(&other, true), descending);
+        }
+    }
+}

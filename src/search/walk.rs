@@ -1,0 +1,100 @@
+//! Walking over the entities of a model as someone sees them.
+
+use std::collections::BTreeMap;
+
+use crate::{
+    error::Failure,
+    id::EntityId,
+    storage::{Definitions, Error, Scan, Snapshot, UnitOfWork, Version},
+};
+
+/// What a search sees.
+#[derive(Debug)]
+pub struct View {
+    snapshot: Snapshot,
+    /// What the transaction that asks has changed itself; none is what it has deleted.
+    own: BTreeMap<EntityId, Option<Version>>,
+    /// Whether the snapshot was taken for this search alone, at the newest sequence.
+    current: bool,
+}
+
+impl View {
+    /// Everything that is committed now.
+    pub const fn current(snapshot: Snapshot) -> Self {
+        Self {
+            snapshot,
+            own: BTreeMap::new(),
+            current: true,
+        }
+    }
+
+    /// Everything that was committed at some time.
+    pub const fn as_of(snapshot: Snapshot) -> Self {
+        Self {
+            snapshot,
+            own: BTreeMap::new(),
+            current: false,
+        }
+    }
+
+    /// What a unit of work sees of a model, its own changes included.
+    pub async fn of(unit: &mut UnitOfWork, definitions: &Definitions) -> Result<Self, Error> {
+        Ok(Self {
+            own: unit.own_changes(&definitions.model.key),
+            snapshot: unit.snapshot().await?.clone(),
+            current: false,
+        })
+    }
+
+    pub(super) const fn snapshot(&self) -> &Snapshot {
+        &self.snapshot
+    }
+
+    pub(super) const fn is_current(&self) -> bool {
+        self.current
+    }
+}
+
+/// A walk in the order of ids.
+pub(super) struct Walk {
+    scan: Scan,
+    /// The transaction's own changes that are still ahead.
+    own: BTreeMap<EntityId, Option<Version>>,
+}
+
+impl Walk {
+    pub(super) fn new(view: View, definitions: &Definitions) -> Self {
+        Self {
+            scan: view.snapshot.scan(definitions),
+            own: view.own,
+        }
+    }
+
+    /// The next entities; none at the end. A part may be empty although more follow.
+    pub(super) async fn next(&mut self) -> Result<Option<Vec<Version>>, Failure> {
+        let Some(committed) = self.scan.next().await? else { return Ok(None) };
+        // Own changes up to where the scan has come, or all that is left at its end.
+        let mut own = match self.scan.reached() {
+            Some(reached) => {
+                let ahead = self.own.split_off(&reached);
+                std::mem::replace(&mut self.own, ahead)
+            }
+            None => std::mem::take(&mut self.own),
+        };
+        if let Some(reached) = self.scan.reached() {
+            // `split_off` leaves the id itself ahead; it has been passed.
+            own.extend(self.own.remove_entry(&reached));
+        }
+        if own.is_empty() {
+            return Ok(Some(committed));
+        }
+        let mut seen: BTreeMap<EntityId, Version> = committed.into_iter().map(|version| (version.image.id, version)).collect();
+        for (id, changed) in own {
+            match changed {
+                Some(version) => seen.insert(id, version),
+                None => seen.remove(&id),
+            };
+        }
+        Ok(Some(seen.into_values().collect()))
+    }
+}
