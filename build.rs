@@ -4,20 +4,29 @@ use std::{env, error::Error, fs, path::PathBuf};
 
 use prost::Message as _;
 
-/// The files that hold the wire contract; what they import is found beside them.
-const PROTOS: [&str; 2] = [
-    "io/cloudevents/v1/cloudevents.proto",
-    "org/cyoda/cloud/api/grpc/cloud_events_service.proto",
-];
+/// The file of the envelope.
+const ENVELOPE: &str = "io/cloudevents/v1/cloudevents.proto";
+
+/// The file of the service, which is about envelopes only.
+const SERVICE: &str = "org/cyoda/cloud/api/grpc/cloud_events_service.proto";
 
 fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo:rerun-if-changed=proto");
-    let descriptors = protox::compile(PROTOS, ["proto"])?;
     let out = PathBuf::from(env::var("OUT_DIR")?);
+    let descriptors = protox::compile([ENVELOPE, SERVICE], ["proto"])?;
     fs::write(out.join("descriptors.bin"), descriptors.encode_to_vec())?;
     tonic_prost_build::configure()
         .bytes(".")
         .btree_map(".")
+        .compile_fds(protox::compile([ENVELOPE], ["proto"])?)?;
+    // The service takes messages as bytes, so that one that cannot be read is answered, and does
+    // not end the stream it came on.
+    let service = out.join("service");
+    fs::create_dir_all(&service)?;
+    tonic_prost_build::configure()
+        .out_dir(service)
+        .extern_path(".io.cloudevents.v1.CloudEvent", "crate::event::frame::Frame")
+        .codec_path("crate::event::frame::FrameCodec")
         .compile_fds(descriptors)?;
     Ok(())
 }

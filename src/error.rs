@@ -195,6 +195,15 @@ impl Failure {
         self
     }
 
+    /// The same failure, said of one item of many.
+    #[must_use]
+    pub fn of_item(mut self, index: usize) -> Self {
+        if self.internal_cause().is_none() {
+            self.message = format!("item {index}: {}", self.message);
+        }
+        self
+    }
+
     #[must_use]
     pub fn with(mut self, name: &'static str, value: impl Into<Value>) -> Self {
         self.properties.push((name, value.into()));

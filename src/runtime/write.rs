@@ -1,5 +1,5 @@
-//! What requests do to entities. One code path for one entity and for many: a batch of n behaves
-//! as n singles in one transaction.
+//! What requests do to entities, one at a time: a batch is n of these in one session, so there is
+//! one code path for one entity and for many.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -22,10 +22,10 @@ pub struct NewEntity {
     pub document: Document,
 }
 
-/// Entities that were made.
+/// An entity that was made.
 #[derive(Debug)]
 pub struct Created {
-    pub ids: Vec<EntityId>,
+    pub id: EntityId,
     pub warnings: Vec<String>,
 }
 
@@ -54,37 +54,30 @@ pub struct Deleted {
 }
 
 impl Runtime {
-    /// Makes entities, each on its way through its workflow, in the order given.
-    pub async fn create(&self, session: &mut Session, entities: Vec<NewEntity>, by: &Initiator) -> Result<Created, Failure> {
-        let mut created = Created {
-            ids: Vec::with_capacity(entities.len()),
-            warnings: Vec::new(),
-        };
-        for NewEntity { model, document } in entities {
-            let definitions = self.definitions(session, &model).await?;
-            if definitions.model.lock == Lock::Unlocked {
-                return Err(storage::Error::ModelNotLocked(model).into());
-            }
-            definitions.model.check(&document)?;
-            let now = self.0.clock.now();
-            let subject = Subject {
-                id: EntityId::fresh(),
-                model,
-                created: now,
-                updated: now,
-                transaction: session.id(),
-            };
-            let id = subject.id;
-            let anchor = Anchor {
-                definitions,
-                base: None,
-                by: attribution(session, by)?,
-            };
-            let warnings = self.drive(session, Run::create(subject, document), &anchor, by).await?;
-            created.ids.push(id);
-            created.warnings.extend(warnings);
+    /// Makes an entity, on its way through its workflow.
+    pub async fn create(&self, session: &mut Session, entity: NewEntity, by: &Initiator) -> Result<Created, Failure> {
+        let NewEntity { model, document } = entity;
+        let definitions = self.definitions(session, &model).await?;
+        if definitions.model.lock == Lock::Unlocked {
+            return Err(storage::Error::ModelNotLocked(model).into());
         }
-        Ok(created)
+        definitions.model.check(&document)?;
+        let now = self.0.clock.now();
+        let subject = Subject {
+            id: EntityId::fresh(),
+            model,
+            created: now,
+            updated: now,
+            transaction: session.id(),
+        };
+        let id = subject.id;
+        let anchor = Anchor {
+            definitions,
+            base: None,
+            by: attribution(session, by)?,
+        };
+        let warnings = self.drive(session, Run::create(subject, document), &anchor, by).await?;
+        Ok(Created { id, warnings })
     }
 
     /// Changes an entity, on its way through its workflow.

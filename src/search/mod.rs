@@ -16,7 +16,7 @@ use crate::{
     storage::{Definitions, Version},
 };
 
-pub use hits::Hits;
+pub use hits::{Hits, Outgoing};
 pub use order::{Order, OrderError, SORT_KEYS_MAX, SortKey, SortSubject};
 pub use walk::View;
 

@@ -34,6 +34,7 @@ use crate::{
     entity::{Image, Position, Sequence},
     error::{Code, Coded, Properties},
     id::{ModelKey, Tenant},
+    model::Lock,
 };
 
 pub use definitions::Definitions;
@@ -181,7 +182,15 @@ impl Coded for Error {
     fn properties(&self) -> Properties {
         let named = |model: &ModelKey| vec![("entityName", (*model.name).into()), ("entityVersion", model.version.into())];
         match self {
-            Self::ModelNotFound(model) | Self::ModelAlreadyLocked(model) | Self::ModelAlreadyUnlocked(model) => named(model),
+            Self::ModelNotFound(model) => named(model),
+            Self::ModelAlreadyLocked(model) => {
+                let states = [("expectedState", Lock::Unlocked), ("actualState", Lock::Locked)];
+                named(model).into_iter().chain(states.map(|(name, lock)| (name, lock.as_str().into()))).collect()
+            }
+            Self::ModelAlreadyUnlocked(model) => {
+                let states = [("expectedState", Lock::Locked), ("actualState", Lock::Unlocked)];
+                named(model).into_iter().chain(states.map(|(name, lock)| (name, lock.as_str().into()))).collect()
+            }
             Self::ModelHasEntities { model, count } => {
                 let mut properties = named(model);
                 properties.push(("entityCount", (*count).into()));

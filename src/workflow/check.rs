@@ -125,6 +125,16 @@ impl Problems {
     }
 }
 
+impl Workflow {
+    /// What is wrong where an import has two workflows of this name.
+    pub fn doubled(&self) -> Problem {
+        Problem {
+            place: Place::workflow(self.name.as_str()),
+            text: "the import has another workflow of that name".to_owned(),
+        }
+    }
+}
+
 /// Whether unguarded cycles are taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CyclePolicy {

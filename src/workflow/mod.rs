@@ -20,7 +20,7 @@ use crate::{
 
 pub use check::{CyclePolicy, Place, Problem, check_cycles};
 pub use json::{DefinitionError, Parsed};
-pub use set::{Entry, ImportMode, WorkflowSet};
+pub use set::{Entry, ImportMode, UnknownMode, WorkflowSet};
 pub use tags::Tags;
 
 use std::sync::Arc;

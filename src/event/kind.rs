@@ -1,0 +1,111 @@
+//! Every event type, once.
+
+macro_rules! event_types {
+    ($($(#[$doc:meta])* $name:ident,)*) => {
+        /// The type of an event; its name is the text on the wire.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum EventType { $($(#[$doc])* $name,)* }
+
+        impl EventType {
+            pub const ALL: &[Self] = &[$(Self::$name,)*];
+
+            /// The text on the wire.
+            pub const fn as_str(self) -> &'static str {
+                match self { $(Self::$name => stringify!($name),)* }
+            }
+
+            /// The type of that name; names are exact.
+            pub fn from_name(name: &str) -> Option<Self> {
+                match name { $(stringify!($name) => Some(Self::$name),)* _ => None }
+            }
+        }
+    };
+}
+
+event_types! {
+    // Compute members (`grpc.md` §9).
+    CalculationMemberGreetEvent,
+    CalculationMemberJoinEvent,
+    CalculationMemberKeepAliveEvent,
+    EntityProcessorCalculationRequest,
+    EntityProcessorCalculationResponse,
+    EntityCriteriaCalculationResponse,
+    EntityFunctionCalculationResponse,
+
+    // The stream itself (`stream.md` §2).
+    EventAckResponse,
+    EventCancelRequest,
+    EventStreamEnd,
+
+    // Models.
+    EntityModelDeleteRequest,
+    EntityModelDeleteResponse,
+    EntityModelExportRequest,
+    EntityModelExportResponse,
+    EntityModelGetAllRequest,
+    EntityModelGetAllResponse,
+    EntityModelImportRequest,
+    EntityModelImportResponse,
+    EntityModelSetUniqueKeysRequest,
+    EntityModelSetUniqueKeysResponse,
+    EntityModelTransitionRequest,
+    EntityModelTransitionResponse,
+
+    // Workflows.
+    EntityWorkflowExportRequest,
+    EntityWorkflowExportResponse,
+    EntityWorkflowImportRequest,
+    EntityWorkflowImportResponse,
+
+    // Writes.
+    EntityCreateCollectionRequest,
+    EntityCreateRequest,
+    EntityDeleteAllRequest,
+    EntityDeleteAllResponse,
+    EntityDeleteRequest,
+    EntityDeleteResponse,
+    EntityPatchRequest,
+    EntityTransactionResponse,
+    EntityTransitionRequest,
+    EntityTransitionResponse,
+    EntityUpdateCollectionRequest,
+    EntityUpdateRequest,
+
+    // Reads.
+    EntityChangesMetadataGetRequest,
+    EntityChangesMetadataResponse,
+    EntityGetAllRequest,
+    EntityGetRequest,
+    EntityResponse,
+    EntitySearchRequest,
+    EntitySnapshotSearchRequest,
+    EntitySnapshotSearchResponse,
+    EntityStatsByStateGetRequest,
+    EntityStatsByStateResponse,
+    EntityStatsGetRequest,
+    EntityStatsResponse,
+    EntityTransitionsGetRequest,
+    EntityTransitionsGetResponse,
+    SnapshotCancelRequest,
+    SnapshotGetRequest,
+    SnapshotGetStatusRequest,
+}
+
+impl std::fmt::Display for EventType {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_type_has_a_name_that_leads_back_to_it() {
+        for kind in EventType::ALL {
+            assert_eq!(EventType::from_name(kind.as_str()), Some(*kind));
+        }
+        assert_eq!(EventType::from_name("entityCreateRequest"), None);
+    }
+}

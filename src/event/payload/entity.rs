@@ -1,0 +1,253 @@
+//! Payloads of writes to entities (`grpc.md` §8.2, `stream.md` §3.1).
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::{DataFormat, ModelSpec, Object, list, model::spec, success, text_list, RequiredText};
+use crate::{
+    clock::PointInTime,
+    error::{Code, Failure},
+    id::{EntityId, ModelKey, TransactionId, TransitionName},
+};
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Create<'a> {
+    #[serde(rename = "id")]
+    pub _id: RequiredText,
+    pub data_format: DataFormat,
+    #[serde(borrow)]
+    pub payload: NewEntity<'a>,
+}
+
+#[derive(Deserialize)]
+pub struct NewEntity<'a> {
+    pub model: ModelSpec,
+    #[serde(borrow)]
+    pub data: &'a RawValue,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CreateCollection<'a> {
+    #[serde(rename = "id")]
+    pub _id: RequiredText,
+    pub data_format: DataFormat,
+    #[serde(borrow)]
+    pub payloads: Vec<NewEntity<'a>>,
+    /// How many of them make one transaction; all, if absent.
+    #[serde(default)]
+    pub chunk_size: Option<usize>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Update<'a> {
+    #[serde(rename = "id")]
+    pub _id: RequiredText,
+    pub data_format: DataFormat,
+    #[serde(borrow)]
+    pub payload: Change<'a>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct UpdateCollection<'a> {
+    #[serde(rename = "id")]
+    pub _id: RequiredText,
+    pub data_format: DataFormat,
+    #[serde(borrow)]
+    pub payloads: Vec<Change<'a>>,
+    #[serde(default)]
+    pub chunk_size: Option<usize>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Change<'a> {
+    pub entity_id: String,
+    #[serde(borrow)]
+    pub data: &'a RawValue,
+    #[serde(default)]
+    pub transition: Option<String>,
+    #[serde(default)]
+    pub if_match: Option<String>,
+}
+
+/// A patch is applied by the issue that makes patches.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Patch {
+    #[serde(rename = "id")]
+    pub _id: RequiredText,
+    #[serde(rename = "patchFormat")]
+    pub _patch_format: PatchFormat,
+    #[serde(rename = "payload")]
+    pub _payload: PatchPayload,
+}
+
+#[derive(Deserialize)]
+pub enum PatchFormat {
+    #[serde(rename = "MERGE_PATCH")]
+    Merge,
+    #[serde(rename = "JSON_PATCH")]
+    Json,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PatchPayload {
+    #[serde(rename = "entityId")]
+    pub _entity_id: String,
+    #[serde(rename = "patch")]
+    pub _patch: serde::de::IgnoredAny,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Delete {
+    #[serde(rename = "id")]
+    pub _id: RequiredText,
+    pub entity_id: String,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct DeleteAll {
+    #[serde(rename = "id")]
+    pub _id: RequiredText,
+    pub model: ModelSpec,
+    #[serde(default)]
+    pub point_in_time: Option<String>,
+    #[serde(default)]
+    pub verbose: Option<bool>,
+    /// Deletes by condition come with their own issue.
+    #[serde(default)]
+    pub condition: Option<serde::de::IgnoredAny>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Transition {
+    #[serde(rename = "id")]
+    pub _id: RequiredText,
+    pub entity_id: String,
+    pub transition: String,
+}
+
+/// An id in a payload is not checked when it is read: what is no id names no entity
+/// (`grpc.md` §5.1).
+pub fn entity_id(text: &str) -> Result<EntityId, Failure> {
+    text.parse().map_err(|_| Failure::new(Code::EntityNotFound, "entity not found").with("entityId", text))
+}
+
+/// An instant in a payload.
+pub fn point_in_time(text: Option<&str>) -> Result<Option<PointInTime>, Failure> {
+    let parse = |text| PointInTime::parse(text).map_err(|error| Failure::malformed(format!("invalid payload: pointInTime: {error}")));
+    text.map(parse).transpose()
+}
+
+/// The transition a request names; an empty text is none.
+pub fn transition(name: Option<String>) -> Option<TransitionName> {
+    name.filter(|name| !name.is_empty()).map(Into::into)
+}
+
+/// What one transaction of a request did.
+#[derive(Debug)]
+pub struct Chunk {
+    pub transaction: Option<TransactionId>,
+    pub ids: Vec<EntityId>,
+    /// Items that were left out, by their place in the chunk.
+    pub failed: Vec<(EntityId, usize, Failure)>,
+    /// Why nothing of the chunk was done.
+    pub error: Option<Failure>,
+}
+
+impl Chunk {
+    pub const fn done(transaction: TransactionId, ids: Vec<EntityId>) -> Self {
+        Self {
+            transaction: Some(transaction),
+            ids,
+            failed: Vec::new(),
+            error: None,
+        }
+    }
+
+    /// A chunk of which nothing was done.
+    pub const fn failed(failure: Failure) -> Self {
+        Self {
+            transaction: None,
+            ids: Vec::new(),
+            failed: Vec::new(),
+            error: Some(failure),
+        }
+    }
+
+    fn info(&self) -> Object {
+        let object = match self.transaction {
+            Some(transaction) => Object::new().text("transactionId", &transaction.to_string()),
+            None => Object::new(),
+        };
+        object.raw("entityIds", &text_list(self.ids.iter().map(ToString::to_string)))
+    }
+
+    /// `errors.md` §4.
+    fn whole(&self, index: i64) -> String {
+        let mut object = self.info();
+        if !self.failed.is_empty() {
+            let failed = self.failed.iter().map(|(id, item, failure)| {
+                let error = Object::new()
+                    .text("code", failure.code().as_str())
+                    .text("message", failure.message())
+                    .number("itemIndex", i64::try_from(*item).unwrap_or(i64::MAX));
+                Object::new().text("entityId", &id.to_string()).raw("error", &error.finish()).finish()
+            });
+            object = object.raw("failed", &list(failed));
+        }
+        if let Some(failure) = &self.error {
+            let error = Object::new()
+                .text("code", failure.code().as_str())
+                .text("message", &failure.to_string())
+                .number("chunkIndex", index);
+            object = object.raw("error", &error.finish());
+        }
+        object.finish()
+    }
+}
+
+/// The answer to a write in one transaction.
+pub fn written(request: &str, chunk: &Chunk, warnings: &[String]) -> String {
+    success(request, warnings).text("requestId", request).raw("transactionInfo", &chunk.info().finish()).finish()
+}
+
+/// The answer to a write in several transactions.
+pub fn written_in_chunks(request: &str, chunks: &[Chunk], warnings: &[String]) -> String {
+    let first = chunks.first().map_or_else(|| r#"{"entityIds":[]}"#.to_owned(), |chunk| chunk.info().finish());
+    success(request, warnings)
+        .text("requestId", request)
+        .raw("transactionInfo", &first)
+        .raw("chunks", &list(chunks.iter().zip(0..).map(|(chunk, index)| chunk.whole(index))))
+        .finish()
+}
+
+pub fn deleted(request: &str, id: EntityId, model: &ModelKey, transaction: TransactionId) -> String {
+    success(request, &[])
+        .text("requestId", request)
+        .text("entityId", &id.to_string())
+        .raw("model", &spec(model))
+        .text("transactionId", &transaction.to_string())
+        .finish()
+}
+
+pub fn all_deleted(request: &str, model: &ModelKey, count: usize, listed: &[EntityId]) -> String {
+    success(request, &[])
+        .text("requestId", request)
+        .raw("entityIds", &text_list(listed.iter().map(ToString::to_string)))
+        .text("modelId", &model.id().to_string())
+        .number("numDeleted", i64::try_from(count).unwrap_or(i64::MAX))
+        .finish()
+}
+
+pub fn transitioned(request: &str, available: &[TransitionName], warnings: &[String]) -> String {
+    success(request, warnings).raw("availableTransitions", &text_list(available.iter().map(TransitionName::as_str))).finish()
+}

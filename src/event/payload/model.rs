@@ -1,0 +1,115 @@
+//! Payloads about models (`grpc.md` §8.1).
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::{DataFormat, ModelSpec, Object, list, success, RequiredText};
+use crate::{
+    clock::Timestamp,
+    id::ModelKey,
+    model::Lock,
+};
+
+/// How a sample is read or a model written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+pub enum Converter {
+    #[serde(rename = "SAMPLE_DATA")]
+    SampleData,
+    #[serde(rename = "SIMPLE_VIEW")]
+    SimpleView,
+    #[serde(rename = "JSON_SCHEMA")]
+    JsonSchema,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Import<'a> {
+    #[serde(rename = "id")]
+    pub _id: RequiredText,
+    pub model: ModelSpec,
+    pub data_format: DataFormat,
+    pub converter: Converter,
+    #[serde(borrow)]
+    pub payload: &'a RawValue,
+}
+
+#[derive(Deserialize)]
+pub struct Export {
+    #[serde(rename = "id")]
+    pub _id: RequiredText,
+    pub model: ModelSpec,
+    pub converter: Converter,
+}
+
+/// The `LOCK` or `UNLOCK` of a model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+pub enum LockChange {
+    #[serde(rename = "LOCK", alias = "lock", alias = "Lock")]
+    Lock,
+    #[serde(rename = "UNLOCK", alias = "unlock", alias = "Unlock")]
+    Unlock,
+}
+
+#[derive(Deserialize)]
+pub struct Transition {
+    #[serde(rename = "id")]
+    pub _id: RequiredText,
+    pub model: ModelSpec,
+    pub transition: LockChange,
+}
+
+#[derive(Deserialize)]
+pub struct Delete {
+    #[serde(rename = "id")]
+    pub _id: RequiredText,
+    pub model: ModelSpec,
+}
+
+/// The keys are read by the issue that enforces them.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SetUniqueKeys {
+    #[serde(rename = "id")]
+    pub _id: RequiredText,
+    #[serde(rename = "model")]
+    pub _model: ModelSpec,
+    #[serde(rename = "uniqueKeys")]
+    pub _unique_keys: Vec<serde::de::IgnoredAny>,
+}
+
+pub fn imported(request: &str, model: &ModelKey) -> String {
+    success(request, &[]).text("modelId", &model.id().to_string()).finish()
+}
+
+pub fn exported(request: &str, model: &ModelKey, document: &str) -> String {
+    success(request, &[]).text("modelId", &model.id().to_string()).raw("model", &spec(model)).raw("payload", document).finish()
+}
+
+pub fn locked(request: &str, model: &ModelKey, lock: Lock) -> String {
+    success(request, &[]).text("modelId", &model.id().to_string()).text("state", lock.as_str()).finish()
+}
+
+/// A model in a list.
+pub struct Listed {
+    pub key: ModelKey,
+    pub lock: Lock,
+    pub updated: Timestamp,
+}
+
+pub fn all(request: &str, models: impl Iterator<Item = Listed>) -> String {
+    let models = models.map(|model| {
+        Object::new()
+            .text("id", &model.key.id().to_string())
+            .text("name", &model.key.name)
+            .number("version", model.key.version)
+            .text("state", model.lock.as_str())
+            .text("modelUpdateDate", &model.updated.to_string())
+            .finish()
+    });
+    success(request, &[]).raw("models", &list(models)).finish()
+}
+
+/// A model as payloads name it.
+pub fn spec(model: &ModelKey) -> String {
+    Object::new().text("name", &model.name).number("version", model.version).finish()
+}

@@ -1,0 +1,190 @@
+//! Payloads of reads (`grpc.md` §8.3).
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::{ModelSpec, Object, model::spec, success, text_list, RequiredText};
+use crate::{
+    clock::PointInTime,
+    entity::{Change, Image},
+    id::{ModelKey, StateName, TransitionName},
+};
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Get {
+    #[serde(rename = "id")]
+    pub _id: RequiredText,
+    pub entity_id: String,
+    #[serde(default)]
+    pub point_in_time: Option<String>,
+    #[serde(default)]
+    pub transaction_id: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct GetAll {
+    #[serde(rename = "id")]
+    pub _id: RequiredText,
+    pub model: ModelSpec,
+    #[serde(default)]
+    pub page_size: Option<i64>,
+    #[serde(default)]
+    pub page_number: Option<i64>,
+    #[serde(default)]
+    pub point_in_time: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Search<'a> {
+    #[serde(rename = "id")]
+    pub _id: RequiredText,
+    pub model: ModelSpec,
+    #[serde(borrow)]
+    pub condition: &'a RawValue,
+    #[serde(default)]
+    pub point_in_time: Option<String>,
+    #[serde(default)]
+    pub limit: Option<i64>,
+    /// What more matches than the limit mean; ours, so that REST can say what it means.
+    #[serde(default)]
+    pub limit_exceeded: Option<LimitExceeded>,
+    #[serde(default)]
+    pub order_by: Option<Vec<OrderBy>>,
+    #[serde(default)]
+    pub tracking_read: Option<bool>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "UPPERCASE")]
+pub enum LimitExceeded {
+    Fail,
+    Truncate,
+}
+
+#[derive(Deserialize)]
+pub struct OrderBy {
+    pub path: String,
+    #[serde(default)]
+    pub source: Option<OrderSource>,
+    #[serde(default)]
+    pub desc: Option<bool>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum OrderSource {
+    Data,
+    Meta,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Stats {
+    #[serde(rename = "id")]
+    pub _id: RequiredText,
+    #[serde(default)]
+    pub model: Option<ModelSpec>,
+    #[serde(default)]
+    pub states: Option<Vec<String>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Changes {
+    #[serde(rename = "id")]
+    pub _id: RequiredText,
+    pub entity_id: String,
+    #[serde(default)]
+    pub point_in_time: Option<String>,
+}
+
+/// Jobs are made by the issue about snapshot searches.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SnapshotSearch {
+    #[serde(rename = "id")]
+    pub _id: RequiredText,
+    #[serde(rename = "model")]
+    pub _model: ModelSpec,
+    #[serde(rename = "condition")]
+    pub _condition: serde::de::IgnoredAny,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Snapshot {
+    #[serde(rename = "id")]
+    pub _id: RequiredText,
+    #[serde(rename = "snapshotId")]
+    pub _snapshot_id: String,
+}
+
+/// The answer that is an entity.
+pub fn entity(request: &str, image: &Image, asked: Option<&PointInTime>) -> String {
+    let payload = Object::new().text("type", "JSON").raw("data", image.document.as_str()).raw("meta", &meta(image, asked));
+    success(request, &[]).text("requestId", request).raw("payload", &payload.finish()).finish()
+}
+
+/// What an entity says of itself (`models-and-entities.md` §6).
+pub fn meta(image: &Image, asked: Option<&PointInTime>) -> String {
+    let meta = committed_meta(image).text("transitionForLatestSave", image.transition_for_latest_save());
+    match asked {
+        Some(instant) => meta.text("pointInTime", &instant.text).finish(),
+        None => meta.finish(),
+    }
+}
+
+/// The part of `meta` that members are sent too.
+pub(super) fn committed_meta(image: &Image) -> Object {
+    Object::new()
+        .text("id", &image.id.to_string())
+        .raw("modelKey", &spec(&image.model))
+        .text("state", image.state.as_str())
+        .text("creationDate", &image.created.to_string())
+        .text("lastUpdateTime", &image.updated.to_string())
+        .text("transactionId", &image.transaction.to_string())
+}
+
+pub fn transitions(request: &str, transitions: &[TransitionName]) -> String {
+    success(request, &[])
+        .text("requestId", request)
+        .raw("transitions", &text_list(transitions.iter().map(TransitionName::as_str)))
+        .finish()
+}
+
+pub fn count(request: &str, model: &ModelKey, count: i64) -> String {
+    success(request, &[])
+        .text("requestId", request)
+        .text("modelName", &model.name)
+        .number("modelVersion", model.version)
+        .number("count", count)
+        .finish()
+}
+
+pub fn count_in_state(request: &str, model: &ModelKey, state: &StateName, count: i64) -> String {
+    success(request, &[])
+        .text("requestId", request)
+        .text("modelName", &model.name)
+        .number("modelVersion", model.version)
+        .text("state", state.as_str())
+        .number("count", count)
+        .finish()
+}
+
+/// One change of an entity (`rest.md` §3.1; existing clients look for the transaction here).
+pub fn change(request: &str, change: &Change) -> String {
+    let mut meta = Object::new()
+        .text("transactionId", &change.transaction.to_string())
+        .text("timeOfChange", &change.at.to_string())
+        .text("user", &change.author.name)
+        .text("changeType", change.kind.as_str())
+        .text("attributedKind", change.author.kind.as_str());
+    if let Some(executor) = &change.executor {
+        let executor = Object::new().text("id", &executor.name).text("kind", executor.kind.as_str());
+        meta = meta.raw("executedBy", &executor.finish());
+    }
+    success(request, &[]).text("requestId", request).raw("changeMeta", &meta.finish()).finish()
+}

@@ -1,0 +1,102 @@
+//! The gRPC service: bytes in, bytes out.
+//!
+//! May use: [`crate::id`], [`crate::error`], [`crate::auth`], [`crate::compute`],
+//! [`crate::entity`], [`crate::event`], [`crate::operation`], [`crate::workflow`].
+//! Domain errors are in-band, with status `OK`; statuses are for the transport and for requests
+//! that could not be read (`grpc.md` §14).
+
+mod member;
+mod method;
+mod stream;
+
+use std::time::Duration;
+
+use http::HeaderMap;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tonic::{Request, Response, Status, Streaming};
+
+use crate::{
+    auth::{Authenticator, Caller},
+    compute::Members,
+    error::Failure,
+    event::{frame::Frame, proto::service::cloud_events_service_server::CloudEventsService},
+    operation::{Family, Services},
+};
+
+use method::Method;
+
+pub use stream::Outbound;
+
+/// The metadata that joins a call to an open transaction (`grpc.md` §10).
+const TOKEN_METADATA: &str = "tx-token";
+
+/// What applies to streams (`stream.md` §6, `config-and-cli.md` §2.6).
+#[derive(Debug, Clone, Copy)]
+pub struct StreamSettings {
+    /// How many requests of one stream are in work at once.
+    pub in_flight_max: usize,
+    /// How many more may wait.
+    pub queued_max: usize,
+    /// How long a reader may leave the queue of answers as it is.
+    pub send_timeout: Duration,
+    /// How often members are probed.
+    pub keep_alive_interval: Duration,
+    /// How long a member may be silent.
+    pub keep_alive_timeout: Duration,
+}
+
+/// The service.
+#[derive(Debug, Clone)]
+pub struct Service {
+    pub services: Services,
+    pub members: Members,
+    pub authenticator: Authenticator,
+    pub streams: StreamSettings,
+    /// Ends streams once what is in work is answered.
+    pub stop: CancellationToken,
+    /// Everything that is spawned.
+    pub tasks: TaskTracker,
+}
+
+impl Service {
+    fn caller(&self, headers: &HeaderMap) -> Result<Caller, Status> {
+        self.authenticator.caller(headers).map_err(|_| Status::unauthenticated("authentication failed"))
+    }
+}
+
+/// The status of a request that could not be read.
+fn invalid(failure: &Failure) -> Status {
+    Status::invalid_argument(failure.message())
+}
+
+#[tonic::async_trait]
+impl CloudEventsService for Service {
+    type startStreamingStream = Outbound;
+    type entityManageCollectionStream = method::Answered;
+    type entitySearchCollectionStream = method::Answered;
+
+    async fn start_streaming(&self, request: Request<Streaming<Frame>>) -> Result<Response<Outbound>, Status> {
+        let caller = self.caller(request.metadata().as_ref())?;
+        Ok(Response::new(stream::start(self.clone(), caller, request.into_inner())))
+    }
+
+    async fn entity_model_manage(&self, request: Request<Frame>) -> Result<Response<Frame>, Status> {
+        Method::unary(Family::Model).answer_one(self, request).await
+    }
+
+    async fn entity_manage(&self, request: Request<Frame>) -> Result<Response<Frame>, Status> {
+        Method::unary(Family::Entity).answer_one(self, request).await
+    }
+
+    async fn entity_manage_collection(&self, request: Request<Frame>) -> Result<Response<method::Answered>, Status> {
+        Method::streaming(Family::Entity).answer_many(self, request).await
+    }
+
+    async fn entity_search(&self, request: Request<Frame>) -> Result<Response<Frame>, Status> {
+        Method::unary(Family::Search).answer_one(self, request).await
+    }
+
+    async fn entity_search_collection(&self, request: Request<Frame>) -> Result<Response<method::Answered>, Status> {
+        Method::streaming(Family::Search).answer_many(self, request).await
+    }
+}

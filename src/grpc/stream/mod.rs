@@ -1,0 +1,322 @@
+//! One stream: requests of any type, and the work of a member (`stream.md` §2).
+//!
+//! One task reads and decides; it never waits for answers to leave. Requests are worked on in
+//! tasks of their own, and everything that leaves goes through one bounded queue.
+
+mod outbound;
+mod requests;
+
+use std::{sync::Arc, time::Duration};
+
+use tokio::{
+    sync::mpsc,
+    time::{Instant, MissedTickBehavior, interval, timeout},
+};
+use tokio_util::sync::CancellationToken;
+use tonic::{Status, Streaming};
+use tracing::{debug, info, warn};
+
+use super::{Service, invalid, member};
+use crate::{
+    auth::{Caller, ROLE_M2M},
+    compute::{self, Membership},
+    error::{Code, Failure},
+    event::{
+        Event, EventType,
+        frame::Frame,
+        payload::{self, stream},
+    },
+    id::{MemberId, MessageId},
+    workflow::Tags,
+};
+
+pub use outbound::Outbound;
+
+use outbound::Queue;
+use requests::{Admission, Requests};
+
+/// How long a new stream may be silent.
+const FIRST_MESSAGE_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// How many calls may wait to be sent to one member; further ones wait with their callers.
+const CALLS_QUEUED: usize = 64;
+
+/// How long what is in work may take once the server stops.
+const GRACE: Duration = Duration::from_secs(10);
+
+/// Serves a stream until it ends; what leaves comes out of the answer.
+pub(super) fn start(service: Service, caller: Caller, inbound: Streaming<Frame>) -> Outbound {
+    let (queue, outbound) = outbound::queue(service.streams.send_timeout);
+    let session = Session {
+        requests: Requests::new(service.services.clone(), service.streams, queue.clone(), service.tasks.clone()),
+        queue,
+        caller,
+        membership: None,
+        last_seen: Instant::now(),
+        service: service.clone(),
+    };
+    service.tasks.spawn(session.run(inbound));
+    outbound
+}
+
+struct Session {
+    service: Service,
+    caller: Caller,
+    queue: Queue,
+    requests: Arc<Requests>,
+    membership: Option<Joined>,
+    last_seen: Instant,
+}
+
+/// A member's place, and the task that sends it its calls.
+struct Joined {
+    membership: Membership,
+    _forwarding: tokio_util::sync::DropGuard,
+}
+
+/// Why a stream ended.
+enum End {
+    /// The client has said everything; what is in work is still answered.
+    HalfClose,
+    /// The client is gone.
+    Gone,
+    Status(Status),
+}
+
+impl Session {
+    async fn run(mut self, mut inbound: Streaming<Frame>) {
+        let end = self.serve(&mut inbound).await;
+        // From here on the member is not called any more, and its calls have failed.
+        drop(self.membership.take());
+        match end {
+            End::HalfClose => {
+                tokio::select! {
+                    () = self.requests.all_answered() => {}
+                    () = self.queue.ended() => {}
+                }
+                self.requests.give_up();
+                self.queue.close(None);
+            }
+            End::Gone => {
+                self.requests.give_up();
+                self.queue.close(None);
+            }
+            End::Status(status) => {
+                info!(status = %status.code(), reason = status.message(), "stream ended");
+                self.requests.give_up();
+                self.queue.close(Some(status));
+            }
+        }
+    }
+
+    async fn serve(&mut self, inbound: &mut Streaming<Frame>) -> End {
+        let mut next = match timeout(FIRST_MESSAGE_TIMEOUT, inbound.message()).await {
+            Ok(message) => Some(message),
+            Err(_) => return End::Status(Status::deadline_exceeded("no message within 30 s after opening")),
+        };
+        let mut probes = interval(self.service.streams.keep_alive_interval);
+        probes.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        probes.reset();
+        let stop = self.service.stop.clone();
+        loop {
+            if let Some(message) = next.take() {
+                match message {
+                    Ok(Some(frame)) => {
+                        if let Err(status) = self.receive(frame) {
+                            return End::Status(status);
+                        }
+                    }
+                    Ok(None) => return End::HalfClose,
+                    Err(status) => return ended_by(status),
+                }
+            }
+            let reads = self.requests.has_room() || self.owes_answers();
+            tokio::select! {
+                message = inbound.message(), if reads => next = Some(message),
+                // Room for another request, or a call that needs us to read again.
+                () = self.requests.changed(), if !reads => self.last_seen = Instant::now(),
+                _ = probes.tick() => if let Err(status) = self.probe(reads) {
+                    return End::Status(status);
+                },
+                () = self.queue.ended() => return End::Gone,
+                () = stop.cancelled() => return self.drain(inbound).await,
+            }
+        }
+    }
+
+    /// Whether the member has been sent calls that it must be able to answer.
+    fn owes_answers(&self) -> bool {
+        self.membership.as_ref().is_some_and(|joined| joined.membership.has_calls_out())
+    }
+
+    /// Answers what is in work; nothing new is begun.
+    async fn drain(&mut self, inbound: &mut Streaming<Frame>) -> End {
+        let requests = Arc::clone(&self.requests);
+        requests.refuse_new();
+        let done = timeout(GRACE, requests.all_answered());
+        tokio::pin!(done);
+        loop {
+            tokio::select! {
+                _ = &mut done => break,
+                message = inbound.message() => match message {
+                    Ok(Some(frame)) => if let Err(status) = self.receive(frame) {
+                        return End::Status(status);
+                    },
+                    Ok(None) | Err(_) => {
+                        let _ = done.await;
+                        break;
+                    }
+                },
+            }
+        }
+        End::Status(Status::unavailable("the server is stopping; connect again"))
+    }
+
+    /// Takes one message; an error ends the stream.
+    fn receive(&mut self, frame: Frame) -> Result<(), Status> {
+        self.last_seen = Instant::now();
+        let event = match frame.event() {
+            Ok(event) => event,
+            Err(rejected) => {
+                self.refuse(&rejected.id, &rejected.failure);
+                return Ok(());
+            }
+        };
+        match event.kind {
+            EventType::CalculationMemberJoinEvent => self.join(&event)?,
+            EventType::CalculationMemberKeepAliveEvent => {
+                self.queue.push(Event::ours(EventType::EventAckResponse, stream::ack(&event.id)));
+            }
+            // That something came is all it says.
+            EventType::EventAckResponse => {}
+            EventType::EntityProcessorCalculationResponse
+            | EventType::EntityCriteriaCalculationResponse
+            | EventType::EntityFunctionCalculationResponse => self.answered(&event),
+            EventType::EventCancelRequest => self.cancel(&event),
+            _ => self.request(event),
+        }
+        Ok(())
+    }
+
+    fn refuse(&self, source: &str, failure: &Failure) {
+        debug!(%failure, source, "event not taken");
+        self.queue.push(requests::refusal(source, failure));
+    }
+
+    fn request(&mut self, event: Event) {
+        let id = event.id.clone();
+        let owes_answers = self.owes_answers();
+        match self.requests.admit(&self.caller, event, owes_answers) {
+            Admission::Taken => {}
+            Admission::Refused(failure) => self.refuse(&id, &failure),
+            Admission::Answered(answer) => self.queue.push(*answer),
+        }
+    }
+
+    fn cancel(&self, event: &Event) {
+        let cancelled = event.text().and_then(payload::decode::<stream::Cancel>).and_then(|cancel| {
+            if self.requests.cancel(&cancel.request_id) {
+                Ok(())
+            } else {
+                Err(Failure::new(Code::NotFound, format!("no request `{}` is in work on this stream", cancel.request_id)))
+            }
+        });
+        match cancelled {
+            Ok(()) => self.queue.push(Event::ours(EventType::EventAckResponse, stream::ack(&event.id))),
+            Err(failure) => self.refuse(&event.id, &failure),
+        }
+    }
+
+    /// Makes the stream that of a member (`grpc.md` §9.1 and §9.2).
+    fn join(&mut self, event: &Event) -> Result<(), Status> {
+        if self.membership.is_some() {
+            self.refuse(&event.id, &Failure::new(Code::AlreadyJoined, "this stream has joined already"));
+            return Ok(());
+        }
+        let join: payload::compute::Join = event.text().and_then(payload::decode).map_err(|failure| invalid(&failure))?;
+        if !self.caller.roles.contain(ROLE_M2M) {
+            return Err(Status::permission_denied("ROLE_M2M required for streaming"));
+        }
+        let tenant = &self.caller.tenant;
+        if join.joined_legal_entity_id.is_some_and(|given| !given.is_empty() && given != tenant.as_str()) {
+            return Err(Status::permission_denied("tenant mismatch"));
+        }
+        let id = MemberId::fresh();
+        let tags: Tags = join.tags.iter().flatten().map(String::as_str).collect();
+        // The greeting first: no call may overtake it.
+        let greeting = payload::compute::greet(id, tenant);
+        self.queue.push(Event::ours(EventType::CalculationMemberGreetEvent, greeting));
+        info!(member.id = %id, %tenant, %tags, "member joined");
+        let (outbox, calls) = mpsc::channel(CALLS_QUEUED);
+        let membership = self.service.members.join(tenant, id, tags, outbox);
+        let forwarding = CancellationToken::new();
+        let forward = forward(calls, self.queue.clone(), Arc::clone(&self.requests), forwarding.clone());
+        self.service.tasks.spawn(forward);
+        self.membership = Some(Joined {
+            membership,
+            _forwarding: forwarding.drop_guard(),
+        });
+        Ok(())
+    }
+
+    fn answered(&self, event: &Event) {
+        match member::answer(event) {
+            Ok((call, response)) => {
+                let known = match (&self.membership, call) {
+                    (Some(joined), Some(call)) => joined.membership.answered(call, response),
+                    _ => false,
+                };
+                if !known {
+                    debug!(event.id = %event.id, "an answer to no call that is out");
+                }
+            }
+            Err(failure) => {
+                warn!(%failure, "an answer of a member could not be read");
+                self.refuse(&event.id, &failure);
+            }
+        }
+    }
+
+    /// Tells a member that we are here, and ends its stream if it is not.
+    fn probe(&self, reads: bool) -> Result<(), Status> {
+        let Some(joined) = &self.membership else { return Ok(()) };
+        // While we do not read, silence says nothing.
+        if reads && self.last_seen.elapsed() > self.service.streams.keep_alive_timeout {
+            return Err(Status::deadline_exceeded("keep-alive timeout"));
+        }
+        let probe = payload::compute::keep_alive(&MessageId::fresh().to_string(), joined.membership.id());
+        self.queue.push(Event::ours(EventType::CalculationMemberKeepAliveEvent, probe));
+        Ok(())
+    }
+}
+
+impl Drop for Joined {
+    fn drop(&mut self) {
+        info!(member.id = %self.membership.id(), "member left");
+    }
+}
+
+/// Sends a member its calls, as fast as it reads them.
+async fn forward(mut calls: mpsc::Receiver<compute::Request>, queue: Queue, requests: Arc<Requests>, stop: CancellationToken) {
+    loop {
+        let request = tokio::select! {
+            request = calls.recv() => request,
+            () = stop.cancelled() => None,
+        };
+        let Some(request) = request else { return };
+        // The reader may have stopped because there was no room; now it owes us an answer.
+        requests.nudge();
+        if queue.send(member::call(&request)).await.is_err() {
+            return;
+        }
+    }
+}
+
+fn ended_by(status: Status) -> End {
+    match status.code() {
+        // The library's word for a message over the limit.
+        tonic::Code::OutOfRange => End::Status(Status::resource_exhausted(status.message())),
+        tonic::Code::Cancelled | tonic::Code::Unknown | tonic::Code::Unavailable => End::Gone,
+        _ => End::Status(status),
+    }
+}

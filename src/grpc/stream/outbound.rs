@@ -1,0 +1,302 @@
+//! The queue of what leaves a stream, bounded in events and in bytes.
+
+use std::{
+    collections::VecDeque,
+    pin::Pin,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    task::{Context, Poll, Waker},
+    time::Duration,
+};
+
+use futures_util::Stream;
+use tokio::{
+    sync::Notify,
+    time::{Instant, timeout_at},
+};
+use tonic::Status;
+
+use crate::event::{Event, frame::Frame};
+
+/// How many events wait before answers wait with those who send them.
+const EVENTS: usize = 256;
+
+/// How many bytes wait before answers do.
+const BYTES: usize = 8 << 20;
+
+/// How many events may wait at all: acknowledgements cannot wait with their senders, so a reader
+/// that lets this many lie is given up.
+const EVENTS_MAX: usize = 8 * EVENTS;
+
+/// The end that is filled. Cheap to clone.
+///
+/// A mutex, not a task: it is held to push or pop one event.
+#[derive(Debug, Clone)]
+pub(super) struct Queue(Arc<Shared>);
+
+/// The end that tonic reads: what leaves a stream, then its status.
+#[derive(Debug)]
+pub struct Outbound(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    state: Mutex<State>,
+    /// Notified when there is room again, or no need for it.
+    room: Notify,
+    /// Notified when the stream has ended.
+    ended: Notify,
+    patience: Duration,
+}
+
+#[derive(Debug)]
+struct State {
+    events: VecDeque<Frame>,
+    bytes: usize,
+    reader: Option<Waker>,
+    /// When the reader last took something.
+    last_taken: Instant,
+    end: Option<End>,
+}
+
+#[derive(Debug)]
+enum End {
+    /// After what is queued.
+    Closed,
+    /// At once.
+    Failed(Status),
+    /// Nobody reads any more.
+    Over,
+}
+
+/// The stream has ended; what was to be sent is lost.
+#[derive(Debug)]
+pub(super) struct Ended;
+
+pub(super) fn queue(patience: Duration) -> (Queue, Outbound) {
+    let shared = Arc::new(Shared {
+        state: Mutex::new(State {
+            events: VecDeque::new(),
+            bytes: 0,
+            reader: None,
+            last_taken: Instant::now(),
+            end: None,
+        }),
+        room: Notify::new(),
+        ended: Notify::new(),
+        patience,
+    });
+    (Queue(Arc::clone(&shared)), Outbound(shared))
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn finish(&self, end: End) {
+        let mut state = self.lock();
+        if state.end.is_some() {
+            return;
+        }
+        if !matches!(end, End::Closed) {
+            state.events.clear();
+            state.bytes = 0;
+        }
+        state.end = Some(end);
+        state.wake();
+        drop(state);
+        self.room.notify_waiters();
+        self.ended.notify_waiters();
+    }
+
+    fn too_slow() -> Status {
+        Status::resource_exhausted("the answers were not read for too long; read while you write")
+    }
+}
+
+impl State {
+    fn has_room(&self) -> bool {
+        self.events.is_empty() || self.events.len() < EVENTS && self.bytes < BYTES
+    }
+
+    fn add(&mut self, frame: Frame) {
+        if self.events.is_empty() {
+            self.last_taken = Instant::now();
+        }
+        self.bytes += frame.0.len();
+        self.events.push_back(frame);
+        self.wake();
+    }
+
+    fn wake(&mut self) {
+        if let Some(reader) = self.reader.take() {
+            reader.wake();
+        }
+    }
+}
+
+impl Queue {
+    /// Sends an event without waiting. Too many of these unread end the stream.
+    pub(super) fn push(&self, event: Event) {
+        let mut state = self.0.lock();
+        if state.end.is_some() {
+            return;
+        }
+        if state.events.len() >= EVENTS_MAX {
+            drop(state);
+            self.0.finish(End::Failed(Shared::too_slow()));
+            return;
+        }
+        state.add(event.into());
+    }
+
+    /// Sends an event once there is room. A reader that takes nothing for too long ends the
+    /// stream (`stream.md` §2, slow reader).
+    pub(super) async fn send(&self, event: Event) -> Result<(), Ended> {
+        let frame = Frame::from(event);
+        loop {
+            let room = self.0.room.notified();
+            tokio::pin!(room);
+            room.as_mut().enable();
+            let deadline = {
+                let mut state = self.0.lock();
+                if state.end.is_some() {
+                    return Err(Ended);
+                }
+                if state.has_room() {
+                    state.add(frame);
+                    return Ok(());
+                }
+                state.last_taken + self.0.patience
+            };
+            if Instant::now() >= deadline {
+                self.0.finish(End::Failed(Shared::too_slow()));
+                return Err(Ended);
+            }
+            let _ = timeout_at(deadline, room).await;
+        }
+    }
+
+    /// Ends the stream: after what is queued, or at once with a status.
+    pub(super) fn close(&self, status: Option<Status>) {
+        self.0.finish(status.map_or(End::Closed, End::Failed));
+    }
+
+    /// Returns when the stream has ended, by whomever.
+    pub(super) async fn ended(&self) {
+        loop {
+            let ended = self.0.ended.notified();
+            tokio::pin!(ended);
+            ended.as_mut().enable();
+            if self.0.lock().end.is_some() {
+                return;
+            }
+            ended.await;
+        }
+    }
+}
+
+impl Stream for Outbound {
+    type Item = Result<Frame, Status>;
+
+    fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let mut state = self.0.lock();
+        if let Some(End::Failed(status)) = &state.end {
+            let status = status.clone();
+            state.end = Some(End::Over);
+            return Poll::Ready(Some(Err(status)));
+        }
+        if let Some(frame) = state.events.pop_front() {
+            state.bytes -= frame.0.len();
+            state.last_taken = Instant::now();
+            let has_room = state.has_room();
+            drop(state);
+            if has_room {
+                self.0.room.notify_waiters();
+            }
+            return Poll::Ready(Some(Ok(frame)));
+        }
+        if state.end.is_some() {
+            return Poll::Ready(None);
+        }
+        state.reader = Some(cx.waker().clone());
+        Poll::Pending
+    }
+}
+
+impl Drop for Outbound {
+    fn drop(&mut self) {
+        self.0.finish(End::Over);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::StreamExt as _;
+
+    use super::*;
+    use crate::event::EventType;
+
+    fn event(bytes: usize) -> Event {
+        Event::ours(EventType::EventAckResponse, "x".repeat(bytes))
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_reader_that_does_not_read_is_given_up() {
+        let (queue, mut outbound) = queue(Duration::from_secs(30));
+        for _ in 0..EVENTS {
+            queue.send(event(10)).await.expect("room");
+        }
+        let begun = Instant::now();
+        assert!(queue.send(event(10)).await.is_err());
+        assert_eq!(begun.elapsed().as_secs(), 30);
+        let status = outbound.next().await.expect("a status").expect_err("a failure");
+        assert_eq!(status.code(), tonic::Code::ResourceExhausted);
+        assert!(outbound.next().await.is_none());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_reader_that_reads_slowly_is_waited_for() {
+        let (queue, mut outbound) = queue(Duration::from_secs(30));
+        let send = async {
+            for _ in 0..3 * EVENTS {
+                queue.send(event(10)).await.expect("room");
+            }
+            queue.close(None);
+        };
+        let read = async {
+            let mut read = 0;
+            while let Some(item) = outbound.next().await {
+                item.expect("an event");
+                read += 1;
+                tokio::time::sleep(Duration::from_secs(20)).await;
+            }
+            read
+        };
+        let ((), read) = tokio::join!(send, read);
+        assert_eq!(read, 3 * EVENTS);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn bytes_are_bounded_as_events_are() {
+        let (queue, mut outbound) = queue(Duration::from_secs(30));
+        queue.send(event(BYTES)).await.expect("one event may be large");
+        let waiting = tokio::spawn({
+            let queue = queue.clone();
+            async move { queue.send(event(1)).await.is_ok() }
+        });
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        assert!(!waiting.is_finished());
+        outbound.next().await.expect("an event").expect("an event");
+        assert!(waiting.await.expect("no panic"));
+    }
+
+    #[tokio::test]
+    async fn acknowledgements_that_nobody_reads_end_the_stream() {
+        let (queue, mut outbound) = queue(Duration::from_secs(30));
+        for _ in 0..=EVENTS_MAX {
+            queue.push(event(1));
+        }
+        queue.ended().await;
+        assert!(outbound.next().await.expect("a status").is_err());
+    }
+}

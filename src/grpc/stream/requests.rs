@@ -1,0 +1,330 @@
+//! The requests of one stream: which are in work, which wait, and answering them.
+
+use std::{
+    collections::{HashMap, VecDeque},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use futures_util::StreamExt as _;
+use tokio::sync::Notify;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+use super::outbound::{Ended, Queue};
+use crate::{
+    auth::Caller,
+    error::{Code, Failure},
+    event::{
+        AttributeValue, Event, EventType, REQUEST_ID_ATTRIBUTE, SEQUENCE_ATTRIBUTE, STREAM_END_ATTRIBUTE, TOKEN_ATTRIBUTE,
+        payload::stream,
+    },
+    grpc::StreamSettings,
+    operation::{Answer, Context, Events, Route, Services, dispatch},
+};
+
+/// How many bytes of requests are in work, and as many again may wait, unless one alone is larger.
+const BYTES_MAX: usize = 64 << 20;
+
+/// How many requests that quote a transaction are in work; those are not counted otherwise.
+const JOINED_MAX: usize = 1_024;
+
+/// The requests of one stream.
+///
+/// A mutex, not a task: admitting and finishing a request are a look-up each.
+pub(super) struct Requests {
+    services: Services,
+    settings: StreamSettings,
+    queue: Queue,
+    tasks: TaskTracker,
+    state: Mutex<State>,
+    /// Notified when a request has left.
+    changed: Notify,
+}
+
+#[derive(Default)]
+struct State {
+    /// Every request that is not answered, by its id.
+    unanswered: HashMap<Box<str>, CancellationToken>,
+    waiting: VecDeque<Waiting>,
+    waiting_bytes: usize,
+    working: usize,
+    working_bytes: usize,
+    /// Requests in work that quote a transaction.
+    joined: usize,
+    /// Nothing new is begun.
+    refuses: bool,
+}
+
+/// A request that waits for its turn.
+struct Waiting {
+    event: Event,
+    caller: Caller,
+    cancel: CancellationToken,
+}
+
+/// What became of a request that came.
+pub(super) enum Admission {
+    /// It is answered in its time.
+    Taken,
+    /// It is no request we can work on.
+    Refused(Failure),
+    /// It is answered by this already.
+    Answered(Box<Event>),
+}
+
+/// The acknowledgement that says why an event was not taken.
+pub(super) fn refusal(source: &str, failure: &Failure) -> Event {
+    let event = Event::ours(EventType::EventAckResponse, stream::refusal(source, failure));
+    event.with(REQUEST_ID_ATTRIBUTE, AttributeValue::String(source.into()))
+}
+
+impl Requests {
+    pub(super) fn new(services: Services, settings: StreamSettings, queue: Queue, tasks: TaskTracker) -> Arc<Self> {
+        Arc::new(Self {
+            services,
+            settings,
+            queue,
+            tasks,
+            state: Mutex::default(),
+            changed: Notify::new(),
+        })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether another request can be taken in.
+    pub(super) fn has_room(&self) -> bool {
+        self.lock().has_room(&self.settings)
+    }
+
+    /// Returns when there may be room that there was not.
+    pub(super) async fn changed(&self) {
+        self.changed.notified().await;
+    }
+
+    /// Makes whoever waits for a change look again.
+    pub(super) fn nudge(&self) {
+        self.changed.notify_one();
+    }
+
+    /// Takes a request in, in the order of arrival. `owes_answers` says that the stream must be
+    /// read whatever comes, so that a request for which there is no room is answered at once.
+    pub(super) fn admit(self: &Arc<Self>, caller: &Caller, event: Event, owes_answers: bool) -> Admission {
+        let Some(route) = Route::of(event.kind) else {
+            return Admission::Refused(Failure::unknown_type(event.kind.as_str()));
+        };
+        if event.id.is_empty() {
+            return Admission::Refused(Failure::malformed("a request needs an envelope id, which its answer quotes"));
+        }
+        let joins = event.attribute(TOKEN_ATTRIBUTE).is_some_and(|token| !token.is_empty());
+        let mut state = self.lock();
+        if state.refuses {
+            return Admission::Taken;
+        }
+        if state.unanswered.contains_key(&event.id) {
+            return Admission::Refused(Failure::malformed(format!(
+                "a request with the envelope id `{}` is in work on this stream; use another",
+                event.id
+            )));
+        }
+        let is_full = if joins { state.joined >= JOINED_MAX } else { owes_answers && !state.has_room(&self.settings) };
+        if is_full {
+            let failure = Failure::new(Code::TooManyRequests, "too many requests wait on this stream; wait for answers").with("retryAfterMs", 100);
+            return Admission::Answered(Box::new(answer_to(&event.id, route.refuse(&event.id, &failure))));
+        }
+        let cancel = CancellationToken::new();
+        state.unanswered.insert(event.id.clone(), cancel.clone());
+        let request = Waiting {
+            event,
+            caller: caller.clone(),
+            cancel,
+        };
+        if joins {
+            state.joined += 1;
+            drop(state);
+            self.tasks.spawn(Arc::clone(self).work_joined(request));
+        } else if state.may_begin(&request, &self.settings) {
+            state.begin(&request);
+            drop(state);
+            self.begin(request);
+        } else {
+            state.waiting_bytes += request.event.len();
+            state.waiting.push_back(request);
+        }
+        Admission::Taken
+    }
+
+    /// Cancels a request; false if none of that id is in work.
+    pub(super) fn cancel(&self, id: &str) -> bool {
+        let mut state = self.lock();
+        let Some(cancel) = state.unanswered.get(id) else { return false };
+        cancel.cancel();
+        // One that has not begun is answered now.
+        if let Some(at) = state.waiting.iter().position(|waiting| &*waiting.event.id == id)
+            && let Some(waiting) = state.waiting.remove(at)
+        {
+            state.waiting_bytes -= waiting.event.len();
+            state.unanswered.remove(id);
+            drop(state);
+            if let Some(route) = Route::of(waiting.event.kind) {
+                self.queue.push(answer_to(id, route.refuse(id, &cancelled())));
+            }
+            self.changed.notify_one();
+        }
+        true
+    }
+
+    /// Begins nothing any more.
+    pub(super) fn refuse_new(&self) {
+        let mut state = self.lock();
+        state.refuses = true;
+        for waiting in std::mem::take(&mut state.waiting) {
+            state.unanswered.remove(&waiting.event.id);
+        }
+    }
+
+    /// Cancels everything: nobody waits for answers.
+    pub(super) fn give_up(&self) {
+        self.refuse_new();
+        for cancel in self.lock().unanswered.values() {
+            cancel.cancel();
+        }
+    }
+
+    /// Returns when every request has been answered.
+    pub(super) async fn all_answered(&self) {
+        loop {
+            let changed = self.changed.notified();
+            tokio::pin!(changed);
+            changed.as_mut().enable();
+            if self.lock().unanswered.is_empty() {
+                return;
+            }
+            changed.await;
+        }
+    }
+
+    fn begin(self: &Arc<Self>, request: Waiting) {
+        self.tasks.spawn(Arc::clone(self).work(request));
+    }
+
+    /// Works on a request, then on those that have been waiting.
+    async fn work(self: Arc<Self>, first: Waiting) {
+        let mut next = Some(first);
+        while let Some(request) = next {
+            let bytes = request.event.len();
+            self.answer(request).await;
+            let mut state = self.lock();
+            state.working -= 1;
+            state.working_bytes -= bytes;
+            next = state.next(&self.settings);
+            // A large one leaves room for several.
+            while let Some(more) = state.next(&self.settings) {
+                self.begin(more);
+            }
+            drop(state);
+            self.changed.notify_one();
+        }
+    }
+
+    async fn work_joined(self: Arc<Self>, request: Waiting) {
+        self.answer(request).await;
+        self.lock().joined -= 1;
+        self.changed.notify_one();
+    }
+
+    async fn answer(&self, request: Waiting) {
+        let Waiting { event, caller, cancel } = request;
+        let id = event.id.clone();
+        let cx = Context::new(&self.services, caller, &event, None, cancel.clone());
+        let kind = event.kind;
+        let answer = if cancel.is_cancelled() { Err(cancelled()) } else { dispatch(cx, event).await };
+        // The reader may have gone; there is nobody else to tell.
+        let _ = self.send(&id, kind, answer, &cancel).await;
+        self.lock().unanswered.remove(&id);
+    }
+
+    async fn send(&self, id: &str, kind: EventType, answer: Result<Answer, Failure>, cancel: &CancellationToken) -> Result<(), Ended> {
+        let Some(route) = Route::of(kind) else { return Ok(()) };
+        match answer {
+            Ok(Answer::One(event)) => self.queue.send(answer_to(id, event)).await,
+            Ok(Answer::Many(events)) => self.send_many(id, route, events, cancel).await,
+            Err(failure) if failure.is_in_request() => self.queue.send(refusal(id, &failure)).await,
+            Err(failure) if route.answers == crate::operation::Answers::Many => self.send_failure(id, route, 0, &failure).await,
+            Err(failure) => self.queue.send(answer_to(id, route.refuse(id, &failure))).await,
+        }
+    }
+
+    async fn send_many(&self, id: &str, route: &Route, mut events: Events, cancel: &CancellationToken) -> Result<(), Ended> {
+        let mut count = 0;
+        loop {
+            let item = tokio::select! {
+                biased;
+                () = cancel.cancelled() => Some(Err(cancelled())),
+                item = events.next() => item,
+            };
+            match item {
+                Some(Ok(event)) => {
+                    count += 1;
+                    self.queue.send(numbered(id, count, event)).await?;
+                }
+                Some(Err(failure)) => return self.send_failure(id, route, count, &failure).await,
+                None => return self.queue.send(end(id, count, None)).await,
+            }
+        }
+    }
+
+    /// One event of the answer's type, then the end, with the same error.
+    async fn send_failure(&self, id: &str, route: &Route, count: u64, failure: &Failure) -> Result<(), Ended> {
+        self.queue.send(numbered(id, count + 1, route.refuse(id, failure))).await?;
+        self.queue.send(end(id, count, Some(failure))).await
+    }
+}
+
+impl State {
+    fn has_room(&self, settings: &StreamSettings) -> bool {
+        self.waiting.is_empty() && self.working < settings.in_flight_max
+            || self.waiting.len() < settings.queued_max && self.waiting_bytes < BYTES_MAX
+    }
+
+    fn may_begin(&self, request: &Waiting, settings: &StreamSettings) -> bool {
+        self.waiting.is_empty() && self.fits(request, settings)
+    }
+
+    fn fits(&self, request: &Waiting, settings: &StreamSettings) -> bool {
+        self.working == 0 || self.working < settings.in_flight_max && self.working_bytes + request.event.len() <= BYTES_MAX
+    }
+
+    fn begin(&mut self, request: &Waiting) {
+        self.working += 1;
+        self.working_bytes += request.event.len();
+    }
+
+    fn next(&mut self, settings: &StreamSettings) -> Option<Waiting> {
+        if !self.waiting.front().is_some_and(|request| self.fits(request, settings)) {
+            return None;
+        }
+        let request = self.waiting.pop_front()?;
+        self.waiting_bytes -= request.event.len();
+        self.begin(&request);
+        Some(request)
+    }
+}
+
+fn cancelled() -> Failure {
+    Failure::new(Code::Cancelled, "the request was cancelled")
+}
+
+fn answer_to(id: &str, event: Event) -> Event {
+    event.with(REQUEST_ID_ATTRIBUTE, AttributeValue::String(id.into()))
+}
+
+fn numbered(id: &str, number: u64, event: Event) -> Event {
+    answer_to(id, event).with(SEQUENCE_ATTRIBUTE, AttributeValue::String(number.to_string().into()))
+}
+
+fn end(id: &str, count: u64, failure: Option<&Failure>) -> Event {
+    let event = Event::ours(EventType::EventStreamEnd, stream::end(id, count, failure));
+    answer_to(id, event).with(STREAM_END_ATTRIBUTE, AttributeValue::Boolean(true))
+}

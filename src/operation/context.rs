@@ -1,0 +1,108 @@
+//! What an operation is given beside its request.
+
+use std::sync::Arc;
+
+use tokio_util::sync::CancellationToken;
+
+use super::Answer;
+use crate::{
+    auth::Caller,
+    compute::Principal,
+    error::Failure,
+    event::{Event, EventType, TOKEN_ATTRIBUTE},
+    id::ModelKey,
+    runtime::{Initiator, Runtime, Session},
+    storage::{self, Attribution, Definitions, Storage},
+};
+
+/// The services that operations use; cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Services {
+    pub runtime: Runtime,
+}
+
+/// Who asks, for what, and with which services. It stops here: below, a function takes the one
+/// thing it needs.
+#[derive(Debug, Clone)]
+pub struct Context {
+    services: Services,
+    caller: Caller,
+    request: Arc<str>,
+    token: Option<Arc<str>>,
+    cancel: CancellationToken,
+}
+
+impl Context {
+    /// The context of one event. The token of the event itself comes before one that came with
+    /// the whole call.
+    pub fn new(services: &Services, caller: Caller, event: &Event, token: Option<&str>, cancel: CancellationToken) -> Self {
+        Self {
+            services: services.clone(),
+            caller,
+            request: (*event.id).into(),
+            token: event.attribute(TOKEN_ATTRIBUTE).or(token).filter(|token| !token.is_empty()).map(Into::into),
+            cancel,
+        }
+    }
+
+    pub const fn caller(&self) -> &Caller {
+        &self.caller
+    }
+
+    /// The id of the envelope, which answers quote.
+    pub fn request(&self) -> &str {
+        &self.request
+    }
+
+    pub const fn cancel(&self) -> &CancellationToken {
+        &self.cancel
+    }
+
+    pub const fn runtime(&self) -> &Runtime {
+        &self.services.runtime
+    }
+
+    pub fn storage(&self) -> &Storage {
+        self.services.runtime.storage()
+    }
+
+    /// Whether the request quotes a transaction.
+    pub const fn has_token(&self) -> bool {
+        self.token.is_some()
+    }
+
+    pub fn initiator(&self) -> Initiator {
+        Initiator {
+            tenant: self.caller.tenant.clone(),
+            principal: Principal {
+                actor: self.caller.actor.clone(),
+                roles: self.caller.roles.iter().map(Into::into).collect(),
+            },
+            cancel: self.cancel.clone(),
+        }
+    }
+
+    pub fn attribution(&self) -> Attribution {
+        Attribution {
+            author: self.caller.actor.clone(),
+            executor: None,
+        }
+    }
+
+    /// A session on the transaction the request quotes, or on one of its own.
+    pub async fn session(&self) -> Result<Session, Failure> {
+        Ok(self.runtime().session(&self.initiator(), self.token.as_deref()).await?)
+    }
+
+    /// The model of that name, as it is now.
+    pub async fn definitions(&self, model: &ModelKey) -> Result<Arc<Definitions>, Failure> {
+        let definitions = self.storage().definitions(&self.caller.tenant, model).await?;
+        Ok(definitions.ok_or_else(|| storage::Error::ModelNotFound(model.clone()))?)
+    }
+
+    /// The answer that is one event.
+    #[expect(clippy::unused_self, clippy::unnecessary_wraps, reason = "reads as what it is at the end of an operation")]
+    pub fn answer(&self, kind: EventType, json: String) -> Result<Answer, Failure> {
+        Ok(Answer::One(Event::ours(kind, json)))
+    }
+}

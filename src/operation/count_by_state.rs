@@ -1,0 +1,59 @@
+//! How many entities are in each state (`search.md` §9).
+
+use futures_util::{StreamExt as _, stream};
+
+use super::{Access, Answer, Answers, Context, Family, Operation};
+use crate::{
+    error::{Code, Failure},
+    event::{
+        Event, EventType,
+        payload::{self, search},
+    },
+    id::ModelKey,
+};
+
+/// How many states may be named.
+const STATES_MAX: usize = 1_000;
+
+pub(super) struct CountByState {
+    model: Option<ModelKey>,
+    /// Which states; all, if empty.
+    states: Vec<String>,
+}
+
+impl Operation for CountByState {
+    const REQUEST: EventType = EventType::EntityStatsByStateGetRequest;
+    const RESPONSE: EventType = EventType::EntityStatsByStateResponse;
+    const FAMILY: Family = Family::Search;
+    const ANSWERS: Answers = Answers::Many;
+    const ACCESS: Access = Access::Read;
+
+    fn parse(payload: &str) -> Result<Self, Failure> {
+        let request: search::Stats = payload::decode(payload)?;
+        let states = request.states.unwrap_or_default();
+        if states.len() > STATES_MAX {
+            return Err(Failure::new(Code::BadRequest, format!("{} states are named; {STATES_MAX} are allowed", states.len())));
+        }
+        Ok(Self {
+            model: request.model.map(Into::into),
+            states,
+        })
+    }
+
+    async fn run(self, cx: Context) -> Result<Answer, Failure> {
+        let models = match self.model {
+            Some(model) => vec![model],
+            None => cx.storage().models(&cx.caller().tenant).await?.into_iter().map(|listed| listed.key).collect(),
+        };
+        let mut events = Vec::new();
+        for model in models {
+            let definitions = cx.definitions(&model).await?;
+            for (state, count) in cx.storage().counts_by_state(&definitions).await? {
+                if self.states.is_empty() || self.states.iter().any(|asked| asked == state.as_str()) {
+                    events.push(Ok(Event::ours(Self::RESPONSE, search::count_in_state(cx.request(), &model, &state, count))));
+                }
+            }
+        }
+        Ok(Answer::Many(stream::iter(events).boxed()))
+    }
+}

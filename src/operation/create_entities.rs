@@ -1,0 +1,63 @@
+//! Makes entities of any models, in one transaction or in windows (`grpc.md` §8.2).
+
+use super::{
+    Access, Answer, Context, Family, Operation,
+    writing::{add, create_chunk, document, window_size, windows},
+};
+use crate::{
+    error::Failure,
+    event::{
+        EventType,
+        payload::{self, entity},
+    },
+    runtime::NewEntity,
+};
+
+pub(super) struct CreateEntities {
+    entities: Vec<NewEntity>,
+    window: Option<usize>,
+}
+
+impl Operation for CreateEntities {
+    const REQUEST: EventType = EventType::EntityCreateCollectionRequest;
+    const RESPONSE: EventType = EventType::EntityTransactionResponse;
+    const FAMILY: Family = Family::Entity;
+    const ACCESS: Access = Access::Write;
+
+    fn parse(payload: &str) -> Result<Self, Failure> {
+        let create: entity::CreateCollection<'_> = payload::decode(payload)?;
+        create.data_format.require_json()?;
+        window_size(create.chunk_size)?;
+        // With windows an empty list is one empty window (`rest.md` §3.2); without, it is refused.
+        if create.payloads.is_empty() && create.chunk_size.is_none() {
+            return Err(Failure::malformed("invalid payload: `payloads` is empty"));
+        }
+        let entities = create.payloads.into_iter().map(|item| {
+            Ok(NewEntity {
+                model: item.model.into(),
+                document: document(item.data)?,
+            })
+        });
+        Ok(Self {
+            entities: entities.collect::<Result<_, Failure>>()?,
+            window: create.chunk_size,
+        })
+    }
+
+    async fn run(self, cx: Context) -> Result<Answer, Failure> {
+        let mut warnings = Vec::new();
+        let size = window_size(self.window)?;
+        let mut chunks = Vec::new();
+        for window in windows(self.entities, size) {
+            let outcome = create_chunk(&cx, window, &mut warnings).await;
+            if add(&mut chunks, outcome)?.is_break() {
+                break;
+            }
+        }
+        let json = match (&self.window, chunks.as_slice()) {
+            (None, [chunk]) => entity::written(cx.request(), chunk, &warnings),
+            _ => entity::written_in_chunks(cx.request(), &chunks, &warnings),
+        };
+        cx.answer(Self::RESPONSE, json)
+    }
+}

@@ -1,0 +1,35 @@
+//! Deletes a model that nobody uses (`models-and-entities.md` §2).
+
+use super::{Access, Answer, Context, Family, Operation};
+use crate::{
+    error::Failure,
+    event::{
+        EventType,
+        payload::{self, model},
+    },
+    id::ModelKey,
+    storage::ModelChange,
+};
+
+pub(super) struct DeleteModel {
+    model: ModelKey,
+}
+
+impl Operation for DeleteModel {
+    const REQUEST: EventType = EventType::EntityModelDeleteRequest;
+    const RESPONSE: EventType = EventType::EntityModelDeleteResponse;
+    const FAMILY: Family = Family::Model;
+    const ACCESS: Access = Access::Write;
+
+    fn parse(payload: &str) -> Result<Self, Failure> {
+        let delete: model::Delete = payload::decode(payload)?;
+        Ok(Self {
+            model: delete.model.into(),
+        })
+    }
+
+    async fn run(self, cx: Context) -> Result<Answer, Failure> {
+        cx.storage().change_model(&cx.caller().tenant, cx.attribution(), &self.model, ModelChange::Delete).await?;
+        cx.answer(Self::RESPONSE, payload::success(cx.request(), &[]).finish())
+    }
+}

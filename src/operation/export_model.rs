@@ -1,0 +1,46 @@
+//! A model as clients read it (`models-and-entities.md` §5).
+
+use super::{Access, Answer, Context, Family, Operation};
+use crate::{
+    error::{Code, Failure},
+    event::{
+        EventType,
+        payload::{self, Object, model},
+    },
+    id::ModelKey,
+    model::{json_schema, simple_view},
+};
+
+pub(super) struct ExportModel {
+    model: ModelKey,
+    converter: model::Converter,
+}
+
+impl Operation for ExportModel {
+    const REQUEST: EventType = EventType::EntityModelExportRequest;
+    const RESPONSE: EventType = EventType::EntityModelExportResponse;
+    const FAMILY: Family = Family::Model;
+    const ACCESS: Access = Access::Read;
+
+    fn parse(payload: &str) -> Result<Self, Failure> {
+        let export: model::Export = payload::decode(payload)?;
+        Ok(Self {
+            model: export.model.into(),
+            converter: export.converter,
+        })
+    }
+
+    async fn run(self, cx: Context) -> Result<Answer, Failure> {
+        let definitions = cx.definitions(&self.model).await?;
+        let model = &definitions.model;
+        let shape = match self.converter {
+            model::Converter::SimpleView => simple_view(&model.schema),
+            model::Converter::JsonSchema => json_schema(&model.schema),
+            model::Converter::SampleData => {
+                return Err(Failure::new(Code::BadRequest, "unsupported export converter; use SIMPLE_VIEW or JSON_SCHEMA"));
+            }
+        };
+        let document = Object::new().text("currentState", model.lock.as_str()).raw("model", &shape.to_string()).finish();
+        cx.answer(Self::RESPONSE, model::exported(cx.request(), &self.model, &document))
+    }
+}

@@ -1,0 +1,41 @@
+//! The workflows of a model, as they were imported (`workflow-engine.md` §5).
+
+use super::{Access, Answer, Context, Family, Operation};
+use crate::{
+    error::{Code, Failure},
+    event::{
+        EventType,
+        payload::{self, workflow},
+    },
+    id::ModelKey,
+};
+
+pub(super) struct ExportWorkflows {
+    model: ModelKey,
+}
+
+impl Operation for ExportWorkflows {
+    const REQUEST: EventType = EventType::EntityWorkflowExportRequest;
+    const RESPONSE: EventType = EventType::EntityWorkflowExportResponse;
+    const FAMILY: Family = Family::Model;
+    const ACCESS: Access = Access::Read;
+
+    fn parse(payload: &str) -> Result<Self, Failure> {
+        let export: workflow::Export = payload::decode(payload)?;
+        Ok(Self {
+            model: export.model.into(),
+        })
+    }
+
+    async fn run(self, cx: Context) -> Result<Answer, Failure> {
+        let definitions = cx.definitions(&self.model).await?;
+        let entries = &definitions.workflows.entries;
+        if entries.is_empty() {
+            let ModelKey { name, version } = &self.model;
+            return Err(Failure::new(Code::WorkflowNotFound, format!("no workflows found for model {name}/{version}")));
+        }
+        let exported: Result<Vec<_>, _> = entries.iter().map(|entry| entry.workflow.definition.export(entry.active)).collect();
+        let exported = exported.map_err(|error| Failure::internal(error.to_string()))?;
+        cx.answer(Self::RESPONSE, workflow::exported(cx.request(), &self.model, &exported))
+    }
+}

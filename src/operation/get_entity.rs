@@ -1,0 +1,83 @@
+//! One entity, now, at a point in time, or as a transaction left it.
+
+use super::{Access, Answer, Context, Family, Operation};
+use crate::{
+    clock::PointInTime,
+    error::{Code, Failure},
+    event::{
+        EventType,
+        payload::{
+            self,
+            entity::{entity_id, point_in_time},
+            search,
+        },
+    },
+    id::{EntityId, TransactionId},
+    runtime::Session,
+    storage::Version,
+};
+
+pub(super) struct GetEntity {
+    id: EntityId,
+    when: When,
+}
+
+/// Which version of an entity is asked for.
+pub(super) enum When {
+    Now,
+    At(PointInTime),
+    WrittenBy(Option<TransactionId>),
+}
+
+impl When {
+    /// Reads two parameters of which at most one may be given.
+    pub(super) fn read(instant: Option<&str>, transaction: Option<&str>) -> Result<Self, Failure> {
+        match (point_in_time(instant)?, transaction) {
+            (Some(_), Some(_)) => Err(Failure::new(Code::BadRequest, "give either pointInTime or transactionId, not both")),
+            (Some(instant), None) => Ok(Self::At(instant)),
+            // What is no transaction's id is the id of none.
+            (None, Some(transaction)) => Ok(Self::WrittenBy(transaction.parse().ok())),
+            (None, None) => Ok(Self::Now),
+        }
+    }
+
+    /// The version of the entity that is asked for, if there is one.
+    pub(super) async fn find(&self, cx: &Context, session: &mut Session, id: EntityId) -> Result<Option<Version>, Failure> {
+        Ok(match self {
+            Self::Now => session.unit()?.read(id).await?,
+            Self::At(instant) => {
+                let at = cx.storage().at(instant).await?;
+                cx.storage().snapshot(&cx.caller().tenant, at).await?.entity(id).await?
+            }
+            Self::WrittenBy(Some(transaction)) => cx.runtime().written_by(session, id, *transaction).await?,
+            Self::WrittenBy(None) => None,
+        })
+    }
+}
+
+pub(super) fn not_found(id: EntityId) -> Failure {
+    Failure::new(Code::EntityNotFound, "entity not found").with("entityId", id.to_string())
+}
+
+impl Operation for GetEntity {
+    const REQUEST: EventType = EventType::EntityGetRequest;
+    const RESPONSE: EventType = EventType::EntityResponse;
+    const FAMILY: Family = Family::Search;
+    const ACCESS: Access = Access::Read;
+
+    fn parse(payload: &str) -> Result<Self, Failure> {
+        let request: search::Get = payload::decode(payload)?;
+        Ok(Self {
+            id: entity_id(&request.entity_id)?,
+            when: When::read(request.point_in_time.as_deref(), request.transaction_id.as_deref())?,
+        })
+    }
+
+    async fn run(self, cx: Context) -> Result<Answer, Failure> {
+        let mut session = cx.session().await?;
+        let version = self.when.find(&cx, &mut session, self.id).await?;
+        session.finish(cx.cancel()).await?;
+        let version = version.ok_or_else(|| not_found(self.id))?;
+        cx.answer(Self::RESPONSE, search::entity(cx.request(), &version.image, None))
+    }
+}

@@ -1,0 +1,99 @@
+//! Imports workflows into a model (`workflow-engine.md` §4).
+
+use std::{collections::HashSet, sync::Arc};
+
+use serde_json::value::RawValue;
+use tracing::info;
+
+use super::{Access, Answer, Context, Family, Operation};
+use crate::{
+    error::{Code, Failure},
+    event::{
+        EventType,
+        payload::{self, workflow},
+    },
+    id::ModelKey,
+    storage::{self, ModelChange},
+    workflow::{CyclePolicy, Error, ImportMode, Workflow, check_cycles},
+};
+
+/// How often an import that met another one is tried again.
+const ATTEMPTS: usize = 5;
+
+pub(super) struct ImportWorkflows {
+    model: ModelKey,
+    mode: Result<ImportMode, Failure>,
+    cycles: CyclePolicy,
+    /// What was read, or what is wrong with it: told only once the model is known to exist.
+    workflows: Result<Vec<Arc<Workflow>>, Error>,
+    warnings: Vec<String>,
+}
+
+impl Operation for ImportWorkflows {
+    const REQUEST: EventType = EventType::EntityWorkflowImportRequest;
+    const RESPONSE: EventType = EventType::EntityWorkflowImportResponse;
+    const FAMILY: Family = Family::Model;
+    const ACCESS: Access = Access::Write;
+
+    fn parse(payload: &str) -> Result<Self, Failure> {
+        let import: workflow::Import<'_> = payload::decode(payload)?;
+        let mode = import.import_mode.as_deref().unwrap_or_default().parse();
+        let mut warnings = Vec::new();
+        Ok(Self {
+            model: import.model.into(),
+            mode: mode.map_err(|error: crate::workflow::UnknownMode| Failure::new(Code::BadRequest, error.to_string())),
+            cycles: if import.allow_cycles == Some(true) { CyclePolicy::Allowed } else { CyclePolicy::Refused },
+            workflows: read(&import.workflows, &mut warnings)?,
+            warnings,
+        })
+    }
+
+    async fn run(self, cx: Context) -> Result<Answer, Failure> {
+        let mode = self.mode?;
+        for attempt in 1.. {
+            let definitions = cx.definitions(&self.model).await?;
+            let workflows = self.workflows.clone()?;
+            let merged = definitions.workflows.import(mode, workflows.clone());
+            if self.cycles == CyclePolicy::Refused {
+                check_cycles(merged.entries.iter().map(|entry| &*entry.workflow))?;
+            }
+            let change = ModelChange::SetWorkflows {
+                seen: definitions.workflow_revision,
+                workflows: merged,
+            };
+            match cx.storage().change_model(&cx.caller().tenant, cx.attribution(), &self.model, change).await {
+                // Another import came between; this one is judged against what it left.
+                Err(storage::Error::Conflict) if attempt < ATTEMPTS => {}
+                Err(error) => return Err(error.into()),
+                Ok(_) => {
+                    let names: Vec<_> = workflows.iter().map(|workflow| workflow.name.to_string()).collect();
+                    info!(model = %self.model, ?mode, workflows = ?names, "workflows imported");
+                    return cx.answer(Self::RESPONSE, workflow::imported(cx.request(), &self.model, &names, &self.warnings));
+                }
+            }
+        }
+        Err(storage::Error::Conflict.into())
+    }
+}
+
+/// Reads all definitions, so that everything that is wrong is told at once. What is no definition
+/// at all is a malformed request.
+fn read(given: &[&RawValue], warnings: &mut Vec<String>) -> Result<Result<Vec<Arc<Workflow>>, Error>, Failure> {
+    let mut workflows = Vec::with_capacity(given.len());
+    let mut problems = Vec::new();
+    let mut names = HashSet::new();
+    for definition in given {
+        match Workflow::parse(definition.get()) {
+            Ok(parsed) => {
+                warnings.extend(parsed.warnings);
+                if !names.insert(parsed.workflow.name.clone()) {
+                    problems.push(parsed.workflow.doubled());
+                }
+                workflows.push(Arc::new(parsed.workflow));
+            }
+            Err(Error::Invalid(more)) => problems.extend(more),
+            Err(error @ Error::Json(_)) => return Err(Failure::from(error).in_request()),
+        }
+    }
+    Ok(if problems.is_empty() { Ok(workflows) } else { Err(Error::Invalid(problems)) })
+}

@@ -1,0 +1,56 @@
+//! The newest changes of an entity, newest first.
+
+use futures_util::{StreamExt as _, stream};
+
+use super::{Access, Answer, Answers, Context, Family, Operation, get_entity::not_found};
+use crate::{
+    clock::PointInTime,
+    error::Failure,
+    event::{
+        Event, EventType,
+        payload::{
+            self,
+            entity::{entity_id, point_in_time},
+            search,
+        },
+    },
+    id::EntityId,
+};
+
+/// How many changes are told.
+const CHANGES_MAX: i64 = 1_000;
+
+pub(super) struct ListChanges {
+    id: EntityId,
+    then: Option<PointInTime>,
+}
+
+impl Operation for ListChanges {
+    const REQUEST: EventType = EventType::EntityChangesMetadataGetRequest;
+    const RESPONSE: EventType = EventType::EntityChangesMetadataResponse;
+    const FAMILY: Family = Family::Search;
+    const ANSWERS: Answers = Answers::Many;
+    const ACCESS: Access = Access::Read;
+
+    fn parse(payload: &str) -> Result<Self, Failure> {
+        let request: search::Changes = payload::decode(payload)?;
+        Ok(Self {
+            id: entity_id(&request.entity_id)?,
+            then: point_in_time(request.point_in_time.as_deref())?,
+        })
+    }
+
+    async fn run(self, cx: Context) -> Result<Answer, Failure> {
+        let at = match &self.then {
+            Some(then) => cx.storage().at(then).await?,
+            None => cx.storage().latest(),
+        };
+        let snapshot = cx.storage().snapshot(&cx.caller().tenant, at).await?;
+        let changes = snapshot.history(self.id, CHANGES_MAX).await?;
+        if changes.is_empty() {
+            return Err(not_found(self.id));
+        }
+        let events = changes.into_iter().map(move |change| Ok(Event::ours(Self::RESPONSE, search::change(cx.request(), &change))));
+        Ok(Answer::Many(stream::iter(events).boxed()))
+    }
+}

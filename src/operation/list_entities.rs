@@ -1,0 +1,68 @@
+//! A page of the entities of a model, in the order of their ids.
+
+use super::{
+    Access, Answer, Answers, Context, Family, Operation,
+    search_entities::{stream_of, view},
+};
+use crate::{
+    clock::PointInTime,
+    error::{Code, Failure},
+    event::{
+        EventType,
+        payload::{self, entity::point_in_time, search},
+    },
+    id::ModelKey,
+    search::page,
+};
+
+const PAGE_SIZE: i64 = 20;
+const PAGE_SIZE_MAX: i64 = 10_000;
+const PAGE_NUMBER_MAX: i64 = 214_748;
+
+pub(super) struct ListEntities {
+    model: ModelKey,
+    number: i64,
+    size: i64,
+    then: Option<PointInTime>,
+}
+
+impl Operation for ListEntities {
+    const REQUEST: EventType = EventType::EntityGetAllRequest;
+    const RESPONSE: EventType = EventType::EntityResponse;
+    const FAMILY: Family = Family::Search;
+    const ANSWERS: Answers = Answers::Many;
+    const ACCESS: Access = Access::Read;
+
+    fn parse(payload: &str) -> Result<Self, Failure> {
+        let request: search::GetAll = payload::decode(payload)?;
+        let size = request.page_size.filter(|size| *size > 0).unwrap_or(PAGE_SIZE);
+        if size > PAGE_SIZE_MAX {
+            return Err(Failure::new(Code::BadRequest, format!("pageSize is {size}; at most {PAGE_SIZE_MAX} are allowed")));
+        }
+        let number = request.page_number.unwrap_or(0);
+        if !(0..=PAGE_NUMBER_MAX).contains(&number) {
+            return Err(Failure::new(Code::BadRequest, format!("pageNumber is {number}; 0 to {PAGE_NUMBER_MAX} are allowed")));
+        }
+        Ok(Self {
+            model: request.model.into(),
+            number,
+            size,
+            then: point_in_time(request.point_in_time.as_deref())?,
+        })
+    }
+
+    async fn run(self, cx: Context) -> Result<Answer, Failure> {
+        let definitions = cx.definitions(&self.model).await?;
+        let mut session = cx.session().await?;
+        let view = view(&cx, &mut session, &definitions, self.then.as_ref()).await?;
+        let hits = page(view, &definitions, self.number, self.size).await?;
+        // Listed inside a transaction is read inside it (`models-and-entities.md` §8).
+        if session.has_joined() && self.then.is_none() {
+            for (id, position) in hits.seen() {
+                session.unit()?.track(id, Some(position))?;
+            }
+        }
+        session.finish(cx.cancel()).await?;
+        Ok(Answer::Many(stream_of(cx, hits, self.then)))
+    }
+}

@@ -1,0 +1,50 @@
+//! The transitions that can be asked for where an entity is (`workflow-engine.md` §10).
+
+use super::{
+    Access, Answer, Context, Family, Operation,
+    get_entity::{When, not_found},
+};
+use crate::{
+    error::{Code, Failure},
+    event::{
+        EventType,
+        payload::{self, entity::entity_id, search},
+    },
+    id::EntityId,
+};
+
+pub(super) struct ListTransitions {
+    id: EntityId,
+    when: When,
+}
+
+impl Operation for ListTransitions {
+    const REQUEST: EventType = EventType::EntityTransitionsGetRequest;
+    const RESPONSE: EventType = EventType::EntityTransitionsGetResponse;
+    const FAMILY: Family = Family::Search;
+    const ACCESS: Access = Access::Read;
+
+    fn parse(payload: &str) -> Result<Self, Failure> {
+        let request: search::Get = payload::decode(payload)?;
+        Ok(Self {
+            id: entity_id(&request.entity_id)?,
+            when: When::read(request.point_in_time.as_deref(), request.transaction_id.as_deref())?,
+        })
+    }
+
+    async fn run(self, cx: Context) -> Result<Answer, Failure> {
+        let mut session = cx.session().await?;
+        let Some(version) = self.when.find(&cx, &mut session, self.id).await? else {
+            // Of an entity that exists, it is the transaction that is unknown (`rest.md` §3.8).
+            let exists = session.unit()?.peek(self.id).await?.is_some();
+            return Err(if exists && matches!(self.when, When::WrittenBy(_)) {
+                Failure::new(Code::BadRequest, "no version of the entity was written by this transaction")
+            } else {
+                not_found(self.id)
+            });
+        };
+        let transitions = cx.runtime().transitions(&mut session, &version).await?;
+        session.finish(cx.cancel()).await?;
+        cx.answer(Self::RESPONSE, search::transitions(cx.request(), &transitions))
+    }
+}

@@ -1,0 +1,42 @@
+//! Locks or unlocks a model (`models-and-entities.md` §2).
+
+use super::{Access, Answer, Context, Family, Operation};
+use crate::{
+    error::Failure,
+    event::{
+        EventType,
+        payload::{self, model},
+    },
+    id::ModelKey,
+    model::Lock,
+    storage::ModelChange,
+};
+
+pub(super) struct LockModel {
+    model: ModelKey,
+    change: model::LockChange,
+}
+
+impl Operation for LockModel {
+    const REQUEST: EventType = EventType::EntityModelTransitionRequest;
+    const RESPONSE: EventType = EventType::EntityModelTransitionResponse;
+    const FAMILY: Family = Family::Model;
+    const ACCESS: Access = Access::Write;
+
+    fn parse(payload: &str) -> Result<Self, Failure> {
+        let transition: model::Transition = payload::decode(payload)?;
+        Ok(Self {
+            model: transition.model.into(),
+            change: transition.transition,
+        })
+    }
+
+    async fn run(self, cx: Context) -> Result<Answer, Failure> {
+        let (change, lock) = match self.change {
+            model::LockChange::Lock => (ModelChange::Lock, Lock::Locked),
+            model::LockChange::Unlock => (ModelChange::Unlock, Lock::Unlocked),
+        };
+        cx.storage().change_model(&cx.caller().tenant, cx.attribution(), &self.model, change).await?;
+        cx.answer(Self::RESPONSE, model::locked(cx.request(), &self.model, lock))
+    }
+}

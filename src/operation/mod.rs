@@ -1,0 +1,207 @@
+//! What each request does: one event type, one file, one row.
+//!
+//! May use: everything above it.
+//! Every door comes in through [`dispatch`] (DESIGN decision 1). To add an operation: its types
+//! in [`crate::event`], a file here with `parse` and `run`, a row in [`table`], and its spelling in
+//! REST if it has one.
+
+mod cancel_search;
+mod context;
+mod count_by_state;
+mod count_entities;
+mod create_entities;
+mod create_entity;
+mod delete_entities;
+mod delete_entity;
+mod delete_model;
+mod export_model;
+mod export_workflows;
+mod get_entity;
+mod import_model;
+mod import_workflows;
+mod list_changes;
+mod list_entities;
+mod list_models;
+mod list_transitions;
+mod lock_model;
+mod patch_entity;
+mod search_entities;
+mod search_results;
+mod search_status;
+mod set_unique_keys;
+mod submit_search;
+mod table;
+mod transition_entity;
+mod update_entities;
+mod update_entity;
+mod writing;
+
+use std::{panic::AssertUnwindSafe, pin::Pin};
+
+use futures_util::{FutureExt as _, Stream, StreamExt as _, future::BoxFuture, stream};
+use tracing::{Instrument as _, error, info_span};
+
+use crate::{
+    auth::Permission,
+    error::Failure,
+    event::{Event, EventType, payload},
+};
+
+pub use context::{Context, Services};
+pub use table::ROUTES;
+
+/// What an operation answers: one event for most, any number for the streamed ones.
+pub enum Answer {
+    One(Event),
+    Many(Events),
+}
+
+/// Events as they become ready. A failure is the last item.
+pub type Events = Pin<Box<dyn Stream<Item = Result<Event, Failure>> + Send>>;
+
+/// Which methods of the service take an operation (`grpc.md` §6).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Family {
+    Model,
+    Entity,
+    Search,
+}
+
+/// How many events answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Answers {
+    One,
+    Many,
+}
+
+/// Whether an operation changes anything.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    Read,
+    Write,
+}
+
+/// One request event type and the code that answers it.
+pub trait Operation: Sized + Send + 'static {
+    const REQUEST: EventType;
+    const RESPONSE: EventType;
+    const FAMILY: Family;
+    const ANSWERS: Answers = Answers::One;
+    const ACCESS: Access;
+    const NEEDS: Permission = Permission::Anyone;
+
+    /// Turns an untyped payload into a request that cannot be malformed.
+    fn parse(payload: &str) -> Result<Self, Failure>;
+
+    /// Owns its context: a streamed answer outlives the call.
+    fn run(self, cx: Context) -> impl Future<Output = Result<Answer, Failure>> + Send;
+}
+
+/// A row of the table of operations.
+pub struct Route {
+    pub request: EventType,
+    pub response: EventType,
+    pub family: Family,
+    pub answers: Answers,
+    pub access: Access,
+    pub needs: Permission,
+    run: fn(Context, Event) -> BoxFuture<'static, Result<Answer, Failure>>,
+}
+
+impl Route {
+    const fn to<O: Operation>() -> Self {
+        Self {
+            request: O::REQUEST,
+            response: O::RESPONSE,
+            family: O::FAMILY,
+            answers: O::ANSWERS,
+            access: O::ACCESS,
+            needs: O::NEEDS,
+            run: |cx, event| {
+                async move {
+                    let operation = O::parse(event.text()?)?;
+                    // Large payloads are not kept while the operation is at work.
+                    drop(event);
+                    operation.run(cx).await
+                }
+                .boxed()
+            },
+        }
+    }
+
+    /// The row of a request type; none if nobody can ask for it.
+    pub fn of(kind: EventType) -> Option<&'static Self> {
+        ROUTES.iter().find(|route| route.request == kind)
+    }
+
+    /// The answer that says that the operation failed.
+    pub fn refuse(&self, request: &str, failure: &Failure) -> Event {
+        Event::ours(self.response, payload::failure(self.response, request, failure))
+    }
+}
+
+/// The single entry to every operation, for every door.
+pub async fn dispatch(cx: Context, event: Event) -> Result<Answer, Failure> {
+    let kind = event.kind;
+    let route = Route::of(kind).ok_or_else(|| Failure::unknown_type(kind.as_str()))?;
+    route.needs.check(cx.caller())?;
+    let span = info_span!("operation", event.r#type = %kind, tenant = %cx.caller().tenant, request.id = %cx.request());
+    let answer = AssertUnwindSafe((route.run)(cx, event)).catch_unwind().instrument(span.clone()).await;
+    match answer {
+        Ok(Ok(Answer::One(event))) => Ok(Answer::One(event)),
+        Ok(Ok(Answer::Many(events))) => Ok(Answer::Many(guarded(events, kind))),
+        Ok(Err(failure)) => Err(reported(kind, failure)),
+        Err(panic) => Err(reported(kind, panicked(panic.as_ref()))),
+    }
+}
+
+/// The same events; what goes wrong on the way is reported, and a panic is a failure.
+fn guarded(events: Events, kind: EventType) -> Events {
+    let caught = AssertUnwindSafe(events).catch_unwind().map(move |item| match item {
+        Ok(Ok(event)) => Ok(event),
+        Ok(Err(failure)) => Err(reported(kind, failure)),
+        Err(panic) => Err(reported(kind, panicked(panic.as_ref()))),
+    });
+    // Nothing follows a failure.
+    let ends = stream::unfold(Some(caught.boxed()), |events| async {
+        let mut events = events?;
+        let item = events.next().await?;
+        let rest = item.is_ok().then_some(events);
+        Some((item, rest))
+    });
+    ends.boxed()
+}
+
+fn panicked(panic: &(dyn std::any::Any + Send)) -> Failure {
+    let text = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    Failure::internal(format!("panic: {}", text.unwrap_or("without a message")))
+}
+
+/// Tells the log what callers are not told.
+fn reported(kind: EventType, failure: Failure) -> Failure {
+    if let Some((ticket, cause)) = failure.internal_cause() {
+        error!(event.r#type = %kind, %ticket, cause, "an operation failed");
+    }
+    failure
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_request_type_has_one_row_and_every_row_a_request_type() {
+        let asked: Vec<_> = EventType::ALL
+            .iter()
+            .filter(|kind| kind.as_str().ends_with("Request") && !NOT_OPERATIONS.contains(kind))
+            .collect();
+        for kind in &asked {
+            assert_eq!(ROUTES.iter().filter(|route| route.request == **kind).count(), 1, "{kind}");
+        }
+        assert_eq!(ROUTES.len(), asked.len());
+        assert!(ROUTES.iter().all(|route| route.response.as_str().ends_with("Response")));
+    }
+
+    /// Requests that the server makes, or that are about the stream they are on.
+    const NOT_OPERATIONS: &[EventType] = &[EventType::EntityProcessorCalculationRequest, EventType::EventCancelRequest];
+}

@@ -1,0 +1,142 @@
+//! The entities of a model that satisfy a condition (`search.md` §5).
+
+use std::sync::Arc;
+
+use futures_util::stream;
+
+use super::{Access, Answer, Answers, Context, Events, Family, Operation};
+use crate::{
+    clock::PointInTime,
+    condition::Condition,
+    error::{Code, Failure},
+    event::{
+        Event, EventType,
+        payload::{self, entity::point_in_time, search},
+    },
+    id::ModelKey,
+    runtime::Session,
+    search::{Excess, Hits, Order, Query, SortKey, View, find},
+    storage::Definitions,
+};
+
+const LIMIT: i64 = 1_000;
+const LIMIT_MAX: i64 = 10_000;
+
+pub(super) struct SearchEntities {
+    model: ModelKey,
+    condition: Condition,
+    order: Order,
+    limit: usize,
+    excess: Excess,
+    then: Option<PointInTime>,
+    tracking: bool,
+}
+
+impl Operation for SearchEntities {
+    const REQUEST: EventType = EventType::EntitySearchRequest;
+    const RESPONSE: EventType = EventType::EntityResponse;
+    const FAMILY: Family = Family::Search;
+    const ANSWERS: Answers = Answers::Many;
+    const ACCESS: Access = Access::Read;
+
+    fn parse(payload: &str) -> Result<Self, Failure> {
+        let request: search::Search<'_> = payload::decode(payload)?;
+        let condition = Condition::parse(request.condition.get()).map_err(|error| {
+            let failure = Failure::from(error);
+            // What cannot be parsed is a malformed request (`grpc.md` §14).
+            if failure.code() == Code::BadRequest { failure.in_request() } else { failure }
+        })?;
+        let keys = request.order_by.unwrap_or_default().into_iter().map(|key| {
+            let descending = key.desc == Some(true);
+            match key.source {
+                None | Some(search::OrderSource::Data) => SortKey::field(&key.path, descending),
+                Some(search::OrderSource::Meta) => SortKey::meta(&key.path, descending),
+            }
+        });
+        let order = Order::new(keys.collect::<Result<_, _>>()?)?;
+        let limit = request.limit.unwrap_or(LIMIT);
+        if !(1..=LIMIT_MAX).contains(&limit) {
+            return Err(Failure::new(Code::BadRequest, format!("limit is {limit}; 1 to {LIMIT_MAX} are allowed")));
+        }
+        Ok(Self {
+            model: request.model.into(),
+            condition,
+            order,
+            limit: usize::try_from(limit).unwrap_or(usize::MAX),
+            excess: match (request.limit_exceeded, request.limit) {
+                (Some(search::LimitExceeded::Fail), _) | (None, None) => Excess::Refused,
+                (Some(search::LimitExceeded::Truncate), _) | (None, Some(_)) => Excess::CutOff,
+            },
+            then: point_in_time(request.point_in_time.as_deref())?,
+            tracking: request.tracking_read == Some(true),
+        })
+    }
+
+    async fn run(self, cx: Context) -> Result<Answer, Failure> {
+        let definitions = cx.definitions(&self.model).await?;
+        let mut session = cx.session().await?;
+        let view = view(&cx, &mut session, &definitions, self.then.as_ref()).await?;
+        let query = Query {
+            definitions: &definitions,
+            condition: &self.condition,
+            order: &self.order,
+            limit: self.limit,
+            excess: self.excess,
+        };
+        let hits = tokio::select! {
+            hits = find(view, &query) => hits?,
+            () = cx.cancel().cancelled() => return Err(Failure::new(Code::Cancelled, "the request was cancelled")),
+        };
+        if self.tracking && session.has_joined() && self.then.is_none() {
+            for (id, position) in hits.seen() {
+                session.unit()?.track(id, Some(position))?;
+            }
+        }
+        session.finish(cx.cancel()).await?;
+        Ok(Answer::Many(stream_of(cx, hits, None)))
+    }
+}
+
+/// What a read of many sees: a time, a transaction it has joined, or now.
+pub(super) async fn view(cx: &Context, session: &mut Session, definitions: &Arc<Definitions>, then: Option<&PointInTime>) -> Result<View, Failure> {
+    let tenant = &cx.caller().tenant;
+    if let Some(then) = then {
+        let at = cx.storage().at(then).await?;
+        return Ok(View::as_of(cx.storage().snapshot(tenant, at).await?));
+    }
+    if session.has_joined() {
+        return Ok(View::of(session.unit()?, definitions).await?);
+    }
+    Ok(View::current(cx.storage().snapshot(tenant, cx.storage().latest()).await?))
+}
+
+/// What was found, as events, read as they are sent.
+pub(super) fn stream_of(cx: Context, hits: Hits, asked: Option<PointInTime>) -> Events {
+    struct Sending {
+        cx: Context,
+        outgoing: crate::search::Outgoing,
+        ready: std::vec::IntoIter<crate::entity::Image>,
+        asked: Option<PointInTime>,
+    }
+    let start = Sending {
+        cx,
+        outgoing: hits.into_outgoing(),
+        ready: Vec::new().into_iter(),
+        asked,
+    };
+    Box::pin(stream::try_unfold(start, |mut sending| async move {
+        loop {
+            if let Some(image) = sending.ready.next() {
+                let json = search::entity(sending.cx.request(), &image, sending.asked.as_ref());
+                return Ok(Some((Event::ours(EventType::EntityResponse, json), sending)));
+            }
+            if sending.cx.cancel().is_cancelled() {
+                return Err(Failure::new(Code::Cancelled, "the request was cancelled"));
+            }
+            match sending.outgoing.next().await? {
+                Some(images) => sending.ready = images.into_iter(),
+                None => return Ok(None),
+            }
+        }
+    }))
+}

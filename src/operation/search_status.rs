@@ -1,0 +1,28 @@
+//! The status of a snapshot search: registered, not made yet.
+
+use super::{Access, Answer, Context, Family, Operation};
+use crate::{
+    error::{Code, Failure},
+    event::{
+        EventType,
+        payload::{self, search},
+    },
+};
+
+pub(super) struct SearchStatus;
+
+impl Operation for SearchStatus {
+    const REQUEST: EventType = EventType::SnapshotGetStatusRequest;
+    const RESPONSE: EventType = EventType::EntitySnapshotSearchResponse;
+    const FAMILY: Family = Family::Search;
+    const ACCESS: Access = Access::Read;
+
+    fn parse(payload: &str) -> Result<Self, Failure> {
+        let _: search::Snapshot = payload::decode(payload)?;
+        Ok(Self)
+    }
+
+    async fn run(self, _cx: Context) -> Result<Answer, Failure> {
+        Err(Failure::new(Code::NotImplemented, "snapshot searches are not supported yet; use EntitySearchRequest"))
+    }
+}

@@ -1,0 +1,48 @@
+//! Takes a transition with the document as it is (`grpc.md` §8.2), in one transaction.
+
+use super::{Access, Answer, Context, Family, Operation};
+use crate::{
+    error::{Code, Failure},
+    event::{
+        EventType,
+        payload::{self, entity},
+    },
+    id::{EntityId, TransitionName},
+    runtime::Update,
+};
+
+pub(super) struct TransitionEntity {
+    id: EntityId,
+    transition: TransitionName,
+}
+
+impl Operation for TransitionEntity {
+    const REQUEST: EventType = EventType::EntityTransitionRequest;
+    const RESPONSE: EventType = EventType::EntityTransitionResponse;
+    const FAMILY: Family = Family::Entity;
+    const ACCESS: Access = Access::Write;
+
+    fn parse(payload: &str) -> Result<Self, Failure> {
+        let request: entity::Transition = payload::decode(payload)?;
+        Ok(Self {
+            id: entity::entity_id(&request.entity_id)?,
+            transition: request.transition.into(),
+        })
+    }
+
+    async fn run(self, cx: Context) -> Result<Answer, Failure> {
+        let mut session = cx.session().await?;
+        let update = Update {
+            id: self.id,
+            document: None,
+            transition: Some(self.transition),
+            if_match: None,
+        };
+        let updated = cx.runtime().update(&mut session, update, &cx.initiator()).await?;
+        let now = session.unit()?.peek(self.id).await?;
+        let now = now.ok_or_else(|| Failure::new(Code::EntityNotFound, "entity not found"))?;
+        let available = cx.runtime().transitions(&mut session, &now).await?;
+        session.finish(cx.cancel()).await?;
+        cx.answer(Self::RESPONSE, entity::transitioned(cx.request(), &available, &updated.warnings))
+    }
+}

@@ -1,0 +1,59 @@
+//! Changes entities, in one transaction or in windows (`grpc.md` §8.2, the recommended rule).
+
+use super::{
+    Access, Answer, Context, Family, Operation,
+    update_entity::update,
+    writing::{add, update_chunk, window_size, windows},
+};
+use crate::{
+    error::Failure,
+    event::{
+        EventType,
+        payload::{self, entity},
+    },
+    runtime::Update,
+};
+
+pub(super) struct UpdateEntities {
+    updates: Vec<Update>,
+    window: Option<usize>,
+}
+
+impl Operation for UpdateEntities {
+    const REQUEST: EventType = EventType::EntityUpdateCollectionRequest;
+    const RESPONSE: EventType = EventType::EntityTransactionResponse;
+    const FAMILY: Family = Family::Entity;
+    const ACCESS: Access = Access::Write;
+
+    fn parse(payload: &str) -> Result<Self, Failure> {
+        let request: entity::UpdateCollection<'_> = payload::decode(payload)?;
+        request.data_format.require_json()?;
+        window_size(request.chunk_size)?;
+        if request.payloads.is_empty() {
+            return Err(Failure::malformed("invalid payload: collection is empty"));
+        }
+        let items = request.payloads.into_iter().enumerate();
+        let updates = items.map(|(item, change)| update(change).map_err(|failure| failure.of_item(item)));
+        Ok(Self {
+            updates: updates.collect::<Result<_, Failure>>()?,
+            window: request.chunk_size,
+        })
+    }
+
+    async fn run(self, cx: Context) -> Result<Answer, Failure> {
+        let mut warnings = Vec::new();
+        let size = window_size(self.window)?;
+        let mut chunks = Vec::new();
+        for window in windows(self.updates, size) {
+            let outcome = update_chunk(&cx, window, &mut warnings).await;
+            if add(&mut chunks, outcome)?.is_break() {
+                break;
+            }
+        }
+        let json = match (&self.window, chunks.as_slice()) {
+            (None, [chunk]) if chunk.failed.is_empty() => entity::written(cx.request(), chunk, &warnings),
+            _ => entity::written_in_chunks(cx.request(), &chunks, &warnings),
+        };
+        cx.answer(Self::RESPONSE, json)
+    }
+}

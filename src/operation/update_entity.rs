@@ -1,0 +1,48 @@
+//! Replaces the document of an entity, by a named transition or without (`workflow-engine.md` §7.4).
+
+use super::{Access, Answer, Context, Family, Operation, writing::document};
+use crate::{
+    error::Failure,
+    event::{
+        EventType,
+        payload::{
+            self,
+            entity::{self, Chunk},
+        },
+    },
+    runtime::Update,
+};
+
+pub(super) struct UpdateEntity(Update);
+
+/// Reads one change, of one or of many.
+pub(super) fn update(change: entity::Change<'_>) -> Result<Update, Failure> {
+    Ok(Update {
+        id: entity::entity_id(&change.entity_id)?,
+        document: Some(document(change.data)?),
+        transition: entity::transition(change.transition),
+        if_match: change.if_match.map(Into::into),
+    })
+}
+
+impl Operation for UpdateEntity {
+    const REQUEST: EventType = EventType::EntityUpdateRequest;
+    const RESPONSE: EventType = EventType::EntityTransactionResponse;
+    const FAMILY: Family = Family::Entity;
+    const ACCESS: Access = Access::Write;
+
+    fn parse(payload: &str) -> Result<Self, Failure> {
+        let request: entity::Update<'_> = payload::decode(payload)?;
+        request.data_format.require_json()?;
+        update(request.payload).map(Self)
+    }
+
+    async fn run(self, cx: Context) -> Result<Answer, Failure> {
+        let mut session = cx.session().await?;
+        let id = self.0.id;
+        let updated = cx.runtime().update(&mut session, self.0, &cx.initiator()).await?;
+        let chunk = Chunk::done(session.id(), vec![id]);
+        session.finish(cx.cancel()).await?;
+        cx.answer(Self::RESPONSE, entity::written(cx.request(), &chunk, &updated.warnings))
+    }
+}
