@@ -1,6 +1,6 @@
 //! Compiles `proto/` with `protox`, so no `protoc` has to be installed.
 
-use std::{env, error::Error, fs, path::PathBuf};
+use std::{env, error::Error, fs, path::PathBuf, process::Command};
 
 use prost::Message as _;
 
@@ -25,8 +25,37 @@ fn main() -> Result<(), Box<dyn Error>> {
     fs::create_dir_all(&service)?;
     tonic_prost_build::configure()
         .out_dir(service)
-        .extern_path(".io.cloudevents.v1.CloudEvent", "crate::event::frame::Frame")
+        .extern_path(
+            ".io.cloudevents.v1.CloudEvent",
+            "crate::event::frame::Frame",
+        )
         .codec_path("crate::event::frame::FrameCodec")
         .compile_fds(descriptors)?;
+    println!("cargo:rerun-if-changed=.git/HEAD");
+    println!(
+        "cargo:rustc-env=INTERLOCK_COMMIT={}",
+        git(&["rev-parse", "--short", "HEAD"])
+    );
+    println!(
+        "cargo:rustc-env=INTERLOCK_BUILT={}",
+        git(&["log", "-1", "--format=%cs"])
+    );
     Ok(())
+}
+
+/// What git says of the source, for the version line; it may not be there.
+fn git(arguments: &[&str]) -> String {
+    let output = Command::new("git")
+        .args(arguments)
+        .output()
+        .ok()
+        .filter(|output| output.status.success());
+    let text = output
+        .and_then(|output| String::from_utf8(output.stdout).ok())
+        .unwrap_or_default();
+    if text.trim().is_empty() {
+        "unknown".to_owned()
+    } else {
+        text.trim().to_owned()
+    }
 }

@@ -49,7 +49,9 @@ impl Timestamp {
 impl fmt::Display for Timestamp {
     /// RFC 3339 in UTC, trailing zeros of the fraction trimmed (`rest.md` §1).
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let text = self.date_time().to_rfc3339_opts(SecondsFormat::Micros, true);
+        let text = self
+            .date_time()
+            .to_rfc3339_opts(SecondsFormat::Micros, true);
         let digits = text.trim_end_matches('Z').trim_end_matches('0');
         write!(f, "{}Z", digits.trim_end_matches('.'))
     }
@@ -75,11 +77,17 @@ impl PointInTime {
         let mended = mend_offset(text);
         let instant = DateTime::parse_from_rfc3339(&mended)
             .map(|time| time.to_utc())
-            .or_else(|_| NaiveDateTime::parse_from_str(&mended, "%Y-%m-%dT%H:%M:%S%.f").map(|t| t.and_utc()))
+            .or_else(|_| {
+                NaiveDateTime::parse_from_str(&mended, "%Y-%m-%dT%H:%M:%S%.f").map(|t| t.and_utc())
+            })
             .map_err(|_| error())?;
         let nanos = instant.timestamp_subsec_nanos();
         let micros = instant.timestamp_micros();
-        let until = if nanos % 1_000_000 == 0 { micros.saturating_add(999) } else { micros };
+        let until = if nanos % 1_000_000 == 0 {
+            micros.saturating_add(999)
+        } else {
+            micros
+        };
         Ok(Self {
             until: Timestamp(until),
             text: mended.into(),
@@ -106,7 +114,9 @@ impl Clock {
     pub fn now(&self) -> Timestamp {
         match self {
             Self::System => {
-                let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+                let since = SystemTime::now()
+                    .duration_since(UNIX_EPOCH)
+                    .unwrap_or_default();
                 Timestamp(i64::try_from(since.as_micros()).unwrap_or(i64::MAX))
             }
             Self::Manual(clock) => Timestamp(clock.micros.load(Ordering::SeqCst)),
@@ -158,7 +168,11 @@ mod tests {
             ("1970-01-01T01:00:01 01:00", 1_000_999),
             ("1970-01-01T00:00:01", 1_000_999),
         ] {
-            assert_eq!(PointInTime::parse(text).expect(text).until, Timestamp(until), "{text}");
+            assert_eq!(
+                PointInTime::parse(text).expect(text).until,
+                Timestamp(until),
+                "{text}"
+            );
         }
         for text in ["", "yesterday", "1970-01-01", "1970-13-01T00:00:00Z"] {
             assert!(PointInTime::parse(text).is_err(), "{text}");

@@ -169,7 +169,9 @@ impl Failure {
             origin: Origin::Request,
             ..Self::new(
                 Code::UnknownEventType,
-                format!("`{kind}` is not a request type of this server; `interlock events` lists them"),
+                format!(
+                    "`{kind}` is not a request type of this server; `interlock events` lists them"
+                ),
             )
         }
     }
@@ -288,6 +290,9 @@ mod tests {
     fn an_internal_failure_hides_its_cause() {
         let failure = Failure::internal("the disk is on fire");
         assert!(!failure.to_string().contains("fire"));
-        assert_eq!(failure.internal_cause().map(|(_, cause)| cause), Some("the disk is on fire"));
+        assert_eq!(
+            failure.internal_cause().map(|(_, cause)| cause),
+            Some("the disk is on fire")
+        );
     }
 }

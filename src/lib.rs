@@ -1,16 +1,42 @@
-pub mod auth;
+//! Interlock: every record is an entity in a workflow, and everything is a `CloudEvent`.
+//!
+//! The modules in reading order; each may use those above it that its own documentation names, and
+//! `tests/architecture.rs` holds them to it.
+//!
+//! ```text
+//! names and failures   id  clock  error
+//! pure                 entity  model  condition  workflow  engine
+//! services             storage  auth  compute  runtime  search
+//! protocol             event  operation
+//! edges                grpc  rest  cli
+//! the process          app
+//! ```
+//!
+//! A request goes down on the left and its answer comes up on the right: an edge makes an event
+//! of it, [`operation::dispatch`] finds its row, the operation opens a session on a unit of work,
+//! [`runtime`] drives [`engine::step`] and calls members in between, and [`storage`] commits.
+
 pub mod clock;
-pub mod compute;
+pub mod error;
+pub mod id;
+
 pub mod condition;
 pub mod engine;
 pub mod entity;
-pub mod error;
-pub mod event;
-pub mod grpc;
-pub mod id;
 pub mod model;
-pub mod operation;
+pub mod workflow;
+
+pub mod auth;
+pub mod compute;
 pub mod runtime;
 pub mod search;
 pub mod storage;
-pub mod workflow;
+
+pub mod event;
+pub mod operation;
+
+pub mod cli;
+pub mod grpc;
+pub mod rest;
+
+pub mod app;

@@ -40,7 +40,10 @@ pub struct Roles(Arc<BTreeSet<Box<str>>>);
 impl Roles {
     /// Reads a list separated by commas.
     pub fn parse(list: &str) -> Self {
-        let roles = list.split(',').map(str::trim).filter(|role| !role.is_empty());
+        let roles = list
+            .split(',')
+            .map(str::trim)
+            .filter(|role| !role.is_empty());
         Self(Arc::new(roles.map(Into::into).collect()))
     }
 
@@ -65,7 +68,9 @@ pub enum Permission {
 impl Permission {
     pub fn check(self, caller: &Caller) -> Result<(), Failure> {
         match self {
-            Self::Role(role) if !caller.roles.contain(role) => Err(Failure::new(Code::Forbidden, format!("{role} required"))),
+            Self::Role(role) if !caller.roles.contain(role) => {
+                Err(Failure::new(Code::Forbidden, format!("{role} required")))
+            }
             Self::Role(_) | Self::Anyone => Ok(()),
         }
     }
@@ -109,7 +114,9 @@ fn chosen(default: &Caller, headers: &HeaderMap) -> Result<Caller, Failure> {
         Some(Err(_)) => Err(Failure::new(Code::Unauthorized, "authentication failed")),
     };
     let kind = match header(KIND_HEADER)? {
-        Some(kind) => kind.parse().map_err(|_| Failure::new(Code::Unauthorized, "authentication failed"))?,
+        Some(kind) => kind
+            .parse()
+            .map_err(|_| Failure::new(Code::Unauthorized, "authentication failed"))?,
         None => default.actor.kind,
     };
     Ok(Caller {
@@ -126,7 +133,10 @@ fn chosen(default: &Caller, headers: &HeaderMap) -> Result<Caller, Failure> {
 mod tests {
     use super::*;
 
-    fn authenticate(authenticator: &Authenticator, headers: &[(&'static str, &str)]) -> Result<Caller, Failure> {
+    fn authenticate(
+        authenticator: &Authenticator,
+        headers: &[(&'static str, &str)],
+    ) -> Result<Caller, Failure> {
         let headers = headers.iter().map(|(name, value)| {
             let name = http::HeaderName::from_static(name);
             (name, value.parse().expect("a header"))
@@ -136,16 +146,27 @@ mod tests {
 
     #[test]
     fn headers_choose_the_caller_only_where_that_is_allowed() {
-        let caller = Authenticator::mock_caller(Roles::parse("ROLE_ADMIN, ROLE_M2M"), ActorKind::User);
-        let headers = [("x-mock-tenant", "other"), ("x-mock-roles", ""), ("x-mock-kind", "service")];
+        let caller =
+            Authenticator::mock_caller(Roles::parse("ROLE_ADMIN, ROLE_M2M"), ActorKind::User);
+        let headers = [
+            ("x-mock-tenant", "other"),
+            ("x-mock-roles", ""),
+            ("x-mock-kind", "service"),
+        ];
         let fixed = Authenticator::Mock(caller.clone());
         assert_eq!(authenticate(&fixed, &headers).expect("someone"), caller);
         let free = Authenticator::MockChosen(caller.clone());
         assert_eq!(authenticate(&free, &[]).expect("someone"), caller);
         let other = authenticate(&free, &headers).expect("someone");
-        assert_eq!((other.tenant.as_str(), other.actor.kind), ("other", ActorKind::Service));
+        assert_eq!(
+            (other.tenant.as_str(), other.actor.kind),
+            ("other", ActorKind::Service)
+        );
         assert_eq!(other.actor.name, caller.actor.name);
-        assert!(Permission::Role(ROLE_M2M).check(&other).is_err() && Permission::Role(ROLE_M2M).check(&caller).is_ok());
+        assert!(
+            Permission::Role(ROLE_M2M).check(&other).is_err()
+                && Permission::Role(ROLE_M2M).check(&caller).is_ok()
+        );
         let unknown = authenticate(&free, &[("x-mock-kind", "robot")]).expect_err("no such kind");
         assert_eq!(unknown.code(), Code::Unauthorized);
     }

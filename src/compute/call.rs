@@ -77,9 +77,14 @@ impl Members {
         let mut attempts = 0;
         loop {
             let tags = &spec.settings.tags;
-            let Some(member) = self.wait_for(spec.tenant, tags, &tried, settings.wait_for_member).await else {
+            let Some(member) = self
+                .wait_for(spec.tenant, tags, &tried, settings.wait_for_member)
+                .await
+            else {
                 return Called {
-                    outcome: Err(Failed::NoMember { tags: tags.to_string() }),
+                    outcome: Err(Failed::NoMember {
+                        tags: tags.to_string(),
+                    }),
                     warnings: Vec::new(),
                     member: tried.last().copied(),
                     attempts,
@@ -92,7 +97,10 @@ impl Members {
                 dispatch,
                 work: Arc::clone(&spec.work),
             };
-            let patience = spec.settings.response_timeout.unwrap_or(settings.response_timeout);
+            let patience = spec
+                .settings
+                .response_timeout
+                .unwrap_or(settings.response_timeout);
             let (outcome, warnings) = match attempt(&member, request, patience).await {
                 Ok((document, warnings)) => (Ok(document), warnings),
                 Err(setback) if setback.may_retry && attempts < spec.settings.attempts() => {
@@ -110,7 +118,13 @@ impl Members {
         }
     }
 
-    async fn wait_for(&self, tenant: &Tenant, tags: &Tags, tried: &[MemberId], patience: Duration) -> Option<Arc<Member>> {
+    async fn wait_for(
+        &self,
+        tenant: &Tenant,
+        tags: &Tags,
+        tried: &[MemberId],
+        patience: Duration,
+    ) -> Option<Arc<Member>> {
         let deadline = Instant::now() + patience;
         loop {
             let joined = self.next_join();
@@ -124,7 +138,11 @@ impl Members {
     }
 }
 
-async fn attempt(member: &Arc<Member>, request: Request, patience: Duration) -> Result<(Option<Document>, Vec<String>), Setback> {
+async fn attempt(
+    member: &Arc<Member>,
+    request: Request,
+    patience: Duration,
+) -> Result<(Option<Document>, Vec<String>), Setback> {
     let passing = |failed| Setback {
         failed,
         may_retry: true,
@@ -148,8 +166,14 @@ async fn attempt(member: &Arc<Member>, request: Request, patience: Duration) -> 
     match timeout_at(deadline, &mut expected.response).await {
         Err(_) => Err(timed_out()),
         Ok(Err(_)) => Err(passing(Failed::Disconnected)),
-        Ok(Ok(Response { outcome: Ok(document), warnings })) => Ok((document, warnings)),
-        Ok(Ok(Response { outcome: Err(Rejection { message, retryable }), warnings })) => Err(Setback {
+        Ok(Ok(Response {
+            outcome: Ok(document),
+            warnings,
+        })) => Ok((document, warnings)),
+        Ok(Ok(Response {
+            outcome: Err(Rejection { message, retryable }),
+            warnings,
+        })) => Err(Setback {
             failed: Failed::Rejected(message),
             may_retry: retryable == Some(true),
             warnings,
@@ -222,7 +246,10 @@ mod tests {
 
     fn join(members: &Members, tenant: &str, tags: &str) -> (Membership, mpsc::Receiver<Request>) {
         let (outbox, inbox) = mpsc::channel(4);
-        (members.join(&tenant.into(), MemberId::fresh(), Tags::parse(tags), outbox), inbox)
+        (
+            members.join(&tenant.into(), MemberId::fresh(), Tags::parse(tags), outbox),
+            inbox,
+        )
     }
 
     fn yes() -> Response {
@@ -252,10 +279,18 @@ mod tests {
             let (membership, mut inbox) = join(&members, "t", "A,b");
             let request = inbox.recv().await.expect("a call");
             assert!(membership.answered(request.call, yes()));
-            assert!(!membership.answered(request.call, yes()), "the first answer counts");
+            assert!(
+                !membership.answered(request.call, yes()),
+                "the first answer counts"
+            );
         });
         assert!(called.outcome.is_ok());
-        assert_eq!(call(&members, "a", RetryPolicy::None).await.outcome.err(), Some(Failed::NoMember { tags: "a".to_owned() }));
+        assert_eq!(
+            call(&members, "a", RetryPolicy::None).await.outcome.err(),
+            Some(Failed::NoMember {
+                tags: "a".to_owned()
+            })
+        );
     }
 
     #[tokio::test(start_paused = true)]
@@ -273,7 +308,9 @@ mod tests {
             assert!(called.outcome.is_ok());
         }
         let busy = one.member.expect(CallId::fresh());
-        let chosen = members.choose(&tenant(), &Tags::default(), &[]).expect("a member");
+        let chosen = members
+            .choose(&tenant(), &Tags::default(), &[])
+            .expect("a member");
         assert_eq!(chosen.id, other.id(), "the one with fewer calls out");
         drop(busy);
     }
@@ -290,7 +327,10 @@ mod tests {
 
         let (membership, mut inbox) = join(&members, "t", "");
         let called = call(&members, "", RetryPolicy::None).await;
-        assert_eq!(called.outcome.err(), Some(Failed::TimedOut { after_ms: 30_000 }));
+        assert_eq!(
+            called.outcome.err(),
+            Some(Failed::TimedOut { after_ms: 30_000 })
+        );
         let request = inbox.recv().await.expect("a call");
         assert!(!membership.answered(request.call, yes()));
         assert!(!membership.has_calls_out());
@@ -310,7 +350,9 @@ mod tests {
                 let mut seen = Vec::new();
                 while let Some(request) = inbox.recv().await {
                     seen.push((request.dispatch, request.call));
-                    let Err(rejection) = &answer.outcome else { unreachable!("a rejection") };
+                    let Err(rejection) = &answer.outcome else {
+                        unreachable!("a rejection")
+                    };
                     membership.answered(
                         request.call,
                         Response {
@@ -325,9 +367,18 @@ mod tests {
                 seen
             };
             let (called, seen) = tokio::join!(call(&members, "", policy), serve);
-            assert_eq!((called.attempts as usize, called.outcome.err()), (attempts, Some(Failed::Rejected("no".to_owned()))));
+            assert_eq!(
+                (called.attempts as usize, called.outcome.err()),
+                (attempts, Some(Failed::Rejected("no".to_owned())))
+            );
             assert!(seen.iter().all(|(dispatch, _)| *dispatch == seen[0].0));
-            assert_eq!(seen.iter().map(|(_, call)| call).collect::<std::collections::HashSet<_>>().len(), attempts);
+            assert_eq!(
+                seen.iter()
+                    .map(|(_, call)| call)
+                    .collect::<std::collections::HashSet<_>>()
+                    .len(),
+                attempts
+            );
         }
     }
 

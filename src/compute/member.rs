@@ -60,7 +60,13 @@ pub struct Membership {
 
 impl Members {
     /// Takes a member in. What it is sent comes out of `outbox`'s other end.
-    pub fn join(&self, tenant: &Tenant, id: MemberId, tags: Tags, outbox: mpsc::Sender<Request>) -> Membership {
+    pub fn join(
+        &self,
+        tenant: &Tenant,
+        id: MemberId,
+        tags: Tags,
+        outbox: mpsc::Sender<Request>,
+    ) -> Membership {
         let member = Arc::new(Member {
             id,
             tags,
@@ -68,7 +74,10 @@ impl Members {
             calls: Mutex::default(),
             last_turn: AtomicU64::new(0),
         });
-        self.lock().entry(tenant.clone()).or_default().push(Arc::clone(&member));
+        self.lock()
+            .entry(tenant.clone())
+            .or_default()
+            .push(Arc::clone(&member));
         self.0.joined.notify_waiters();
         Membership {
             members: self.clone(),
@@ -78,7 +87,10 @@ impl Members {
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<Tenant, Vec<Arc<Member>>>> {
-        self.0.by_tenant.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0
+            .by_tenant
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Waits until another member joins, from the moment this is called.
@@ -88,11 +100,28 @@ impl Members {
 
     /// The member of the tenant that has all of `required` and the fewest calls out; one of
     /// `tried` only if there is no other.
-    pub(super) fn choose(&self, tenant: &Tenant, required: &Tags, tried: &[MemberId]) -> Option<Arc<Member>> {
+    pub(super) fn choose(
+        &self,
+        tenant: &Tenant,
+        required: &Tags,
+        tried: &[MemberId],
+    ) -> Option<Arc<Member>> {
         let by_tenant = self.lock();
-        let fitting = by_tenant.get(tenant)?.iter().filter(|member| member.tags.satisfy(required));
-        let chosen = fitting.min_by_key(|member| (tried.contains(&member.id), member.in_flight(), member.last_turn.load(Ordering::Relaxed)))?;
-        chosen.last_turn.store(self.0.turn.fetch_add(1, Ordering::Relaxed) + 1, Ordering::Relaxed);
+        let fitting = by_tenant
+            .get(tenant)?
+            .iter()
+            .filter(|member| member.tags.satisfy(required));
+        let chosen = fitting.min_by_key(|member| {
+            (
+                tried.contains(&member.id),
+                member.in_flight(),
+                member.last_turn.load(Ordering::Relaxed),
+            )
+        })?;
+        chosen.last_turn.store(
+            self.0.turn.fetch_add(1, Ordering::Relaxed) + 1,
+            Ordering::Relaxed,
+        );
         Some(Arc::clone(chosen))
     }
 }

@@ -12,7 +12,10 @@ use std::sync::Arc;
 
 use crate::{
     entity::{Actor, Document, Image},
-    id::{CallId, DispatchKey, EntityId, ProcessorName, StateName, TransactionId, TransitionName, WorkflowName},
+    id::{
+        CallId, DispatchKey, EntityId, ProcessorName, StateName, TransactionId, TransitionName,
+        WorkflowName,
+    },
 };
 
 pub use call::{CallSpec, Called, Settings};

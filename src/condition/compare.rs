@@ -66,10 +66,20 @@ impl Operand {
             T::Character => text.chars().count() == 1,
             T::Boolean => self.truth().is_some(),
             T::Uuid | T::TimeUuid => uuid::Uuid::try_parse(text).is_ok(),
-            T::LocalTime => self.time.is_some_and(|time| time.class == TemporalClass::LocalTime),
-            data_type if data_type.is_numeric() => self.number.is_some(),
-            data_type if data_type.is_temporal() => self.time.is_some_and(|time| time.class != TemporalClass::LocalTime),
-            _ => false,
+            T::LocalTime => self
+                .time
+                .is_some_and(|time| time.class == TemporalClass::LocalTime),
+            T::LocalDate | T::LocalDateTime | T::ZonedDateTime | T::Year | T::YearMonth => {
+                self.is_time()
+            }
+            T::Integer
+            | T::Long
+            | T::BigInteger
+            | T::UnboundInteger
+            | T::Double
+            | T::BigDecimal
+            | T::UnboundDecimal => self.number.is_some(),
+            T::ByteArray | T::Null => false,
         })
     }
 
@@ -78,7 +88,8 @@ impl Operand {
     }
 
     pub(super) fn is_time(&self) -> bool {
-        self.time.is_some_and(|time| time.class != TemporalClass::LocalTime)
+        self.time
+            .is_some_and(|time| time.class != TemporalClass::LocalTime)
     }
 }
 
@@ -131,7 +142,9 @@ impl Comparison {
     }
 
     fn texts(self, stored: &str, operand: &Operand, declared: Types) -> bool {
-        let Some(text) = operand.text() else { return false };
+        let Some(text) = operand.text() else {
+            return false;
+        };
         let time = Temporal::parse(stored).filter(|time| declared.contains(time.class.into()));
         let is_text = declared.is_empty() || declared.contains(DataType::String);
         // Where a time is declared any text may be stored; one that is no such time is compared as text.
@@ -140,11 +153,18 @@ impl Comparison {
         let is_uuid = declared.contains(DataType::Uuid) || declared.contains(DataType::TimeUuid);
         (is_text || is_other_text || is_character) && self.accepts(stored.cmp(text))
             || is_uuid && self.is_equality() && self.uuids(stored, text)
-            || time.is_some_and(|time| operand.time.is_some_and(|operand| self.times(time, operand)))
+            || time.is_some_and(|time| {
+                operand
+                    .time
+                    .is_some_and(|operand| self.times(time, operand))
+            })
     }
 
     fn uuids(self, stored: &str, operand: &str) -> bool {
-        let (Ok(a), Ok(b)) = (uuid::Uuid::try_parse(stored), uuid::Uuid::try_parse(operand)) else {
+        let (Ok(a), Ok(b)) = (
+            uuid::Uuid::try_parse(stored),
+            uuid::Uuid::try_parse(operand),
+        ) else {
             return false;
         };
         b.to_string() == operand && self.accepts(a.cmp(&b))
@@ -156,17 +176,20 @@ impl Comparison {
         if is_clock(stored) != is_clock(operand) {
             return false;
         }
-        let (Some(left), Some(right)) = (stored.floor_ms(stored.class), operand.floor_ms(stored.class)) else {
+        let (Some(left), Some(right)) = (
+            stored.floor_ms(stored.class),
+            operand.floor_ms(stored.class),
+        ) else {
             return false;
         };
         let exact = stored.class == TemporalClass::ZonedDateTime || right == operand.wall_ms;
         let comparison = match self {
-            Self::Equal if !exact => return false,
-            Self::NotEqual if !exact => return true,
+            exactly if exact => exactly,
+            Self::Equal => return false,
+            Self::NotEqual => return true,
             // What is stored is a whole period; the operand lies within one, after its start.
-            Self::GreaterOrEqual if !exact => Self::Greater,
-            Self::Less if !exact => Self::LessOrEqual,
-            other => other,
+            Self::GreaterOrEqual | Self::Greater => Self::Greater,
+            Self::Less | Self::LessOrEqual => Self::LessOrEqual,
         };
         comparison.accepts(left.cmp(&right))
     }
@@ -189,12 +212,17 @@ mod tests {
         names
             .split_whitespace()
             .map(|name| DataType::from_name(name).expect(name))
-            .fold(Types::EMPTY, |set, data_type| set.merge(Types::of(data_type)))
+            .fold(Types::EMPTY, |set, data_type| {
+                set.merge(Types::of(data_type))
+            })
     }
 
     /// Which of `= != < <= > >=` hold.
     fn relations(stored: &str, operand: &str, declared: &str) -> String {
-        let (stored, operand) = (Document::parse(stored).expect(stored), Document::parse(operand).expect(operand));
+        let (stored, operand) = (
+            Document::parse(stored).expect(stored),
+            Document::parse(operand).expect(operand),
+        );
         let operand = Operand::read(operand.root()).expect("a scalar");
         [
             (Comparison::Equal, "="),
@@ -205,7 +233,9 @@ mod tests {
             (Comparison::GreaterOrEqual, "≥"),
         ]
         .into_iter()
-        .filter(|(comparison, _)| comparison.holds(&stored.root().shape(), &operand, types(declared)))
+        .filter(|(comparison, _)| {
+            comparison.holds(&stored.root().shape(), &operand, types(declared))
+        })
         .map(|(_, sign)| sign)
         .collect()
     }
@@ -242,15 +272,50 @@ mod tests {
             ("true", "1", "BOOLEAN", ""),
             ("true", "true", "STRING", ""),
             // Times.
-            ("\"2024-01-02T00:00:00Z\"", "\"2024-01-02T01:00:00+01:00\"", "ZONED_DATE_TIME", "=≤≥"),
-            ("\"2024-01-02T00:00:00Z\"", "\"2024-01-02\"", "ZONED_DATE_TIME", "=≤≥"),
-            ("\"2024-01-02T00:00:00.0001Z\"", "\"2024-01-02T00:00:00Z\"", "ZONED_DATE_TIME", "=≤≥"),
-            ("\"2024-01-02\"", "\"2024-01-02T03:00\"", "LOCAL_DATE", "!<≤"),
-            ("\"2024-01-03\"", "\"2024-01-02T03:00\"", "LOCAL_DATE", "!>≥"),
-            ("\"2024-01-02\"", "\"2024-01-02T00:00Z\"", "LOCAL_DATE", "=≤≥"),
+            (
+                "\"2024-01-02T00:00:00Z\"",
+                "\"2024-01-02T01:00:00+01:00\"",
+                "ZONED_DATE_TIME",
+                "=≤≥",
+            ),
+            (
+                "\"2024-01-02T00:00:00Z\"",
+                "\"2024-01-02\"",
+                "ZONED_DATE_TIME",
+                "=≤≥",
+            ),
+            (
+                "\"2024-01-02T00:00:00.0001Z\"",
+                "\"2024-01-02T00:00:00Z\"",
+                "ZONED_DATE_TIME",
+                "=≤≥",
+            ),
+            (
+                "\"2024-01-02\"",
+                "\"2024-01-02T03:00\"",
+                "LOCAL_DATE",
+                "!<≤",
+            ),
+            (
+                "\"2024-01-03\"",
+                "\"2024-01-02T03:00\"",
+                "LOCAL_DATE",
+                "!>≥",
+            ),
+            (
+                "\"2024-01-02\"",
+                "\"2024-01-02T00:00Z\"",
+                "LOCAL_DATE",
+                "=≤≥",
+            ),
             ("\"2024-01-02\"", "\"2024\"", "LOCAL_DATE", "!>≥"),
             ("\"2024\"", "\"2024-05\"", "YEAR", "!<≤"),
-            ("\"2024-01-01T05:00:00\"", "\"2024-01-01T05:00:00+03:00\"", "LOCAL_DATE_TIME", "=≤≥"),
+            (
+                "\"2024-01-01T05:00:00\"",
+                "\"2024-01-01T05:00:00+03:00\"",
+                "LOCAL_DATE_TIME",
+                "=≤≥",
+            ),
             ("\"12:30\"", "\"12:30:00.5\"", "LOCAL_TIME", "!<≤"),
             ("\"12:30\"", "\"2024\"", "LOCAL_TIME", ""),
             ("\"2024\"", "\"12:30\"", "YEAR", ""),
@@ -258,7 +323,11 @@ mod tests {
             ("\"n/a\"", "\"n/a\"", "LOCAL_DATE", "=≤≥"),
             ("\"2024-01-02\"", "\"n/a\"", "LOCAL_DATE", ""),
         ] {
-            assert_eq!(relations(stored, operand, declared), held, "{stored} ? {operand} [{declared}]");
+            assert_eq!(
+                relations(stored, operand, declared),
+                held,
+                "{stored} ? {operand} [{declared}]"
+            );
         }
     }
 }

@@ -1,6 +1,8 @@
 //! Whether a condition holds for an entity: the oracle.
 
-use super::{Comparison, Condition, Connective, Leaf, LifecycleField, Matcher, Operand, Subject, TextTest};
+use super::{
+    Comparison, Condition, Connective, Leaf, LifecycleField, Matcher, Operand, Subject, TextTest,
+};
 use crate::{
     clock::Timestamp,
     entity::{Document, Path, Shape, Temporal, TemporalClass, Value},
@@ -50,10 +52,12 @@ const SEEN_MAX: usize = 120;
 
 impl Trace {
     fn note(&mut self, leaf: u32, held: bool, seen: Option<&str>) {
-        let seen = seen.map(|text| match text.char_indices().find(|(at, _)| *at >= SEEN_MAX) {
-            Some((cut, _)) => format!("{}…", &text[..cut]).into(),
-            None => text.into(),
-        });
+        let seen = seen.map(
+            |text| match text.char_indices().find(|(at, _)| *at >= SEEN_MAX) {
+                Some((cut, _)) => format!("{}…", &text[..cut]).into(),
+                None => text.into(),
+            },
+        );
         self.outcomes.push(LeafOutcome { leaf, held, seen });
     }
 }
@@ -63,7 +67,10 @@ impl Condition {
     pub fn holds(&self, facts: Facts<'_>, mut trace: Option<&mut Trace>) -> bool {
         match self {
             Self::Leaf(leaf) => leaf.holds(facts, trace),
-            Self::Group { connective, children } => {
+            Self::Group {
+                connective,
+                children,
+            } => {
                 let mut child_holds = |child: &Self| child.holds(facts, trace.as_deref_mut());
                 match connective {
                     Connective::And => children.iter().all(child_holds),
@@ -113,14 +120,28 @@ impl Leaf {
         }
     }
 
-    fn lifecycle_holds(&self, field: LifecycleField, facts: Lifecycle<'_>, trace: Option<&mut Trace>) -> bool {
+    fn lifecycle_holds(
+        &self,
+        field: LifecycleField,
+        facts: Lifecycle<'_>,
+        trace: Option<&mut Trace>,
+    ) -> bool {
         let held = match field {
             LifecycleField::CreationDate => self.matcher.matches_instant(facts.created),
             LifecycleField::LastUpdateTime => self.matcher.matches_instant(facts.updated),
-            _ => self.matcher.matches(&Shape::String(field.text(facts).into()), Types::EMPTY),
+            LifecycleField::State
+            | LifecycleField::PreviousTransition
+            | LifecycleField::TransactionId
+            | LifecycleField::Id => self
+                .matcher
+                .matches(&Shape::String(field.text(facts).into()), Types::EMPTY),
         };
         if let Some(trace) = trace {
-            trace.note(self.index, held, Some(&serde_json::Value::from(field.text(facts)).to_string()));
+            trace.note(
+                self.index,
+                held,
+                Some(&serde_json::Value::from(field.text(facts)).to_string()),
+            );
         }
         held
     }
@@ -150,20 +171,28 @@ impl Matcher {
             Self::IsNull => is_null,
             Self::NotNull => !is_null,
             Self::Compare(comparison, operand) => comparison.holds(stored, operand, declared),
-            Self::Between { low, high, inclusive } => {
+            Self::Between {
+                low,
+                high,
+                inclusive,
+            } => {
                 let (above, below) = bounds(*inclusive);
                 above.holds(stored, low, declared) && below.holds(stored, high, declared)
             }
-            Self::In { any, negated: false } => any.iter().any(equals),
+            Self::In {
+                any,
+                negated: false,
+            } => any.iter().any(equals),
             Self::In { any, negated: true } => is_scalar(stored) && !any.iter().any(equals),
-            Self::Text { test, fold, negated, operand } => match (stored, operand) {
-                (Shape::String(text), Some(operand)) => test.holds(text, operand, *fold) != *negated,
-                _ => false,
-            },
-            Self::Pattern(pattern) => match stored {
-                Shape::String(text) => pattern.is_match(text),
-                _ => false,
-            },
+            Self::Text {
+                test,
+                fold,
+                negated,
+                operand,
+            } => text_of(stored)
+                .zip(operand.as_deref())
+                .is_some_and(|(text, operand)| test.holds(text, operand, *fold) != *negated),
+            Self::Pattern(pattern) => text_of(stored).is_some_and(|text| pattern.is_match(text)),
             Self::BadPattern(_) => false,
         }
     }
@@ -176,15 +205,25 @@ impl Matcher {
             wall_ms: stored.millis(),
             offset_ms: 0,
         };
-        let holds = |comparison: Comparison, operand: &Operand| operand.time().is_some_and(|time| comparison.times(stored, time));
+        let holds = |comparison: Comparison, operand: &Operand| {
+            operand
+                .time()
+                .is_some_and(|time| comparison.times(stored, time))
+        };
         match self {
             Self::NotNull => true,
             Self::Compare(comparison, operand) => holds(*comparison, operand),
-            Self::Between { low, high, inclusive } => {
+            Self::Between {
+                low,
+                high,
+                inclusive,
+            } => {
                 let (above, below) = bounds(*inclusive);
                 holds(above, low) && holds(below, high)
             }
-            Self::In { any, negated } => any.iter().any(|operand| holds(Comparison::Equal, operand)) != *negated,
+            Self::In { any, negated } => {
+                any.iter().any(|operand| holds(Comparison::Equal, operand)) != *negated
+            }
             Self::IsNull | Self::Text { .. } | Self::Pattern(_) | Self::BadPattern(_) => false,
         }
     }
@@ -195,6 +234,14 @@ const fn bounds(inclusive: bool) -> (Comparison, Comparison) {
         (Comparison::GreaterOrEqual, Comparison::LessOrEqual)
     } else {
         (Comparison::Greater, Comparison::Less)
+    }
+}
+
+fn text_of<'a>(shape: &'a Shape<'_>) -> Option<&'a str> {
+    if let Shape::String(text) = shape {
+        Some(text)
+    } else {
+        None
     }
 }
 
@@ -243,7 +290,11 @@ mod tests {
         };
         let mut trace = Trace::default();
         let held = condition.holds(facts, Some(&mut trace));
-        assert_eq!(condition.holds(facts, None), held, "tracing changes nothing");
+        assert_eq!(
+            condition.holds(facts, None),
+            held,
+            "tracing changes nothing"
+        );
         held
     }
 
@@ -322,8 +373,14 @@ mod tests {
             ("state", "EQUALS", "\"own\"", true),
             ("previousTransition", "EQUALS", "\"loopback\"", true),
         ] {
-            let condition = format!(r#"{{"type":"simple","jsonPath":"{path}","operatorType":"{operator}","value":{value}}}"#);
-            assert_eq!(holds_for(DOCUMENT, &condition), held, "{path} {operator} {value}");
+            let condition = format!(
+                r#"{{"type":"simple","jsonPath":"{path}","operatorType":"{operator}","value":{value}}}"#
+            );
+            assert_eq!(
+                holds_for(DOCUMENT, &condition),
+                held,
+                "{path} {operator} {value}"
+            );
         }
     }
 
@@ -341,8 +398,14 @@ mod tests {
             ("creationDate", "STARTS_WITH", "\"1970\"", false),
             ("creationDate", "NOT_NULL", "0", true),
         ] {
-            let condition = format!(r#"{{"type":"lifecycle","field":"{field}","operation":"{operator}","value":{value}}}"#);
-            assert_eq!(holds_for(DOCUMENT, &condition), held, "{field} {operator} {value}");
+            let condition = format!(
+                r#"{{"type":"lifecycle","field":"{field}","operation":"{operator}","value":{value}}}"#
+            );
+            assert_eq!(
+                holds_for(DOCUMENT, &condition),
+                held,
+                "{field} {operator} {value}"
+            );
         }
     }
 
@@ -364,7 +427,10 @@ mod tests {
             ("NOT", vec![false, true], false),
         ] {
             let children: Vec<_> = children.into_iter().map(leaf).collect();
-            let condition = format!(r#"{{"type":"group","operator":"{connective}","conditions":[{}]}}"#, children.join(","));
+            let condition = format!(
+                r#"{{"type":"group","operator":"{connective}","conditions":[{}]}}"#,
+                children.join(",")
+            );
             assert_eq!(holds_for(DOCUMENT, &condition), held, "{condition}");
         }
     }

@@ -101,7 +101,10 @@ impl LifecycleField {
         match name {
             "transitionForLatestSave" => Some(Self::PreviousTransition),
             "current_state" => Some(Self::State),
-            _ => Self::ALL.iter().copied().find(|field| field.as_str() == name),
+            _ => Self::ALL
+                .iter()
+                .copied()
+                .find(|field| field.as_str() == name),
         }
     }
 
@@ -116,9 +119,21 @@ enum Matcher {
     IsNull,
     NotNull,
     Compare(Comparison, Operand),
-    Between { low: Operand, high: Operand, inclusive: bool },
-    In { any: Vec<Operand>, negated: bool },
-    Text { test: TextTest, fold: bool, negated: bool, operand: Option<Box<str>> },
+    Between {
+        low: Operand,
+        high: Operand,
+        inclusive: bool,
+    },
+    In {
+        any: Vec<Operand>,
+        negated: bool,
+    },
+    Text {
+        test: TextTest,
+        fold: bool,
+        negated: bool,
+        operand: Option<Box<str>>,
+    },
     Pattern(regex::Regex),
     /// A pattern that does not compile; never matches, and is refused where it can be.
     BadPattern(Box<str>),
@@ -140,7 +155,10 @@ pub enum Comparison {
 pub enum Error {
     #[error("invalid condition: {0}")]
     Syntax(String),
-    #[error("invalid condition: unknown operator `{given}`; known are {}", Operator::names())]
+    #[error(
+        "invalid condition: unknown operator `{given}`; known are {}",
+        Operator::names()
+    )]
     Operator { given: String },
     #[error("{0}")]
     Operand(String),
@@ -151,7 +169,11 @@ pub enum Error {
     #[error("{0}")]
     Path(String),
     #[error("{subject}: `{operand}` is no value of {declared}")]
-    TypeMismatch { subject: String, operand: String, declared: String },
+    TypeMismatch {
+        subject: String,
+        operand: String,
+        declared: String,
+    },
 }
 
 impl Coded for Error {
@@ -178,18 +200,22 @@ impl Condition {
     pub fn try_leaves<E>(&self, visit: &mut dyn FnMut(&Leaf) -> Result<(), E>) -> Result<(), E> {
         match self {
             Self::Leaf(leaf) => visit(leaf),
-            Self::Group { children, .. } => children.iter().try_for_each(|child| child.try_leaves(visit)),
+            Self::Group { children, .. } => children
+                .iter()
+                .try_for_each(|child| child.try_leaves(visit)),
         }
     }
 
     /// Refuses patterns that do not compile.
     pub fn check_patterns(&self) -> Result<(), Error> {
-        self.try_leaves(&mut |leaf| match &leaf.matcher {
-            Matcher::BadPattern(reason) => Err(Error::Pattern {
+        self.try_leaves(&mut |leaf| {
+            let Matcher::BadPattern(reason) = &leaf.matcher else {
+                return Ok(());
+            };
+            Err(Error::Pattern {
                 subject: leaf.subject.to_string(),
                 reason: reason.to_string(),
-            }),
-            _ => Ok(()),
+            })
         })
     }
 }

@@ -68,9 +68,17 @@ pub(super) enum Family {
     IsNull,
     NotNull,
     Compare(Comparison),
-    Between { inclusive: bool },
-    In { negated: bool },
-    Text { test: TextTest, fold: bool, negated: bool },
+    Between {
+        inclusive: bool,
+    },
+    In {
+        negated: bool,
+    },
+    Text {
+        test: TextTest,
+        fold: bool,
+        negated: bool,
+    },
     Like,
     Pattern,
 }
@@ -86,7 +94,11 @@ impl Operator {
     pub(super) const fn family(self) -> Family {
         use TextTest as T;
         const fn text(test: TextTest, fold: bool, negated: bool) -> Family {
-            Family::Text { test, fold, negated }
+            Family::Text {
+                test,
+                fold,
+                negated,
+            }
         }
         match self {
             Self::IsNull => Family::IsNull,

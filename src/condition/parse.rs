@@ -3,7 +3,8 @@
 use regex::{Regex, RegexBuilder};
 
 use super::{
-    Condition, Connective, Error, GROUP_DEPTH_MAX, Leaf, LifecycleField, Matcher, Operand, Operator, Subject, operator::Family,
+    Condition, Connective, Error, GROUP_DEPTH_MAX, Leaf, LifecycleField, Matcher, Operand,
+    Operator, Subject, operator::Family,
 };
 use crate::entity::{Document, DocumentError, Path, Shape, Value};
 
@@ -16,9 +17,12 @@ const OPERATOR_MEMBERS: [&str; 3] = ["operatorType", "operator", "operation"];
 impl Condition {
     /// Parses the JSON form.
     pub fn parse(text: &str) -> Result<Self, Error> {
-        let document = Document::parse(text).map_err(|error| match error {
-            DocumentError::TooDeep => too_deep(),
-            error => Error::Syntax(error.to_string()),
+        let document = Document::parse(text).map_err(|error| {
+            if error == DocumentError::TooDeep {
+                too_deep()
+            } else {
+                Error::Syntax(error.to_string())
+            }
         })?;
         let mut parser = Parser { leaves: 0 };
         parser.condition(document.root(), 1)
@@ -36,7 +40,9 @@ struct Parser {
 impl Parser {
     fn condition(&mut self, value: Value<'_>, depth: usize) -> Result<Condition, Error> {
         if !value.is_object() {
-            return Err(Error::Syntax("a condition is an object with a member `type`".to_owned()));
+            return Err(Error::Syntax(
+                "a condition is an object with a member `type`".to_owned(),
+            ));
         }
         match text_member(value, "type")?.as_deref() {
             Some("simple") => self.leaf(value, field_subject(value)?),
@@ -59,14 +65,27 @@ impl Parser {
             "AND" => Connective::And,
             "OR" => Connective::Or,
             "NOT" => Connective::Not,
-            _ => return Err(Error::Syntax(format!("unknown group operator `{operator}`; known are AND, OR, NOT"))),
+            _ => {
+                return Err(Error::Syntax(format!(
+                    "unknown group operator `{operator}`; known are AND, OR, NOT"
+                )));
+            }
         };
         let children = match value.member("conditions").map(Value::shape) {
-            Some(Shape::Array(children)) => children.map(|child| self.condition(child, depth + 1)).collect::<Result<_, _>>()?,
-            Some(_) => return Err(Error::Syntax("`conditions` of a group is a list".to_owned())),
+            Some(Shape::Array(children)) => children
+                .map(|child| self.condition(child, depth + 1))
+                .collect::<Result<_, _>>()?,
+            Some(_) => {
+                return Err(Error::Syntax(
+                    "`conditions` of a group is a list".to_owned(),
+                ));
+            }
             None => Vec::new(),
         };
-        Ok(Condition::Group { connective, children })
+        Ok(Condition::Group {
+            connective,
+            children,
+        })
     }
 
     fn leaf(&mut self, value: Value<'_>, subject: Subject) -> Result<Condition, Error> {
@@ -92,9 +111,14 @@ fn text_member(value: Value<'_>, name: &str) -> Result<Option<String>, Error> {
 }
 
 fn field_subject(value: Value<'_>) -> Result<Subject, Error> {
-    let given = text_member(value, "jsonPath")?.ok_or_else(|| Error::Syntax("a simple condition has a `jsonPath`".to_owned()))?;
+    let given = text_member(value, "jsonPath")?
+        .ok_or_else(|| Error::Syntax("a simple condition has a `jsonPath`".to_owned()))?;
     let path = Path::parse(&given).map_err(|error| Error::Path(error.to_string()))?;
-    let also = if given.starts_with('$') { None } else { path.single().and_then(simple_lifecycle) };
+    let also = if given.starts_with('$') {
+        None
+    } else {
+        path.single().and_then(simple_lifecycle)
+    };
     Ok(match also {
         Some(field) => Subject::Either(path, field),
         None => Subject::Field(path),
@@ -103,17 +127,28 @@ fn field_subject(value: Value<'_>) -> Result<Subject, Error> {
 
 /// The fields that a simple condition may name without `$` (`search.md` §3).
 fn simple_lifecycle(name: &str) -> Option<LifecycleField> {
-    matches!(name, "state" | "previousTransition" | "creationDate" | "lastUpdateTime")
-        .then(|| LifecycleField::from_name(name))
-        .flatten()
+    matches!(
+        name,
+        "state" | "previousTransition" | "creationDate" | "lastUpdateTime"
+    )
+    .then(|| LifecycleField::from_name(name))
+    .flatten()
 }
 
 fn lifecycle_subject(value: Value<'_>) -> Result<Subject, Error> {
     let name = text_member(value, "field")?.unwrap_or_default();
-    LifecycleField::from_name(&name).map(Subject::Lifecycle).ok_or_else(|| {
-        let known: Vec<_> = LifecycleField::ALL.iter().map(|field| field.as_str()).collect();
-        Error::Path(format!("unknown lifecycle field `{name}`; known are {}", known.join(", ")))
-    })
+    LifecycleField::from_name(&name)
+        .map(Subject::Lifecycle)
+        .ok_or_else(|| {
+            let known: Vec<_> = LifecycleField::ALL
+                .iter()
+                .map(|field| field.as_str())
+                .collect();
+            Error::Path(format!(
+                "unknown lifecycle field `{name}`; known are {}",
+                known.join(", ")
+            ))
+        })
 }
 
 fn operator(value: Value<'_>) -> Result<Operator, Error> {
@@ -122,12 +157,27 @@ fn operator(value: Value<'_>) -> Result<Operator, Error> {
             return Operator::from_name(&given).ok_or(Error::Operator { given });
         }
     }
-    Err(Error::Operator { given: String::new() })
+    Err(Error::Operator {
+        given: String::new(),
+    })
 }
 
-fn matcher(operator: Operator, operand: Option<Value<'_>>, subject: &Subject) -> Result<Matcher, Error> {
-    let object = || Error::Operand(format!("the operand of {} for {subject} cannot be an object or a list", operator.as_str()));
-    let scalar = |value: Option<Value<'_>>| value.map_or(Ok(Operand::NULL), |value| Operand::read(value).ok_or_else(object));
+fn matcher(
+    operator: Operator,
+    operand: Option<Value<'_>>,
+    subject: &Subject,
+) -> Result<Matcher, Error> {
+    let object = || {
+        Error::Operand(format!(
+            "the operand of {} for {subject} cannot be an object or a list",
+            operator.as_str()
+        ))
+    };
+    let scalar = |value: Option<Value<'_>>| {
+        value.map_or(Ok(Operand::NULL), |value| {
+            Operand::read(value).ok_or_else(object)
+        })
+    };
     Ok(match operator.family() {
         Family::IsNull => Matcher::IsNull,
         Family::NotNull => Matcher::NotNull,
@@ -147,18 +197,33 @@ fn matcher(operator: Operator, operand: Option<Value<'_>>, subject: &Subject) ->
         }
         Family::In { negated } => {
             let Some(Shape::Array(elements)) = operand.map(Value::shape) else {
-                return Err(Error::Syntax(format!("{} for {subject} takes a list", operator.as_str())));
+                return Err(Error::Syntax(format!(
+                    "{} for {subject} takes a list",
+                    operator.as_str()
+                )));
             };
             Matcher::In {
-                any: elements.map(|element| scalar(Some(element))).collect::<Result<_, _>>()?,
+                any: elements
+                    .map(|element| scalar(Some(element)))
+                    .collect::<Result<_, _>>()?,
                 negated,
             }
         }
-        Family::Text { test, fold, negated } => Matcher::Text {
+        Family::Text {
             test,
             fold,
             negated,
-            operand: scalar(operand)?.into_text().map(|text| if fold { text.to_lowercase().into() } else { text }),
+        } => Matcher::Text {
+            test,
+            fold,
+            negated,
+            operand: scalar(operand)?.into_text().map(|text| {
+                if fold {
+                    text.to_lowercase().into()
+                } else {
+                    text
+                }
+            }),
         },
         Family::Like => pattern(scalar(operand)?, like),
         Family::Pattern => pattern(scalar(operand)?, |text| format!("^(?:{text})$")),
@@ -166,7 +231,10 @@ fn matcher(operator: Operator, operand: Option<Value<'_>>, subject: &Subject) ->
 }
 
 fn bounds_error(operator: Operator, subject: &Subject) -> Error {
-    Error::Syntax(format!("{} for {subject} takes a list of exactly two values", operator.as_str()))
+    Error::Syntax(format!(
+        "{} for {subject} takes a list of exactly two values",
+        operator.as_str()
+    ))
 }
 
 fn pattern(operand: Operand, to_regex: impl FnOnce(&str) -> String) -> Matcher {
@@ -180,7 +248,10 @@ fn pattern(operand: Operand, to_regex: impl FnOnce(&str) -> String) -> Matcher {
 }
 
 fn compile(pattern: &str) -> Result<Regex, regex::Error> {
-    RegexBuilder::new(pattern).size_limit(PATTERN_SIZE_MAX).dfa_size_limit(PATTERN_SIZE_MAX).build()
+    RegexBuilder::new(pattern)
+        .size_limit(PATTERN_SIZE_MAX)
+        .dfa_size_limit(PATTERN_SIZE_MAX)
+        .build()
 }
 
 /// `%` any run, `_` one character, `\` escapes; whole value, never across lines
@@ -192,7 +263,9 @@ fn like(text: &str) -> String {
         match char {
             '%' => pattern.push_str(".*"),
             '_' => pattern.push('.'),
-            '\\' => pattern.push_str(&regex::escape(chars.next().unwrap_or('\\').encode_utf8(&mut [0; 4]))),
+            '\\' => pattern.push_str(&regex::escape(
+                chars.next().unwrap_or('\\').encode_utf8(&mut [0; 4]),
+            )),
             other => pattern.push_str(&regex::escape(other.encode_utf8(&mut [0; 4]))),
         }
     }
@@ -221,17 +294,40 @@ mod tests {
             (r#"{"type":"Simple"}"#, Code::BadRequest),
             (r#"{"type":"simple"}"#, Code::BadRequest),
             (r#"{"type":"simple","jsonPath":"$.a"}"#, Code::BadRequest),
-            (r#"{"type":"simple","jsonPath":"$.a","operatorType":"equals","value":1}"#, Code::BadRequest),
-            (r#"{"type":"simple","jsonPath":"$.a","operatorType":"BETWEEN","value":[1]}"#, Code::BadRequest),
-            (r#"{"type":"simple","jsonPath":"$.a","operatorType":"IN","value":1}"#, Code::BadRequest),
-            (r#"{"type":"simple","jsonPath":"$.a","operatorType":"EQUALS","value":{}}"#, Code::InvalidCondition),
-            (r#"{"type":"simple","jsonPath":"$..a","operatorType":"EQUALS","value":1}"#, Code::InvalidFieldPath),
-            (r#"{"type":"lifecycle","field":"colour","operatorType":"EQUALS","value":1}"#, Code::InvalidFieldPath),
-            (r#"{"type":"group","operator":"XOR","conditions":[]}"#, Code::BadRequest),
+            (
+                r#"{"type":"simple","jsonPath":"$.a","operatorType":"equals","value":1}"#,
+                Code::BadRequest,
+            ),
+            (
+                r#"{"type":"simple","jsonPath":"$.a","operatorType":"BETWEEN","value":[1]}"#,
+                Code::BadRequest,
+            ),
+            (
+                r#"{"type":"simple","jsonPath":"$.a","operatorType":"IN","value":1}"#,
+                Code::BadRequest,
+            ),
+            (
+                r#"{"type":"simple","jsonPath":"$.a","operatorType":"EQUALS","value":{}}"#,
+                Code::InvalidCondition,
+            ),
+            (
+                r#"{"type":"simple","jsonPath":"$..a","operatorType":"EQUALS","value":1}"#,
+                Code::InvalidFieldPath,
+            ),
+            (
+                r#"{"type":"lifecycle","field":"colour","operatorType":"EQUALS","value":1}"#,
+                Code::InvalidFieldPath,
+            ),
+            (
+                r#"{"type":"group","operator":"XOR","conditions":[]}"#,
+                Code::BadRequest,
+            ),
             (&deep(GROUP_DEPTH_MAX + 1), Code::BadRequest),
             (&deep(10_000), Code::BadRequest),
         ] {
-            let error = Condition::parse(text).err().unwrap_or_else(|| panic!("{text} was taken"));
+            let error = Condition::parse(text)
+                .err()
+                .unwrap_or_else(|| panic!("{text} was taken"));
             assert_eq!(error.code(), code, "{text}: {error}");
         }
     }
@@ -239,9 +335,15 @@ mod tests {
     #[test]
     fn bad_patterns_are_found_and_large_ones_are_bad() {
         for pattern in ["(", "a{1000}{1000}", "(?=x)", r"(a)\\1"] {
-            let text = format!(r#"{{"type":"simple","jsonPath":"$.a","operatorType":"MATCHES_PATTERN","value":"{pattern}"}}"#);
+            let text = format!(
+                r#"{{"type":"simple","jsonPath":"$.a","operatorType":"MATCHES_PATTERN","value":"{pattern}"}}"#
+            );
             let condition = Condition::parse(&text).expect(&text);
-            assert_eq!(condition.check_patterns().err().map(|error| error.code()), Some(Code::InvalidCondition), "{pattern}");
+            assert_eq!(
+                condition.check_patterns().err().map(|error| error.code()),
+                Some(Code::InvalidCondition),
+                "{pattern}"
+            );
         }
     }
 }

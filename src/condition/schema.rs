@@ -36,11 +36,17 @@ impl Condition {
 
 impl Leaf {
     fn check_path(&self, schema: &Schema, missing: &mut Vec<String>) -> Result<(), Error> {
-        let Subject::Field(path) = &self.subject else { return Ok(()) };
+        let Subject::Field(path) = &self.subject else {
+            return Ok(());
+        };
         match schema.root.at(path) {
             None => missing.push(path.to_string()),
-            Some(node) if node.members.is_some() && node.types.is_empty() && !self.is_about_presence() => {
-                return Err(Error::Path(format!("{path} is an object; only IS_NULL and NOT_NULL apply to it")));
+            Some(node)
+                if node.members.is_some() && node.types.is_empty() && !self.is_about_presence() =>
+            {
+                return Err(Error::Path(format!(
+                    "{path} is an object; only IS_NULL and NOT_NULL apply to it"
+                )));
             }
             Some(_) => {}
         }
@@ -56,10 +62,16 @@ impl Leaf {
             Matcher::Compare(_, operand) => vec![operand],
             Matcher::Between { low, high, .. } => vec![low, high],
             Matcher::In { any, .. } => any.iter().collect(),
-            Matcher::IsNull | Matcher::NotNull | Matcher::Text { .. } | Matcher::Pattern(_) | Matcher::BadPattern(_) => return Ok(()),
+            Matcher::IsNull
+            | Matcher::NotNull
+            | Matcher::Text { .. }
+            | Matcher::Pattern(_)
+            | Matcher::BadPattern(_) => return Ok(()),
         };
         let declared = match &self.subject {
-            Subject::Field(path) | Subject::Either(path, _) => schema.root.at(path).map(scalar_types),
+            Subject::Field(path) | Subject::Either(path, _) => {
+                schema.root.at(path).map(scalar_types)
+            }
             Subject::Lifecycle(_) => None,
         };
         let is_time = match &self.subject {
@@ -76,7 +88,8 @@ impl Leaf {
                 return Err(Error::TypeMismatch {
                     subject: self.subject.to_string(),
                     operand: operand.text().unwrap_or_default().to_owned(),
-                    declared: declared.map_or_else(|| "a date-time".to_owned(), |types| types.to_string()),
+                    declared: declared
+                        .map_or_else(|| "a date-time".to_owned(), |types| types.to_string()),
                 });
             }
         }

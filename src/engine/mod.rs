@@ -12,7 +12,6 @@ mod run;
 mod step;
 
 use crate::{
-    condition::Condition,
     entity::Document,
     error::{Code, Coded, Properties},
     id::{ProcessorName, StateName, TransitionName, WorkflowName},
@@ -78,10 +77,17 @@ pub struct Answer {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CallError {
     /// The member said so.
-    Rejected { message: String, warnings: Vec<String> },
-    TimedOut { after_ms: u64 },
+    Rejected {
+        message: String,
+        warnings: Vec<String>,
+    },
+    TimedOut {
+        after_ms: u64,
+    },
     Disconnected,
-    NoMember { tags: String },
+    NoMember {
+        tags: String,
+    },
 }
 
 /// What must be done outside before the next step.
@@ -116,7 +122,10 @@ pub struct Step {
 /// Why a run failed. Nothing of it is kept.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    #[error("transition `{transition}` {why} in state `{state}`{}", alternatives(known))]
+    #[error(
+        "transition `{transition}` {why} in state `{state}`{}",
+        alternatives(known)
+    )]
     TransitionNotFound {
         transition: TransitionName,
         state: StateName,
@@ -128,15 +137,24 @@ pub enum Error {
     #[error("transition \"{0}\" criterion not matched")]
     NotMatched(TransitionName),
     #[error("processor {processor} failed: {failure}")]
-    Processor { processor: ProcessorName, failure: ProcessorFailure },
+    Processor {
+        processor: ProcessorName,
+        failure: ProcessorFailure,
+    },
     #[error("DISPATCH_TIMEOUT: processor dispatch timed out after {after_ms}ms")]
     TimedOut { after_ms: u64 },
     #[error("compute member disconnected during processor dispatch")]
     Disconnected,
-    #[error("no compute member with the tags [{tags}] is connected; start one, or raise CYODA_DISPATCH_WAIT_TIMEOUT")]
+    #[error(
+        "no compute member with the tags [{tags}] is connected; start one, or raise CYODA_DISPATCH_WAIT_TIMEOUT"
+    )]
     NoMember { tags: String },
     #[error("state machine aborted: state \"{state}\" visited {visits} times (limit: {limit})")]
-    TooManyVisits { state: StateName, visits: u32, limit: u32 },
+    TooManyVisits {
+        state: StateName,
+        visits: u32,
+        limit: u32,
+    },
     #[error("state machine aborted: cascade depth exceeded ({limit}) at state \"{state}\"")]
     TooDeep { state: StateName, limit: u32 },
     /// The driver gave an input that the run does not wait for.
@@ -178,14 +196,10 @@ impl Coded for Error {
     }
 
     fn properties(&self) -> Properties {
-        match self {
-            Self::TimedOut { .. } => vec![("cause", Code::DispatchTimeout.as_str().into())],
-            _ => Properties::new(),
+        if matches!(self, Self::TimedOut { .. }) {
+            vec![("cause", Code::DispatchTimeout.as_str().into())]
+        } else {
+            Properties::new()
         }
     }
-}
-
-/// A condition that may be absent, which holds for everything.
-fn condition(criterion: &Option<crate::workflow::Criterion>) -> Option<&Condition> {
-    criterion.as_ref().map(|criterion| &criterion.condition)
 }

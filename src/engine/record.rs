@@ -42,14 +42,26 @@ pub enum Entry {
     /// A workflow was not for this entity.
     Skipped(Considered),
     /// This workflow governs the run.
-    Chosen { workflow: String, hash: String, why: Reason },
+    Chosen {
+        workflow: String,
+        hash: String,
+        why: Reason,
+    },
     /// No workflow has the entity's state, so nothing can fire.
-    Ungoverned { state: String },
+    Ungoverned {
+        state: String,
+    },
     /// A transition was considered; only guarded ones that the run looked at are told.
     Considered(Considered),
     Called(CallRecord),
-    Moved { transition: String, from: String, to: String },
-    Settled { state: String },
+    Moved {
+        transition: String,
+        from: String,
+        to: String,
+    },
+    Settled {
+        state: String,
+    },
 }
 
 /// Why a workflow governs.
@@ -96,7 +108,11 @@ pub struct CallRecord {
 impl Record {
     /// The stored form; none if nothing was decided.
     pub fn encode(&self) -> Option<String> {
-        if self.runs.is_empty() { None } else { serde_json::to_string(self).ok() }
+        if self.runs.is_empty() {
+            None
+        } else {
+            serde_json::to_string(self).ok()
+        }
     }
 
     pub fn decode(text: &str) -> Result<Self, serde_json::Error> {
@@ -106,7 +122,8 @@ impl Record {
 
 impl Considered {
     pub(super) fn new(name: &str, held: bool, trace: Trace) -> Self {
-        let leaf = |outcome: LeafOutcome| Leaf(outcome.leaf, outcome.held, outcome.seen.map(Into::into));
+        let leaf =
+            |outcome: LeafOutcome| Leaf(outcome.leaf, outcome.held, outcome.seen.map(Into::into));
         Self {
             name: name.to_owned(),
             held,

@@ -57,9 +57,17 @@ pub(super) enum Phase {
     /// In a state, about to try its automated transitions.
     Cascading(Cascade),
     /// On a transition, about to call its processor of that number.
-    Taking { cascade: Cascade, transition: usize, processor: usize },
+    Taking {
+        cascade: Cascade,
+        transition: usize,
+        processor: usize,
+    },
     /// As before, while the call is out.
-    Calling { cascade: Cascade, transition: usize, processor: usize },
+    Calling {
+        cascade: Cascade,
+        transition: usize,
+        processor: usize,
+    },
     Settled,
 }
 
@@ -89,8 +97,18 @@ impl Run {
     }
 
     /// A run that saves `document` over `base`, and takes `asked` if one is named.
-    pub fn update(base: &Image, document: Document, asked: Option<TransitionName>, transaction: TransactionId, now: Timestamp) -> Self {
-        let kind = if asked.is_some() { StartKind::Transition } else { StartKind::Update };
+    pub fn update(
+        base: &Image,
+        document: Document,
+        asked: Option<TransitionName>,
+        transaction: TransactionId,
+        now: Timestamp,
+    ) -> Self {
+        let kind = if asked.is_some() {
+            StartKind::Transition
+        } else {
+            StartKind::Update
+        };
         Self {
             subject: Subject {
                 id: base.id,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{
-    Answered, Call, CallError, Error, Input, Next, ProcessorFailure, Run, Start, Step, World, condition,
+    Answered, Call, CallError, Error, Input, Next, ProcessorFailure, Run, Start, Step, World,
     record::{Considered, Entry, Reason},
     run::{Cascade, Phase},
 };
@@ -19,24 +19,52 @@ pub fn step(mut run: Run, input: Input, world: World<'_>) -> Result<Step, Error>
     match (phase, input) {
         (Phase::Starting(start), Input::Go) => start_run(run, start, world),
         (Phase::Cascading(cascade), Input::Go) => cascade_on(run, cascade, world),
-        (Phase::Taking { cascade, transition, processor }, Input::Go) => take(run, cascade, transition, processor),
-        (Phase::Calling { cascade, transition, processor }, Input::Answered(answered)) => {
+        (
+            Phase::Taking {
+                cascade,
+                transition,
+                processor,
+            },
+            Input::Go,
+        ) => take(run, cascade, transition, processor),
+        (
+            Phase::Calling {
+                cascade,
+                transition,
+                processor,
+            },
+            Input::Answered(answered),
+        ) => {
             absorb(&mut run, &cascade, transition, processor, answered)?;
             let processor = processor + 1;
-            go(run, Phase::Taking { cascade, transition, processor })
+            go(
+                run,
+                Phase::Taking {
+                    cascade,
+                    transition,
+                    processor,
+                },
+            )
         }
-        (Phase::Settled, Input::Go) => Ok(Step { run, next: Next::Settled }),
+        (Phase::Settled, Input::Go) => Ok(Step {
+            run,
+            next: Next::Settled,
+        }),
         (Phase::Calling { .. }, Input::Go) => Err(Error::Misfit("no answer to a call that is out")),
-        (Phase::Starting(_) | Phase::Cascading(_) | Phase::Taking { .. } | Phase::Settled, Input::Answered(_)) => {
-            Err(Error::Misfit("an answer without a call"))
-        }
+        (
+            Phase::Starting(_) | Phase::Cascading(_) | Phase::Taking { .. } | Phase::Settled,
+            Input::Answered(_),
+        ) => Err(Error::Misfit("an answer without a call")),
     }
 }
 
-#[expect(clippy::unnecessary_wraps, reason = "what every step answers")]
+#[expect(clippy::unnecessary_wraps, reason = "it is what a step answers")]
 fn go(mut run: Run, phase: Phase) -> Result<Step, Error> {
     run.phase = phase;
-    Ok(Step { run, next: Next::Go })
+    Ok(Step {
+        run,
+        next: Next::Go,
+    })
 }
 
 fn start_run(mut run: Run, start: Start, world: World<'_>) -> Result<Step, Error> {
@@ -51,17 +79,27 @@ fn start_run(mut run: Run, start: Start, world: World<'_>) -> Result<Step, Error
             None => settle(run),
         },
         Start::Named(name) => {
-            let workflow = govern(&mut run, world).ok_or_else(|| Error::NoWorkflow(run.state.clone()))?;
+            let workflow =
+                govern(&mut run, world).ok_or_else(|| Error::NoWorkflow(run.state.clone()))?;
             let transition = named(&run, &workflow, &name)?;
             let cascade = Cascade::new(workflow);
-            let guard = cascade.transition(&run.state, transition).and_then(|transition| condition(&transition.criterion));
+            let guard = cascade
+                .transition(&run.state, transition)
+                .and_then(|transition| transition.criterion.as_ref());
             let considered = guard.map(|guard| consider(&run, guard, name.as_str(), world));
             let held = considered.as_ref().is_none_or(|considered| considered.held);
             run.record.entries.extend(considered.map(Entry::Considered));
             if !held {
                 return Err(Error::NotMatched(name));
             }
-            go(run, Phase::Taking { cascade, transition, processor: 0 })
+            go(
+                run,
+                Phase::Taking {
+                    cascade,
+                    transition,
+                    processor: 0,
+                },
+            )
         }
     }
 }
@@ -69,7 +107,10 @@ fn start_run(mut run: Run, start: Start, world: World<'_>) -> Result<Step, Error
 /// `workflow-engine.md` §7.1: the first active workflow whose criterion holds, else the built-in.
 fn choose(run: &mut Run, world: World<'_>) -> Arc<Workflow> {
     for workflow in world.workflows.active() {
-        let considered = condition(&workflow.criterion).map(|criterion| consider(run, criterion, workflow.name.as_str(), world));
+        let considered = workflow
+            .criterion
+            .as_ref()
+            .map(|criterion| consider(run, criterion, workflow.name.as_str(), world));
         match considered {
             Some(considered) if !considered.held => run.note(Entry::Skipped(considered)),
             considered => {
@@ -82,9 +123,18 @@ fn choose(run: &mut Run, world: World<'_>) -> Arc<Workflow> {
     }
     let model = &run.subject.model;
     let (warning, why) = if world.workflows.entries.is_empty() {
-        (format!("no workflows imported for model {model}; the built-in one is used"), Reason::NoneImported)
+        (
+            format!("no workflows imported for model {model}; the built-in one is used"),
+            Reason::NoneImported,
+        )
     } else {
-        (format!("no imported workflow matched entity {}; the built-in one is used", run.subject.id), Reason::NoneMatched)
+        (
+            format!(
+                "no imported workflow matched entity {}; the built-in one is used",
+                run.subject.id
+            ),
+            Reason::NoneMatched,
+        )
     };
     run.warnings.push(warning);
     let workflow = Workflow::built_in();
@@ -96,7 +146,9 @@ fn govern(run: &mut Run, world: World<'_>) -> Option<Arc<Workflow>> {
     let workflow = world.workflows.govern(run.chosen.as_ref(), &run.state);
     match &workflow {
         Some(workflow) => note_chosen(run, workflow, Reason::HasState),
-        None => run.note(Entry::Ungoverned { state: run.state.to_string() }),
+        None => run.note(Entry::Ungoverned {
+            state: run.state.to_string(),
+        }),
     }
     workflow
 }
@@ -117,7 +169,9 @@ fn consider(run: &Run, condition: &Condition, name: &str, world: World<'_>) -> C
 
 /// `workflow-engine.md` §7.5: which transition a name means here.
 fn named(run: &Run, workflow: &Workflow, name: &TransitionName) -> Result<usize, Error> {
-    let transitions = workflow.state(&run.state).map_or(&[][..], |state| &state.transitions);
+    let transitions = workflow
+        .state(&run.state)
+        .map_or(&[][..], |state| &state.transitions);
     let fault = |why| Error::TransitionNotFound {
         transition: name.clone(),
         state: run.state.clone(),
@@ -128,7 +182,10 @@ fn named(run: &Run, workflow: &Workflow, name: &TransitionName) -> Result<usize,
             .map(|transition| transition.name.clone())
             .collect(),
     };
-    match transitions.iter().position(|transition| transition.name == *name) {
+    match transitions
+        .iter()
+        .position(|transition| transition.name == *name)
+    {
         Some(index) if transitions[index].trigger == Trigger::Disabled => Err(fault("is disabled")),
         Some(index) => Ok(index),
         None => Err(fault("is not defined")),
@@ -153,20 +210,29 @@ fn cascade_on(mut run: Run, mut cascade: Cascade, world: World<'_>) -> Result<St
             limit: world.limits.state_visits,
         });
     }
-    let transitions = cascade.state(&run.state).map_or(&[][..], |state| &state.transitions);
+    let transitions = cascade
+        .state(&run.state)
+        .map_or(&[][..], |state| &state.transitions);
     for (index, transition) in transitions.iter().enumerate() {
         if transition.trigger != Trigger::Automated {
             continue;
         }
         if fires(&mut run, transition, world) {
-            return go(run, Phase::Taking { cascade, transition: index, processor: 0 });
+            return go(
+                run,
+                Phase::Taking {
+                    cascade,
+                    transition: index,
+                    processor: 0,
+                },
+            );
         }
     }
     settle(run)
 }
 
 fn fires(run: &mut Run, transition: &Transition, world: World<'_>) -> bool {
-    let Some(guard) = condition(&transition.criterion) else {
+    let Some(guard) = transition.criterion.as_ref() else {
         return true;
     };
     let considered = consider(run, guard, transition.name.as_str(), world);
@@ -176,8 +242,15 @@ fn fires(run: &mut Run, transition: &Transition, world: World<'_>) -> bool {
 }
 
 /// Calls the next processor of a transition, or moves once there is none left.
-fn take(mut run: Run, cascade: Cascade, transition: usize, processor: usize) -> Result<Step, Error> {
-    let taken = cascade.transition(&run.state, transition).ok_or(Error::Misfit("a transition that is not there"))?;
+fn take(
+    mut run: Run,
+    cascade: Cascade,
+    transition: usize,
+    processor: usize,
+) -> Result<Step, Error> {
+    let taken = cascade
+        .transition(&run.state, transition)
+        .ok_or(Error::Misfit("a transition that is not there"))?;
     if let Some(next) = taken.processors.get(processor) {
         let call = Call {
             processor: next.name.clone(),
@@ -187,7 +260,11 @@ fn take(mut run: Run, cascade: Cascade, transition: usize, processor: usize) -> 
             from: run.state.clone(),
             to: taken.next.clone(),
         };
-        run.phase = Phase::Calling { cascade, transition, processor };
+        run.phase = Phase::Calling {
+            cascade,
+            transition,
+            processor,
+        };
         return Ok(Step {
             run,
             next: Next::Call(Box::new(call)),
@@ -205,14 +282,24 @@ fn take(mut run: Run, cascade: Cascade, transition: usize, processor: usize) -> 
 }
 
 /// Takes in what a processor answered (`workflow-engine.md` §6.2, mode `SYNC`).
-fn absorb(run: &mut Run, cascade: &Cascade, transition: usize, processor: usize, answered: Answered) -> Result<(), Error> {
+fn absorb(
+    run: &mut Run,
+    cascade: &Cascade,
+    transition: usize,
+    processor: usize,
+    answered: Answered,
+) -> Result<(), Error> {
     let name = cascade
         .transition(&run.state, transition)
         .and_then(|transition| transition.processors.get(processor))
         .map(|processor| processor.name.clone())
         .ok_or(Error::Misfit("an answer to a processor that is not there"))?;
     let mut warn = |warnings: Vec<String>| {
-        run.warnings.extend(warnings.into_iter().map(|text| format!("processor {name}: {text}")));
+        run.warnings.extend(
+            warnings
+                .into_iter()
+                .map(|text| format!("processor {name}: {text}")),
+        );
     };
     match answered.result {
         Ok(answer) => {
@@ -233,11 +320,15 @@ fn absorb(run: &mut Run, cascade: &Cascade, transition: usize, processor: usize,
     }
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "it is what a step answers")]
 fn settle(mut run: Run) -> Result<Step, Error> {
     let state = run.state.to_string();
     run.note(Entry::Settled { state });
     run.phase = Phase::Settled;
-    Ok(Step { run, next: Next::Settled })
+    Ok(Step {
+        run,
+        next: Next::Settled,
+    })
 }
 
 #[cfg(test)]
@@ -281,7 +372,11 @@ mod tests {
         }
 
         /// Drives a run to its end; processors answer with what `answer` says.
-        fn drive(&self, mut run: Run, mut answer: impl FnMut(&Call) -> Result<Answer, CallError>) -> Result<Run, Error> {
+        fn drive(
+            &self,
+            mut run: Run,
+            mut answer: impl FnMut(&Call) -> Result<Answer, CallError>,
+        ) -> Result<Run, Error> {
             let mut input = Input::Go;
             loop {
                 let step = step(run, input, self.world())?;
@@ -304,7 +399,13 @@ mod tests {
         fn update(&self, base: &Run, json: &str, asked: Option<&str>) -> Result<Run, Error> {
             let document = Document::parse(json).expect(json);
             let now = Timestamp::from_micros(2);
-            let run = Run::update(&base.image(), document, asked.map(Into::into), TransactionId::NIL, now);
+            let run = Run::update(
+                &base.image(),
+                document,
+                asked.map(Into::into),
+                TransactionId::NIL,
+                now,
+            );
             self.drive(run, |_| Ok(Answer::default()))
         }
     }
@@ -321,10 +422,13 @@ mod tests {
         Run::create(subject, Document::parse(json).expect(json))
     }
 
-    const FLAG: &str = r#"{"type":"simple","jsonPath":"$.ok","operatorType":"EQUALS","value":true}"#;
+    const FLAG: &str =
+        r#"{"type":"simple","jsonPath":"$.ok","operatorType":"EQUALS","value":true}"#;
 
     fn two_states(members: &str) -> String {
-        format!(r#"{{"name":"w","initialState":"A","states":{{"A":{{"transitions":[{{"name":"T","next":"B",{members}}}]}},"B":{{}}}}}}"#)
+        format!(
+            r#"{{"name":"w","initialState":"A","states":{{"A":{{"transitions":[{{"name":"T","next":"B",{members}}}]}},"B":{{}}}}}}"#
+        )
     }
 
     #[test]
@@ -337,8 +441,13 @@ mod tests {
 
     #[test]
     fn the_first_matching_workflow_is_chosen_and_remembered() {
-        let guarded = format!(r#"{{"name":"first","initialState":"X","criterion":{FLAG},"states":{{"X":{{}}}}}}"#);
-        let machine = Machine::of(&[&guarded, r#"{"name":"second","initialState":"Y","states":{"Y":{}}}"#]);
+        let guarded = format!(
+            r#"{{"name":"first","initialState":"X","criterion":{FLAG},"states":{{"X":{{}}}}}}"#
+        );
+        let machine = Machine::of(&[
+            &guarded,
+            r#"{"name":"second","initialState":"Y","states":{"Y":{}}}"#,
+        ]);
         for (json, state, workflow) in [(r#"{"ok":true}"#, "X", "first"), ("{}", "Y", "second")] {
             let image = machine.create(json).expect("settles").image();
             assert_eq!(image.state.as_str(), state);
@@ -351,15 +460,31 @@ mod tests {
 
     #[test]
     fn a_save_cascades_and_a_named_transition_needs_its_guard() {
-        let machine = Machine::of(&[&two_states(&format!(r#""manual":false,"criterion":{FLAG}"#))]);
+        let machine = Machine::of(&[&two_states(&format!(
+            r#""manual":false,"criterion":{FLAG}"#
+        ))]);
         let made = machine.create("{}").expect("settles");
         assert_eq!(made.image().state.as_str(), "A");
-        let saved = machine.update(&made, r#"{"ok":true}"#, None).expect("settles").image();
-        assert_eq!((saved.state.as_str(), saved.transition_for_latest_save()), ("B", "loopback"));
-        let named = machine.update(&made, r#"{"ok":true}"#, Some("T")).expect("settles").image();
-        assert_eq!((named.state.as_str(), named.transition_for_latest_save()), ("B", "T"));
+        let saved = machine
+            .update(&made, r#"{"ok":true}"#, None)
+            .expect("settles")
+            .image();
+        assert_eq!(
+            (saved.state.as_str(), saved.transition_for_latest_save()),
+            ("B", "loopback")
+        );
+        let named = machine
+            .update(&made, r#"{"ok":true}"#, Some("T"))
+            .expect("settles")
+            .image();
+        assert_eq!(
+            (named.state.as_str(), named.transition_for_latest_save()),
+            ("B", "T")
+        );
         for (asked, code) in [("T", Code::WorkflowFailed), ("U", Code::TransitionNotFound)] {
-            let error = machine.update(&made, "{}", Some(asked)).expect_err("refused");
+            let error = machine
+                .update(&made, "{}", Some(asked))
+                .expect_err("refused");
             assert_eq!(error.code(), code, "{error}");
         }
     }
@@ -380,7 +505,8 @@ mod tests {
         let mut called = Vec::new();
         let run = machine.drive(create("{}"), |call| {
             called.push(format!("{} {}->{}", call.processor, call.from, call.to));
-            let document = Document::parse(&format!(r#"{{"by":"{}"}}"#, call.processor)).expect("JSON");
+            let document =
+                Document::parse(&format!(r#"{{"by":"{}"}}"#, call.processor)).expect("JSON");
             Ok(Answer {
                 document: Some(document),
                 warnings: vec!["careful".to_owned()],
@@ -389,12 +515,17 @@ mod tests {
         let run = run.expect("settles");
         assert_eq!(called, ["p A->B", "q A->B"]);
         assert_eq!(run.image().document.as_str(), r#"{"by":"q"}"#);
-        assert_eq!(run.warnings, ["processor p: careful", "processor q: careful"]);
+        assert_eq!(
+            run.warnings,
+            ["processor p: careful", "processor q: careful"]
+        );
     }
 
     #[test]
     fn a_failing_call_fails_the_run_with_its_code() {
-        let machine = Machine::of(&[&two_states(r#""manual":false,"processors":[{"name":"p","executionMode":"SYNC"}]"#)]);
+        let machine = Machine::of(&[&two_states(
+            r#""manual":false,"processors":[{"name":"p","executionMode":"SYNC"}]"#,
+        )]);
         for (failure, code, told) in [
             (
                 CallError::Rejected {
@@ -404,11 +535,27 @@ mod tests {
                 Code::WorkflowFailed,
                 "processor p failed: processor dispatch failed: no stock",
             ),
-            (CallError::TimedOut { after_ms: 7 }, Code::WorkflowFailed, "DISPATCH_TIMEOUT: processor dispatch timed out after 7ms"),
-            (CallError::Disconnected, Code::ComputeMemberDisconnected, "compute member disconnected during processor dispatch"),
-            (CallError::NoMember { tags: "a".to_owned() }, Code::NoComputeMemberForTag, "no compute member with the tags [a]"),
+            (
+                CallError::TimedOut { after_ms: 7 },
+                Code::WorkflowFailed,
+                "DISPATCH_TIMEOUT: processor dispatch timed out after 7ms",
+            ),
+            (
+                CallError::Disconnected,
+                Code::ComputeMemberDisconnected,
+                "compute member disconnected during processor dispatch",
+            ),
+            (
+                CallError::NoMember {
+                    tags: "a".to_owned(),
+                },
+                Code::NoComputeMemberForTag,
+                "no compute member with the tags [a]",
+            ),
         ] {
-            let error = machine.drive(create("{}"), |_| Err(failure.clone())).expect_err("fails");
+            let error = machine
+                .drive(create("{}"), |_| Err(failure.clone()))
+                .expect_err("fails");
             assert_eq!(error.code(), code);
             assert!(error.to_string().starts_with(told), "{error}");
         }
@@ -422,27 +569,58 @@ mod tests {
                 "A":{{"transitions":[{{"name":"t","next":"B","manual":false,{guard}}}]}},
                 "B":{{"transitions":[{{"name":"u","next":"A","manual":false,{guard}}}]}}}}}}"#
         );
-        let error = Machine::of(&[&back_and_forth]).create("{}").expect_err("loops");
-        assert_eq!(error.to_string(), "state machine aborted: state \"A\" visited 11 times (limit: 10)");
+        let error = Machine::of(&[&back_and_forth])
+            .create("{}")
+            .expect_err("loops");
+        assert_eq!(
+            error.to_string(),
+            "state machine aborted: state \"A\" visited 11 times (limit: 10)"
+        );
 
         let chain = |firings: u32| {
             let states: Vec<_> = (0..firings)
-                .map(|n| format!(r#""S{n}":{{"transitions":[{{"name":"t","next":"S{}","manual":false}}]}}"#, n + 1))
+                .map(|n| {
+                    format!(
+                        r#""S{n}":{{"transitions":[{{"name":"t","next":"S{}","manual":false}}]}}"#,
+                        n + 1
+                    )
+                })
                 .collect();
-            format!(r#"{{"name":"w","initialState":"S0","states":{{{},"S{firings}":{{}}}}}}"#, states.join(","))
+            format!(
+                r#"{{"name":"w","initialState":"S0","states":{{{},"S{firings}":{{}}}}}}"#,
+                states.join(",")
+            )
         };
         assert!(Machine::of(&[&chain(99)]).create("{}").is_ok());
-        let error = Machine::of(&[&chain(100)]).create("{}").expect_err("too deep");
-        assert_eq!(error.to_string(), "state machine aborted: cascade depth exceeded (100) at state \"S100\"");
+        let error = Machine::of(&[&chain(100)])
+            .create("{}")
+            .expect_err("too deep");
+        assert_eq!(
+            error.to_string(),
+            "state machine aborted: cascade depth exceeded (100) at state \"S100\""
+        );
     }
 
     #[test]
     fn a_state_that_no_workflow_has_is_saved_but_not_left() {
-        let made = Machine::of(&[&two_states(r#""manual":true"#)]).create("{}").expect("settles");
+        let made = Machine::of(&[&two_states(r#""manual":true"#)])
+            .create("{}")
+            .expect("settles");
         let other = Machine::of(&[r#"{"name":"v","initialState":"Z","states":{"Z":{}}}"#]);
-        assert_eq!(other.update(&made, "{}", None).expect("settles").image().state.as_str(), "A");
+        assert_eq!(
+            other
+                .update(&made, "{}", None)
+                .expect("settles")
+                .image()
+                .state
+                .as_str(),
+            "A"
+        );
         let error = other.update(&made, "{}", Some("T")).expect_err("refused");
-        assert_eq!((error.code(), error.to_string().as_str()), (Code::WorkflowFailed, "no workflow contains state `A`"));
+        assert_eq!(
+            (error.code(), error.to_string().as_str()),
+            (Code::WorkflowFailed, "no workflow contains state `A`")
+        );
     }
 
     #[test]
@@ -452,7 +630,12 @@ mod tests {
             result: Ok(Answer::default()),
             record: CallRecord::default(),
         });
-        assert_eq!(step(create("{}"), answered, machine.world()).err().map(|error| error.code()), Some(Code::ServerError));
+        assert_eq!(
+            step(create("{}"), answered, machine.world())
+                .err()
+                .map(|error| error.code()),
+            Some(Code::ServerError)
+        );
     }
 
     fn any_workflow() -> impl Strategy<Value = String> {
@@ -496,7 +679,7 @@ mod tests {
                     let image = run.image();
                     let state = machine.workflows.entries[0].workflow.state(&image.state).expect("a state of the workflow");
                     let stable = state.transitions.iter().all(|transition| {
-                        transition.trigger != Trigger::Automated || condition(&transition.criterion)
+                        transition.trigger != Trigger::Automated || transition.criterion.as_ref()
                             .is_some_and(|guard| !guard.holds(run.facts(&machine.schema), None))
                     });
                     prop_assert!(stable);

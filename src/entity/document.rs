@@ -157,19 +157,32 @@ impl Reader<'_> {
         Ok(())
     }
 
-    #[expect(clippy::cast_possible_truncation, reason = "the input is shorter than 4 GiB, and so is what is made of it")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "the input is shorter than 4 GiB, and so is what is made of it"
+    )]
     const fn here(&self) -> u32 {
         self.text.len() as u32
     }
 
-    #[expect(clippy::cast_possible_truncation, reason = "there are fewer nodes than bytes of input")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "there are fewer nodes than bytes of input"
+    )]
     fn push(&mut self, kind: Kind, start: u32, end: u32) {
         let next = self.nodes.len() as u32 + 1;
-        self.nodes.push(Node { kind, start, end, next });
+        self.nodes.push(Node {
+            kind,
+            start,
+            end,
+            next,
+        });
     }
 
     fn in_object(&self) -> bool {
-        self.open.last().is_some_and(|&node| self.nodes[node].kind == Kind::Object)
+        self.open
+            .last()
+            .is_some_and(|&node| self.nodes[node].kind == Kind::Object)
     }
 
     fn punctuation(&mut self, mark: char) {
@@ -182,7 +195,11 @@ impl Reader<'_> {
             return Err(DocumentError::TooDeep);
         }
         self.open.push(self.nodes.len());
-        let kind = if bracket == b'{' { Kind::Object } else { Kind::Array };
+        let kind = if bracket == b'{' {
+            Kind::Object
+        } else {
+            Kind::Array
+        };
         self.push(kind, self.here(), 0);
         self.punctuation(char::from(bracket));
         self.expects_key = kind == Kind::Object;
@@ -192,7 +209,9 @@ impl Reader<'_> {
     fn close(&mut self, bracket: u8) -> Result<(), DocumentError> {
         self.punctuation(char::from(bracket));
         self.expects_key = false;
-        let Some(node) = self.open.pop() else { return Ok(()) };
+        let Some(node) = self.open.pop() else {
+            return Ok(());
+        };
         let end = self.here();
         let next = u32::try_from(self.nodes.len()).map_err(|_| DocumentError::TooLarge)?;
         self.nodes[node].end = end;
@@ -221,7 +240,11 @@ impl Reader<'_> {
         self.at += 1;
         let given = &self.input[from..self.at];
         let start = self.here() + 1;
-        let kind = if escaped { self.escaped_string(given)? } else { self.plain_string(given) };
+        let kind = if escaped {
+            self.escaped_string(given)?
+        } else {
+            self.plain_string(given)
+        };
         self.push(kind, start, self.here() - 1);
         Ok(())
     }
@@ -237,7 +260,11 @@ impl Reader<'_> {
         let meant: String = serde_json::from_str(given).map_err(syntax)?;
         let written = serde_json::to_string(&meant).map_err(syntax)?;
         self.text.push_str(&written);
-        Ok(if written.len() == meant.len() + 2 { Kind::Plain } else { Kind::Escaped })
+        Ok(if written.len() == meant.len() + 2 {
+            Kind::Plain
+        } else {
+            Kind::Escaped
+        })
     }
 
     fn scalar(&mut self) {
@@ -370,7 +397,9 @@ impl<'a> Value<'a> {
             Kind::Plain | Kind::Escaped => {
                 &self.document.json.0[node.start as usize - 1..=node.end as usize]
             }
-            Kind::Null | Kind::True | Kind::False | Kind::Number | Kind::Array | Kind::Object => self.span(node),
+            Kind::Null | Kind::True | Kind::False | Kind::Number | Kind::Array | Kind::Object => {
+                self.span(node)
+            }
         }
     }
 
@@ -384,13 +413,20 @@ impl<'a> Value<'a> {
 
     /// The member of that name, if this is an object and has one.
     pub fn member(self, name: &str) -> Option<Self> {
-        let Shape::Object(members) = self.shape() else { return None };
-        members.into_iter().find(|(key, _)| key == name).map(|(_, value)| value)
+        let Shape::Object(members) = self.shape() else {
+            return None;
+        };
+        members
+            .into_iter()
+            .find(|(key, _)| key == name)
+            .map(|(_, value)| value)
     }
 
     /// The element at that index, if this is an array and has one.
     pub fn element(self, index: usize) -> Option<Self> {
-        let Shape::Array(mut elements) = self.shape() else { return None };
+        let Shape::Array(mut elements) = self.shape() else {
+            return None;
+        };
         elements.nth(index)
     }
 
@@ -398,7 +434,11 @@ impl<'a> Value<'a> {
     pub fn as_str(self) -> Option<Cow<'a, str>> {
         match self.shape() {
             Shape::String(text) => Some(text),
-            Shape::Null | Shape::Bool(_) | Shape::Number(_) | Shape::Array(_) | Shape::Object(_) => None,
+            Shape::Null
+            | Shape::Bool(_)
+            | Shape::Number(_)
+            | Shape::Array(_)
+            | Shape::Object(_) => None,
         }
     }
 }
@@ -459,7 +499,10 @@ mod tests {
     #[test]
     fn the_canonical_form_changes_white_space_and_escapes_only() {
         for (given, canonical) in [
-            (r#" { "b" : 1.50 , "a":[ 1e400, -0 ,true,null ] } "#, r#"{"b":1.50,"a":[1e400,-0,true,null]}"#),
+            (
+                r#" { "b" : 1.50 , "a":[ 1e400, -0 ,true,null ] } "#,
+                r#"{"b":1.50,"a":[1e400,-0,true,null]}"#,
+            ),
             (r#""\u0041\/\n""#, r#""A/\n""#),
             (r#""\u0000""#, r#""\u0000""#),
             ("[]", "[]"),
@@ -467,17 +510,36 @@ mod tests {
             ("  12345678901234567890.10 ", "12345678901234567890.10"),
             (r#"{"a\u0062":{"c":"d e"}}"#, r#"{"ab":{"c":"d e"}}"#),
         ] {
-            assert_eq!(Document::parse(given).expect(given).json().as_str(), canonical);
+            assert_eq!(
+                Document::parse(given).expect(given).json().as_str(),
+                canonical
+            );
         }
     }
 
     #[test]
     fn what_is_not_one_document_is_refused() {
-        for given in ["", "{", "01", "{\"a\":1,}", "[1 2]", "nul", "1 1", r#""\ud800""#, r#"{"\ud800":1}"#] {
-            assert!(matches!(Document::parse(given), Err(DocumentError::Syntax(_))), "{given}");
+        for given in [
+            "",
+            "{",
+            "01",
+            "{\"a\":1,}",
+            "[1 2]",
+            "nul",
+            "1 1",
+            r#""\ud800""#,
+            r#"{"\ud800":1}"#,
+        ] {
+            assert!(
+                matches!(Document::parse(given), Err(DocumentError::Syntax(_))),
+                "{given}"
+            );
         }
         for given in [r#"{"a":1,"a":2}"#, r#"[{"b":{"a":1,"\u0061":2}}]"#] {
-            assert_eq!(Document::parse(given).err(), Some(DocumentError::DoubledMember("a".into())));
+            assert_eq!(
+                Document::parse(given).err(),
+                Some(DocumentError::DoubledMember("a".into()))
+            );
         }
         let wide: Vec<_> = (0..40).map(|n| format!("\"k{}\":1", n % 39)).collect();
         assert_eq!(
@@ -486,21 +548,43 @@ mod tests {
         );
         let deep = |levels| format!("{}{}", "[".repeat(levels), "]".repeat(levels));
         assert!(Document::parse(&deep(DEPTH_MAX)).is_ok());
-        assert_eq!(Document::parse(&deep(DEPTH_MAX + 1)).err(), Some(DocumentError::TooDeep));
-        assert_eq!(Document::parse(&deep(10_000)).err(), Some(DocumentError::TooDeep));
+        assert_eq!(
+            Document::parse(&deep(DEPTH_MAX + 1)).err(),
+            Some(DocumentError::TooDeep)
+        );
+        assert_eq!(
+            Document::parse(&deep(10_000)).err(),
+            Some(DocumentError::TooDeep)
+        );
     }
 
     #[test]
     fn members_and_elements_are_found() {
-        let document = Document::parse(r#"{"a":{"x":1},"é\n":[10,"q\"",{"z":null}],"c":false}"#).expect("JSON");
+        let document = Document::parse(r#"{"a":{"x":1},"é\n":[10,"q\"",{"z":null}],"c":false}"#)
+            .expect("JSON");
         let root = document.root();
-        assert_eq!(root.member("a").and_then(|a| a.member("x")).map(Value::json), Some("1"));
+        assert_eq!(
+            root.member("a")
+                .and_then(|a| a.member("x"))
+                .map(Value::json),
+            Some("1")
+        );
         let list = root.member("é\n").expect("list");
-        assert_eq!(list.element(1).and_then(Value::as_str).as_deref(), Some("q\""));
+        assert_eq!(
+            list.element(1).and_then(Value::as_str).as_deref(),
+            Some("q\"")
+        );
         assert_eq!(list.element(1).map(Value::json), Some(r#""q\"""#));
-        assert!(list.element(2).and_then(|o| o.member("z")).is_some_and(Value::is_null));
+        assert!(
+            list.element(2)
+                .and_then(|o| o.member("z"))
+                .is_some_and(Value::is_null)
+        );
         assert!(list.element(3).is_none());
-        assert!(matches!(root.member("c").map(Value::shape), Some(Shape::Bool(false))));
+        assert!(matches!(
+            root.member("c").map(Value::shape),
+            Some(Shape::Bool(false))
+        ));
         assert!(root.member("x").is_none());
     }
 

@@ -48,7 +48,9 @@ impl Image {
     pub const LOOPBACK: &str = "loopback";
 
     pub fn transition_for_latest_save(&self) -> &str {
-        self.transition.as_ref().map_or(Self::LOOPBACK, TransitionName::as_str)
+        self.transition
+            .as_ref()
+            .map_or(Self::LOOPBACK, TransitionName::as_str)
     }
 }
 

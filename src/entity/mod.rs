@@ -11,7 +11,9 @@ mod path;
 mod temporal;
 
 pub use document::{Document, DocumentError, Elements, Json, Members, Shape, Value};
-pub use image::{Actor, ActorKind, Change, ChangeKind, Image, Position, Sequence};
+pub use image::{
+    Actor, ActorKind, Change, ChangeKind, Image, Position, Sequence, UnknownActorKind,
+};
 pub use number::{Number, NumberClass};
 pub use path::{Path, PathError, Step};
 pub use temporal::{Temporal, TemporalClass};

@@ -28,7 +28,9 @@ pub enum NumberClass {
 impl Number {
     /// Reads a literal as JSON writes numbers; anything else is none.
     pub fn parse(literal: &str) -> Option<Self> {
-        let (negative, rest) = literal.strip_prefix('-').map_or((false, literal), |rest| (true, rest));
+        let (negative, rest) = literal
+            .strip_prefix('-')
+            .map_or((false, literal), |rest| (true, rest));
         let (mantissa, exponent) = match rest.find(['e', 'E']) {
             Some(at) => (&rest[..at], parse_exponent(&rest[at + 1..])?),
             None => (rest, 0),
@@ -82,7 +84,12 @@ impl Number {
         }
         let zeros = "0".repeat(usize::try_from(self.exponent - self.precision()).ok()?);
         let sign = if self.negative { "-" } else { "" };
-        format!("{sign}{}{zeros}", if self.is_zero() { "0" } else { &self.digits }).parse().ok()
+        format!(
+            "{sign}{}{zeros}",
+            if self.is_zero() { "0" } else { &self.digits }
+        )
+        .parse()
+        .ok()
     }
 
     pub fn class(&self) -> NumberClass {
@@ -98,7 +105,10 @@ impl Number {
         let scale = precision.saturating_sub(self.exponent);
         if precision <= 15 && scale <= 292 {
             NumberClass::Double
-        } else if scale <= 18 && (precision <= 38 && precision - scale <= 20 || self.fits_at_scale_18(precision, scale)) {
+        } else if scale <= 18
+            && (precision <= 38 && precision - scale <= 20
+                || self.fits_at_scale_18(precision, scale))
+        {
             NumberClass::BigDecimal
         } else {
             NumberClass::UnboundDecimal
@@ -122,7 +132,10 @@ impl Number {
             (true, true) => Ordering::Equal,
             (true, false) => Ordering::Less,
             (false, true) => Ordering::Greater,
-            (false, false) => self.exponent.cmp(&other.exponent).then_with(|| self.digits.cmp(&other.digits)),
+            (false, false) => self
+                .exponent
+                .cmp(&other.exponent)
+                .then_with(|| self.digits.cmp(&other.digits)),
         }
     }
 }
@@ -190,7 +203,10 @@ mod tests {
             ("9223372036854775808", C::BigInteger),
             ("170141183460469231731687303715884105727", C::BigInteger),
             ("170141183460469231731687303715884105728", C::UnboundInteger),
-            ("1234567890123456789012345678901234567890", C::UnboundInteger),
+            (
+                "1234567890123456789012345678901234567890",
+                C::UnboundInteger,
+            ),
             ("13.111", C::Double),
             ("12345678901234567800.12345678901234567", C::BigDecimal),
             ("0.1234567890123456789", C::UnboundDecimal),
@@ -207,16 +223,39 @@ mod tests {
 
     #[test]
     fn spelling_does_not_matter() {
-        for same in [["5", "5.0", "5E0"], ["0", "-0", "0e9"], ["100", "1e2", "1000e-1"], ["-0.5", "-5e-1", "-0.50"]] {
-            assert!(same.iter().all(|literal| number(literal) == number(same[0])), "{same:?}");
+        for same in [
+            ["5", "5.0", "5E0"],
+            ["0", "-0", "0e9"],
+            ["100", "1e2", "1000e-1"],
+            ["-0.5", "-5e-1", "-0.50"],
+        ] {
+            assert!(
+                same.iter()
+                    .all(|literal| number(literal) == number(same[0])),
+                "{same:?}"
+            );
         }
     }
 
     #[test]
     fn order_is_exact() {
         let ascending = [
-            "-1e400", "-9007199254740993", "-9007199254740992", "-1.5", "-1e-400", "0", "1e-400", "0.1", "0.10000000000000000001",
-            "1", "9", "10", "9007199254740992", "9007199254740993", "1e400", "1.1e400",
+            "-1e400",
+            "-9007199254740993",
+            "-9007199254740992",
+            "-1.5",
+            "-1e-400",
+            "0",
+            "1e-400",
+            "0.1",
+            "0.10000000000000000001",
+            "1",
+            "9",
+            "10",
+            "9007199254740992",
+            "9007199254740993",
+            "1e400",
+            "1.1e400",
         ];
         for pair in ascending.windows(2) {
             assert!(number(pair[0]) < number(pair[1]), "{pair:?}");
@@ -225,7 +264,9 @@ mod tests {
 
     #[test]
     fn only_json_numbers_are_numbers() {
-        for text in ["", "-", "+1", "01", "1.", ".5", "1e", "1e+", "0x1", "NaN", "Infinity", "1 ", "١"] {
+        for text in [
+            "", "-", "+1", "01", "1.", ".5", "1e", "1e+", "0x1", "NaN", "Infinity", "1 ", "١",
+        ] {
             assert!(Number::parse(text).is_none(), "{text}");
         }
     }

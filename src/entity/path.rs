@@ -72,7 +72,11 @@ impl Path {
 
     /// Whether any value the path leads to satisfies `test`; it is given none where the path ends
     /// before the document says anything.
-    pub fn any<'a>(&self, root: Value<'a>, test: &mut dyn FnMut(Option<Value<'a>>) -> bool) -> bool {
+    pub fn any<'a>(
+        &self,
+        root: Value<'a>,
+        test: &mut dyn FnMut(Option<Value<'a>>) -> bool,
+    ) -> bool {
         walk(&self.steps, root, test)
     }
 
@@ -94,7 +98,9 @@ impl fmt::Display for Path {
         for step in &self.steps {
             match step {
                 Step::Member(name) if is_plain(name) => write!(f, ".{name}")?,
-                Step::Member(name) => write!(f, "['{}']", name.replace('\\', "\\\\").replace('\'', "\\'"))?,
+                Step::Member(name) => {
+                    write!(f, "['{}']", name.replace('\\', "\\\\").replace('\'', "\\'"))?;
+                }
                 Step::Element(index) => write!(f, "[{index}]")?,
                 Step::Each => f.write_str("[*]")?,
             }
@@ -125,7 +131,11 @@ fn bracket<'a>(text: &'a str, steps: &mut Vec<Step>) -> Parsed<'a> {
     let (inside, rest) = text.split_once(']').ok_or("a `[` is not closed")?;
     steps.push(match inside {
         "*" => Step::Each,
-        index => Step::Element(index.parse().map_err(|_| "only `[*]`, `[n]` and `['name']` may stand in brackets")?),
+        index => Step::Element(
+            index
+                .parse()
+                .map_err(|_| "only `[*]`, `[n]` and `['name']` may stand in brackets")?,
+        ),
     });
     Ok(rest)
 }
@@ -138,7 +148,9 @@ fn quoted<'a>(text: &'a str, quote: char, steps: &mut Vec<Step>) -> Parsed<'a> {
             name.extend(chars.next().map(|(_, escaped)| escaped));
         } else if char == quote {
             steps.push(Step::Member(name.into()));
-            return text[at + 1..].strip_prefix(']').ok_or("a `[` is not closed");
+            return text[at + 1..]
+                .strip_prefix(']')
+                .ok_or("a `[` is not closed");
         } else {
             name.push(char);
         }
@@ -146,14 +158,22 @@ fn quoted<'a>(text: &'a str, quote: char, steps: &mut Vec<Step>) -> Parsed<'a> {
     Err("a quoted name is not closed")
 }
 
-fn walk<'a>(steps: &[Step], at: Value<'a>, test: &mut dyn FnMut(Option<Value<'a>>) -> bool) -> bool {
+fn walk<'a>(
+    steps: &[Step],
+    at: Value<'a>,
+    test: &mut dyn FnMut(Option<Value<'a>>) -> bool,
+) -> bool {
     let Some((step, rest)) = steps.split_first() else {
         return test(Some(at));
     };
     let next = match (step, at.shape()) {
-        (Step::Each, Shape::Array(mut elements)) => return elements.any(|element| walk(rest, element, test)),
+        (Step::Each, Shape::Array(mut elements)) => {
+            return elements.any(|element| walk(rest, element, test));
+        }
         (Step::Member(name), Shape::Object(_)) => at.member(name),
-        (Step::Member(name), Shape::Array(_)) => name.parse().ok().and_then(|index| at.element(index)),
+        (Step::Member(name), Shape::Array(_)) => {
+            name.parse().ok().and_then(|index| at.element(index))
+        }
         (Step::Element(index), _) => at.element(*index),
         _ => None,
     };
@@ -186,14 +206,28 @@ mod tests {
             assert_eq!(path.to_string(), canonical);
             assert_eq!(Path::parse(canonical), Ok(path));
         }
-        for given in ["", "$", "$.", "$..a", "$.a[", "$.a[1:2]", "$.a[?(@.b)]", "$['a", "$['a'", ".", "$a"] {
+        for given in [
+            "",
+            "$",
+            "$.",
+            "$..a",
+            "$.a[",
+            "$.a[1:2]",
+            "$.a[?(@.b)]",
+            "$['a",
+            "$['a'",
+            ".",
+            "$a",
+        ] {
             assert!(Path::parse(given).is_err(), "{given}");
         }
     }
 
     #[test]
     fn paths_lead_to_every_value_they_name() {
-        let document = Document::parse(r#"{"a":{"b":1},"l":[{"s":1},{"t":2},3],"e":[],"n":[[5,6],[7]]}"#).expect("JSON");
+        let document =
+            Document::parse(r#"{"a":{"b":1},"l":[{"s":1},{"t":2},3],"e":[],"n":[[5,6],[7]]}"#)
+                .expect("JSON");
         for (path, found) in [
             ("$.a.b", "1"),
             ("$.a.c", "-"),
@@ -208,10 +242,12 @@ mod tests {
             ("$.n[*][*]", "5 6 7"),
         ] {
             let mut seen = Vec::new();
-            Path::parse(path).expect(path).any(document.root(), &mut |value| {
-                seen.push(value.map_or("-", Value::json));
-                false
-            });
+            Path::parse(path)
+                .expect(path)
+                .any(document.root(), &mut |value| {
+                    seen.push(value.map_or("-", Value::json));
+                    false
+                });
             assert_eq!(seen.join(" "), found, "{path}");
         }
     }

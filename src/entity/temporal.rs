@@ -56,7 +56,10 @@ impl Temporal {
     }
 
     fn year(text: &str) -> Option<Self> {
-        Some(Self::local(TemporalClass::Year, start_of(number(text)?, 1, 1)?))
+        Some(Self::local(
+            TemporalClass::Year,
+            start_of(number(text)?, 1, 1)?,
+        ))
     }
 
     fn year_month(text: &str) -> Option<Self> {
@@ -80,7 +83,11 @@ impl Temporal {
             None => (rest, None),
         };
         Some(Self {
-            class: if offset.is_some() { TemporalClass::ZonedDateTime } else { TemporalClass::LocalDateTime },
+            class: if offset.is_some() {
+                TemporalClass::ZonedDateTime
+            } else {
+                TemporalClass::LocalDateTime
+            },
             wall_ms: date_ms + time_ms(time)?,
             offset_ms: offset.unwrap_or(0),
         })
@@ -123,21 +130,34 @@ fn date_ms(text: &str) -> Option<i64> {
     if bytes.len() != 10 || bytes[4] != b'-' || bytes[7] != b'-' {
         return None;
     }
-    start_of(number(&text[..4])?, number(&text[5..7])?, number(&text[8..])?)
+    start_of(
+        number(&text[..4])?,
+        number(&text[5..7])?,
+        number(&text[8..])?,
+    )
 }
 
 /// `HH:mm`, `HH:mm:ss`, or that with up to nine digits of a fraction.
 fn time_ms(text: &str) -> Option<i64> {
-    let (clock, fraction) = text.split_once('.').map_or((text, None), |(clock, digits)| (clock, Some(digits)));
+    let (clock, fraction) = text
+        .split_once('.')
+        .map_or((text, None), |(clock, digits)| (clock, Some(digits)));
     let fits = match (clock.len(), fraction) {
-        (5, None) | (8, None) => true,
+        (5 | 8, None) => true,
         (8, Some(digits)) => (1..=9).contains(&digits.len()),
         _ => false,
     };
-    if !fits || clock.as_bytes()[2] != b':' || clock.as_bytes().get(5).is_some_and(|byte| *byte != b':') {
+    if !fits
+        || clock.as_bytes()[2] != b':'
+        || clock.as_bytes().get(5).is_some_and(|byte| *byte != b':')
+    {
         return None;
     }
-    let seconds = if clock.len() == 8 { number(&clock[6..])? } else { 0 };
+    let seconds = if clock.len() == 8 {
+        number(&clock[6..])?
+    } else {
+        0
+    };
     let time = NaiveTime::from_hms_opt(number(&clock[..2])?, number(&clock[3..5])?, seconds)?;
     let ms = match fraction {
         Some(digits) => number::<i64>(&format!("{digits:0<9}"))? / 1_000_000,
@@ -191,8 +211,20 @@ mod tests {
     #[test]
     fn other_texts_are_no_times() {
         for text in [
-            "", "abc", "197", "19700", "1970-13", "1970-02-30", "25:00", "1970-01-01T", "1970-01-01 00:00", "1970-01-01T00:00:60Z",
-            "12:30:00.", "1970-01-01T00:00:00+25:00", "20:1", "１９７０",
+            "",
+            "abc",
+            "197",
+            "19700",
+            "1970-13",
+            "1970-02-30",
+            "25:00",
+            "1970-01-01T",
+            "1970-01-01 00:00",
+            "1970-01-01T00:00:60Z",
+            "12:30:00.",
+            "1970-01-01T00:00:00+25:00",
+            "20:1",
+            "１９７０",
         ] {
             assert!(Temporal::parse(text).is_none(), "{text}");
         }

@@ -7,7 +7,9 @@ use std::{borrow::Cow, collections::BTreeMap, fmt::Write as _};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde_json::value::RawValue;
 
-use super::{AttributeName, AttributeValue, Data, Event, EventType, Rejected, SPEC_VERSION, bad_attribute};
+use super::{
+    AttributeName, AttributeValue, Data, Event, EventType, Rejected, SPEC_VERSION, bad_attribute,
+};
 use crate::error::Failure;
 
 type Members<'a> = BTreeMap<Cow<'a, str>, &'a RawValue>;
@@ -19,8 +21,14 @@ impl Event {
             id: "".into(),
             failure: Failure::malformed(format!("invalid CloudEvent: {error}")),
         })?;
-        let id = text_member(&members, "id").ok().flatten().unwrap_or_default();
-        read(&members).map_err(|failure| Rejected { id: id.into(), failure })
+        let id = text_member(&members, "id")
+            .ok()
+            .flatten()
+            .unwrap_or_default();
+        read(&members).map_err(|failure| Rejected {
+            id: id.into(),
+            failure,
+        })
     }
 
     /// The event in JSON.
@@ -38,17 +46,26 @@ impl Event {
             let _ = match value {
                 AttributeValue::Boolean(truth) => write!(json, r#","{}":{truth}"#, name.0),
                 AttributeValue::Integer(number) => write!(json, r#","{}":{number}"#, name.0),
-                AttributeValue::Bytes(bytes) => write!(json, r#","{}":"{}""#, name.0, STANDARD.encode(bytes)),
-                AttributeValue::String(value) | AttributeValue::Uri(value) | AttributeValue::UriRef(value) => {
+                AttributeValue::Bytes(bytes) => {
+                    write!(json, r#","{}":"{}""#, name.0, STANDARD.encode(bytes))
+                }
+                AttributeValue::String(value)
+                | AttributeValue::Uri(value)
+                | AttributeValue::UriRef(value) => {
                     write!(json, r#","{}":{}"#, name.0, text(value))
                 }
-                AttributeValue::Timestamp(seconds, nanos) => write!(json, r#","{}":"{}""#, name.0, rfc3339(*seconds, *nanos)),
+                AttributeValue::Timestamp(seconds, nanos) => {
+                    write!(json, r#","{}":"{}""#, name.0, rfc3339(*seconds, *nanos))
+                }
             };
         }
         match &self.data {
             Data::None => {}
             Data::Text(data) if serde_json::from_str::<&RawValue>(data).is_ok() => {
-                let _ = write!(json, r#","datacontenttype":"application/json","data":{data}"#);
+                let _ = write!(
+                    json,
+                    r#","datacontenttype":"application/json","data":{data}"#
+                );
             }
             Data::Text(data) => {
                 let _ = write!(json, r#","data":{}"#, text(data));
@@ -63,21 +80,28 @@ impl Event {
 
 /// Reads a batch; each event of it is taken or rejected by itself.
 pub fn batch_from_json(text: &str) -> Result<Vec<Result<Event, Rejected>>, Failure> {
-    let events: Vec<&RawValue> =
-        serde_json::from_str(text).map_err(|error| Failure::malformed(format!("invalid batch of CloudEvents: {error}")))?;
-    Ok(events.into_iter().map(|event| Event::from_json(event.get())).collect())
+    let events: Vec<&RawValue> = serde_json::from_str(text)
+        .map_err(|error| Failure::malformed(format!("invalid batch of CloudEvents: {error}")))?;
+    Ok(events
+        .into_iter()
+        .map(|event| Event::from_json(event.get()))
+        .collect())
 }
 
 fn read(members: &Members<'_>) -> Result<Event, Failure> {
     let required = |name: &str| {
-        text_member(members, name)?.ok_or_else(|| Failure::malformed(format!("invalid CloudEvent: `{name}` is missing")))
+        text_member(members, name)?
+            .ok_or_else(|| Failure::malformed(format!("invalid CloudEvent: `{name}` is missing")))
     };
     let id = required("id")?;
     let kind = required("type")?;
     let kind = EventType::from_name(&kind).ok_or_else(|| Failure::unknown_type(&kind))?;
     let mut attributes = BTreeMap::new();
     for (name, value) in members {
-        if matches!(name.as_ref(), "id" | "type" | "source" | "specversion" | "data" | "data_base64" | "datacontenttype") {
+        if matches!(
+            name.as_ref(),
+            "id" | "type" | "source" | "specversion" | "data" | "data_base64" | "datacontenttype"
+        ) {
             continue;
         }
         let parsed = AttributeName::parse(name).ok_or_else(|| bad_attribute(name))?;
@@ -104,26 +128,41 @@ fn text_member(members: &Members<'_>, name: &str) -> Result<Option<String>, Fail
 }
 
 fn attribute(name: &str, value: &RawValue) -> Result<Option<AttributeValue>, Failure> {
-    let bad = || Failure::malformed(format!("invalid CloudEvent: the attribute `{name}` is neither a text, a 32-bit integer nor a boolean"));
+    let bad = || {
+        Failure::malformed(format!(
+            "invalid CloudEvent: the attribute `{name}` is neither a text, a 32-bit integer nor a boolean"
+        ))
+    };
     Ok(match value.get().as_bytes().first() {
         Some(b'n') => None,
         Some(b't') => Some(AttributeValue::Boolean(true)),
         Some(b'f') => Some(AttributeValue::Boolean(false)),
-        Some(b'"') => Some(AttributeValue::String(serde_json::from_str::<String>(value.get()).map_err(|_| bad())?.into())),
-        _ => Some(AttributeValue::Integer(value.get().parse().map_err(|_| bad())?)),
+        Some(b'"') => Some(AttributeValue::String(
+            serde_json::from_str::<String>(value.get())
+                .map_err(|_| bad())?
+                .into(),
+        )),
+        _ => Some(AttributeValue::Integer(
+            value.get().parse().map_err(|_| bad())?,
+        )),
     })
 }
 
 /// JSON data stays as it is written; text of another content type is the text itself.
 fn data(members: &Members<'_>) -> Result<Data, Failure> {
     if let Some(encoded) = text_member(members, "data_base64")? {
-        let bytes = STANDARD
-            .decode(encoded)
-            .map_err(|error| Failure::malformed(format!("invalid CloudEvent: `data_base64` is not Base64: {error}")))?;
+        let bytes = STANDARD.decode(encoded).map_err(|error| {
+            Failure::malformed(format!(
+                "invalid CloudEvent: `data_base64` is not Base64: {error}"
+            ))
+        })?;
         return Ok(Data::Binary(bytes.into()));
     }
-    let Some(data) = members.get("data") else { return Ok(Data::None) };
-    let content_type = text_member(members, "datacontenttype")?.unwrap_or_else(|| "application/json".to_owned());
+    let Some(data) = members.get("data") else {
+        return Ok(Data::None);
+    };
+    let content_type =
+        text_member(members, "datacontenttype")?.unwrap_or_else(|| "application/json".to_owned());
     Ok(if is_json(&content_type) {
         Data::Text(data.get().into())
     } else {
@@ -133,12 +172,18 @@ fn data(members: &Members<'_>) -> Result<Data, Failure> {
 
 /// Whether a media type is JSON, parameters aside.
 fn is_json(content_type: &str) -> bool {
-    let essence = content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    let essence = content_type
+        .split(';')
+        .next()
+        .unwrap_or_default()
+        .trim()
+        .to_ascii_lowercase();
     essence == "application/json" || essence == "text/json" || essence.ends_with("+json")
 }
 
 fn rfc3339(seconds: i64, nanos: i32) -> String {
-    let time = chrono::DateTime::from_timestamp(seconds, u32::try_from(nanos).unwrap_or(0)).unwrap_or_default();
+    let time = chrono::DateTime::from_timestamp(seconds, u32::try_from(nanos).unwrap_or(0))
+        .unwrap_or_default();
     time.to_rfc3339_opts(chrono::SecondsFormat::AutoSi, true)
 }
 
@@ -152,13 +197,23 @@ mod tests {
         let text = r#"{"specversion":"1.0","id":"1","source":"/s","type":"EntityCreateRequest","cyodatxtoken":"t","n":7,"b":true,
             "datacontenttype":"Application/JSON; charset=utf-8","data":{"n": 12345678901234567890.10,"a":1,"b":[1e2]}}"#;
         let event = Event::from_json(text).expect("an event");
-        assert_eq!(event.data, Data::Text(r#"{"n": 12345678901234567890.10,"a":1,"b":[1e2]}"#.into()));
+        assert_eq!(
+            event.data,
+            Data::Text(r#"{"n": 12345678901234567890.10,"a":1,"b":[1e2]}"#.into())
+        );
         assert_eq!(event.attribute("cyodatxtoken"), Some("t"));
         assert_eq!(Event::from_json(&event.to_json()).expect("again"), event);
         let encoded = r#"{"id":"1","type":"EntityCreateRequest","data_base64":"e30="}"#;
-        assert_eq!(Event::from_json(encoded).expect("an event").data, Data::Binary("{}".into()));
-        let other = r#"{"id":"1","type":"EntityCreateRequest","datacontenttype":"text/plain","data":"hi"}"#;
-        assert_eq!(Event::from_json(other).expect("an event").data, Data::Text("hi".into()));
+        assert_eq!(
+            Event::from_json(encoded).expect("an event").data,
+            Data::Binary("{}".into())
+        );
+        let other =
+            r#"{"id":"1","type":"EntityCreateRequest","datacontenttype":"text/plain","data":"hi"}"#;
+        assert_eq!(
+            Event::from_json(other).expect("an event").data,
+            Data::Text("hi".into())
+        );
     }
 
     #[test]
@@ -168,17 +223,45 @@ mod tests {
             ("[]", "", Code::BadRequest),
             (r#"{"id":"1"}"#, "1", Code::BadRequest),
             (r#"{"type":"EntityGetRequest"}"#, "", Code::BadRequest),
-            (r#"{"id":"1","type":"entityGetRequest"}"#, "1", Code::UnknownEventType),
-            (r#"{"id":"1","type":"EntityGetRequest","Bad":"x"}"#, "1", Code::BadRequest),
-            (r#"{"id":"1","type":"EntityGetRequest","x":{}}"#, "1", Code::BadRequest),
-            (r#"{"id":"1","type":"EntityGetRequest","x":3000000000}"#, "1", Code::BadRequest),
-            (r#"{"id":"1","type":"EntityGetRequest","data_base64":"?"}"#, "1", Code::BadRequest),
+            (
+                r#"{"id":"1","type":"entityGetRequest"}"#,
+                "1",
+                Code::UnknownEventType,
+            ),
+            (
+                r#"{"id":"1","type":"EntityGetRequest","Bad":"x"}"#,
+                "1",
+                Code::BadRequest,
+            ),
+            (
+                r#"{"id":"1","type":"EntityGetRequest","x":{}}"#,
+                "1",
+                Code::BadRequest,
+            ),
+            (
+                r#"{"id":"1","type":"EntityGetRequest","x":3000000000}"#,
+                "1",
+                Code::BadRequest,
+            ),
+            (
+                r#"{"id":"1","type":"EntityGetRequest","data_base64":"?"}"#,
+                "1",
+                Code::BadRequest,
+            ),
         ] {
             let rejected = Event::from_json(text).expect_err(text);
-            assert_eq!((&*rejected.id, rejected.failure.code()), (id, code), "{text}");
+            assert_eq!(
+                (&*rejected.id, rejected.failure.code()),
+                (id, code),
+                "{text}"
+            );
         }
-        let batch = batch_from_json(r#"[{"id":"1","type":"EntityGetRequest","data":{}},5]"#).expect("a batch");
-        assert_eq!(batch.iter().map(Result::is_ok).collect::<Vec<_>>(), [true, false]);
+        let batch = batch_from_json(r#"[{"id":"1","type":"EntityGetRequest","data":{}},5]"#)
+            .expect("a batch");
+        assert_eq!(
+            batch.iter().map(Result::is_ok).collect::<Vec<_>>(),
+            [true, false]
+        );
         assert!(batch_from_json("{}").is_err());
     }
 }

@@ -1,4 +1,4 @@
-//! What the wire means: the CloudEvents envelope, the event types, their payloads.
+//! What the wire means: the `CloudEvents` envelope, the event types, their payloads.
 //!
 //! May use: [`crate::id`], [`crate::clock`], [`crate::error`], [`crate::entity`], [`crate::model`],
 //! [`crate::condition`], [`crate::workflow`].
@@ -36,7 +36,7 @@ pub const STREAM_END_ATTRIBUTE: &str = "streamend";
 /// What we say we are.
 const SOURCE: &str = "cyoda";
 
-/// The version of CloudEvents we speak.
+/// The version of `CloudEvents` we speak.
 const SPEC_VERSION: &str = "1.0";
 
 /// One event, validated: its type is one of ours, its attributes are well named.
@@ -55,7 +55,7 @@ pub struct Event {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct AttributeName(Box<str>);
 
-/// The value of an attribute, in the types of the CloudEvents type system.
+/// The value of an attribute, in the types of the `CloudEvents` type system.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AttributeValue {
     Boolean(bool),
@@ -76,7 +76,10 @@ pub enum Data {
     Text(Box<str>),
     Binary(Bytes),
     /// A protobuf message of another type, which none of our events carries.
-    Other { type_url: Box<str>, value: Bytes },
+    Other {
+        type_url: Box<str>,
+        value: Bytes,
+    },
 }
 
 /// An event that could not be taken, with as much of its id as there was.
@@ -89,7 +92,10 @@ pub struct Rejected {
 impl AttributeName {
     /// The name, if it is one.
     pub fn parse(name: &str) -> Option<Self> {
-        let is_name = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit());
+        let is_name = !name.is_empty()
+            && name
+                .bytes()
+                .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit());
         is_name.then(|| Self(name.into()))
     }
 
@@ -143,13 +149,13 @@ impl Event {
     pub fn text(&self) -> Result<&str, Failure> {
         match &self.data {
             Data::Text(text) => Ok(text),
-            Data::Binary(bytes) => {
-                std::str::from_utf8(bytes).map_err(|error| Failure::malformed(format!("invalid payload: not UTF-8: {error}")))
-            }
+            Data::Binary(bytes) => std::str::from_utf8(bytes).map_err(|error| {
+                Failure::malformed(format!("invalid payload: not UTF-8: {error}"))
+            }),
             Data::None => Err(Failure::malformed("invalid CloudEvent: it carries no data")),
-            Data::Other { .. } => {
-                Err(Failure::malformed("invalid CloudEvent: `proto_data` is not taken; send JSON as `text_data` or `binary_data`"))
-            }
+            Data::Other { .. } => Err(Failure::malformed(
+                "invalid CloudEvent: `proto_data` is not taken; send JSON as `text_data` or `binary_data`",
+            )),
         }
     }
 

@@ -3,12 +3,14 @@
 use bytes::Bytes;
 use prost::Message as _;
 
-use super::{AttributeName, AttributeValue, Data, Event, EventType, Rejected, SPEC_VERSION, bad_attribute};
+use super::{
+    AttributeName, AttributeValue, Data, Event, EventType, Rejected, SPEC_VERSION, bad_attribute,
+};
 use crate::error::Failure;
 
 /// The envelope. Written by the build script.
 pub mod envelope {
-    #![expect(clippy::allow_attributes, clippy::pedantic, reason = "written by the build script")]
+    #![expect(clippy::pedantic, reason = "written by the build script")]
 
     tonic::include_proto!("io.cloudevents.v1");
 }
@@ -17,18 +19,24 @@ pub mod envelope {
 pub mod service {
     #![expect(
         clippy::allow_attributes,
+        clippy::default_constructed_unit_structs,
         clippy::pedantic,
         nonstandard_style,
         unused_qualifications,
         reason = "written by the build script"
     )]
 
-    include!(concat!(env!("OUT_DIR"), "/service/org.cyoda.cloud.api.grpc.rs"));
+    include!(concat!(
+        env!("OUT_DIR"),
+        "/service/org.cyoda.cloud.api.grpc.rs"
+    ));
 }
 
 pub use envelope::{CloudEvent, CloudEventBatch};
 
-use envelope::cloud_event::{CloudEventAttributeValue, Data as ProtoData, cloud_event_attribute_value::Attr};
+use envelope::cloud_event::{
+    CloudEventAttributeValue, Data as ProtoData, cloud_event_attribute_value::Attr,
+};
 
 /// Descriptors of everything in `proto/`, for server reflection.
 pub const DESCRIPTORS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/descriptors.bin"));
@@ -112,7 +120,14 @@ impl From<Event> for CloudEvent {
             attributes: event
                 .attributes
                 .into_iter()
-                .map(|(name, value)| (name.0.into(), CloudEventAttributeValue { attr: Some(value.into()) }))
+                .map(|(name, value)| {
+                    (
+                        name.0.into(),
+                        CloudEventAttributeValue {
+                            attr: Some(value.into()),
+                        },
+                    )
+                })
                 .collect(),
             data: match event.data {
                 Data::None => None,
@@ -150,7 +165,9 @@ impl From<AttributeValue> for Attr {
             AttributeValue::Bytes(bytes) => Self::CeBytes(bytes),
             AttributeValue::Uri(text) => Self::CeUri(text.into()),
             AttributeValue::UriRef(text) => Self::CeUriRef(text.into()),
-            AttributeValue::Timestamp(seconds, nanos) => Self::CeTimestamp(prost_types::Timestamp { seconds, nanos }),
+            AttributeValue::Timestamp(seconds, nanos) => {
+                Self::CeTimestamp(prost_types::Timestamp { seconds, nanos })
+            }
         }
     }
 }
@@ -166,10 +183,12 @@ pub(super) mod tests {
             any::<bool>().prop_map(AttributeValue::Boolean),
             any::<i32>().prop_map(AttributeValue::Integer),
             ".*".prop_map(|text| AttributeValue::String(text.into())),
-            prop::collection::vec(any::<u8>(), 0..20).prop_map(|bytes| AttributeValue::Bytes(bytes.into())),
+            prop::collection::vec(any::<u8>(), 0..20)
+                .prop_map(|bytes| AttributeValue::Bytes(bytes.into())),
             "https://[a-z]{1,9}/x".prop_map(|text| AttributeValue::Uri(text.into())),
             "/[a-z]{1,9}".prop_map(|text| AttributeValue::UriRef(text.into())),
-            (any::<i64>(), any::<i32>()).prop_map(|(seconds, nanos)| AttributeValue::Timestamp(seconds, nanos)),
+            (any::<i64>(), any::<i32>())
+                .prop_map(|(seconds, nanos)| AttributeValue::Timestamp(seconds, nanos)),
         ]
     }
 
@@ -178,19 +197,31 @@ pub(super) mod tests {
             Just(Data::None),
             ".*".prop_map(|text| Data::Text(text.into())),
             prop::collection::vec(any::<u8>(), 0..40).prop_map(|bytes| Data::Binary(bytes.into())),
-            ("[a-z]{1,9}", prop::collection::vec(any::<u8>(), 0..9)).prop_map(|(url, bytes)| Data::Other {
-                type_url: url.into(),
-                value: bytes.into()
+            ("[a-z]{1,9}", prop::collection::vec(any::<u8>(), 0..9)).prop_map(|(url, bytes)| {
+                Data::Other {
+                    type_url: url.into(),
+                    value: bytes.into(),
+                }
             }),
         ];
         let attributes = prop::collection::btree_map("[a-z0-9]{1,9}", any_attribute(), 0..4);
-        (".*", ".*", prop::sample::select(EventType::ALL), attributes, data).prop_map(|(id, source, kind, attributes, data)| Event {
-            id: id.into(),
-            source: source.into(),
-            kind,
-            attributes: attributes.into_iter().map(|(name, value)| (AttributeName(name.into()), value)).collect(),
+        (
+            ".*",
+            ".*",
+            prop::sample::select(EventType::ALL),
+            attributes,
             data,
-        })
+        )
+            .prop_map(|(id, source, kind, attributes, data)| Event {
+                id: id.into(),
+                source: source.into(),
+                kind,
+                attributes: attributes
+                    .into_iter()
+                    .map(|(name, value)| (AttributeName(name.into()), value))
+                    .collect(),
+                data,
+            })
     }
 
     proptest! {
@@ -215,16 +246,33 @@ pub(super) mod tests {
             ..CloudEvent::default()
         };
         let unknown = Event::try_from(event("NoSuchRequest")).expect_err("unknown");
-        assert_eq!((&*unknown.id, unknown.failure.code()), ("x1", crate::error::Code::UnknownEventType));
+        assert_eq!(
+            (&*unknown.id, unknown.failure.code()),
+            ("x1", crate::error::Code::UnknownEventType)
+        );
 
         let mut bytes = event("EntityGetRequest").encode_to_vec();
         let text = bytes.len() - 2;
         bytes[text] = 0xff;
         let invalid = Event::decode(bytes.into()).expect_err("not UTF-8");
-        assert_eq!((&*invalid.id, invalid.failure.code()), ("x1", crate::error::Code::BadRequest));
+        assert_eq!(
+            (&*invalid.id, invalid.failure.code()),
+            ("x1", crate::error::Code::BadRequest)
+        );
 
         let mut named = event("EntityGetRequest");
-        named.attributes.insert("Bad Name".to_owned(), CloudEventAttributeValue { attr: Some(Attr::CeBoolean(true)) });
-        assert_eq!(Event::try_from(named).expect_err("badly named").failure.code(), crate::error::Code::BadRequest);
+        named.attributes.insert(
+            "Bad Name".to_owned(),
+            CloudEventAttributeValue {
+                attr: Some(Attr::CeBoolean(true)),
+            },
+        );
+        assert_eq!(
+            Event::try_from(named)
+                .expect_err("badly named")
+                .failure
+                .code(),
+            crate::error::Code::BadRequest
+        );
     }
 }

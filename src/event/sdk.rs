@@ -1,4 +1,4 @@
-//! The form of the CloudEvents SDK, which speaks HTTP for us.
+//! The form of the `CloudEvents` SDK, which speaks HTTP for us.
 //!
 //! The SDK knows texts, booleans and integers only, so attributes of the other types become texts,
 //! and it cannot carry protobuf data.
@@ -16,8 +16,12 @@ impl TryFrom<SdkEvent> for Event {
 
     fn try_from(event: SdkEvent) -> Result<Self, Rejected> {
         let id: Box<str> = event.id().into();
-        let reject = |failure| Rejected { id: id.clone(), failure };
-        let kind = EventType::from_name(event.ty()).ok_or_else(|| reject(Failure::unknown_type(event.ty())))?;
+        let reject = |failure| Rejected {
+            id: id.clone(),
+            failure,
+        };
+        let kind = EventType::from_name(event.ty())
+            .ok_or_else(|| reject(Failure::unknown_type(event.ty())))?;
         let mut attributes = std::collections::BTreeMap::new();
         for (name, value) in event.iter_extensions() {
             let name = AttributeName::parse(name).ok_or_else(|| reject(bad_attribute(name)))?;
@@ -26,7 +30,11 @@ impl TryFrom<SdkEvent> for Event {
                 ExtensionValue::Boolean(truth) => AttributeValue::Boolean(*truth),
                 ExtensionValue::Integer(number) => i32::try_from(*number)
                     .map(AttributeValue::Integer)
-                    .map_err(|_| reject(Failure::malformed("invalid CloudEvent: an integer attribute has more than 32 bits")))?,
+                    .map_err(|_| {
+                        reject(Failure::malformed(
+                            "invalid CloudEvent: an integer attribute has more than 32 bits",
+                        ))
+                    })?,
             };
             attributes.insert(name, value);
         }
@@ -49,23 +57,34 @@ impl TryFrom<Event> for SdkEvent {
     type Error = EventBuilderError;
 
     fn try_from(event: Event) -> Result<Self, EventBuilderError> {
-        let mut builder = EventBuilderV10::new().id(event.id).ty(event.kind.as_str()).source(event.source);
+        let mut builder = EventBuilderV10::new()
+            .id(event.id)
+            .ty(event.kind.as_str())
+            .source(event.source);
         for (name, value) in event.attributes {
             let value = match value {
                 AttributeValue::Boolean(truth) => ExtensionValue::Boolean(truth),
                 AttributeValue::Integer(number) => ExtensionValue::Integer(number.into()),
-                AttributeValue::String(text) | AttributeValue::Uri(text) | AttributeValue::UriRef(text) => {
-                    ExtensionValue::String(text.into())
+                AttributeValue::String(text)
+                | AttributeValue::Uri(text)
+                | AttributeValue::UriRef(text) => ExtensionValue::String(text.into()),
+                AttributeValue::Bytes(bytes) => {
+                    ExtensionValue::String(String::from_utf8_lossy(&bytes).into_owned())
                 }
-                AttributeValue::Bytes(bytes) => ExtensionValue::String(String::from_utf8_lossy(&bytes).into_owned()),
-                AttributeValue::Timestamp(seconds, _) => ExtensionValue::String(seconds.to_string()),
+                AttributeValue::Timestamp(seconds, _) => {
+                    ExtensionValue::String(seconds.to_string())
+                }
             };
             builder = builder.extension(name.as_str(), value);
         }
         match event.data {
             Data::None => builder.build(),
-            Data::Text(text) => builder.data("application/json", SdkData::String(text.into())).build(),
-            Data::Binary(bytes) | Data::Other { value: bytes, .. } => builder.data("application/json", SdkData::Binary(bytes.into())).build(),
+            Data::Text(text) => builder
+                .data("application/json", SdkData::String(text.into()))
+                .build(),
+            Data::Binary(bytes) | Data::Other { value: bytes, .. } => builder
+                .data("application/json", SdkData::Binary(bytes.into()))
+                .build(),
         }
     }
 }

@@ -58,7 +58,10 @@ pub(super) fn answer(event: &Event) -> Result<(Option<CallId>, Response), Failur
             retryable: None,
         });
         Err(Rejection {
-            message: error.message.filter(|text| !text.is_empty()).unwrap_or_else(|| "processor returned failure".to_owned()),
+            message: error
+                .message
+                .filter(|text| !text.is_empty())
+                .unwrap_or_else(|| "processor returned failure".to_owned()),
             retryable: error.retryable,
         })
     } else {
@@ -75,14 +78,18 @@ pub(super) fn answer(event: &Event) -> Result<(Option<CallId>, Response), Failur
 
 /// What the member made of the entity: an object, or nothing (`grpc.md` §9.7).
 fn document(payload: Option<compute::AnswerPayload<'_>>) -> Result<Option<Document>, Rejection> {
-    let Some(data) = payload.and_then(|payload| payload.data).filter(|data| data.get() != "null") else {
+    let Some(data) = payload
+        .and_then(|payload| payload.data)
+        .filter(|data| data.get() != "null")
+    else {
         return Ok(None);
     };
     let refuse = |message: String| Rejection {
         message,
         retryable: Some(false),
     };
-    let document = Document::from_raw(data).map_err(|error| refuse(format!("the returned data is not a document: {error}")))?;
+    let document = Document::from_raw(data)
+        .map_err(|error| refuse(format!("the returned data is not a document: {error}")))?;
     if !document.root().is_object() {
         return Err(refuse("the returned data is not an object".to_owned()));
     }

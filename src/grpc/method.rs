@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// The answers of a server-streaming method.
-pub type Answered = Pin<Box<dyn Stream<Item = Result<Frame, Status>> + Send>>;
+pub(super) type Answered = Pin<Box<dyn Stream<Item = Result<Frame, Status>> + Send>>;
 
 /// Which operations a method takes: those of its family, and, if it is unary, of these the ones
 /// that are answered by one event.
@@ -58,22 +58,36 @@ impl Method {
         }
     }
 
-    pub(super) async fn answer_one(self, service: &Service, request: Request<Frame>) -> Result<Response<Frame>, Status> {
+    pub(super) async fn answer_one(
+        self,
+        service: &Service,
+        request: Request<Frame>,
+    ) -> Result<Response<Frame>, Status> {
         let (taken, cx) = self.take(service, request)?;
-        let Taken { route, event, missing } = taken;
+        let Taken {
+            route,
+            event,
+            missing,
+        } = taken;
         let id = event.id.clone();
         match dispatch(cx.clone(), event).await {
             Ok(Answer::One(event)) => Ok(Response::new(event.into())),
             Ok(Answer::Many(_)) => Err(Status::internal("a streamed answer on a unary method")),
             Err(failure) if failure.is_in_request() => Err(invalid(&failure)),
-            Err(failure) if missing == Missing::Status && failure.code() == Code::EntityNotFound => {
+            Err(failure)
+                if missing == Missing::Status && failure.code() == Code::EntityNotFound =>
+            {
                 Err(Status::not_found(failure.to_string()))
             }
             Err(failure) => Ok(Response::new(self.refuse(route, &cx, &id, &failure).into())),
         }
     }
 
-    pub(super) async fn answer_many(self, service: &Service, request: Request<Frame>) -> Result<Response<Answered>, Status> {
+    pub(super) async fn answer_many(
+        self,
+        service: &Service,
+        request: Request<Frame>,
+    ) -> Result<Response<Answered>, Status> {
         let (Taken { route, event, .. }, cx) = self.take(service, request)?;
         let id = event.id.clone();
         let one = |event: Event| stream::once(async { Ok(event.into()) }).boxed();
@@ -97,21 +111,34 @@ impl Method {
         let headers = request.metadata().as_ref();
         let caller = service.caller(headers)?;
         // Models are not part of transactions.
-        let token = headers.get(TOKEN_METADATA).filter(|_| self.family != Family::Model);
+        let token = headers
+            .get(TOKEN_METADATA)
+            .filter(|_| self.family != Family::Model);
         let token = match token.map(http::HeaderValue::to_str) {
             None => None,
             Some(Ok(token)) => Some(token.to_owned()),
             Some(Err(_)) => return Err(Status::invalid_argument("tx-token is not a text")),
         };
-        let event = request.into_inner().event().map_err(|rejected| invalid(&rejected.failure))?;
-        let taken = self.accept(event)?;
-        let cx = Context::new(&service.services, caller, &taken.event, token.as_deref(), CancellationToken::new());
-        Ok((taken, cx))
+        let event = request
+            .into_inner()
+            .event()
+            .map_err(|rejected| invalid(&rejected.failure))?;
+        let accepted = self.accept(event)?;
+        let cx = Context::new(
+            &service.services,
+            caller,
+            &accepted.event,
+            token.as_deref(),
+            CancellationToken::new(),
+        );
+        Ok((accepted, cx))
     }
 
     fn accept(self, event: Event) -> Result<Taken, Status> {
-        let route = Route::of(event.kind).ok_or_else(|| invalid(&Failure::unknown_type(event.kind.as_str())))?;
-        let is_ours = route.family == self.family && (self.answers == Answers::Many || route.answers == Answers::One);
+        let route = Route::of(event.kind)
+            .ok_or_else(|| invalid(&Failure::unknown_type(event.kind.as_str())))?;
+        let is_ours = route.family == self.family
+            && (self.answers == Answers::Many || route.answers == Answers::One);
         if is_ours {
             return Ok(Taken {
                 route,
@@ -143,12 +170,17 @@ impl Method {
     fn refuse(self, route: &Route, cx: &Context, request: &str, failure: &Failure) -> Event {
         let about_token = matches!(
             failure.code(),
-            Code::TransactionExpired | Code::TransactionNotFound | Code::Unauthorized | Code::Forbidden
+            Code::TransactionExpired
+                | Code::TransactionNotFound
+                | Code::Unauthorized
+                | Code::Forbidden
         );
         let kind = match self.family {
             Family::Entity if cx.has_token() && about_token => EventType::EntityTransactionResponse,
             Family::Search if cx.has_token() && about_token => EventType::EntityResponse,
-            Family::Model | Family::Entity | Family::Search => return route.refuse(request, failure),
+            Family::Model | Family::Entity | Family::Search => {
+                return route.refuse(request, failure);
+            }
         };
         Event::ours(kind, payload::failure(kind, request, failure))
     }
@@ -157,10 +189,19 @@ impl Method {
 /// The same request for a page, counted from 0; these clients count from 1, and say 0 or nothing
 /// for the first.
 fn counted_from_zero(event: Event) -> Result<Event, Status> {
-    let request: search::GetAll = event.text().and_then(payload::decode).map_err(|failure| invalid(&failure))?;
+    let request: search::GetAll = event
+        .text()
+        .and_then(payload::decode)
+        .map_err(|failure| invalid(&failure))?;
     let number = request.page_number.unwrap_or(0);
-    let model = Object::new().text("name", &request.model.name).number("version", request.model.version).finish();
-    let mut payload = Object::new().text("id", &event.id).raw("model", &model).number("pageNumber", (number - 1).max(number.min(0)));
+    let model = Object::new()
+        .text("name", &request.model.name)
+        .number("version", request.model.version)
+        .finish();
+    let mut payload = Object::new()
+        .text("id", &event.id)
+        .raw("model", &model)
+        .number("pageNumber", (number - 1).max(number.min(0)));
     if let Some(size) = request.page_size {
         payload = payload.number("pageSize", size);
     }

@@ -52,6 +52,8 @@ pub struct Service {
     pub members: Members,
     pub authenticator: Authenticator,
     pub streams: StreamSettings,
+    /// The largest message that is taken, in bytes; for what is said of larger ones.
+    pub message_max: usize,
     /// Ends streams once what is in work is answered.
     pub stop: CancellationToken,
     /// Everything that is spawned.
@@ -60,8 +62,17 @@ pub struct Service {
 
 impl Service {
     fn caller(&self, headers: &HeaderMap) -> Result<Caller, Status> {
-        self.authenticator.caller(headers).map_err(|_| Status::unauthenticated("authentication failed"))
+        self.authenticator
+            .caller(headers)
+            .map_err(|_| Status::unauthenticated("authentication failed"))
     }
+}
+
+/// What is said of a message over the limit.
+pub fn message_too_large(limit: usize) -> String {
+    format!(
+        "the message is larger than {limit} bytes; the server's limit is INTERLOCK_GRPC_MAX_MESSAGE_BYTES"
+    )
 }
 
 /// The status of a request that could not be read.
@@ -75,28 +86,52 @@ impl CloudEventsService for Service {
     type entityManageCollectionStream = method::Answered;
     type entitySearchCollectionStream = method::Answered;
 
-    async fn start_streaming(&self, request: Request<Streaming<Frame>>) -> Result<Response<Outbound>, Status> {
+    async fn start_streaming(
+        &self,
+        request: Request<Streaming<Frame>>,
+    ) -> Result<Response<Outbound>, Status> {
         let caller = self.caller(request.metadata().as_ref())?;
-        Ok(Response::new(stream::start(self.clone(), caller, request.into_inner())))
+        Ok(Response::new(stream::start(
+            self.clone(),
+            caller,
+            request.into_inner(),
+        )))
     }
 
-    async fn entity_model_manage(&self, request: Request<Frame>) -> Result<Response<Frame>, Status> {
+    async fn entity_model_manage(
+        &self,
+        request: Request<Frame>,
+    ) -> Result<Response<Frame>, Status> {
         Method::unary(Family::Model).answer_one(self, request).await
     }
 
     async fn entity_manage(&self, request: Request<Frame>) -> Result<Response<Frame>, Status> {
-        Method::unary(Family::Entity).answer_one(self, request).await
+        Method::unary(Family::Entity)
+            .answer_one(self, request)
+            .await
     }
 
-    async fn entity_manage_collection(&self, request: Request<Frame>) -> Result<Response<method::Answered>, Status> {
-        Method::streaming(Family::Entity).answer_many(self, request).await
+    async fn entity_manage_collection(
+        &self,
+        request: Request<Frame>,
+    ) -> Result<Response<method::Answered>, Status> {
+        Method::streaming(Family::Entity)
+            .answer_many(self, request)
+            .await
     }
 
     async fn entity_search(&self, request: Request<Frame>) -> Result<Response<Frame>, Status> {
-        Method::unary(Family::Search).answer_one(self, request).await
+        Method::unary(Family::Search)
+            .answer_one(self, request)
+            .await
     }
 
-    async fn entity_search_collection(&self, request: Request<Frame>) -> Result<Response<method::Answered>, Status> {
-        Method::streaming(Family::Search).answer_many(self, request).await
+    async fn entity_search_collection(
+        &self,
+        request: Request<Frame>,
+    ) -> Result<Response<method::Answered>, Status> {
+        Method::streaming(Family::Search)
+            .answer_many(self, request)
+            .await
     }
 }

@@ -23,9 +23,15 @@ pub struct Violation {
 enum Fault {
     Unexpected,
     /// A leaf, but of the wrong type.
-    Type { expected: Types, actual: DataType },
+    Type {
+        expected: Types,
+        actual: DataType,
+    },
     /// Another kind of thing.
-    Kind { expected: &'static str, actual: String },
+    Kind {
+        expected: &'static str,
+        actual: String,
+    },
 }
 
 impl Violation {
@@ -44,14 +50,21 @@ impl std::fmt::Display for Violation {
         }
         match &self.fault {
             Fault::Unexpected => f.write_str("unexpected field not present in model"),
-            Fault::Type { expected, actual } => write!(f, "expected {expected}, got {}", actual.as_str()),
+            Fault::Type { expected, actual } => {
+                write!(f, "expected {expected}, got {}", actual.as_str())
+            }
             Fault::Kind { expected, actual } => write!(f, "expected {expected}, got {actual}"),
         }
     }
 }
 
 pub(super) fn list(violations: &[Violation]) -> String {
-    let mut text = violations.iter().take(LISTED_MAX).map(ToString::to_string).collect::<Vec<_>>().join("; ");
+    let mut text = violations
+        .iter()
+        .take(LISTED_MAX)
+        .map(ToString::to_string)
+        .collect::<Vec<_>>()
+        .join("; ");
     if violations.len() > LISTED_MAX {
         let _ = write!(text, "; and {} more", violations.len() - LISTED_MAX);
     }
@@ -90,16 +103,30 @@ impl Check {
 
     fn value(&mut self, node: &Node, value: Value<'_>) {
         match (value.shape(), node) {
-            (Shape::Object(members), Node { members: Some(known), .. }) => {
+            (
+                Shape::Object(members),
+                Node {
+                    members: Some(known),
+                    ..
+                },
+            ) => {
                 for (name, value) in members {
                     let dot = if self.path.is_empty() { "" } else { "." };
-                    self.within(format_args!("{dot}{name}"), |check| match known.get(name.as_ref()) {
-                        Some(node) => check.value(node, value),
-                        None => check.report(Fault::Unexpected),
+                    self.within(format_args!("{dot}{name}"), |check| {
+                        match known.get(name.as_ref()) {
+                            Some(node) => check.value(node, value),
+                            None => check.report(Fault::Unexpected),
+                        }
                     });
                 }
             }
-            (Shape::Array(elements), Node { element: Some(known), .. }) => {
+            (
+                Shape::Array(elements),
+                Node {
+                    element: Some(known),
+                    ..
+                },
+            ) => {
                 for (index, value) in elements.enumerate() {
                     self.within(format_args!("[{index}]"), |check| check.value(known, value));
                 }
@@ -134,8 +161,12 @@ impl Check {
 
 const fn expected(node: &Node) -> &'static str {
     match node {
-        Node { members: Some(_), .. } => "object",
-        Node { element: Some(_), .. } => "array",
+        Node {
+            members: Some(_), ..
+        } => "object",
+        Node {
+            element: Some(_), ..
+        } => "array",
         Node { .. } => "a scalar",
     }
 }
@@ -159,17 +190,26 @@ mod tests {
         for (document, told) in [
             (sample, ""),
             ("{}", ""),
-            (r#"{"sku":null,"qty":13.0,"dims":{"w":2},"day":"any text","tags":[]}"#, ""),
+            (
+                r#"{"sku":null,"qty":13.0,"dims":{"w":2},"day":"any text","tags":[]}"#,
+                "",
+            ),
             (r#"{"qty":"x"}"#, "qty: expected INTEGER, got STRING"),
             (r#"{"qty":1.5}"#, "qty: expected INTEGER, got DOUBLE"),
             (r#"{"qty":3000000000}"#, "qty: expected INTEGER, got LONG"),
             (r#"{"new":1}"#, "new: unexpected field not present in model"),
-            (r#"{"dims":{"h":1}}"#, "dims.h: unexpected field not present in model"),
+            (
+                r#"{"dims":{"h":1}}"#,
+                "dims.h: unexpected field not present in model",
+            ),
             (r#"{"dims":null}"#, "dims: expected object, got NULL"),
             (r#"{"dims":4}"#, "dims: expected object, got INTEGER"),
             (r#"{"lines":{"n":1}}"#, "lines: expected array, got object"),
             (r#"{"sku":["x"]}"#, "sku: expected a scalar, got array"),
-            (r#"{"lines":[{"n":1},{"n":"x"},{"m":1}]}"#, "lines[1].n: expected INTEGER, got STRING; lines[2].m: unexpected field not present in model"),
+            (
+                r#"{"lines":[{"n":1},{"n":"x"},{"m":1}]}"#,
+                "lines[1].n: expected INTEGER, got STRING; lines[2].m: unexpected field not present in model",
+            ),
             ("[]", "expected object, got array"),
             ("1", "expected object, got INTEGER"),
         ] {

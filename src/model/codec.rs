@@ -60,7 +60,11 @@ impl Schema {
 }
 
 fn descend(node: &Node, depth: usize, name: Option<Arc<str>>, rows: &mut Vec<Row>) {
-    let types = node.types.iter().map(|data_type| data_type.as_str().into()).collect();
+    let types = node
+        .types
+        .iter()
+        .map(|data_type| data_type.as_str().into())
+        .collect();
     rows.push((depth, name, node.members.is_some(), types));
     for (name, member) in node.members.iter().flatten() {
         descend(member, depth + 1, Some(Arc::clone(name)), rows);
@@ -76,7 +80,11 @@ fn close(open: &mut Vec<(Option<Arc<str>>, Node)>) -> Result<(), CodecError> {
     let (_, parent) = open.last_mut().ok_or(CodecError::Shape)?;
     match name {
         Some(name) => {
-            parent.members.as_mut().ok_or(CodecError::Shape)?.insert(name, node);
+            parent
+                .members
+                .as_mut()
+                .ok_or(CodecError::Shape)?
+                .insert(name, node);
         }
         None => parent.element = Some(Box::new(node)),
     }
@@ -100,7 +108,13 @@ mod tests {
 
     #[test]
     fn rows_that_make_no_tree_are_refused() {
-        for text in ["[]", "{}", r#"[[1,null,true,[]]]"#, r#"[[0,null,false,[]],[1,"a",false,[]]]"#, r#"[[0,null,false,["INT"]]]"#] {
+        for text in [
+            "[]",
+            "{}",
+            r"[[1,null,true,[]]]",
+            r#"[[0,null,false,[]],[1,"a",false,[]]]"#,
+            r#"[[0,null,false,["INT"]]]"#,
+        ] {
             assert!(Schema::decode(text).is_err(), "{text}");
         }
     }

@@ -25,15 +25,23 @@ fn fill(buckets: &mut Map<String, Value>, path: &str, node: &Node) {
     }
     for (name, node) in node.members.iter().flatten() {
         match node {
-            Node { members: Some(_), .. } => {
+            Node {
+                members: Some(_), ..
+            } => {
                 bucket.insert(format!("#.{name}"), "OBJECT".to_owned());
                 fill(buckets, &format!("{path}.{name}"), node);
             }
-            Node { element: Some(element), .. } if element.members.is_some() => {
+            Node {
+                element: Some(element),
+                ..
+            } if element.members.is_some() => {
                 bucket.insert(format!("#.{name}"), "OBJECT".to_owned());
                 fill(buckets, &format!("{path}.{name}[*]"), element);
             }
-            Node { element: Some(element), .. } => {
+            Node {
+                element: Some(element),
+                ..
+            } => {
                 bucket.insert(format!(".{name}[*]"), element.types.to_string());
             }
             Node { types, .. } => {
@@ -51,11 +59,20 @@ pub fn json_schema(schema: &Schema) -> Value {
 
 fn node_schema(node: &Node) -> Value {
     match node {
-        Node { members: Some(members), .. } => {
-            let properties: Map<_, _> = members.iter().map(|(name, node)| (name.as_ref().to_owned(), node_schema(node))).collect();
+        Node {
+            members: Some(members),
+            ..
+        } => {
+            let properties: Map<_, _> = members
+                .iter()
+                .map(|(name, node)| (name.as_ref().to_owned(), node_schema(node)))
+                .collect();
             json!({"type": "object", "properties": properties})
         }
-        Node { element: Some(element), .. } => json!({"type": "array", "items": node_schema(element)}),
+        Node {
+            element: Some(element),
+            ..
+        } => json!({"type": "array", "items": node_schema(element)}),
         Node { types, .. } => types_schema(*types),
     }
 }
@@ -97,7 +114,8 @@ mod tests {
         Schema::infer(&Document::parse(sample).expect(sample))
     }
 
-    const SAMPLE: &str = r#"{"sku":"A-1","qty":3,"tags":["x"],"dims":{"w":1.5},"lines":[{"n":1,"opts":["a"]}]}"#;
+    const SAMPLE: &str =
+        r#"{"sku":"A-1","qty":3,"tags":["x"],"dims":{"w":1.5},"lines":[{"n":1,"opts":["a"]}]}"#;
 
     #[test]
     fn the_documented_sample_has_the_documented_simple_view() {
@@ -127,7 +145,8 @@ mod tests {
                 "qty":{"type":"integer"},"sku":{"type":"string"},"tags":{"type":"array","items":{"type":"string"}}}})
         );
         assert_eq!(
-            json_schema(&schema(r#"{"a":[1,"x",{"b":1}],"c":[1,"2024"]}"#)).pointer("/properties/c/items"),
+            json_schema(&schema(r#"{"a":[1,"x",{"b":1}],"c":[1,"2024"]}"#))
+                .pointer("/properties/c/items"),
             Some(&json!({"oneOf": [{"type": "integer"}, {"type": "string", "format": "year"}]}))
         );
     }

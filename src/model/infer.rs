@@ -20,7 +20,11 @@ impl Schema {
 fn node(value: Value<'_>) -> Node {
     match value.shape() {
         Shape::Object(members) => Node {
-            members: Some(members.map(|(name, value)| (name.as_ref().into(), node(value))).collect::<BTreeMap<_, _>>()),
+            members: Some(
+                members
+                    .map(|(name, value)| (name.as_ref().into(), node(value)))
+                    .collect::<BTreeMap<_, _>>(),
+            ),
             ..Node::default()
         },
         Shape::Array(elements) => Node::array(
@@ -29,7 +33,9 @@ fn node(value: Value<'_>) -> Node {
                 .reduce(Node::merge)
                 .unwrap_or_else(|| Node::leaf(Types::of(DataType::Null))),
         ),
-        leaf => Node::leaf(Types::of(leaf_type(&leaf))),
+        leaf @ (Shape::Null | Shape::Bool(_) | Shape::Number(_) | Shape::String(_)) => {
+            Node::leaf(Types::of(leaf_type(&leaf)))
+        }
     }
 }
 
@@ -37,8 +43,12 @@ fn node(value: Value<'_>) -> Node {
 pub(super) fn leaf_type(leaf: &Shape<'_>) -> DataType {
     match leaf {
         Shape::Bool(_) => DataType::Boolean,
-        Shape::Number(literal) => Number::parse(literal).map_or(DataType::UnboundDecimal, |number| number.class().into()),
-        Shape::String(text) => Temporal::parse(text).map_or(DataType::String, |time| time.class.into()),
+        Shape::Number(literal) => {
+            Number::parse(literal).map_or(DataType::UnboundDecimal, |number| number.class().into())
+        }
+        Shape::String(text) => {
+            Temporal::parse(text).map_or(DataType::String, |time| time.class.into())
+        }
         Shape::Null | Shape::Array(_) | Shape::Object(_) => DataType::Null,
     }
 }
@@ -55,7 +65,9 @@ mod tests {
 
     #[test]
     fn structure_wins_and_leaf_types_stay_attached() {
-        let merged = infer(r#"{"a":{"b":1}}"#).merge(infer(r#"{"a":"text"}"#)).merge(infer(r#"{"a":[2]}"#));
+        let merged = infer(r#"{"a":{"b":1}}"#)
+            .merge(infer(r#"{"a":"text"}"#))
+            .merge(infer(r#"{"a":[2]}"#));
         let a = &merged.root.members.as_ref().expect("an object")["a"];
         assert!(a.members.is_some() && a.element.is_some() && a.types.contains(DataType::String));
     }
@@ -64,21 +76,41 @@ mod tests {
     fn elements_of_an_array_share_a_node() {
         let schema = infer(r#"{"a":[1,2.5,null,"x"],"e":[]}"#);
         let members = schema.root.members.as_ref().expect("an object");
-        let types = |name: &str| members[name].element.as_ref().expect("an array").types.to_string();
+        let types = |name: &str| {
+            members[name]
+                .element
+                .as_ref()
+                .expect("an array")
+                .types
+                .to_string()
+        };
         assert_eq!(types("a"), "[DOUBLE, STRING]");
         assert_eq!(types("e"), "NULL");
     }
 
     fn any_sample() -> impl Strategy<Value = String> {
         let leaf = prop::sample::select(vec![
-            "null", "true", "1", "3000000000", "1.5", "1e40", "\"x\"", "\"2024-01-01\"", "\"2024\"", "0.1234567890123456789",
+            "null",
+            "true",
+            "1",
+            "3000000000",
+            "1.5",
+            "1e40",
+            "\"x\"",
+            "\"2024-01-01\"",
+            "\"2024\"",
+            "0.1234567890123456789",
         ])
         .prop_map(str::to_owned);
         leaf.prop_recursive(4, 24, 4, |inner| {
             prop_oneof![
-                prop::collection::vec(inner.clone(), 0..4).prop_map(|list| format!("[{}]", list.join(","))),
+                prop::collection::vec(inner.clone(), 0..4)
+                    .prop_map(|list| format!("[{}]", list.join(","))),
                 prop::collection::btree_map("[a-c]", inner, 0..4).prop_map(|map| {
-                    let members: Vec<_> = map.iter().map(|(name, value)| format!("\"{name}\":{value}")).collect();
+                    let members: Vec<_> = map
+                        .iter()
+                        .map(|(name, value)| format!("\"{name}\":{value}"))
+                        .collect();
                     format!("{{{}}}", members.join(","))
                 }),
             ]

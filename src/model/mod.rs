@@ -68,7 +68,11 @@ impl Mismatch {
 impl Coded for Mismatch {
     /// `models-and-entities.md` §4.2: one leaf of the wrong type decides the code.
     fn code(&self) -> Code {
-        if self.first_of_type().is_some() { Code::IncompatibleType } else { Code::BadRequest }
+        if self.first_of_type().is_some() {
+            Code::IncompatibleType
+        } else {
+            Code::BadRequest
+        }
     }
 
     fn properties(&self) -> Properties {

@@ -18,8 +18,8 @@ pub struct Schema {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Node {
     pub types: Types,
-    pub members: Option<BTreeMap<Arc<str>, Node>>,
-    pub element: Option<Box<Node>>,
+    pub members: Option<BTreeMap<Arc<str>, Self>>,
+    pub element: Option<Box<Self>>,
 }
 
 impl Node {
@@ -81,7 +81,10 @@ fn merge_options<T>(a: Option<T>, b: Option<T>, both: impl FnOnce(T, T) -> T) ->
     }
 }
 
-fn merge_members(mut into: BTreeMap<Arc<str>, Node>, from: BTreeMap<Arc<str>, Node>) -> BTreeMap<Arc<str>, Node> {
+fn merge_members(
+    mut into: BTreeMap<Arc<str>, Node>,
+    from: BTreeMap<Arc<str>, Node>,
+) -> BTreeMap<Arc<str>, Node> {
     for (name, node) in from {
         let merged = match into.remove(&name) {
             Some(known) => known.merge(node),

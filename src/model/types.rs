@@ -50,7 +50,10 @@ data_types! {
 
 impl DataType {
     pub const fn is_integer(self) -> bool {
-        matches!(self, Self::Integer | Self::Long | Self::BigInteger | Self::UnboundInteger)
+        matches!(
+            self,
+            Self::Integer | Self::Long | Self::BigInteger | Self::UnboundInteger
+        )
     }
 
     pub const fn is_decimal(self) -> bool {
@@ -64,22 +67,41 @@ impl DataType {
     pub const fn is_temporal(self) -> bool {
         matches!(
             self,
-            Self::LocalDate | Self::LocalDateTime | Self::LocalTime | Self::ZonedDateTime | Self::Year | Self::YearMonth
+            Self::LocalDate
+                | Self::LocalDateTime
+                | Self::LocalTime
+                | Self::ZonedDateTime
+                | Self::Year
+                | Self::YearMonth
         )
     }
 
     /// Whether a value of this type may stand where `declared` is (`models-and-entities.md` §4.2).
     pub fn is_assignable_to(self, declared: Self) -> bool {
-        use DataType as T;
-        self == declared
-            || match self {
-                T::Null => true,
-                T::Integer => declared.is_numeric(),
-                T::Long => declared.is_numeric() && !matches!(declared, T::Integer | T::Double),
-                T::BigInteger => matches!(declared, T::UnboundInteger | T::UnboundDecimal),
-                T::UnboundInteger | T::Double | T::BigDecimal => declared == T::UnboundDecimal,
-                _ => false,
+        let is_wider = declared.is_numeric() && declared != self;
+        let widens = match self {
+            Self::Null => return true,
+            Self::Integer => is_wider,
+            Self::Long => is_wider && !matches!(declared, Self::Integer | Self::Double),
+            Self::BigInteger => matches!(declared, Self::UnboundInteger | Self::UnboundDecimal),
+            Self::UnboundInteger | Self::Double | Self::BigDecimal => {
+                declared == Self::UnboundDecimal
             }
+            Self::UnboundDecimal
+            | Self::String
+            | Self::Character
+            | Self::LocalDate
+            | Self::LocalDateTime
+            | Self::LocalTime
+            | Self::ZonedDateTime
+            | Self::Year
+            | Self::YearMonth
+            | Self::Uuid
+            | Self::TimeUuid
+            | Self::ByteArray
+            | Self::Boolean => false,
+        };
+        self == declared || widens
     }
 
     /// The narrowest numeric type that takes the values of both.
@@ -87,7 +109,11 @@ impl DataType {
         Self::ALL
             .iter()
             .copied()
-            .find(|wider| wider.is_numeric() && self.is_assignable_to(*wider) && other.is_assignable_to(*wider))
+            .find(|wider| {
+                wider.is_numeric()
+                    && self.is_assignable_to(*wider)
+                    && other.is_assignable_to(*wider)
+            })
             .unwrap_or(Self::UnboundDecimal)
     }
 }
@@ -139,7 +165,10 @@ impl Types {
     }
 
     pub fn iter(self) -> impl Iterator<Item = DataType> {
-        DataType::ALL.iter().copied().filter(move |data_type| self.contains(*data_type))
+        DataType::ALL
+            .iter()
+            .copied()
+            .filter(move |data_type| self.contains(*data_type))
     }
 
     pub fn any(self, test: impl Fn(DataType) -> bool) -> bool {
@@ -150,9 +179,16 @@ impl Types {
     #[must_use]
     pub fn merge(self, other: Self) -> Self {
         let all = Self(self.0 | other.0);
-        let numeric = all.iter().filter(|data_type| data_type.is_numeric()).reduce(DataType::numeric_join);
-        let others = all.iter().filter(|data_type| !data_type.is_numeric() && *data_type != DataType::Null);
-        let merged = others.chain(numeric).fold(Self::EMPTY, |set, data_type| Self(set.0 | Self::of(data_type).0));
+        let numeric = all
+            .iter()
+            .filter(|data_type| data_type.is_numeric())
+            .reduce(DataType::numeric_join);
+        let others = all
+            .iter()
+            .filter(|data_type| !data_type.is_numeric() && *data_type != DataType::Null);
+        let merged = others.chain(numeric).fold(Self::EMPTY, |set, data_type| {
+            Self(set.0 | Self::of(data_type).0)
+        });
         if merged.is_empty() { all } else { merged }
     }
 
@@ -161,8 +197,11 @@ impl Types {
     /// Any text is, where a text or a time is declared (`models-and-entities.md` §3.4, the
     /// recommended rule).
     pub fn accept(self, actual: DataType) -> bool {
-        let is_text = |data_type: DataType| data_type == DataType::String || data_type.is_temporal();
-        self.any(|declared| actual.is_assignable_to(declared) || is_text(actual) && is_text(declared))
+        let is_text =
+            |data_type: DataType| data_type == DataType::String || data_type.is_temporal();
+        self.any(|declared| {
+            actual.is_assignable_to(declared) || is_text(actual) && is_text(declared)
+        })
     }
 }
 
@@ -199,20 +238,32 @@ mod tests {
             (T::Integer, T::Long, T::Long),
             (T::Integer, T::Integer, T::Integer),
         ] {
-            assert_eq!(Types::of(a).merge(Types::of(b)), Types::of(meet), "{a:?} {b:?}");
+            assert_eq!(
+                Types::of(a).merge(Types::of(b)),
+                Types::of(meet),
+                "{a:?} {b:?}"
+            );
         }
     }
 
     #[test]
     fn null_gives_way_and_sets_are_written_in_order() {
-        let both = Types::of(DataType::String).merge(Types::of(DataType::Null)).merge(Types::of(DataType::Integer));
+        let both = Types::of(DataType::String)
+            .merge(Types::of(DataType::Null))
+            .merge(Types::of(DataType::Integer));
         assert_eq!(both.to_string(), "[INTEGER, STRING]");
-        assert_eq!(Types::of(DataType::Null).merge(Types::EMPTY).to_string(), "NULL");
+        assert_eq!(
+            Types::of(DataType::Null).merge(Types::EMPTY).to_string(),
+            "NULL"
+        );
     }
 
     fn any_types() -> impl Strategy<Value = Types> {
-        prop::collection::vec(prop::sample::select(DataType::ALL), 0..5)
-            .prop_map(|list| list.into_iter().fold(Types::EMPTY, |set, data_type| set.merge(Types::of(data_type))))
+        prop::collection::vec(prop::sample::select(DataType::ALL), 0..5).prop_map(|list| {
+            list.into_iter().fold(Types::EMPTY, |set, data_type| {
+                set.merge(Types::of(data_type))
+            })
+        })
     }
 
     proptest! {

@@ -23,6 +23,9 @@ impl Operation for CancelSearch {
     }
 
     async fn run(self, _cx: Context) -> Result<Answer, Failure> {
-        Err(Failure::new(Code::NotImplemented, "snapshot searches are not supported yet; use EntitySearchRequest"))
+        Err(Failure::new(
+            Code::NotImplemented,
+            "snapshot searches are not supported yet; use EntitySearchRequest",
+        ))
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
-use super::Answer;
+use super::{Answer, reply::cancelled};
 use crate::{
     auth::Caller,
     compute::Principal,
@@ -35,12 +35,22 @@ pub struct Context {
 impl Context {
     /// The context of one event. The token of the event itself comes before one that came with
     /// the whole call.
-    pub fn new(services: &Services, caller: Caller, event: &Event, token: Option<&str>, cancel: CancellationToken) -> Self {
+    pub fn new(
+        services: &Services,
+        caller: Caller,
+        event: &Event,
+        token: Option<&str>,
+        cancel: CancellationToken,
+    ) -> Self {
         Self {
             services: services.clone(),
             caller,
             request: (*event.id).into(),
-            token: event.attribute(TOKEN_ATTRIBUTE).or(token).filter(|token| !token.is_empty()).map(Into::into),
+            token: event
+                .attribute(TOKEN_ATTRIBUTE)
+                .or(token)
+                .filter(|token| !token.is_empty())
+                .map(Into::into),
             cancel,
         }
     }
@@ -91,17 +101,24 @@ impl Context {
 
     /// A session on the transaction the request quotes, or on one of its own.
     pub async fn session(&self) -> Result<Session, Failure> {
-        Ok(self.runtime().session(&self.initiator(), self.token.as_deref()).await?)
+        let by = self.initiator();
+        tokio::select! {
+            session = self.runtime().session(&by, self.token.as_deref()) => Ok(session?),
+            // It may have to wait for the transaction.
+            () = self.cancel.cancelled() => Err(cancelled()),
+        }
     }
 
     /// The model of that name, as it is now.
     pub async fn definitions(&self, model: &ModelKey) -> Result<Arc<Definitions>, Failure> {
-        let definitions = self.storage().definitions(&self.caller.tenant, model).await?;
+        let definitions = self
+            .storage()
+            .definitions(&self.caller.tenant, model)
+            .await?;
         Ok(definitions.ok_or_else(|| storage::Error::ModelNotFound(model.clone()))?)
     }
 
     /// The answer that is one event.
-    #[expect(clippy::unused_self, clippy::unnecessary_wraps, reason = "reads as what it is at the end of an operation")]
     pub fn answer(&self, kind: EventType, json: String) -> Result<Answer, Failure> {
         Ok(Answer::One(Event::ours(kind, json)))
     }

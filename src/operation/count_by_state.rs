@@ -32,7 +32,13 @@ impl Operation for CountByState {
         let request: search::Stats = payload::decode(payload)?;
         let states = request.states.unwrap_or_default();
         if states.len() > STATES_MAX {
-            return Err(Failure::new(Code::BadRequest, format!("{} states are named; {STATES_MAX} are allowed", states.len())));
+            return Err(Failure::new(
+                Code::BadRequest,
+                format!(
+                    "{} states are named; {STATES_MAX} are allowed",
+                    states.len()
+                ),
+            ));
         }
         Ok(Self {
             model: request.model.map(Into::into),
@@ -43,14 +49,24 @@ impl Operation for CountByState {
     async fn run(self, cx: Context) -> Result<Answer, Failure> {
         let models = match self.model {
             Some(model) => vec![model],
-            None => cx.storage().models(&cx.caller().tenant).await?.into_iter().map(|listed| listed.key).collect(),
+            None => cx
+                .storage()
+                .models(&cx.caller().tenant)
+                .await?
+                .into_iter()
+                .map(|listed| listed.key)
+                .collect(),
         };
         let mut events = Vec::new();
         for model in models {
             let definitions = cx.definitions(&model).await?;
             for (state, count) in cx.storage().counts_by_state(&definitions).await? {
-                if self.states.is_empty() || self.states.iter().any(|asked| asked == state.as_str()) {
-                    events.push(Ok(Event::ours(Self::RESPONSE, search::count_in_state(cx.request(), &model, &state, count))));
+                if self.states.is_empty() || self.states.iter().any(|asked| asked == state.as_str())
+                {
+                    events.push(Ok(Event::ours(
+                        Self::RESPONSE,
+                        search::count_in_state(cx.request(), &model, &state, count),
+                    )));
                 }
             }
         }

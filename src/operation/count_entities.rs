@@ -36,9 +36,12 @@ impl Operation for CountEntities {
             }
             None => cx.storage().counts(&cx.caller().tenant).await?,
         };
-        let events = counts
-            .into_iter()
-            .map(move |counted| Ok(Event::ours(Self::RESPONSE, search::count(cx.request(), &counted.model, counted.count))));
+        let events = counts.into_iter().map(move |counted| {
+            Ok(Event::ours(
+                Self::RESPONSE,
+                search::count(cx.request(), &counted.model, counted.count),
+            ))
+        });
         Ok(Answer::Many(stream::iter(events).boxed()))
     }
 }

@@ -18,6 +18,14 @@ pub(super) struct CreateEntities {
     window: Option<usize>,
 }
 
+impl CreateEntities {
+    /// Refuses windows of no size.
+    pub(super) fn new(entities: Vec<NewEntity>, window: Option<usize>) -> Result<Self, Failure> {
+        window_size(window)?;
+        Ok(Self { entities, window })
+    }
+}
+
 impl Operation for CreateEntities {
     const REQUEST: EventType = EventType::EntityCreateCollectionRequest;
     const RESPONSE: EventType = EventType::EntityTransactionResponse;
@@ -27,7 +35,6 @@ impl Operation for CreateEntities {
     fn parse(payload: &str) -> Result<Self, Failure> {
         let create: entity::CreateCollection<'_> = payload::decode(payload)?;
         create.data_format.require_json()?;
-        window_size(create.chunk_size)?;
         // With windows an empty list is one empty window (`rest.md` §3.2); without, it is refused.
         if create.payloads.is_empty() && create.chunk_size.is_none() {
             return Err(Failure::malformed("invalid payload: `payloads` is empty"));
@@ -38,10 +45,7 @@ impl Operation for CreateEntities {
                 document: document(item.data)?,
             })
         });
-        Ok(Self {
-            entities: entities.collect::<Result<_, Failure>>()?,
-            window: create.chunk_size,
-        })
+        Self::new(entities.collect::<Result<_, Failure>>()?, create.chunk_size)
     }
 
     async fn run(self, cx: Context) -> Result<Answer, Failure> {

@@ -3,8 +3,7 @@
 use serde_json::value::RawValue;
 
 use super::{
-    Access, Answer, Context, Family, Operation,
-    writing::{create_all, document},
+    Access, Answer, Context, Family, Operation, create_entities::CreateEntities, writing::document,
 };
 use crate::{
     error::Failure,
@@ -21,7 +20,7 @@ use crate::{
 
 pub(super) enum CreateEntity {
     One(NewEntity),
-    Many(Vec<NewEntity>),
+    Many(CreateEntities),
 }
 
 impl Operation for CreateEntity {
@@ -48,20 +47,25 @@ impl Operation for CreateEntity {
                 document: document(item)?,
             })
         });
-        Ok(Self::Many(entities.collect::<Result<_, Failure>>()?))
+        let entities = entities.collect::<Result<_, Failure>>()?;
+        CreateEntities::new(entities, create.chunk_size).map(Self::Many)
     }
 
     async fn run(self, cx: Context) -> Result<Answer, Failure> {
-        let mut session = cx.session().await?;
-        let (ids, warnings) = match self {
-            Self::One(entity) => {
-                let created = cx.runtime().create(&mut session, entity, &cx.initiator()).await?;
-                (vec![created.id], created.warnings)
-            }
-            Self::Many(entities) => create_all(&cx, &mut session, entities).await?,
+        let entity = match self {
+            Self::One(entity) => entity,
+            Self::Many(entities) => return entities.run(cx).await,
         };
-        let chunk = Chunk::done(session.id(), ids);
+        let mut session = cx.session().await?;
+        let created = cx
+            .runtime()
+            .create(&mut session, entity, &cx.initiator())
+            .await?;
+        let chunk = Chunk::done(session.id(), vec![created.id]);
         session.finish(cx.cancel()).await?;
-        cx.answer(Self::RESPONSE, entity::written(cx.request(), &chunk, &warnings))
+        cx.answer(
+            Self::RESPONSE,
+            entity::written(cx.request(), &chunk, &created.warnings),
+        )
     }
 }

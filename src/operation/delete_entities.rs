@@ -26,7 +26,10 @@ impl Operation for DeleteEntities {
     fn parse(payload: &str) -> Result<Self, Failure> {
         let request: entity::DeleteAll = payload::decode(payload)?;
         if request.condition.is_some() {
-            return Err(Failure::new(Code::NotImplemented, "deleting by condition is not supported yet; delete by id, or all of a model"));
+            return Err(Failure::new(
+                Code::NotImplemented,
+                "deleting by condition is not supported yet; delete by id, or all of a model",
+            ));
         }
         Ok(Self {
             model: request.model.into(),
@@ -37,9 +40,24 @@ impl Operation for DeleteEntities {
 
     async fn run(self, cx: Context) -> Result<Answer, Failure> {
         let mut session = cx.session().await?;
-        let deleted = cx.runtime().delete_all(&mut session, &self.model, self.then.as_ref(), &cx.initiator()).await?;
+        let deleted = cx
+            .runtime()
+            .delete_all(
+                &mut session,
+                &self.model,
+                self.then.as_ref(),
+                &cx.initiator(),
+            )
+            .await?;
         session.finish(cx.cancel()).await?;
-        let listed = if self.verbose { deleted.as_slice() } else { &[] };
-        cx.answer(Self::RESPONSE, entity::all_deleted(cx.request(), &self.model, deleted.len(), listed))
+        let listed = if self.verbose {
+            deleted.as_slice()
+        } else {
+            &[]
+        };
+        cx.answer(
+            Self::RESPONSE,
+            entity::all_deleted(cx.request(), &self.model, deleted.len(), listed),
+        )
     }
 }

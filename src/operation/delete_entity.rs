@@ -25,9 +25,15 @@ impl Operation for DeleteEntity {
 
     async fn run(self, cx: Context) -> Result<Answer, Failure> {
         let mut session = cx.session().await?;
-        let deleted = cx.runtime().delete(&mut session, self.0, &cx.initiator()).await?;
+        let deleted = cx
+            .runtime()
+            .delete(&mut session, self.0, &cx.initiator())
+            .await?;
         let transaction = session.id();
         session.finish(cx.cancel()).await?;
-        cx.answer(Self::RESPONSE, entity::deleted(cx.request(), self.0, &deleted.model, transaction))
+        cx.answer(
+            Self::RESPONSE,
+            entity::deleted(cx.request(), self.0, &deleted.model, transaction),
+        )
     }
 }

@@ -29,7 +29,14 @@ impl Operation for DeleteModel {
     }
 
     async fn run(self, cx: Context) -> Result<Answer, Failure> {
-        cx.storage().change_model(&cx.caller().tenant, cx.attribution(), &self.model, ModelChange::Delete).await?;
+        cx.storage()
+            .change_model(
+                &cx.caller().tenant,
+                cx.attribution(),
+                &self.model,
+                ModelChange::Delete,
+            )
+            .await?;
         cx.answer(Self::RESPONSE, payload::success(cx.request(), &[]).finish())
     }
 }

@@ -37,10 +37,19 @@ impl Operation for ExportModel {
             model::Converter::SimpleView => simple_view(&model.schema),
             model::Converter::JsonSchema => json_schema(&model.schema),
             model::Converter::SampleData => {
-                return Err(Failure::new(Code::BadRequest, "unsupported export converter; use SIMPLE_VIEW or JSON_SCHEMA"));
+                return Err(Failure::new(
+                    Code::BadRequest,
+                    "unsupported export converter; use SIMPLE_VIEW or JSON_SCHEMA",
+                ));
             }
         };
-        let document = Object::new().text("currentState", model.lock.as_str()).raw("model", &shape.to_string()).finish();
-        cx.answer(Self::RESPONSE, model::exported(cx.request(), &self.model, &document))
+        let document = Object::new()
+            .text("currentState", model.lock.as_str())
+            .raw("model", &shape.to_string())
+            .finish();
+        cx.answer(
+            Self::RESPONSE,
+            model::exported(cx.request(), &self.model, &document),
+        )
     }
 }

@@ -32,10 +32,19 @@ impl Operation for ExportWorkflows {
         let entries = &definitions.workflows.entries;
         if entries.is_empty() {
             let ModelKey { name, version } = &self.model;
-            return Err(Failure::new(Code::WorkflowNotFound, format!("no workflows found for model {name}/{version}")));
+            return Err(Failure::new(
+                Code::WorkflowNotFound,
+                format!("no workflows found for model {name}/{version}"),
+            ));
         }
-        let exported: Result<Vec<_>, _> = entries.iter().map(|entry| entry.workflow.definition.export(entry.active)).collect();
+        let exported: Result<Vec<_>, _> = entries
+            .iter()
+            .map(|entry| entry.workflow.definition.export(entry.active))
+            .collect();
         let exported = exported.map_err(|error| Failure::internal(error.to_string()))?;
-        cx.answer(Self::RESPONSE, workflow::exported(cx.request(), &self.model, &exported))
+        cx.answer(
+            Self::RESPONSE,
+            workflow::exported(cx.request(), &self.model, &exported),
+        )
     }
 }

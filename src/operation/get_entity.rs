@@ -33,7 +33,10 @@ impl When {
     /// Reads two parameters of which at most one may be given.
     pub(super) fn read(instant: Option<&str>, transaction: Option<&str>) -> Result<Self, Failure> {
         match (point_in_time(instant)?, transaction) {
-            (Some(_), Some(_)) => Err(Failure::new(Code::BadRequest, "give either pointInTime or transactionId, not both")),
+            (Some(_), Some(_)) => Err(Failure::new(
+                Code::BadRequest,
+                "give either pointInTime or transactionId, not both",
+            )),
             (Some(instant), None) => Ok(Self::At(instant)),
             // What is no transaction's id is the id of none.
             (None, Some(transaction)) => Ok(Self::WrittenBy(transaction.parse().ok())),
@@ -42,14 +45,25 @@ impl When {
     }
 
     /// The version of the entity that is asked for, if there is one.
-    pub(super) async fn find(&self, cx: &Context, session: &mut Session, id: EntityId) -> Result<Option<Version>, Failure> {
+    pub(super) async fn find(
+        &self,
+        cx: &Context,
+        session: &mut Session,
+        id: EntityId,
+    ) -> Result<Option<Version>, Failure> {
         Ok(match self {
             Self::Now => session.unit()?.read(id).await?,
             Self::At(instant) => {
                 let at = cx.storage().at(instant).await?;
-                cx.storage().snapshot(&cx.caller().tenant, at).await?.entity(id).await?
+                cx.storage()
+                    .snapshot(&cx.caller().tenant, at)
+                    .await?
+                    .entity(id)
+                    .await?
             }
-            Self::WrittenBy(Some(transaction)) => cx.runtime().written_by(session, id, *transaction).await?,
+            Self::WrittenBy(Some(transaction)) => {
+                cx.runtime().written_by(session, id, *transaction).await?
+            }
             Self::WrittenBy(None) => None,
         })
     }
@@ -69,7 +83,10 @@ impl Operation for GetEntity {
         let request: search::Get = payload::decode(payload)?;
         Ok(Self {
             id: entity_id(&request.entity_id)?,
-            when: When::read(request.point_in_time.as_deref(), request.transaction_id.as_deref())?,
+            when: When::read(
+                request.point_in_time.as_deref(),
+                request.transaction_id.as_deref(),
+            )?,
         })
     }
 
@@ -78,6 +95,9 @@ impl Operation for GetEntity {
         let version = self.when.find(&cx, &mut session, self.id).await?;
         session.finish(cx.cancel()).await?;
         let version = version.ok_or_else(|| not_found(self.id))?;
-        cx.answer(Self::RESPONSE, search::entity(cx.request(), &version.image, None))
+        cx.answer(
+            Self::RESPONSE,
+            search::entity(cx.request(), &version.image, None),
+        )
     }
 }

@@ -28,9 +28,13 @@ impl Operation for ImportModel {
         let import: model::Import<'_> = payload::decode(payload)?;
         import.data_format.require_json()?;
         if import.converter != model::Converter::SampleData {
-            return Err(Failure::new(Code::BadRequest, "unsupported import converter; use SAMPLE_DATA"));
+            return Err(Failure::new(
+                Code::BadRequest,
+                "unsupported import converter; use SAMPLE_DATA",
+            ));
         }
-        let sample = Document::from_raw(import.payload).map_err(|error| Failure::malformed(format!("invalid sample: {error}")))?;
+        let sample = Document::from_raw(import.payload)
+            .map_err(|error| Failure::malformed(format!("invalid sample: {error}")))?;
         Ok(Self {
             model: import.model.into(),
             schema: Schema::infer(&sample),
@@ -39,7 +43,9 @@ impl Operation for ImportModel {
 
     async fn run(self, cx: Context) -> Result<Answer, Failure> {
         let change = ModelChange::Import(self.schema);
-        cx.storage().change_model(&cx.caller().tenant, cx.attribution(), &self.model, change).await?;
+        cx.storage()
+            .change_model(&cx.caller().tenant, cx.attribution(), &self.model, change)
+            .await?;
         cx.answer(Self::RESPONSE, model::imported(cx.request(), &self.model))
     }
 }

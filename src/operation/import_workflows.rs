@@ -41,8 +41,14 @@ impl Operation for ImportWorkflows {
         let mut warnings = Vec::new();
         Ok(Self {
             model: import.model.into(),
-            mode: mode.map_err(|error: crate::workflow::UnknownMode| Failure::new(Code::BadRequest, error.to_string())),
-            cycles: if import.allow_cycles == Some(true) { CyclePolicy::Allowed } else { CyclePolicy::Refused },
+            mode: mode.map_err(|error: crate::workflow::UnknownMode| {
+                Failure::new(Code::BadRequest, error.to_string())
+            }),
+            cycles: if import.allow_cycles == Some(true) {
+                CyclePolicy::Allowed
+            } else {
+                CyclePolicy::Refused
+            },
             workflows: read(&import.workflows, &mut warnings)?,
             warnings,
         })
@@ -61,14 +67,24 @@ impl Operation for ImportWorkflows {
                 seen: definitions.workflow_revision,
                 workflows: merged,
             };
-            match cx.storage().change_model(&cx.caller().tenant, cx.attribution(), &self.model, change).await {
+            match cx
+                .storage()
+                .change_model(&cx.caller().tenant, cx.attribution(), &self.model, change)
+                .await
+            {
                 // Another import came between; this one is judged against what it left.
                 Err(storage::Error::Conflict) if attempt < ATTEMPTS => {}
                 Err(error) => return Err(error.into()),
                 Ok(_) => {
-                    let names: Vec<_> = workflows.iter().map(|workflow| workflow.name.to_string()).collect();
+                    let names: Vec<_> = workflows
+                        .iter()
+                        .map(|workflow| workflow.name.to_string())
+                        .collect();
                     info!(model = %self.model, ?mode, workflows = ?names, "workflows imported");
-                    return cx.answer(Self::RESPONSE, workflow::imported(cx.request(), &self.model, &names, &self.warnings));
+                    return cx.answer(
+                        Self::RESPONSE,
+                        workflow::imported(cx.request(), &self.model, &names, &self.warnings),
+                    );
                 }
             }
         }
@@ -78,7 +94,10 @@ impl Operation for ImportWorkflows {
 
 /// Reads all definitions, so that everything that is wrong is told at once. What is no definition
 /// at all is a malformed request.
-fn read(given: &[&RawValue], warnings: &mut Vec<String>) -> Result<Result<Vec<Arc<Workflow>>, Error>, Failure> {
+fn read(
+    given: &[&RawValue],
+    warnings: &mut Vec<String>,
+) -> Result<Result<Vec<Arc<Workflow>>, Error>, Failure> {
     let mut workflows = Vec::with_capacity(given.len());
     let mut problems = Vec::new();
     let mut names = HashSet::new();
@@ -95,5 +114,9 @@ fn read(given: &[&RawValue], warnings: &mut Vec<String>) -> Result<Result<Vec<Ar
             Err(error @ Error::Json(_)) => return Err(Failure::from(error).in_request()),
         }
     }
-    Ok(if problems.is_empty() { Ok(workflows) } else { Err(Error::Invalid(problems)) })
+    Ok(if problems.is_empty() {
+        Ok(workflows)
+    } else {
+        Err(Error::Invalid(problems))
+    })
 }

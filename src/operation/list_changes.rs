@@ -50,7 +50,12 @@ impl Operation for ListChanges {
         if changes.is_empty() {
             return Err(not_found(self.id));
         }
-        let events = changes.into_iter().map(move |change| Ok(Event::ours(Self::RESPONSE, search::change(cx.request(), &change))));
+        let events = changes.into_iter().map(move |change| {
+            Ok(Event::ours(
+                Self::RESPONSE,
+                search::change(cx.request(), &change),
+            ))
+        });
         Ok(Answer::Many(stream::iter(events).boxed()))
     }
 }

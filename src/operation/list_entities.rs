@@ -35,13 +35,22 @@ impl Operation for ListEntities {
 
     fn parse(payload: &str) -> Result<Self, Failure> {
         let request: search::GetAll = payload::decode(payload)?;
-        let size = request.page_size.filter(|size| *size > 0).unwrap_or(PAGE_SIZE);
+        let size = request
+            .page_size
+            .filter(|size| *size > 0)
+            .unwrap_or(PAGE_SIZE);
         if size > PAGE_SIZE_MAX {
-            return Err(Failure::new(Code::BadRequest, format!("pageSize is {size}; at most {PAGE_SIZE_MAX} are allowed")));
+            return Err(Failure::new(
+                Code::BadRequest,
+                format!("pageSize is {size}; at most {PAGE_SIZE_MAX} are allowed"),
+            ));
         }
         let number = request.page_number.unwrap_or(0);
         if !(0..=PAGE_NUMBER_MAX).contains(&number) {
-            return Err(Failure::new(Code::BadRequest, format!("pageNumber is {number}; 0 to {PAGE_NUMBER_MAX} are allowed")));
+            return Err(Failure::new(
+                Code::BadRequest,
+                format!("pageNumber is {number}; 0 to {PAGE_NUMBER_MAX} are allowed"),
+            ));
         }
         Ok(Self {
             model: request.model.into(),

@@ -28,7 +28,10 @@ impl Operation for ListTransitions {
         let request: search::Get = payload::decode(payload)?;
         Ok(Self {
             id: entity_id(&request.entity_id)?,
-            when: When::read(request.point_in_time.as_deref(), request.transaction_id.as_deref())?,
+            when: When::read(
+                request.point_in_time.as_deref(),
+                request.transaction_id.as_deref(),
+            )?,
         })
     }
 
@@ -38,13 +41,19 @@ impl Operation for ListTransitions {
             // Of an entity that exists, it is the transaction that is unknown (`rest.md` §3.8).
             let exists = session.unit()?.peek(self.id).await?.is_some();
             return Err(if exists && matches!(self.when, When::WrittenBy(_)) {
-                Failure::new(Code::BadRequest, "no version of the entity was written by this transaction")
+                Failure::new(
+                    Code::BadRequest,
+                    "no version of the entity was written by this transaction",
+                )
             } else {
                 not_found(self.id)
             });
         };
         let transitions = cx.runtime().transitions(&mut session, &version).await?;
         session.finish(cx.cancel()).await?;
-        cx.answer(Self::RESPONSE, search::transitions(cx.request(), &transitions))
+        cx.answer(
+            Self::RESPONSE,
+            search::transitions(cx.request(), &transitions),
+        )
     }
 }

@@ -36,7 +36,12 @@ impl Operation for LockModel {
             model::LockChange::Lock => (ModelChange::Lock, Lock::Locked),
             model::LockChange::Unlock => (ModelChange::Unlock, Lock::Unlocked),
         };
-        cx.storage().change_model(&cx.caller().tenant, cx.attribution(), &self.model, change).await?;
-        cx.answer(Self::RESPONSE, model::locked(cx.request(), &self.model, lock))
+        cx.storage()
+            .change_model(&cx.caller().tenant, cx.attribution(), &self.model, change)
+            .await?;
+        cx.answer(
+            Self::RESPONSE,
+            model::locked(cx.request(), &self.model, lock),
+        )
     }
 }

@@ -25,6 +25,7 @@ mod list_models;
 mod list_transitions;
 mod lock_model;
 mod patch_entity;
+mod reply;
 mod search_entities;
 mod search_results;
 mod search_status;
@@ -48,6 +49,7 @@ use crate::{
 };
 
 pub use context::{Context, Services};
+pub use reply::{Reply, refusal};
 pub use table::ROUTES;
 
 /// What an operation answers: one event for most, any number for the streamed ones.
@@ -136,7 +138,10 @@ impl Route {
 
     /// The answer that says that the operation failed.
     pub fn refuse(&self, request: &str, failure: &Failure) -> Event {
-        Event::ours(self.response, payload::failure(self.response, request, failure))
+        Event::ours(
+            self.response,
+            payload::failure(self.response, request, failure),
+        )
     }
 }
 
@@ -146,7 +151,10 @@ pub async fn dispatch(cx: Context, event: Event) -> Result<Answer, Failure> {
     let route = Route::of(kind).ok_or_else(|| Failure::unknown_type(kind.as_str()))?;
     route.needs.check(cx.caller())?;
     let span = info_span!("operation", event.r#type = %kind, tenant = %cx.caller().tenant, request.id = %cx.request());
-    let answer = AssertUnwindSafe((route.run)(cx, event)).catch_unwind().instrument(span.clone()).await;
+    let answer = AssertUnwindSafe((route.run)(cx, event))
+        .catch_unwind()
+        .instrument(span.clone())
+        .await;
     match answer {
         Ok(Ok(Answer::One(event))) => Ok(Answer::One(event)),
         Ok(Ok(Answer::Many(events))) => Ok(Answer::Many(guarded(events, kind))),
@@ -157,11 +165,13 @@ pub async fn dispatch(cx: Context, event: Event) -> Result<Answer, Failure> {
 
 /// The same events; what goes wrong on the way is reported, and a panic is a failure.
 fn guarded(events: Events, kind: EventType) -> Events {
-    let caught = AssertUnwindSafe(events).catch_unwind().map(move |item| match item {
-        Ok(Ok(event)) => Ok(event),
-        Ok(Err(failure)) => Err(reported(kind, failure)),
-        Err(panic) => Err(reported(kind, panicked(panic.as_ref()))),
-    });
+    let caught = AssertUnwindSafe(events)
+        .catch_unwind()
+        .map(move |item| match item {
+            Ok(Ok(event)) => Ok(event),
+            Ok(Err(failure)) => Err(reported(kind, failure)),
+            Err(panic) => Err(reported(kind, panicked(panic.as_ref()))),
+        });
     // Nothing follows a failure.
     let ends = stream::unfold(Some(caught.boxed()), |events| async {
         let mut events = events?;
@@ -169,11 +179,14 @@ fn guarded(events: Events, kind: EventType) -> Events {
         let rest = item.is_ok().then_some(events);
         Some((item, rest))
     });
-    ends.boxed()
+    ends.fuse().boxed()
 }
 
 fn panicked(panic: &(dyn std::any::Any + Send)) -> Failure {
-    let text = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    let text = panic
+        .downcast_ref::<&str>()
+        .copied()
+        .or_else(|| panic.downcast_ref::<String>().map(String::as_str));
     Failure::internal(format!("panic: {}", text.unwrap_or("without a message")))
 }
 
@@ -196,12 +209,26 @@ mod tests {
             .filter(|kind| kind.as_str().ends_with("Request") && !NOT_OPERATIONS.contains(kind))
             .collect();
         for kind in &asked {
-            assert_eq!(ROUTES.iter().filter(|route| route.request == **kind).count(), 1, "{kind}");
+            assert_eq!(
+                ROUTES
+                    .iter()
+                    .filter(|route| route.request == **kind)
+                    .count(),
+                1,
+                "{kind}"
+            );
         }
         assert_eq!(ROUTES.len(), asked.len());
-        assert!(ROUTES.iter().all(|route| route.response.as_str().ends_with("Response")));
+        assert!(
+            ROUTES
+                .iter()
+                .all(|route| route.response.as_str().ends_with("Response"))
+        );
     }
 
     /// Requests that the server makes, or that are about the stream they are on.
-    const NOT_OPERATIONS: &[EventType] = &[EventType::EntityProcessorCalculationRequest, EventType::EventCancelRequest];
+    const NOT_OPERATIONS: &[EventType] = &[
+        EventType::EntityProcessorCalculationRequest,
+        EventType::EventCancelRequest,
+    ];
 }

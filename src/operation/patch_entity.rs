@@ -23,6 +23,9 @@ impl Operation for PatchEntity {
     }
 
     async fn run(self, _cx: Context) -> Result<Answer, Failure> {
-        Err(Failure::new(Code::NotImplemented, "patching is not supported yet; send the whole document with EntityUpdateRequest"))
+        Err(Failure::new(
+            Code::NotImplemented,
+            "patching is not supported yet; send the whole document with EntityUpdateRequest",
+        ))
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use futures_util::stream;
 
-use super::{Access, Answer, Answers, Context, Events, Family, Operation};
+use super::{Access, Answer, Answers, Context, Events, Family, Operation, reply::cancelled};
 use crate::{
     clock::PointInTime,
     condition::Condition,
@@ -44,7 +44,11 @@ impl Operation for SearchEntities {
         let condition = Condition::parse(request.condition.get()).map_err(|error| {
             let failure = Failure::from(error);
             // What cannot be parsed is a malformed request (`grpc.md` §14).
-            if failure.code() == Code::BadRequest { failure.in_request() } else { failure }
+            if failure.code() == Code::BadRequest {
+                failure.in_request()
+            } else {
+                failure
+            }
         })?;
         let keys = request.order_by.unwrap_or_default().into_iter().map(|key| {
             let descending = key.desc == Some(true);
@@ -56,7 +60,10 @@ impl Operation for SearchEntities {
         let order = Order::new(keys.collect::<Result<_, _>>()?)?;
         let limit = request.limit.unwrap_or(LIMIT);
         if !(1..=LIMIT_MAX).contains(&limit) {
-            return Err(Failure::new(Code::BadRequest, format!("limit is {limit}; 1 to {LIMIT_MAX} are allowed")));
+            return Err(Failure::new(
+                Code::BadRequest,
+                format!("limit is {limit}; 1 to {LIMIT_MAX} are allowed"),
+            ));
         }
         Ok(Self {
             model: request.model.into(),
@@ -85,7 +92,7 @@ impl Operation for SearchEntities {
         };
         let hits = tokio::select! {
             hits = find(view, &query) => hits?,
-            () = cx.cancel().cancelled() => return Err(Failure::new(Code::Cancelled, "the request was cancelled")),
+            () = cx.cancel().cancelled() => return Err(cancelled()),
         };
         if self.tracking && session.has_joined() && self.then.is_none() {
             for (id, position) in hits.seen() {
@@ -98,7 +105,12 @@ impl Operation for SearchEntities {
 }
 
 /// What a read of many sees: a time, a transaction it has joined, or now.
-pub(super) async fn view(cx: &Context, session: &mut Session, definitions: &Arc<Definitions>, then: Option<&PointInTime>) -> Result<View, Failure> {
+pub(super) async fn view(
+    cx: &Context,
+    session: &mut Session,
+    definitions: &Arc<Definitions>,
+    then: Option<&PointInTime>,
+) -> Result<View, Failure> {
     let tenant = &cx.caller().tenant;
     if let Some(then) = then {
         let at = cx.storage().at(then).await?;
@@ -107,7 +119,9 @@ pub(super) async fn view(cx: &Context, session: &mut Session, definitions: &Arc<
     if session.has_joined() {
         return Ok(View::of(session.unit()?, definitions).await?);
     }
-    Ok(View::current(cx.storage().snapshot(tenant, cx.storage().latest()).await?))
+    Ok(View::current(
+        cx.storage().snapshot(tenant, cx.storage().latest()).await?,
+    ))
 }
 
 /// What was found, as events, read as they are sent.
@@ -128,10 +142,13 @@ pub(super) fn stream_of(cx: Context, hits: Hits, asked: Option<PointInTime>) -> 
         loop {
             if let Some(image) = sending.ready.next() {
                 let json = search::entity(sending.cx.request(), &image, sending.asked.as_ref());
-                return Ok(Some((Event::ours(EventType::EntityResponse, json), sending)));
+                return Ok(Some((
+                    Event::ours(EventType::EntityResponse, json),
+                    sending,
+                )));
             }
             if sending.cx.cancel().is_cancelled() {
-                return Err(Failure::new(Code::Cancelled, "the request was cancelled"));
+                return Err(cancelled());
             }
             match sending.outgoing.next().await? {
                 Some(images) => sending.ready = images.into_iter(),

@@ -23,6 +23,9 @@ impl Operation for SetUniqueKeys {
     }
 
     async fn run(self, _cx: Context) -> Result<Answer, Failure> {
-        Err(Failure::new(Code::NotImplemented, "unique keys are not supported yet"))
+        Err(Failure::new(
+            Code::NotImplemented,
+            "unique keys are not supported yet",
+        ))
     }
 }

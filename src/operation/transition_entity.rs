@@ -38,11 +38,17 @@ impl Operation for TransitionEntity {
             transition: Some(self.transition),
             if_match: None,
         };
-        let updated = cx.runtime().update(&mut session, update, &cx.initiator()).await?;
+        let updated = cx
+            .runtime()
+            .update(&mut session, update, &cx.initiator())
+            .await?;
         let now = session.unit()?.peek(self.id).await?;
         let now = now.ok_or_else(|| Failure::new(Code::EntityNotFound, "entity not found"))?;
         let available = cx.runtime().transitions(&mut session, &now).await?;
         session.finish(cx.cancel()).await?;
-        cx.answer(Self::RESPONSE, entity::transitioned(cx.request(), &available, &updated.warnings))
+        cx.answer(
+            Self::RESPONSE,
+            entity::transitioned(cx.request(), &available, &updated.warnings),
+        )
     }
 }

@@ -33,7 +33,8 @@ impl Operation for UpdateEntities {
             return Err(Failure::malformed("invalid payload: collection is empty"));
         }
         let items = request.payloads.into_iter().enumerate();
-        let updates = items.map(|(item, change)| update(change).map_err(|failure| failure.of_item(item)));
+        let updates =
+            items.map(|(item, change)| update(change).map_err(|failure| failure.of_item(item)));
         Ok(Self {
             updates: updates.collect::<Result<_, Failure>>()?,
             window: request.chunk_size,
@@ -51,7 +52,9 @@ impl Operation for UpdateEntities {
             }
         }
         let json = match (&self.window, chunks.as_slice()) {
-            (None, [chunk]) if chunk.failed.is_empty() => entity::written(cx.request(), chunk, &warnings),
+            (None, [chunk]) if chunk.failed.is_empty() => {
+                entity::written(cx.request(), chunk, &warnings)
+            }
             _ => entity::written_in_chunks(cx.request(), &chunks, &warnings),
         };
         cx.answer(Self::RESPONSE, json)

@@ -40,9 +40,15 @@ impl Operation for UpdateEntity {
     async fn run(self, cx: Context) -> Result<Answer, Failure> {
         let mut session = cx.session().await?;
         let id = self.0.id;
-        let updated = cx.runtime().update(&mut session, self.0, &cx.initiator()).await?;
+        let updated = cx
+            .runtime()
+            .update(&mut session, self.0, &cx.initiator())
+            .await?;
         let chunk = Chunk::done(session.id(), vec![id]);
         session.finish(cx.cancel()).await?;
-        cx.answer(Self::RESPONSE, entity::written(cx.request(), &chunk, &updated.warnings))
+        cx.answer(
+            Self::RESPONSE,
+            entity::written(cx.request(), &chunk, &updated.warnings),
+        )
     }
 }

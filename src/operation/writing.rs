@@ -6,30 +6,29 @@ use crate::{
     entity::Document,
     error::{Code, Failure},
     event::payload::entity::Chunk,
-    id::EntityId,
-    runtime::{NewEntity, Session, Update},
+    runtime::{NewEntity, Update},
 };
 
 use super::Context;
 
-/// Makes entities in one session; which of many failed is told.
-pub(super) async fn create_all(cx: &Context, session: &mut Session, entities: Vec<NewEntity>) -> Result<(Vec<EntityId>, Vec<String>), Failure> {
+/// Makes entities in one transaction; which of them failed is told.
+pub(super) async fn create_chunk(
+    cx: &Context,
+    entities: Vec<NewEntity>,
+    warnings: &mut Vec<String>,
+) -> Result<Chunk, Failure> {
     let by = cx.initiator();
+    let mut session = cx.session().await?;
     let mut ids = Vec::with_capacity(entities.len());
-    let mut warnings = Vec::new();
     for (item, entity) in entities.into_iter().enumerate() {
-        let created = cx.runtime().create(session, entity, &by).await.map_err(|failure| failure.of_item(item))?;
+        let created = cx
+            .runtime()
+            .create(&mut session, entity, &by)
+            .await
+            .map_err(|failure| failure.of_item(item))?;
         ids.push(created.id);
         warnings.extend(created.warnings);
     }
-    Ok((ids, warnings))
-}
-
-/// Makes entities in one transaction.
-pub(super) async fn create_chunk(cx: &Context, entities: Vec<NewEntity>, warnings: &mut Vec<String>) -> Result<Chunk, Failure> {
-    let mut session = cx.session().await?;
-    let (ids, more) = create_all(cx, &mut session, entities).await?;
-    warnings.extend(more);
     let transaction = session.id();
     session.finish(cx.cancel()).await?;
     Ok(Chunk::done(transaction, ids))
@@ -37,7 +36,11 @@ pub(super) async fn create_chunk(cx: &Context, entities: Vec<NewEntity>, warning
 
 /// Changes entities in one transaction. An item whose own precondition fails is left out; any
 /// other failure ends them all (`workflow-engine.md` §7.7).
-pub(super) async fn update_chunk(cx: &Context, updates: Vec<Update>, warnings: &mut Vec<String>) -> Result<Chunk, Failure> {
+pub(super) async fn update_chunk(
+    cx: &Context,
+    updates: Vec<Update>,
+    warnings: &mut Vec<String>,
+) -> Result<Chunk, Failure> {
     let by = cx.initiator();
     let mut session = cx.session().await?;
     let mut ids = Vec::with_capacity(updates.len());
@@ -45,11 +48,13 @@ pub(super) async fn update_chunk(cx: &Context, updates: Vec<Update>, warnings: &
     for (item, update) in updates.into_iter().enumerate() {
         let id = update.id;
         match cx.runtime().update(&mut session, update, &by).await {
-            Ok(updated) => {
+            Ok(done) => {
                 ids.push(id);
-                warnings.extend(updated.warnings);
+                warnings.extend(done.warnings);
             }
-            Err(failure) if failure.code() == Code::EntityModified => failed.push((id, item, failure)),
+            Err(failure) if failure.code() == Code::EntityModified => {
+                failed.push((id, item, failure));
+            }
             Err(failure) => return Err(failure.of_item(item)),
         }
     }
@@ -73,7 +78,10 @@ pub(super) fn windows<T>(items: Vec<T>, size: usize) -> impl Iterator<Item = Vec
 
 /// Adds what became of a window. The first one's failure is the request's; a later one's ends
 /// the work and is told in its place (`errors.md` §4).
-pub(super) fn add(chunks: &mut Vec<Chunk>, outcome: Result<Chunk, Failure>) -> Result<ControlFlow<()>, Failure> {
+pub(super) fn add(
+    chunks: &mut Vec<Chunk>,
+    outcome: Result<Chunk, Failure>,
+) -> Result<ControlFlow<()>, Failure> {
     match outcome {
         Ok(chunk) => {
             chunks.push(chunk);
@@ -91,12 +99,15 @@ pub(super) fn add(chunks: &mut Vec<Chunk>, outcome: Result<Chunk, Failure>) -> R
 pub(super) fn window_size(given: Option<usize>) -> Result<usize, Failure> {
     match given {
         None => Ok(usize::MAX),
-        Some(0) => Err(Failure::malformed("invalid payload: chunkSize is less than 1")),
+        Some(0) => Err(Failure::malformed(
+            "invalid payload: chunkSize is less than 1",
+        )),
         Some(size) => Ok(size),
     }
 }
 
 /// A document that a request carries.
 pub(super) fn document(raw: &serde_json::value::RawValue) -> Result<Document, Failure> {
-    Document::from_raw(raw).map_err(|error| Failure::malformed(format!("invalid entity data: {error}")))
+    Document::from_raw(raw)
+        .map_err(|error| Failure::malformed(format!("invalid entity data: {error}")))
 }

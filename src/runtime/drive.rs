@@ -7,7 +7,10 @@ use tracing::{Instrument as _, info_span, warn};
 use super::{Error, Initiator, Runtime, Session};
 use crate::{
     compute::{CallSpec, Called, Failed, Work},
-    engine::{self, Answer, Answered, Call, CallError, CallRecord, Input, Next, ProcessorFailure, Run, World},
+    engine::{
+        self, Answer, Answered, Call, CallError, CallRecord, Input, Next, ProcessorFailure, Run,
+        World,
+    },
     entity::{Document, Image, Json},
     error::Failure,
     storage::{Attribution, Definitions, Version},
@@ -25,7 +28,13 @@ pub(super) struct Anchor {
 
 impl Runtime {
     /// Drives a run until it settles; then the unit holds its outcome.
-    pub(super) async fn drive(&self, session: &mut Session, run: Run, anchor: &Anchor, by: &Initiator) -> Result<Vec<String>, Failure> {
+    pub(super) async fn drive(
+        &self,
+        session: &mut Session,
+        run: Run,
+        anchor: &Anchor,
+        by: &Initiator,
+    ) -> Result<Vec<String>, Failure> {
         let world = World {
             workflows: &anchor.definitions.workflows,
             schema: &anchor.definitions.model.schema,
@@ -37,23 +46,36 @@ impl Runtime {
             run = step.run;
             input = match step.next {
                 Next::Go => Input::Go,
-                Next::Call(call) => Input::Answered(self.call(session, &run, &call, anchor, by).await?),
+                Next::Call(call) => {
+                    Input::Answered(self.call(session, &run, &call, anchor, by).await?)
+                }
                 Next::Settled => break,
             };
         }
         let image = run.image();
         let (record, warnings) = run.into_record();
-        anchor.stage(session, image, Some(record)).await?;
+        anchor.stage(session, image, Some(record))?;
         Ok(warnings)
     }
 
     /// Calls a member while the unit is parked.
-    async fn call(&self, session: &mut Session, run: &Run, call: &Call, anchor: &Anchor, by: &Initiator) -> Result<Answered, Failure> {
+    async fn call(
+        &self,
+        session: &mut Session,
+        run: &Run,
+        call: &Call,
+        anchor: &Anchor,
+        by: &Initiator,
+    ) -> Result<Answered, Failure> {
         let image = run.image();
         let sent = image.document.clone();
         // What the member reads through its token is the entity as it is now.
-        anchor.stage(session, image.clone(), None).await?;
-        let life = self.0.settings.token_life.max(self.0.settings.calls.longest(&call.settings));
+        anchor.stage(session, image.clone(), None)?;
+        let life = self
+            .0
+            .settings
+            .token_life
+            .max(self.0.settings.calls.longest(&call.settings));
         let work = Work {
             processor: call.processor.clone(),
             workflow: call.workflow.clone(),
@@ -62,7 +84,12 @@ impl Runtime {
             to: call.to.clone(),
             entity: image.id,
             transaction: session.id(),
-            token: Some(self.0.signer.sign(session.ticket(), self.0.clock.now(), life).into()),
+            token: Some(
+                self.0
+                    .signer
+                    .sign(session.ticket(), self.0.clock.now(), life)
+                    .into(),
+            ),
             context: call.settings.context.clone(),
             principal: by.principal.clone(),
             attached: (call.settings.attachment == Attachment::Entity).then_some(image),
@@ -92,7 +119,12 @@ impl Runtime {
 
 impl Anchor {
     /// Puts an image of the entity into the unit.
-    async fn stage(&self, session: &mut Session, image: Image, record: Option<engine::RunRecord>) -> Result<(), Failure> {
+    fn stage(
+        &self,
+        session: &mut Session,
+        image: Image,
+        record: Option<engine::RunRecord>,
+    ) -> Result<(), Failure> {
         let runs = record.into_iter().collect();
         let unit = session.unit()?;
         let base = match &self.base {
@@ -109,7 +141,12 @@ impl Anchor {
 
 /// What the member's own requests have made of the entity while it was called, if anything. A
 /// document that the member returns wins over that (`workflow-engine.md` §6.5).
-async fn changed_meanwhile(session: &mut Session, id: crate::id::EntityId, sent: &Json, call: &Call) -> Result<Option<Document>, Failure> {
+async fn changed_meanwhile(
+    session: &mut Session,
+    id: crate::id::EntityId,
+    sent: &Json,
+    call: &Call,
+) -> Result<Option<Document>, Failure> {
     let Some(now) = session.unit()?.peek(id).await? else {
         return Err(engine::Error::Processor {
             processor: call.processor.clone(),
@@ -120,12 +157,18 @@ async fn changed_meanwhile(session: &mut Session, id: crate::id::EntityId, sent:
     if now.image.document == *sent {
         return Ok(None);
     }
-    let document = Document::from_json(&now.image.document).map_err(|error| Failure::internal(error.to_string()))?;
+    let document = Document::from_json(&now.image.document)
+        .map_err(|error| Failure::internal(error.to_string()))?;
     Ok(Some(document))
 }
 
 fn answered(call: &Call, called: Called, micros: u64) -> Answered {
-    let Called { outcome, warnings, member, attempts } = called;
+    let Called {
+        outcome,
+        warnings,
+        member,
+        attempts,
+    } = called;
     let record = CallRecord {
         processor: call.processor.to_string(),
         member: member.map(|member| member.to_string()),

@@ -99,8 +99,15 @@ impl Coded for Error {
 
     fn properties(&self) -> Properties {
         match self {
-            Self::EntityNotFound(id) | Self::EntityModified(id) => vec![("entityId", id.to_string().into())],
-            _ => Properties::new(),
+            Self::EntityNotFound(id) | Self::EntityModified(id) => {
+                vec![("entityId", id.to_string().into())]
+            }
+            Self::TokenMalformed
+            | Self::TokenExpired
+            | Self::ForeignTransaction
+            | Self::TransactionNotFound(_)
+            | Self::TransactionBusy
+            | Self::Cancelled => Properties::new(),
         }
     }
 }

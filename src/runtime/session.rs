@@ -46,9 +46,16 @@ impl Session {
     }
 
     /// Waits for a unit that is open, and takes it.
-    pub(super) async fn join(transactions: Arc<Transactions>, tenant: &Tenant, ticket: Ticket) -> Result<Self, Error> {
+    pub(super) async fn join(
+        transactions: Arc<Transactions>,
+        tenant: &Tenant,
+        ticket: Ticket,
+    ) -> Result<Self, Error> {
         let id = ticket.transaction;
-        let lease = transactions.ask_to_join(id, tenant, ticket.level)?.await.map_err(|_| Error::TransactionNotFound(id))?;
+        let lease = transactions
+            .ask_to_join(id, tenant, ticket.level)?
+            .await
+            .map_err(|_| Error::TransactionNotFound(id))?;
         let (mut unit, level) = lease.take().ok_or(Error::TransactionNotFound(id))?;
         let mark = unit.mark();
         Ok(Self {
@@ -79,7 +86,9 @@ impl Session {
 
     /// The unit, which is here unless it is parked.
     pub fn unit(&mut self) -> Result<&mut UnitOfWork, Error> {
-        self.unit.as_mut().ok_or(Error::TransactionNotFound(self.id))
+        self.unit
+            .as_mut()
+            .ok_or(Error::TransactionNotFound(self.id))
     }
 
     /// Lets others join the unit until it is taken back.
@@ -95,7 +104,11 @@ impl Session {
     /// Takes the unit back, after those that have joined it in the meantime.
     pub(super) async fn take_back(&mut self) -> Result<(), Error> {
         let gone = || Error::TransactionNotFound(self.id);
-        let lease = self.transactions.ask_back(self.id, self.level)?.await.map_err(|_| gone())?;
+        let lease = self
+            .transactions
+            .ask_back(self.id, self.level)?
+            .await
+            .map_err(|_| gone())?;
         self.unit = Some(lease.take().ok_or_else(gone)?.0);
         Ok(())
     }
@@ -110,7 +123,10 @@ impl Session {
                 if std::mem::take(in_table) {
                     self.transactions.close(self.id);
                 }
-                unit.commit(cancel).await.map_err(|error: storage::Error| error.into()).map(|_| ())
+                unit.commit(cancel)
+                    .await
+                    .map_err(|error: storage::Error| error.into())
+                    .map(|_| ())
             }
             Role::Joined(mark) => {
                 if let Some(mark) = mark.take() {

@@ -61,18 +61,37 @@ impl Signer {
             n: NODE.to_owned(),
             t: ticket.transaction.to_string(),
             l: ticket.level,
-            e: (now.millis() / 1_000).saturating_add(life).saturating_add(1),
+            e: (now.millis() / 1_000)
+                .saturating_add(life)
+                .saturating_add(1),
         };
         let claims = serde_json::to_vec(&claims).unwrap_or_default();
-        let signature = self.key.clone().chain_update(&claims).finalize().into_bytes();
-        format!("{}.{}", URL_SAFE_NO_PAD.encode(claims), URL_SAFE_NO_PAD.encode(signature))
+        let signature = self
+            .key
+            .clone()
+            .chain_update(&claims)
+            .finalize()
+            .into_bytes();
+        format!(
+            "{}.{}",
+            URL_SAFE_NO_PAD.encode(claims),
+            URL_SAFE_NO_PAD.encode(signature)
+        )
     }
 
     pub(super) fn verify(&self, token: &str, now: Timestamp) -> Result<Ticket, Error> {
-        let decode = |text: &str| URL_SAFE_NO_PAD.decode(text).map_err(|_| Error::TokenMalformed);
+        let decode = |text: &str| {
+            URL_SAFE_NO_PAD
+                .decode(text)
+                .map_err(|_| Error::TokenMalformed)
+        };
         let (claims, signature) = token.split_once('.').ok_or(Error::TokenMalformed)?;
         let (claims, signature) = (decode(claims)?, decode(signature)?);
-        self.key.clone().chain_update(&claims).verify_slice(&signature).map_err(|_| Error::TokenMalformed)?;
+        self.key
+            .clone()
+            .chain_update(&claims)
+            .verify_slice(&signature)
+            .map_err(|_| Error::TokenMalformed)?;
         let claims: Claims = serde_json::from_slice(&claims).map_err(|_| Error::TokenMalformed)?;
         if claims.e <= now.millis() / 1_000 {
             return Err(Error::TokenExpired);
@@ -98,12 +117,29 @@ mod tests {
         let at = |seconds: i64| Timestamp::from_micros(seconds * 1_000_000);
         let token = signer.sign(ticket, at(100), Duration::from_secs(90));
         assert_eq!(signer.verify(&token, at(189)).ok(), Some(ticket));
-        assert!(matches!(signer.verify(&token, at(191)), Err(Error::TokenExpired)));
+        assert!(matches!(
+            signer.verify(&token, at(191)),
+            Err(Error::TokenExpired)
+        ));
         let (claims, signature) = token.split_once('.').expect("two parts");
         let forged = URL_SAFE_NO_PAD.encode(r#"{"n":"standalone","t":"00000000-0000-0000-0000-000000000000","l":0,"e":99999999999}"#);
-        for bad in ["", ".", "x", claims, &format!("{forged}.{signature}"), &format!("{claims}.{claims}"), &format!("{token}=")] {
-            assert!(matches!(signer.verify(bad, at(100)), Err(Error::TokenMalformed)), "{bad}");
+        for bad in [
+            "",
+            ".",
+            "x",
+            claims,
+            &format!("{forged}.{signature}"),
+            &format!("{claims}.{claims}"),
+            &format!("{token}="),
+        ] {
+            assert!(
+                matches!(signer.verify(bad, at(100)), Err(Error::TokenMalformed)),
+                "{bad}"
+            );
         }
-        assert!(matches!(Signer::new().verify(&token, at(100)), Err(Error::TokenMalformed)));
+        assert!(matches!(
+            Signer::new().verify(&token, at(100)),
+            Err(Error::TokenMalformed)
+        ));
     }
 }

@@ -110,7 +110,12 @@ impl Transactions {
     }
 
     /// Asks for the unit on behalf of a request of that tenant, which joins in a frame.
-    pub(super) fn ask_to_join(self: &Arc<Self>, id: TransactionId, tenant: &Tenant, level: usize) -> Result<oneshot::Receiver<Lease>, Error> {
+    pub(super) fn ask_to_join(
+        self: &Arc<Self>,
+        id: TransactionId,
+        tenant: &Tenant,
+        level: usize,
+    ) -> Result<oneshot::Receiver<Lease>, Error> {
         let mut open = self.lock();
         let entry = open.get_mut(&id).ok_or(Error::TransactionNotFound(id))?;
         if entry.tenant != *tenant {
@@ -123,7 +128,11 @@ impl Transactions {
     }
 
     /// Asks for the unit on behalf of the owner of a frame.
-    pub(super) fn ask_back(self: &Arc<Self>, id: TransactionId, level: usize) -> Result<oneshot::Receiver<Lease>, Error> {
+    pub(super) fn ask_back(
+        self: &Arc<Self>,
+        id: TransactionId,
+        level: usize,
+    ) -> Result<oneshot::Receiver<Lease>, Error> {
         let mut open = self.lock();
         let entry = open.get_mut(&id).ok_or(Error::TransactionNotFound(id))?;
         Ok(entry.ask(self, Who::Owner(level)))
@@ -186,11 +195,17 @@ impl Open {
     fn hand_on(&mut self, transactions: &Arc<Transactions>) {
         self.clear_abandoned();
         while let Some(unit) = self.parked.take() {
-            let Some(next) = self.waiting.iter().position(|waiting| self.may_have(waiting.who)) else {
+            let Some(next) = self
+                .waiting
+                .iter()
+                .position(|waiting| self.may_have(waiting.who))
+            else {
                 self.parked = Some(unit);
                 return;
             };
-            let Some(Waiting { who, hand_over }) = self.waiting.remove(next) else { return };
+            let Some(Waiting { who, hand_over }) = self.waiting.remove(next) else {
+                return;
+            };
             match who {
                 Who::Owner(_) => {
                     self.frames.pop();
@@ -207,7 +222,9 @@ impl Open {
                 who,
                 level: self.frames.len(),
             };
-            let Err(mut refused) = hand_over.send(lease) else { return };
+            let Err(mut refused) = hand_over.send(lease) else {
+                return;
+            };
             if let Some(unit) = refused.unit.take() {
                 self.take_from(who, unit);
             }
@@ -242,7 +259,8 @@ impl Open {
                 unit.roll_back_to(&mark);
                 unit.release(mark);
             }
-            self.waiting.retain(|waiting| waiting.who != Who::Owner(level));
+            self.waiting
+                .retain(|waiting| waiting.who != Who::Owner(level));
             // Who had opened it was itself one that had joined in the frame below.
             self.leave();
         }

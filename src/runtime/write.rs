@@ -55,7 +55,12 @@ pub struct Deleted {
 
 impl Runtime {
     /// Makes an entity, on its way through its workflow.
-    pub async fn create(&self, session: &mut Session, entity: NewEntity, by: &Initiator) -> Result<Created, Failure> {
+    pub async fn create(
+        &self,
+        session: &mut Session,
+        entity: NewEntity,
+        by: &Initiator,
+    ) -> Result<Created, Failure> {
         let NewEntity { model, document } = entity;
         let definitions = self.definitions(session, &model).await?;
         if definitions.model.lock == Lock::Unlocked {
@@ -76,14 +81,30 @@ impl Runtime {
             base: None,
             by: attribution(session, by)?,
         };
-        let warnings = self.drive(session, Run::create(subject, document), &anchor, by).await?;
+        let warnings = self
+            .drive(session, Run::create(subject, document), &anchor, by)
+            .await?;
         Ok(Created { id, warnings })
     }
 
     /// Changes an entity, on its way through its workflow.
-    pub async fn update(&self, session: &mut Session, update: Update, by: &Initiator) -> Result<Updated, Failure> {
-        let Update { id, document, transition, if_match } = update;
-        let base = session.unit()?.read(id).await?.ok_or(Error::EntityNotFound(id))?;
+    pub async fn update(
+        &self,
+        session: &mut Session,
+        update: Update,
+        by: &Initiator,
+    ) -> Result<Updated, Failure> {
+        let Update {
+            id,
+            document,
+            transition,
+            if_match,
+        } = update;
+        let base = session
+            .unit()?
+            .read(id)
+            .await?
+            .ok_or(Error::EntityNotFound(id))?;
         // Compared with what was read, which the commit makes binding (STORAGE.md §3).
         if if_match.is_some_and(|expected| *expected != *base.image.transaction.to_string()) {
             return Err(Error::EntityModified(id).into());
@@ -94,9 +115,16 @@ impl Runtime {
                 definitions.model.check(&document)?;
                 document
             }
-            None => Document::from_json(&base.image.document).map_err(|error| Failure::internal(error.to_string()))?,
+            None => Document::from_json(&base.image.document)
+                .map_err(|error| Failure::internal(error.to_string()))?,
         };
-        let run = Run::update(&base.image, document, transition, session.id(), self.0.clock.now());
+        let run = Run::update(
+            &base.image,
+            document,
+            transition,
+            session.id(),
+            self.0.clock.now(),
+        );
         let anchor = Anchor {
             definitions,
             base: Some(base),
@@ -107,12 +135,19 @@ impl Runtime {
     }
 
     /// Deletes an entity. No workflow runs (`workflow-engine.md` §7.7).
-    pub async fn delete(&self, session: &mut Session, id: EntityId, by: &Initiator) -> Result<Deleted, Failure> {
+    pub async fn delete(
+        &self,
+        session: &mut Session,
+        id: EntityId,
+        by: &Initiator,
+    ) -> Result<Deleted, Failure> {
         let by = attribution(session, by)?.map(Arc::new);
         let unit = session.unit()?;
         let base = unit.read(id).await?.ok_or(Error::EntityNotFound(id))?;
         unit.remove(&base, by)?;
-        Ok(Deleted { model: base.image.model })
+        Ok(Deleted {
+            model: base.image.model,
+        })
     }
 
     /// Deletes every entity of a model, or those that were there at a point in time; their ids.
@@ -129,7 +164,11 @@ impl Runtime {
         let mut deleted = Vec::new();
         let now = unit.snapshot().await?.clone();
         // What the unit itself has changed, it sees its own way; at an earlier time, not at all.
-        let own = if then.is_none() { unit.own_changes(model) } else { BTreeMap::new() };
+        let own = if then.is_none() {
+            unit.own_changes(model)
+        } else {
+            BTreeMap::new()
+        };
         for version in own.values().flatten() {
             unit.remove(version, attribution.clone())?;
             deleted.push(version.image.id);
@@ -138,13 +177,24 @@ impl Runtime {
             None => now.scan(&definitions),
             Some(then) => {
                 let at = self.0.storage.at(then).await?;
-                self.0.storage.snapshot(&by.tenant, at).await?.scan(&definitions)
+                self.0
+                    .storage
+                    .snapshot(&by.tenant, at)
+                    .await?
+                    .scan(&definitions)
             }
         };
         while let Some(part) = scan.next().await? {
-            for version in part.into_iter().filter(|version| !own.contains_key(&version.image.id)) {
+            for version in part
+                .into_iter()
+                .filter(|version| !own.contains_key(&version.image.id))
+            {
                 let id = version.image.id;
-                let base = if then.is_some() { unit.read(id).await? } else { Some(version) };
+                let base = if then.is_some() {
+                    unit.read(id).await?
+                } else {
+                    Some(version)
+                };
                 if let Some(base) = base {
                     unit.remove(&base, attribution.clone())?;
                     deleted.push(id);
@@ -159,21 +209,45 @@ impl Runtime {
 
     /// The transitions that can be asked for by name where an entity is, in the order they are
     /// declared (`workflow-engine.md` §10, the recommended rule).
-    pub async fn transitions(&self, session: &mut Session, version: &Version) -> Result<Vec<TransitionName>, Failure> {
+    pub async fn transitions(
+        &self,
+        session: &mut Session,
+        version: &Version,
+    ) -> Result<Vec<TransitionName>, Failure> {
         let definitions = self.definitions(session, &version.image.model).await?;
-        let governing = definitions.workflows.govern(version.image.workflow.as_ref(), &version.image.state);
-        let state = governing.as_ref().and_then(|workflow| workflow.state(&version.image.state));
+        let governing = definitions
+            .workflows
+            .govern(version.image.workflow.as_ref(), &version.image.state);
+        let state = governing
+            .as_ref()
+            .and_then(|workflow| workflow.state(&version.image.state));
         let transitions = state.map_or(&[][..], |state| &state.transitions);
-        let known = transitions.iter().filter(|transition| transition.trigger != Trigger::Disabled);
+        let known = transitions
+            .iter()
+            .filter(|transition| transition.trigger != Trigger::Disabled);
         Ok(known.map(|transition| transition.name.clone()).collect())
     }
 
     /// The version that a unit's own transaction or another wrote.
-    pub async fn written_by(&self, session: &mut Session, id: EntityId, transaction: TransactionId) -> Result<Option<Version>, Failure> {
-        Ok(session.unit()?.snapshot().await?.written_by(id, transaction).await?)
+    pub async fn written_by(
+        &self,
+        session: &mut Session,
+        id: EntityId,
+        transaction: TransactionId,
+    ) -> Result<Option<Version>, Failure> {
+        Ok(session
+            .unit()?
+            .snapshot()
+            .await?
+            .written_by(id, transaction)
+            .await?)
     }
 
-    async fn definitions(&self, session: &mut Session, model: &ModelKey) -> Result<Arc<Definitions>, Failure> {
+    async fn definitions(
+        &self,
+        session: &mut Session,
+        model: &ModelKey,
+    ) -> Result<Arc<Definitions>, Failure> {
         let definitions = session.unit()?.definitions(model).await?;
         Ok(definitions.ok_or_else(|| storage::Error::ModelNotFound(model.clone()))?)
     }
@@ -189,7 +263,10 @@ fn attribution(session: &mut Session, by: &Initiator) -> Result<Option<Attributi
     let author = &session.unit()?.attribution().author;
     Ok(match actor.kind {
         _ if actor == *author => None,
-        ActorKind::User => Some(Attribution { author: actor, executor: None }),
+        ActorKind::User => Some(Attribution {
+            author: actor,
+            executor: None,
+        }),
         ActorKind::Service | ActorKind::System => Some(Attribution {
             author: author.clone(),
             executor: Some(actor),

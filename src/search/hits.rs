@@ -24,7 +24,11 @@ pub(super) enum Hit {
 
 impl From<Version> for Hit {
     fn from(version: Version) -> Self {
-        if version.is_committed() { Self::At(version.image.id, version.position) } else { Self::Own(Box::new(version)) }
+        if version.is_committed() {
+            Self::At(version.image.id, version.position)
+        } else {
+            Self::Own(Box::new(version))
+        }
     }
 }
 
@@ -44,7 +48,10 @@ pub struct Outgoing {
 
 impl Hits {
     pub(super) fn new(snapshot: Snapshot, ranked: Vec<Ranked<Hit>>) -> Self {
-        Self::of(snapshot, ranked.into_iter().map(Ranked::into_item).collect())
+        Self::of(
+            snapshot,
+            ranked.into_iter().map(Ranked::into_item).collect(),
+        )
     }
 
     pub(super) const fn of(snapshot: Snapshot, hits: Vec<Hit>) -> Self {
@@ -52,7 +59,10 @@ impl Hits {
     }
 
     pub(super) fn at(snapshot: Snapshot, positions: Vec<Position>) -> Self {
-        let hits = positions.into_iter().map(|position| Hit::At(EntityId::NIL, position)).collect();
+        let hits = positions
+            .into_iter()
+            .map(|position| Hit::At(EntityId::NIL, position))
+            .collect();
         Self { snapshot, hits }
     }
 

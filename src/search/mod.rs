@@ -63,7 +63,9 @@ const KEY_BYTES_MAX: usize = 64 << 20;
 
 /// Finds what matches.
 pub async fn find(view: View, query: &Query<'_>) -> Result<Hits, Failure> {
-    query.condition.check_against(&query.definitions.model.schema, UnknownPaths::Refused)?;
+    query
+        .condition
+        .check_against(&query.definitions.model.schema, UnknownPaths::Refused)?;
     query.order.check_against(&query.definitions.model.schema)?;
     let snapshot = view.snapshot().clone();
     let mut walk = Walk::new(view, query.definitions);
@@ -81,7 +83,9 @@ pub async fn find(view: View, query: &Query<'_>) -> Result<Hits, Failure> {
             key_bytes += hit.key_bytes();
             ranked.push(hit);
             match query.excess {
-                Excess::Refused if ranked.len() > query.limit => return Err(Error::TooMany { limit: query.limit }.into()),
+                Excess::Refused if ranked.len() > query.limit => {
+                    return Err(Error::TooMany { limit: query.limit }.into());
+                }
                 Excess::CutOff if query.order.is_empty() && ranked.len() == query.limit => {
                     return Ok(Hits::new(snapshot, ranked));
                 }
@@ -108,7 +112,12 @@ fn keep_best(ranked: &mut Vec<Ranked<Hit>>, query: &Query<'_>) -> usize {
 }
 
 /// One page of the entities of a model, in the order of their ids.
-pub async fn page(view: View, definitions: &Definitions, number: i64, size: i64) -> Result<Hits, Failure> {
+pub async fn page(
+    view: View,
+    definitions: &Definitions,
+    number: i64,
+    size: i64,
+) -> Result<Hits, Failure> {
     let offset = number.saturating_mul(size);
     let snapshot = view.snapshot().clone();
     if view.is_current() {
@@ -120,7 +129,9 @@ pub async fn page(view: View, definitions: &Definitions, number: i64, size: i64)
     let wanted = usize::try_from(size).unwrap_or(0);
     let mut hits = Vec::new();
     while hits.len() < wanted {
-        let Some(part) = walk.next().await? else { break };
+        let Some(part) = walk.next().await? else {
+            break;
+        };
         let skipped = skip.min(part.len());
         skip -= skipped;
         hits.extend(part.into_iter().skip(skipped).map(Hit::from));
@@ -130,10 +141,15 @@ pub async fn page(view: View, definitions: &Definitions, number: i64, size: i64)
 }
 
 fn document(version: &Version) -> Result<Document, Failure> {
-    Document::from_json(&version.image.document).map_err(|error| Failure::internal(format!("a stored document is not readable: {error}")))
+    Document::from_json(&version.image.document)
+        .map_err(|error| Failure::internal(format!("a stored document is not readable: {error}")))
 }
 
-fn facts<'a>(version: &'a Version, document: &'a Document, definitions: &'a Definitions) -> Facts<'a> {
+fn facts<'a>(
+    version: &'a Version,
+    document: &'a Document,
+    definitions: &'a Definitions,
+) -> Facts<'a> {
     let image = &version.image;
     Facts {
         document,

@@ -56,7 +56,8 @@ impl SortKey {
 
     /// A key of the life cycle.
     pub fn meta(name: &str, descending: bool) -> Result<Self, OrderError> {
-        let field = LifecycleField::from_name(name).ok_or_else(|| OrderError(format!("`@{name}` is no field of the life cycle")))?;
+        let field = LifecycleField::from_name(name)
+            .ok_or_else(|| OrderError(format!("`@{name}` is no field of the life cycle")))?;
         Ok(Self {
             subject: SortSubject::Meta(field.as_str()),
             descending,
@@ -68,7 +69,9 @@ impl SortKey {
         let (path, descending) = match text.rsplit_once(':') {
             Some((path, "asc")) => (path, false),
             Some((path, "desc")) => (path, true),
-            Some((_, other)) => return Err(OrderError(format!("`{other}` is neither asc nor desc"))),
+            Some((_, other)) => {
+                return Err(OrderError(format!("`{other}` is neither asc nor desc")));
+            }
             None => (text, false),
         };
         match path.strip_prefix('@') {
@@ -81,7 +84,10 @@ impl SortKey {
 impl Order {
     pub fn new(keys: Vec<SortKey>) -> Result<Self, OrderError> {
         if keys.len() > SORT_KEYS_MAX {
-            return Err(OrderError(format!("{} keys are given; {SORT_KEYS_MAX} are allowed", keys.len())));
+            return Err(OrderError(format!(
+                "{} keys are given; {SORT_KEYS_MAX} are allowed",
+                keys.len()
+            )));
         }
         let mut seen = HashSet::new();
         match keys.iter().find(|key| !seen.insert(&key.subject)) {
@@ -97,13 +103,21 @@ impl Order {
     /// Refuses keys that are no single scalar of one class.
     pub(super) fn check_against(&self, schema: &Schema) -> Result<(), OrderError> {
         for key in &self.keys {
-            let SortSubject::Field(path) = &key.subject else { continue };
-            let node = schema.root.at(path).ok_or_else(|| OrderError(format!("{path} is not a field of the model")))?;
+            let SortSubject::Field(path) = &key.subject else {
+                continue;
+            };
+            let node = schema
+                .root
+                .at(path)
+                .ok_or_else(|| OrderError(format!("{path} is not a field of the model")))?;
             if node.is_structure() {
                 return Err(OrderError(format!("{path} is not a scalar")));
             }
             if classes(node.types) > 1 || node.types.contains(DataType::ByteArray) {
-                return Err(OrderError(format!("the values of {path} have no common order: {}", node.types)));
+                return Err(OrderError(format!(
+                    "the values of {path} have no common order: {}",
+                    node.types
+                )));
             }
         }
         Ok(())
@@ -116,14 +130,25 @@ impl Order {
 
     pub(super) fn compare<T>(&self, one: &Ranked<T>, other: &Ranked<T>) -> Ordering {
         let keys = self.keys.iter().zip(one.keys.iter().zip(&other.keys));
-        keys.map(|(key, (one, other))| one.compare(other, key.descending)).find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
+        keys.map(|(key, (one, other))| one.compare(other, key.descending))
+            .find(|order| order.is_ne())
+            .unwrap_or(Ordering::Equal)
     }
 }
 
 /// How many kinds of values, each with an order of its own, a set of types has.
 fn classes(types: Types) -> usize {
-    let is_text = |data_type: DataType| !data_type.is_numeric() && !matches!(data_type, DataType::Boolean | DataType::Null);
-    [types.any(DataType::is_numeric), types.contains(DataType::Boolean), types.any(is_text)].into_iter().filter(|has| *has).count()
+    let is_text = |data_type: DataType| {
+        !data_type.is_numeric() && !matches!(data_type, DataType::Boolean | DataType::Null)
+    };
+    [
+        types.any(DataType::is_numeric),
+        types.contains(DataType::Boolean),
+        types.any(is_text),
+    ]
+    .into_iter()
+    .filter(|has| *has)
+    .count()
 }
 
 impl std::fmt::Display for SortSubject {
@@ -169,22 +194,32 @@ impl<T> Ranked<T> {
             Key::Text(text) => text.len(),
             Key::Bool(_) | Key::Number(_) | Key::Missing => 0,
         };
-        self.keys.iter().map(|key| size_of::<Key>() + bytes(key)).sum()
+        self.keys
+            .iter()
+            .map(|key| size_of::<Key>() + bytes(key))
+            .sum()
     }
 }
 
 impl SortKey {
     fn of(&self, facts: Facts<'_>) -> Key {
         match &self.subject {
-            SortSubject::Field(path) => match path.first(facts.document.root()).map(crate::entity::Value::shape) {
+            SortSubject::Field(path) => match path
+                .first(facts.document.root())
+                .map(crate::entity::Value::shape)
+            {
                 Some(Shape::Bool(truth)) => Key::Bool(truth),
-                Some(Shape::Number(literal)) => Number::parse(literal).map_or(Key::Missing, Key::Number),
+                Some(Shape::Number(literal)) => {
+                    Number::parse(literal).map_or(Key::Missing, Key::Number)
+                }
                 Some(Shape::String(text)) => Key::Text(text.into()),
                 Some(Shape::Null | Shape::Array(_) | Shape::Object(_)) | None => Key::Missing,
             },
             SortSubject::Meta(name) => {
                 let lifecycle = facts.lifecycle;
-                let instant = |time: crate::clock::Timestamp| Number::parse(&time.millis().to_string()).map_or(Key::Missing, Key::Number);
+                let instant = |time: crate::clock::Timestamp| {
+                    Number::parse(&time.millis().to_string()).map_or(Key::Missing, Key::Number)
+                };
                 match LifecycleField::from_name(name) {
                     Some(LifecycleField::CreationDate) => instant(lifecycle.created),
                     Some(LifecycleField::LastUpdateTime) => instant(lifecycle.updated),
@@ -234,7 +269,10 @@ mod tests {
             ("IMDB Rating:desc", "$.IMDB Rating", true),
         ] {
             let key = SortKey::parse(text).expect(text);
-            assert_eq!((key.subject.to_string().as_str(), key.descending), (subject, descending));
+            assert_eq!(
+                (key.subject.to_string().as_str(), key.descending),
+                (subject, descending)
+            );
         }
         for text in ["", "a:up", "@colour", "$..a"] {
             assert!(SortKey::parse(text).is_err(), "{text}");
@@ -251,8 +289,18 @@ mod tests {
         for (one, other, ascending, descending) in [
             (number("2"), number("10"), Ordering::Less, Ordering::Greater),
             (text("b"), text("a"), Ordering::Greater, Ordering::Less),
-            (Key::Bool(false), Key::Bool(true), Ordering::Less, Ordering::Greater),
-            (Key::Missing, number("1"), Ordering::Greater, Ordering::Greater),
+            (
+                Key::Bool(false),
+                Key::Bool(true),
+                Ordering::Less,
+                Ordering::Greater,
+            ),
+            (
+                Key::Missing,
+                number("1"),
+                Ordering::Greater,
+                Ordering::Greater,
+            ),
             (text("z"), Key::Missing, Ordering::Less, Ordering::Less),
         ] {
             assert_eq!(one.compare(&other, false), ascending);

@@ -72,7 +72,9 @@ impl Walk {
 
     /// The next entities; none at the end. A part may be empty although more follow.
     pub(super) async fn next(&mut self) -> Result<Option<Vec<Version>>, Failure> {
-        let Some(committed) = self.scan.next().await? else { return Ok(None) };
+        let Some(committed) = self.scan.next().await? else {
+            return Ok(None);
+        };
         // Own changes up to where the scan has come, or all that is left at its end.
         let mut own = match self.scan.reached() {
             Some(reached) => {
@@ -88,7 +90,10 @@ impl Walk {
         if own.is_empty() {
             return Ok(Some(committed));
         }
-        let mut seen: BTreeMap<EntityId, Version> = committed.into_iter().map(|version| (version.image.id, version)).collect();
+        let mut seen: BTreeMap<EntityId, Version> = committed
+            .into_iter()
+            .map(|version| (version.image.id, version))
+            .collect();
         for (id, changed) in own {
             match changed {
                 Some(version) => seen.insert(id, version),

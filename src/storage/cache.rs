@@ -36,7 +36,8 @@ impl Default for Cache {
             versions: moka::sync::Cache::builder()
                 .max_capacity(BYTES_MAX)
                 .weigher(|_, version: &Version| {
-                    u32::try_from(version.image.document.as_str().len() + ENTRY_BYTES).unwrap_or(u32::MAX)
+                    u32::try_from(version.image.document.as_str().len() + ENTRY_BYTES)
+                        .unwrap_or(u32::MAX)
                 })
                 .build(),
             generations: (0..GENERATIONS).map(|_| AtomicU64::new(0)).collect(),
@@ -78,7 +79,9 @@ impl Cache {
     pub(super) fn put(&self, version: Version) {
         let id = version.image.id;
         self.slot(id).fetch_add(1, Ordering::AcqRel);
-        self.versions.entry(id).and_compute_with(|_| Op::Put(version));
+        self.versions
+            .entry(id)
+            .and_compute_with(|_| Op::Put(version));
     }
 
     /// Lets go of what was just deleted.
@@ -134,10 +137,18 @@ mod tests {
         let since = cache.generation(id);
         cache.put(version(id, 7));
         cache.fill(&version(id, 5), since);
-        assert_eq!(position(&cache, id), Some(7), "it yields to a higher position");
+        assert_eq!(
+            position(&cache, id),
+            Some(7),
+            "it yields to a higher position"
+        );
 
         cache.versions.invalidate(&id);
         cache.fill(&version(id, 5), since);
-        assert_eq!(position(&cache, id), None, "also when that has been evicted");
+        assert_eq!(
+            position(&cache, id),
+            None,
+            "also when that has been evicted"
+        );
     }
 }

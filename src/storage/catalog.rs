@@ -30,14 +30,20 @@ impl Catalog {
     }
 
     pub(super) fn generation(&self) -> u64 {
-        self.state.read().unwrap_or_else(PoisonError::into_inner).generation
+        self.state
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .generation
     }
 
     /// Remembers what was read, unless something has changed since `generation`.
     pub(super) fn fill(&self, tenant: TenantRow, definitions: &Arc<Definitions>, generation: u64) {
         let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
         if state.generation == generation {
-            state.known.insert((tenant, definitions.model.key.clone()), Arc::clone(definitions));
+            state.known.insert(
+                (tenant, definitions.model.key.clone()),
+                Arc::clone(definitions),
+            );
         }
     }
 

@@ -57,11 +57,25 @@ impl Claim {
 
     /// Takes the unit back; false if it is being committed already.
     pub(super) fn withdraw(&self) -> bool {
-        self.0.compare_exchange(Self::WAITING, Self::WITHDRAWN, Ordering::AcqRel, Ordering::Acquire).is_ok()
+        self.0
+            .compare_exchange(
+                Self::WAITING,
+                Self::WITHDRAWN,
+                Ordering::AcqRel,
+                Ordering::Acquire,
+            )
+            .is_ok()
     }
 
     fn take(&self) -> bool {
-        self.0.compare_exchange(Self::WAITING, Self::TAKEN, Ordering::AcqRel, Ordering::Acquire).is_ok()
+        self.0
+            .compare_exchange(
+                Self::WAITING,
+                Self::TAKEN,
+                Ordering::AcqRel,
+                Ordering::Acquire,
+            )
+            .is_ok()
     }
 }
 
@@ -88,7 +102,12 @@ struct Survivor {
 }
 
 impl Committer {
-    pub(super) fn new(storage: Storage, inbox: mpsc::Receiver<Submission>, publish: watch::Sender<Sequence>, newest: Sequence) -> Self {
+    pub(super) fn new(
+        storage: Storage,
+        inbox: mpsc::Receiver<Submission>,
+        publish: watch::Sender<Sequence>,
+        newest: Sequence,
+    ) -> Self {
         let writer = storage.0.database.writer();
         Self {
             storage,
@@ -129,7 +148,9 @@ impl Committer {
         let mut batch = vec![first];
         let mut bytes = batch[0].bytes;
         while batch.len() < BATCH_UNITS && bytes < BATCH_BYTES {
-            let Ok(next) = self.inbox.try_recv() else { break };
+            let Ok(next) = self.inbox.try_recv() else {
+                break;
+            };
             if next.draft.model.is_some() || bytes + next.bytes > BATCH_BYTES {
                 self.left_over = Some(next);
                 break;
@@ -154,7 +175,10 @@ impl Committer {
         self.storage.0.instants.finish();
         match outcome {
             Ok(()) => self.answer(survivors, &rows),
-            Err(error) => refuse_all(survivors.into_iter().map(|survivor| survivor.submission), &error),
+            Err(error) => refuse_all(
+                survivors.into_iter().map(|survivor| survivor.submission),
+                &error,
+            ),
         }
     }
 
@@ -166,37 +190,53 @@ impl Committer {
         let mut view = View::default();
         let mut unknown = Vec::new();
         for draft in batch.iter().map(|submission| &submission.draft) {
-            let replaced = draft.bases().filter(|(_, base)| base.is_some()).map(|(id, _)| id);
+            let replaced = draft
+                .bases()
+                .filter(|(_, base)| base.is_some())
+                .map(|(id, _)| id);
             for id in replaced.chain(draft.reads.keys().copied()) {
-                if !view.current.contains_key(&id) {
+                if let std::collections::hash_map::Entry::Vacant(e) = view.current.entry(id) {
                     let known = self.storage.0.cache.get(id).map(|version| version.position);
                     if known.is_none() {
                         unknown.push(id);
                     }
-                    view.current.insert(id, known);
+                    e.insert(known);
                 }
             }
             for guard in &draft.guards {
                 let key = (draft.tenant.clone(), guard.model.clone());
-                if !view.models.contains_key(&key) {
-                    let model = self.storage.definitions(&draft.tenant, &guard.model).await?;
-                    view.models.insert(key, model.as_deref().map(ModelView::from));
+                if let std::collections::hash_map::Entry::Vacant(e) = view.models.entry(key) {
+                    let model = self
+                        .storage
+                        .definitions(&draft.tenant, &guard.model)
+                        .await?;
+                    e.insert(model.as_deref().map(ModelView::from));
                 }
             }
         }
         if !unknown.is_empty() {
             let found = self.storage.0.database.positions(&unknown).await?;
-            view.current.extend(found.into_iter().map(|(id, position)| (id, Some(position))));
+            view.current
+                .extend(found.into_iter().map(|(id, position)| (id, Some(position))));
         }
         Ok(view)
     }
 
     /// Judges and stamps a batch. Those that fail are answered.
-    async fn judge(&mut self, mut view: View, batch: Vec<Submission>) -> Option<(Batch, Vec<Survivor>)> {
+    async fn judge(
+        &mut self,
+        mut view: View,
+        batch: Vec<Submission>,
+    ) -> Option<(Batch, Vec<Survivor>)> {
         let mut rows = Batch::default();
         let mut survivors = Vec::with_capacity(batch.len());
         let count = i64::try_from(batch.len()).unwrap_or(i64::MAX);
-        let mut at = self.storage.0.instants.stamp(self.storage.now(), count).micros();
+        let mut at = self
+            .storage
+            .0
+            .instants
+            .stamp(self.storage.now(), count)
+            .micros();
         for submission in batch {
             let first = Position(self.next);
             let written = match judge::judge(&mut view, &submission.draft, first) {
@@ -205,7 +245,9 @@ impl Committer {
                         sequence,
                         at: Timestamp::from_micros(at),
                     };
-                    self.rows(&submission.draft, first, committed, &mut rows).await.map(|tenant| (tenant, committed))
+                    self.rows(&submission.draft, first, committed, &mut rows)
+                        .await
+                        .map(|tenant| (tenant, committed))
                 }
                 Err(error) => Err(error),
             };
@@ -230,7 +272,13 @@ impl Committer {
     }
 
     /// Adds the rows of one unit to the batch.
-    async fn rows(&mut self, draft: &Draft, first: Position, committed: Committed, rows: &mut Batch) -> Result<TenantRow, Error> {
+    async fn rows(
+        &mut self,
+        draft: &Draft,
+        first: Position,
+        committed: Committed,
+        rows: &mut Batch,
+    ) -> Result<TenantRow, Error> {
         let tenant = self.tenant_row(&draft.tenant).await?;
         let (author, executor) = self.attribution(tenant, &draft.attribution).await?;
         let mut versions = Vec::with_capacity(draft.writes.len());
@@ -253,7 +301,11 @@ impl Committer {
         for (write, n, attribution) in versions {
             let e = self.entity_row(write);
             let state = write.image.state.shared();
-            let kind = if write.base.is_none() { ChangeKind::Create } else { ChangeKind::Update };
+            let kind = if write.base.is_none() {
+                ChangeKind::Create
+            } else {
+                ChangeKind::Update
+            };
             match write.base {
                 None => rows.created.push(NewEntity {
                     e: e.0,
@@ -262,7 +314,11 @@ impl Committer {
                     n,
                     state: Arc::clone(&state),
                     created: write.image.created.micros(),
-                    workflow: write.image.workflow.as_ref().map(|name| name.shared()),
+                    workflow: write
+                        .image
+                        .workflow
+                        .as_ref()
+                        .map(super::super::id::WorkflowName::shared),
                 }),
                 Some(_) => rows.moved.push(EntityMove {
                     e: e.0,
@@ -277,9 +333,15 @@ impl Committer {
                 seq: committed.sequence.0,
                 kind,
                 state,
-                transition: write.image.transition.as_ref().map(|name| name.shared()),
+                transition: write
+                    .image
+                    .transition
+                    .as_ref()
+                    .map(super::super::id::TransitionName::shared),
                 author: attribution.map(|(author, _)| author.0),
-                executor: attribution.and_then(|(_, executor)| executor).map(|executor| executor.0),
+                executor: attribution
+                    .and_then(|(_, executor)| executor)
+                    .map(|executor| executor.0),
                 data: Some(write.image.document.shared()),
                 record: write.record.clone(),
             });
@@ -289,7 +351,12 @@ impl Committer {
     }
 
     /// The removals of one unit, one group for each run of the same attribution.
-    async fn removals(&mut self, tenant: TenantRow, draft: &Draft, committed: Committed) -> Result<Vec<Removals>, Error> {
+    async fn removals(
+        &mut self,
+        tenant: TenantRow,
+        draft: &Draft,
+        committed: Committed,
+    ) -> Result<Vec<Removals>, Error> {
         let mut groups = Vec::new();
         let mut first = committed.sequence.0 - i64::try_from(draft.removals.len()).unwrap_or(0);
         for group in draft.removals.chunk_by(|one, next| one.by == next.by) {
@@ -303,7 +370,9 @@ impl Committer {
                 first: std::mem::replace(&mut first, next),
                 seq: committed.sequence.0,
                 author: by.map(|(author, _)| author.0),
-                executor: by.and_then(|(_, executor)| executor).map(|executor| executor.0),
+                executor: by
+                    .and_then(|(_, executor)| executor)
+                    .map(|executor| executor.0),
                 entities,
             });
         }
@@ -329,7 +398,11 @@ impl Committer {
         Ok(row)
     }
 
-    async fn attribution(&mut self, tenant: TenantRow, attribution: &Attribution) -> Result<(ActorRow, Option<ActorRow>), Error> {
+    async fn attribution(
+        &mut self,
+        tenant: TenantRow,
+        attribution: &Attribution,
+    ) -> Result<(ActorRow, Option<ActorRow>), Error> {
         let author = self.actor(tenant, &attribution.author).await?;
         let executor = match &attribution.executor {
             Some(executor) => Some(self.actor(tenant, executor).await?),
@@ -338,7 +411,11 @@ impl Committer {
         Ok((author, executor))
     }
 
-    async fn actor(&mut self, tenant: TenantRow, actor: &crate::entity::Actor) -> Result<ActorRow, Error> {
+    async fn actor(
+        &mut self,
+        tenant: TenantRow,
+        actor: &crate::entity::Actor,
+    ) -> Result<ActorRow, Error> {
         if let Some(row) = self.storage.0.names.actor(tenant, actor) {
             return Ok(row);
         }
@@ -351,9 +428,14 @@ impl Committer {
     /// Writes rows, and finds out what became of them if that fails.
     async fn write(&mut self, rows: &Batch) -> Result<(), Error> {
         let writer = self.writer.as_mut().ok_or(Error::Stopped)?;
-        let Err(error) = writer.write(rows).await else { return Ok(()) };
+        let Err(error) = writer.write(rows).await else {
+            return Ok(());
+        };
         // A row that the database refuses was rolled back; anything else may have been written.
-        if error.as_database_error().is_some_and(|error| !matches!(error.kind(), sqlx::error::ErrorKind::Other)) {
+        if error
+            .as_database_error()
+            .is_some_and(|error| !matches!(error.kind(), sqlx::error::ErrorKind::Other))
+        {
             error!(%error, "the database refused a batch that was judged fit");
             return Err(error.into());
         }
@@ -375,7 +457,11 @@ impl Committer {
                 Ok(known) => {
                     self.storage.0.health.set_well(true);
                     info!(written = known, "the storage is well again");
-                    return if known { Ok(()) } else { Err(Error::Unavailable) };
+                    return if known {
+                        Ok(())
+                    } else {
+                        Err(Error::Unavailable)
+                    };
                 }
                 Err(error) => warn!(%error, "the storage is not well yet"),
             }
@@ -385,7 +471,11 @@ impl Committer {
     }
 
     fn refuse_waiting(&mut self) {
-        let waiting = self.left_over.take().into_iter().chain(std::iter::from_fn(|| self.inbox.try_recv().ok()));
+        let waiting = self
+            .left_over
+            .take()
+            .into_iter()
+            .chain(std::iter::from_fn(|| self.inbox.try_recv().ok()));
         for submission in waiting {
             answer(submission, Err(Error::Unavailable));
         }
@@ -438,7 +528,9 @@ impl Committer {
     }
 
     async fn try_change_model(&mut self, draft: &Draft) -> Result<Committed, Error> {
-        let Some((key, change)) = &draft.model else { return Err(Error::Stopped) };
+        let Some((key, change)) = &draft.model else {
+            return Err(Error::Stopped);
+        };
         let tenant = self.tenant_row(&draft.tenant).await?;
         let (author, executor) = self.attribution(tenant, &draft.attribution).await?;
         let current = self.storage.definitions_of(tenant, key).await?;
@@ -482,7 +574,10 @@ impl From<&Definitions> for ModelView {
     }
 }
 
-async fn next_submission(left_over: &mut Option<Submission>, inbox: &mut mpsc::Receiver<Submission>) -> Option<Submission> {
+async fn next_submission(
+    left_over: &mut Option<Submission>,
+    inbox: &mut mpsc::Receiver<Submission>,
+) -> Option<Submission> {
     match left_over.take() {
         Some(submission) => Some(submission),
         None => inbox.recv().await,
@@ -498,10 +593,17 @@ fn answer(submission: Submission, outcome: Result<Committed, Error>) {
 fn refuse_all(batch: impl IntoIterator<Item = Submission>, error: &Error) {
     let unavailable = matches!(error, Error::Unavailable | Error::Stopped);
     if !unavailable {
-        error!(error = error as &dyn std::error::Error, "a batch was not committed");
+        error!(
+            error = error as &dyn std::error::Error,
+            "a batch was not committed"
+        );
     }
     for submission in batch {
-        let error = if unavailable { Error::Unavailable } else { Error::NotCommitted };
+        let error = if unavailable {
+            Error::Unavailable
+        } else {
+            Error::NotCommitted
+        };
         answer(submission, Err(error));
     }
 }

@@ -71,7 +71,11 @@ impl Draft {
     /// Every entity that is written or deleted, and the version it replaces.
     pub(super) fn bases(&self) -> impl Iterator<Item = (EntityId, Option<Base>)> {
         let writes = self.writes.iter().map(|write| (write.image.id, write.base));
-        writes.chain(self.removals.iter().map(|removal| (removal.id, Some(removal.base))))
+        writes.chain(
+            self.removals
+                .iter()
+                .map(|removal| (removal.id, Some(removal.base))),
+        )
     }
 }
 
@@ -91,7 +95,10 @@ pub enum ModelChange {
     Unlock,
     Delete,
     /// Replaces the workflows, unless someone else did since they were read.
-    SetWorkflows { seen: i64, workflows: WorkflowSet },
+    SetWorkflows {
+        seen: i64,
+        workflows: WorkflowSet,
+    },
 }
 
 /// What became of a unit that was committed.

@@ -47,7 +47,10 @@ impl Instants {
 
     /// The batch is durable, or will never be.
     pub(super) fn finish(&self) {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).writing_from = None;
+        self.state
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .writing_from = None;
         self.finished.notify_waiters();
     }
 
@@ -85,7 +88,11 @@ mod tests {
         assert_eq!(instants.stamp(at(20), 1), at(20));
         instants.finish();
         instants.settle(at(50), at(30)).await;
-        assert_eq!(instants.stamp(at(30), 1), at(31), "no more than the present is promised");
+        assert_eq!(
+            instants.stamp(at(30), 1),
+            at(31),
+            "no more than the present is promised"
+        );
     }
 
     #[tokio::test]
@@ -98,6 +105,6 @@ mod tests {
             () = std::future::ready(()) => {}
         }
         instants.settle(at(9), at(10)).await;
-        let (_, ()) = tokio::join!(instants.settle(first, at(10)), async { instants.finish() });
+        let ((), ()) = tokio::join!(instants.settle(first, at(10)), async { instants.finish() });
     }
 }

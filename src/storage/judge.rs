@@ -35,17 +35,25 @@ pub(super) struct ModelView {
 /// Its writes and then its removals take the positions from `first` on, in their order.
 pub(super) fn judge(view: &mut View, draft: &Draft, first: Position) -> Result<Sequence, Error> {
     for guard in &draft.guards {
-        let model = view.models.get(&(draft.tenant.clone(), guard.model.clone())).copied().flatten();
+        let model = view
+            .models
+            .get(&(draft.tenant.clone(), guard.model.clone()))
+            .copied()
+            .flatten();
         match model {
             None => return Err(Error::ModelNotFound(guard.model.clone())),
-            Some(model) if model.lock == Lock::Unlocked => return Err(Error::ModelNotLocked(guard.model.clone())),
+            Some(model) if model.lock == Lock::Unlocked => {
+                return Err(Error::ModelNotLocked(guard.model.clone()));
+            }
             Some(model) if model.revision != guard.revision => return Err(Error::Conflict),
             Some(_) => {}
         }
     }
     let current = |id: &EntityId| view.current.get(id).copied().flatten();
     let reads_hold = draft.reads.iter().all(|(id, seen)| current(id) == *seen);
-    let writes_hold = draft.bases().all(|(id, base)| current(&id) == base.map(|base| base.position));
+    let writes_hold = draft
+        .bases()
+        .all(|(id, base)| current(&id) == base.map(|base| base.position));
     if !reads_hold || !writes_hold {
         return Err(Error::Conflict);
     }
@@ -85,24 +93,36 @@ pub(super) fn judge_model<'a>(
     let Some(current) = current else {
         return match change {
             ModelChange::Import(schema) => Ok(Effect::Make(schema)),
-            ModelChange::Lock | ModelChange::Unlock | ModelChange::Delete | ModelChange::SetWorkflows { .. } => {
-                Err(Error::ModelNotFound(key.clone()))
-            }
+            ModelChange::Lock
+            | ModelChange::Unlock
+            | ModelChange::Delete
+            | ModelChange::SetWorkflows { .. } => Err(Error::ModelNotFound(key.clone())),
         };
     };
     match (change, current.model.lock) {
         (ModelChange::Import(schema), Lock::Unlocked) => {
             let known = &current.model.schema;
-            Ok(if known.clone().merge(schema.clone()) == *known { Effect::Touch } else { Effect::Extend(schema) })
+            Ok(if known.clone().merge(schema.clone()) == *known {
+                Effect::Touch
+            } else {
+                Effect::Extend(schema)
+            })
         }
-        (ModelChange::Import(_) | ModelChange::Lock | ModelChange::Delete, Lock::Locked) => Err(Error::ModelAlreadyLocked(key.clone())),
+        (ModelChange::Import(_) | ModelChange::Lock | ModelChange::Delete, Lock::Locked) => {
+            Err(Error::ModelAlreadyLocked(key.clone()))
+        }
         (ModelChange::Lock, Lock::Unlocked) => Ok(Effect::SetLock(Lock::Locked)),
         (ModelChange::Unlock, Lock::Unlocked) => Err(Error::ModelAlreadyUnlocked(key.clone())),
-        (ModelChange::Unlock, Lock::Locked) if has_entities => Err(refuse()),
+        (ModelChange::Unlock, Lock::Locked) | (ModelChange::Delete, Lock::Unlocked)
+            if has_entities =>
+        {
+            Err(refuse())
+        }
         (ModelChange::Unlock, Lock::Locked) => Ok(Effect::SetLock(Lock::Unlocked)),
-        (ModelChange::Delete, Lock::Unlocked) if has_entities => Err(refuse()),
         (ModelChange::Delete, Lock::Unlocked) => Ok(Effect::Delete),
-        (ModelChange::SetWorkflows { seen, .. }, _) if *seen != current.workflow_revision => Err(Error::Conflict),
+        (ModelChange::SetWorkflows { seen, .. }, _) if *seen != current.workflow_revision => {
+            Err(Error::Conflict)
+        }
         (ModelChange::SetWorkflows { workflows, .. }, _) => Ok(Effect::SetWorkflows(workflows)),
     }
 }
@@ -114,7 +134,10 @@ mod tests {
         clock::Timestamp,
         entity::{Actor, ActorKind, Image, Json},
         id::TransactionId,
-        storage::{Attribution, EntityRow, ModelRow, draft::{Base, Guard, Write}},
+        storage::{
+            Attribution, EntityRow, ModelRow,
+            draft::{Base, Guard, Write},
+        },
     };
 
     fn draft(reads: &[(EntityId, Option<i64>)], writes: &[(EntityId, Option<i64>)]) -> Draft {
@@ -123,10 +146,16 @@ mod tests {
             id: TransactionId::NIL,
             tenant: "t".into(),
             attribution: Attribution {
-                author: Actor { kind: ActorKind::User, name: "u".into() },
+                author: Actor {
+                    kind: ActorKind::User,
+                    name: "u".into(),
+                },
                 executor: None,
             },
-            reads: reads.iter().map(|(id, seen)| (*id, seen.map(Position))).collect(),
+            reads: reads
+                .iter()
+                .map(|(id, seen)| (*id, seen.map(Position)))
+                .collect(),
             guards: Vec::new(),
             writes: writes
                 .iter()
@@ -143,7 +172,10 @@ mod tests {
                         workflow: None,
                     },
                     model: ModelRow(1),
-                    base: base.map(|position| Base { row: EntityRow(1), position: Position(position) }),
+                    base: base.map(|position| Base {
+                        row: EntityRow(1),
+                        position: Position(position),
+                    }),
                     record: None,
                     attribution: None,
                 })
@@ -159,13 +191,36 @@ mod tests {
         let mut view = View::default();
         view.current.insert(a, Some(Position(3)));
         view.current.insert(b, Some(Position(4)));
-        let mut verdict = |draft: Draft, first| judge(&mut view, &draft, Position(first)).map(|sequence| sequence.0).ok();
-        assert_eq!(verdict(draft(&[(b, Some(4))], &[(a, Some(3)), (new, None)]), 10), Some(12));
-        assert_eq!(verdict(draft(&[], &[(a, Some(3))]), 13), None, "written by the one before");
-        assert_eq!(verdict(draft(&[(a, Some(3))], &[(b, Some(4))]), 13), None, "read what the one before wrote");
-        assert_eq!(verdict(draft(&[(new, None)], &[(b, Some(4))]), 13), None, "saw nothing where something is now");
+        let mut verdict = |draft: Draft, first| {
+            judge(&mut view, &draft, Position(first))
+                .map(|sequence| sequence.0)
+                .ok()
+        };
+        assert_eq!(
+            verdict(draft(&[(b, Some(4))], &[(a, Some(3)), (new, None)]), 10),
+            Some(12)
+        );
+        assert_eq!(
+            verdict(draft(&[], &[(a, Some(3))]), 13),
+            None,
+            "written by the one before"
+        );
+        assert_eq!(
+            verdict(draft(&[(a, Some(3))], &[(b, Some(4))]), 13),
+            None,
+            "read what the one before wrote"
+        );
+        assert_eq!(
+            verdict(draft(&[(new, None)], &[(b, Some(4))]), 13),
+            None,
+            "saw nothing where something is now"
+        );
         assert_eq!(verdict(draft(&[], &[(a, Some(10))]), 13), Some(14));
-        assert_eq!(verdict(draft(&[], &[(EntityId::fresh(), Some(1))]), 15), None, "replaces what is not there");
+        assert_eq!(
+            verdict(draft(&[], &[(EntityId::fresh(), Some(1))]), 15),
+            None,
+            "replaces what is not there"
+        );
     }
 
     #[test]
@@ -181,8 +236,15 @@ mod tests {
             let model = model.map(|(lock, revision)| ModelView { lock, revision });
             view.models.insert(("t".into(), key.clone()), model);
             let mut draft = draft(&[], &[]);
-            draft.guards.push(Guard { model: key.clone(), revision: 5 });
-            assert_eq!(judge(&mut view, &draft, Position(1)).is_ok(), fits, "{model:?}");
+            draft.guards.push(Guard {
+                model: key.clone(),
+                revision: 5,
+            });
+            assert_eq!(
+                judge(&mut view, &draft, Position(1)).is_ok(),
+                fits,
+                "{model:?}"
+            );
         }
     }
 }

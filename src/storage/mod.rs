@@ -140,10 +140,16 @@ pub enum Error {
     #[error("writes are refused until the storage is well again; try again later")]
     Unavailable,
     #[error("column {column} of row {row} in {table} is not what it should be")]
-    Inconsistent { table: &'static str, column: &'static str, row: i64 },
+    Inconsistent {
+        table: &'static str,
+        column: &'static str,
+        row: i64,
+    },
     #[error("the database is in use by another process: {0}")]
     InUse(PathBuf),
-    #[error("the database needs a migration; run `interlock migrate`, or set CYODA_SQLITE_AUTO_MIGRATE=true")]
+    #[error(
+        "the database needs a migration; run `interlock migrate`, or set CYODA_SQLITE_AUTO_MIGRATE=true"
+    )]
     NotMigrated,
     #[error("the database could not be migrated")]
     Migration(#[from] sqlx::migrate::MigrateError),
@@ -180,23 +186,52 @@ impl Coded for Error {
     }
 
     fn properties(&self) -> Properties {
-        let named = |model: &ModelKey| vec![("entityName", (*model.name).into()), ("entityVersion", model.version.into())];
+        let named = |model: &ModelKey| {
+            vec![
+                ("entityName", (*model.name).into()),
+                ("entityVersion", model.version.into()),
+            ]
+        };
         match self {
             Self::ModelNotFound(model) => named(model),
             Self::ModelAlreadyLocked(model) => {
-                let states = [("expectedState", Lock::Unlocked), ("actualState", Lock::Locked)];
-                named(model).into_iter().chain(states.map(|(name, lock)| (name, lock.as_str().into()))).collect()
+                let states = [
+                    ("expectedState", Lock::Unlocked),
+                    ("actualState", Lock::Locked),
+                ];
+                named(model)
+                    .into_iter()
+                    .chain(states.map(|(name, lock)| (name, lock.as_str().into())))
+                    .collect()
             }
             Self::ModelAlreadyUnlocked(model) => {
-                let states = [("expectedState", Lock::Locked), ("actualState", Lock::Unlocked)];
-                named(model).into_iter().chain(states.map(|(name, lock)| (name, lock.as_str().into()))).collect()
+                let states = [
+                    ("expectedState", Lock::Locked),
+                    ("actualState", Lock::Unlocked),
+                ];
+                named(model)
+                    .into_iter()
+                    .chain(states.map(|(name, lock)| (name, lock.as_str().into())))
+                    .collect()
             }
             Self::ModelHasEntities { model, count } => {
                 let mut properties = named(model);
                 properties.push(("entityCount", (*count).into()));
                 properties
             }
-            _ => Properties::new(),
+            Self::Conflict
+            | Self::ModelNotLocked(_)
+            | Self::TooLarge { .. }
+            | Self::Cancelled
+            | Self::Unavailable
+            | Self::Inconsistent { .. }
+            | Self::InUse(_)
+            | Self::NotMigrated
+            | Self::Migration(_)
+            | Self::Database(_)
+            | Self::Io(_)
+            | Self::NotCommitted
+            | Self::Stopped => Properties::new(),
         }
     }
 }
@@ -224,7 +259,12 @@ const QUEUE_MAX: usize = 4_096;
 impl Storage {
     /// Opens the database, brings it up to date and starts the committer, which stops once
     /// `stop` is cancelled and nobody can submit any more.
-    pub async fn open(settings: &Settings, clock: Clock, tasks: &TaskTracker, stop: CancellationToken) -> Result<Self, Error> {
+    pub async fn open(
+        settings: &Settings,
+        clock: Clock,
+        tasks: &TaskTracker,
+        stop: CancellationToken,
+    ) -> Result<Self, Error> {
         let (database, newest) = sqlite::Sqlite::open(settings).await?;
         let (submissions, inbox) = mpsc::channel(QUEUE_MAX);
         let (publish, published) = watch::channel(newest.sequence);
@@ -262,13 +302,22 @@ impl Storage {
     /// The sequence that holds everything committed up to an instant, and nothing later. Once
     /// this has been answered for an instant, no commit will be stamped at or before it.
     pub async fn at(&self, instant: &PointInTime) -> Result<Sequence, Error> {
-        self.0.instants.settle(instant.until, self.0.clock.now()).await;
+        self.0
+            .instants
+            .settle(instant.until, self.0.clock.now())
+            .await;
         self.0.database.sequence_at(instant.until).await
     }
 
     /// The model of that name and its workflows, as they are now.
-    pub async fn definitions(&self, tenant: &Tenant, model: &ModelKey) -> Result<Option<Arc<Definitions>>, Error> {
-        let Some(tenant) = self.tenant_row(tenant).await? else { return Ok(None) };
+    pub async fn definitions(
+        &self,
+        tenant: &Tenant,
+        model: &ModelKey,
+    ) -> Result<Option<Arc<Definitions>>, Error> {
+        let Some(tenant) = self.tenant_row(tenant).await? else {
+            return Ok(None);
+        };
         self.definitions_of(tenant, model).await
     }
 
@@ -286,7 +335,11 @@ impl Storage {
         Ok(Snapshot::new(self.clone(), tenant, at))
     }
 
-    async fn definitions_of(&self, tenant: TenantRow, model: &ModelKey) -> Result<Option<Arc<Definitions>>, Error> {
+    async fn definitions_of(
+        &self,
+        tenant: TenantRow,
+        model: &ModelKey,
+    ) -> Result<Option<Arc<Definitions>>, Error> {
         if let Some(known) = self.0.catalog.get(tenant, model) {
             return Ok(Some(known));
         }

@@ -27,11 +27,18 @@ impl Default for Names {
 
 impl Names {
     pub(super) fn tenant(&self, tenant: &Tenant) -> Option<TenantRow> {
-        self.tenants.read().unwrap_or_else(PoisonError::into_inner).get(tenant).copied()
+        self.tenants
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .get(tenant)
+            .copied()
     }
 
     pub(super) fn know_tenant(&self, tenant: &Tenant, row: TenantRow) {
-        self.tenants.write().unwrap_or_else(PoisonError::into_inner).insert(tenant.clone(), row);
+        self.tenants
+            .write()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(tenant.clone(), row);
     }
 
     pub(super) fn actor(&self, tenant: TenantRow, actor: &Actor) -> Option<ActorRow> {

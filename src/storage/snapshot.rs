@@ -42,7 +42,11 @@ pub struct ModelCount {
 
 impl Snapshot {
     pub(super) const fn new(storage: Storage, tenant: Option<TenantRow>, at: Sequence) -> Self {
-        Self { storage, tenant, at }
+        Self {
+            storage,
+            tenant,
+            at,
+        }
     }
 
     pub const fn sequence(&self) -> Sequence {
@@ -51,9 +55,15 @@ impl Snapshot {
 
     /// The version of an entity then, also if that is a deletion.
     pub async fn version(&self, id: EntityId) -> Result<Option<Version>, Error> {
-        let Some(tenant) = self.tenant else { return Ok(None) };
+        let Some(tenant) = self.tenant else {
+            return Ok(None);
+        };
         let inner = &self.storage.0;
-        if let Some(known) = inner.cache.get(id).filter(|known| known.position.0 <= self.at.0) {
+        if let Some(known) = inner
+            .cache
+            .get(id)
+            .filter(|known| known.position.0 <= self.at.0)
+        {
             return Ok((known.tenant == tenant).then_some(known));
         }
         let since = inner.cache.generation(id);
@@ -75,20 +85,39 @@ impl Snapshot {
     }
 
     /// The version that a transaction wrote, also of an entity that was deleted later.
-    pub async fn written_by(&self, id: EntityId, transaction: TransactionId) -> Result<Option<Version>, Error> {
-        let Some(tenant) = self.tenant else { return Ok(None) };
-        let version = self.storage.0.database.by_transaction(tenant, id, transaction, self.at).await?;
+    pub async fn written_by(
+        &self,
+        id: EntityId,
+        transaction: TransactionId,
+    ) -> Result<Option<Version>, Error> {
+        let Some(tenant) = self.tenant else {
+            return Ok(None);
+        };
+        let version = self
+            .storage
+            .0
+            .database
+            .by_transaction(tenant, id, transaction, self.at)
+            .await?;
         Ok(version.filter(|version| version.live))
     }
 
     pub async fn history(&self, id: EntityId, limit: i64) -> Result<History, Error> {
-        let Some(tenant) = self.tenant else { return Ok(Vec::new()) };
-        self.storage.0.database.history(tenant, id, self.at, limit).await
+        let Some(tenant) = self.tenant else {
+            return Ok(Vec::new());
+        };
+        self.storage
+            .0
+            .database
+            .history(tenant, id, self.at, limit)
+            .await
     }
 
     /// The versions at these positions, in their order.
     pub async fn versions(&self, positions: &[Position]) -> Result<Vec<Version>, Error> {
-        let Some(tenant) = self.tenant else { return Ok(Vec::new()) };
+        let Some(tenant) = self.tenant else {
+            return Ok(Vec::new());
+        };
         self.storage.0.database.versions(tenant, positions).await
     }
 
@@ -104,8 +133,17 @@ impl Snapshot {
 
     /// The positions of one page of the entities of a model, in the order of their ids; as they
     /// are now, whatever the sequence of the snapshot.
-    pub async fn current_page(&self, definitions: &Definitions, offset: i64, limit: i64) -> Result<Vec<Position>, Error> {
-        self.storage.0.database.page(definitions.row, limit, offset).await
+    pub async fn current_page(
+        &self,
+        definitions: &Definitions,
+        offset: i64,
+        limit: i64,
+    ) -> Result<Vec<Position>, Error> {
+        self.storage
+            .0
+            .database
+            .page(definitions.row, limit, offset)
+            .await
     }
 }
 
@@ -123,7 +161,10 @@ impl Storage {
     }
 
     /// How many entities of a model are in each state now.
-    pub async fn counts_by_state(&self, definitions: &Definitions) -> Result<Vec<(StateName, i64)>, Error> {
+    pub async fn counts_by_state(
+        &self,
+        definitions: &Definitions,
+    ) -> Result<Vec<(StateName, i64)>, Error> {
         self.0.database.counts_by_state(definitions.row).await
     }
 
@@ -149,7 +190,9 @@ impl Scan {
             return Ok(None);
         };
         let database = &self.snapshot.storage.0.database;
-        let (versions, reached) = database.scan(tenant, self.model, self.after, self.snapshot.at, SCAN_ROWS).await?;
+        let (versions, reached) = database
+            .scan(tenant, self.model, self.after, self.snapshot.at, SCAN_ROWS)
+            .await?;
         self.done = reached.is_none();
         self.after = reached;
         Ok(Some(versions))
@@ -160,4 +203,3 @@ impl Scan {
         self.after
     }
 }
-

@@ -33,10 +33,26 @@ impl Bench {
             cache_kib: 4_000,
             migrate: Migrate::Yes,
         };
-        let (clock, stop, tasks) = (ManualClock::default(), CancellationToken::new(), TaskTracker::new());
+        let (clock, stop, tasks) = (
+            ManualClock::default(),
+            CancellationToken::new(),
+            TaskTracker::new(),
+        );
         clock.set(Timestamp::from_micros(1_000_000));
-        let storage = Storage::open(&settings, Clock::Manual(clock.clone()), &tasks, stop.clone()).await.expect("opens");
-        Self { storage, clock, stop, tasks }
+        let storage = Storage::open(
+            &settings,
+            Clock::Manual(clock.clone()),
+            &tasks,
+            stop.clone(),
+        )
+        .await
+        .expect("opens");
+        Self {
+            storage,
+            clock,
+            stop,
+            tasks,
+        }
     }
 
     async fn stop(self) {
@@ -48,17 +64,25 @@ impl Bench {
     async fn locked_model(&self, name: &str) -> Arc<Definitions> {
         let key = ModelKey::new(name, 1);
         let sample = Document::parse(r#"{"n":1}"#).expect("JSON");
-        self.change(&key, ModelChange::Import(Schema::infer(&sample))).await.expect("imports");
+        self.change(&key, ModelChange::Import(Schema::infer(&sample)))
+            .await
+            .expect("imports");
         self.change(&key, ModelChange::Lock).await.expect("locks");
         self.definitions(&key).await
     }
 
     async fn change(&self, key: &ModelKey, change: ModelChange) -> Result<Committed, Error> {
-        self.storage.change_model(&tenant(), user("u"), key, change).await
+        self.storage
+            .change_model(&tenant(), user("u"), key, change)
+            .await
     }
 
     async fn definitions(&self, key: &ModelKey) -> Arc<Definitions> {
-        self.storage.definitions(&tenant(), key).await.expect("reads").expect("a model")
+        self.storage
+            .definitions(&tenant(), key)
+            .await
+            .expect("reads")
+            .expect("a model")
     }
 
     fn unit(&self) -> UnitOfWork {
@@ -69,13 +93,17 @@ impl Bench {
         let mut unit = self.unit();
         let image = image(&unit, definitions, n);
         let id = image.id;
-        unit.create(definitions, image, Vec::new(), None).expect("fits");
+        unit.create(definitions, image, Vec::new(), None)
+            .expect("fits");
         commit(unit).await.expect("commits");
         id
     }
 
     async fn snapshot(&self) -> Snapshot {
-        self.storage.snapshot(&tenant(), self.storage.latest()).await.expect("a snapshot")
+        self.storage
+            .snapshot(&tenant(), self.storage.latest())
+            .await
+            .expect("a snapshot")
     }
 }
 
@@ -126,7 +154,10 @@ fn document(version: Option<&Version>) -> Option<&str> {
 async fn all(mut scan: Scan) -> Vec<String> {
     let mut documents = Vec::new();
     while let Some(part) = scan.next().await.expect("scans") {
-        documents.extend(part.iter().map(|version| version.image.document.to_string()));
+        documents.extend(
+            part.iter()
+                .map(|version| version.image.document.to_string()),
+        );
     }
     documents
 }
@@ -139,13 +170,33 @@ async fn a_unit_sees_what_it_wrote_and_others_see_it_once_it_is_committed() {
     let image = image(&unit, &model, 1);
     let (id, transaction) = (image.id, unit.id());
     unit.create(&model, image, Vec::new(), None).expect("fits");
-    assert_eq!(document(unit.read(id).await.expect("reads").as_ref()), Some(r#"{"n":1}"#));
-    assert!(bench.snapshot().await.entity(id).await.expect("reads").is_none());
+    assert_eq!(
+        document(unit.read(id).await.expect("reads").as_ref()),
+        Some(r#"{"n":1}"#)
+    );
+    assert!(
+        bench
+            .snapshot()
+            .await
+            .entity(id)
+            .await
+            .expect("reads")
+            .is_none()
+    );
     let before = bench.storage.latest();
     let committed = commit(unit).await.expect("commits");
     assert!(committed.sequence > before);
-    let seen = bench.snapshot().await.entity(id).await.expect("reads").expect("there");
-    assert_eq!((seen.image.updated, seen.image.transaction), (committed.at, transaction));
+    let seen = bench
+        .snapshot()
+        .await
+        .entity(id)
+        .await
+        .expect("reads")
+        .expect("there");
+    assert_eq!(
+        (seen.image.updated, seen.image.transaction),
+        (committed.at, transaction)
+    );
     assert!(seen.position.0 < committed.sequence.0);
     bench.stop().await;
 }
@@ -158,16 +209,33 @@ async fn of_two_units_on_one_entity_the_first_committer_wins() {
     let (mut one, mut other, mut reader) = (bench.unit(), bench.unit(), bench.unit());
     for (unit, n) in [(&mut one, 2), (&mut other, 3)] {
         let base = unit.read(id).await.expect("reads").expect("there");
-        unit.update(&model, &base, with(&base, n), Vec::new(), None).expect("fits");
+        unit.update(&model, &base, with(&base, n), Vec::new(), None)
+            .expect("fits");
     }
     reader.read(id).await.expect("reads");
     let unrelated = image(&reader, &model, 9);
-    reader.create(&model, unrelated, Vec::new(), None).expect("fits");
+    reader
+        .create(&model, unrelated, Vec::new(), None)
+        .expect("fits");
     commit(other).await.expect("commits");
     for loser in [one, reader] {
-        assert_eq!(commit(loser).await.expect_err("lost").code(), Code::Conflict);
+        assert_eq!(
+            commit(loser).await.expect_err("lost").code(),
+            Code::Conflict
+        );
     }
-    assert_eq!(document(bench.snapshot().await.entity(id).await.expect("reads").as_ref()), Some(r#"{"n":3}"#));
+    assert_eq!(
+        document(
+            bench
+                .snapshot()
+                .await
+                .entity(id)
+                .await
+                .expect("reads")
+                .as_ref()
+        ),
+        Some(r#"{"n":3}"#)
+    );
     bench.stop().await;
 }
 
@@ -182,19 +250,33 @@ async fn a_unit_goes_on_seeing_what_was_there_when_it_began_to_read() {
         let mut other = bench.unit();
         let base = other.read(id).await.expect("reads").expect("there");
         if id == a {
-            other.update(&model, &base, with(&base, 7), Vec::new(), None).expect("fits");
+            other
+                .update(&model, &base, with(&base, 7), Vec::new(), None)
+                .expect("fits");
         } else {
             other.remove(&base, None).expect("fits");
         }
         commit(other).await.expect("commits");
     }
     let late = bench.create(&model, 8).await;
-    assert_eq!(document(unit.peek(a).await.expect("reads").as_ref()), Some(r#"{"n":1}"#));
-    assert_eq!(document(unit.peek(b).await.expect("reads").as_ref()), Some(r#"{"n":2}"#));
+    assert_eq!(
+        document(unit.peek(a).await.expect("reads").as_ref()),
+        Some(r#"{"n":1}"#)
+    );
+    assert_eq!(
+        document(unit.peek(b).await.expect("reads").as_ref()),
+        Some(r#"{"n":2}"#)
+    );
     assert!(unit.peek(late).await.expect("reads").is_none());
     let snapshot = unit.snapshot().await.expect("a snapshot").clone();
-    assert_eq!(all(snapshot.scan(&model)).await, [r#"{"n":1}"#, r#"{"n":2}"#]);
-    assert_eq!(all(bench.snapshot().await.scan(&model)).await, [r#"{"n":7}"#, r#"{"n":8}"#]);
+    assert_eq!(
+        all(snapshot.scan(&model)).await,
+        [r#"{"n":1}"#, r#"{"n":2}"#]
+    );
+    assert_eq!(
+        all(bench.snapshot().await.scan(&model)).await,
+        [r#"{"n":7}"#, r#"{"n":8}"#]
+    );
     bench.stop().await;
 }
 
@@ -214,15 +296,23 @@ async fn rolling_back_to_a_mark_keeps_what_was_before_it() {
     let base = unit.read(old).await.expect("reads").expect("there");
     unit.remove(&base, None).expect("fits");
     let mine = unit.read(kept_id).await.expect("reads").expect("there");
-    unit.update(&model, &mine, with(&mine, 4), Vec::new(), None).expect("fits");
+    unit.update(&model, &mine, with(&mine, 4), Vec::new(), None)
+        .expect("fits");
     assert!(unit.read(old).await.expect("reads").is_none());
     unit.roll_back_to(&mark);
     unit.release(mark);
     assert_eq!(unit.own_changes(&model.model.key).len(), 1);
     commit(unit).await.expect("commits");
     let snapshot = bench.snapshot().await;
-    for (id, expected) in [(old, Some(r#"{"n":1}"#)), (kept_id, Some(r#"{"n":2}"#)), (lost_id, None)] {
-        assert_eq!(document(snapshot.entity(id).await.expect("reads").as_ref()), expected);
+    for (id, expected) in [
+        (old, Some(r#"{"n":1}"#)),
+        (kept_id, Some(r#"{"n":2}"#)),
+        (lost_id, None),
+    ] {
+        assert_eq!(
+            document(snapshot.entity(id).await.expect("reads").as_ref()),
+            expected
+        );
     }
     bench.stop().await;
 }
@@ -240,7 +330,8 @@ async fn history_keeps_every_version_with_who_wrote_it() {
         executor: user("w").author.into(),
         ..user("u")
     };
-    unit.update(&model, &base, with(&base, 2), Vec::new(), Some(by)).expect("fits");
+    unit.update(&model, &base, with(&base, 2), Vec::new(), Some(by))
+        .expect("fits");
     let second = unit.id();
     commit(unit).await.expect("commits");
     let mut unit = bench.unit();
@@ -253,7 +344,13 @@ async fn history_keeps_every_version_with_who_wrote_it() {
     let history = now.history(id, 10).await.expect("reads");
     let told: Vec<_> = history
         .iter()
-        .map(|change| (change.kind, &*change.author.name, change.executor.as_ref().map(|executor| &*executor.name)))
+        .map(|change| {
+            (
+                change.kind,
+                &*change.author.name,
+                change.executor.as_ref().map(|executor| &*executor.name),
+            )
+        })
         .collect();
     assert_eq!(
         told,
@@ -264,10 +361,25 @@ async fn history_keeps_every_version_with_who_wrote_it() {
         ]
     );
     let then = bench.storage.at(&between).await.expect("a sequence");
-    let then = bench.storage.snapshot(&tenant(), then).await.expect("a snapshot");
-    assert_eq!(document(then.entity(id).await.expect("reads").as_ref()), Some(r#"{"n":1}"#));
-    assert_eq!(document(now.written_by(id, second).await.expect("reads").as_ref()), Some(r#"{"n":2}"#));
-    assert!(now.written_by(id, TransactionId::fresh()).await.expect("reads").is_none());
+    let then = bench
+        .storage
+        .snapshot(&tenant(), then)
+        .await
+        .expect("a snapshot");
+    assert_eq!(
+        document(then.entity(id).await.expect("reads").as_ref()),
+        Some(r#"{"n":1}"#)
+    );
+    assert_eq!(
+        document(now.written_by(id, second).await.expect("reads").as_ref()),
+        Some(r#"{"n":2}"#)
+    );
+    assert!(
+        now.written_by(id, TransactionId::fresh())
+            .await
+            .expect("reads")
+            .is_none()
+    );
     bench.stop().await;
 }
 
@@ -277,20 +389,49 @@ async fn the_life_of_a_model_follows_its_table() {
     let key = ModelKey::new("m", 1);
     let schema = |json| Schema::infer(&Document::parse(json).expect(json));
     for change in [ModelChange::Lock, ModelChange::Unlock, ModelChange::Delete] {
-        assert_eq!(bench.change(&key, change).await.expect_err("absent").code(), Code::ModelNotFound);
+        assert_eq!(
+            bench.change(&key, change).await.expect_err("absent").code(),
+            Code::ModelNotFound
+        );
     }
-    bench.change(&key, ModelChange::Import(schema(r#"{"n":1}"#))).await.expect("imports");
-    bench.change(&key, ModelChange::Import(schema(r#"{"s":"x"}"#))).await.expect("merges");
-    assert_eq!(bench.definitions(&key).await.model.schema, schema(r#"{"n":1,"s":"x"}"#));
-    assert_eq!(bench.change(&key, ModelChange::Unlock).await.expect_err("unlocked").code(), Code::ModelAlreadyUnlocked);
+    bench
+        .change(&key, ModelChange::Import(schema(r#"{"n":1}"#)))
+        .await
+        .expect("imports");
+    bench
+        .change(&key, ModelChange::Import(schema(r#"{"s":"x"}"#)))
+        .await
+        .expect("merges");
+    assert_eq!(
+        bench.definitions(&key).await.model.schema,
+        schema(r#"{"n":1,"s":"x"}"#)
+    );
+    assert_eq!(
+        bench
+            .change(&key, ModelChange::Unlock)
+            .await
+            .expect_err("unlocked")
+            .code(),
+        Code::ModelAlreadyUnlocked
+    );
     let unlocked = bench.definitions(&key).await;
     let mut unit = bench.unit();
     let new = image(&unit, &unlocked, 1);
     unit.create(&unlocked, new, Vec::new(), None).expect("fits");
-    assert_eq!(commit(unit).await.expect_err("unlocked").code(), Code::ModelNotLocked);
+    assert_eq!(
+        commit(unit).await.expect_err("unlocked").code(),
+        Code::ModelNotLocked
+    );
     bench.change(&key, ModelChange::Lock).await.expect("locks");
-    for change in [ModelChange::Lock, ModelChange::Delete, ModelChange::Import(schema("{}"))] {
-        assert_eq!(bench.change(&key, change).await.expect_err("locked").code(), Code::ModelAlreadyLocked);
+    for change in [
+        ModelChange::Lock,
+        ModelChange::Delete,
+        ModelChange::Import(schema("{}")),
+    ] {
+        assert_eq!(
+            bench.change(&key, change).await.expect_err("locked").code(),
+            Code::ModelAlreadyLocked
+        );
     }
     let locked = bench.definitions(&key).await;
     let id = bench.create(&locked, 1).await;
@@ -302,18 +443,43 @@ async fn the_life_of_a_model_follows_its_table() {
     let base = unit.read(id).await.expect("reads").expect("there");
     unit.remove(&base, None).expect("fits");
     commit(unit).await.expect("commits");
-    bench.change(&key, ModelChange::Unlock).await.expect("unlocks");
+    bench
+        .change(&key, ModelChange::Unlock)
+        .await
+        .expect("unlocks");
     assert_eq!(bench.definitions(&key).await.model.lock, Lock::Unlocked);
-    bench.change(&key, ModelChange::Delete).await.expect("deletes");
-    assert!(bench.storage.definitions(&tenant(), &key).await.expect("reads").is_none());
+    bench
+        .change(&key, ModelChange::Delete)
+        .await
+        .expect("deletes");
+    assert!(
+        bench
+            .storage
+            .definitions(&tenant(), &key)
+            .await
+            .expect("reads")
+            .is_none()
+    );
     // A model of the same name starts from nothing; what was relied on before is gone.
-    bench.change(&key, ModelChange::Import(schema(r#"{"z":1}"#))).await.expect("imports");
+    bench
+        .change(&key, ModelChange::Import(schema(r#"{"z":1}"#)))
+        .await
+        .expect("imports");
     bench.change(&key, ModelChange::Lock).await.expect("locks");
-    assert_eq!(bench.definitions(&key).await.model.schema, schema(r#"{"z":1}"#));
+    assert_eq!(
+        bench.definitions(&key).await.model.schema,
+        schema(r#"{"z":1}"#)
+    );
     let mut unit = bench.unit();
     let stale = image(&unit, &locked, 1);
     unit.create(&locked, stale, Vec::new(), None).expect("fits");
-    assert_eq!(commit(unit).await.expect_err("relied on the old one").code(), Code::Conflict);
+    assert_eq!(
+        commit(unit)
+            .await
+            .expect_err("relied on the old one")
+            .code(),
+        Code::Conflict
+    );
     bench.stop().await;
 }
 
@@ -326,18 +492,35 @@ async fn workflows_are_kept_in_their_order_and_set_against_what_was_seen() {
         let json = format!(r#"{{"name":"{name}","initialState":"A","states":{{"A":{{}}}}}}"#);
         Arc::new(Workflow::parse(&json).expect("valid").workflow)
     };
-    let set = model.workflows.import(ImportMode::Merge, vec![workflow("b"), workflow("a")]);
+    let set = model
+        .workflows
+        .import(ImportMode::Merge, vec![workflow("b"), workflow("a")]);
     let set = set.import(ImportMode::Activate, vec![workflow("c")]);
     let change = |seen| ModelChange::SetWorkflows {
         seen,
         workflows: set.clone(),
     };
     bench.change(key, change(0)).await.expect("sets");
-    assert_eq!(bench.change(key, change(0)).await.expect_err("stale").code(), Code::Conflict);
+    assert_eq!(
+        bench
+            .change(key, change(0))
+            .await
+            .expect_err("stale")
+            .code(),
+        Code::Conflict
+    );
     let stored = bench.definitions(key).await;
-    let listed: Vec<_> = stored.workflows.entries.iter().map(|entry| (entry.workflow.name.as_str(), entry.active)).collect();
+    let listed: Vec<_> = stored
+        .workflows
+        .entries
+        .iter()
+        .map(|entry| (entry.workflow.name.as_str(), entry.active))
+        .collect();
     assert_eq!(listed, [("b", false), ("a", false), ("c", true)]);
-    assert_eq!(stored.revision, model.revision, "running creates are not disturbed");
+    assert_eq!(
+        stored.revision, model.revision,
+        "running creates are not disturbed"
+    );
     bench.stop().await;
 }
 
@@ -353,7 +536,18 @@ async fn everything_is_there_again_after_a_restart() {
     let bench = Bench::on(place).await;
     assert_eq!(bench.storage.latest(), latest);
     let model = bench.definitions(&model.model.key).await;
-    assert_eq!(document(bench.snapshot().await.entity(id).await.expect("reads").as_ref()), Some(r#"{"n":1}"#));
+    assert_eq!(
+        document(
+            bench
+                .snapshot()
+                .await
+                .entity(id)
+                .await
+                .expect("reads")
+                .as_ref()
+        ),
+        Some(r#"{"n":1}"#)
+    );
     let second = bench.create(&model, 2).await;
     assert!(second > id && bench.storage.latest() > latest);
     bench.stop().await;
@@ -378,7 +572,8 @@ async fn one_unit_may_be_larger_than_a_text_takes() {
             if count % 2 == 0 {
                 unit.remove(version, None).expect("fits");
             } else {
-                unit.update(&model, version, with(version, -1), Vec::new(), None).expect("fits");
+                unit.update(&model, version, with(version, -1), Vec::new(), None)
+                    .expect("fits");
             }
             count += 1;
         }
@@ -402,7 +597,10 @@ async fn a_unit_is_bounded_and_says_so() {
         image.document = Json::trusted(format!("\"{}\"", "x".repeat(1 << 20)));
         unit.create(&model, image, Vec::new(), None)
     });
-    assert_eq!(outcome.expect_err("too large").code(), Code::TransactionTooLarge);
+    assert_eq!(
+        outcome.expect_err("too large").code(),
+        Code::TransactionTooLarge
+    );
     bench.stop().await;
 }
 
@@ -416,12 +614,21 @@ async fn a_tenant_sees_nothing_of_another() {
         if other.as_str() == "other" {
             bench
                 .storage
-                .change_model(&other, user("x"), &ModelKey::new("m", 1), ModelChange::Import(Schema::default()))
+                .change_model(
+                    &other,
+                    user("x"),
+                    &ModelKey::new("m", 1),
+                    ModelChange::Import(Schema::default()),
+                )
                 .await
                 .expect("imports");
         }
         let latest = bench.storage.latest();
-        let snapshot = bench.storage.snapshot(&other, latest).await.expect("a snapshot");
+        let snapshot = bench
+            .storage
+            .snapshot(&other, latest)
+            .await
+            .expect("a snapshot");
         assert!(snapshot.version(id).await.expect("reads").is_none());
         assert!(snapshot.history(id, 10).await.expect("reads").is_empty());
         let listed = bench.storage.models(&other).await.expect("lists");
@@ -467,10 +674,22 @@ async fn the_decisions_of_a_unit_are_one_record_per_entity() {
     let mut unit = bench.unit();
     let first = image(&unit, &model, 1);
     let id = first.id;
-    unit.create(&model, first, vec![run(1)], None).expect("fits");
+    unit.create(&model, first, vec![run(1)], None)
+        .expect("fits");
     let mine = unit.read(id).await.expect("reads").expect("there");
-    unit.update(&model, &mine, with(&mine, 2), vec![run(2)], None).expect("fits");
+    unit.update(&model, &mine, with(&mine, 2), vec![run(2)], None)
+        .expect("fits");
     commit(unit).await.expect("commits");
-    assert_eq!(bench.snapshot().await.history(id, 10).await.expect("reads").len(), 1, "one version");
+    assert_eq!(
+        bench
+            .snapshot()
+            .await
+            .history(id, 10)
+            .await
+            .expect("reads")
+            .len(),
+        1,
+        "one version"
+    );
     bench.stop().await;
 }

@@ -72,6 +72,13 @@ struct Saved {
     attribution: Option<Attribution>,
 }
 
+/// What a unit itself has made of an entity.
+enum Own {
+    Untouched,
+    Here(Box<Version>),
+    Gone,
+}
+
 /// A place in a unit's work to come back to.
 #[derive(Debug)]
 pub struct Mark(usize);
@@ -127,7 +134,12 @@ impl Storage {
         }
     }
 
-    async fn submit(&self, draft: Draft, bytes: usize, cancel: &CancellationToken) -> Result<Committed, Error> {
+    async fn submit(
+        &self,
+        draft: Draft,
+        bytes: usize,
+        cancel: &CancellationToken,
+    ) -> Result<Committed, Error> {
         if !self.is_well() {
             return Err(Error::Unavailable);
         }
@@ -139,7 +151,11 @@ impl Storage {
             claim: claim.clone(),
             reply,
         };
-        self.0.submissions.send(submission).await.map_err(|_| Error::Stopped)?;
+        self.0
+            .submissions
+            .send(submission)
+            .await
+            .map_err(|_| Error::Stopped)?;
         tokio::select! {
             biased;
             outcome = &mut outcome => return outcome.map_err(|_| Error::Stopped)?,
@@ -186,8 +202,10 @@ impl UnitOfWork {
 
     /// The entity as this unit sees it, and remembers to have seen it.
     pub async fn read(&mut self, id: EntityId) -> Result<Option<Version>, Error> {
-        if let Some(own) = self.own(id) {
-            return Ok(own);
+        match self.own(id) {
+            Own::Here(version) => return Ok(Some(*version)),
+            Own::Gone => return Ok(None),
+            Own::Untouched => {}
         }
         let version = self.snapshot().await?.version(id).await?;
         self.track(id, version.as_ref().map(|version| version.position))?;
@@ -196,8 +214,10 @@ impl UnitOfWork {
 
     /// The entity as this unit sees it, without a trace.
     pub async fn peek(&mut self, id: EntityId) -> Result<Option<Version>, Error> {
-        if let Some(own) = self.own(id) {
-            return Ok(own);
+        match self.own(id) {
+            Own::Here(version) => return Ok(Some(*version)),
+            Own::Gone => return Ok(None),
+            Own::Untouched => {}
         }
         self.snapshot().await?.entity(id).await
     }
@@ -205,7 +225,9 @@ impl UnitOfWork {
     /// Remembers to have seen an entity at a position: the commit fails if it has moved.
     pub fn track(&mut self, id: EntityId, position: Option<Position>) -> Result<(), Error> {
         if self.reads.len() >= READS_MAX {
-            return Err(Error::TooLarge { what: "1,000,000 reads" });
+            return Err(Error::TooLarge {
+                what: "1,000,000 reads",
+            });
         }
         self.reads.entry(id).or_insert(position);
         Ok(())
@@ -213,14 +235,17 @@ impl UnitOfWork {
 
     /// The entity, if this unit has saved it.
     pub fn peek_own(&self, id: EntityId) -> Option<Version> {
-        self.own(id).flatten()
+        match self.own(id) {
+            Own::Here(version) => Some(*version),
+            Own::Gone | Own::Untouched => None,
+        }
     }
 
-    /// What the unit itself has made of an entity, if anything.
-    fn own(&self, id: EntityId) -> Option<Option<Version>> {
-        match self.changes.get(&id)? {
-            Changed::Saved(saved) => Some(Some(saved.version())),
-            Changed::Removed(..) | Changed::Unmade => Some(None),
+    fn own(&self, id: EntityId) -> Own {
+        match self.changes.get(&id) {
+            Some(Changed::Saved(saved)) => Own::Here(Box::new(saved.version())),
+            Some(Changed::Removed(..) | Changed::Unmade) => Own::Gone,
+            None => Own::Untouched,
         }
     }
 
@@ -228,7 +253,9 @@ impl UnitOfWork {
     /// their ids.
     pub fn own_changes(&self, model: &ModelKey) -> BTreeMap<EntityId, Option<Version>> {
         let seen = |(id, changed): (&EntityId, &Changed)| match changed {
-            Changed::Saved(saved) => (saved.image.model == *model).then(|| (*id, Some(saved.version()))),
+            Changed::Saved(saved) => {
+                (saved.image.model == *model).then(|| (*id, Some(saved.version())))
+            }
             // Which model it was of does not matter: it is not there.
             Changed::Removed(..) | Changed::Unmade => Some((*id, None)),
         };
@@ -236,8 +263,15 @@ impl UnitOfWork {
     }
 
     /// A new entity of a model, which must stay locked and as it is until the commit.
-    pub fn create(&mut self, definitions: &Arc<Definitions>, image: Image, runs: Vec<RunRecord>, by: Option<Attribution>) -> Result<(), Error> {
-        self.guards.insert(definitions.model.key.clone(), definitions.revision);
+    pub fn create(
+        &mut self,
+        definitions: &Arc<Definitions>,
+        image: Image,
+        runs: Vec<RunRecord>,
+        by: Option<Attribution>,
+    ) -> Result<(), Error> {
+        self.guards
+            .insert(definitions.model.key.clone(), definitions.revision);
         self.save(Saved {
             order: self.saves,
             image,
@@ -290,7 +324,9 @@ impl UnitOfWork {
     pub fn remove(&mut self, base: &Version, by: Option<Arc<Attribution>>) -> Result<(), Error> {
         let id = base.image.id;
         let removed = match self.changes.get(&id) {
-            Some(Changed::Saved(saved)) => saved.base.map_or(Changed::Unmade, |base| Changed::Removed(base, by)),
+            Some(Changed::Saved(saved)) => saved
+                .base
+                .map_or(Changed::Unmade, |base| Changed::Removed(base, by)),
             Some(Changed::Removed(..) | Changed::Unmade) => return Ok(()),
             None => Changed::Removed(base.base(), by),
         };
@@ -301,7 +337,13 @@ impl UnitOfWork {
     }
 
     const fn refuse_excess(&self) -> Result<(), Error> {
-        if self.bytes > BYTES_MAX { Err(Error::TooLarge { what: "64 MiB of writes" }) } else { Ok(()) }
+        if self.bytes > BYTES_MAX {
+            Err(Error::TooLarge {
+                what: "64 MiB of writes",
+            })
+        } else {
+            Ok(())
+        }
     }
 
     fn change(&mut self, id: EntityId, changed: Changed) {
@@ -367,7 +409,9 @@ impl UnitOfWork {
             model: saved.definitions.row,
             base: saved.base,
             record: Record { runs: saved.runs }.encode().map(Into::into),
-            attribution: saved.attribution.filter(|attribution| *attribution != self.attribution),
+            attribution: saved
+                .attribution
+                .filter(|attribution| *attribution != self.attribution),
         };
         Draft {
             id: self.id,
@@ -375,7 +419,11 @@ impl UnitOfWork {
             writes: saved.into_iter().map(write).collect(),
             attribution: self.attribution,
             reads: self.reads,
-            guards: self.guards.into_iter().map(|(model, revision)| Guard { model, revision }).collect(),
+            guards: self
+                .guards
+                .into_iter()
+                .map(|(model, revision)| Guard { model, revision })
+                .collect(),
             removals,
             model: None,
         }

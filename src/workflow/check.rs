@@ -55,7 +55,11 @@ impl Place {
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "workflow \"{}\"", self.workflow)?;
-        for (kind, name) in [("state", &self.state), ("transition", &self.transition), ("processor", &self.processor)] {
+        for (kind, name) in [
+            ("state", &self.state),
+            ("transition", &self.transition),
+            ("processor", &self.processor),
+        ] {
             if let Some(name) = name {
                 write!(f, ", {kind} \"{name}\"")?;
             }
@@ -78,7 +82,11 @@ impl fmt::Display for Problem {
 }
 
 pub(super) fn list(problems: &[Problem]) -> String {
-    problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+    problems
+        .iter()
+        .map(ToString::to_string)
+        .collect::<Vec<_>>()
+        .join("; ")
 }
 
 /// Everything wrong with a definition, and what is only odd.
@@ -96,7 +104,7 @@ impl Problems {
         });
     }
 
-    pub(super) fn warn(&mut self, place: &Place, text: String) {
+    pub(super) fn warn(&mut self, place: &Place, text: &str) {
         self.warnings.push(format!("{place}: {text}"));
     }
 
@@ -104,7 +112,10 @@ impl Problems {
         if name.is_empty() {
             self.add(place, format!("{what} is empty"));
         } else if name.len() > NAME_MAX {
-            self.add(place, format!("{what} takes {} bytes; {NAME_MAX} are allowed", name.len()));
+            self.add(
+                place,
+                format!("{what} takes {} bytes; {NAME_MAX} are allowed", name.len()),
+            );
         }
     }
 
@@ -121,7 +132,11 @@ impl Problems {
     }
 
     pub(super) fn none_or_err(&mut self) -> Result<(), Error> {
-        if self.errors.is_empty() { Ok(()) } else { Err(Error::Invalid(std::mem::take(&mut self.errors))) }
+        if self.errors.is_empty() {
+            Ok(())
+        } else {
+            Err(Error::Invalid(std::mem::take(&mut self.errors)))
+        }
     }
 }
 
@@ -158,7 +173,11 @@ pub fn check_cycles<'a>(workflows: impl IntoIterator<Item = &'a Workflow>) -> Re
             })
         })
         .collect();
-    if problems.is_empty() { Ok(()) } else { Err(Error::Invalid(problems)) }
+    if problems.is_empty() {
+        Ok(())
+    } else {
+        Err(Error::Invalid(problems))
+    }
 }
 
 /// The first cycle met when starting from the states in the order of their names.
@@ -176,7 +195,10 @@ fn unguarded_cycle(states: &BTreeMap<StateName, State>) -> Option<Vec<&StateName
                 continue;
             };
             if on_path.contains(next) {
-                let on_cycle = path.iter().map(|(state, _)| *state).skip_while(|state| *state != next);
+                let on_cycle = path
+                    .iter()
+                    .map(|(state, _)| *state)
+                    .skip_while(|state| *state != next);
                 return Some(on_cycle.chain([next]).collect());
             }
             if met.insert(next) {
@@ -189,11 +211,15 @@ fn unguarded_cycle(states: &BTreeMap<StateName, State>) -> Option<Vec<&StateName
 }
 
 fn nexts<'a>(states: &'a BTreeMap<StateName, State>, state: &StateName) -> Vec<&'a StateName> {
-    let transitions = states.get(state).map_or(&[][..], |state| &state.transitions);
+    let transitions = states
+        .get(state)
+        .map_or(&[][..], |state| &state.transitions);
     transitions
         .iter()
         .rev()
-        .filter(|transition| transition.trigger == Trigger::Automated && transition.criterion.is_none())
+        .filter(|transition| {
+            transition.trigger == Trigger::Automated && transition.criterion.is_none()
+        })
         .map(|transition| &transition.next)
         .collect()
 }
@@ -282,7 +308,10 @@ mod tests {
         };
         let guard = r#","criterion":{"type":"simple","jsonPath":"$.x","operatorType":"NOT_NULL"}"#;
         let told = refusal(&workflow("", "")).expect("a cycle");
-        assert!(told.starts_with(r#"workflow "W": infinite loop detected: A -> B -> A via unguarded"#), "{told}");
+        assert!(
+            told.starts_with(r#"workflow "W": infinite loop detected: A -> B -> A via unguarded"#),
+            "{told}"
+        );
         for (a, b) in [(guard, ""), ("", guard), (r#","disabled":true"#, "")] {
             assert_eq!(refusal(&workflow(a, b)), None);
         }

@@ -11,7 +11,8 @@ use serde_json::value::RawValue;
 use sha2::{Digest as _, Sha256};
 
 use super::{
-    Attachment, CallSettings, Criterion, Definition, Error, Hash, Processor, RetryPolicy, State, Tags, Transition, Trigger, Workflow,
+    Attachment, CallSettings, Definition, Error, Hash, Processor, RetryPolicy, State, Tags,
+    Transition, Trigger, Workflow,
     check::{Place, Problems},
 };
 use crate::{
@@ -48,7 +49,7 @@ struct WorkflowJson {
     version: Option<Arc<str>>,
     #[serde(default)]
     name: Arc<str>,
-    #[serde(default, skip_serializing_if = "is_blank")]
+    #[serde(default, skip_serializing_if = "left_out::is_blank")]
     desc: Option<Arc<str>>,
     #[serde(default)]
     initial_state: Arc<str>,
@@ -81,7 +82,7 @@ struct TransitionJson {
     next: Arc<str>,
     #[serde(default)]
     manual: Option<bool>,
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "left_out::is_false")]
     disabled: Option<bool>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     criterion: Raw,
@@ -118,13 +119,13 @@ struct ConfigJson {
     /// Always written: absence means true, so leaving `false` out would turn it round.
     #[serde(default)]
     attach_entity: Option<bool>,
-    #[serde(default, skip_serializing_if = "is_blank")]
+    #[serde(default, skip_serializing_if = "left_out::is_blank")]
     calculation_nodes_tags: Option<Arc<str>>,
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "left_out::is_zero")]
     response_timeout_ms: Option<i64>,
-    #[serde(default, skip_serializing_if = "is_blank")]
+    #[serde(default, skip_serializing_if = "left_out::is_blank")]
     retry_policy: Option<Arc<str>>,
-    #[serde(default, skip_serializing_if = "is_blank")]
+    #[serde(default, skip_serializing_if = "left_out::is_blank")]
     context: Option<Arc<str>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     start_new_tx_on_dispatch: Option<bool>,
@@ -134,16 +135,26 @@ struct ConfigJson {
     crossover_to_async_ms: Option<i64>,
 }
 
-fn is_blank(text: &Option<Arc<str>>) -> bool {
-    text.as_deref().is_none_or(str::is_empty)
-}
+/// What an export leaves out. The signatures are serde's.
+#[expect(clippy::ref_option, reason = "serde gives a reference to the member")]
+mod left_out {
+    use std::sync::Arc;
 
-fn is_zero(number: &Option<i64>) -> bool {
-    number.is_none_or(|number| number == 0)
-}
+    pub(super) fn is_blank(text: &Option<Arc<str>>) -> bool {
+        text.as_deref().is_none_or(str::is_empty)
+    }
 
-fn is_false(truth: &Option<bool>) -> bool {
-    *truth != Some(true)
+    pub(super) fn is_zero(number: &Option<i64>) -> bool {
+        number.is_none_or(|number| number == 0)
+    }
+
+    #[expect(
+        clippy::trivially_copy_pass_by_ref,
+        reason = "serde gives a reference to the member"
+    )]
+    pub(super) fn is_false(truth: &Option<bool>) -> bool {
+        *truth != Some(true)
+    }
 }
 
 impl Workflow {
@@ -151,13 +162,14 @@ impl Workflow {
     pub fn parse(text: &str) -> Result<Parsed, Error> {
         let mut unknown = Vec::new();
         let mut reader = serde_json::Deserializer::from_str(text);
-        let mut json: WorkflowJson = serde_ignored::deserialize(&mut reader, |path| unknown.push(path.to_string()))
-            .map_err(|error| Error::Json(error.to_string()))?;
+        let mut json: WorkflowJson =
+            serde_ignored::deserialize(&mut reader, |path| unknown.push(path.to_string()))
+                .map_err(|error| Error::Json(error.to_string()))?;
         let active = json.active.take();
         let place = Place::workflow(&json.name);
         let mut problems = Problems::default();
         for member in unknown {
-            problems.warn(&place, format!("unknown member `{member}` is ignored"));
+            problems.warn(&place, &format!("unknown member `{member}` is ignored"));
         }
         json.tidy(&place, &mut problems);
         let workflow = build(json, &place, &mut problems)?;
@@ -184,7 +196,12 @@ impl WorkflowJson {
     fn tidy(&mut self, place: &Place, problems: &mut Problems) {
         criterion(&mut self.criterion);
         annotations(&mut self.annotations, "annotations", place, problems);
-        annotations(&mut self.criterion_annotations, "criterionAnnotations", place, problems);
+        annotations(
+            &mut self.criterion_annotations,
+            "criterionAnnotations",
+            place,
+            problems,
+        );
         for (name, state) in &mut self.states {
             let place = place.state(name);
             annotations(&mut state.annotations, "annotations", &place, problems);
@@ -200,7 +217,12 @@ impl TransitionJson {
     fn tidy(&mut self, place: &Place, problems: &mut Problems) {
         criterion(&mut self.criterion);
         annotations(&mut self.annotations, "annotations", place, problems);
-        annotations(&mut self.criterion_annotations, "criterionAnnotations", place, problems);
+        annotations(
+            &mut self.criterion_annotations,
+            "criterionAnnotations",
+            place,
+            problems,
+        );
         self.processors.take_if(|processors| processors.is_empty());
         self.schedule.take_if(|schedule| schedule.get() == "null");
         for processor in self.processors.iter_mut().flatten() {
@@ -224,7 +246,13 @@ fn annotations(raw: &mut Raw, member: &str, place: &Place, problems: &mut Proble
         if !raw.get().starts_with('{') {
             problems.add(place, format!("`{member}` is not an object"));
         } else if raw.get().len() > ANNOTATION_MAX {
-            problems.add(place, format!("`{member}` takes {} bytes; {ANNOTATION_MAX} are allowed", raw.get().len()));
+            problems.add(
+                place,
+                format!(
+                    "`{member}` takes {} bytes; {ANNOTATION_MAX} are allowed",
+                    raw.get().len()
+                ),
+            );
         }
     }
 }
@@ -242,7 +270,13 @@ fn build(json: WorkflowJson, place: &Place, problems: &mut Problems) -> Result<W
     let hash = Hash(Sha256::digest(&body).into());
     problems.name(place, "the name of the workflow", &json.name);
     if !json.states.contains_key(&json.initial_state) {
-        problems.add(place, format!("`initialState` is `{}`, which is not among the states", json.initial_state));
+        problems.add(
+            place,
+            format!(
+                "`initialState` is `{}`, which is not among the states",
+                json.initial_state
+            ),
+        );
     }
     let known: HashSet<_> = json.states.keys().cloned().collect();
     let states = json
@@ -267,7 +301,12 @@ fn build(json: WorkflowJson, place: &Place, problems: &mut Problems) -> Result<W
     })
 }
 
-fn build_state(json: StateJson, place: &Place, states: &HashSet<Arc<str>>, problems: &mut Problems) -> State {
+fn build_state(
+    json: StateJson,
+    place: &Place,
+    states: &HashSet<Arc<str>>,
+    problems: &mut Problems,
+) -> State {
     let mut seen = HashSet::new();
     let transitions = json
         .transitions
@@ -275,7 +314,10 @@ fn build_state(json: StateJson, place: &Place, states: &HashSet<Arc<str>>, probl
         .map(|transition| {
             let place = place.transition(&transition.name);
             if !seen.insert(Arc::clone(&transition.name)) {
-                problems.add(&place, "the state has another transition of that name".to_owned());
+                problems.add(
+                    &place,
+                    "the state has another transition of that name".to_owned(),
+                );
             }
             build_transition(transition, &place, states, problems)
         })
@@ -283,16 +325,27 @@ fn build_state(json: StateJson, place: &Place, states: &HashSet<Arc<str>>, probl
     State { transitions }
 }
 
-fn build_transition(json: TransitionJson, place: &Place, states: &HashSet<Arc<str>>, problems: &mut Problems) -> Transition {
+fn build_transition(
+    json: TransitionJson,
+    place: &Place,
+    states: &HashSet<Arc<str>>,
+    problems: &mut Problems,
+) -> Transition {
     problems.name(place, "the name of the transition", &json.name);
     if !states.contains(&json.next) {
-        problems.add(place, format!("`next` is `{}`, which is not among the states", json.next));
+        problems.add(
+            place,
+            format!("`next` is `{}`, which is not among the states", json.next),
+        );
     }
     if json.manual.is_none() {
         problems.add(place, "`manual` is missing; say true or false".to_owned());
     }
     if json.schedule.is_some() {
-        problems.add(place, "scheduled transitions are not supported yet; leave `schedule` out".to_owned());
+        problems.add(
+            place,
+            "scheduled transitions are not supported yet; leave `schedule` out".to_owned(),
+        );
     }
     let trigger = match (json.disabled, json.manual) {
         (Some(true), _) => Trigger::Disabled,
@@ -316,7 +369,7 @@ fn build_transition(json: TransitionJson, place: &Place, states: &HashSet<Arc<st
     }
 }
 
-fn build_criterion(raw: Raw, place: &Place, problems: &mut Problems) -> Option<Criterion> {
+fn build_criterion(raw: Raw, place: &Place, problems: &mut Problems) -> Option<Condition> {
     let raw = raw?;
     let parsed = Condition::parse(raw.get()).and_then(|condition| {
         condition.check_patterns()?;
@@ -324,7 +377,7 @@ fn build_criterion(raw: Raw, place: &Place, problems: &mut Problems) -> Option<C
         Ok(condition)
     });
     match parsed {
-        Ok(condition) => Some(Criterion { condition }),
+        Ok(condition) => Some(condition),
         Err(error) => {
             problems.add(place, format!("`criterion`: {error}"));
             None
@@ -335,7 +388,13 @@ fn build_criterion(raw: Raw, place: &Place, problems: &mut Problems) -> Option<C
 fn build_processor(json: &ProcessorJson, place: &Place, problems: &mut Problems) -> Processor {
     problems.name(place, "the name of the processor", &json.name);
     if !["", "external", "externalized"].contains(&json.kind.to_ascii_lowercase().as_str()) {
-        problems.add(place, format!("`type` is `{}`; known are EXTERNAL and externalized", json.kind));
+        problems.add(
+            place,
+            format!(
+                "`type` is `{}`; known are EXTERNAL and externalized",
+                json.kind
+            ),
+        );
     }
     mode(json, place, problems);
     let config = &json.config;
@@ -343,7 +402,11 @@ fn build_processor(json: &ProcessorJson, place: &Place, problems: &mut Problems)
         name: json.name.as_ref().into(),
         call: CallSettings {
             tags: Tags::parse(config.calculation_nodes_tags.as_deref().unwrap_or_default()),
-            attachment: if config.attach_entity.unwrap_or(ATTACH_ENTITY) { Attachment::Entity } else { Attachment::Nothing },
+            attachment: if config.attach_entity.unwrap_or(ATTACH_ENTITY) {
+                Attachment::Entity
+            } else {
+                Attachment::Nothing
+            },
             response_timeout: config
                 .response_timeout_ms
                 .and_then(|ms| u64::try_from(ms).ok())
@@ -363,18 +426,33 @@ fn mode(json: &ProcessorJson, place: &Place, problems: &mut Problems) {
         Some("SYNC") => {}
         None => problems.add(
             place,
-            "an absent `executionMode` means ASYNC_NEW_TX, which is not supported yet; say SYNC".to_owned(),
+            "an absent `executionMode` means ASYNC_NEW_TX, which is not supported yet; say SYNC"
+                .to_owned(),
         ),
         Some(mode) if LATER.contains(&mode) => {
-            problems.add(place, format!("`executionMode` {mode} is not supported yet; say SYNC"));
+            problems.add(
+                place,
+                format!("`executionMode` {mode} is not supported yet; say SYNC"),
+            );
         }
-        Some(mode) => problems.warn(place, format!("`executionMode` `{mode}` is unknown and acts as SYNC")),
+        Some(mode) => problems.warn(
+            place,
+            &format!("`executionMode` `{mode}` is unknown and acts as SYNC"),
+        ),
     }
-    if json.start_new_tx_on_dispatch == Some(true) || json.config.start_new_tx_on_dispatch == Some(true) {
-        problems.add(place, "`startNewTxOnDispatch` needs COMMIT_BEFORE_DISPATCH".to_owned());
+    if json.start_new_tx_on_dispatch == Some(true)
+        || json.config.start_new_tx_on_dispatch == Some(true)
+    {
+        problems.add(
+            place,
+            "`startNewTxOnDispatch` needs COMMIT_BEFORE_DISPATCH".to_owned(),
+        );
     }
     if json.config.async_result == Some(true) {
-        problems.add(place, "`asyncResult` is not supported yet; leave it out".to_owned());
+        problems.add(
+            place,
+            "`asyncResult` is not supported yet; leave it out".to_owned(),
+        );
     }
 }
 
@@ -383,7 +461,10 @@ fn retry_policy(name: Option<&str>, place: &Place, problems: &mut Problems) -> R
         None | Some("" | "NONE") => RetryPolicy::None,
         Some("FIXED") => RetryPolicy::Fixed,
         Some(other) => {
-            problems.warn(place, format!("`retryPolicy` `{other}` is unknown and acts as NONE"));
+            problems.warn(
+                place,
+                &format!("`retryPolicy` `{other}` is unknown and acts as NONE"),
+            );
             RetryPolicy::None
         }
     }

@@ -31,7 +31,7 @@ pub struct Workflow {
     pub name: WorkflowName,
     pub initial: StateName,
     /// Which entities it is for; none is all.
-    pub criterion: Option<Criterion>,
+    pub criterion: Option<Condition>,
     pub states: BTreeMap<StateName, State>,
     pub definition: Definition,
 }
@@ -55,12 +55,6 @@ impl std::fmt::Display for Hash {
     }
 }
 
-/// A condition of a workflow or a transition, with the kind it was written as.
-#[derive(Debug, Clone)]
-pub struct Criterion {
-    pub condition: Condition,
-}
-
 #[derive(Debug, Clone, Default)]
 pub struct State {
     /// In the order in which a cascade tries them.
@@ -73,7 +67,7 @@ pub struct Transition {
     pub name: TransitionName,
     pub next: StateName,
     pub trigger: Trigger,
-    pub criterion: Option<Criterion>,
+    pub criterion: Option<Condition>,
     /// Run one after the other while the entity is still in the source state.
     pub processors: Vec<Processor>,
 }
@@ -147,7 +141,9 @@ impl Workflow {
 
 impl State {
     pub fn transition(&self, name: &TransitionName) -> Option<&Transition> {
-        self.transitions.iter().find(|transition| transition.name == *name)
+        self.transitions
+            .iter()
+            .find(|transition| transition.name == *name)
     }
 }
 
@@ -178,8 +174,17 @@ mod tests {
         let workflow = Workflow::built_in();
         assert_eq!(workflow.initial.as_str(), "NONE");
         let created = workflow.state(&"CREATED".into()).expect("a state");
-        let names: Vec<_> = created.transitions.iter().map(|transition| transition.name.as_str()).collect();
+        let names: Vec<_> = created
+            .transitions
+            .iter()
+            .map(|transition| transition.name.as_str())
+            .collect();
         assert_eq!(names, ["UPDATE", "DELETE"]);
-        assert!(created.transitions.iter().all(|transition| transition.trigger == Trigger::Manual));
+        assert!(
+            created
+                .transitions
+                .iter()
+                .all(|transition| transition.trigger == Trigger::Manual)
+        );
     }
 }

@@ -53,41 +53,67 @@ impl WorkflowSet {
     /// The list after an import of `incoming`, all of them active.
     #[must_use]
     pub fn import(&self, mode: ImportMode, incoming: Vec<Arc<Workflow>>) -> Self {
-        let mut named: HashMap<_, _> = incoming.iter().map(|workflow| (workflow.name.clone(), Arc::clone(workflow))).collect();
+        let mut named: HashMap<_, _> = incoming
+            .iter()
+            .map(|workflow| (workflow.name.clone(), Arc::clone(workflow)))
+            .collect();
         let mut entries = self.entries.clone();
         match mode {
             ImportMode::Replace => entries.clear(),
             ImportMode::Activate => {
                 entries.retain(|entry| !named.contains_key(&entry.workflow.name));
-                entries.iter_mut().for_each(|entry| entry.active = false);
+                for entry in &mut entries {
+                    entry.active = false;
+                }
             }
             ImportMode::Merge => {
                 for entry in &mut entries {
                     if let Some(workflow) = named.remove(&entry.workflow.name) {
-                        *entry = Entry { workflow, active: true };
+                        *entry = Entry {
+                            workflow,
+                            active: true,
+                        };
                     }
                 }
             }
         }
-        let new = incoming.into_iter().filter(|workflow| named.contains_key(&workflow.name));
-        entries.extend(new.map(|workflow| Entry { workflow, active: true }));
+        let new = incoming
+            .into_iter()
+            .filter(|workflow| named.contains_key(&workflow.name));
+        entries.extend(new.map(|workflow| Entry {
+            workflow,
+            active: true,
+        }));
         Self { entries }
     }
 
     pub fn active(&self) -> impl Iterator<Item = &Arc<Workflow>> {
-        self.entries.iter().filter(|entry| entry.active).map(|entry| &entry.workflow)
+        self.entries
+            .iter()
+            .filter(|entry| entry.active)
+            .map(|entry| &entry.workflow)
     }
 
     /// The workflow that governs an entity after its creation: the one chosen then while it is
     /// still active and has the state, else the first active one that has it, else the built-in
     /// one if that does (`workflow-engine.md` §7.1, the recommended rule).
-    pub fn govern(&self, chosen: Option<&WorkflowName>, state: &StateName) -> Option<Arc<Workflow>> {
+    pub fn govern(
+        &self,
+        chosen: Option<&WorkflowName>,
+        state: &StateName,
+    ) -> Option<Arc<Workflow>> {
         let has_state = |workflow: &&Arc<Workflow>| workflow.states.contains_key(state);
-        let remembered = chosen.and_then(|name| self.active().filter(has_state).find(|workflow| workflow.name == *name));
+        let remembered = chosen.and_then(|name| {
+            self.active()
+                .filter(has_state)
+                .find(|workflow| workflow.name == *name)
+        });
         remembered
             .or_else(|| self.active().find(has_state))
             .cloned()
-            .or_else(|| Some(Workflow::built_in()).filter(|workflow| workflow.states.contains_key(state)))
+            .or_else(|| {
+                Some(Workflow::built_in()).filter(|workflow| workflow.states.contains_key(state))
+            })
     }
 }
 
@@ -96,7 +122,8 @@ mod tests {
     use super::*;
 
     fn workflow(name: &str, state: &str) -> Arc<Workflow> {
-        let json = format!(r#"{{"name":"{name}","initialState":"{state}","states":{{"{state}":{{}}}}}}"#);
+        let json =
+            format!(r#"{{"name":"{name}","initialState":"{state}","states":{{"{state}":{{}}}}}}"#);
         Arc::new(Workflow::parse(&json).expect("valid").workflow)
     }
 
@@ -104,19 +131,41 @@ mod tests {
         let entries: Vec<_> = set
             .entries
             .iter()
-            .map(|entry| format!("{}{}{}", entry.workflow.name, entry.workflow.initial, if entry.active { "" } else { "-" }))
+            .map(|entry| {
+                format!(
+                    "{}{}{}",
+                    entry.workflow.name,
+                    entry.workflow.initial,
+                    if entry.active { "" } else { "-" }
+                )
+            })
             .collect();
         entries.join(" ")
     }
 
     #[test]
     fn the_modes_change_the_list_as_documented() {
-        let stored = WorkflowSet::default().import(ImportMode::Merge, vec![workflow("a", "A"), workflow("b", "A")]);
+        let stored = WorkflowSet::default().import(
+            ImportMode::Merge,
+            vec![workflow("a", "A"), workflow("b", "A")],
+        );
         for (mode, incoming, result) in [
-            (ImportMode::Merge, vec![workflow("c", "A"), workflow("a", "B")], "aB bA cA"),
-            (ImportMode::Replace, vec![workflow("c", "A"), workflow("a", "B")], "cA aB"),
+            (
+                ImportMode::Merge,
+                vec![workflow("c", "A"), workflow("a", "B")],
+                "aB bA cA",
+            ),
+            (
+                ImportMode::Replace,
+                vec![workflow("c", "A"), workflow("a", "B")],
+                "cA aB",
+            ),
             (ImportMode::Replace, vec![], ""),
-            (ImportMode::Activate, vec![workflow("c", "A"), workflow("a", "B")], "bA- cA aB"),
+            (
+                ImportMode::Activate,
+                vec![workflow("c", "A"), workflow("a", "B")],
+                "bA- cA aB",
+            ),
             (ImportMode::Activate, vec![], "aA- bA-"),
         ] {
             assert_eq!(listed(&stored.import(mode, incoming)), result, "{mode:?}");
@@ -125,9 +174,13 @@ mod tests {
 
     #[test]
     fn an_entity_stays_with_its_workflow_while_that_can_hold_it() {
-        let mut set = WorkflowSet::default().import(ImportMode::Merge, vec![workflow("a", "A"), workflow("b", "A"), workflow("c", "C")]);
+        let mut set = WorkflowSet::default().import(
+            ImportMode::Merge,
+            vec![workflow("a", "A"), workflow("b", "A"), workflow("c", "C")],
+        );
         let governing = |set: &WorkflowSet, chosen: Option<&str>, state: &str| {
-            set.govern(chosen.map(WorkflowName::from).as_ref(), &state.into()).map(|workflow| workflow.name.to_string())
+            set.govern(chosen.map(WorkflowName::from).as_ref(), &state.into())
+                .map(|workflow| workflow.name.to_string())
         };
         assert_eq!(governing(&set, Some("b"), "A").as_deref(), Some("b"));
         assert_eq!(governing(&set, Some("c"), "A").as_deref(), Some("a"));

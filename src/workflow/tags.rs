@@ -54,7 +54,11 @@ mod tests {
             ("", ",;", true),
             ("", "a", false),
         ] {
-            assert_eq!(Tags::parse(declared).satisfy(&Tags::parse(required)), satisfied, "{declared} / {required}");
+            assert_eq!(
+                Tags::parse(declared).satisfy(&Tags::parse(required)),
+                satisfied,
+                "{declared} / {required}"
+            );
         }
     }
 }

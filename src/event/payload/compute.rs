@@ -3,17 +3,20 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::{Object, success, RequiredText};
+use super::{Object, RequiredText, success};
 use crate::{
     entity::{Image, Json},
-    id::{CallId, EntityId, MemberId, ProcessorName, StateName, Tenant, TransactionId, TransitionName, WorkflowName},
+    id::{
+        CallId, EntityId, MemberId, ProcessorName, StateName, Tenant, TransactionId,
+        TransitionName, WorkflowName,
+    },
 };
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Join {
     #[serde(rename = "id")]
-    pub _id: RequiredText,
+    _id: RequiredText,
     #[serde(default)]
     pub tags: Option<Vec<String>>,
     #[serde(default)]
@@ -52,12 +55,17 @@ pub struct AnswerPayload<'a> {
 
 pub fn greet(member: MemberId, tenant: &Tenant) -> String {
     let member = member.to_string();
-    success(&member, &[]).text("memberId", &member).text("joinedLegalEntityId", tenant.as_str()).finish()
+    success(&member, &[])
+        .text("memberId", &member)
+        .text("joinedLegalEntityId", tenant.as_str())
+        .finish()
 }
 
 /// A probe; its id is its own.
 pub fn keep_alive(id: &str, member: MemberId) -> String {
-    success(id, &[]).text("memberId", &member.to_string()).finish()
+    success(id, &[])
+        .text("memberId", &member.to_string())
+        .finish()
 }
 
 /// A call of a processor.
@@ -77,8 +85,10 @@ pub struct ProcessorCall<'a> {
 pub fn processor_call(call: &ProcessorCall<'_>) -> String {
     let id = call.call.to_string();
     let named = |name: &str| Object::new().text("id", name).text("name", name);
-    let transition =
-        named(call.transition.as_str()).text("stateFrom", call.from.as_str()).text("stateTo", call.to.as_str()).finish();
+    let transition = named(call.transition.as_str())
+        .text("stateFrom", call.from.as_str())
+        .text("stateTo", call.to.as_str())
+        .finish();
     let mut object = success(&id, &[])
         .text("requestId", &id)
         .text("entityId", &call.entity.to_string())
@@ -98,5 +108,9 @@ pub fn processor_call(call: &ProcessorCall<'_>) -> String {
 
 fn data_payload(document: &Json, image: &Image) -> String {
     let meta = super::search::committed_meta(image).finish();
-    Object::new().text("type", "JSON").raw("data", document.as_str()).raw("meta", &meta).finish()
+    Object::new()
+        .text("type", "JSON")
+        .raw("data", document.as_str())
+        .raw("meta", &meta)
+        .finish()
 }

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::{DataFormat, ModelSpec, Object, list, model::spec, success, text_list, RequiredText};
+use super::{DataFormat, ModelSpec, Object, RequiredText, list, model::spec, success, text_list};
 use crate::{
     clock::PointInTime,
     error::{Code, Failure},
@@ -14,10 +14,13 @@ use crate::{
 #[serde(rename_all = "camelCase")]
 pub struct Create<'a> {
     #[serde(rename = "id")]
-    pub _id: RequiredText,
+    _id: RequiredText,
     pub data_format: DataFormat,
     #[serde(borrow)]
     pub payload: NewEntity<'a>,
+    /// Where the data is a list: how many of them make one transaction; all, if absent.
+    #[serde(default)]
+    pub chunk_size: Option<usize>,
 }
 
 #[derive(Deserialize)]
@@ -31,7 +34,7 @@ pub struct NewEntity<'a> {
 #[serde(rename_all = "camelCase")]
 pub struct CreateCollection<'a> {
     #[serde(rename = "id")]
-    pub _id: RequiredText,
+    _id: RequiredText,
     pub data_format: DataFormat,
     #[serde(borrow)]
     pub payloads: Vec<NewEntity<'a>>,
@@ -44,7 +47,7 @@ pub struct CreateCollection<'a> {
 #[serde(rename_all = "camelCase")]
 pub struct Update<'a> {
     #[serde(rename = "id")]
-    pub _id: RequiredText,
+    _id: RequiredText,
     pub data_format: DataFormat,
     #[serde(borrow)]
     pub payload: Change<'a>,
@@ -54,7 +57,7 @@ pub struct Update<'a> {
 #[serde(rename_all = "camelCase")]
 pub struct UpdateCollection<'a> {
     #[serde(rename = "id")]
-    pub _id: RequiredText,
+    _id: RequiredText,
     pub data_format: DataFormat,
     #[serde(borrow)]
     pub payloads: Vec<Change<'a>>,
@@ -79,11 +82,11 @@ pub struct Change<'a> {
 #[serde(rename_all = "camelCase")]
 pub struct Patch {
     #[serde(rename = "id")]
-    pub _id: RequiredText,
+    _id: RequiredText,
     #[serde(rename = "patchFormat")]
-    pub _patch_format: PatchFormat,
+    _patch_format: PatchFormat,
     #[serde(rename = "payload")]
-    pub _payload: PatchPayload,
+    _payload: PatchPayload,
 }
 
 #[derive(Deserialize)]
@@ -98,16 +101,16 @@ pub enum PatchFormat {
 #[serde(rename_all = "camelCase")]
 pub struct PatchPayload {
     #[serde(rename = "entityId")]
-    pub _entity_id: String,
+    _entity_id: String,
     #[serde(rename = "patch")]
-    pub _patch: serde::de::IgnoredAny,
+    _patch: serde::de::IgnoredAny,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Delete {
     #[serde(rename = "id")]
-    pub _id: RequiredText,
+    _id: RequiredText,
     pub entity_id: String,
 }
 
@@ -115,7 +118,7 @@ pub struct Delete {
 #[serde(rename_all = "camelCase")]
 pub struct DeleteAll {
     #[serde(rename = "id")]
-    pub _id: RequiredText,
+    _id: RequiredText,
     pub model: ModelSpec,
     #[serde(default)]
     pub point_in_time: Option<String>,
@@ -130,7 +133,7 @@ pub struct DeleteAll {
 #[serde(rename_all = "camelCase")]
 pub struct Transition {
     #[serde(rename = "id")]
-    pub _id: RequiredText,
+    _id: RequiredText,
     pub entity_id: String,
     pub transition: String,
 }
@@ -138,12 +141,16 @@ pub struct Transition {
 /// An id in a payload is not checked when it is read: what is no id names no entity
 /// (`grpc.md` §5.1).
 pub fn entity_id(text: &str) -> Result<EntityId, Failure> {
-    text.parse().map_err(|_| Failure::new(Code::EntityNotFound, "entity not found").with("entityId", text))
+    text.parse()
+        .map_err(|_| Failure::new(Code::EntityNotFound, "entity not found").with("entityId", text))
 }
 
 /// An instant in a payload.
 pub fn point_in_time(text: Option<&str>) -> Result<Option<PointInTime>, Failure> {
-    let parse = |text| PointInTime::parse(text).map_err(|error| Failure::malformed(format!("invalid payload: pointInTime: {error}")));
+    let parse = |text| {
+        PointInTime::parse(text)
+            .map_err(|error| Failure::malformed(format!("invalid payload: pointInTime: {error}")))
+    };
     text.map(parse).transpose()
 }
 
@@ -188,7 +195,10 @@ impl Chunk {
             Some(transaction) => Object::new().text("transactionId", &transaction.to_string()),
             None => Object::new(),
         };
-        object.raw("entityIds", &text_list(self.ids.iter().map(ToString::to_string)))
+        object.raw(
+            "entityIds",
+            &text_list(self.ids.iter().map(ToString::to_string)),
+        )
     }
 
     /// `errors.md` §4.
@@ -200,7 +210,10 @@ impl Chunk {
                     .text("code", failure.code().as_str())
                     .text("message", failure.message())
                     .number("itemIndex", i64::try_from(*item).unwrap_or(i64::MAX));
-                Object::new().text("entityId", &id.to_string()).raw("error", &error.finish()).finish()
+                Object::new()
+                    .text("entityId", &id.to_string())
+                    .raw("error", &error.finish())
+                    .finish()
             });
             object = object.raw("failed", &list(failed));
         }
@@ -217,20 +230,39 @@ impl Chunk {
 
 /// The answer to a write in one transaction.
 pub fn written(request: &str, chunk: &Chunk, warnings: &[String]) -> String {
-    success(request, warnings).text("requestId", request).raw("transactionInfo", &chunk.info().finish()).finish()
+    success(request, warnings)
+        .text("requestId", request)
+        .raw("transactionInfo", &chunk.info().finish())
+        .finish()
 }
 
 /// The answer to a write in several transactions.
 pub fn written_in_chunks(request: &str, chunks: &[Chunk], warnings: &[String]) -> String {
-    let first = chunks.first().map_or_else(|| r#"{"entityIds":[]}"#.to_owned(), |chunk| chunk.info().finish());
+    let first = chunks.first().map_or_else(
+        || r#"{"entityIds":[]}"#.to_owned(),
+        |chunk| chunk.info().finish(),
+    );
     success(request, warnings)
         .text("requestId", request)
         .raw("transactionInfo", &first)
-        .raw("chunks", &list(chunks.iter().zip(0..).map(|(chunk, index)| chunk.whole(index))))
+        .raw(
+            "chunks",
+            &list(
+                chunks
+                    .iter()
+                    .zip(0..)
+                    .map(|(chunk, index)| chunk.whole(index)),
+            ),
+        )
         .finish()
 }
 
-pub fn deleted(request: &str, id: EntityId, model: &ModelKey, transaction: TransactionId) -> String {
+pub fn deleted(
+    request: &str,
+    id: EntityId,
+    model: &ModelKey,
+    transaction: TransactionId,
+) -> String {
     success(request, &[])
         .text("requestId", request)
         .text("entityId", &id.to_string())
@@ -242,12 +274,20 @@ pub fn deleted(request: &str, id: EntityId, model: &ModelKey, transaction: Trans
 pub fn all_deleted(request: &str, model: &ModelKey, count: usize, listed: &[EntityId]) -> String {
     success(request, &[])
         .text("requestId", request)
-        .raw("entityIds", &text_list(listed.iter().map(ToString::to_string)))
+        .raw(
+            "entityIds",
+            &text_list(listed.iter().map(ToString::to_string)),
+        )
         .text("modelId", &model.id().to_string())
         .number("numDeleted", i64::try_from(count).unwrap_or(i64::MAX))
         .finish()
 }
 
 pub fn transitioned(request: &str, available: &[TransitionName], warnings: &[String]) -> String {
-    success(request, warnings).raw("availableTransitions", &text_list(available.iter().map(TransitionName::as_str))).finish()
+    success(request, warnings)
+        .raw(
+            "availableTransitions",
+            &text_list(available.iter().map(TransitionName::as_str)),
+        )
+        .finish()
 }

@@ -59,70 +59,117 @@ impl DataFormat {
     pub fn require_json(self) -> Result<(), Failure> {
         match self {
             Self::Json => Ok(()),
-            Self::Xml => Err(Failure::new(Code::NotImplemented, "XML is not supported yet; send JSON")),
+            Self::Xml => Err(Failure::new(
+                Code::NotImplemented,
+                "XML is not supported yet; send JSON",
+            )),
         }
     }
 }
 
 /// Reads the payload of a request.
 pub fn decode<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, Failure> {
-    serde_json::from_str(text).map_err(|error| Failure::malformed(format!("invalid payload: {error}")))
+    serde_json::from_str(text)
+        .map_err(|error| Failure::malformed(format!("invalid payload: {error}")))
 }
 
 /// The start of an answer that succeeded.
 pub fn success(request: &str, warnings: &[String]) -> Object {
     let object = Object::new().text("id", request).truth("success", true);
-    if warnings.is_empty() { object } else { object.raw("warnings", &text_list(warnings)) }
+    if warnings.is_empty() {
+        object
+    } else {
+        object.raw("warnings", &text_list(warnings))
+    }
 }
 
 /// An answer that failed: the error, and what stands for the members that the answer's type must
 /// have (`errors.md` §2).
 pub fn failure(kind: EventType, request: &str, failure: &Failure) -> String {
-    let object = Object::new().text("id", request).truth("success", false).raw("error", &error(failure));
+    let object = Object::new()
+        .text("id", request)
+        .truth("success", false)
+        .raw("error", &error(failure));
     filler(kind, request, object).finish()
 }
 
 /// The `error` member (`grpc.md` §5).
 pub fn error(failure: &Failure) -> String {
-    let class = if failure.code() == Code::ServerError { "SERVER_ERROR" } else { "CLIENT_ERROR" };
-    let mut object = Object::new().text("code", class).text("message", &failure.to_string());
+    let class = if failure.code() == Code::ServerError {
+        "SERVER_ERROR"
+    } else {
+        "CLIENT_ERROR"
+    };
+    let mut object = Object::new()
+        .text("code", class)
+        .text("message", &failure.to_string());
     if failure.retryable() {
         object = object.truth("retryable", true);
     }
     if !failure.properties().is_empty() {
-        let properties = failure.properties().iter().fold(Object::new(), |object, (name, value)| object.raw(name, &value.to_string()));
+        let properties = failure
+            .properties()
+            .iter()
+            .fold(Object::new(), |object, (name, value)| {
+                object.raw(name, &value.to_string())
+            });
         object = object.raw("properties", &properties.finish());
     }
     object.finish()
 }
 
+#[expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "only answers have required members, and few of them"
+)]
 fn filler(kind: EventType, request: &str, object: Object) -> Object {
     use EventType as T;
     let nil = ModelId::NIL.to_string();
     let no_model = r#"{"name":"","version":0}"#;
     match kind {
         T::EntityModelImportResponse => object.text("modelId", &nil),
-        T::EntityModelExportResponse => object.text("modelId", &nil).raw("model", no_model).raw("payload", "{}"),
-        T::EntityModelTransitionResponse | T::EntityModelSetUniqueKeysResponse => object.text("modelId", &nil).text("state", ""),
+        T::EntityModelExportResponse => object
+            .text("modelId", &nil)
+            .raw("model", no_model)
+            .raw("payload", "{}"),
+        T::EntityModelTransitionResponse | T::EntityModelSetUniqueKeysResponse => {
+            object.text("modelId", &nil).text("state", "")
+        }
         T::EntityModelGetAllResponse => object.raw("models", "[]"),
         T::EntityWorkflowImportResponse => object.text("modelId", &nil).raw("workflows", "[]"),
         T::EntityWorkflowExportResponse => object.raw("model", no_model).raw("workflows", "[]"),
-        T::EntityTransactionResponse => object.text("requestId", request).raw("transactionInfo", r#"{"entityIds":[]}"#),
+        T::EntityTransactionResponse => object
+            .text("requestId", request)
+            .raw("transactionInfo", r#"{"entityIds":[]}"#),
         T::EntityDeleteResponse => object
             .text("requestId", request)
             .text("entityId", &nil)
             .raw("model", no_model)
             .text("transactionId", &TransactionId::NIL.to_string()),
-        T::EntityDeleteAllResponse => {
-            object.text("requestId", request).raw("entityIds", "[]").text("modelId", &nil).raw("numDeleted", "0")
-        }
+        T::EntityDeleteAllResponse => object
+            .text("requestId", request)
+            .raw("entityIds", "[]")
+            .text("modelId", &nil)
+            .raw("numDeleted", "0"),
         T::EntityTransitionResponse => object.raw("availableTransitions", "[]"),
-        T::EntityTransitionsGetResponse => object.text("requestId", request).raw("transitions", "[]"),
-        T::EntityResponse => object.text("requestId", request).raw("payload", r#"{"type":"JSON"}"#),
-        T::EntitySnapshotSearchResponse => {
-            object.raw("status", &Object::new().text("snapshotId", &nil).text("status", "FAILED").finish())
+        T::EntityTransitionsGetResponse => {
+            object.text("requestId", request).raw("transitions", "[]")
         }
-        T::EntityStatsResponse => object.text("requestId", request).text("modelName", "").raw("modelVersion", "0").raw("count", "0"),
+        T::EntityResponse => object
+            .text("requestId", request)
+            .raw("payload", r#"{"type":"JSON"}"#),
+        T::EntitySnapshotSearchResponse => object.raw(
+            "status",
+            &Object::new()
+                .text("snapshotId", &nil)
+                .text("status", "FAILED")
+                .finish(),
+        ),
+        T::EntityStatsResponse => object
+            .text("requestId", request)
+            .text("modelName", "")
+            .raw("modelVersion", "0")
+            .raw("count", "0"),
         T::EntityStatsByStateResponse => object
             .text("requestId", request)
             .text("modelName", "")
@@ -130,6 +177,7 @@ fn filler(kind: EventType, request: &str, object: Object) -> Object {
             .text("state", "")
             .raw("count", "0"),
         T::EntityChangesMetadataResponse => object.text("requestId", request),
+        // What else is answered has no members of its own.
         _ => object,
     }
 }

@@ -3,12 +3,8 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::{DataFormat, ModelSpec, Object, list, success, RequiredText};
-use crate::{
-    clock::Timestamp,
-    id::ModelKey,
-    model::Lock,
-};
+use super::{DataFormat, ModelSpec, Object, RequiredText, list, success};
+use crate::{clock::Timestamp, id::ModelKey, model::Lock};
 
 /// How a sample is read or a model written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -25,7 +21,7 @@ pub enum Converter {
 #[serde(rename_all = "camelCase")]
 pub struct Import<'a> {
     #[serde(rename = "id")]
-    pub _id: RequiredText,
+    _id: RequiredText,
     pub model: ModelSpec,
     pub data_format: DataFormat,
     pub converter: Converter,
@@ -36,7 +32,7 @@ pub struct Import<'a> {
 #[derive(Deserialize)]
 pub struct Export {
     #[serde(rename = "id")]
-    pub _id: RequiredText,
+    _id: RequiredText,
     pub model: ModelSpec,
     pub converter: Converter,
 }
@@ -53,7 +49,7 @@ pub enum LockChange {
 #[derive(Deserialize)]
 pub struct Transition {
     #[serde(rename = "id")]
-    pub _id: RequiredText,
+    _id: RequiredText,
     pub model: ModelSpec,
     pub transition: LockChange,
 }
@@ -61,7 +57,7 @@ pub struct Transition {
 #[derive(Deserialize)]
 pub struct Delete {
     #[serde(rename = "id")]
-    pub _id: RequiredText,
+    _id: RequiredText,
     pub model: ModelSpec,
 }
 
@@ -70,23 +66,32 @@ pub struct Delete {
 #[serde(rename_all = "camelCase")]
 pub struct SetUniqueKeys {
     #[serde(rename = "id")]
-    pub _id: RequiredText,
+    _id: RequiredText,
     #[serde(rename = "model")]
-    pub _model: ModelSpec,
+    _model: ModelSpec,
     #[serde(rename = "uniqueKeys")]
-    pub _unique_keys: Vec<serde::de::IgnoredAny>,
+    _unique_keys: Vec<serde::de::IgnoredAny>,
 }
 
 pub fn imported(request: &str, model: &ModelKey) -> String {
-    success(request, &[]).text("modelId", &model.id().to_string()).finish()
+    success(request, &[])
+        .text("modelId", &model.id().to_string())
+        .finish()
 }
 
 pub fn exported(request: &str, model: &ModelKey, document: &str) -> String {
-    success(request, &[]).text("modelId", &model.id().to_string()).raw("model", &spec(model)).raw("payload", document).finish()
+    success(request, &[])
+        .text("modelId", &model.id().to_string())
+        .raw("model", &spec(model))
+        .raw("payload", document)
+        .finish()
 }
 
 pub fn locked(request: &str, model: &ModelKey, lock: Lock) -> String {
-    success(request, &[]).text("modelId", &model.id().to_string()).text("state", lock.as_str()).finish()
+    success(request, &[])
+        .text("modelId", &model.id().to_string())
+        .text("state", lock.as_str())
+        .finish()
 }
 
 /// A model in a list.
@@ -111,5 +116,8 @@ pub fn all(request: &str, models: impl Iterator<Item = Listed>) -> String {
 
 /// A model as payloads name it.
 pub fn spec(model: &ModelKey) -> String {
-    Object::new().text("name", &model.name).number("version", model.version).finish()
+    Object::new()
+        .text("name", &model.name)
+        .number("version", model.version)
+        .finish()
 }

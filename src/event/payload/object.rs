@@ -105,8 +105,14 @@ mod tests {
             .truth("e", false)
             .raw("f", &text_list(["x", "é\\"]))
             .finish();
-        assert_eq!(written, r#"{"a":"plain","b":"\"quoted\"\n\u0000","c":[1.50],"d":-3,"e":false,"f":["x","é\\"]}"#);
+        assert_eq!(
+            written,
+            r#"{"a":"plain","b":"\"quoted\"\n\u0000","c":[1.50],"d":-3,"e":false,"f":["x","é\\"]}"#
+        );
         assert!(serde_json::from_str::<serde_json::Value>(&written).is_ok());
-        assert_eq!((Object::new().finish().as_str(), list::<&str>([]).as_str()), ("{}", "[]"));
+        assert_eq!(
+            (Object::new().finish().as_str(), list::<&str>([]).as_str()),
+            ("{}", "[]")
+        );
     }
 }

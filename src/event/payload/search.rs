@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::{ModelSpec, Object, model::spec, success, text_list, RequiredText};
+use super::{ModelSpec, Object, RequiredText, model::spec, success, text_list};
 use crate::{
     clock::PointInTime,
     entity::{Change, Image},
@@ -14,7 +14,7 @@ use crate::{
 #[serde(rename_all = "camelCase")]
 pub struct Get {
     #[serde(rename = "id")]
-    pub _id: RequiredText,
+    _id: RequiredText,
     pub entity_id: String,
     #[serde(default)]
     pub point_in_time: Option<String>,
@@ -26,7 +26,7 @@ pub struct Get {
 #[serde(rename_all = "camelCase")]
 pub struct GetAll {
     #[serde(rename = "id")]
-    pub _id: RequiredText,
+    _id: RequiredText,
     pub model: ModelSpec,
     #[serde(default)]
     pub page_size: Option<i64>,
@@ -40,7 +40,7 @@ pub struct GetAll {
 #[serde(rename_all = "camelCase")]
 pub struct Search<'a> {
     #[serde(rename = "id")]
-    pub _id: RequiredText,
+    _id: RequiredText,
     pub model: ModelSpec,
     #[serde(borrow)]
     pub condition: &'a RawValue,
@@ -84,7 +84,7 @@ pub enum OrderSource {
 #[serde(rename_all = "camelCase")]
 pub struct Stats {
     #[serde(rename = "id")]
-    pub _id: RequiredText,
+    _id: RequiredText,
     #[serde(default)]
     pub model: Option<ModelSpec>,
     #[serde(default)]
@@ -95,7 +95,7 @@ pub struct Stats {
 #[serde(rename_all = "camelCase")]
 pub struct Changes {
     #[serde(rename = "id")]
-    pub _id: RequiredText,
+    _id: RequiredText,
     pub entity_id: String,
     #[serde(default)]
     pub point_in_time: Option<String>,
@@ -106,31 +106,40 @@ pub struct Changes {
 #[serde(rename_all = "camelCase")]
 pub struct SnapshotSearch {
     #[serde(rename = "id")]
-    pub _id: RequiredText,
+    _id: RequiredText,
     #[serde(rename = "model")]
-    pub _model: ModelSpec,
+    _model: ModelSpec,
     #[serde(rename = "condition")]
-    pub _condition: serde::de::IgnoredAny,
+    _condition: serde::de::IgnoredAny,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Snapshot {
     #[serde(rename = "id")]
-    pub _id: RequiredText,
+    _id: RequiredText,
     #[serde(rename = "snapshotId")]
-    pub _snapshot_id: String,
+    _snapshot_id: String,
 }
 
 /// The answer that is an entity.
 pub fn entity(request: &str, image: &Image, asked: Option<&PointInTime>) -> String {
-    let payload = Object::new().text("type", "JSON").raw("data", image.document.as_str()).raw("meta", &meta(image, asked));
-    success(request, &[]).text("requestId", request).raw("payload", &payload.finish()).finish()
+    let payload = Object::new()
+        .text("type", "JSON")
+        .raw("data", image.document.as_str())
+        .raw("meta", &meta(image, asked));
+    success(request, &[])
+        .text("requestId", request)
+        .raw("payload", &payload.finish())
+        .finish()
 }
 
 /// What an entity says of itself (`models-and-entities.md` §6).
 pub fn meta(image: &Image, asked: Option<&PointInTime>) -> String {
-    let meta = committed_meta(image).text("transitionForLatestSave", image.transition_for_latest_save());
+    let meta = committed_meta(image).text(
+        "transitionForLatestSave",
+        image.transition_for_latest_save(),
+    );
     match asked {
         Some(instant) => meta.text("pointInTime", &instant.text).finish(),
         None => meta.finish(),
@@ -151,7 +160,10 @@ pub(super) fn committed_meta(image: &Image) -> Object {
 pub fn transitions(request: &str, transitions: &[TransitionName]) -> String {
     success(request, &[])
         .text("requestId", request)
-        .raw("transitions", &text_list(transitions.iter().map(TransitionName::as_str)))
+        .raw(
+            "transitions",
+            &text_list(transitions.iter().map(TransitionName::as_str)),
+        )
         .finish()
 }
 
@@ -183,8 +195,13 @@ pub fn change(request: &str, change: &Change) -> String {
         .text("changeType", change.kind.as_str())
         .text("attributedKind", change.author.kind.as_str());
     if let Some(executor) = &change.executor {
-        let executor = Object::new().text("id", &executor.name).text("kind", executor.kind.as_str());
+        let executor = Object::new()
+            .text("id", &executor.name)
+            .text("kind", executor.kind.as_str());
         meta = meta.raw("executedBy", &executor.finish());
     }
-    success(request, &[]).text("requestId", request).raw("changeMeta", &meta.finish()).finish()
+    success(request, &[])
+        .text("requestId", request)
+        .raw("changeMeta", &meta.finish())
+        .finish()
 }

@@ -13,7 +13,9 @@ pub struct Cancel {
 
 /// Acknowledges an event.
 pub fn ack(source: &str) -> String {
-    success(&MessageId::fresh().to_string(), &[]).text("sourceEventId", source).finish()
+    success(&MessageId::fresh().to_string(), &[])
+        .text("sourceEventId", source)
+        .finish()
 }
 
 /// Says why an event was not taken.

@@ -3,14 +3,14 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::{ModelSpec, list, model::spec, success, text_list, RequiredText};
+use super::{ModelSpec, RequiredText, list, model::spec, success, text_list};
 use crate::{entity::Json, id::ModelKey};
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Import<'a> {
     #[serde(rename = "id")]
-    pub _id: RequiredText,
+    _id: RequiredText,
     pub model: ModelSpec,
     #[serde(default)]
     pub import_mode: Option<String>,
@@ -23,14 +23,20 @@ pub struct Import<'a> {
 #[derive(Deserialize)]
 pub struct Export {
     #[serde(rename = "id")]
-    pub _id: RequiredText,
+    _id: RequiredText,
     pub model: ModelSpec,
 }
 
 pub fn imported(request: &str, model: &ModelKey, names: &[String], warnings: &[String]) -> String {
-    success(request, warnings).text("modelId", &model.id().to_string()).raw("workflows", &text_list(names)).finish()
+    success(request, warnings)
+        .text("modelId", &model.id().to_string())
+        .raw("workflows", &text_list(names))
+        .finish()
 }
 
 pub fn exported(request: &str, model: &ModelKey, workflows: &[Json]) -> String {
-    success(request, &[]).raw("model", &spec(model)).raw("workflows", &list(workflows.iter().map(Json::as_str))).finish()
+    success(request, &[])
+        .raw("model", &spec(model))
+        .raw("workflows", &list(workflows.iter().map(Json::as_str)))
+        .finish()
 }

@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 use tonic::{Status, Streaming};
 use tracing::{debug, info, warn};
 
-use super::{Service, invalid, member};
+use super::{Service, invalid, member, message_too_large};
 use crate::{
     auth::{Caller, ROLE_M2M},
     compute::{self, Membership},
@@ -27,6 +27,7 @@ use crate::{
         payload::{self, stream},
     },
     id::{MemberId, MessageId},
+    operation::refusal,
     workflow::Tags,
 };
 
@@ -47,15 +48,21 @@ const GRACE: Duration = Duration::from_secs(10);
 /// Serves a stream until it ends; what leaves comes out of the answer.
 pub(super) fn start(service: Service, caller: Caller, inbound: Streaming<Frame>) -> Outbound {
     let (queue, outbound) = outbound::queue(service.streams.send_timeout);
+    let tasks = service.tasks.clone();
     let session = Session {
-        requests: Requests::new(service.services.clone(), service.streams, queue.clone(), service.tasks.clone()),
+        requests: Requests::new(
+            service.services.clone(),
+            service.streams,
+            queue.clone(),
+            tasks.clone(),
+        ),
         queue,
         caller,
         membership: None,
         last_seen: Instant::now(),
-        service: service.clone(),
+        service,
     };
-    service.tasks.spawn(session.run(inbound));
+    tasks.spawn(session.run(inbound));
     outbound
 }
 
@@ -112,7 +119,11 @@ impl Session {
     async fn serve(&mut self, inbound: &mut Streaming<Frame>) -> End {
         let mut next = match timeout(FIRST_MESSAGE_TIMEOUT, inbound.message()).await {
             Ok(message) => Some(message),
-            Err(_) => return End::Status(Status::deadline_exceeded("no message within 30 s after opening")),
+            Err(_) => {
+                return End::Status(Status::deadline_exceeded(
+                    "no message within 30 s after opening",
+                ));
+            }
         };
         let mut probes = interval(self.service.streams.keep_alive_interval);
         probes.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -127,7 +138,7 @@ impl Session {
                         }
                     }
                     Ok(None) => return End::HalfClose,
-                    Err(status) => return ended_by(status),
+                    Err(status) => return self.ended_by(status),
                 }
             }
             let reads = self.requests.has_room() || self.owes_answers();
@@ -144,9 +155,24 @@ impl Session {
         }
     }
 
+    /// What a failure of the stream itself means.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "the list is the library's")]
+    fn ended_by(&self, status: Status) -> End {
+        match status.code() {
+            // The library's word for a message over the limit.
+            tonic::Code::OutOfRange => End::Status(Status::resource_exhausted(message_too_large(
+                self.service.message_max,
+            ))),
+            tonic::Code::Cancelled | tonic::Code::Unknown | tonic::Code::Unavailable => End::Gone,
+            _ => End::Status(status),
+        }
+    }
+
     /// Whether the member has been sent calls that it must be able to answer.
     fn owes_answers(&self) -> bool {
-        self.membership.as_ref().is_some_and(|joined| joined.membership.has_calls_out())
+        self.membership
+            .as_ref()
+            .is_some_and(|joined| joined.membership.has_calls_out())
     }
 
     /// Answers what is in work; nothing new is begun.
@@ -158,14 +184,11 @@ impl Session {
         loop {
             tokio::select! {
                 _ = &mut done => break,
-                message = inbound.message() => match message {
-                    Ok(Some(frame)) => if let Err(status) = self.receive(frame) {
-                        return End::Status(status);
-                    },
-                    Ok(None) | Err(_) => {
-                        let _ = done.await;
-                        break;
-                    }
+                message = inbound.message() => if let Ok(Some(frame)) = message { if let Err(status) = self.receive(frame) {
+                    return End::Status(status);
+                } } else {
+                    let _ = done.await;
+                    break;
                 },
             }
         }
@@ -173,6 +196,10 @@ impl Session {
     }
 
     /// Takes one message; an error ends the stream.
+    #[expect(
+        clippy::wildcard_enum_match_arm,
+        reason = "every other type is a request, or refused as none"
+    )]
     fn receive(&mut self, frame: Frame) -> Result<(), Status> {
         self.last_seen = Instant::now();
         let event = match frame.event() {
@@ -185,7 +212,10 @@ impl Session {
         match event.kind {
             EventType::CalculationMemberJoinEvent => self.join(&event)?,
             EventType::CalculationMemberKeepAliveEvent => {
-                self.queue.push(Event::ours(EventType::EventAckResponse, stream::ack(&event.id)));
+                self.queue.push(Event::ours(
+                    EventType::EventAckResponse,
+                    stream::ack(&event.id),
+                ));
             }
             // That something came is all it says.
             EventType::EventAckResponse => {}
@@ -200,7 +230,7 @@ impl Session {
 
     fn refuse(&self, source: &str, failure: &Failure) {
         debug!(%failure, source, "event not taken");
-        self.queue.push(requests::refusal(source, failure));
+        self.queue.push(refusal(source, failure));
     }
 
     fn request(&mut self, event: Event) {
@@ -209,20 +239,32 @@ impl Session {
         match self.requests.admit(&self.caller, event, owes_answers) {
             Admission::Taken => {}
             Admission::Refused(failure) => self.refuse(&id, &failure),
-            Admission::Answered(answer) => self.queue.push(*answer),
+            Admission::Answered(reply) => self.requests.push(reply),
         }
     }
 
     fn cancel(&self, event: &Event) {
-        let cancelled = event.text().and_then(payload::decode::<stream::Cancel>).and_then(|cancel| {
-            if self.requests.cancel(&cancel.request_id) {
-                Ok(())
-            } else {
-                Err(Failure::new(Code::NotFound, format!("no request `{}` is in work on this stream", cancel.request_id)))
-            }
-        });
+        let cancelled = event
+            .text()
+            .and_then(payload::decode::<stream::Cancel>)
+            .and_then(|cancel| {
+                if self.requests.cancel(&cancel.request_id) {
+                    Ok(())
+                } else {
+                    Err(Failure::new(
+                        Code::NotFound,
+                        format!(
+                            "no request `{}` is in work on this stream",
+                            cancel.request_id
+                        ),
+                    ))
+                }
+            });
         match cancelled {
-            Ok(()) => self.queue.push(Event::ours(EventType::EventAckResponse, stream::ack(&event.id))),
+            Ok(()) => self.queue.push(Event::ours(
+                EventType::EventAckResponse,
+                stream::ack(&event.id),
+            )),
             Err(failure) => self.refuse(&event.id, &failure),
         }
     }
@@ -230,27 +272,44 @@ impl Session {
     /// Makes the stream that of a member (`grpc.md` §9.1 and §9.2).
     fn join(&mut self, event: &Event) -> Result<(), Status> {
         if self.membership.is_some() {
-            self.refuse(&event.id, &Failure::new(Code::AlreadyJoined, "this stream has joined already"));
+            self.refuse(
+                &event.id,
+                &Failure::new(Code::AlreadyJoined, "this stream has joined already"),
+            );
             return Ok(());
         }
-        let join: payload::compute::Join = event.text().and_then(payload::decode).map_err(|failure| invalid(&failure))?;
+        let join: payload::compute::Join = event
+            .text()
+            .and_then(payload::decode)
+            .map_err(|failure| invalid(&failure))?;
         if !self.caller.roles.contain(ROLE_M2M) {
             return Err(Status::permission_denied("ROLE_M2M required for streaming"));
         }
         let tenant = &self.caller.tenant;
-        if join.joined_legal_entity_id.is_some_and(|given| !given.is_empty() && given != tenant.as_str()) {
+        if join
+            .joined_legal_entity_id
+            .is_some_and(|given| !given.is_empty() && given != tenant.as_str())
+        {
             return Err(Status::permission_denied("tenant mismatch"));
         }
         let id = MemberId::fresh();
         let tags: Tags = join.tags.iter().flatten().map(String::as_str).collect();
         // The greeting first: no call may overtake it.
         let greeting = payload::compute::greet(id, tenant);
-        self.queue.push(Event::ours(EventType::CalculationMemberGreetEvent, greeting));
+        self.queue.push(Event::ours(
+            EventType::CalculationMemberGreetEvent,
+            greeting,
+        ));
         info!(member.id = %id, %tenant, %tags, "member joined");
         let (outbox, calls) = mpsc::channel(CALLS_QUEUED);
         let membership = self.service.members.join(tenant, id, tags, outbox);
         let forwarding = CancellationToken::new();
-        let forward = forward(calls, self.queue.clone(), Arc::clone(&self.requests), forwarding.clone());
+        let forward = forward(
+            calls,
+            self.queue.clone(),
+            Arc::clone(&self.requests),
+            forwarding.clone(),
+        );
         self.service.tasks.spawn(forward);
         self.membership = Some(Joined {
             membership,
@@ -279,13 +338,19 @@ impl Session {
 
     /// Tells a member that we are here, and ends its stream if it is not.
     fn probe(&self, reads: bool) -> Result<(), Status> {
-        let Some(joined) = &self.membership else { return Ok(()) };
+        let Some(joined) = &self.membership else {
+            return Ok(());
+        };
         // While we do not read, silence says nothing.
         if reads && self.last_seen.elapsed() > self.service.streams.keep_alive_timeout {
             return Err(Status::deadline_exceeded("keep-alive timeout"));
         }
-        let probe = payload::compute::keep_alive(&MessageId::fresh().to_string(), joined.membership.id());
-        self.queue.push(Event::ours(EventType::CalculationMemberKeepAliveEvent, probe));
+        let probe =
+            payload::compute::keep_alive(&MessageId::fresh().to_string(), joined.membership.id());
+        self.queue.push(Event::ours(
+            EventType::CalculationMemberKeepAliveEvent,
+            probe,
+        ));
         Ok(())
     }
 }
@@ -297,7 +362,12 @@ impl Drop for Joined {
 }
 
 /// Sends a member its calls, as fast as it reads them.
-async fn forward(mut calls: mpsc::Receiver<compute::Request>, queue: Queue, requests: Arc<Requests>, stop: CancellationToken) {
+async fn forward(
+    mut calls: mpsc::Receiver<compute::Request>,
+    queue: Queue,
+    requests: Arc<Requests>,
+    stop: CancellationToken,
+) {
     loop {
         let request = tokio::select! {
             request = calls.recv() => request,
@@ -309,14 +379,5 @@ async fn forward(mut calls: mpsc::Receiver<compute::Request>, queue: Queue, requ
         if queue.send(member::call(&request)).await.is_err() {
             return;
         }
-    }
-}
-
-fn ended_by(status: Status) -> End {
-    match status.code() {
-        // The library's word for a message over the limit.
-        tonic::Code::OutOfRange => End::Status(Status::resource_exhausted(status.message())),
-        tonic::Code::Cancelled | tonic::Code::Unknown | tonic::Code::Unavailable => End::Gone,
-        _ => End::Status(status),
     }
 }

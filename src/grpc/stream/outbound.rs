@@ -249,7 +249,11 @@ mod tests {
         let begun = Instant::now();
         assert!(queue.send(event(10)).await.is_err());
         assert_eq!(begun.elapsed().as_secs(), 30);
-        let status = outbound.next().await.expect("a status").expect_err("a failure");
+        let status = outbound
+            .next()
+            .await
+            .expect("a status")
+            .expect_err("a failure");
         assert_eq!(status.code(), tonic::Code::ResourceExhausted);
         assert!(outbound.next().await.is_none());
     }
@@ -279,7 +283,10 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn bytes_are_bounded_as_events_are() {
         let (queue, mut outbound) = queue(Duration::from_secs(30));
-        queue.send(event(BYTES)).await.expect("one event may be large");
+        queue
+            .send(event(BYTES))
+            .await
+            .expect("one event may be large");
         let waiting = tokio::spawn({
             let queue = queue.clone();
             async move { queue.send(event(1)).await.is_ok() }

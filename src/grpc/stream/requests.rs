@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use futures_util::StreamExt as _;
+use futures_util::{FutureExt as _, StreamExt as _};
 use tokio::sync::Notify;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
@@ -13,12 +13,9 @@ use super::outbound::{Ended, Queue};
 use crate::{
     auth::Caller,
     error::{Code, Failure},
-    event::{
-        AttributeValue, Event, EventType, REQUEST_ID_ATTRIBUTE, SEQUENCE_ATTRIBUTE, STREAM_END_ATTRIBUTE, TOKEN_ATTRIBUTE,
-        payload::stream,
-    },
+    event::{Event, TOKEN_ATTRIBUTE},
     grpc::StreamSettings,
-    operation::{Answer, Context, Events, Route, Services, dispatch},
+    operation::{Context, Reply, Route, Services, dispatch},
 };
 
 /// How many bytes of requests are in work, and as many again may wait, unless one alone is larger.
@@ -68,17 +65,16 @@ pub(super) enum Admission {
     /// It is no request we can work on.
     Refused(Failure),
     /// It is answered by this already.
-    Answered(Box<Event>),
-}
-
-/// The acknowledgement that says why an event was not taken.
-pub(super) fn refusal(source: &str, failure: &Failure) -> Event {
-    let event = Event::ours(EventType::EventAckResponse, stream::refusal(source, failure));
-    event.with(REQUEST_ID_ATTRIBUTE, AttributeValue::String(source.into()))
+    Answered(Reply),
 }
 
 impl Requests {
-    pub(super) fn new(services: Services, settings: StreamSettings, queue: Queue, tasks: TaskTracker) -> Arc<Self> {
+    pub(super) fn new(
+        services: Services,
+        settings: StreamSettings,
+        queue: Queue,
+        tasks: TaskTracker,
+    ) -> Arc<Self> {
         Arc::new(Self {
             services,
             settings,
@@ -110,14 +106,23 @@ impl Requests {
 
     /// Takes a request in, in the order of arrival. `owes_answers` says that the stream must be
     /// read whatever comes, so that a request for which there is no room is answered at once.
-    pub(super) fn admit(self: &Arc<Self>, caller: &Caller, event: Event, owes_answers: bool) -> Admission {
-        let Some(route) = Route::of(event.kind) else {
+    pub(super) fn admit(
+        self: &Arc<Self>,
+        caller: &Caller,
+        event: Event,
+        owes_answers: bool,
+    ) -> Admission {
+        if Route::of(event.kind).is_none() {
             return Admission::Refused(Failure::unknown_type(event.kind.as_str()));
-        };
-        if event.id.is_empty() {
-            return Admission::Refused(Failure::malformed("a request needs an envelope id, which its answer quotes"));
         }
-        let joins = event.attribute(TOKEN_ATTRIBUTE).is_some_and(|token| !token.is_empty());
+        if event.id.is_empty() {
+            return Admission::Refused(Failure::malformed(
+                "a request needs an envelope id, which its answer quotes",
+            ));
+        }
+        let joins = event
+            .attribute(TOKEN_ATTRIBUTE)
+            .is_some_and(|token| !token.is_empty());
         let mut state = self.lock();
         if state.refuses {
             return Admission::Taken;
@@ -128,10 +133,23 @@ impl Requests {
                 event.id
             )));
         }
-        let is_full = if joins { state.joined >= JOINED_MAX } else { owes_answers && !state.has_room(&self.settings) };
+        let is_full = if joins {
+            state.joined >= JOINED_MAX
+        } else {
+            owes_answers && !state.has_room(&self.settings)
+        };
         if is_full {
-            let failure = Failure::new(Code::TooManyRequests, "too many requests wait on this stream; wait for answers").with("retryAfterMs", 100);
-            return Admission::Answered(Box::new(answer_to(&event.id, route.refuse(&event.id, &failure))));
+            let failure = Failure::new(
+                Code::TooManyRequests,
+                "too many requests wait on this stream; wait for answers",
+            )
+            .with("retryAfterMs", 100);
+            return Admission::Answered(Reply::new(
+                &event.id,
+                event.kind,
+                Err(failure),
+                CancellationToken::new(),
+            ));
         }
         let cancel = CancellationToken::new();
         state.unanswered.insert(event.id.clone(), cancel.clone());
@@ -158,21 +176,32 @@ impl Requests {
     /// Cancels a request; false if none of that id is in work.
     pub(super) fn cancel(&self, id: &str) -> bool {
         let mut state = self.lock();
-        let Some(cancel) = state.unanswered.get(id) else { return false };
+        let Some(cancel) = state.unanswered.get(id) else {
+            return false;
+        };
         cancel.cancel();
         // One that has not begun is answered now.
-        if let Some(at) = state.waiting.iter().position(|waiting| &*waiting.event.id == id)
+        if let Some(at) = state
+            .waiting
+            .iter()
+            .position(|waiting| &*waiting.event.id == id)
             && let Some(waiting) = state.waiting.remove(at)
         {
             state.waiting_bytes -= waiting.event.len();
             state.unanswered.remove(id);
             drop(state);
-            if let Some(route) = Route::of(waiting.event.kind) {
-                self.queue.push(answer_to(id, route.refuse(id, &cancelled())));
-            }
+            self.push(Reply::cancelled(id, waiting.event.kind));
             self.changed.notify_one();
         }
         true
+    }
+
+    /// Sends a reply that is ready, without waiting.
+    pub(super) fn push(&self, reply: Reply) {
+        let mut events = reply.into_events();
+        while let Some(Some(event)) = events.next().now_or_never() {
+            self.queue.push(event);
+        }
     }
 
     /// Begins nothing any more.
@@ -234,51 +263,35 @@ impl Requests {
         self.changed.notify_one();
     }
 
-    async fn answer(&self, request: Waiting) {
-        let Waiting { event, caller, cancel } = request;
-        let id = event.id.clone();
-        let cx = Context::new(&self.services, caller, &event, None, cancel.clone());
-        let kind = event.kind;
-        let answer = if cancel.is_cancelled() { Err(cancelled()) } else { dispatch(cx, event).await };
-        // The reader may have gone; there is nobody else to tell.
-        let _ = self.send(&id, kind, answer, &cancel).await;
-        self.lock().unanswered.remove(&id);
-    }
-
-    async fn send(&self, id: &str, kind: EventType, answer: Result<Answer, Failure>, cancel: &CancellationToken) -> Result<(), Ended> {
-        let Some(route) = Route::of(kind) else { return Ok(()) };
-        match answer {
-            Ok(Answer::One(event)) => self.queue.send(answer_to(id, event)).await,
-            Ok(Answer::Many(events)) => self.send_many(id, route, events, cancel).await,
-            Err(failure) if failure.is_in_request() => self.queue.send(refusal(id, &failure)).await,
-            Err(failure) if route.answers == crate::operation::Answers::Many => self.send_failure(id, route, 0, &failure).await,
-            Err(failure) => self.queue.send(answer_to(id, route.refuse(id, &failure))).await,
-        }
-    }
-
-    async fn send_many(&self, id: &str, route: &Route, mut events: Events, cancel: &CancellationToken) -> Result<(), Ended> {
-        let mut count = 0;
-        loop {
-            let item = tokio::select! {
-                biased;
-                () = cancel.cancelled() => Some(Err(cancelled())),
-                item = events.next() => item,
-            };
-            match item {
-                Some(Ok(event)) => {
-                    count += 1;
-                    self.queue.send(numbered(id, count, event)).await?;
+    async fn send(&self, reply: Reply) -> Result<(), Ended> {
+        match reply {
+            Reply::One(event) => self.queue.send(event).await,
+            Reply::Many(mut events) => {
+                while let Some(event) = events.next().await {
+                    self.queue.send(event).await?;
                 }
-                Some(Err(failure)) => return self.send_failure(id, route, count, &failure).await,
-                None => return self.queue.send(end(id, count, None)).await,
+                Ok(())
             }
         }
     }
 
-    /// One event of the answer's type, then the end, with the same error.
-    async fn send_failure(&self, id: &str, route: &Route, count: u64, failure: &Failure) -> Result<(), Ended> {
-        self.queue.send(numbered(id, count + 1, route.refuse(id, failure))).await?;
-        self.queue.send(end(id, count, Some(failure))).await
+    async fn answer(&self, request: Waiting) {
+        let Waiting {
+            event,
+            caller,
+            cancel,
+        } = request;
+        let id = event.id.clone();
+        let cx = Context::new(&self.services, caller, &event, None, cancel.clone());
+        let kind = event.kind;
+        let reply = if cancel.is_cancelled() {
+            Reply::cancelled(&id, kind)
+        } else {
+            Reply::new(&id, kind, dispatch(cx, event).await, cancel)
+        };
+        // The reader may have gone; there is nobody else to tell.
+        let _ = self.send(reply).await;
+        self.lock().unanswered.remove(&id);
     }
 }
 
@@ -293,7 +306,9 @@ impl State {
     }
 
     fn fits(&self, request: &Waiting, settings: &StreamSettings) -> bool {
-        self.working == 0 || self.working < settings.in_flight_max && self.working_bytes + request.event.len() <= BYTES_MAX
+        self.working == 0
+            || self.working < settings.in_flight_max
+                && self.working_bytes + request.event.len() <= BYTES_MAX
     }
 
     fn begin(&mut self, request: &Waiting) {
@@ -302,7 +317,11 @@ impl State {
     }
 
     fn next(&mut self, settings: &StreamSettings) -> Option<Waiting> {
-        if !self.waiting.front().is_some_and(|request| self.fits(request, settings)) {
+        if !self
+            .waiting
+            .front()
+            .is_some_and(|request| self.fits(request, settings))
+        {
             return None;
         }
         let request = self.waiting.pop_front()?;
@@ -310,21 +329,4 @@ impl State {
         self.begin(&request);
         Some(request)
     }
-}
-
-fn cancelled() -> Failure {
-    Failure::new(Code::Cancelled, "the request was cancelled")
-}
-
-fn answer_to(id: &str, event: Event) -> Event {
-    event.with(REQUEST_ID_ATTRIBUTE, AttributeValue::String(id.into()))
-}
-
-fn numbered(id: &str, number: u64, event: Event) -> Event {
-    answer_to(id, event).with(SEQUENCE_ATTRIBUTE, AttributeValue::String(number.to_string().into()))
-}
-
-fn end(id: &str, count: u64, failure: Option<&Failure>) -> Event {
-    let event = Event::ours(EventType::EventStreamEnd, stream::end(id, count, failure));
-    answer_to(id, event).with(STREAM_END_ATTRIBUTE, AttributeValue::Boolean(true))
 }

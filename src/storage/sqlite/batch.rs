@@ -88,7 +88,10 @@ struct Values<'a> {
 }
 
 impl Values<'_> {
-    fn add<'q, T: sqlx::Encode<'q, Sqlite> + sqlx::Type<Sqlite> + Send + 'q>(&mut self, value: T) -> &mut Self {
+    fn add<'q, T: sqlx::Encode<'q, Sqlite> + sqlx::Type<Sqlite> + Send + 'q>(
+        &mut self,
+        value: T,
+    ) -> &mut Self {
         if !std::mem::take(&mut self.first) {
             self.query.push(",");
         }
@@ -105,7 +108,15 @@ const REMOVED_AT_ONCE: usize = 4_096;
 
 impl Batch {
     fn longest(&self) -> usize {
-        [self.commits.len(), self.created.len(), self.moved.len(), self.versions.len()].into_iter().max().unwrap_or(0)
+        [
+            self.commits.len(),
+            self.created.len(),
+            self.moved.len(),
+            self.versions.len(),
+        ]
+        .into_iter()
+        .max()
+        .unwrap_or(0)
     }
 
     /// The whole batch as one transaction in one text; none if it is too large for that.
@@ -130,8 +141,18 @@ impl Batch {
 
     fn add_rows(&self, query: &mut QueryBuilder<Sqlite>, from: usize) {
         let size = (self.longest() - from).min(TEXT_ROWS).next_power_of_two();
-        insert(query, r#"insert into "commit"(seq, id, t, at, author, executor)"#, part(&self.commits, from), size);
-        insert(query, "insert into entity(e, id, m, n, state, live, created, workflow)", part(&self.created, from), size);
+        insert(
+            query,
+            r#"insert into "commit"(seq, id, t, at, author, executor)"#,
+            part(&self.commits, from),
+            size,
+        );
+        insert(
+            query,
+            "insert into entity(e, id, m, n, state, live, created, workflow)",
+            part(&self.created, from),
+            size,
+        );
         let moved = part(&self.moved, from);
         if !moved.is_empty() {
             query.push("update entity set n = v.column2, state = v.column3 from (");
@@ -152,7 +173,9 @@ impl Removals {
     /// first of them.
     pub(super) fn parts(&self) -> impl Iterator<Item = (i64, String)> {
         let firsts = (self.first..).step_by(REMOVED_AT_ONCE);
-        firsts.zip(self.entities.chunks(REMOVED_AT_ONCE)).map(|(first, part)| (first, json_list(part.iter())))
+        firsts
+            .zip(self.entities.chunks(REMOVED_AT_ONCE))
+            .map(|(first, part)| (first, json_list(part.iter())))
     }
 }
 
@@ -188,7 +211,13 @@ impl Row for CommitRow {
     const COLUMNS: usize = 6;
 
     fn bind(&self, values: &mut Values<'_>) {
-        values.add(self.seq).add(self.id).add(self.tenant).add(self.at).add(self.author).add(self.executor);
+        values
+            .add(self.seq)
+            .add(self.id)
+            .add(self.tenant)
+            .add(self.at)
+            .add(self.author)
+            .add(self.executor);
     }
 }
 
@@ -196,8 +225,16 @@ impl Row for NewEntity {
     const COLUMNS: usize = 8;
 
     fn bind(&self, values: &mut Values<'_>) {
-        values.add(self.e).add(self.id).add(self.m).add(self.n).add(Arc::clone(&self.state));
-        values.add(true).add(self.created).add(self.workflow.clone());
+        values
+            .add(self.e)
+            .add(self.id)
+            .add(self.m)
+            .add(self.n)
+            .add(Arc::clone(&self.state));
+        values
+            .add(true)
+            .add(self.created)
+            .add(self.workflow.clone());
     }
 }
 
@@ -213,8 +250,17 @@ impl Row for NewVersion {
     const COLUMNS: usize = 11;
 
     fn bind(&self, values: &mut Values<'_>) {
-        values.add(self.n).add(self.e).add(self.m).add(self.seq).add(encode_kind(self.kind));
-        values.add(Arc::clone(&self.state)).add(self.transition.clone()).add(self.author).add(self.executor);
+        values
+            .add(self.n)
+            .add(self.e)
+            .add(self.m)
+            .add(self.seq)
+            .add(encode_kind(self.kind));
+        values
+            .add(Arc::clone(&self.state))
+            .add(self.transition.clone())
+            .add(self.author)
+            .add(self.executor);
         values.add(self.data.clone()).add(self.record.clone());
     }
 }

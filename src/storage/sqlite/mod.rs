@@ -1,6 +1,6 @@
-//! SQLite: one file in WAL mode, one connection that writes, a few that read.
+//! `SQLite`: one file in WAL mode, one connection that writes, a few that read.
 //!
-//! Statements live in `sql/`. What sqlx does to SQLite costs a thread hop per text, so a batch is
+//! Statements live in `sql/`. What sqlx does to `SQLite` costs a thread hop per text, so a batch is
 //! one text (`LIMITS.md` (c), STORAGE.md §3).
 
 mod batch;
@@ -71,7 +71,10 @@ impl Sqlite {
                 pool(READERS).connect_lazy_with(options.clone().read_only(true))
             }
             Place::Memory => {
-                let only = pool(1).min_connections(1).connect_with(options.clone()).await?;
+                let only = pool(1)
+                    .min_connections(1)
+                    .connect_with(options.clone())
+                    .await?;
                 bring_up_to_date(&mut *only.acquire().await?, Migrate::Yes).await?;
                 only
             }
@@ -139,13 +142,22 @@ fn options(settings: &Settings) -> SqliteConnectOptions {
         .disable_statement_logging()
 }
 
-/// A lock file beside the database: SQLite itself would let two processes take turns.
+/// A lock file beside the database: `SQLite` itself would let two processes take turns.
 fn lock(place: &Place) -> Result<Option<File>, Error> {
-    let Place::File(path) = place else { return Ok(None) };
-    if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+    let Place::File(path) = place else {
+        return Ok(None);
+    };
+    if let Some(folder) = path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty())
+    {
         std::fs::create_dir_all(folder)?;
     }
-    let file = OpenOptions::new().create(true).truncate(false).write(true).open(lock_path(path))?;
+    let file = OpenOptions::new()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .open(lock_path(path))?;
     match file.try_lock() {
         Ok(()) => Ok(Some(file)),
         Err(std::fs::TryLockError::WouldBlock) => Err(Error::InUse(path.clone())),
@@ -160,14 +172,25 @@ fn lock_path(path: &Path) -> PathBuf {
 }
 
 /// Forward only; a database that is newer than this program is refused.
-async fn bring_up_to_date(connection: &mut SqliteConnection, migrate: Migrate) -> Result<(), Error> {
+async fn bring_up_to_date(
+    connection: &mut SqliteConnection,
+    migrate: Migrate,
+) -> Result<(), Error> {
     match migrate {
         Migrate::Yes => Ok(MIGRATIONS.run(connection).await?),
         Migrate::No => {
             use sqlx::migrate::Migrate as _;
-            connection.ensure_migrations_table(&MIGRATIONS.table_name).await?;
-            let applied = connection.list_applied_migrations(&MIGRATIONS.table_name).await?;
-            if applied.len() == MIGRATIONS.iter().count() { Ok(()) } else { Err(Error::NotMigrated) }
+            connection
+                .ensure_migrations_table(&MIGRATIONS.table_name)
+                .await?;
+            let applied = connection
+                .list_applied_migrations(&MIGRATIONS.table_name)
+                .await?;
+            if applied.len() == MIGRATIONS.iter().count() {
+                Ok(())
+            } else {
+                Err(Error::NotMigrated)
+            }
         }
     }
 }
@@ -206,10 +229,16 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let mut settings = settings(Place::File(folder.path().join("new/interlock.db")));
         settings.migrate = Migrate::No;
-        assert!(matches!(Sqlite::open(&settings).await, Err(Error::NotMigrated)));
+        assert!(matches!(
+            Sqlite::open(&settings).await,
+            Err(Error::NotMigrated)
+        ));
         Sqlite::migrate(&settings).await.expect("migrates");
         let _open = Sqlite::open(&settings).await.expect("opens");
-        assert!(matches!(Sqlite::open(&settings).await, Err(Error::InUse(_))));
+        assert!(matches!(
+            Sqlite::open(&settings).await,
+            Err(Error::InUse(_))
+        ));
     }
 
     #[tokio::test]
@@ -218,11 +247,16 @@ mod tests {
         let settings = settings(Place::File(folder.path().join("interlock.db")));
         Sqlite::migrate(&settings).await.expect("migrates");
         let mut connection = options(&settings).connect().await.expect("connects");
-        sqlx::query("insert into _sqlx_migrations values(9999, 'later', '2030-01-01', true, x'00', 0)")
-            .execute(&mut connection)
-            .await
-            .expect("inserts");
+        sqlx::query(
+            "insert into _sqlx_migrations values(9999, 'later', '2030-01-01', true, x'00', 0)",
+        )
+        .execute(&mut connection)
+        .await
+        .expect("inserts");
         connection.close().await.expect("closes");
-        assert!(matches!(Sqlite::open(&settings).await, Err(Error::Migration(_))));
+        assert!(matches!(
+            Sqlite::open(&settings).await,
+            Err(Error::Migration(_))
+        ));
     }
 }

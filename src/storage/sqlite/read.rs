@@ -46,9 +46,13 @@ pub(super) struct ListedWorkflow(pub(super) i64, pub(super) bool);
 
 impl Sqlite {
     pub(super) async fn newest(&self) -> Result<Newest, Error> {
-        let newest: Option<(i64, i64)> = sqlx::query_as(COMMIT_NEWEST).fetch_optional(&self.reads).await?;
+        let newest: Option<(i64, i64)> = sqlx::query_as(COMMIT_NEWEST)
+            .fetch_optional(&self.reads)
+            .await?;
         let (sequence, at) = newest.unwrap_or((0, 0));
-        let version: Option<i64> = sqlx::query_scalar(VERSION_NEWEST).fetch_one(&self.reads).await?;
+        let version: Option<i64> = sqlx::query_scalar(VERSION_NEWEST)
+            .fetch_one(&self.reads)
+            .await?;
         // Every version is below the sequence of its commit.
         if version.is_some_and(|version| version >= sequence) {
             return Err(Error::Inconsistent {
@@ -64,26 +68,54 @@ impl Sqlite {
     }
 
     pub(in crate::storage) async fn newest_entity(&self) -> Result<EntityRow, Error> {
-        Ok(EntityRow(sqlx::query_scalar(ENTITY_NEWEST).fetch_one(&self.reads).await?))
+        Ok(EntityRow(
+            sqlx::query_scalar(ENTITY_NEWEST)
+                .fetch_one(&self.reads)
+                .await?,
+        ))
     }
 
-    pub(in crate::storage) async fn sequence_at(&self, until: Timestamp) -> Result<Sequence, Error> {
-        let sequence: Option<i64> = sqlx::query_scalar(COMMIT_AT).bind(until.micros()).fetch_optional(&self.reads).await?;
+    pub(in crate::storage) async fn sequence_at(
+        &self,
+        until: Timestamp,
+    ) -> Result<Sequence, Error> {
+        let sequence: Option<i64> = sqlx::query_scalar(COMMIT_AT)
+            .bind(until.micros())
+            .fetch_optional(&self.reads)
+            .await?;
         Ok(Sequence(sequence.unwrap_or(0)))
     }
 
-    pub(in crate::storage) async fn tenant(&self, tenant: &Tenant) -> Result<Option<TenantRow>, Error> {
-        let row: Option<i64> = sqlx::query_scalar(TENANT_GET).bind(tenant.as_str()).fetch_optional(&self.reads).await?;
+    pub(in crate::storage) async fn tenant(
+        &self,
+        tenant: &Tenant,
+    ) -> Result<Option<TenantRow>, Error> {
+        let row: Option<i64> = sqlx::query_scalar(TENANT_GET)
+            .bind(tenant.as_str())
+            .fetch_optional(&self.reads)
+            .await?;
         Ok(row.map(TenantRow))
     }
 
-    pub(in crate::storage) async fn current(&self, tenant: TenantRow, id: EntityId) -> Result<Option<Version>, Error> {
-        let row: Option<VersionRow> =
-            sqlx::query_as(VERSION_CURRENT).bind(id.uuid()).bind(tenant.0).fetch_optional(&self.reads).await?;
+    pub(in crate::storage) async fn current(
+        &self,
+        tenant: TenantRow,
+        id: EntityId,
+    ) -> Result<Option<Version>, Error> {
+        let row: Option<VersionRow> = sqlx::query_as(VERSION_CURRENT)
+            .bind(id.uuid())
+            .bind(tenant.0)
+            .fetch_optional(&self.reads)
+            .await?;
         Ok(row.map(|row| row.version(tenant)))
     }
 
-    pub(in crate::storage) async fn as_of(&self, tenant: TenantRow, id: EntityId, at: Sequence) -> Result<Option<Version>, Error> {
+    pub(in crate::storage) async fn as_of(
+        &self,
+        tenant: TenantRow,
+        id: EntityId,
+        at: Sequence,
+    ) -> Result<Option<Version>, Error> {
         let row: Option<VersionRow> = sqlx::query_as(VERSION_AS_OF)
             .bind(id.uuid())
             .bind(tenant.0)
@@ -111,14 +143,29 @@ impl Sqlite {
     }
 
     /// The versions at these positions, in their order; those of other tenants are left out.
-    pub(in crate::storage) async fn versions(&self, tenant: TenantRow, positions: &[Position]) -> Result<Vec<Version>, Error> {
+    pub(in crate::storage) async fn versions(
+        &self,
+        tenant: TenantRow,
+        positions: &[Position],
+    ) -> Result<Vec<Version>, Error> {
         let list = json_list(positions.iter().map(|position| position.0));
-        let rows: Vec<VersionRow> =
-            sqlx::query_as(VERSIONS_BY_POSITION).bind(list).bind(tenant.0).fetch_all(&self.reads).await?;
+        let rows: Vec<VersionRow> = sqlx::query_as(VERSIONS_BY_POSITION)
+            .bind(list)
+            .bind(tenant.0)
+            .fetch_all(&self.reads)
+            .await?;
         let mut versions: Vec<Version> = rows.into_iter().map(|row| row.version(tenant)).collect();
         versions.sort_unstable_by_key(|version| version.position);
-        let at = |position: &Position| versions.binary_search_by_key(position, |version| version.position).ok();
-        Ok(positions.iter().filter_map(at).map(|index| versions[index].clone()).collect())
+        let at = |position: &Position| {
+            versions
+                .binary_search_by_key(position, |version| version.position)
+                .ok()
+        };
+        Ok(positions
+            .iter()
+            .filter_map(at)
+            .map(|index| versions[index].clone())
+            .collect())
     }
 
     /// The next entities of a model after `after`, and how far that went; none at the end.
@@ -130,7 +177,9 @@ impl Sqlite {
         at: Sequence,
         limit: i64,
     ) -> Result<(Vec<Version>, Option<EntityId>), Error> {
-        let after = after.map(|id| id.uuid().as_bytes().to_vec()).unwrap_or_default();
+        let after = after
+            .map(|id| id.uuid().as_bytes().to_vec())
+            .unwrap_or_default();
         let rows: Vec<ScanRow> = sqlx::query_as(ENTITY_SCAN)
             .bind(model.0)
             .bind(after)
@@ -139,33 +188,75 @@ impl Sqlite {
             .fetch_all(&self.reads)
             .await?;
         let is_last = i64::try_from(rows.len()).unwrap_or(limit) < limit;
-        let reached = rows.last().filter(|_| !is_last).map(|row| EntityId::from_uuid(row.id));
-        Ok((rows.into_iter().filter_map(|row| row.version(tenant)).collect(), reached))
+        let reached = rows
+            .last()
+            .filter(|_| !is_last)
+            .map(|row| EntityId::from_uuid(row.id));
+        Ok((
+            rows.into_iter()
+                .filter_map(|row| row.version(tenant))
+                .collect(),
+            reached,
+        ))
     }
 
-    pub(in crate::storage) async fn page(&self, model: ModelRow, limit: i64, offset: i64) -> Result<Vec<Position>, Error> {
-        let rows: Vec<i64> = sqlx::query_scalar(ENTITY_PAGE).bind(model.0).bind(limit).bind(offset).fetch_all(&self.reads).await?;
+    pub(in crate::storage) async fn page(
+        &self,
+        model: ModelRow,
+        limit: i64,
+        offset: i64,
+    ) -> Result<Vec<Position>, Error> {
+        let rows: Vec<i64> = sqlx::query_scalar(ENTITY_PAGE)
+            .bind(model.0)
+            .bind(limit)
+            .bind(offset)
+            .fetch_all(&self.reads)
+            .await?;
         Ok(rows.into_iter().map(Position).collect())
     }
 
     /// The current position and row of each of these entities that there is.
-    pub(in crate::storage) async fn positions(&self, ids: &[EntityId]) -> Result<Vec<(EntityId, Position)>, Error> {
+    pub(in crate::storage) async fn positions(
+        &self,
+        ids: &[EntityId],
+    ) -> Result<Vec<(EntityId, Position)>, Error> {
         let list = json_list(ids.iter().map(|id| format!("\"{}\"", id.uuid().simple())));
-        let rows: Vec<(uuid::Uuid, i64)> = sqlx::query_as(ENTITY_POSITIONS).bind(list).fetch_all(&self.reads).await?;
-        Ok(rows.into_iter().map(|(id, n)| (EntityId::from_uuid(id), Position(n))).collect())
+        let rows: Vec<(uuid::Uuid, i64)> = sqlx::query_as(ENTITY_POSITIONS)
+            .bind(list)
+            .fetch_all(&self.reads)
+            .await?;
+        Ok(rows
+            .into_iter()
+            .map(|(id, n)| (EntityId::from_uuid(id), Position(n)))
+            .collect())
     }
 
     pub(in crate::storage) async fn has_entities(&self, model: ModelRow) -> Result<bool, Error> {
-        Ok(sqlx::query_scalar(ENTITY_EXISTS).bind(model.0).fetch_one(&self.reads).await?)
+        Ok(sqlx::query_scalar(ENTITY_EXISTS)
+            .bind(model.0)
+            .fetch_one(&self.reads)
+            .await?)
     }
 
     pub(in crate::storage) async fn count(&self, model: ModelRow) -> Result<i64, Error> {
-        Ok(sqlx::query_scalar(ENTITY_COUNT).bind(model.0).fetch_one(&self.reads).await?)
+        Ok(sqlx::query_scalar(ENTITY_COUNT)
+            .bind(model.0)
+            .fetch_one(&self.reads)
+            .await?)
     }
 
-    pub(in crate::storage) async fn counts_by_state(&self, model: ModelRow) -> Result<Vec<(StateName, i64)>, Error> {
-        let rows: Vec<(String, i64)> = sqlx::query_as(ENTITY_COUNTS_BY_STATE).bind(model.0).fetch_all(&self.reads).await?;
-        Ok(rows.into_iter().map(|(state, count)| (state.into(), count)).collect())
+    pub(in crate::storage) async fn counts_by_state(
+        &self,
+        model: ModelRow,
+    ) -> Result<Vec<(StateName, i64)>, Error> {
+        let rows: Vec<(String, i64)> = sqlx::query_as(ENTITY_COUNTS_BY_STATE)
+            .bind(model.0)
+            .fetch_all(&self.reads)
+            .await?;
+        Ok(rows
+            .into_iter()
+            .map(|(state, count)| (state.into(), count))
+            .collect())
     }
 
     pub(in crate::storage) async fn history(
@@ -186,7 +277,10 @@ impl Sqlite {
     }
 
     pub(in crate::storage) async fn models(&self, tenant: TenantRow) -> Result<Vec<Listed>, Error> {
-        let rows: Vec<ModelRowData> = sqlx::query_as(MODEL_LIST).bind(tenant.0).fetch_all(&self.reads).await?;
+        let rows: Vec<ModelRowData> = sqlx::query_as(MODEL_LIST)
+            .bind(tenant.0)
+            .fetch_all(&self.reads)
+            .await?;
         rows.into_iter()
             .map(|row| {
                 Ok(Listed {
@@ -199,7 +293,11 @@ impl Sqlite {
             .collect()
     }
 
-    pub(in crate::storage) async fn definitions(&self, tenant: TenantRow, model: &ModelKey) -> Result<Option<Definitions>, Error> {
+    pub(in crate::storage) async fn definitions(
+        &self,
+        tenant: TenantRow,
+        model: &ModelKey,
+    ) -> Result<Option<Definitions>, Error> {
         let row: Option<ModelRowData> = sqlx::query_as(MODEL_GET)
             .bind(tenant.0)
             .bind(&*model.name)
@@ -225,32 +323,48 @@ impl Sqlite {
 }
 
 async fn schema(reads: &SqlitePool, model: i64) -> Result<Schema, Error> {
-    let deltas: Vec<String> = sqlx::query_scalar(MODEL_DELTAS).bind(model).fetch_all(reads).await?;
+    let deltas: Vec<String> = sqlx::query_scalar(MODEL_DELTAS)
+        .bind(model)
+        .fetch_all(reads)
+        .await?;
     let inconsistent = |_| Error::Inconsistent {
         table: "model_delta",
         column: "delta",
         row: model,
     };
-    deltas.iter().try_fold(Schema::default(), |schema, delta| Ok(schema.merge(Schema::decode(delta).map_err(inconsistent)?)))
+    deltas.iter().try_fold(Schema::default(), |schema, delta| {
+        Ok(schema.merge(Schema::decode(delta).map_err(inconsistent)?))
+    })
 }
 
 async fn workflows(reads: &SqlitePool, model: i64) -> Result<(i64, WorkflowSet), Error> {
-    let newest: Option<(i64, String)> = sqlx::query_as(WORKFLOW_SET_GET).bind(model).fetch_optional(reads).await?;
-    let Some((revision, list)) = newest else { return Ok((0, WorkflowSet::default())) };
-    let listed: Vec<ListedWorkflow> = serde_json::from_str(&list).map_err(|_| Error::Inconsistent {
-        table: "workflow_set",
-        column: "list",
-        row: model,
-    })?;
+    let newest: Option<(i64, String)> = sqlx::query_as(WORKFLOW_SET_GET)
+        .bind(model)
+        .fetch_optional(reads)
+        .await?;
+    let Some((revision, list)) = newest else {
+        return Ok((0, WorkflowSet::default()));
+    };
+    let listed: Vec<ListedWorkflow> =
+        serde_json::from_str(&list).map_err(|_| Error::Inconsistent {
+            table: "workflow_set",
+            column: "list",
+            row: model,
+        })?;
     let keys = json_list(listed.iter().map(|ListedWorkflow(key, _)| key));
-    let bodies: Vec<(i64, String)> = sqlx::query_as(DEFINITION_BODIES).bind(keys).fetch_all(reads).await?;
+    let bodies: Vec<(i64, String)> = sqlx::query_as(DEFINITION_BODIES)
+        .bind(keys)
+        .fetch_all(reads)
+        .await?;
     let entries = listed.into_iter().map(|ListedWorkflow(key, active)| {
         let body = bodies.iter().find(|(d, _)| *d == key);
-        let workflow = body.and_then(|(_, body)| Workflow::parse(body).ok()).ok_or(Error::Inconsistent {
-            table: "definition",
-            column: "body",
-            row: key,
-        })?;
+        let workflow = body
+            .and_then(|(_, body)| Workflow::parse(body).ok())
+            .ok_or(Error::Inconsistent {
+                table: "definition",
+                column: "body",
+                row: key,
+            })?;
         Ok(Entry {
             workflow: Arc::new(workflow.workflow),
             active,

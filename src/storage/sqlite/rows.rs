@@ -143,10 +143,17 @@ impl TryFrom<ChangeRow> for Change {
     type Error = Error;
 
     fn try_from(row: ChangeRow) -> Result<Self, Error> {
-        let inconsistent = |table, column| Error::Inconsistent { table, column, row: row.n };
+        let inconsistent = |table, column| Error::Inconsistent {
+            table,
+            column,
+            row: row.n,
+        };
         let actor = |kind: &str, name: String| {
             let kind = kind.parse().map_err(|_| inconsistent("actor", "kind"))?;
-            Ok::<_, Error>(Actor { kind, name: name.into() })
+            Ok::<_, Error>(Actor {
+                kind,
+                name: name.into(),
+            })
         };
         Ok(Self {
             position: Position(row.n),

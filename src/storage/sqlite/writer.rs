@@ -34,7 +34,10 @@ const WORKFLOW_SET_PUT: &str = include_str!("sql/workflow_set_put.sql");
 /// failure.
 #[derive(Debug)]
 pub(in crate::storage) enum Writer {
-    Own { options: SqliteConnectOptions, connection: Option<SqliteConnection> },
+    Own {
+        options: Box<SqliteConnectOptions>,
+        connection: Option<SqliteConnection>,
+    },
     /// In memory there is one connection for everything.
     Shared(SqlitePool),
 }
@@ -65,8 +68,11 @@ pub(in crate::storage) struct ModelCommit<'a> {
 }
 
 impl Writer {
-    pub(super) const fn own(options: SqliteConnectOptions) -> Self {
-        Self::Own { options, connection: None }
+    pub(super) fn own(options: SqliteConnectOptions) -> Self {
+        Self::Own {
+            options: Box::new(options),
+            connection: None,
+        }
     }
 
     pub(super) const fn shared(pool: SqlitePool) -> Self {
@@ -75,7 +81,10 @@ impl Writer {
 
     async fn borrow(&mut self) -> Result<Borrowed<'_>, sqlx::Error> {
         Ok(match self {
-            Self::Own { options, connection } => {
+            Self::Own {
+                options,
+                connection,
+            } => {
                 if connection.is_none() {
                     *connection = Some(options.connect().await?);
                 }
@@ -112,26 +121,44 @@ impl Writer {
             return Ok(());
         }
         let mut borrowed = self.borrow().await?;
-        let (busy, _, _): (i64, i64, i64) =
-            sqlx::query_as("pragma wal_checkpoint(truncate)").fetch_one(borrowed.connection()).await?;
-        if busy == 0 { Ok(()) } else { Err(sqlx::Error::WorkerCrashed) }
+        let (busy, _, _): (i64, i64, i64) = sqlx::query_as("pragma wal_checkpoint(truncate)")
+            .fetch_one(borrowed.connection())
+            .await?;
+        if busy == 0 {
+            Ok(())
+        } else {
+            Err(sqlx::Error::WorkerCrashed)
+        }
     }
 
     /// Whether all of these commits are there. A batch is one transaction, so all are or none is.
-    pub(in crate::storage) async fn knows(&mut self, sequences: &[i64]) -> Result<bool, sqlx::Error> {
+    pub(in crate::storage) async fn knows(
+        &mut self,
+        sequences: &[i64],
+    ) -> Result<bool, sqlx::Error> {
         let list = serde_json::to_string(sequences).unwrap_or_default();
         let mut borrowed = self.borrow().await?;
-        let known: i64 = sqlx::query_scalar(COMMIT_KNOWN).bind(list).fetch_one(borrowed.connection()).await?;
+        let known: i64 = sqlx::query_scalar(COMMIT_KNOWN)
+            .bind(list)
+            .fetch_one(borrowed.connection())
+            .await?;
         Ok(known > 0)
     }
 
     pub(in crate::storage) async fn tenant(&mut self, tenant: &Tenant) -> Result<TenantRow, Error> {
         let mut borrowed = self.borrow().await?;
-        let row = sqlx::query_scalar(TENANT_PUT).bind(tenant.as_str()).fetch_one(borrowed.connection()).await?;
+        let row = sqlx::query_scalar(TENANT_PUT)
+            .bind(tenant.as_str())
+            .fetch_one(borrowed.connection())
+            .await?;
         Ok(TenantRow(row))
     }
 
-    pub(in crate::storage) async fn actor(&mut self, tenant: TenantRow, actor: &Actor) -> Result<ActorRow, Error> {
+    pub(in crate::storage) async fn actor(
+        &mut self,
+        tenant: TenantRow,
+        actor: &Actor,
+    ) -> Result<ActorRow, Error> {
         let mut borrowed = self.borrow().await?;
         let row = sqlx::query_scalar(ACTOR_PUT)
             .bind(tenant.0)
@@ -143,7 +170,11 @@ impl Writer {
     }
 
     /// Writes a change of a model in a transaction of its own.
-    pub(in crate::storage) async fn change_model(&mut self, commit: &ModelCommit<'_>, effect: &Effect<'_>) -> Result<(), Error> {
+    pub(in crate::storage) async fn change_model(
+        &mut self,
+        commit: &ModelCommit<'_>,
+        effect: &Effect<'_>,
+    ) -> Result<(), Error> {
         let mut borrowed = self.borrow().await?;
         let mut transaction = borrowed.connection().begin_with("begin immediate").await?;
         let seq = commit.commit.seq;
@@ -167,14 +198,21 @@ impl Writer {
                 touch(&mut transaction, row, at, seq).await?;
             }
             (Effect::Touch, Some(row)) => touch(&mut transaction, row, at, seq).await?,
-            (Effect::SetLock(lock), Some(row)) => set_state(&mut transaction, row, lock.as_str(), seq).await?,
+            (Effect::SetLock(lock), Some(row)) => {
+                set_state(&mut transaction, row, lock.as_str(), seq).await?;
+            }
             (Effect::Delete, Some(row)) => {
                 set_state(&mut transaction, row, "absent", seq).await?;
                 for sql in [MODEL_CLEAR_DELTAS, MODEL_CLEAR_WORKFLOWS] {
-                    sqlx::query(sql).bind(row.0).execute(&mut *transaction).await?;
+                    sqlx::query(sql)
+                        .bind(row.0)
+                        .execute(&mut *transaction)
+                        .await?;
                 }
             }
-            (Effect::SetWorkflows(workflows), Some(row)) => set_workflows(&mut transaction, row, seq, workflows).await?,
+            (Effect::SetWorkflows(workflows), Some(row)) => {
+                set_workflows(&mut transaction, row, seq, workflows).await?;
+            }
         }
         let row = &commit.commit;
         sqlx::query(COMMIT_PUT)
@@ -192,7 +230,10 @@ impl Writer {
 }
 
 /// Writes a batch that is too large for one text. Dropping the transaction is the rollback.
-async fn write_in_parts(connection: &mut SqliteConnection, batch: &Batch) -> Result<(), sqlx::Error> {
+async fn write_in_parts(
+    connection: &mut SqliteConnection,
+    batch: &Batch,
+) -> Result<(), sqlx::Error> {
     let mut transaction = connection.begin_with("begin immediate").await?;
     for mut text in batch.texts() {
         text.build().execute(&mut *transaction).await?;
@@ -207,33 +248,72 @@ async fn write_in_parts(connection: &mut SqliteConnection, batch: &Batch) -> Res
                 .bind(removals.executor)
                 .execute(&mut *transaction)
                 .await?;
-            sqlx::query(REMOVE_ENTITIES).bind(first).bind(&entities).execute(&mut *transaction).await?;
+            sqlx::query(REMOVE_ENTITIES)
+                .bind(first)
+                .bind(&entities)
+                .execute(&mut *transaction)
+                .await?;
         }
     }
     transaction.commit().await
 }
 
-async fn add_delta(connection: &mut SqliteConnection, row: ModelRow, seq: i64, schema: &Schema) -> Result<(), Error> {
+async fn add_delta(
+    connection: &mut SqliteConnection,
+    row: ModelRow,
+    seq: i64,
+    schema: &Schema,
+) -> Result<(), Error> {
     let delta = schema.encode().map_err(|_| Error::Inconsistent {
         table: "model_delta",
         column: "delta",
         row: row.0,
     })?;
-    sqlx::query(MODEL_DELTA_ADD).bind(row.0).bind(seq).bind(delta).execute(connection).await?;
+    sqlx::query(MODEL_DELTA_ADD)
+        .bind(row.0)
+        .bind(seq)
+        .bind(delta)
+        .execute(connection)
+        .await?;
     Ok(())
 }
 
-async fn touch(connection: &mut SqliteConnection, row: ModelRow, at: i64, seq: i64) -> Result<(), Error> {
-    sqlx::query(MODEL_TOUCH).bind(row.0).bind(at).bind(seq).execute(connection).await?;
+async fn touch(
+    connection: &mut SqliteConnection,
+    row: ModelRow,
+    at: i64,
+    seq: i64,
+) -> Result<(), Error> {
+    sqlx::query(MODEL_TOUCH)
+        .bind(row.0)
+        .bind(at)
+        .bind(seq)
+        .execute(connection)
+        .await?;
     Ok(())
 }
 
-async fn set_state(connection: &mut SqliteConnection, row: ModelRow, state: &str, seq: i64) -> Result<(), Error> {
-    sqlx::query(MODEL_SET_STATE).bind(row.0).bind(state).bind(seq).execute(connection).await?;
+async fn set_state(
+    connection: &mut SqliteConnection,
+    row: ModelRow,
+    state: &str,
+    seq: i64,
+) -> Result<(), Error> {
+    sqlx::query(MODEL_SET_STATE)
+        .bind(row.0)
+        .bind(state)
+        .bind(seq)
+        .execute(connection)
+        .await?;
     Ok(())
 }
 
-async fn set_workflows(connection: &mut SqliteConnection, row: ModelRow, seq: i64, workflows: &WorkflowSet) -> Result<(), Error> {
+async fn set_workflows(
+    connection: &mut SqliteConnection,
+    row: ModelRow,
+    seq: i64,
+    workflows: &WorkflowSet,
+) -> Result<(), Error> {
     let mut list = Vec::with_capacity(workflows.entries.len());
     for entry in &workflows.entries {
         let definition = &entry.workflow.definition;
@@ -245,6 +325,11 @@ async fn set_workflows(connection: &mut SqliteConnection, row: ModelRow, seq: i6
         list.push(ListedWorkflow(key, entry.active));
     }
     let list = serde_json::to_string(&list).unwrap_or_default();
-    sqlx::query(WORKFLOW_SET_PUT).bind(row.0).bind(seq).bind(list).execute(connection).await?;
+    sqlx::query(WORKFLOW_SET_PUT)
+        .bind(row.0)
+        .bind(seq)
+        .bind(list)
+        .execute(connection)
+        .await?;
     Ok(())
 }

@@ -1,0 +1,626 @@
+//! Where settings come from, and what they mean together (`config-and-cli.md` §0–§2).
+
+use std::{
+    collections::HashMap,
+    net::{IpAddr, Ipv4Addr, SocketAddr},
+    path::{Path, PathBuf},
+    str::FromStr,
+    time::Duration,
+};
+
+use tracing::Level;
+
+use super::{
+    listen::Addresses,
+    settings::{Effect, Kind, OURS, SETTINGS, Setting, THEIRS},
+};
+use crate::{
+    auth::{Authenticator, Roles},
+    compute,
+    engine::Limits,
+    grpc::StreamSettings,
+    rest::Detail,
+    runtime,
+    storage::{self, Durability, Migrate, Place},
+};
+
+/// Everything the process is told.
+#[derive(Debug, Clone)]
+pub struct Config {
+    pub listen: Addresses,
+    /// What REST paths begin with; empty or with a slash before and none after.
+    pub context_path: String,
+    pub storage: storage::Settings,
+    pub startup_timeout: Duration,
+    pub log_level: Level,
+    pub banner: bool,
+    pub error_detail: Detail,
+    pub runtime: runtime::Settings,
+    pub streams: StreamSettings,
+    /// The largest gRPC message that is taken, in bytes.
+    pub grpc_message_max: usize,
+    pub authenticator: Authenticator,
+    /// What the operator should know, to be logged.
+    pub warnings: Vec<String>,
+}
+
+/// A setting that is not what it should be.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ConfigError {
+    #[error("{setting}=`{value}` is not {expected}")]
+    Value {
+        setting: String,
+        value: String,
+        expected: String,
+    },
+    #[error("{setting} names the file {path}, which cannot be read: {reason}")]
+    File {
+        setting: String,
+        path: String,
+        reason: String,
+    },
+    #[error("{0}")]
+    Together(String),
+}
+
+type Variables = HashMap<String, String>;
+
+/// Variables from one place after the other; the first that says something counts.
+#[derive(Debug, Default)]
+pub struct Sources {
+    sources: Vec<Variables>,
+    warnings: Vec<String>,
+}
+
+impl Sources {
+    /// The environment of the process and the files that belong to it.
+    pub fn of_process() -> Self {
+        let environment: Variables = std::env::vars_os()
+            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+            .collect();
+        let user = config_home(&environment).map(|home| home.join("interlock/interlock.env"));
+        Self::new(
+            environment,
+            Path::new("."),
+            user.as_deref(),
+            Path::new("/etc/interlock/interlock.env"),
+        )
+    }
+
+    /// The environment before the files of profiles, `.env`, the user's file and the system's.
+    pub fn new(environment: Variables, folder: &Path, user: Option<&Path>, system: &Path) -> Self {
+        let mut warnings = Vec::new();
+        let mut last: Vec<Variables> = Vec::new();
+        for path in [Some(folder.join(".env").as_path()), user, Some(system)]
+            .into_iter()
+            .flatten()
+        {
+            last.extend(read_file(path, &mut warnings));
+        }
+        let mut sources = Self {
+            sources: vec![environment],
+            warnings,
+        };
+        sources.sources.extend(last);
+        let profiles = sources.profiles(folder);
+        sources.sources.splice(1..1, profiles);
+        sources
+    }
+
+    /// The files of profiles, the winning one first.
+    fn profiles(&mut self, folder: &Path) -> Vec<Variables> {
+        let Some((_, list)) = self.raw("PROFILES") else {
+            return Vec::new();
+        };
+        let mut found = Vec::new();
+        for profile in list
+            .split(',')
+            .map(str::trim)
+            .filter(|profile| !profile.is_empty())
+        {
+            if profile.contains(['/', '\\']) || profile.contains("..") {
+                self.warnings.push(format!("the profile `{profile}` is skipped: a name has neither slashes nor dots in a row"));
+                continue;
+            }
+            found.extend(read_file(
+                &folder.join(format!(".env.{profile}")),
+                &mut self.warnings,
+            ));
+        }
+        if found.is_empty() && !list.trim().is_empty() {
+            self.warnings
+                .push(format!("no file was found for the profiles `{list}`"));
+        }
+        found.reverse();
+        found
+    }
+
+    /// The first value given, and the name it was given under.
+    fn raw(&self, name: &str) -> Option<(String, String)> {
+        self.sources.iter().find_map(|source| {
+            [OURS, THEIRS].iter().find_map(|prefix| {
+                let full = format!("{prefix}{name}");
+                source.get(&full).map(|value| (full, value.clone()))
+            })
+        })
+    }
+
+    /// A setting's value as text: from its file, from where it is given, or its default.
+    fn text(&self, setting: &Setting) -> Result<(String, String), ConfigError> {
+        if setting.kind == Kind::Secret
+            && let Some((full, path)) = self.raw(&format!("{}_FILE", setting.name))
+        {
+            let read = std::fs::read_to_string(&path).map_err(|error| ConfigError::File {
+                setting: full.clone(),
+                path,
+                reason: error.to_string(),
+            })?;
+            return Ok((full, read.trim_end().to_owned()));
+        }
+        let (full, value) = self
+            .raw(setting.name)
+            .unwrap_or_else(|| (setting.documented(), setting.default.to_owned()));
+        // An empty value is one only where a text is wanted.
+        if value.is_empty() && !matches!(setting.kind, Kind::Text | Kind::Secret | Kind::List) {
+            return Ok((full, setting.default.to_owned()));
+        }
+        Ok((full, value))
+    }
+
+    fn read<T>(
+        &self,
+        name: &str,
+        expected: &str,
+        parse: impl FnOnce(&str) -> Option<T>,
+    ) -> Result<T, ConfigError> {
+        let setting = Setting::find(name)
+            .ok_or_else(|| ConfigError::Together(format!("there is no setting {name}")))?;
+        let (full, value) = self.text(setting)?;
+        parse(value.trim()).ok_or_else(|| ConfigError::Value {
+            setting: full,
+            value,
+            expected: expected.to_owned(),
+        })
+    }
+
+    fn number<T: FromStr>(&self, name: &str) -> Result<T, ConfigError> {
+        self.read(name, "a whole number within its bounds", |text| {
+            text.parse().ok()
+        })
+    }
+
+    /// A number that counts something, so that zero of it makes no sense.
+    fn count(&self, name: &str) -> Result<usize, ConfigError> {
+        self.read(name, "a whole number above 0", |text| {
+            text.parse().ok().filter(|count| *count > 0)
+        })
+    }
+
+    fn duration(&self, name: &str) -> Result<Duration, ConfigError> {
+        self.read(name, "a duration like 500ms, 30s, 5m or 1h", parse_duration)
+    }
+
+    fn truth(&self, name: &str) -> Result<bool, ConfigError> {
+        self.read(name, "true or false", parse_truth)
+    }
+
+    fn string(&self, name: &str) -> Result<String, ConfigError> {
+        self.read(name, "a text", |text| Some(text.to_owned()))
+    }
+
+    /// One of the setting's choices.
+    fn choice(&self, name: &str) -> Result<&'static str, ConfigError> {
+        let Some(Setting {
+            kind: Kind::Choice(choices),
+            ..
+        }) = Setting::find(name)
+        else {
+            return Err(ConfigError::Together(format!("{name} is no choice")));
+        };
+        let expected = format!("one of {}", choices.join(", "));
+        self.read(name, &expected, |text| {
+            choices.iter().copied().find(|choice| *choice == text)
+        })
+    }
+
+    /// Checks settings that have no effect yet, and tells of names that mean nothing.
+    fn check_others(&mut self) -> Result<(), ConfigError> {
+        for setting in SETTINGS
+            .iter()
+            .filter(|setting| setting.effect == Effect::Later)
+        {
+            if setting.kind == Kind::Secret {
+                self.text(setting)?;
+            }
+            let Some((full, value)) = self.raw(setting.name) else {
+                continue;
+            };
+            let (expected, fits) = match setting.kind {
+                Kind::Truth => ("true or false", parse_truth(&value).is_some()),
+                Kind::Duration => (
+                    "a duration like 500ms, 30s, 5m or 1h",
+                    parse_duration(&value).is_some(),
+                ),
+                Kind::Number => ("a whole number", value.parse::<i64>().is_ok()),
+                Kind::Port => ("a port", value.parse::<u16>().is_ok()),
+                Kind::Choice(choices) => ("one of its choices", choices.contains(&value.as_str())),
+                Kind::Text | Kind::List | Kind::Secret => ("", true),
+            };
+            if !fits && !value.is_empty() {
+                return Err(ConfigError::Value {
+                    setting: full,
+                    value,
+                    expected: expected.to_owned(),
+                });
+            }
+            if value != setting.default {
+                self.warnings.push(format!("{full} has no effect yet"));
+            }
+        }
+        let given = self
+            .sources
+            .iter()
+            .flat_map(HashMap::keys)
+            .filter_map(|name| name.strip_prefix(OURS));
+        let mut unknown: Vec<_> = given
+            .filter(|name| Setting::find(name.strip_suffix("_FILE").unwrap_or(name)).is_none())
+            .collect();
+        unknown.sort_unstable();
+        unknown.dedup();
+        let told: Vec<_> = unknown
+            .into_iter()
+            .map(|name| {
+                format!(
+                    "{OURS}{name} is no setting; did you mean {OURS}{}?",
+                    nearest(name)
+                )
+            })
+            .collect();
+        self.warnings.extend(told);
+        Ok(())
+    }
+}
+
+impl Config {
+    /// Reads every setting. One that does not parse is an error, never a silent default.
+    pub fn read(mut sources: Sources) -> Result<Self, ConfigError> {
+        sources.check_others()?;
+        let storage = storage_settings(&sources)?;
+        let everywhere = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
+        let admin = sources.read("ADMIN_BIND_ADDRESS", "an IP address", |text| {
+            text.parse().ok()
+        })?;
+        let seconds = |name| {
+            sources
+                .count(name)
+                .map(|seconds| Duration::from_secs(seconds as u64))
+        };
+        Ok(Self {
+            listen: Addresses {
+                http: SocketAddr::new(everywhere, sources.number("HTTP_PORT")?),
+                grpc: SocketAddr::new(everywhere, sources.number("GRPC_PORT")?),
+                admin: SocketAddr::new(admin, sources.number("ADMIN_PORT")?),
+            },
+            context_path: context_path(&sources.string("CONTEXT_PATH")?),
+            storage,
+            startup_timeout: sources.duration("STARTUP_TIMEOUT")?,
+            log_level: sources.choice("LOG_LEVEL")?.parse().unwrap_or(Level::INFO),
+            banner: !sources.truth("SUPPRESS_BANNER")?,
+            error_detail: if sources.choice("ERROR_RESPONSE_MODE")? == "verbose" {
+                Detail::Verbose
+            } else {
+                Detail::Sanitized
+            },
+            runtime: runtime::Settings {
+                limits: Limits {
+                    // Nothing above 0 means the default (`workflow-engine.md` §7.6).
+                    state_visits: u32::try_from(sources.number::<i64>("MAX_STATE_VISITS")?)
+                        .ok()
+                        .filter(|visits| *visits > 0)
+                        .unwrap_or_else(|| Limits::default().state_visits),
+                    ..Limits::default()
+                },
+                calls: compute::Settings {
+                    wait_for_member: sources.duration("DISPATCH_WAIT_TIMEOUT")?,
+                    response_timeout: sources.duration("DISPATCH_RESPONSE_TIMEOUT")?,
+                },
+                token_life: sources.duration("TX_TOKEN_TTL")?,
+            },
+            streams: StreamSettings {
+                in_flight_max: sources.count("STREAM_MAX_IN_FLIGHT")?,
+                queued_max: sources.count("STREAM_MAX_QUEUED")?,
+                send_timeout: sources.duration("STREAM_SEND_TIMEOUT")?,
+                keep_alive_interval: seconds("KEEPALIVE_INTERVAL")?,
+                keep_alive_timeout: seconds("KEEPALIVE_TIMEOUT")?,
+            },
+            grpc_message_max: sources.count("GRPC_MAX_MESSAGE_BYTES")?,
+            authenticator: authenticator(&mut sources)?,
+            warnings: sources.warnings,
+        })
+    }
+}
+
+fn storage_settings(sources: &Sources) -> Result<storage::Settings, ConfigError> {
+    let path = sources.string("SQLITE_PATH")?;
+    Ok(storage::Settings {
+        place: match sources.choice("STORAGE_BACKEND")? {
+            "memory" => Place::Memory,
+            _ if path.is_empty() => Place::File(data_file(&sources.sources[0])?),
+            _ => Place::File(path.into()),
+        },
+        durability: if sources.choice("DURABILITY")? == "relaxed" {
+            Durability::Relaxed
+        } else {
+            Durability::Full
+        },
+        busy_timeout: sources.duration("SQLITE_BUSY_TIMEOUT")?,
+        cache_kib: sources.number("SQLITE_CACHE_SIZE")?,
+        migrate: if sources.truth("SQLITE_AUTO_MIGRATE")? {
+            Migrate::Yes
+        } else {
+            Migrate::No
+        },
+    })
+}
+
+fn authenticator(sources: &mut Sources) -> Result<Authenticator, ConfigError> {
+    sources.choice("IAM_MODE")?;
+    let roles = sources.string("IAM_MOCK_ROLES")?;
+    let roles = if roles.trim().is_empty() {
+        let default = Setting::find("IAM_MOCK_ROLES").map_or("", |setting| setting.default);
+        sources
+            .warnings
+            .push(format!("CYODA_IAM_MOCK_ROLES is empty; {default} is used"));
+        Roles::parse(default)
+    } else {
+        Roles::parse(&roles)
+    };
+    let kind = sources.choice("IAM_MOCK_KIND")?.parse().map_err(
+        |error: crate::entity::UnknownActorKind| ConfigError::Together(error.to_string()),
+    )?;
+    let caller = Authenticator::mock_caller(roles, kind);
+    Ok(if sources.truth("IAM_MOCK_CALLER")? {
+        Authenticator::MockChosen(caller)
+    } else {
+        Authenticator::Mock(caller)
+    })
+}
+
+fn read_file(path: &Path, warnings: &mut Vec<String>) -> Option<Variables> {
+    let lines = dotenvy::from_path_iter(path).ok()?;
+    let mut variables = Variables::new();
+    for line in lines {
+        match line {
+            Ok((name, value)) => {
+                variables.insert(name, value);
+            }
+            Err(error) => warnings.push(format!(
+                "{} holds a line that is no setting: {error}",
+                path.display()
+            )),
+        }
+    }
+    Some(variables)
+}
+
+fn config_home(environment: &Variables) -> Option<PathBuf> {
+    home_folder(environment, "XDG_CONFIG_HOME", ".config")
+}
+
+fn home_folder(environment: &Variables, variable: &str, below_home: &str) -> Option<PathBuf> {
+    let given = environment
+        .get(variable)
+        .filter(|path| !path.is_empty())
+        .map(PathBuf::from);
+    given.or_else(|| {
+        environment
+            .get("HOME")
+            .filter(|path| !path.is_empty())
+            .map(|home| Path::new(home).join(below_home))
+    })
+}
+
+fn data_file(environment: &Variables) -> Result<PathBuf, ConfigError> {
+    let folder = home_folder(environment, "XDG_DATA_HOME", ".local/share");
+    let missing = || {
+        ConfigError::Together(
+            "neither XDG_DATA_HOME nor HOME is set; set CYODA_SQLITE_PATH to the database file"
+                .to_owned(),
+        )
+    };
+    Ok(folder.ok_or_else(missing)?.join("interlock/interlock.db"))
+}
+
+fn context_path(given: &str) -> String {
+    let path = given.trim_matches('/');
+    if path.is_empty() {
+        String::new()
+    } else {
+        format!("/{path}")
+    }
+}
+
+fn parse_duration(text: &str) -> Option<Duration> {
+    humantime::parse_duration(text).ok()
+}
+
+fn parse_truth(text: &str) -> Option<bool> {
+    match text.to_ascii_lowercase().as_str() {
+        "1" | "t" | "true" => Some(true),
+        "0" | "f" | "false" => Some(false),
+        _ => None,
+    }
+}
+
+/// The name of the setting that is most like this one.
+fn nearest(name: &str) -> &'static str {
+    let distance = |setting: &&Setting| edit_distance(name, setting.name);
+    SETTINGS
+        .iter()
+        .min_by_key(distance)
+        .map_or("", |setting| setting.name)
+}
+
+fn edit_distance(one: &str, other: &str) -> usize {
+    let mut row: Vec<usize> = (0..=other.len()).collect();
+    for (i, a) in one.bytes().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, b) in other.bytes().enumerate() {
+            let replaced = diagonal + usize::from(a != b);
+            diagonal = row[j + 1];
+            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[other.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn variables(pairs: &[(&str, &str)]) -> Variables {
+        pairs
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+            .collect()
+    }
+
+    fn read(pairs: &[(&str, &str)]) -> Result<Config, ConfigError> {
+        let mut environment = variables(&[("HOME", "/home/someone")]);
+        environment.extend(variables(pairs));
+        Config::read(Sources {
+            sources: vec![environment],
+            warnings: Vec::new(),
+        })
+    }
+
+    #[test]
+    fn defaults_are_the_documented_ones() {
+        let config = read(&[]).expect("defaults");
+        assert_eq!(
+            (
+                config.listen.http.port(),
+                config.listen.grpc.port(),
+                config.listen.admin.port()
+            ),
+            (8080, 9090, 9091)
+        );
+        assert_eq!(config.context_path, "/api");
+        assert!(
+            matches!(config.storage.place, Place::File(path) if path == Path::new("/home/someone/.local/share/interlock/interlock.db"))
+        );
+        assert!(config.warnings.is_empty(), "{:?}", config.warnings);
+    }
+
+    #[test]
+    fn our_prefix_wins_within_a_source() {
+        let config = read(&[
+            ("CYODA_HTTP_PORT", "1"),
+            ("INTERLOCK_HTTP_PORT", "2"),
+            ("CYODA_GRPC_PORT", "3"),
+        ])
+        .expect("valid");
+        assert_eq!(
+            (config.listen.http.port(), config.listen.grpc.port()),
+            (2, 3)
+        );
+    }
+
+    #[test]
+    fn a_value_that_does_not_parse_is_told_with_its_name() {
+        for (name, value) in [
+            ("CYODA_HTTP_PORT", "many"),
+            ("INTERLOCK_HTTP_PORT", "70000"),
+            ("CYODA_STARTUP_TIMEOUT", "soon"),
+            ("CYODA_STORAGE_BACKEND", "paper"),
+            ("CYODA_LOG_LEVEL", "loud"),
+            ("CYODA_SQLITE_AUTO_MIGRATE", "perhaps"),
+            ("CYODA_IAM_MODE", "jwt"),
+            ("INTERLOCK_STREAM_MAX_IN_FLIGHT", "0"),
+            ("CYODA_OTEL_ENABLED", "perhaps"),
+        ] {
+            let error = read(&[(name, value)]).expect_err(name).to_string();
+            assert!(error.contains(name) && error.contains(value), "{error}");
+        }
+    }
+
+    #[test]
+    fn what_has_no_effect_or_no_meaning_is_warned_of() {
+        let config = read(&[
+            ("CYODA_OTEL_ENABLED", "true"),
+            ("INTERLOCK_HTP_PORT", "1"),
+            ("CYODA_UNHEARD_OF", "1"),
+        ])
+        .expect("valid");
+        assert_eq!(
+            config.warnings,
+            [
+                "CYODA_OTEL_ENABLED has no effect yet",
+                "INTERLOCK_HTP_PORT is no setting; did you mean INTERLOCK_HTTP_PORT?"
+            ]
+        );
+    }
+
+    #[test]
+    fn files_come_after_the_environment_and_profiles_before_other_files() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let write = |name: &str, text: &str| {
+            std::fs::write(folder.path().join(name), text).expect("writable");
+        };
+        write(
+            ".env",
+            "CYODA_PROFILES=a,b,../c\nCYODA_HTTP_PORT=1\nCYODA_GRPC_PORT=1\nCYODA_ADMIN_PORT=1\n",
+        );
+        write(".env.a", "CYODA_HTTP_PORT=2\nCYODA_GRPC_PORT=2\n");
+        write(".env.b", "CYODA_HTTP_PORT=3\n");
+        write(
+            "user.env",
+            "CYODA_CONTEXT_PATH=/user/\nCYODA_LOG_LEVEL=warn\n",
+        );
+        write("system.env", "CYODA_LOG_LEVEL=error\n");
+        let user = folder.path().join("user.env");
+        let system = folder.path().join("system.env");
+        let environment = variables(&[("HOME", "/h"), ("CYODA_ADMIN_PORT", "9")]);
+        let config = Config::read(Sources::new(
+            environment,
+            folder.path(),
+            Some(&user),
+            &system,
+        ))
+        .expect("valid");
+        assert_eq!(
+            (
+                config.listen.http.port(),
+                config.listen.grpc.port(),
+                config.listen.admin.port()
+            ),
+            (3, 2, 9)
+        );
+        assert_eq!(
+            (config.context_path.as_str(), config.log_level),
+            ("/user", Level::WARN)
+        );
+        assert_eq!(config.warnings.len(), 1, "{:?}", config.warnings);
+    }
+
+    #[test]
+    fn a_secret_may_be_in_a_file_which_must_be_there() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("secret");
+        std::fs::write(&path, "s3cret\n").expect("writable");
+        let sources = |path: &Path| Sources {
+            sources: vec![variables(&[
+                ("CYODA_HMAC_SECRET_FILE", &path.to_string_lossy()),
+                ("CYODA_HMAC_SECRET", "other"),
+            ])],
+            warnings: Vec::new(),
+        };
+        let setting = Setting::find("HMAC_SECRET").expect("a setting");
+        assert_eq!(sources(&path).text(setting).expect("readable").1, "s3cret");
+        assert!(matches!(
+            sources(Path::new("/nowhere")).text(setting),
+            Err(ConfigError::File { .. })
+        ));
+    }
+}

@@ -1,0 +1,183 @@
+//! The process: configuration, telemetry, wiring, shutdown.
+//!
+//! May use: everything but [`crate::cli`].
+
+pub mod config;
+mod listen;
+pub mod settings;
+pub mod telemetry;
+
+use std::{sync::Arc, time::Duration};
+
+use tokio::time::{sleep, timeout};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tracing::{error, info, warn};
+
+use crate::{
+    auth::Authenticator,
+    clock::Clock,
+    compute::Members,
+    grpc,
+    operation::Services,
+    rest::{self, Gateway},
+    runtime::Runtime,
+    storage::Storage,
+};
+
+use config::Config;
+use listen::{Listeners, Serving};
+
+/// How long requests in work are waited for when the process stops (`config-and-cli.md` §6).
+const GRACE: Duration = Duration::from_secs(10);
+
+/// A little more than that for streams, which say good-bye at the end of it.
+const GRACE_OF_STREAMS: Duration = Duration::from_secs(11);
+
+/// Why the process could not start, or go on.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error("cannot listen on {address} for {what}; set {setting} to a free port")]
+    Listen {
+        what: &'static str,
+        address: String,
+        setting: &'static str,
+        #[source]
+        source: std::io::Error,
+    },
+    #[error("the storage could not be opened")]
+    Storage(#[from] crate::storage::Error),
+    #[error("the storage could not be opened within {0:?}; raise CYODA_STARTUP_TIMEOUT")]
+    StartupTimeout(Duration),
+    #[error("a listener failed")]
+    Serve(#[from] std::io::Error),
+    #[error("the gRPC server failed")]
+    Grpc(#[from] tonic::transport::Error),
+    #[error("the service descriptors are not readable")]
+    Reflection(#[from] tonic_reflection::server::Error),
+}
+
+/// Runs the service until it is told to stop.
+pub async fn run(config: Config) -> Result<(), Error> {
+    let tasks = TaskTracker::new();
+    let committer = CancellationToken::new();
+    let opening = Storage::open(&config.storage, Clock::System, &tasks, committer.clone());
+    let storage = timeout(config.startup_timeout, opening)
+        .await
+        .map_err(|_| Error::StartupTimeout(config.startup_timeout))??;
+    let listeners = Listeners::bind(&config.listen).await?;
+    let stop = CancellationToken::new();
+    let members = Members::default();
+    let runtime = Runtime::new(
+        storage.clone(),
+        members.clone(),
+        Clock::System,
+        config.runtime,
+    );
+    let services = Services { runtime };
+    let authenticator = config.authenticator.clone();
+    let service = grpc::Service {
+        services: services.clone(),
+        members,
+        authenticator: authenticator.clone(),
+        streams: config.streams,
+        message_max: config.grpc_message_max,
+        stop: stop.clone(),
+        tasks: tasks.clone(),
+    };
+    let gateway = Gateway {
+        services,
+        authenticator,
+        detail: config.error_detail,
+    };
+    let serving = Serving {
+        grpc: service,
+        rest: rest::router(gateway, &config.context_path),
+        admin: rest::admin({
+            let storage = storage.clone();
+            Arc::new(move || storage.is_well())
+        }),
+        storage,
+    };
+    announce(&config, &listeners);
+    let served = tokio::spawn(serving.run(listeners, stop.clone()));
+    let outcome = until_stopped(served, stop).await;
+    // Streams first, which still commit; then the committer, which answers what waits.
+    tasks.close();
+    let _ = timeout(GRACE_OF_STREAMS, only_committer_left(&tasks)).await;
+    committer.cancel();
+    tasks.wait().await;
+    info!("stopped");
+    outcome
+}
+
+/// Waits for a signal, or for a listener that failed; then for what is in work.
+async fn until_stopped(
+    mut served: tokio::task::JoinHandle<Result<(), Error>>,
+    stop: CancellationToken,
+) -> Result<(), Error> {
+    let flatten = |joined: Result<Result<(), Error>, tokio::task::JoinError>| {
+        joined.unwrap_or_else(|panic| Err(std::io::Error::other(panic).into()))
+    };
+    tokio::select! {
+        ended = &mut served => {
+            stop.cancel();
+            return flatten(ended);
+        }
+        signal = listen::signal() => info!(signal, "stopping; a second signal stops at once"),
+    }
+    tokio::spawn(async {
+        let signal = listen::signal().await;
+        warn!(signal, "stopping at once");
+        std::process::exit(2);
+    });
+    stop.cancel();
+    if let Ok(ended) = timeout(GRACE, served).await {
+        flatten(ended)
+    } else {
+        warn!(
+            grace_ms = GRACE.as_millis(),
+            "some requests did not end in time"
+        );
+        Ok(())
+    }
+}
+
+/// Returns when the committer is the only task that runs.
+async fn only_committer_left(tasks: &TaskTracker) {
+    const POLL: Duration = Duration::from_millis(20);
+    while tasks.len() > 1 {
+        sleep(POLL).await;
+    }
+}
+
+fn announce(config: &Config, listeners: &Listeners) {
+    match &config.authenticator {
+        Authenticator::Mock(_) if config.banner => {
+            warn!("authentication is mocked: everyone is one caller; do not expose this service");
+        }
+        Authenticator::Mock(_) => {}
+        Authenticator::MockChosen(_) => {
+            warn!(
+                "authentication is mocked: callers say who they are (INTERLOCK_IAM_MOCK_CALLER); do not expose this service"
+            );
+        }
+    }
+    info!(
+        http = %listeners.http_address(),
+        grpc = %listeners.grpc_address(),
+        admin = %listeners.admin_address(),
+        context = %config.context_path,
+        storage = ?config.storage.place,
+        version = env!("CARGO_PKG_VERSION"),
+        "interlock is ready"
+    );
+}
+
+/// Tells the log of panics, wherever they are contained.
+pub fn log_panics() {
+    std::panic::set_hook(Box::new(|panic| {
+        let text = panic.payload_as_str().unwrap_or("without a message");
+        let place = panic.location().map(ToString::to_string);
+        error!(panic = text, place, "a panic was contained");
+    }));
+}

@@ -1,0 +1,239 @@
+//! Every setting: its name, its default, what it means. The README's table is checked against
+//! this one.
+
+/// What kind of value a setting takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    Text,
+    /// A list separated by commas.
+    List,
+    /// `true` or `false`, also `1`, `t`, `0`, `f`.
+    Truth,
+    Number,
+    Port,
+    /// `500ms`, `30s`, `5m`, `1h`.
+    Duration,
+    Choice(&'static [&'static str]),
+    /// A text that may be in a file, named by the setting with `_FILE`.
+    Secret,
+}
+
+/// Whether a setting does anything yet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Effect {
+    Now,
+    /// It is known from other deployments; what it is about does not exist yet.
+    Later,
+}
+
+/// One setting.
+#[derive(Debug, Clone, Copy)]
+pub struct Setting {
+    /// The name without its prefix.
+    pub name: &'static str,
+    pub kind: Kind,
+    /// As it would be written; empty if there is none.
+    pub default: &'static str,
+    pub effect: Effect,
+    /// Whether only our prefix will do.
+    pub ours: bool,
+    pub meaning: &'static str,
+}
+
+impl Setting {
+    /// The documented name.
+    pub fn documented(&self) -> String {
+        format!("{}{}", if self.ours { OURS } else { THEIRS }, self.name)
+    }
+
+    pub fn find(name: &str) -> Option<&'static Self> {
+        SETTINGS.iter().find(|setting| setting.name == name)
+    }
+}
+
+/// The prefix that every setting may have, and that wins.
+pub const OURS: &str = "INTERLOCK_";
+
+/// The prefix that existing deployments know.
+pub const THEIRS: &str = "CYODA_";
+
+const fn now(
+    name: &'static str,
+    kind: Kind,
+    default: &'static str,
+    meaning: &'static str,
+) -> Setting {
+    Setting {
+        name,
+        kind,
+        default,
+        effect: Effect::Now,
+        ours: false,
+        meaning,
+    }
+}
+
+const fn ours(
+    name: &'static str,
+    kind: Kind,
+    default: &'static str,
+    meaning: &'static str,
+) -> Setting {
+    Setting {
+        ours: true,
+        ..now(name, kind, default, meaning)
+    }
+}
+
+const fn later(name: &'static str, kind: Kind, default: &'static str) -> Setting {
+    Setting {
+        effect: Effect::Later,
+        ..now(name, kind, default, "")
+    }
+}
+
+use Kind::{Choice, Duration, List, Number, Port, Secret, Text, Truth};
+
+/// Every setting there is (`config-and-cli.md` §2, `stream.md` §6).
+#[rustfmt::skip]
+pub const SETTINGS: &[Setting] = &[
+    now("PROFILES", List, "", "`a,b` also reads `.env.a` and `.env.b`; the later one wins"),
+    now("HTTP_PORT", Port, "8080", "port of REST"),
+    now("GRPC_PORT", Port, "9090", "port of gRPC"),
+    now("ADMIN_PORT", Port, "9091", "port of `/livez` and `/readyz`"),
+    now("ADMIN_BIND_ADDRESS", Text, "127.0.0.1", "address of that port; `0.0.0.0` in containers"),
+    now("CONTEXT_PATH", Text, "/api", "what REST paths begin with; empty for nothing"),
+    now("STORAGE_BACKEND", Choice(&["sqlite", "memory"]), "sqlite", "`sqlite` is a file, `memory` is SQLite in memory"),
+    now("SQLITE_PATH", Text, "", "the database file; by default `interlock/interlock.db` in `$XDG_DATA_HOME` or `~/.local/share`"),
+    now("SQLITE_AUTO_MIGRATE", Truth, "true", "bring an older database up to date at start"),
+    now("SQLITE_BUSY_TIMEOUT", Duration, "5s", "how long a lock is waited for"),
+    now("SQLITE_CACHE_SIZE", Number, "64000", "page cache of all connections together, in KiB"),
+    ours("DURABILITY", Choice(&["full", "relaxed"]), "full", "`relaxed`: a crash of the machine may lose the last moments"),
+    now("STARTUP_TIMEOUT", Duration, "30s", "how long opening the storage may take"),
+    now("LOG_LEVEL", Choice(&["debug", "info", "warn", "error"]), "info", "what is logged"),
+    now("SUPPRESS_BANNER", Truth, "false", "do not warn at start that authentication is mocked"),
+    now("ERROR_RESPONSE_MODE", Choice(&["sanitized", "verbose"]), "sanitized", "`verbose` tells callers the cause of internal errors; for development"),
+    now("MAX_STATE_VISITS", Number, "10", "how often one cascade may be in one state"),
+    now("TX_TOKEN_TTL", Duration, "90s", "how long a member may join a transaction, at least"),
+    now("DISPATCH_WAIT_TIMEOUT", Duration, "5s", "how long a member with the required tags is waited for"),
+    ours("DISPATCH_RESPONSE_TIMEOUT", Duration, "30s", "how long a member may take to answer where the workflow does not say"),
+    now("KEEPALIVE_INTERVAL", Number, "10", "how often members are probed, in seconds"),
+    now("KEEPALIVE_TIMEOUT", Number, "30", "how long a member may be silent, in seconds"),
+    ours("STREAM_MAX_IN_FLIGHT", Number, "256", "requests of one stream that are in work at once"),
+    ours("STREAM_MAX_QUEUED", Number, "1024", "further requests of one stream that may wait"),
+    ours("STREAM_SEND_TIMEOUT", Duration, "30s", "how long a stream's reader may leave its answers unread"),
+    ours("GRPC_MAX_MESSAGE_BYTES", Number, "16777216", "the largest gRPC message that is taken, in bytes"),
+    now("IAM_MODE", Choice(&["mock"]), "mock", "who is calling; `mock`: everyone is one caller"),
+    now("IAM_MOCK_ROLES", List, "ROLE_ADMIN,ROLE_M2M", "the roles of the mock caller"),
+    now("IAM_MOCK_KIND", Choice(&["user", "service", "system"]), "user", "the kind of the mock caller"),
+    ours("IAM_MOCK_CALLER", Truth, "false", "let the headers `x-mock-tenant`, `x-mock-user`, `x-mock-roles` and `x-mock-kind` choose the caller; for tests"),
+
+    later("MODEL_CACHE_LEASE", Duration, "5m"),
+    later("DEBUG", Text, ""),
+    later("METRICS_BEARER", Secret, ""),
+    later("METRICS_REQUIRE_AUTH", Truth, "false"),
+    later("OTEL_ENABLED", Truth, "false"),
+    later("SEARCH_SNAPSHOT_TTL", Duration, "1h"),
+    later("SEARCH_REAP_INTERVAL", Duration, "5m"),
+    later("SEARCH_MAX_SORT_KEYS", Number, "16"),
+    later("STATS_GROUP_MAX", Number, "10000"),
+    later("TX_TTL", Duration, "60s"),
+    later("TX_REAP_INTERVAL", Duration, "10s"),
+    later("TX_OUTCOME_TTL", Duration, "5m"),
+    later("SQLITE_SEARCH_SCAN_LIMIT", Number, "100000"),
+    later("POSTGRES_URL", Secret, ""),
+    later("POSTGRES_MAX_CONNS", Number, "25"),
+    later("POSTGRES_MIN_CONNS", Number, "5"),
+    later("POSTGRES_MAX_CONN_IDLE_TIME", Duration, "5m"),
+    later("POSTGRES_AUTO_MIGRATE", Truth, "true"),
+    later("SCHEMA_SAVEPOINT_INTERVAL", Number, "64"),
+    later("SCHEMA_EXTEND_MAX_RETRIES", Number, "8"),
+    later("REQUIRE_JWT", Truth, "false"),
+    later("JWT_SIGNING_KEY", Secret, ""),
+    later("JWT_ISSUER", Text, "cyoda"),
+    later("JWT_AUDIENCE", Text, ""),
+    later("JWT_EXPIRY_SECONDS", Number, "3600"),
+    later("JWT_BOOTSTRAP_AUDIENCE", Choice(&["client", "human"]), "client"),
+    later("BOOTSTRAP_CLIENT_ID", Text, ""),
+    later("BOOTSTRAP_CLIENT_SECRET", Secret, ""),
+    later("BOOTSTRAP_TENANT_ID", Text, "default-tenant"),
+    later("BOOTSTRAP_USER_ID", Text, "admin"),
+    later("BOOTSTRAP_ROLES", List, "ROLE_ADMIN,ROLE_M2M"),
+    later("IAM_TRUSTED_KEY_REGISTRATION_ENABLED", Truth, "false"),
+    later("IAM_TRUSTED_KEY_MAX_PER_TENANT", Number, "10"),
+    later("IAM_TRUSTED_KEY_MAX_VALIDITY_DAYS", Number, "365"),
+    later("IAM_TRUSTED_KEY_MAX_JWK_PROPERTIES", Number, "20"),
+    later("IAM_KEYPAIR_DEFAULT_VALIDITY_DAYS", Number, "365"),
+    later("IAM_M2M_ADMIN_ROLE_ENABLED", Truth, "false"),
+    later("OIDC_REQUIRE_HTTPS", Truth, "true"),
+    later("OIDC_ALLOW_PRIVATE_NETWORKS", Truth, "false"),
+    later("OIDC_ROLES_CLAIM", Text, "roles"),
+    later("OIDC_CONNECT_TIMEOUT_MS", Number, "5000"),
+    later("OIDC_SOCKET_TIMEOUT_MS", Number, "5000"),
+    later("OIDC_CONNECTION_REQUEST_TIMEOUT_MS", Number, "5000"),
+    later("DISPATCH_FORWARD_TIMEOUT", Duration, "30s"),
+    later("CLUSTER_ENABLED", Truth, "false"),
+    later("NODE_ID", Text, ""),
+    later("NODE_ADDR", Text, "http://localhost:8080"),
+    later("GRPC_NODE_ADDR", Text, ""),
+    later("GOSSIP_ADDR", Text, ":7946"),
+    later("GOSSIP_STABILITY_WINDOW", Duration, "2s"),
+    later("SEED_NODES", List, ""),
+    later("HMAC_SECRET", Secret, ""),
+    later("PROXY_TIMEOUT", Duration, "30s"),
+    later("DISPATCH_ALLOW_LOOPBACK_FOR_TESTING", Truth, "false"),
+    later("SCHEDULER_ENABLED", Truth, "true"),
+    later("SCHEDULER_SCAN_INTERVAL", Duration, "1s"),
+    later("SCHEDULER_BATCH_SIZE", Number, "100"),
+    later("SCHEDULER_DISTRIBUTION", Text, "round-robin"),
+    later("SCHEDULER_COORDINATOR", Text, "lowest-node-id"),
+    later("SCHEDULER_REDISPATCH_BACKOFF", Duration, "30s"),
+    later("SCHEDULER_EXPIRY_GRACE", Duration, "100ms"),
+    later("CORS_ENABLED", Truth, "true"),
+    later("CORS_ALLOWED_ORIGINS", Text, ""),
+    Setting { ours: true, ..later("COMPAT", Choice(&["documented", "cyoda-0.8"]), "documented") },
+    Setting { ours: true, ..later("IDEMPOTENCY_TTL", Duration, "24h") },
+    // Read by programs that are members, not by the server.
+    later("COMPUTE_GRPC_ENDPOINT", Text, ""),
+    later("COMPUTE_TOKEN", Text, ""),
+    later("COMPUTE_HTTP_BASE", Text, ""),
+];
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn settings_have_distinct_names_and_those_in_effect_a_meaning() {
+        let names: HashSet<_> = SETTINGS.iter().map(|setting| setting.name).collect();
+        assert_eq!(names.len(), SETTINGS.len());
+        assert!(
+            SETTINGS
+                .iter()
+                .all(|setting| setting.effect == Effect::Later || !setting.meaning.is_empty())
+        );
+    }
+
+    #[test]
+    fn the_readme_tells_of_every_setting_in_effect() {
+        let readme = std::fs::read_to_string("README.md").expect("readable");
+        for setting in SETTINGS
+            .iter()
+            .filter(|setting| setting.effect == Effect::Now)
+        {
+            let default = if setting.default.is_empty() {
+                String::new()
+            } else {
+                format!("`{}`", setting.default)
+            };
+            let row = format!(
+                "| `{}` | {default} | {} |",
+                setting.documented(),
+                setting.meaning
+            );
+            assert!(readme.contains(&row), "README.md lacks the row\n{row}");
+        }
+    }
+}

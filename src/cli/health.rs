@@ -1,0 +1,68 @@
+//! `interlock health`: whether a running service is ready.
+
+use std::{net::Ipv4Addr, process::ExitCode, time::Duration};
+
+use http_body_util::Empty;
+use hyper::client::conn::http1;
+use hyper_util::rt::TokioIo;
+use tokio::{net::TcpStream, time::timeout};
+
+use super::{block_on, failed};
+use crate::app::config::Config;
+
+/// How long an answer is waited for.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Why it is not known to be ready.
+#[derive(Debug, thiserror::Error)]
+enum Error {
+    #[error("nothing answers on port {0}; is the service running?")]
+    Unreachable(u16, #[source] std::io::Error),
+    #[error("no answer within {PATIENCE:?}")]
+    Timeout,
+    #[error("the answer could not be read")]
+    Http(#[from] hyper::Error),
+    #[error("the question could not be asked")]
+    Request(#[from] http::Error),
+    #[error("not ready: {0}")]
+    NotReady(http::StatusCode),
+}
+
+pub(super) fn run(config: &Config) -> ExitCode {
+    let port = config.listen.admin.port();
+    let outcome = block_on(async {
+        timeout(PATIENCE, ask(port))
+            .await
+            .unwrap_or(Err(Error::Timeout))
+    });
+    match outcome {
+        Ok(Ok(())) => {
+            println!("ready");
+            ExitCode::SUCCESS
+        }
+        Ok(Err(error)) => failed(&error),
+        Err(error) => failed(&error),
+    }
+}
+
+async fn ask(port: u16) -> Result<(), Error> {
+    let stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port))
+        .await
+        .map_err(|error| Error::Unreachable(port, error))?;
+    let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
+    let request = http::Request::get("/readyz")
+        .header(http::header::HOST, "localhost")
+        .body(Empty::<bytes::Bytes>::new())?;
+    let response = tokio::select! {
+        response = sender.send_request(request) => response?,
+        ended = connection => {
+            ended?;
+            return Err(Error::Timeout);
+        }
+    };
+    if response.status().is_success() {
+        Ok(())
+    } else {
+        Err(Error::NotReady(response.status()))
+    }
+}

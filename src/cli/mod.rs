@@ -1,0 +1,191 @@
+//! The command line: the service, and a client of it.
+//!
+//! May use: [`crate::event`], [`crate::operation`] (its table), [`crate::app`], [`crate::storage`].
+//! The only place that prints.
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a command line prints"
+)]
+
+mod call;
+mod events;
+mod health;
+
+use std::{process::ExitCode, time::Duration};
+
+use clap::{Parser, Subcommand, ValueEnum};
+
+use crate::{
+    app::{
+        self,
+        config::{Config, Sources},
+        telemetry,
+    },
+    storage::Storage,
+};
+
+/// A gRPC-first service in which every record is an entity in a workflow and everything is a `CloudEvent`.
+#[derive(Parser)]
+#[command(name = "interlock", disable_version_flag = true, after_help = EXAMPLES)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Option<Command>,
+    /// Print the version.
+    #[arg(short = 'v', long = "version")]
+    version: bool,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  interlock                                     start the service (REST 8080, gRPC 9090)
+  CYODA_STORAGE_BACKEND=memory interlock        the same, forgetting everything at the end
+  interlock events                              every event type, and which method takes it
+  interlock call EntityModelGetAllRequest       ask a running service for its models
+  interlock call EntityGetRequest '{\"entityId\":\"…\"}'
+  interlock call EntityCreateRequest @new.json --metadata x-mock-tenant=acme
+  interlock health && echo ready
+
+Settings come from the environment and from .env files; README.md lists them.";
+
+#[derive(Subcommand)]
+enum Command {
+    /// Start the service (what happens without a command, too).
+    #[command(
+        after_help = "Example:\n  CYODA_HTTP_PORT=8081 CYODA_SQLITE_PATH=./my.db interlock serve"
+    )]
+    Serve,
+    /// Send an event to a running service and print what answers, one JSON document to a line.
+    #[command(after_help = "\
+Examples:
+  interlock call EntityModelGetAllRequest
+  interlock call EntityGetAllRequest '{\"model\":{\"name\":\"earthquake\",\"version\":1},\"pageSize\":5}'
+  interlock call EntityCreateRequest @entity.json
+  jq -c . entity.json | interlock call EntityCreateRequest -
+
+The payload's `id` is filled in if it is not given. The exit code is 1 if the answer says success:false.")]
+    Call(call::Arguments),
+    /// List the event types that can be asked for.
+    #[command(
+        after_help = "Examples:\n  interlock events\n  interlock events --format json | jq '.[].request'"
+    )]
+    Events {
+        #[arg(long, value_enum, default_value_t = Format::Table)]
+        format: Format,
+    },
+    /// Ask a running service whether it is ready; the exit code says so.
+    #[command(after_help = "Example:\n  CYODA_ADMIN_PORT=9091 interlock health")]
+    Health,
+    /// Bring the database up to date, without starting the service.
+    #[command(after_help = "Example:\n  CYODA_SQLITE_PATH=./my.db interlock migrate --timeout 10m")]
+    Migrate {
+        /// How long it may take.
+        #[arg(long, default_value = "5m", value_parser = humantime::parse_duration)]
+        timeout: Duration,
+    },
+    /// Print the version.
+    Version,
+}
+
+/// How a list is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    Table,
+    Json,
+}
+
+fn version() -> String {
+    format!(
+        "{} (commit {}, built {})",
+        env!("CARGO_PKG_VERSION"),
+        env!("INTERLOCK_COMMIT"),
+        env!("INTERLOCK_BUILT")
+    )
+}
+
+/// Does what the arguments say; the exit code is that of the process.
+pub fn run() -> ExitCode {
+    let arguments = Arguments::parse();
+    if arguments.version {
+        println!("interlock {}", version());
+        return ExitCode::SUCCESS;
+    }
+    match arguments.command.unwrap_or(Command::Serve) {
+        Command::Serve => with_config(serve),
+        Command::Call(arguments) => with_config(|config| call::run(&config, &arguments)),
+        Command::Events { format } => {
+            events::print(format);
+            ExitCode::SUCCESS
+        }
+        Command::Health => with_config(|config| health::run(&config)),
+        Command::Migrate { timeout } => with_config(|config| migrate(&config, timeout)),
+        Command::Version => {
+            println!("interlock {}", version());
+            ExitCode::SUCCESS
+        }
+    }
+}
+
+/// Every command reads the settings, so that all of them mean the same service.
+fn with_config(command: impl FnOnce(Config) -> ExitCode) -> ExitCode {
+    match Config::read(Sources::of_process()) {
+        Ok(config) => command(config),
+        Err(error) => failed(&error),
+    }
+}
+
+fn serve(config: Config) -> ExitCode {
+    telemetry::start(config.log_level);
+    app::log_panics();
+    for warning in &config.warnings {
+        tracing::warn!("{warning}");
+    }
+    let runtime = match tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+    {
+        Ok(runtime) => runtime,
+        Err(error) => return failed(&error),
+    };
+    match runtime.block_on(app::run(config)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => failed(&error),
+    }
+}
+
+fn migrate(config: &Config, timeout: Duration) -> ExitCode {
+    let outcome =
+        block_on(async { tokio::time::timeout(timeout, Storage::migrate(&config.storage)).await });
+    match outcome {
+        Ok(Ok(Ok(()))) => {
+            println!("the database is up to date");
+            ExitCode::SUCCESS
+        }
+        Ok(Ok(Err(error))) => failed(&error),
+        Ok(Err(_)) => {
+            eprintln!("interlock: the migration did not end within {timeout:?}; raise --timeout");
+            ExitCode::FAILURE
+        }
+        Err(error) => failed(&error),
+    }
+}
+
+/// Runs what a command waits for, on one thread.
+fn block_on<T>(work: impl Future<Output = T>) -> std::io::Result<T> {
+    Ok(tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?
+        .block_on(work))
+}
+
+/// Says what went wrong, with everything that led to it.
+fn failed(error: &dyn std::error::Error) -> ExitCode {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(inner) = source {
+        text = format!("{text}: {inner}");
+        source = inner.source();
+    }
+    eprintln!("interlock: {text}");
+    ExitCode::FAILURE
+}

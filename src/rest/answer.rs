@@ -1,0 +1,112 @@
+//! Answers as bodies.
+
+use axum::{
+    body::{Body, Bytes},
+    http::header,
+    response::{IntoResponse as _, Response},
+};
+use futures_util::{StreamExt as _, TryStreamExt as _, stream};
+
+use super::{json, parts::Parts};
+use crate::{
+    error::Failure,
+    operation::{Answer, Events},
+};
+
+/// Makes a body, or an item of one, of the payload of an event.
+pub(super) type Read = fn(&Parts, &str) -> Result<String, Failure>;
+
+/// How the answer to a request is spelled.
+#[derive(Clone, Copy)]
+pub(super) enum Answered {
+    /// One event, one value.
+    Value(Read),
+    /// Any number of events: a list, sent as it is read.
+    List(Read),
+    /// The same, one value to a line.
+    Lines(Read),
+    /// Any number of events, of which there is one.
+    First(Read),
+}
+
+impl Answered {
+    pub(super) async fn response(self, answer: Answer, parts: &Parts) -> Result<Response, Failure> {
+        match (self, answer) {
+            (Self::Value(read) | Self::First(read), Answer::One(event)) => {
+                Ok(json(read(parts, event.text()?)?))
+            }
+            (Self::First(read), Answer::Many(mut events)) => match events.next().await {
+                Some(event) => Ok(json(read(parts, event?.text()?)?)),
+                None => Ok(json("{}".to_owned())),
+            },
+            (Self::List(read), Answer::Many(events)) => {
+                list(read, events, parts, page_of(parts)).await
+            }
+            (Self::Lines(read), Answer::Many(events)) => lines(read, events, parts).await,
+            (Self::List(_) | Self::Lines(_), Answer::One(_))
+            | (Self::Value(_), Answer::Many(_)) => Err(Failure::internal(
+                "the table of spellings and that of operations disagree",
+            )),
+        }
+    }
+}
+
+/// A page of size 0 is asked for as one of size 1, of which nothing is shown: events know no
+/// empty page.
+fn page_of(parts: &Parts) -> usize {
+    if parts.query("pageSize") == Some("0") {
+        0
+    } else {
+        usize::MAX
+    }
+}
+
+/// The first event is awaited, so that what fails at once is a problem document, not half a body.
+async fn begun(mut events: Events) -> Result<Events, Failure> {
+    let first = events.next().await.transpose()?;
+    Ok(stream::iter(first.map(Ok)).chain(events).boxed())
+}
+
+async fn list(
+    read: Read,
+    events: Events,
+    parts: &Parts,
+    limit: usize,
+) -> Result<Response, Failure> {
+    let parts = parts.without_body();
+    let items = begun(events)
+        .await?
+        .take(limit)
+        .enumerate()
+        .map(move |(index, event)| {
+            let comma = if index == 0 { "" } else { "," };
+            Ok(format!("{comma}{}", read(&parts, event?.text()?)?))
+        });
+    let open = stream::once(async { Ok("[".to_owned()) });
+    let close = stream::once(async { Ok("]\n".to_owned()) });
+    Ok(streamed("application/json", open.chain(items).chain(close)))
+}
+
+async fn lines(read: Read, events: Events, parts: &Parts) -> Result<Response, Failure> {
+    let parts = parts.without_body();
+    let items = begun(events)
+        .await?
+        .map(move |event| Ok(read(&parts, event?.text()?)? + "\n"));
+    Ok(streamed("application/x-ndjson", items))
+}
+
+/// A body that is sent as it comes. A failure on the way cuts it off: there is no trailer for it
+/// (`search.md` §5).
+fn streamed(
+    content_type: &'static str,
+    items: impl stream::Stream<Item = Result<String, Failure>> + Send + 'static,
+) -> Response {
+    let chunks = items
+        .map_ok(Bytes::from)
+        .map_err(|failure| std::io::Error::other(failure.to_string()));
+    (
+        [(header::CONTENT_TYPE, content_type)],
+        Body::from_stream(chunks),
+    )
+        .into_response()
+}

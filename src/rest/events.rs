@@ -1,0 +1,211 @@
+//! `CloudEvents` over HTTP: binary, structured and batched mode (`stream.md` §1).
+
+use std::sync::Arc;
+
+use axum::{
+    body::{Body, Bytes},
+    extract::Request,
+    http::{HeaderMap, HeaderName, HeaderValue, header},
+    response::{IntoResponse as _, Response},
+    routing::{MethodRouter, post},
+};
+use cloudevents::{
+    binding::http::{Builder, Serializer, to_event},
+    message::BinaryDeserializer,
+};
+use futures_util::{Stream, StreamExt as _, stream};
+use tokio_util::sync::CancellationToken;
+
+use super::{Gateway, TOKEN_HEADER, problem, read_body};
+use crate::{
+    auth::Caller,
+    error::{Code, Failure},
+    event::{Event, Rejected, json::batch_from_json},
+    operation::{Context, Reply, dispatch},
+};
+
+const STRUCTURED: &str = "application/cloudevents+json";
+const BATCHED: &str = "application/cloudevents-batch+json";
+
+/// The form in which events come, and in which they are answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    Binary,
+    Structured,
+    Batched,
+}
+
+/// What a request brought.
+struct Incoming {
+    mode: Mode,
+    events: Vec<Result<Event, Rejected>>,
+}
+
+/// Who sent it, for each of its events.
+#[derive(Clone)]
+struct Sender {
+    gateway: Arc<Gateway>,
+    caller: Caller,
+    token: Option<Arc<str>>,
+}
+
+pub(super) fn routes(gateway: &Arc<Gateway>) -> MethodRouter {
+    let gateway = Arc::clone(gateway);
+    post(async move |request: Request| {
+        let instance = request.uri().path().to_owned();
+        match serve(&gateway, request).await {
+            Ok(response) => response,
+            Err(failure) => problem::response(&failure, &instance, gateway.detail),
+        }
+    })
+}
+
+async fn serve(gateway: &Arc<Gateway>, request: Request) -> Result<Response, Failure> {
+    let sender = Sender {
+        gateway: Arc::clone(gateway),
+        caller: gateway.authenticator.caller(request.headers())?,
+        token: request
+            .headers()
+            .get(TOKEN_HEADER)
+            .and_then(|token| token.to_str().ok())
+            .map(Into::into),
+    };
+    let (head, body) = request.into_parts();
+    let body = read_body(body).await?;
+    let Incoming { mode, events } = read(&head.headers, &body)?;
+    if mode == Mode::Batched {
+        let answers = stream::iter(events).then(move |event| {
+            let sender = sender.clone();
+            async move { sender.answer(event).await.into_events() }
+        });
+        return Ok(batch(answers.flatten()));
+    }
+    let event = events
+        .into_iter()
+        .next()
+        .ok_or_else(|| Failure::malformed("there is no event"))?;
+    match (sender.answer(event).await, mode) {
+        (Reply::One(event), Mode::Binary) => Ok(binary(event)),
+        (Reply::One(event), Mode::Structured | Mode::Batched) => Ok(structured(&event)),
+        // A streamed answer is always a batch.
+        (Reply::Many(events), _) => Ok(batch(events)),
+    }
+}
+
+/// Reads the events of a request; what is no `CloudEvent` at all is a failure.
+fn read(headers: &HeaderMap, body: &Bytes) -> Result<Incoming, Failure> {
+    let content_type = headers
+        .get(header::CONTENT_TYPE)
+        .and_then(|value| value.to_str().ok())
+        .unwrap_or_default();
+    let essence = content_type
+        .split(';')
+        .next()
+        .unwrap_or_default()
+        .trim()
+        .to_ascii_lowercase();
+    let text = || {
+        std::str::from_utf8(body)
+            .map_err(|error| Failure::malformed(format!("the body is not UTF-8: {error}")))
+    };
+    Ok(match essence.as_str() {
+        BATCHED => Incoming {
+            mode: Mode::Batched,
+            events: batch_from_json(text()?)?,
+        },
+        STRUCTURED => Incoming {
+            mode: Mode::Structured,
+            events: vec![undecoded_is_failure(Event::from_json(text()?))?],
+        },
+        _ => {
+            let event = to_event(headers, body.to_vec()).map_err(|error| {
+                Failure::malformed(format!(
+                    "not a CloudEvent: {error}; send ce- headers, or a body of {STRUCTURED} or {BATCHED}"
+                ))
+            })?;
+            Incoming {
+                mode: Mode::Binary,
+                events: vec![undecoded_is_failure(Event::try_from(event))?],
+            }
+        }
+    })
+}
+
+/// An event of an unknown type is an event, and answered as one; what is none is a problem.
+fn undecoded_is_failure(
+    event: Result<Event, Rejected>,
+) -> Result<Result<Event, Rejected>, Failure> {
+    match event {
+        Err(rejected) if rejected.failure.code() == Code::BadRequest => Err(rejected.failure),
+        event => Ok(event),
+    }
+}
+
+impl Sender {
+    /// What answers one event: events, whatever happens.
+    async fn answer(&self, event: Result<Event, Rejected>) -> Reply {
+        let event = match event {
+            Ok(event) => event,
+            Err(rejected) => return Reply::refusal(&rejected.id, &rejected.failure),
+        };
+        let (id, kind) = (event.id.clone(), event.kind);
+        let cancel = CancellationToken::new();
+        let cx = Context::new(
+            &self.gateway.services,
+            self.caller.clone(),
+            &event,
+            self.token.as_deref(),
+            cancel.clone(),
+        );
+        Reply::new(&id, kind, dispatch(cx, event).await, cancel)
+    }
+}
+
+/// The event as headers and a body; one whose attributes do not go into headers is structured.
+fn binary(event: Event) -> Response {
+    let spelled = structured(&event);
+    let sdk = cloudevents::Event::try_from(event).ok();
+    let response = sdk.and_then(|event| {
+        BinaryDeserializer::deserialize_binary(event, Serializer::new(Head::default())).ok()
+    });
+    response.unwrap_or(spelled)
+}
+
+/// What the SDK writes an event into.
+#[derive(Default)]
+struct Head(HeaderMap);
+
+impl Builder<Response> for Head {
+    fn header(&mut self, key: &str, value: HeaderValue) {
+        if let Ok(name) = key.parse::<HeaderName>() {
+            self.0.insert(name, value);
+        }
+    }
+
+    fn body(&mut self, bytes: Vec<u8>) -> cloudevents::message::Result<Response> {
+        Ok((std::mem::take(&mut self.0), bytes).into_response())
+    }
+
+    fn finish(&mut self) -> cloudevents::message::Result<Response> {
+        self.body(Vec::new())
+    }
+}
+
+fn structured(event: &Event) -> Response {
+    ([(header::CONTENT_TYPE, STRUCTURED)], event.to_json() + "\n").into_response()
+}
+
+/// A batch, written as its events come.
+fn batch(events: impl Stream<Item = Event> + Send + 'static) -> Response {
+    let items = events.enumerate().map(|(index, event)| {
+        let comma = if index == 0 { "" } else { "," };
+        format!("{comma}{}", event.to_json())
+    });
+    let open = stream::once(std::future::ready("[".to_owned()));
+    let close = stream::once(std::future::ready("]\n".to_owned()));
+    let chunks = open
+        .chain(items)
+        .chain(close)
+        .map(|text| Ok::<_, std::convert::Infallible>(Bytes::from(text)));
+    ([(header::CONTENT_TYPE, BATCHED)], Body::from_stream(chunks)).into_response()
+}

@@ -1,0 +1,158 @@
+//! The gateway: REST as another spelling of the events.
+//!
+//! May use: [`crate::error`], [`crate::auth`], [`crate::event`], [`crate::operation`].
+//! Must not: decide anything. [`spelling`] is a table; a request becomes a payload, the payload an
+//! event, and what answers the event becomes a body.
+
+mod admin;
+mod answer;
+mod events;
+mod parts;
+mod problem;
+mod spelling;
+mod write;
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use axum::{
+    Router,
+    body::{Body, Bytes},
+    extract::{RawPathParams, Request},
+    http::{Method, StatusCode, header},
+    response::{IntoResponse as _, Response},
+    routing::{MethodFilter, MethodRouter},
+};
+use http_body_util::{BodyExt as _, Limited};
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    auth::Authenticator,
+    error::Failure,
+    event::{Data, Event},
+    id::MessageId,
+    operation::{Context, Services, dispatch},
+};
+
+pub use admin::{Readiness, admin};
+pub use spelling::{SPELLINGS, Spelling};
+
+use parts::Parts;
+
+/// The largest body that is taken, in bytes.
+const BODY_MAX: usize = 10 << 20;
+
+/// The header that joins a request to an open transaction (`rest.md` §9).
+const TOKEN_HEADER: &str = "x-tx-token";
+
+/// What the gateway needs.
+#[derive(Debug, Clone)]
+pub struct Gateway {
+    pub services: Services,
+    pub authenticator: Authenticator,
+    pub detail: Detail,
+}
+
+/// How much callers are told of an internal failure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Detail {
+    Sanitized,
+    Verbose,
+}
+
+/// Every path, below `context` (which may be empty).
+pub fn router(gateway: Gateway, context: &str) -> Router {
+    let gateway = Arc::new(gateway);
+    let mut by_path: BTreeMap<&'static str, MethodRouter> = BTreeMap::new();
+    for spelling in SPELLINGS {
+        let gateway = Arc::clone(&gateway);
+        let handler = async move |path: RawPathParams, request: Request| {
+            serve(&gateway, spelling, &path, request).await
+        };
+        let routes = by_path.remove(spelling.path).unwrap_or_default();
+        by_path.insert(spelling.path, routes.on(filter(&spelling.method), handler));
+    }
+    let mut paths = Router::new();
+    for (path, routes) in by_path {
+        paths = paths.route(path, routes);
+    }
+    paths = paths.route("/events", events::routes(&gateway));
+    let all = if context.is_empty() {
+        paths
+    } else {
+        Router::new().nest(context, paths)
+    };
+    all.fallback(async || {
+        (
+            StatusCode::NOT_FOUND,
+            [(header::CONTENT_TYPE, "text/plain; charset=utf-8")],
+            "404 page not found\n",
+        )
+    })
+    .method_not_allowed_fallback(async || StatusCode::METHOD_NOT_ALLOWED)
+}
+
+fn filter(method: &Method) -> MethodFilter {
+    MethodFilter::try_from(method.clone()).unwrap_or(MethodFilter::GET)
+}
+
+/// Serves one request of the table.
+async fn serve(
+    gateway: &Gateway,
+    spelling: &'static Spelling,
+    path: &RawPathParams,
+    request: Request,
+) -> Response {
+    // Nested routers see the path without the context, which is what `instance` says.
+    let instance = request.uri().path().to_owned();
+    match try_serve(gateway, spelling, path, request).await {
+        Ok(response) => response,
+        Err(failure) => problem::response(&failure, &instance, gateway.detail),
+    }
+}
+
+async fn try_serve(
+    gateway: &Gateway,
+    spelling: &'static Spelling,
+    path: &RawPathParams,
+    request: Request,
+) -> Result<Response, Failure> {
+    let caller = gateway.authenticator.caller(request.headers())?;
+    let (head, body) = request.into_parts();
+    let body = read_body(body).await?;
+    let parts = Parts::new(path, &head, body)?;
+    let id = MessageId::fresh().to_string();
+    let event = Event {
+        id: id.as_str().into(),
+        source: "rest".into(),
+        kind: spelling.request,
+        attributes: BTreeMap::new(),
+        data: Data::Text((spelling.write)(&parts, &id)?.into()),
+    };
+    let token = parts.single_header(TOKEN_HEADER)?;
+    // Dropped with the request, which cancels it.
+    let cx = Context::new(
+        &gateway.services,
+        caller,
+        &event,
+        token,
+        CancellationToken::new(),
+    );
+    let answer = dispatch(cx, event).await?;
+    spelling.read.response(answer, &parts).await
+}
+
+/// The body, whole; one that is too large could not be read (`errors.md` §1).
+async fn read_body(body: Body) -> Result<Bytes, Failure> {
+    match Limited::new(body, BODY_MAX).collect().await {
+        Ok(collected) => Ok(collected.to_bytes()),
+        Err(error) => Err(Failure::malformed(format!(
+            "failed to read body: {error}; {BODY_MAX} bytes are allowed"
+        ))),
+    }
+}
+
+/// JSON with the newline that every body ends with.
+fn json(mut text: String) -> Response {
+    text.push('\n');
+    ([(header::CONTENT_TYPE, "application/json")], text).into_response()
+}

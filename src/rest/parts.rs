@@ -1,0 +1,198 @@
+//! What a request says, where REST says it.
+
+use std::{collections::HashMap, str::FromStr};
+
+use axum::{
+    body::Bytes,
+    extract::RawPathParams,
+    http::{HeaderMap, request},
+};
+use serde_json::value::RawValue;
+
+use crate::{
+    clock::PointInTime,
+    error::{Code, Failure},
+    event::payload::Object,
+};
+
+/// The parts of a request.
+pub(super) struct Parts {
+    path: HashMap<String, String>,
+    query: Vec<(String, String)>,
+    headers: HeaderMap,
+    body: Bytes,
+}
+
+fn bad(parameter: &str, why: impl std::fmt::Display) -> Failure {
+    Failure::new(Code::BadRequest, format!("parameter `{parameter}`: {why}"))
+        .with("parameter", parameter)
+}
+
+impl Parts {
+    pub(super) fn new(
+        path: &RawPathParams,
+        head: &request::Parts,
+        body: Bytes,
+    ) -> Result<Self, Failure> {
+        let query: Vec<(String, String)> = axum::extract::Query::try_from_uri(&head.uri)
+            .map(|query| query.0)
+            .map_err(|error| {
+                Failure::new(
+                    Code::BadRequest,
+                    format!("the query could not be read: {error}"),
+                )
+            })?;
+        let parts = Self {
+            path: path
+                .iter()
+                .map(|(name, value)| (name.to_owned(), value.to_owned()))
+                .collect(),
+            query,
+            headers: head.headers.clone(),
+            body,
+        };
+        // Taken and without effect, but not in any syntax (`rest.md` §1).
+        parts.query_as::<i64>("transactionTimeoutMillis", "a 64-bit integer")?;
+        parts.query_as::<i32>("transactionSize", "a 32-bit integer")?;
+        parts.query_as::<bool>("waitForConsistencyAfter", "true or false")?;
+        Ok(parts)
+    }
+
+    /// The same, for as long as an answer is being sent.
+    pub(super) fn without_body(&self) -> Self {
+        Self {
+            path: self.path.clone(),
+            query: self.query.clone(),
+            headers: self.headers.clone(),
+            body: Bytes::new(),
+        }
+    }
+
+    /// A part of the path, which the table says is there.
+    pub(super) fn path(&self, name: &str) -> &str {
+        self.path.get(name).map_or("", String::as_str)
+    }
+
+    /// A part of the path that names an entity.
+    pub(super) fn entity(&self, part: &str) -> Result<&str, Failure> {
+        let text = self.path(part);
+        uuid::Uuid::try_parse(text)
+            .map_err(|_| bad("entityId", format!("`{text}` is not a UUID")))?;
+        Ok(text)
+    }
+
+    /// The model that the path names.
+    pub(super) fn model(&self) -> Result<(&str, i32), Failure> {
+        self.model_at("entityName", "modelVersion")
+    }
+
+    /// The model that two parts of the path name.
+    pub(super) fn model_at(&self, name: &str, version: &str) -> Result<(&str, i32), Failure> {
+        let given = self.path(version);
+        let number = given
+            .parse()
+            .map_err(|_| bad("modelVersion", format!("`{given}` is not a 32-bit integer")))?;
+        Ok((self.path(name), number))
+    }
+
+    /// The first value of a query parameter.
+    pub(super) fn query(&self, name: &str) -> Option<&str> {
+        self.query_all(name).next()
+    }
+
+    /// Every value of a query parameter that may be repeated.
+    pub(super) fn query_all(&self, name: &str) -> impl Iterator<Item = &str> {
+        self.query
+            .iter()
+            .filter(move |(given, _)| given == name)
+            .map(|(_, value)| value.as_str())
+    }
+
+    /// A query parameter that is not a text.
+    pub(super) fn query_as<T: FromStr>(
+        &self,
+        name: &str,
+        what: &str,
+    ) -> Result<Option<T>, Failure> {
+        let parse = |text: &str| {
+            text.parse()
+                .map_err(|_| bad(name, format!("`{text}` is not {what}")))
+        };
+        self.query(name).map(parse).transpose()
+    }
+
+    /// A query parameter that is a number within bounds.
+    pub(super) fn query_within(
+        &self,
+        name: &str,
+        bounds: std::ops::RangeInclusive<i64>,
+    ) -> Result<Option<i64>, Failure> {
+        let number = self
+            .query_as::<i32>(name, "a 32-bit integer")?
+            .map(i64::from);
+        match number {
+            Some(number) if !bounds.contains(&number) => Err(bad(
+                name,
+                format!(
+                    "{number} is not within {} to {}",
+                    bounds.start(),
+                    bounds.end()
+                ),
+            )),
+            number => Ok(number),
+        }
+    }
+
+    /// An instant in the query, which must be one.
+    pub(super) fn instant(&self, name: &str) -> Result<Option<&str>, Failure> {
+        let Some(text) = self.query(name) else {
+            return Ok(None);
+        };
+        PointInTime::parse(text).map_err(|error| bad(name, error))?;
+        Ok(Some(text))
+    }
+
+    /// A header that may be given once.
+    pub(super) fn single_header(&self, name: &str) -> Result<Option<&str>, Failure> {
+        let mut values = self.headers.get_all(name).iter();
+        let Some(first) = values.next() else {
+            return Ok(None);
+        };
+        if values.next().is_some() {
+            return Err(bad(name, "it is given more than once"));
+        }
+        first
+            .to_str()
+            .map(Some)
+            .map_err(|_| bad(name, "it is not a text"))
+    }
+
+    /// The body as text.
+    pub(super) fn text(&self) -> Result<&str, Failure> {
+        std::str::from_utf8(&self.body)
+            .map_err(|error| Failure::malformed(format!("the body is not UTF-8: {error}")))
+    }
+
+    /// The body as one JSON value.
+    pub(super) fn json(&self) -> Result<&RawValue, Failure> {
+        serde_json::from_str(self.text()?)
+            .map_err(|error| Failure::malformed(format!("the body is not JSON: {error}")))
+    }
+
+    /// The body as JSON of a certain form.
+    pub(super) fn json_as<'a, T: serde::Deserialize<'a>>(
+        &'a self,
+        what: &str,
+    ) -> Result<T, Failure> {
+        serde_json::from_str(self.text()?)
+            .map_err(|error| Failure::malformed(format!("invalid {what}: {error}")))
+    }
+}
+
+/// A model as payloads name it.
+pub(super) fn spec((name, version): (&str, i32)) -> String {
+    Object::new()
+        .text("name", name)
+        .number("version", version)
+        .finish()
+}
