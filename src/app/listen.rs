@@ -115,6 +115,7 @@ impl Serving {
         let reflection = || {
             tonic_reflection::server::Builder::configure()
                 .register_encoded_file_descriptor_set(DESCRIPTORS)
+                .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
         };
         let limited = ServiceBuilder::new().map_response(
             move |mut response: http::Response<tonic::body::Body>| {

@@ -73,7 +73,10 @@ pub async fn run(config: Config) -> Result<(), Error> {
         Clock::System,
         config.runtime,
     );
-    let services = Services { runtime };
+    let services = Services {
+        runtime,
+        in_work: TaskTracker::new(),
+    };
     let authenticator = config.authenticator.clone();
     let service = grpc::Service {
         services: services.clone(),

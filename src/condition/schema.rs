@@ -41,9 +41,7 @@ impl Leaf {
         };
         match schema.root.at(path) {
             None => missing.push(path.to_string()),
-            Some(node)
-                if node.members.is_some() && node.types.is_empty() && !self.is_about_presence() =>
-            {
+            Some(node) if is_object(node) && !self.is_about_presence() => {
                 return Err(Error::Path(format!(
                     "{path} is an object; only IS_NULL and NOT_NULL apply to it"
                 )));
@@ -95,6 +93,12 @@ impl Leaf {
         }
         Ok(())
     }
+}
+
+/// Whether there is never a value to compare: an object, or, where an array is named bare, objects.
+fn is_object(node: &Node) -> bool {
+    let node = node.element.as_deref().unwrap_or(node);
+    node.members.is_some() && node.types.is_empty()
 }
 
 /// The types of the values a leaf compares: those of the elements, where an array is named bare.

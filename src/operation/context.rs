@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use tokio_util::sync::CancellationToken;
+use tokio_util::{
+    sync::CancellationToken,
+    task::{TaskTracker, task_tracker::TaskTrackerToken},
+};
 
 use super::{Answer, reply::cancelled};
 use crate::{
@@ -19,6 +22,8 @@ use crate::{
 #[derive(Debug, Clone)]
 pub struct Services {
     pub runtime: Runtime,
+    /// Every request in work, through whatever door it came.
+    pub in_work: TaskTracker,
 }
 
 /// Who asks, for what, and with which services. It stops here: below, a function takes the one
@@ -30,6 +35,7 @@ pub struct Context {
     request: Arc<str>,
     token: Option<Arc<str>>,
     cancel: CancellationToken,
+    _in_work: TaskTrackerToken,
 }
 
 impl Context {
@@ -52,6 +58,7 @@ impl Context {
                 .filter(|token| !token.is_empty())
                 .map(Into::into),
             cancel,
+            _in_work: services.in_work.token(),
         }
     }
 

@@ -82,11 +82,12 @@ impl Operation for GetEntity {
     fn parse(payload: &str) -> Result<Self, Failure> {
         let request: search::Get = payload::decode(payload)?;
         Ok(Self {
-            id: entity_id(&request.entity_id)?,
+            // What cannot be read comes before what is not there.
             when: When::read(
                 request.point_in_time.as_deref(),
                 request.transaction_id.as_deref(),
             )?,
+            id: entity_id(&request.entity_id)?,
         })
     }
 

@@ -35,8 +35,8 @@ impl Operation for ListChanges {
     fn parse(payload: &str) -> Result<Self, Failure> {
         let request: search::Changes = payload::decode(payload)?;
         Ok(Self {
-            id: entity_id(&request.entity_id)?,
             then: point_in_time(request.point_in_time.as_deref())?,
+            id: entity_id(&request.entity_id)?,
         })
     }
 

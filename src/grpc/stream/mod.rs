@@ -87,6 +87,9 @@ enum End {
     HalfClose,
     /// The client is gone.
     Gone,
+    /// What is queued still leaves, then this status.
+    Stopping(Status),
+    /// At once.
     Status(Status),
 }
 
@@ -108,10 +111,14 @@ impl Session {
                 self.requests.give_up();
                 self.queue.close(None);
             }
+            End::Stopping(status) => {
+                self.requests.give_up();
+                self.queue.close(Some(status));
+            }
             End::Status(status) => {
                 info!(status = %status.code(), reason = status.message(), "stream ended");
                 self.requests.give_up();
-                self.queue.close(Some(status));
+                self.queue.fail(status);
             }
         }
     }
@@ -175,11 +182,20 @@ impl Session {
             .is_some_and(|joined| joined.membership.has_calls_out())
     }
 
-    /// Answers what is in work; nothing new is begun.
+    /// Answers what is in work; nothing new is begun but what belongs to it.
     async fn drain(&mut self, inbound: &mut Streaming<Frame>) -> End {
         let requests = Arc::clone(&self.requests);
         requests.refuse_new();
-        let done = timeout(GRACE, requests.all_answered());
+        let in_work = self.service.services.in_work.clone();
+        in_work.close();
+        let is_member = self.membership.is_some();
+        let done = timeout(GRACE, async {
+            // A member is called until nobody has anything left to call it for.
+            if is_member {
+                in_work.wait().await;
+            }
+            requests.all_answered().await;
+        });
         tokio::pin!(done);
         loop {
             tokio::select! {
@@ -192,7 +208,7 @@ impl Session {
                 },
             }
         }
-        End::Status(Status::unavailable("the server is stopping; connect again"))
+        End::Stopping(Status::unavailable("the server is stopping; connect again"))
     }
 
     /// Takes one message; an error ends the stream.

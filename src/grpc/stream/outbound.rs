@@ -59,8 +59,8 @@ struct State {
 
 #[derive(Debug)]
 enum End {
-    /// After what is queued.
-    Closed,
+    /// After what is queued, with this status if it is not well.
+    Closed(Option<Status>),
     /// At once.
     Failed(Status),
     /// Nobody reads any more.
@@ -97,7 +97,7 @@ impl Shared {
         if state.end.is_some() {
             return;
         }
-        if !matches!(end, End::Closed) {
+        if !matches!(end, End::Closed(_)) {
             state.events.clear();
             state.bytes = 0;
         }
@@ -176,9 +176,14 @@ impl Queue {
         }
     }
 
-    /// Ends the stream: after what is queued, or at once with a status.
+    /// Ends the stream after what is queued.
     pub(super) fn close(&self, status: Option<Status>) {
-        self.0.finish(status.map_or(End::Closed, End::Failed));
+        self.0.finish(End::Closed(status));
+    }
+
+    /// Ends the stream at once.
+    pub(super) fn fail(&self, status: Status) {
+        self.0.finish(End::Failed(status));
     }
 
     /// Returns when the stream has ended, by whomever.
@@ -215,8 +220,10 @@ impl Stream for Outbound {
             }
             return Poll::Ready(Some(Ok(frame)));
         }
-        if state.end.is_some() {
-            return Poll::Ready(None);
+        match &mut state.end {
+            Some(End::Closed(status)) => return Poll::Ready(status.take().map(Err)),
+            Some(_) => return Poll::Ready(None),
+            None => {}
         }
         state.reader = Some(cx.waker().clone());
         Poll::Pending
@@ -295,6 +302,17 @@ mod tests {
         assert!(!waiting.is_finished());
         outbound.next().await.expect("an event").expect("an event");
         assert!(waiting.await.expect("no panic"));
+    }
+
+    #[tokio::test]
+    async fn what_is_queued_leaves_before_the_status_of_a_stream_that_is_closed() {
+        let (queue, outbound) = queue(Duration::from_secs(30));
+        queue.push(event(1));
+        queue.close(Some(Status::unavailable("stopping")));
+        queue.push(event(1));
+        let items: Vec<_> = outbound.collect().await;
+        assert_eq!(items.len(), 2);
+        assert!(items[0].is_ok() && items[1].is_err());
     }
 
     #[tokio::test]

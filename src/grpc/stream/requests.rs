@@ -47,7 +47,7 @@ struct State {
     working_bytes: usize,
     /// Requests in work that quote a transaction.
     joined: usize,
-    /// Nothing new is begun.
+    /// Nothing new is begun, but on behalf of a transaction that is open.
     refuses: bool,
 }
 
@@ -124,7 +124,7 @@ impl Requests {
             .attribute(TOKEN_ATTRIBUTE)
             .is_some_and(|token| !token.is_empty());
         let mut state = self.lock();
-        if state.refuses {
+        if state.refuses && !joins {
             return Admission::Taken;
         }
         if state.unanswered.contains_key(&event.id) {
@@ -204,7 +204,7 @@ impl Requests {
         }
     }
 
-    /// Begins nothing any more.
+    /// Begins nothing any more that does not quote a transaction.
     pub(super) fn refuse_new(&self) {
         let mut state = self.lock();
         state.refuses = true;

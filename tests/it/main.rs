@@ -1,0 +1,18 @@
+//! Black-box tests: a real server process, real sockets, a real member.
+
+mod attack;
+mod callback;
+mod durability;
+mod entity;
+mod events_over_http;
+mod member;
+mod method;
+mod model;
+mod parity;
+mod process;
+mod processor;
+mod rest;
+mod search;
+mod stream;
+mod support;
+mod workflow;

@@ -1,0 +1,317 @@
+//! Joining, keep-alives, leaving (`grpc.md` §9.1–§9.4).
+
+use interlock::event::{Event, EventType};
+use serde_json::json;
+use tonic::Code;
+
+use crate::support::{
+    Member, Reply, Server, code, create, governed_model, payload_of, processed_by, request,
+    sync_processor,
+};
+
+#[tokio::test]
+async fn a_member_is_greeted_with_its_id_and_tenant() {
+    let server = Server::start();
+    let connection = server.connect().await;
+    connection
+        .send(request(
+            "CalculationMemberJoinEvent",
+            "j",
+            json!({"tags": ["a"], "joinedLegalEntityId": "mock-tenant"}),
+        ))
+        .await;
+    let greeting = connection.unasked().await.expect("a greeting");
+    let payload = payload_of(&greeting);
+    assert_eq!(greeting.kind, EventType::CalculationMemberGreetEvent);
+    assert_eq!(
+        (
+            &payload["id"],
+            &payload["joinedLegalEntityId"],
+            &payload["success"]
+        ),
+        (&payload["memberId"], &json!("mock-tenant"), &json!(true))
+    );
+    let other = Member::join(&server, &[]).await;
+    assert_ne!(payload["memberId"], other.id.as_str());
+}
+
+#[tokio::test]
+async fn a_stream_may_join_after_it_has_asked_and_only_once() {
+    let server = Server::start();
+    let connection = server.connect().await;
+    connection.ok("EntityModelGetAllRequest", json!({})).await;
+    let member = Member::join_on(connection, &[]).await;
+    let connection = &member.connection;
+    let mut ack = connection
+        .begin(request(
+            "CalculationMemberJoinEvent",
+            "again",
+            json!({"tags": []}),
+        ))
+        .await;
+    let ack = ack.recv().await.expect("an acknowledgement");
+    assert_eq!(
+        (ack.kind, code(&payload_of(&ack)).as_str()),
+        (EventType::EventAckResponse, "ALREADY_JOINED")
+    );
+    connection.ok("EntityModelGetAllRequest", json!({})).await;
+}
+
+#[tokio::test]
+async fn a_faulty_join_ends_the_stream_with_its_status() {
+    let server = Server::with(&[("INTERLOCK_IAM_MOCK_CALLER", "true")]);
+    for (metadata, payload, expected, told) in [
+        (
+            vec![],
+            json!({"id": 5}),
+            Code::InvalidArgument,
+            "invalid payload",
+        ),
+        (
+            vec![],
+            json!({"id": "x", "tags": "a"}),
+            Code::InvalidArgument,
+            "invalid payload",
+        ),
+        (
+            vec![("x-mock-roles", "ROLE_ADMIN")],
+            json!({"id": "x"}),
+            Code::PermissionDenied,
+            "ROLE_M2M required for streaming",
+        ),
+        (
+            vec![],
+            json!({"id": "x", "joinedLegalEntityId": "someone-else"}),
+            Code::PermissionDenied,
+            "tenant mismatch",
+        ),
+    ] {
+        let connection = server.connect_as(&metadata).await;
+        connection
+            .send(request("CalculationMemberJoinEvent", "j", payload.clone()))
+            .await;
+        let status = connection.end().await.expect_err("a status");
+        assert_eq!(status.code(), expected, "{payload}");
+        assert!(status.message().contains(told), "{status:?}");
+    }
+    // Without the role everything else on a stream works.
+    let connection = server.connect_as(&[("x-mock-roles", "ROLE_ADMIN")]).await;
+    connection.ok("EntityModelGetAllRequest", json!({})).await;
+}
+
+#[tokio::test]
+async fn keep_alives_are_acknowledged_and_members_are_probed() {
+    let server = Server::with(&[("CYODA_KEEPALIVE_INTERVAL", "1")]);
+    let member = Member::join(&server, &[]).await;
+    let connection = &member.connection;
+    let probe = connection.unasked().await.expect("a probe");
+    assert_eq!(probe.kind, EventType::CalculationMemberKeepAliveEvent);
+    let payload = payload_of(&probe);
+    assert_eq!(
+        (&payload["memberId"], &payload["success"]),
+        (&json!(member.id), &json!(true))
+    );
+    connection
+        .send(request(
+            "CalculationMemberKeepAliveEvent",
+            "k1",
+            json!({"memberId": member.id}),
+        ))
+        .await;
+    let ack = loop {
+        let event = connection.unasked().await.expect("an event");
+        if event.kind == EventType::EventAckResponse {
+            break event;
+        }
+    };
+    assert_eq!(
+        (
+            &payload_of(&ack)["sourceEventId"],
+            &payload_of(&ack)["success"]
+        ),
+        (&json!("k1"), &json!(true))
+    );
+    let second = connection.unasked().await.expect("a probe");
+    assert_ne!(
+        payload_of(&second)["id"],
+        payload["id"],
+        "each probe has an id of its own"
+    );
+}
+
+#[tokio::test]
+async fn a_silent_member_is_let_go_and_one_that_says_anything_is_not() {
+    let server = Server::with(&[
+        ("CYODA_KEEPALIVE_INTERVAL", "1"),
+        ("CYODA_KEEPALIVE_TIMEOUT", "2"),
+        ("CYODA_DISPATCH_WAIT_TIMEOUT", "0s"),
+    ]);
+    let connection = server.connect().await;
+    let silent = Member::join(&server, &["silent"]).await;
+    let lively = Member::join(&server, &["lively"]).await;
+    let answering = std::sync::Arc::clone(&lively.connection);
+    tokio::spawn(async move {
+        while let Some(event) = answering.unasked_or_end().await {
+            if event.kind == EventType::CalculationMemberKeepAliveEvent {
+                let ack =
+                    json!({"id": "a", "sourceEventId": payload_of(&event)["id"], "success": true});
+                answering
+                    .send(Event {
+                        id: "a".into(),
+                        ..Event::ours(EventType::EventAckResponse, ack.to_string())
+                    })
+                    .await;
+            }
+        }
+    });
+    let status = silent.connection.end().await.expect_err("a status");
+    assert_eq!(
+        (status.code(), status.message()),
+        (Code::DeadlineExceeded, "keep-alive timeout")
+    );
+    let model = governed_model(
+        &connection,
+        "doc",
+        json!({"n": 1}),
+        processed_by(json!([sync_processor(
+            "p",
+            json!({"calculationNodesTags": "silent"})
+        )])),
+    )
+    .await;
+    let new = crate::support::new_entity(&model, &json!({"n": 1}));
+    assert_eq!(
+        connection.fails("EntityCreateRequest", new).await,
+        "NO_COMPUTE_MEMBER_FOR_TAG"
+    );
+    lively
+        .connection
+        .ok("EntityModelGetAllRequest", json!({}))
+        .await;
+}
+
+#[tokio::test]
+async fn one_frozen_member_holds_up_nobody_else() {
+    let server = Server::start();
+    let connection = server.connect().await;
+    let frozen = Member::join(&server, &["frozen"]).await;
+    let working = Member::join(&server, &["working"]).await;
+    let model = async |name: &str, tag: &str| {
+        let processors = json!([sync_processor(
+            "p",
+            json!({"calculationNodesTags": tag, "responseTimeoutMs": 20_000})
+        )]);
+        governed_model(&connection, name, json!({"n": 1}), processed_by(processors)).await
+    };
+    let (stuck, fine) = (
+        model("stuck", "frozen").await,
+        model("fine", "working").await,
+    );
+    let mut waiting = Vec::new();
+    for n in 0..100 {
+        let event = request(
+            "EntityCreateRequest",
+            &format!("stuck{n}"),
+            crate::support::new_entity(&stuck, &json!({"n": n})),
+        );
+        waiting.push(connection.begin(event).await);
+    }
+    working.serve(|_, _| async { Reply::Nothing });
+    for n in 0..50 {
+        create(&connection, &fine, json!({"n": n})).await;
+    }
+    assert!(
+        waiting
+            .iter_mut()
+            .all(|answers| answers.try_recv().is_err())
+    );
+    drop(frozen);
+    for mut answers in waiting {
+        assert_eq!(
+            code(&payload_of(&answers.recv().await.expect("an answer"))),
+            "COMPUTE_MEMBER_DISCONNECTED"
+        );
+    }
+}
+
+#[tokio::test]
+async fn answers_to_calls_that_are_not_out_change_nothing() {
+    let server = Server::start();
+    let connection = server.connect().await;
+    let (member, liar) = (
+        Member::join(&server, &["a"]).await,
+        Member::join(&server, &["b"]).await,
+    );
+    let model = governed_model(
+        &connection,
+        "doc",
+        json!({"n": 1}),
+        processed_by(json!([sync_processor(
+            "p",
+            json!({"calculationNodesTags": "a"})
+        )])),
+    )
+    .await;
+    let mut answers = connection
+        .begin(request(
+            "EntityCreateRequest",
+            "r",
+            crate::support::new_entity(&model, &json!({"n": 1})),
+        ))
+        .await;
+    let call = member.next().await;
+    // Of a call that went to someone else, of none at all, on a stream that never joined.
+    liar.reply(&call, Reply::Data(json!({"n": 666}))).await;
+    for id in ["", "nonsense", "00000000-0000-0000-0000-000000000000"] {
+        let lie = json!({"requestId": id, "success": true, "payload": {"data": {"n": 666}}});
+        for connection in [
+            &liar.connection,
+            &member.connection,
+            &server.connect().await.into(),
+        ] {
+            connection
+                .send(request(
+                    "EntityProcessorCalculationResponse",
+                    &connection.fresh_id(),
+                    lie.clone(),
+                ))
+                .await;
+        }
+    }
+    liar.connection
+        .ok("EntityModelGetAllRequest", json!({}))
+        .await;
+    member.reply(&call, Reply::Nothing).await;
+    let made = payload_of(&answers.recv().await.expect("an answer"));
+    let id = made["transactionInfo"]["entityIds"][0]
+        .as_str()
+        .expect("an id");
+    assert_eq!(
+        crate::support::get(&connection, id).await["data"],
+        json!({"n": 1})
+    );
+}
+
+#[tokio::test]
+async fn a_member_that_floods_is_served_and_memory_stays_bounded() {
+    let server = Server::start();
+    let member = Member::join(&server, &[]).await;
+    let before = server.resident_bytes();
+    let flood = json!({"requestId": "00000000-0000-0000-0000-000000000000", "success": true, "payload": {"data": {"text": "x".repeat(10_000)}}});
+    for n in 0..5_000 {
+        member
+            .connection
+            .send(request(
+                "EntityProcessorCalculationResponse",
+                &format!("f{n}"),
+                flood.clone(),
+            ))
+            .await;
+    }
+    member
+        .connection
+        .ok("EntityModelGetAllRequest", json!({}))
+        .await;
+    let grown = server.resident_bytes().saturating_sub(before);
+    assert!(grown < 64 << 20, "{grown} bytes");
+}

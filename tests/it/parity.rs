@@ -1,0 +1,256 @@
+//! Every operation through every door: the table of operations against the doors.
+
+use interlock::{
+    operation::{Answers, Family, ROUTES},
+    rest::SPELLINGS,
+};
+use serde_json::{Value, json};
+
+use crate::support::{Connection, Rest, Server, create, locked_model, payload_of, request};
+
+/// A request of every type that the table has, made from a stage on which it succeeds or is
+/// known to be answered in-band.
+fn example(kind: &str, model: &Value, id: &str) -> Value {
+    let nil = "00000000-0000-0000-0000-000000000000";
+    let everything = json!({"type": "group", "operator": "AND", "conditions": []});
+    let workflow = json!({"version": "1", "name": "w", "initialState": "CREATED", "states": {"CREATED": {"transitions": [{"name": "UPDATE", "next": "CREATED", "manual": true}]}}});
+    match kind {
+        "EntityModelImportRequest" => {
+            json!({"model": {"name": "fresh", "version": 1}, "dataFormat": "JSON", "converter": "SAMPLE_DATA", "payload": {"n": 1}})
+        }
+        "EntityModelExportRequest" => json!({"model": model, "converter": "SIMPLE_VIEW"}),
+        "EntityModelTransitionRequest" => json!({"model": model, "transition": "LOCK"}),
+        "EntityModelDeleteRequest" | "EntityWorkflowExportRequest" => json!({"model": model}),
+        "EntityModelGetAllRequest" => json!({}),
+        "EntityModelSetUniqueKeysRequest" => json!({"model": model, "uniqueKeys": []}),
+        "EntityWorkflowImportRequest" => json!({"model": model, "workflows": [workflow]}),
+        "EntityCreateRequest" => {
+            json!({"dataFormat": "JSON", "payload": {"model": model, "data": {"n": 2}}})
+        }
+        "EntityCreateCollectionRequest" => {
+            json!({"dataFormat": "JSON", "payloads": [{"model": model, "data": {"n": 3}}]})
+        }
+        "EntityUpdateRequest" => {
+            json!({"dataFormat": "JSON", "payload": {"entityId": id, "data": {"n": 4}}})
+        }
+        "EntityUpdateCollectionRequest" => {
+            json!({"dataFormat": "JSON", "payloads": [{"entityId": id, "data": {"n": 5}}]})
+        }
+        "EntityPatchRequest" => {
+            json!({"patchFormat": "MERGE_PATCH", "payload": {"entityId": id, "patch": {}}})
+        }
+        "EntityTransitionRequest" => json!({"entityId": id, "transition": "UPDATE"}),
+        "EntityDeleteRequest" => json!({"entityId": nil}),
+        "EntityDeleteAllRequest" => json!({"model": {"name": "none", "version": 1}}),
+        "EntityGetRequest" | "EntityTransitionsGetRequest" | "EntityChangesMetadataGetRequest" => {
+            json!({"entityId": id})
+        }
+        "EntityGetAllRequest" => json!({"model": model}),
+        "EntityStatsGetRequest" | "EntityStatsByStateGetRequest" => json!({"model": model}),
+        "EntitySearchRequest" | "EntitySnapshotSearchRequest" => {
+            json!({"model": model, "condition": everything})
+        }
+        "SnapshotGetStatusRequest" | "SnapshotGetRequest" | "SnapshotCancelRequest" => {
+            json!({"snapshotId": nil})
+        }
+        other => panic!("{other} has no example: every operation needs one"),
+    }
+}
+
+async fn stage() -> (Server, Connection, Value, String) {
+    let server = Server::start();
+    let connection = server.connect().await;
+    let model = locked_model(&connection, "doc", json!({"n": 1})).await;
+    let id = create(&connection, &model, json!({"n": 1})).await;
+    (server, connection, model, id)
+}
+
+#[tokio::test]
+async fn every_operation_is_answered_by_its_type_through_every_grpc_door() {
+    let (_server, connection, model, id) = stage().await;
+    for route in ROUTES {
+        let kind = route.request.as_str();
+        let payload = example(kind, &model, &id);
+        let streamed = connection
+            .ask(request(kind, &connection.fresh_id(), payload.clone()))
+            .await;
+        assert_eq!(streamed[0].kind, route.response, "{kind} on the stream");
+        let event = request(kind, "1", payload);
+        let called = match (route.family, route.answers) {
+            (Family::Model, _) => vec![
+                connection
+                    .unary("entityModelManage", event, &[])
+                    .await
+                    .expect(kind),
+            ],
+            (Family::Entity, _) => vec![
+                connection
+                    .unary("entityManage", event, &[])
+                    .await
+                    .expect(kind),
+            ],
+            (Family::Search, Answers::One) => vec![
+                connection
+                    .unary("entitySearch", event, &[])
+                    .await
+                    .expect(kind),
+            ],
+            (Family::Search, Answers::Many) => connection
+                .streaming("entitySearchCollection", event, &[])
+                .await
+                .expect(kind),
+        };
+        assert_eq!(called[0].kind, route.response, "{kind} by its method");
+        assert_eq!(payload_of(&called[0])["id"], "1", "{kind}");
+    }
+}
+
+#[tokio::test]
+async fn every_operation_is_answered_through_cloud_events_over_http() {
+    let (server, _connection, model, id) = stage().await;
+    let rest = server
+        .rest()
+        .with("content-type", "application/cloudevents-batch+json");
+    for route in ROUTES {
+        let kind = route.request.as_str();
+        let mut payload = example(kind, &model, &id);
+        payload["id"] = json!("1");
+        let event = json!([{"specversion": "1.0", "id": "1", "source": "/", "type": kind, "data": payload}]);
+        let answers = rest.post("/api/events", event.to_string()).await.ok();
+        assert_eq!(answers[0]["type"], route.response.as_str(), "{kind}");
+    }
+}
+
+#[test]
+fn every_operation_is_on_the_command_line() {
+    let output = crate::support::command(std::path::Path::new("."), &[])
+        .args(["events", "--format", "json"])
+        .output()
+        .expect("runs");
+    let listed: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let listed: Vec<_> = listed
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|row| row["request"].as_str().expect("a type").to_owned())
+        .collect();
+    assert_eq!(
+        listed,
+        ROUTES
+            .iter()
+            .map(|route| route.request.as_str().to_owned())
+            .collect::<Vec<_>>()
+    );
+}
+
+/// The path of a spelling with its parts filled in, and a body for it.
+fn spelled(path: &str, kind: &str, model: &Value, id: &str) -> (String, String) {
+    let name = model["name"].as_str().expect("a name");
+    let is_entity = [
+        "EntityUpdateRequest",
+        "EntityPatchRequest",
+        "EntityGetRequest",
+        "EntityDeleteRequest",
+    ]
+    .contains(&kind);
+    let (first, second, third) = match (path.matches('{').count(), is_entity) {
+        (1, true) => (id, "", ""),
+        (_, true) => ("JSON", id, "UPDATE"),
+        (3, false) => ("JSON", name, "1"),
+        (1, false) => ("JSON", "", ""),
+        _ => (name, "1", ""),
+    };
+    let converter = if kind == "EntityModelImportRequest" {
+        "SAMPLE_DATA"
+    } else {
+        "SIMPLE_VIEW"
+    };
+    let mut filled = path.to_owned();
+    for (part, value) in [
+        ("{entityName}", name),
+        ("{modelVersion}", "1"),
+        ("{dataFormat}", "JSON"),
+        ("{converter}", converter),
+        ("{entityId}", id),
+        ("{transition}", "UPDATE"),
+        ("{jobId}", "00000000-0000-0000-0000-000000000000"),
+        ("{first}", first),
+        ("{second}", second),
+        ("{third}", third),
+    ] {
+        filled = filled.replace(part, value);
+    }
+    if path.starts_with("/platform-api") {
+        filled = format!("{filled}?entityClass={name}.1&entityId={id}&transitionName=UPDATE");
+    }
+    let item = json!({"model": model, "payload": "{\"n\":1}", "id": id});
+    let body = match kind {
+        "EntityCreateCollectionRequest" | "EntityUpdateCollectionRequest" => {
+            json!([item]).to_string()
+        }
+        "EntityWorkflowImportRequest" => {
+            json!({"workflows": example(kind, model, id)["workflows"]}).to_string()
+        }
+        "EntityModelSetUniqueKeysRequest" => json!({"uniqueKeys": []}).to_string(),
+        "EntitySearchRequest" | "EntitySnapshotSearchRequest" => {
+            json!({"type": "group", "operator": "AND", "conditions": []}).to_string()
+        }
+        "EntityDeleteAllRequest" => String::new(),
+        _ => "{\"n\":1}".to_owned(),
+    };
+    (filled, body)
+}
+
+#[tokio::test]
+async fn every_spelling_is_served_and_says_what_its_event_says() {
+    let (server, connection, model, id) = stage().await;
+    let rest: Rest = server.rest();
+    for spelling in SPELLINGS {
+        let kind = spelling.request.as_str();
+        let (path, body) = spelled(spelling.path, kind, &model, &id);
+        // What would take the stage away is tried on something that is not there.
+        let path = if kind == "EntityDeleteRequest" {
+            path.replace(&id, "00000000-0000-0000-0000-000000000000")
+        } else {
+            path
+        };
+        let path = if kind == "EntityDeleteAllRequest" {
+            path.replace("/doc/", "/none/")
+        } else {
+            path
+        };
+        let said = rest
+            .send(spelling.method.as_str(), &format!("/api{path}"), body)
+            .await;
+        assert!(
+            said.text != "404 page not found\n" && said.status.as_u16() != 405,
+            "{} {path}: {said:?}",
+            spelling.method
+        );
+        let mut payload = example(kind, &model, &id);
+        if path.ends_with("/unlock") {
+            payload["transition"] = json!("UNLOCK");
+        }
+        let answers = connection
+            .ask(request(kind, &connection.fresh_id(), payload))
+            .await;
+        let answer = payload_of(&answers[0]);
+        let refused = said.headers["content-type"] == "application/problem+json";
+        if refused && answer["success"] == false {
+            assert_eq!(said.problem(), crate::support::code(&answer), "{kind}");
+        } else if refused {
+            // The two differ in what they name only where the example had to.
+            assert!(
+                [
+                    "MODEL_ALREADY_LOCKED",
+                    "MODEL_NOT_FOUND",
+                    "ENTITY_NOT_FOUND",
+                    "WORKFLOW_NOT_FOUND",
+                    "MODEL_HAS_ENTITIES"
+                ]
+                .contains(&said.problem().as_str()),
+                "{kind}: {said:?}"
+            );
+        }
+    }
+}

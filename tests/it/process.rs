@@ -1,0 +1,380 @@
+//! The process: starting, stopping, its command line and its listeners.
+
+use std::{
+    path::Path,
+    process::Stdio,
+    time::{Duration, Instant},
+};
+
+use serde_json::{Value, json};
+use tokio_stream::StreamExt as _;
+
+use crate::support::{Rest, Server, command};
+
+fn run(
+    folder: &Path,
+    settings: &[(&str, &str)],
+    arguments: &[&str],
+) -> (Option<i32>, String, String) {
+    let output = command(folder, settings)
+        .args(arguments)
+        .stdin(Stdio::null())
+        .output()
+        .expect("runs");
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("text");
+    (
+        output.status.code(),
+        text(output.stdout),
+        text(output.stderr),
+    )
+}
+
+#[test]
+fn the_command_line_explains_itself() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (code, help, _) = run(folder.path(), &[], &["--help"]);
+    assert_eq!(code, Some(0));
+    for told in [
+        "serve",
+        "call",
+        "events",
+        "health",
+        "migrate",
+        "version",
+        "Examples:",
+    ] {
+        assert!(help.contains(told), "{help}");
+    }
+    for command in ["serve", "call", "events", "health", "migrate"] {
+        let (code, help, _) = run(folder.path(), &[], &[command, "--help"]);
+        assert!(
+            code == Some(0) && help.contains("Example"),
+            "{command}: {help}"
+        );
+    }
+    for arguments in [&["version"][..], &["--version"], &["-v"]] {
+        let (code, version, _) = run(folder.path(), &[], arguments);
+        assert!(
+            code == Some(0) && version.starts_with("interlock 0.") && version.contains("(commit "),
+            "{version}"
+        );
+    }
+    let (code, _, error) = run(folder.path(), &[], &["migrat"]);
+    assert!(code == Some(2) && error.contains("'migrate'"), "{error}");
+    let (code, table, _) = run(folder.path(), &[], &["events"]);
+    assert!(
+        code == Some(0)
+            && table.contains("EntityCreateRequest")
+            && table.contains("entitySearchCollection")
+    );
+}
+
+#[test]
+fn a_bad_setting_ends_the_start_with_its_name() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (name, value) in [
+        ("CYODA_HTTP_PORT", "many"),
+        ("CYODA_STORAGE_BACKEND", "postgres"),
+        ("INTERLOCK_STREAM_SEND_TIMEOUT", "soon"),
+        ("CYODA_SQLITE_PATH", "/proc/no/such/folder/x.db"),
+    ] {
+        let (code, _, error) = run(folder.path(), &[(name, value)], &[]);
+        assert_eq!(code, Some(1), "{name}");
+        assert!(
+            error.contains(name) && error.contains(value) || error.contains("storage"),
+            "{error}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_port_that_is_taken_ends_the_start() {
+    let server = Server::start();
+    let port = server.http.port().to_string();
+    let (code, _, error) = run(
+        &server.folder(),
+        &[
+            ("CYODA_STORAGE_BACKEND", "memory"),
+            ("CYODA_HTTP_PORT", &port),
+        ],
+        &[],
+    );
+    assert!(
+        code == Some(1) && error.contains("CYODA_HTTP_PORT"),
+        "{error}"
+    );
+}
+
+#[tokio::test]
+async fn a_second_process_on_one_file_is_refused() {
+    let server = Server::on_disk(&[]);
+    let (code, _, error) = run(&server.folder(), &[], &[]);
+    assert!(
+        code == Some(1) && error.contains("in use by another process"),
+        "{error}"
+    );
+    let (code, _, error) = run(&server.folder(), &[], &["migrate"]);
+    assert!(code == Some(1) && error.contains("in use"), "{error}");
+}
+
+#[test]
+fn the_database_is_where_it_is_said_to_be() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (code, told, error) = run(folder.path(), &[], &["migrate"]);
+    assert!(code == Some(0) && told.contains("up to date"), "{error}");
+    assert!(
+        folder
+            .path()
+            .join(".local/share/interlock/interlock.db")
+            .exists()
+    );
+    let elsewhere = folder.path().join("data");
+    let (code, ..) = run(
+        folder.path(),
+        &[("XDG_DATA_HOME", elsewhere.to_str().expect("a path"))],
+        &["migrate"],
+    );
+    assert!(code == Some(0) && elsewhere.join("interlock/interlock.db").exists());
+}
+
+#[tokio::test]
+async fn settings_come_from_files_too() {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::create_dir_all(folder.path().join(".config/interlock")).expect("a folder");
+    std::fs::write(
+        folder.path().join(".config/interlock/interlock.env"),
+        "CYODA_ADMIN_PORT=1\nCYODA_LOG_LEVEL=debug\n",
+    )
+    .expect("writable");
+    std::fs::write(folder.path().join(".env"), "CYODA_ADMIN_PORT=65000\n").expect("writable");
+    let mut health = command(folder.path(), &[]);
+    health.env_remove("CYODA_ADMIN_PORT").arg("health");
+    let output = health.output().expect("runs");
+    assert_eq!(output.status.code(), Some(1));
+    assert!(
+        String::from_utf8_lossy(&output.stderr).contains("port 65000"),
+        "{output:?}"
+    );
+}
+
+#[tokio::test]
+async fn readiness_and_health_tell_the_truth() {
+    let server = Server::start();
+    let admin = Rest::new(server.admin);
+    for (path, text) in [("/livez", "ok"), ("/readyz", "ready")] {
+        let said = admin.get(path).await;
+        assert_eq!((said.status.as_u16(), said.text.as_str()), (200, text));
+    }
+    let port = server.admin.port().to_string();
+    let (code, told, _) = run(
+        &server.folder(),
+        &[("CYODA_ADMIN_PORT", &port)],
+        &["health"],
+    );
+    assert_eq!((code, told.as_str()), (Some(0), "ready\n"));
+    let channel = tonic::transport::Channel::from_shared(format!("http://{}", server.grpc))
+        .expect("a URI")
+        .connect()
+        .await
+        .expect("connects");
+    let mut health = tonic_health::pb::health_client::HealthClient::new(channel);
+    for service in ["", "org.cyoda.cloud.api.grpc.CloudEventsService"] {
+        let request = tonic_health::pb::HealthCheckRequest {
+            service: service.to_owned(),
+        };
+        let status = health
+            .check(request)
+            .await
+            .expect("answered")
+            .into_inner()
+            .status;
+        assert_eq!(
+            status,
+            tonic_health::pb::health_check_response::ServingStatus::Serving as i32,
+            "{service}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn reflection_describes_the_service_in_both_versions() {
+    use tonic_reflection::pb::{v1, v1alpha};
+    let server = Server::start();
+    let channel = tonic::transport::Channel::from_shared(format!("http://{}", server.grpc))
+        .expect("a URI")
+        .connect()
+        .await
+        .expect("connects");
+    let name = "org.cyoda.cloud.api.grpc.CloudEventsService";
+    let list = v1::ServerReflectionRequest {
+        host: String::new(),
+        message_request: Some(v1::server_reflection_request::MessageRequest::ListServices(
+            String::new(),
+        )),
+    };
+    let mut client = v1::server_reflection_client::ServerReflectionClient::new(channel.clone());
+    let mut answers = client
+        .server_reflection_info(tokio_stream::once(list))
+        .await
+        .expect("answered")
+        .into_inner();
+    let answer = answers
+        .next()
+        .await
+        .expect("an answer")
+        .expect("well")
+        .message_response;
+    let Some(v1::server_reflection_response::MessageResponse::ListServicesResponse(listed)) =
+        answer
+    else {
+        panic!("{answer:?}")
+    };
+    let listed: Vec<_> = listed
+        .service
+        .iter()
+        .map(|service| service.name.as_str())
+        .collect();
+    for expected in [name, "grpc.health.v1.Health"] {
+        assert!(listed.contains(&expected), "{listed:?}");
+    }
+    let describe = v1alpha::ServerReflectionRequest {
+        host: String::new(),
+        message_request: Some(
+            v1alpha::server_reflection_request::MessageRequest::FileContainingSymbol(
+                name.to_owned(),
+            ),
+        ),
+    };
+    let mut client = v1alpha::server_reflection_client::ServerReflectionClient::new(channel);
+    let mut answers = client
+        .server_reflection_info(tokio_stream::once(describe))
+        .await
+        .expect("answered")
+        .into_inner();
+    let answer = answers
+        .next()
+        .await
+        .expect("an answer")
+        .expect("well")
+        .message_response;
+    let Some(v1alpha::server_reflection_response::MessageResponse::FileDescriptorResponse(files)) =
+        answer
+    else {
+        panic!("{answer:?}")
+    };
+    let text = String::from_utf8_lossy(&files.file_descriptor_proto[0]).into_owned();
+    for method in [
+        "startStreaming",
+        "entityModelManage",
+        "entityManageCollection",
+    ] {
+        assert!(text.contains(method));
+    }
+}
+
+#[tokio::test]
+async fn operations_can_be_called_from_the_command_line() {
+    let server = Server::with(&[("INTERLOCK_IAM_MOCK_CALLER", "true")]);
+    let folder = server.folder();
+    let port = server.grpc.port().to_string();
+    let call = |arguments: &[&str]| {
+        let (code, told, error) = run(
+            &folder,
+            &[("CYODA_GRPC_PORT", &port)],
+            &[&["call"], arguments].concat(),
+        );
+        (
+            code,
+            told.lines()
+                .map(|line| serde_json::from_str(line).expect("JSON"))
+                .collect::<Vec<Value>>(),
+            error,
+        )
+    };
+    let model = r#"{"name":"doc","version":1}"#;
+    let import = format!(
+        r#"{{"model":{model},"dataFormat":"JSON","converter":"SAMPLE_DATA","payload":{{"n":1}}}}"#
+    );
+    assert_eq!(call(&["EntityModelImportRequest", &import]).0, Some(0));
+    std::fs::write(
+        folder.join("lock.json"),
+        format!(r#"{{"model":{model},"transition":"LOCK"}}"#),
+    )
+    .expect("writable");
+    assert_eq!(
+        call(&["EntityModelTransitionRequest", "@lock.json"]).0,
+        Some(0)
+    );
+    for n in 0..2 {
+        let new =
+            format!(r#"{{"dataFormat":"JSON","payload":{{"model":{model},"data":{{"n":{n}}}}}}}"#);
+        assert_eq!(call(&["EntityCreateRequest", &new]).0, Some(0));
+    }
+    let (code, answers, _) = call(&["EntityGetAllRequest", &format!(r#"{{"model":{model}}}"#)]);
+    assert_eq!((code, answers.len()), (Some(0), 2));
+    assert_eq!(answers[1]["payload"]["data"], json!({"n": 1}));
+    let (code, answers, _) = call(&[
+        "EntityModelGetAllRequest",
+        "--metadata",
+        "x-mock-tenant=other",
+    ]);
+    assert_eq!((code, &answers[0]["models"]), (Some(0), &json!([])));
+    let (code, answers, _) = call(&["EntityGetRequest", r#"{"entityId":"none"}"#]);
+    assert_eq!((code, &answers[0]["success"]), (Some(1), &json!(false)));
+    for (arguments, told) in [
+        (&["EntityGet", "{}"][..], "did you mean EntityGetRequest"),
+        (&["EntityGetRequest", "{"], "not a JSON object"),
+        (
+            &["EntityGetRequest", "@nowhere.json"],
+            "cannot be read from nowhere.json",
+        ),
+        (&["EntityGetRequest", "{}"], "InvalidArgument"),
+        (
+            &["EntityGetRequest", "{}", "--address", "127.0.0.1:1"],
+            "cannot reach the service",
+        ),
+    ] {
+        let (code, _, error) = call(arguments);
+        assert!(
+            code == Some(1) && (error.contains(told) || error.contains("invalid")),
+            "{arguments:?}: {error}"
+        );
+    }
+}
+
+#[test]
+fn a_second_signal_stops_at_once() {
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    runtime.block_on(async {
+        let mut server = Server::start();
+        // A stream that asks for something nobody answers keeps the server from stopping.
+        let connection = server.connect().await;
+        let workflow =
+            crate::support::processed_by(json!([crate::support::sync_processor("p", json!({}))]));
+        let model =
+            crate::support::governed_model(&connection, "doc", json!({"n": 1}), workflow).await;
+        let member = crate::support::Member::join(&server, &[]).await;
+        let _answers = connection
+            .begin(crate::support::request(
+                "EntityCreateRequest",
+                "r",
+                crate::support::new_entity(&model, &json!({"n": 1})),
+            ))
+            .await;
+        member.next().await;
+        server.signal("-TERM");
+        while !server
+            .log
+            .lock()
+            .expect("no panic")
+            .iter()
+            .any(|line| line.contains("stopping"))
+        {
+            tokio::task::yield_now().await;
+        }
+        let begun = Instant::now();
+        server.signal("-INT");
+        assert_eq!(server.wait(), Some(2));
+        assert!(begun.elapsed() < Duration::from_secs(5));
+    });
+}

@@ -1,0 +1,357 @@
+//! Direct search (`search.md`).
+
+use serde_json::{Value, json};
+
+use crate::support::{Connection, Server, code, create, locked_model};
+
+async fn films(connection: &Connection) -> Value {
+    let sample = json!({"title": "x", "year": 1999, "rating": 7.5, "tags": ["a"], "cast": [{"name": "x", "age": 1}], "on": true, "day": "2020-01-01", "IMDB Rating": 1.5});
+    let model = locked_model(connection, "film", sample).await;
+    for (title, year, rating, tags, on) in [
+        ("Alien", 1979, json!(8.5), json!(["space", "horror"]), true),
+        ("Brazil", 1985, json!(7.9), json!([]), false),
+        ("Cube", 1997, json!(null), json!(["horror"]), true),
+    ] {
+        let data = json!({"title": title, "year": year, "rating": rating, "tags": tags, "on": on, "cast": [{"name": title, "age": year - 1900}], "day": format!("{year}-06-01"), "IMDB Rating": 1});
+        create(connection, &model, data).await;
+    }
+    model
+}
+
+async fn titles(connection: &Connection, payload: Value) -> Vec<String> {
+    let (entities, end) = connection.all("EntitySearchRequest", payload).await;
+    assert_eq!(end["success"], true, "{end}");
+    entities
+        .iter()
+        .map(|entity| {
+            entity["payload"]["data"]["title"]
+                .as_str()
+                .expect("a title")
+                .to_owned()
+        })
+        .collect()
+}
+
+fn simple(path: &str, operator: &str, value: Value) -> Value {
+    json!({"type": "simple", "jsonPath": path, "operatorType": operator, "value": value})
+}
+
+#[tokio::test]
+async fn what_satisfies_the_condition_is_found_in_the_order_of_ids() {
+    let server = Server::start();
+    let connection = server.connect().await;
+    let model = films(&connection).await;
+    let and =
+        |conditions: Value| json!({"type": "group", "operator": "AND", "conditions": conditions});
+    let not =
+        |condition: Value| json!({"type": "group", "operator": "NOT", "conditions": [condition]});
+    for (condition, found) in [
+        (and(json!([])), vec!["Alien", "Brazil", "Cube"]),
+        (
+            simple("$.year", "GREATER_THAN", json!(1980)),
+            vec!["Brazil", "Cube"],
+        ),
+        (
+            simple("year", "BETWEEN_INCLUSIVE", json!([1979, 1985])),
+            vec!["Alien", "Brazil"],
+        ),
+        (
+            simple("$.rating", "NOT_EQUAL", json!(1)),
+            vec!["Alien", "Brazil"],
+        ),
+        (simple("$.rating", "IS_NULL", json!(0)), vec!["Cube"]),
+        (
+            simple("$.tags[*]", "EQUALS", json!("horror")),
+            vec!["Alien", "Cube"],
+        ),
+        (simple("$.tags", "EQUALS", json!("space")), vec!["Alien"]),
+        (
+            simple("$.cast[*].age", "LESS_THAN", json!(80)),
+            vec!["Alien"],
+        ),
+        (
+            simple("$.cast[0].name", "ICONTAINS", json!("UB")),
+            vec!["Cube"],
+        ),
+        (simple("$.day", "LESS_THAN", json!("1985")), vec!["Alien"]),
+        (
+            simple("$['IMDB Rating']", "EQUALS", json!(1.0)),
+            vec!["Alien", "Brazil", "Cube"],
+        ),
+        (simple("$.title", "LIKE", json!("%l_en")), vec!["Alien"]),
+        (
+            simple("$.title", "IN", json!(["Cube", "Alien"])),
+            vec!["Alien", "Cube"],
+        ),
+        (
+            simple("state", "EQUALS", json!("CREATED")),
+            vec!["Alien", "Brazil", "Cube"],
+        ),
+        (
+            and(json!([
+                simple("$.on", "EQUALS", json!(true)),
+                not(simple("$.year", "EQUALS", json!(1979)))
+            ])),
+            vec!["Cube"],
+        ),
+        (
+            json!({"type": "lifecycle", "field": "state", "operatorType": "NOT_EQUAL", "value": "CREATED"}),
+            vec![],
+        ),
+    ] {
+        assert_eq!(
+            titles(&connection, json!({"model": model, "condition": condition})).await,
+            found,
+            "{condition}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_limit_that_was_sent_cuts_off_and_one_that_was_not_guards() {
+    let server = Server::start();
+    let connection = server.connect().await;
+    let model = films(&connection).await;
+    let everything = json!({"type": "group", "operator": "AND", "conditions": []});
+    let search = |extra: Value| {
+        let mut payload = json!({"model": model, "condition": everything});
+        payload
+            .as_object_mut()
+            .expect("members")
+            .extend(extra.as_object().expect("members").clone());
+        payload
+    };
+    assert_eq!(
+        titles(&connection, search(json!({"limit": 2}))).await,
+        ["Alien", "Brazil"]
+    );
+    let desc = json!([{"path": "year", "desc": true}]);
+    assert_eq!(
+        titles(&connection, search(json!({"limit": 2, "orderBy": desc}))).await,
+        ["Cube", "Brazil"]
+    );
+    let (events, _) = connection
+        .all(
+            "EntitySearchRequest",
+            search(json!({"limit": 2, "limitExceeded": "FAIL"})),
+        )
+        .await;
+    assert_eq!(code(&events[0]), "SEARCH_RESULT_LIMIT");
+    for limit in [0, -1, 10_001] {
+        let (events, _) = connection
+            .all("EntitySearchRequest", search(json!({"limit": limit})))
+            .await;
+        assert_eq!(code(&events[0]), "BAD_REQUEST", "{limit}");
+    }
+    let payloads: Vec<_> = (0..1_000)
+        .map(|n| json!({"model": model, "data": {"year": n}}))
+        .collect();
+    connection
+        .ok(
+            "EntityCreateCollectionRequest",
+            json!({"dataFormat": "JSON", "payloads": payloads}),
+        )
+        .await;
+    let (events, end) = connection
+        .all("EntitySearchRequest", search(json!({})))
+        .await;
+    assert_eq!(
+        (events.len(), code(&end).as_str()),
+        (1, "SEARCH_RESULT_LIMIT")
+    );
+    let (events, _) = connection
+        .all("EntitySearchRequest", search(json!({"limit": 10_000})))
+        .await;
+    assert_eq!(events.len(), 1_003);
+}
+
+#[tokio::test]
+async fn results_are_sorted_with_missing_values_last() {
+    let server = Server::start();
+    let connection = server.connect().await;
+    let model = films(&connection).await;
+    let everything = json!({"type": "group", "operator": "AND", "conditions": []});
+    for (order, found) in [
+        (json!([{"path": "rating"}]), ["Brazil", "Alien", "Cube"]),
+        (
+            json!([{"path": "$.rating", "desc": true}]),
+            ["Alien", "Brazil", "Cube"],
+        ),
+        (
+            json!([{"path": "on"}, {"path": "year", "desc": true}]),
+            ["Brazil", "Cube", "Alien"],
+        ),
+        (
+            json!([{"path": "creationDate", "source": "meta", "desc": true}, {"path": "title", "desc": true}]),
+            ["Cube", "Brazil", "Alien"],
+        ),
+    ] {
+        let listed = titles(
+            &connection,
+            json!({"model": model, "condition": everything, "orderBy": order}),
+        )
+        .await;
+        // Entities made in one millisecond are equal by creation date.
+        let mut sorted = listed.clone();
+        sorted.sort();
+        assert_eq!(sorted, ["Alien", "Brazil", "Cube"]);
+        assert_eq!(listed, found, "{order}");
+    }
+    for order in [
+        json!([{"path": "tags"}]),
+        json!([{"path": "nothing"}]),
+        json!([{"path": "year"}, {"path": "$.year", "desc": true}]),
+        json!([{"path": "colour", "source": "meta"}]),
+    ] {
+        let (events, _) = connection
+            .all(
+                "EntitySearchRequest",
+                json!({"model": model, "condition": everything, "orderBy": order}),
+            )
+            .await;
+        assert_eq!(code(&events[0]), "INVALID_FIELD_PATH", "{order}");
+    }
+}
+
+#[tokio::test]
+async fn bad_conditions_are_refused_with_their_codes() {
+    let server = Server::start();
+    let connection = server.connect().await;
+    let model = films(&connection).await;
+    let nested = |levels: usize| {
+        (0..levels).fold(
+            simple("$.year", "EQUALS", json!(1)),
+            |inner, _| json!({"type": "group", "operator": "AND", "conditions": [inner]}),
+        )
+    };
+    for (condition, expected) in [
+        (simple("$.colour", "EQUALS", json!(1)), "INVALID_FIELD_PATH"),
+        (simple("$.cast", "EQUALS", json!(1)), "INVALID_FIELD_PATH"),
+        (
+            simple("$.year", "EQUALS", json!("abc")),
+            "CONDITION_TYPE_MISMATCH",
+        ),
+        (
+            simple("$.year", "EQUALS", json!({"a": 1})),
+            "INVALID_CONDITION",
+        ),
+        (
+            simple("$.title", "MATCHES_PATTERN", json!("(")),
+            "INVALID_CONDITION",
+        ),
+        (
+            json!({"type": "lifecycle", "field": "creationDate", "operatorType": "GREATER_THAN", "value": "soon"}),
+            "CONDITION_TYPE_MISMATCH",
+        ),
+        (
+            json!({"type": "lifecycle", "field": "colour", "operatorType": "EQUALS", "value": "x"}),
+            "INVALID_FIELD_PATH",
+        ),
+    ] {
+        let (events, _) = connection
+            .all(
+                "EntitySearchRequest",
+                json!({"model": model, "condition": condition}),
+            )
+            .await;
+        let got = if events.is_empty() {
+            "nothing".to_owned()
+        } else {
+            code(&events[0])
+        };
+        assert_eq!(got, expected, "{condition}");
+    }
+    assert!(
+        titles(
+            &connection,
+            json!({"model": model, "condition": nested(50)})
+        )
+        .await
+        .is_empty()
+    );
+    for condition in [
+        json!({}),
+        json!([]),
+        json!({"type": "fancy"}),
+        simple("$.year", "SOUNDS_LIKE", json!(1)),
+        simple("$.year", "BETWEEN", json!([1])),
+        nested(51),
+    ] {
+        let answer = connection
+            .call(
+                "EntitySearchRequest",
+                json!({"model": model, "condition": condition}),
+            )
+            .await;
+        assert_eq!(code(&answer), "BAD_REQUEST", "{condition}");
+    }
+}
+
+#[tokio::test]
+async fn a_search_sees_the_past_as_it_was() {
+    let server = Server::start();
+    let connection = server.connect().await;
+    let model = locked_model(&connection, "doc", json!({"n": 1})).await;
+    let (a, b) = (
+        create(&connection, &model, json!({"n": 1})).await,
+        create(&connection, &model, json!({"n": 2})).await,
+    );
+    let then = crate::support::get(&connection, &b).await["meta"]["lastUpdateTime"]
+        .as_str()
+        .expect("a time")
+        .trim_end_matches('Z')
+        .to_owned();
+    let (seconds, fraction) = then.split_once('.').unwrap_or((&then, ""));
+    let then = format!("{seconds}.{fraction:0<6}001Z");
+    connection
+        .ok(
+            "EntityUpdateRequest",
+            json!({"dataFormat": "JSON", "payload": {"entityId": a, "data": {"n": 5}}}),
+        )
+        .await;
+    connection
+        .ok("EntityDeleteRequest", json!({"entityId": b}))
+        .await;
+    create(&connection, &model, json!({"n": 1})).await;
+    let found = async |n: i64, at: Option<&str>| {
+        let mut payload = json!({"model": model, "condition": simple("$.n", "EQUALS", json!(n))});
+        if let Some(at) = at {
+            payload["pointInTime"] = json!(at);
+        }
+        connection.all("EntitySearchRequest", payload).await.0.len()
+    };
+    assert_eq!(
+        [
+            found(1, None).await,
+            found(2, None).await,
+            found(5, None).await
+        ],
+        [1, 0, 1]
+    );
+    assert_eq!(
+        [
+            found(1, Some(&then)).await,
+            found(2, Some(&then)).await,
+            found(5, Some(&then)).await
+        ],
+        [1, 1, 0]
+    );
+}
+
+#[tokio::test]
+async fn a_search_that_begins_after_an_answer_sees_what_was_answered() {
+    let server = Server::on_disk(&[]);
+    let connection = server.connect().await;
+    let model = locked_model(&connection, "doc", json!({"n": 1})).await;
+    let check = async |n: i64| {
+        create(&connection, &model, json!({"n": n})).await;
+        let (found, _) = connection
+            .all(
+                "EntitySearchRequest",
+                json!({"model": model, "condition": simple("$.n", "EQUALS", json!(n))}),
+            )
+            .await;
+        assert_eq!(found.len(), 1, "{n}");
+    };
+    futures_util::future::join_all((0..100).map(check)).await;
+}

@@ -1,0 +1,85 @@
+//! What tests need: a real server process, real connections, a scripted member.
+
+mod connection;
+mod member;
+mod rest;
+mod server;
+
+pub(crate) use connection::{Connection, code, payload_of, request};
+pub(crate) use member::{Member, Reply};
+pub(crate) use rest::Rest;
+pub(crate) use server::{Server, command};
+
+use serde_json::{Value, json};
+
+/// A model that is locked and ready for entities.
+pub(crate) async fn locked_model(connection: &Connection, name: &str, sample: Value) -> Value {
+    let model = json!({"name": name, "version": 1});
+    let import = json!({"model": model, "dataFormat": "JSON", "converter": "SAMPLE_DATA", "payload": sample});
+    connection.ok("EntityModelImportRequest", import).await;
+    connection
+        .ok(
+            "EntityModelTransitionRequest",
+            json!({"model": model, "transition": "LOCK"}),
+        )
+        .await;
+    model
+}
+
+/// The same, governed by one workflow.
+pub(crate) async fn governed_model(
+    connection: &Connection,
+    name: &str,
+    sample: Value,
+    workflow: Value,
+) -> Value {
+    let model = locked_model(connection, name, sample).await;
+    connection
+        .ok(
+            "EntityWorkflowImportRequest",
+            json!({"model": model, "workflows": [workflow]}),
+        )
+        .await;
+    model
+}
+
+/// A workflow whose first state is left by one automated transition with these processors.
+pub(crate) fn processed_by(processors: Value) -> Value {
+    json!({"version": "1", "name": "processed", "initialState": "NEW", "states": {
+        "NEW": {"transitions": [{"name": "PROCESS", "next": "DONE", "manual": false, "processors": processors}]},
+        "DONE": {"transitions": [{"name": "AGAIN", "next": "DONE", "manual": true, "processors": processors}]},
+    }})
+}
+
+/// A processor that runs inside the transaction.
+pub(crate) fn sync_processor(name: &str, config: Value) -> Value {
+    json!({"type": "EXTERNAL", "name": name, "executionMode": "SYNC", "config": config})
+}
+
+/// Makes an entity; its id.
+pub(crate) async fn create(connection: &Connection, model: &Value, data: Value) -> String {
+    let answer = connection
+        .ok("EntityCreateRequest", new_entity(model, &data))
+        .await;
+    answer["transactionInfo"]["entityIds"][0]
+        .as_str()
+        .expect("an id")
+        .to_owned()
+}
+
+/// The payload that makes an entity.
+pub(crate) fn new_entity(model: &Value, data: &Value) -> Value {
+    json!({"dataFormat": "JSON", "payload": {"model": model, "data": data}})
+}
+
+/// The entity, as `{"type","data","meta"}`.
+pub(crate) async fn get(connection: &Connection, id: &str) -> Value {
+    connection
+        .ok("EntityGetRequest", json!({"entityId": id}))
+        .await["payload"]
+        .clone()
+}
+
+pub(crate) fn state(entity: &Value) -> &str {
+    entity["meta"]["state"].as_str().expect("a state")
+}

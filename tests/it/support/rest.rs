@@ -1,0 +1,117 @@
+//! A REST client.
+
+use std::net::SocketAddr;
+
+use http::{Request, StatusCode};
+use http_body_util::{BodyExt as _, Full};
+use hyper_util::{
+    client::legacy::{Client, connect::HttpConnector},
+    rt::TokioExecutor,
+};
+use serde_json::Value;
+
+/// Talks to the gateway.
+#[derive(Clone)]
+pub(crate) struct Rest {
+    client: Client<HttpConnector, Full<bytes::Bytes>>,
+    base: String,
+    headers: Vec<(String, String)>,
+}
+
+/// What was answered.
+#[derive(Debug)]
+pub(crate) struct Said {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: http::HeaderMap,
+    pub(crate) text: String,
+}
+
+impl Said {
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.text).unwrap_or_else(|error| panic!("{error}: {self:?}"))
+    }
+
+    /// The body, which must be that of a success.
+    pub(crate) fn ok(&self) -> Value {
+        assert_eq!(self.status, StatusCode::OK, "{}", self.text);
+        self.json()
+    }
+
+    /// The code of a problem document, whose status must be the response's.
+    pub(crate) fn problem(&self) -> String {
+        assert_eq!(
+            self.headers["content-type"], "application/problem+json",
+            "{self:?}"
+        );
+        let problem = self.json();
+        assert_eq!(problem["status"], self.status.as_u16(), "{problem}");
+        let code = problem["properties"]["errorCode"]
+            .as_str()
+            .expect("a code")
+            .to_owned();
+        assert!(
+            problem["detail"]
+                .as_str()
+                .expect("a detail")
+                .starts_with(&code),
+            "{problem}"
+        );
+        code
+    }
+}
+
+impl Rest {
+    pub(crate) fn new(address: SocketAddr) -> Self {
+        Self {
+            client: Client::builder(TokioExecutor::new()).build_http(),
+            base: format!("http://{address}"),
+            headers: Vec::new(),
+        }
+    }
+
+    /// The same client with a header in every request.
+    pub(crate) fn with(&self, name: &str, value: &str) -> Self {
+        let mut other = self.clone();
+        other.headers.push((name.to_owned(), value.to_owned()));
+        other
+    }
+
+    pub(crate) async fn send(
+        &self,
+        method: &str,
+        path: &str,
+        body: impl Into<bytes::Bytes>,
+    ) -> Said {
+        let mut request = Request::builder()
+            .method(method)
+            .uri(format!("{}{path}", self.base));
+        for (name, value) in &self.headers {
+            request = request.header(name, value);
+        }
+        let request = request.body(Full::new(body.into())).expect("a request");
+        let response = self.client.request(request).await.expect("an answer");
+        let (head, body) = response.into_parts();
+        let body = body.collect().await.expect("a whole body").to_bytes();
+        Said {
+            status: head.status,
+            headers: head.headers,
+            text: String::from_utf8(body.to_vec()).expect("text"),
+        }
+    }
+
+    pub(crate) async fn get(&self, path: &str) -> Said {
+        self.send("GET", path, "").await
+    }
+
+    pub(crate) async fn post(&self, path: &str, body: impl Into<bytes::Bytes>) -> Said {
+        self.send("POST", path, body).await
+    }
+
+    pub(crate) async fn put(&self, path: &str, body: impl Into<bytes::Bytes>) -> Said {
+        self.send("PUT", path, body).await
+    }
+
+    pub(crate) async fn delete(&self, path: &str) -> Said {
+        self.send("DELETE", path, "").await
+    }
+}

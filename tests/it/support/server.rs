@@ -1,0 +1,175 @@
+//! A server process.
+
+use std::{
+    io::{BufRead as _, BufReader},
+    net::SocketAddr,
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    sync::{Arc, Mutex, mpsc},
+    time::Duration,
+};
+
+use super::{Connection, Rest};
+
+/// A running server with ports of its own. Dropping it kills it.
+pub(crate) struct Server {
+    child: Child,
+    folder: Arc<tempfile::TempDir>,
+    settings: Vec<(String, String)>,
+    pub(crate) http: SocketAddr,
+    pub(crate) grpc: SocketAddr,
+    pub(crate) admin: SocketAddr,
+    /// Every line it has logged.
+    pub(crate) log: Arc<Mutex<Vec<String>>>,
+}
+
+impl Server {
+    /// A server that forgets everything at its end.
+    pub(crate) fn start() -> Self {
+        Self::with(&[])
+    }
+
+    /// The same, with settings.
+    pub(crate) fn with(settings: &[(&str, &str)]) -> Self {
+        Self::spawn(
+            &[&[("CYODA_STORAGE_BACKEND", "memory")], settings].concat(),
+            None,
+        )
+    }
+
+    /// A server on a file, which [`Self::restart`] finds again.
+    pub(crate) fn on_disk(settings: &[(&str, &str)]) -> Self {
+        Self::spawn(settings, None)
+    }
+
+    fn spawn(settings: &[(&str, &str)], folder: Option<Arc<tempfile::TempDir>>) -> Self {
+        let folder = folder.unwrap_or_else(|| Arc::new(tempfile::tempdir().expect("a folder")));
+        let mut child = command(folder.path(), settings)
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("starts");
+        let log = Arc::new(Mutex::new(Vec::new()));
+        let (ready, addresses) = mpsc::channel();
+        let lines = BufReader::new(child.stdout.take().expect("piped")).lines();
+        let kept = Arc::clone(&log);
+        std::thread::spawn(move || {
+            for line in lines.map_while(Result::ok) {
+                if line.contains("interlock is ready") {
+                    let _ =
+                        ready.send(["http=", "grpc=", "admin="].map(|name| address(&line, name)));
+                }
+                kept.lock().expect("no panic").push(line);
+            }
+        });
+        let addresses = addresses.recv_timeout(Duration::from_secs(20));
+        let [http, grpc, admin] =
+            addresses.unwrap_or_else(|_| panic!("not ready: {:#?}", log.lock().expect("no panic")));
+        Self {
+            child,
+            folder,
+            settings: settings
+                .iter()
+                .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+                .collect(),
+            http,
+            grpc,
+            admin,
+            log,
+        }
+    }
+
+    /// Ends the process without a warning.
+    pub(crate) fn kill(&mut self) {
+        self.child.kill().expect("kills");
+        self.child.wait().expect("ends");
+    }
+
+    /// Asks the process to stop, and waits; its exit code.
+    pub(crate) fn stop(&mut self) -> Option<i32> {
+        self.signal("-TERM");
+        self.child.wait().expect("ends").code()
+    }
+
+    pub(crate) fn signal(&self, signal: &str) {
+        let status = Command::new("kill")
+            .args([signal, &self.child.id().to_string()])
+            .status()
+            .expect("kill runs");
+        assert!(status.success());
+    }
+
+    /// Waits for the end; the exit code.
+    pub(crate) fn wait(&mut self) -> Option<i32> {
+        self.child.wait().expect("ends").code()
+    }
+
+    /// Starts again on the same file, after the process has ended.
+    pub(crate) fn restart(&mut self) {
+        let settings: Vec<(&str, &str)> = self
+            .settings
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.as_str()))
+            .collect();
+        *self = Self::spawn(&settings, Some(Arc::clone(&self.folder)));
+    }
+
+    pub(crate) fn folder(&self) -> PathBuf {
+        self.folder.path().to_owned()
+    }
+
+    pub(crate) async fn connect(&self) -> Connection {
+        Connection::open(self.grpc, &[]).await
+    }
+
+    /// A connection of another caller, where the server lets callers say who they are.
+    pub(crate) async fn connect_as(&self, metadata: &[(&'static str, &str)]) -> Connection {
+        Connection::open(self.grpc, metadata).await
+    }
+
+    pub(crate) fn rest(&self) -> Rest {
+        Rest::new(self.http)
+    }
+
+    /// The resident memory of the process, in bytes.
+    pub(crate) fn resident_bytes(&self) -> u64 {
+        let status =
+            std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).expect("readable");
+        let line = status
+            .lines()
+            .find_map(|line| line.strip_prefix("VmRSS:"))
+            .expect("a line");
+        line.trim()
+            .trim_end_matches(" kB")
+            .parse::<u64>()
+            .expect("a number")
+            * 1_024
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The program, with nothing of this machine's settings and any free ports.
+pub(crate) fn command(folder: &Path, settings: &[(&str, &str)]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_interlock"));
+    command.env_clear().current_dir(folder).env("HOME", folder);
+    for name in ["CYODA_HTTP_PORT", "CYODA_GRPC_PORT", "CYODA_ADMIN_PORT"] {
+        command.env(name, "0");
+    }
+    command.envs(settings.iter().copied());
+    command
+}
+
+fn address(line: &str, name: &str) -> SocketAddr {
+    let at = line.find(name).expect("an address") + name.len();
+    let text = line[at..].split_whitespace().next().expect("an address");
+    let mut address: SocketAddr = text.parse().expect("an address");
+    if address.ip().is_unspecified() {
+        address.set_ip([127, 0, 0, 1].into());
+    }
+    address
+}
