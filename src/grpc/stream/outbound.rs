@@ -14,6 +14,7 @@ use tokio::{
     time::{Instant, timeout_at},
 };
 use tonic::Status;
+use tracing::info;
 
 use crate::event::{Event, frame::Frame};
 
@@ -108,8 +109,12 @@ impl Shared {
         self.ended.notify_waiters();
     }
 
-    fn too_slow() -> Status {
-        Status::resource_exhausted("the answers were not read for too long; read while you write")
+    /// Ends the stream of a reader that does not read.
+    fn give_up(&self) {
+        info!("a reader that did not read its answers was disconnected");
+        self.finish(End::Failed(Status::resource_exhausted(
+            "the answers were not read for too long; read while you write",
+        )));
     }
 }
 
@@ -143,7 +148,7 @@ impl Queue {
         }
         if state.events.len() >= EVENTS_MAX {
             drop(state);
-            self.0.finish(End::Failed(Shared::too_slow()));
+            self.0.give_up();
             return;
         }
         state.add(event.into());
@@ -169,7 +174,7 @@ impl Queue {
                 state.last_taken + self.0.patience
             };
             if Instant::now() >= deadline {
-                self.0.finish(End::Failed(Shared::too_slow()));
+                self.0.give_up();
                 return Err(Ended);
             }
             let _ = timeout_at(deadline, room).await;

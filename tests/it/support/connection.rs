@@ -41,16 +41,21 @@ pub(crate) struct Connection {
 /// Every event that answered a request, the last one included.
 pub(crate) type Answers = Vec<Event>;
 
+/// A client on a connection of its own, without a stream.
+pub(crate) async fn client(address: SocketAddr) -> CloudEventsServiceClient<Channel> {
+    let channel = Channel::from_shared(format!("http://{address}"))
+        .expect("a URI")
+        .connect()
+        .await
+        .expect("connects");
+    CloudEventsServiceClient::new(channel)
+        .max_decoding_message_size(usize::MAX)
+        .max_encoding_message_size(usize::MAX)
+}
+
 impl Connection {
     pub(crate) async fn open(address: SocketAddr, metadata: &[(&'static str, &str)]) -> Self {
-        let channel = Channel::from_shared(format!("http://{address}"))
-            .expect("a URI")
-            .connect()
-            .await
-            .expect("connects");
-        let client = CloudEventsServiceClient::new(channel)
-            .max_decoding_message_size(usize::MAX)
-            .max_encoding_message_size(usize::MAX);
+        let client = client(address).await;
         let metadata: Vec<_> = metadata
             .iter()
             .map(|(name, value)| (*name, (*value).to_owned()))

@@ -5,7 +5,7 @@ mod member;
 mod rest;
 mod server;
 
-pub(crate) use connection::{Connection, code, payload_of, request};
+pub(crate) use connection::{Connection, client, code, payload_of, request};
 pub(crate) use member::{Member, Reply};
 pub(crate) use rest::Rest;
 pub(crate) use server::{Server, command};
