@@ -14,15 +14,13 @@ use super::{
     listen::Addresses,
     settings::{Effect, Kind, OURS, SETTINGS, Setting, THEIRS},
 };
-use crate::{
-    auth::{Authenticator, Roles},
-    compute,
-    engine::Limits,
-    grpc::StreamSettings,
-    rest::Detail,
-    runtime,
-    storage::{self, Durability, Migrate, Place},
-};
+use crate::auth::{Authenticator, Roles};
+use crate::compute;
+use crate::engine::Limits;
+use crate::grpc::StreamSettings;
+use crate::rest::Detail;
+use crate::runtime;
+use crate::storage::{self, Durability, Migrate, Place};
 
 /// Everything the process is told.
 #[derive(Debug, Clone)]

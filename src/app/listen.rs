@@ -11,11 +11,11 @@ use tonic::transport::Server;
 use tower::ServiceBuilder;
 
 use super::Error;
-use crate::{
-    event::proto::{DESCRIPTORS, service::cloud_events_service_server::CloudEventsServiceServer},
-    grpc,
-    storage::Storage,
+use crate::event::proto::{
+    DESCRIPTORS, service::cloud_events_service_server::CloudEventsServiceServer,
 };
+use crate::grpc;
+use crate::storage::Storage;
 
 /// Where to listen.
 #[derive(Debug, Clone)]

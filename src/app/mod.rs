@@ -13,16 +13,14 @@ use tokio::time::{sleep, timeout};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tracing::{error, info, warn};
 
-use crate::{
-    auth::Authenticator,
-    clock::Clock,
-    compute::Members,
-    grpc,
-    operation::Services,
-    rest::{self, Gateway},
-    runtime::Runtime,
-    storage::Storage,
-};
+use crate::auth::Authenticator;
+use crate::clock::Clock;
+use crate::compute::Members;
+use crate::grpc;
+use crate::operation::Services;
+use crate::rest::{self, Gateway};
+use crate::runtime::Runtime;
+use crate::storage::Storage;
 
 use config::Config;
 use listen::{Listeners, Serving};

@@ -8,11 +8,9 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use http::HeaderMap;
 
-use crate::{
-    entity::{Actor, ActorKind},
-    error::{Code, Failure},
-    id::Tenant,
-};
+use crate::entity::{Actor, ActorKind};
+use crate::error::{Code, Failure};
+use crate::id::Tenant;
 
 /// The role that may administer.
 pub const ROLE_ADMIN: &str = "ROLE_ADMIN";

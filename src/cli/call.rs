@@ -11,15 +11,13 @@ use tonic::{
 };
 
 use super::{block_on, failed};
-use crate::{
-    app::config::Config,
-    event::{
-        Event, EventType, frame::Frame,
-        proto::service::cloud_events_service_client::CloudEventsServiceClient,
-    },
-    id::MessageId,
-    operation::{Answers, Family, Route},
+use crate::app::config::Config;
+use crate::event::{
+    Event, EventType, frame::Frame,
+    proto::service::cloud_events_service_client::CloudEventsServiceClient,
 };
+use crate::id::MessageId;
+use crate::operation::{Answers, Family, Route};
 
 #[derive(Args)]
 pub(super) struct Arguments {

@@ -1,11 +1,9 @@
 //! `interlock events`: the table of operations.
 
 use super::Format;
-use crate::{
-    auth::Permission,
-    event::payload::{Object, list},
-    operation::{Access, Answers, Family, ROUTES, Route},
-};
+use crate::auth::Permission;
+use crate::event::payload::{Object, list};
+use crate::operation::{Access, Answers, Family, ROUTES, Route};
 
 /// The method of the service that takes an operation.
 const fn method(route: &Route) -> &'static str {

@@ -16,14 +16,12 @@ use std::{process::ExitCode, time::Duration};
 
 use clap::{Parser, Subcommand, ValueEnum};
 
-use crate::{
-    app::{
-        self,
-        config::{Config, Sources},
-        telemetry,
-    },
-    storage::Storage,
+use crate::app::{
+    self,
+    config::{Config, Sources},
+    telemetry,
 };
+use crate::storage::Storage;
 
 /// A gRPC-first service in which every record is an entity in a workflow and everything is a `CloudEvent`.
 #[derive(Parser)]

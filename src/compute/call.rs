@@ -5,11 +5,9 @@ use std::{sync::Arc, time::Duration};
 use tokio::time::{Instant, timeout_at};
 
 use super::{Failed, Members, Rejection, Request, Response, Work, member::Member};
-use crate::{
-    entity::Document,
-    id::{CallId, DispatchKey, MemberId, Tenant},
-    workflow::{CallSettings, RetryPolicy, Tags},
-};
+use crate::entity::Document;
+use crate::id::{CallId, DispatchKey, MemberId, Tenant};
+use crate::workflow::{CallSettings, RetryPolicy, Tags};
 
 /// How many attempts follow the first under [`RetryPolicy::Fixed`].
 const FURTHER_ATTEMPTS: u32 = 3;
@@ -186,12 +184,10 @@ mod tests {
     use tokio::sync::mpsc;
 
     use super::*;
-    use crate::{
-        compute::{Membership, Principal},
-        entity::{Actor, ActorKind},
-        id::{EntityId, TransactionId},
-        workflow::Attachment,
-    };
+    use crate::compute::{Membership, Principal};
+    use crate::entity::{Actor, ActorKind};
+    use crate::id::{EntityId, TransactionId};
+    use crate::workflow::Attachment;
 
     const SETTINGS: Settings = Settings {
         wait_for_member: Duration::from_secs(5),

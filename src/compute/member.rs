@@ -11,10 +11,8 @@ use std::{
 use tokio::sync::{Notify, mpsc, oneshot};
 
 use super::{Request, Response};
-use crate::{
-    id::{CallId, MemberId, Tenant},
-    workflow::Tags,
-};
+use crate::id::{CallId, MemberId, Tenant};
+use crate::workflow::Tags;
 
 /// Every connected member, of all tenants. Cheap to clone.
 ///

@@ -10,12 +10,10 @@ mod member;
 
 use std::sync::Arc;
 
-use crate::{
-    entity::{Actor, Document, Image},
-    id::{
-        CallId, DispatchKey, EntityId, ProcessorName, StateName, TransactionId, TransitionName,
-        WorkflowName,
-    },
+use crate::entity::{Actor, Document, Image};
+use crate::id::{
+    CallId, DispatchKey, EntityId, ProcessorName, StateName, TransactionId, TransitionName,
+    WorkflowName,
 };
 
 pub use call::{CallSpec, Called, Settings};

@@ -4,10 +4,8 @@
 use std::cmp::Ordering;
 
 use super::Comparison;
-use crate::{
-    entity::{Number, Shape, Temporal, TemporalClass, Value},
-    model::{DataType, Types},
-};
+use crate::entity::{Number, Shape, Temporal, TemporalClass, Value};
+use crate::model::{DataType, Types};
 
 /// The right-hand side of a comparison, read in every way it can be.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -3,12 +3,10 @@
 use super::{
     Comparison, Condition, Connective, Leaf, LifecycleField, Matcher, Operand, Subject, TextTest,
 };
-use crate::{
-    clock::Timestamp,
-    entity::{Document, Path, Shape, Temporal, TemporalClass, Value},
-    id::{EntityId, TransactionId},
-    model::{Node, Schema, Types},
-};
+use crate::clock::Timestamp;
+use crate::entity::{Document, Path, Shape, Temporal, TemporalClass, Value};
+use crate::id::{EntityId, TransactionId};
+use crate::model::{Node, Schema, Types};
 
 /// What a condition is told about an entity.
 #[derive(Debug, Clone, Copy)]

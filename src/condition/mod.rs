@@ -10,10 +10,8 @@ mod operator;
 mod parse;
 mod schema;
 
-use crate::{
-    entity::Path,
-    error::{Code, Coded},
-};
+use crate::entity::Path;
+use crate::error::{Code, Coded};
 
 pub use compare::Operand;
 pub use evaluate::{Facts, LeafOutcome, Lifecycle, Trace};

@@ -11,13 +11,11 @@ mod record;
 mod run;
 mod step;
 
-use crate::{
-    entity::Document,
-    error::{Code, Coded, Properties},
-    id::{ProcessorName, StateName, TransitionName, WorkflowName},
-    model::Schema,
-    workflow::{CallSettings, WorkflowSet},
-};
+use crate::entity::Document;
+use crate::error::{Code, Coded, Properties};
+use crate::id::{ProcessorName, StateName, TransitionName, WorkflowName};
+use crate::model::Schema;
+use crate::workflow::{CallSettings, WorkflowSet};
 
 pub use record::{CallRecord, Considered, Entry, Leaf, Reason, Record, RunRecord, StartKind};
 pub use run::{Run, Start, Subject};

@@ -3,14 +3,12 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use super::record::{Entry, RunRecord, StartKind};
-use crate::{
-    clock::Timestamp,
-    condition::{Facts, Lifecycle},
-    entity::{Document, Image},
-    id::{EntityId, ModelKey, StateName, TransactionId, TransitionName, WorkflowName},
-    model::Schema,
-    workflow::{State, Transition, Workflow},
-};
+use crate::clock::Timestamp;
+use crate::condition::{Facts, Lifecycle};
+use crate::entity::{Document, Image};
+use crate::id::{EntityId, ModelKey, StateName, TransactionId, TransitionName, WorkflowName};
+use crate::model::Schema;
+use crate::workflow::{State, Transition, Workflow};
 
 /// The facts about an entity that a run does not change.
 #[derive(Debug, Clone)]

@@ -7,11 +7,9 @@ use super::{
     record::{Considered, Entry, Reason},
     run::{Cascade, Phase},
 };
-use crate::{
-    condition::{Condition, Trace},
-    id::TransitionName,
-    workflow::{Transition, Trigger, Workflow},
-};
+use crate::condition::{Condition, Trace};
+use crate::id::TransitionName;
+use crate::workflow::{Transition, Trigger, Workflow};
 
 /// Advances `run` by one `input`.
 pub fn step(mut run: Run, input: Input, world: World<'_>) -> Result<Step, Error> {
@@ -336,15 +334,13 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::{
-        clock::Timestamp,
-        engine::{Answer, CallRecord, Limits, Subject},
-        entity::Document,
-        error::{Code, Coded as _},
-        id::{EntityId, ModelKey, TransactionId},
-        model::Schema,
-        workflow::{ImportMode, WorkflowSet},
-    };
+    use crate::clock::Timestamp;
+    use crate::engine::{Answer, CallRecord, Limits, Subject};
+    use crate::entity::Document;
+    use crate::error::{Code, Coded as _};
+    use crate::id::{EntityId, ModelKey, TransactionId};
+    use crate::model::Schema;
+    use crate::workflow::{ImportMode, WorkflowSet};
 
     struct Machine {
         workflows: WorkflowSet,

@@ -3,10 +3,8 @@
 use std::{num::ParseIntError, str::FromStr, sync::Arc};
 
 use super::Json;
-use crate::{
-    clock::Timestamp,
-    id::{EntityId, ModelKey, StateName, TransactionId, TransitionName, WorkflowName},
-};
+use crate::clock::Timestamp;
+use crate::id::{EntityId, ModelKey, StateName, TransactionId, TransitionName, WorkflowName};
 
 /// A place on the one number line of everything that was written (`STORAGE.md` §1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -17,7 +17,8 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 
-use crate::{error::Failure, id::MessageId};
+use crate::error::Failure;
+use crate::id::MessageId;
 
 pub use kind::EventType;
 

@@ -1,15 +1,13 @@
 //! Between members and their payloads.
 
-use crate::{
-    compute::{Rejection, Request, Response, Work},
-    entity::Document,
-    error::Failure,
-    event::{
-        AttributeValue, Event, EventType, TOKEN_ATTRIBUTE,
-        payload::{self, compute},
-    },
-    id::CallId,
+use crate::compute::{Rejection, Request, Response, Work};
+use crate::entity::Document;
+use crate::error::Failure;
+use crate::event::{
+    AttributeValue, Event, EventType, TOKEN_ATTRIBUTE,
+    payload::{self, compute},
 };
+use crate::id::CallId;
 
 /// Who caused a call (`grpc.md` §9.6).
 const AUTH_TYPE: &str = "authtype";

@@ -7,15 +7,13 @@ use tokio_util::sync::CancellationToken;
 use tonic::{Request, Response, Status};
 
 use super::{Service, TOKEN_METADATA, invalid};
-use crate::{
-    error::{Code, Failure},
-    event::{
-        Event, EventType,
-        frame::Frame,
-        payload::{self, Object, search},
-    },
-    operation::{Answer, Answers, Context, Family, Route, dispatch},
+use crate::error::{Code, Failure};
+use crate::event::{
+    Event, EventType,
+    frame::Frame,
+    payload::{self, Object, search},
 };
+use crate::operation::{Answer, Answers, Context, Family, Route, dispatch};
 
 /// The answers of a server-streaming method.
 pub(super) type Answered = Pin<Box<dyn Stream<Item = Result<Frame, Status>> + Send>>;

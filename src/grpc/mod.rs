@@ -15,13 +15,11 @@ use http::HeaderMap;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tonic::{Request, Response, Status, Streaming};
 
-use crate::{
-    auth::{Authenticator, Caller},
-    compute::Members,
-    error::Failure,
-    event::{frame::Frame, proto::service::cloud_events_service_server::CloudEventsService},
-    operation::{Family, Services},
-};
+use crate::auth::{Authenticator, Caller};
+use crate::compute::Members;
+use crate::error::Failure;
+use crate::event::{frame::Frame, proto::service::cloud_events_service_server::CloudEventsService};
+use crate::operation::{Family, Services};
 
 use method::Method;
 

@@ -12,12 +12,10 @@ mod infer;
 mod schema;
 mod types;
 
-use crate::{
-    clock::Timestamp,
-    entity::Document,
-    error::{Code, Coded, Properties},
-    id::ModelKey,
-};
+use crate::clock::Timestamp;
+use crate::entity::Document;
+use crate::error::{Code, Coded, Properties};
+use crate::id::ModelKey;
 
 pub use check::Violation;
 pub use codec::CodecError;

@@ -1,12 +1,10 @@
 //! Cancels a snapshot search: registered, not made yet.
 
 use super::{Access, Answer, Context, Family, Operation};
-use crate::{
-    error::{Code, Failure},
-    event::{
-        EventType,
-        payload::{self, search},
-    },
+use crate::error::{Code, Failure};
+use crate::event::{
+    EventType,
+    payload::{self, search},
 };
 
 pub(super) struct CancelSearch;

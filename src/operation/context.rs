@@ -8,15 +8,13 @@ use tokio_util::{
 };
 
 use super::{Answer, reply::cancelled};
-use crate::{
-    auth::Caller,
-    compute::Principal,
-    error::Failure,
-    event::{Event, EventType, TOKEN_ATTRIBUTE},
-    id::ModelKey,
-    runtime::{Initiator, Runtime, Session},
-    storage::{self, Attribution, Definitions, Storage},
-};
+use crate::auth::Caller;
+use crate::compute::Principal;
+use crate::error::Failure;
+use crate::event::{Event, EventType, TOKEN_ATTRIBUTE};
+use crate::id::ModelKey;
+use crate::runtime::{Initiator, Runtime, Session};
+use crate::storage::{self, Attribution, Definitions, Storage};
 
 /// The services that operations use; cheap to clone.
 #[derive(Debug, Clone)]

@@ -3,14 +3,12 @@
 use futures_util::{StreamExt as _, stream};
 
 use super::{Access, Answer, Answers, Context, Family, Operation};
-use crate::{
-    error::{Code, Failure},
-    event::{
-        Event, EventType,
-        payload::{self, search},
-    },
-    id::ModelKey,
+use crate::error::{Code, Failure};
+use crate::event::{
+    Event, EventType,
+    payload::{self, search},
 };
+use crate::id::ModelKey;
 
 /// How many states may be named.
 const STATES_MAX: usize = 1_000;

@@ -3,15 +3,13 @@
 use futures_util::{StreamExt as _, stream};
 
 use super::{Access, Answer, Answers, Context, Family, Operation};
-use crate::{
-    error::Failure,
-    event::{
-        Event, EventType,
-        payload::{self, search},
-    },
-    id::ModelKey,
-    storage::ModelCount,
+use crate::error::Failure;
+use crate::event::{
+    Event, EventType,
+    payload::{self, search},
 };
+use crate::id::ModelKey;
+use crate::storage::ModelCount;
 
 pub(super) struct CountEntities(Option<ModelKey>);
 

@@ -4,14 +4,12 @@ use super::{
     Access, Answer, Context, Family, Operation,
     writing::{add, create_chunk, document, window_size, windows},
 };
-use crate::{
-    error::Failure,
-    event::{
-        EventType,
-        payload::{self, entity},
-    },
-    runtime::NewEntity,
+use crate::error::Failure;
+use crate::event::{
+    EventType,
+    payload::{self, entity},
 };
+use crate::runtime::NewEntity;
 
 pub(super) struct CreateEntities {
     entities: Vec<NewEntity>,

@@ -5,18 +5,16 @@ use serde_json::value::RawValue;
 use super::{
     Access, Answer, Context, Family, Operation, create_entities::CreateEntities, writing::document,
 };
-use crate::{
-    error::Failure,
-    event::{
-        EventType,
-        payload::{
-            self,
-            entity::{self, Chunk},
-        },
+use crate::error::Failure;
+use crate::event::{
+    EventType,
+    payload::{
+        self,
+        entity::{self, Chunk},
     },
-    id::ModelKey,
-    runtime::NewEntity,
 };
+use crate::id::ModelKey;
+use crate::runtime::NewEntity;
 
 pub(super) enum CreateEntity {
     One(NewEntity),

@@ -1,15 +1,13 @@
 //! Deletes all entities of a model, in one transaction (`grpc.md` §8.2).
 
 use super::{Access, Answer, Context, Family, Operation};
-use crate::{
-    clock::PointInTime,
-    error::{Code, Failure},
-    event::{
-        EventType,
-        payload::{self, entity},
-    },
-    id::ModelKey,
+use crate::clock::PointInTime;
+use crate::error::{Code, Failure};
+use crate::event::{
+    EventType,
+    payload::{self, entity},
 };
+use crate::id::ModelKey;
 
 pub(super) struct DeleteEntities {
     model: ModelKey,

@@ -1,14 +1,12 @@
 //! Deletes an entity; its history stays (`rest.md` §3.7).
 
 use super::{Access, Answer, Context, Family, Operation};
-use crate::{
-    error::Failure,
-    event::{
-        EventType,
-        payload::{self, entity},
-    },
-    id::EntityId,
+use crate::error::Failure;
+use crate::event::{
+    EventType,
+    payload::{self, entity},
 };
+use crate::id::EntityId;
 
 pub(super) struct DeleteEntity(EntityId);
 

@@ -1,15 +1,13 @@
 //! Deletes a model that nobody uses (`models-and-entities.md` §2).
 
 use super::{Access, Answer, Context, Family, Operation};
-use crate::{
-    error::Failure,
-    event::{
-        EventType,
-        payload::{self, model},
-    },
-    id::ModelKey,
-    storage::ModelChange,
+use crate::error::Failure;
+use crate::event::{
+    EventType,
+    payload::{self, model},
 };
+use crate::id::ModelKey;
+use crate::storage::ModelChange;
 
 pub(super) struct DeleteModel {
     model: ModelKey,

@@ -1,15 +1,13 @@
 //! A model as clients read it (`models-and-entities.md` §5).
 
 use super::{Access, Answer, Context, Family, Operation};
-use crate::{
-    error::{Code, Failure},
-    event::{
-        EventType,
-        payload::{self, Object, model},
-    },
-    id::ModelKey,
-    model::{json_schema, simple_view},
+use crate::error::{Code, Failure};
+use crate::event::{
+    EventType,
+    payload::{self, Object, model},
 };
+use crate::id::ModelKey;
+use crate::model::{json_schema, simple_view};
 
 pub(super) struct ExportModel {
     model: ModelKey,

@@ -1,14 +1,12 @@
 //! The workflows of a model, as they were imported (`workflow-engine.md` §5).
 
 use super::{Access, Answer, Context, Family, Operation};
-use crate::{
-    error::{Code, Failure},
-    event::{
-        EventType,
-        payload::{self, workflow},
-    },
-    id::ModelKey,
+use crate::error::{Code, Failure};
+use crate::event::{
+    EventType,
+    payload::{self, workflow},
 };
+use crate::id::ModelKey;
 
 pub(super) struct ExportWorkflows {
     model: ModelKey,

@@ -1,21 +1,19 @@
 //! One entity, now, at a point in time, or as a transaction left it.
 
 use super::{Access, Answer, Context, Family, Operation};
-use crate::{
-    clock::PointInTime,
-    error::{Code, Failure},
-    event::{
-        EventType,
-        payload::{
-            self,
-            entity::{entity_id, point_in_time},
-            search,
-        },
+use crate::clock::PointInTime;
+use crate::error::{Code, Failure};
+use crate::event::{
+    EventType,
+    payload::{
+        self,
+        entity::{entity_id, point_in_time},
+        search,
     },
-    id::{EntityId, TransactionId},
-    runtime::Session,
-    storage::Version,
 };
+use crate::id::{EntityId, TransactionId};
+use crate::runtime::Session;
+use crate::storage::Version;
 
 pub(super) struct GetEntity {
     id: EntityId,

@@ -1,17 +1,15 @@
 //! Makes a model from a sample, or adds a sample to one (`models-and-entities.md` §2 and §3).
 
 use super::{Access, Answer, Context, Family, Operation};
-use crate::{
-    entity::Document,
-    error::{Code, Failure},
-    event::{
-        EventType,
-        payload::{self, model},
-    },
-    id::ModelKey,
-    model::Schema,
-    storage::ModelChange,
+use crate::entity::Document;
+use crate::error::{Code, Failure};
+use crate::event::{
+    EventType,
+    payload::{self, model},
 };
+use crate::id::ModelKey;
+use crate::model::Schema;
+use crate::storage::ModelChange;
 
 pub(super) struct ImportModel {
     model: ModelKey,

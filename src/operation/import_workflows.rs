@@ -6,16 +6,14 @@ use serde_json::value::RawValue;
 use tracing::info;
 
 use super::{Access, Answer, Context, Family, Operation};
-use crate::{
-    error::{Code, Failure},
-    event::{
-        EventType,
-        payload::{self, workflow},
-    },
-    id::ModelKey,
-    storage::{self, ModelChange},
-    workflow::{CyclePolicy, Error, ImportMode, Workflow, check_cycles},
+use crate::error::{Code, Failure};
+use crate::event::{
+    EventType,
+    payload::{self, workflow},
 };
+use crate::id::ModelKey;
+use crate::storage::{self, ModelChange};
+use crate::workflow::{CyclePolicy, Error, ImportMode, Workflow, check_cycles};
 
 /// How often an import that met another one is tried again.
 const ATTEMPTS: usize = 5;

@@ -3,19 +3,17 @@
 use futures_util::{StreamExt as _, stream};
 
 use super::{Access, Answer, Answers, Context, Family, Operation, get_entity::not_found};
-use crate::{
-    clock::PointInTime,
-    error::Failure,
-    event::{
-        Event, EventType,
-        payload::{
-            self,
-            entity::{entity_id, point_in_time},
-            search,
-        },
+use crate::clock::PointInTime;
+use crate::error::Failure;
+use crate::event::{
+    Event, EventType,
+    payload::{
+        self,
+        entity::{entity_id, point_in_time},
+        search,
     },
-    id::EntityId,
 };
+use crate::id::EntityId;
 
 /// How many changes are told.
 const CHANGES_MAX: i64 = 1_000;

@@ -4,16 +4,14 @@ use super::{
     Access, Answer, Answers, Context, Family, Operation,
     search_entities::{stream_of, view},
 };
-use crate::{
-    clock::PointInTime,
-    error::{Code, Failure},
-    event::{
-        EventType,
-        payload::{self, entity::point_in_time, search},
-    },
-    id::ModelKey,
-    search::page,
+use crate::clock::PointInTime;
+use crate::error::{Code, Failure};
+use crate::event::{
+    EventType,
+    payload::{self, entity::point_in_time, search},
 };
+use crate::id::ModelKey;
+use crate::search::page;
 
 const PAGE_SIZE: i64 = 20;
 const PAGE_SIZE_MAX: i64 = 10_000;

@@ -1,10 +1,8 @@
 //! All models of the caller's tenant.
 
 use super::{Access, Answer, Context, Family, Operation};
-use crate::{
-    error::Failure,
-    event::{EventType, payload::model},
-};
+use crate::error::Failure;
+use crate::event::{EventType, payload::model};
 
 pub(super) struct ListModels;
 

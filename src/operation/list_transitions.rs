@@ -4,14 +4,12 @@ use super::{
     Access, Answer, Context, Family, Operation,
     get_entity::{When, not_found},
 };
-use crate::{
-    error::{Code, Failure},
-    event::{
-        EventType,
-        payload::{self, entity::entity_id, search},
-    },
-    id::EntityId,
+use crate::error::{Code, Failure};
+use crate::event::{
+    EventType,
+    payload::{self, entity::entity_id, search},
 };
+use crate::id::EntityId;
 
 pub(super) struct ListTransitions {
     id: EntityId,

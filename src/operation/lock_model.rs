@@ -1,16 +1,14 @@
 //! Locks or unlocks a model (`models-and-entities.md` §2).
 
 use super::{Access, Answer, Context, Family, Operation};
-use crate::{
-    error::Failure,
-    event::{
-        EventType,
-        payload::{self, model},
-    },
-    id::ModelKey,
-    model::Lock,
-    storage::ModelChange,
+use crate::error::Failure;
+use crate::event::{
+    EventType,
+    payload::{self, model},
 };
+use crate::id::ModelKey;
+use crate::model::Lock;
+use crate::storage::ModelChange;
 
 pub(super) struct LockModel {
     model: ModelKey,

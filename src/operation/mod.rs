@@ -42,11 +42,9 @@ use std::{panic::AssertUnwindSafe, pin::Pin};
 use futures_util::{FutureExt as _, Stream, StreamExt as _, future::BoxFuture, stream};
 use tracing::{Instrument as _, error, info_span};
 
-use crate::{
-    auth::Permission,
-    error::Failure,
-    event::{Event, EventType, payload},
-};
+use crate::auth::Permission;
+use crate::error::Failure;
+use crate::event::{Event, EventType, payload};
 
 pub use context::{Context, Services};
 pub use reply::{Reply, refusal};

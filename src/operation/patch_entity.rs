@@ -1,12 +1,10 @@
 //! Patches an entity: registered, not made yet.
 
 use super::{Access, Answer, Context, Family, Operation};
-use crate::{
-    error::{Code, Failure},
-    event::{
-        EventType,
-        payload::{self, entity},
-    },
+use crate::error::{Code, Failure};
+use crate::event::{
+    EventType,
+    payload::{self, entity},
 };
 
 pub(super) struct PatchEntity;

@@ -5,12 +5,10 @@ use futures_util::{StreamExt as _, stream};
 use tokio_util::sync::CancellationToken;
 
 use super::{Answer, Answers, Events, Route};
-use crate::{
-    error::{Code, Failure},
-    event::{
-        AttributeValue, Event, EventType, REQUEST_ID_ATTRIBUTE, SEQUENCE_ATTRIBUTE,
-        STREAM_END_ATTRIBUTE, payload::stream as payload,
-    },
+use crate::error::{Code, Failure};
+use crate::event::{
+    AttributeValue, Event, EventType, REQUEST_ID_ATTRIBUTE, SEQUENCE_ATTRIBUTE,
+    STREAM_END_ATTRIBUTE, payload::stream as payload,
 };
 
 /// What leaves in answer to one request.

@@ -5,19 +5,17 @@ use std::sync::Arc;
 use futures_util::stream;
 
 use super::{Access, Answer, Answers, Context, Events, Family, Operation, reply::cancelled};
-use crate::{
-    clock::PointInTime,
-    condition::Condition,
-    error::{Code, Failure},
-    event::{
-        Event, EventType,
-        payload::{self, entity::point_in_time, search},
-    },
-    id::ModelKey,
-    runtime::Session,
-    search::{Excess, Hits, Order, Query, SortKey, View, find},
-    storage::Definitions,
+use crate::clock::PointInTime;
+use crate::condition::Condition;
+use crate::error::{Code, Failure};
+use crate::event::{
+    Event, EventType,
+    payload::{self, entity::point_in_time, search},
 };
+use crate::id::ModelKey;
+use crate::runtime::Session;
+use crate::search::{Excess, Hits, Order, Query, SortKey, View, find};
+use crate::storage::Definitions;
 
 const LIMIT: i64 = 1_000;
 const LIMIT_MAX: i64 = 10_000;

@@ -1,12 +1,10 @@
 //! A page of what a snapshot search found: registered, not made yet.
 
 use super::{Access, Answer, Answers, Context, Family, Operation};
-use crate::{
-    error::{Code, Failure},
-    event::{
-        EventType,
-        payload::{self, search},
-    },
+use crate::error::{Code, Failure};
+use crate::event::{
+    EventType,
+    payload::{self, search},
 };
 
 pub(super) struct SearchResults;

@@ -1,12 +1,10 @@
 //! Sets the composite unique keys of a model: registered, not made yet.
 
 use super::{Access, Answer, Context, Family, Operation};
-use crate::{
-    error::{Code, Failure},
-    event::{
-        EventType,
-        payload::{self, model},
-    },
+use crate::error::{Code, Failure};
+use crate::event::{
+    EventType,
+    payload::{self, model},
 };
 
 pub(super) struct SetUniqueKeys;

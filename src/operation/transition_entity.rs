@@ -1,15 +1,13 @@
 //! Takes a transition with the document as it is (`grpc.md` §8.2), in one transaction.
 
 use super::{Access, Answer, Context, Family, Operation};
-use crate::{
-    error::{Code, Failure},
-    event::{
-        EventType,
-        payload::{self, entity},
-    },
-    id::{EntityId, TransitionName},
-    runtime::Update,
+use crate::error::{Code, Failure};
+use crate::event::{
+    EventType,
+    payload::{self, entity},
 };
+use crate::id::{EntityId, TransitionName};
+use crate::runtime::Update;
 
 pub(super) struct TransitionEntity {
     id: EntityId,

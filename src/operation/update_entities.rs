@@ -5,14 +5,12 @@ use super::{
     update_entity::update,
     writing::{add, update_chunk, window_size, windows},
 };
-use crate::{
-    error::Failure,
-    event::{
-        EventType,
-        payload::{self, entity},
-    },
-    runtime::Update,
+use crate::error::Failure;
+use crate::event::{
+    EventType,
+    payload::{self, entity},
 };
+use crate::runtime::Update;
 
 pub(super) struct UpdateEntities {
     updates: Vec<Update>,

@@ -1,17 +1,15 @@
 //! Replaces the document of an entity, by a named transition or without (`workflow-engine.md` §7.4).
 
 use super::{Access, Answer, Context, Family, Operation, writing::document};
-use crate::{
-    error::Failure,
-    event::{
-        EventType,
-        payload::{
-            self,
-            entity::{self, Chunk},
-        },
+use crate::error::Failure;
+use crate::event::{
+    EventType,
+    payload::{
+        self,
+        entity::{self, Chunk},
     },
-    runtime::Update,
 };
+use crate::runtime::Update;
 
 pub(super) struct UpdateEntity(Update);
 

@@ -2,12 +2,10 @@
 
 use std::ops::ControlFlow;
 
-use crate::{
-    entity::Document,
-    error::{Code, Failure},
-    event::payload::entity::Chunk,
-    runtime::{NewEntity, Update},
-};
+use crate::entity::Document;
+use crate::error::{Code, Failure};
+use crate::event::payload::entity::Chunk;
+use crate::runtime::{NewEntity, Update};
 
 use super::Context;
 

@@ -8,10 +8,8 @@ use axum::{
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 
 use super::{json, parts::Parts};
-use crate::{
-    error::Failure,
-    operation::{Answer, Events},
-};
+use crate::error::Failure;
+use crate::operation::{Answer, Events};
 
 /// Makes a body, or an item of one, of the payload of an event.
 pub(super) type Read = fn(&Parts, &str) -> Result<String, Failure>;

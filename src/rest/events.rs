@@ -17,12 +17,10 @@ use futures_util::{Stream, StreamExt as _, stream};
 use tokio_util::sync::CancellationToken;
 
 use super::{Gateway, TOKEN_HEADER, problem, read_body};
-use crate::{
-    auth::Caller,
-    error::{Code, Failure},
-    event::{Event, Rejected, json::batch_from_json},
-    operation::{Context, Reply, dispatch},
-};
+use crate::auth::Caller;
+use crate::error::{Code, Failure};
+use crate::event::{Event, Rejected, json::batch_from_json};
+use crate::operation::{Context, Reply, dispatch};
 
 const STRUCTURED: &str = "application/cloudevents+json";
 const BATCHED: &str = "application/cloudevents-batch+json";

@@ -25,13 +25,11 @@ use axum::{
 use http_body_util::{BodyExt as _, Limited};
 use tokio_util::sync::CancellationToken;
 
-use crate::{
-    auth::Authenticator,
-    error::Failure,
-    event::{Data, Event},
-    id::MessageId,
-    operation::{Context, Services, dispatch},
-};
+use crate::auth::Authenticator;
+use crate::error::Failure;
+use crate::event::{Data, Event};
+use crate::id::MessageId;
+use crate::operation::{Context, Services, dispatch};
 
 pub use admin::{Readiness, admin};
 pub use spelling::{SPELLINGS, Spelling};

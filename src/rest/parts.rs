@@ -9,11 +9,9 @@ use axum::{
 };
 use serde_json::value::RawValue;
 
-use crate::{
-    clock::PointInTime,
-    error::{Code, Failure},
-    event::payload::Object,
-};
+use crate::clock::PointInTime;
+use crate::error::{Code, Failure};
+use crate::event::payload::Object;
 
 /// The parts of a request.
 pub(super) struct Parts {

@@ -6,7 +6,8 @@ use axum::{
 };
 
 use super::Detail;
-use crate::{error::Failure, event::payload::Object};
+use crate::error::Failure;
+use crate::event::payload::Object;
 
 /// The title of a status that has no standard phrase.
 const CLIENT_CLOSED_REQUEST: &str = "Client Closed Request";

@@ -7,19 +7,17 @@ use super::{
     parts::Parts,
     write as w,
 };
-use crate::{
-    error::Failure,
-    event::EventType::{
-        self, EntityChangesMetadataGetRequest, EntityCreateCollectionRequest, EntityCreateRequest,
-        EntityDeleteAllRequest, EntityDeleteRequest, EntityGetAllRequest, EntityGetRequest,
-        EntityModelDeleteRequest, EntityModelExportRequest, EntityModelGetAllRequest,
-        EntityModelImportRequest, EntityModelSetUniqueKeysRequest, EntityModelTransitionRequest,
-        EntityPatchRequest, EntitySearchRequest, EntitySnapshotSearchRequest,
-        EntityStatsByStateGetRequest, EntityStatsGetRequest, EntityTransitionRequest,
-        EntityTransitionsGetRequest, EntityUpdateCollectionRequest, EntityUpdateRequest,
-        EntityWorkflowExportRequest, EntityWorkflowImportRequest, SnapshotCancelRequest,
-        SnapshotGetRequest, SnapshotGetStatusRequest,
-    },
+use crate::error::Failure;
+use crate::event::EventType::{
+    self, EntityChangesMetadataGetRequest, EntityCreateCollectionRequest, EntityCreateRequest,
+    EntityDeleteAllRequest, EntityDeleteRequest, EntityGetAllRequest, EntityGetRequest,
+    EntityModelDeleteRequest, EntityModelExportRequest, EntityModelGetAllRequest,
+    EntityModelImportRequest, EntityModelSetUniqueKeysRequest, EntityModelTransitionRequest,
+    EntityPatchRequest, EntitySearchRequest, EntitySnapshotSearchRequest,
+    EntityStatsByStateGetRequest, EntityStatsGetRequest, EntityTransitionRequest,
+    EntityTransitionsGetRequest, EntityUpdateCollectionRequest, EntityUpdateRequest,
+    EntityWorkflowExportRequest, EntityWorkflowImportRequest, SnapshotCancelRequest,
+    SnapshotGetRequest, SnapshotGetStatusRequest,
 };
 
 /// One REST route: a spelling of one event type.

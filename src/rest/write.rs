@@ -4,11 +4,9 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::parts::{Parts, spec};
-use crate::{
-    error::{Code, Failure},
-    event::payload::{Object, list as json_list, text_list},
-    id::ModelKey,
-};
+use crate::error::{Code, Failure};
+use crate::event::payload::{Object, list as json_list, text_list};
+use crate::id::ModelKey;
 
 type Written = Result<String, Failure>;
 

@@ -5,17 +5,14 @@ use std::{sync::Arc, time::Instant};
 use tracing::{Instrument as _, info_span, warn};
 
 use super::{Error, Initiator, Runtime, Session};
-use crate::{
-    compute::{CallSpec, Called, Failed, Work},
-    engine::{
-        self, Answer, Answered, Call, CallError, CallRecord, Input, Next, ProcessorFailure, Run,
-        World,
-    },
-    entity::{Document, Image, Json},
-    error::Failure,
-    storage::{Attribution, Definitions, Version},
-    workflow::Attachment,
+use crate::compute::{CallSpec, Called, Failed, Work};
+use crate::engine::{
+    self, Answer, Answered, Call, CallError, CallRecord, Input, Next, ProcessorFailure, Run, World,
 };
+use crate::entity::{Document, Image, Json};
+use crate::error::Failure;
+use crate::storage::{Attribution, Definitions, Version};
+use crate::workflow::Attachment;
 
 /// The entity a run is about, as the unit holds it.
 pub(super) struct Anchor {

@@ -15,14 +15,12 @@ use std::{sync::Arc, time::Duration};
 
 use tokio_util::sync::CancellationToken;
 
-use crate::{
-    clock::Clock,
-    compute::{self, Members, Principal},
-    engine::Limits,
-    error::{Code, Coded, Properties},
-    id::{EntityId, Tenant, TransactionId},
-    storage::{Attribution, Storage},
-};
+use crate::clock::Clock;
+use crate::compute::{self, Members, Principal};
+use crate::engine::Limits;
+use crate::error::{Code, Coded, Properties};
+use crate::id::{EntityId, Tenant, TransactionId};
+use crate::storage::{Attribution, Storage};
 
 pub use session::Session;
 pub use write::{Created, Deleted, NewEntity, Update, Updated};

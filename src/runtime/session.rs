@@ -5,11 +5,9 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 use super::{Error, token::Ticket, transactions::Transactions};
-use crate::{
-    error::Failure,
-    id::{Tenant, TransactionId},
-    storage::{self, Mark, UnitOfWork},
-};
+use crate::error::Failure;
+use crate::id::{Tenant, TransactionId};
+use crate::storage::{self, Mark, UnitOfWork};
 
 /// A request at work on a unit, its own or one it joined.
 ///

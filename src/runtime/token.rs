@@ -8,10 +8,8 @@ use serde::{Deserialize, Serialize};
 use sha2::Sha256;
 
 use super::Error;
-use crate::{
-    clock::Timestamp,
-    id::{self, TransactionId},
-};
+use crate::clock::Timestamp;
+use crate::id::{self, TransactionId};
 
 /// Signs and checks tokens. The key is made anew by every process: no transaction outlives one.
 pub(super) struct Signer {

@@ -16,10 +16,8 @@ use std::{
 use tokio::sync::oneshot;
 
 use super::Error;
-use crate::{
-    id::{Tenant, TransactionId},
-    storage::{Mark, UnitOfWork},
-};
+use crate::id::{Tenant, TransactionId};
+use crate::storage::{Mark, UnitOfWork};
 
 /// How many requests may wait for one unit.
 const WAITING_MAX: usize = 1_024;

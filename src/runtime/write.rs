@@ -4,16 +4,14 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use super::{Error, Initiator, Runtime, Session, drive::Anchor};
-use crate::{
-    clock::PointInTime,
-    engine::{Run, Subject},
-    entity::{ActorKind, Document},
-    error::Failure,
-    id::{EntityId, ModelKey, TransactionId, TransitionName},
-    model::Lock,
-    storage::{self, Attribution, Definitions, Version},
-    workflow::Trigger,
-};
+use crate::clock::PointInTime;
+use crate::engine::{Run, Subject};
+use crate::entity::{ActorKind, Document};
+use crate::error::Failure;
+use crate::id::{EntityId, ModelKey, TransactionId, TransitionName};
+use crate::model::Lock;
+use crate::storage::{self, Attribution, Definitions, Version};
+use crate::workflow::Trigger;
 
 /// An entity to be made.
 #[derive(Debug)]

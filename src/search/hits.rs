@@ -3,12 +3,10 @@
 use std::vec;
 
 use super::order::Ranked;
-use crate::{
-    entity::{Image, Position},
-    error::Failure,
-    id::EntityId,
-    storage::{Snapshot, Version},
-};
+use crate::entity::{Image, Position};
+use crate::error::Failure;
+use crate::id::EntityId;
+use crate::storage::{Snapshot, Version};
 
 /// How many entities are read at once when they are sent.
 const PART: usize = 128;

@@ -9,12 +9,10 @@ mod hits;
 mod order;
 mod walk;
 
-use crate::{
-    condition::{Condition, Facts, Lifecycle, UnknownPaths},
-    entity::Document,
-    error::{Code, Coded, Failure},
-    storage::{Definitions, Version},
-};
+use crate::condition::{Condition, Facts, Lifecycle, UnknownPaths};
+use crate::entity::Document;
+use crate::error::{Code, Coded, Failure};
+use crate::storage::{Definitions, Version};
 
 pub use hits::{Hits, Outgoing};
 pub use order::{Order, OrderError, SORT_KEYS_MAX, SortKey, SortSubject};

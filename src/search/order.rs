@@ -2,12 +2,10 @@
 
 use std::{cmp::Ordering, collections::HashSet};
 
-use crate::{
-    condition::{Facts, LifecycleField},
-    entity::{Number, Path, Shape},
-    error::{Code, Coded},
-    model::{DataType, Schema, Types},
-};
+use crate::condition::{Facts, LifecycleField};
+use crate::entity::{Number, Path, Shape};
+use crate::error::{Code, Coded};
+use crate::model::{DataType, Schema, Types};
 
 /// How many keys an order has at most.
 pub const SORT_KEYS_MAX: usize = 16;

@@ -2,11 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::{
-    error::Failure,
-    id::EntityId,
-    storage::{Definitions, Error, Scan, Snapshot, UnitOfWork, Version},
-};
+use crate::error::Failure;
+use crate::id::EntityId;
+use crate::storage::{Definitions, Error, Scan, Snapshot, UnitOfWork, Version};
 
 /// What a search sees.
 #[derive(Debug)]

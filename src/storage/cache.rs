@@ -94,12 +94,10 @@ impl Cache {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{
-        clock::Timestamp,
-        entity::{Image, Json, Position},
-        id::{ModelKey, TransactionId},
-        storage::{EntityRow, TenantRow},
-    };
+    use crate::clock::Timestamp;
+    use crate::entity::{Image, Json, Position};
+    use crate::id::{ModelKey, TransactionId};
+    use crate::storage::{EntityRow, TenantRow};
 
     fn version(id: EntityId, position: i64) -> Version {
         let at = Timestamp::from_micros(0);

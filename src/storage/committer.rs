@@ -22,11 +22,9 @@ use super::{
     judge::{self, ModelView, View},
     sqlite::{Batch, CommitRow, EntityMove, ModelCommit, NewEntity, NewVersion, Removals, Writer},
 };
-use crate::{
-    clock::Timestamp,
-    entity::{ChangeKind, Image, Position, Sequence},
-    id::Tenant,
-};
+use crate::clock::Timestamp;
+use crate::entity::{ChangeKind, Image, Position, Sequence};
+use crate::id::Tenant;
 
 /// How many units a batch holds at most.
 const BATCH_UNITS: usize = 512;

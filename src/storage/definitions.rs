@@ -1,7 +1,8 @@
 //! What governs the entities of one model.
 
 use super::{ModelRow, TenantRow};
-use crate::{model::Model, workflow::WorkflowSet};
+use crate::model::Model;
+use crate::workflow::WorkflowSet;
 
 /// A model and its workflows, as one commit left them.
 #[derive(Debug, Clone)]

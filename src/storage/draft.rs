@@ -3,13 +3,11 @@
 use std::{collections::HashMap, sync::Arc};
 
 use super::{EntityRow, ModelRow};
-use crate::{
-    clock::Timestamp,
-    entity::{Actor, Image, Position, Sequence},
-    id::{EntityId, ModelKey, Tenant, TransactionId},
-    model::Schema,
-    workflow::WorkflowSet,
-};
+use crate::clock::Timestamp;
+use crate::entity::{Actor, Image, Position, Sequence};
+use crate::id::{EntityId, ModelKey, Tenant, TransactionId};
+use crate::model::Schema;
+use crate::workflow::WorkflowSet;
 
 /// Who is to be remembered for a write (`models-and-entities.md` §10).
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -7,12 +7,10 @@ use super::{
     Definitions, Error,
     draft::{Draft, ModelChange},
 };
-use crate::{
-    entity::{Position, Sequence},
-    id::{EntityId, ModelKey, Tenant},
-    model::Lock,
-    workflow::WorkflowSet,
-};
+use crate::entity::{Position, Sequence};
+use crate::id::{EntityId, ModelKey, Tenant};
+use crate::model::Lock;
+use crate::workflow::WorkflowSet;
 
 /// What units are judged against.
 #[derive(Debug, Default)]
@@ -130,14 +128,12 @@ pub(super) fn judge_model<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{
-        clock::Timestamp,
-        entity::{Actor, ActorKind, Image, Json},
-        id::TransactionId,
-        storage::{
-            Attribution, EntityRow, ModelRow,
-            draft::{Base, Guard, Write},
-        },
+    use crate::clock::Timestamp;
+    use crate::entity::{Actor, ActorKind, Image, Json};
+    use crate::id::TransactionId;
+    use crate::storage::{
+        Attribution, EntityRow, ModelRow,
+        draft::{Base, Guard, Write},
     };
 
     fn draft(reads: &[(EntityId, Option<i64>)], writes: &[(EntityId, Option<i64>)]) -> Draft {

@@ -29,13 +29,11 @@ use std::{path::PathBuf, sync::Arc, time::Duration};
 use tokio::sync::{mpsc, watch};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use crate::{
-    clock::{Clock, PointInTime, Timestamp},
-    entity::{Image, Position, Sequence},
-    error::{Code, Coded, Properties},
-    id::{ModelKey, Tenant},
-    model::Lock,
-};
+use crate::clock::{Clock, PointInTime, Timestamp};
+use crate::entity::{Image, Position, Sequence};
+use crate::error::{Code, Coded, Properties};
+use crate::id::{ModelKey, Tenant};
+use crate::model::Lock;
 
 pub use definitions::Definitions;
 pub use draft::{Attribution, Committed, ModelChange};

@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use std::sync::{PoisonError, RwLock};
 
 use super::{ActorRow, TenantRow};
-use crate::{entity::Actor, id::Tenant};
+use crate::entity::Actor;
+use crate::id::Tenant;
 
 /// How many actors are remembered; beyond, they are looked up again.
 const ACTORS_MAX: u64 = 100_000;

@@ -1,12 +1,10 @@
 //! Reads of one tenant as of one sequence.
 
 use super::{Definitions, Error, ModelRow, Storage, TenantRow, Version};
-use crate::{
-    clock::Timestamp,
-    entity::{Change, Position, Sequence},
-    id::{EntityId, ModelKey, StateName, Tenant, TransactionId},
-    model::Lock,
-};
+use crate::clock::Timestamp;
+use crate::entity::{Change, Position, Sequence};
+use crate::id::{EntityId, ModelKey, StateName, Tenant, TransactionId};
+use crate::model::Lock;
 
 /// How many entities one trip of a scan brings.
 const SCAN_ROWS: i64 = 256;

@@ -3,15 +3,13 @@ use std::{sync::Arc, time::Duration};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::*;
-use crate::{
-    clock::ManualClock,
-    engine::{RunRecord, StartKind},
-    entity::{Actor, ActorKind, ChangeKind, Document, Json},
-    error::Coded as _,
-    id::{EntityId, TransactionId},
-    model::{Lock, Schema},
-    workflow::{ImportMode, Workflow},
-};
+use crate::clock::ManualClock;
+use crate::engine::{RunRecord, StartKind};
+use crate::entity::{Actor, ActorKind, ChangeKind, Document, Json};
+use crate::error::Coded as _;
+use crate::id::{EntityId, TransactionId};
+use crate::model::{Lock, Schema};
+use crate::workflow::{ImportMode, Workflow};
 
 struct Bench {
     storage: Storage,

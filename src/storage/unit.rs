@@ -14,11 +14,9 @@ use super::{
     committer::{Claim, Submission},
     draft::{Attribution, Base, Committed, Draft, Guard, ModelChange, Removal, Write},
 };
-use crate::{
-    engine::{Record, RunRecord},
-    entity::{Image, Position},
-    id::{EntityId, ModelKey, Tenant, TransactionId},
-};
+use crate::engine::{Record, RunRecord};
+use crate::entity::{Image, Position};
+use crate::id::{EntityId, ModelKey, Tenant, TransactionId};
 
 /// How many bytes of writes a unit holds at most.
 const BYTES_MAX: usize = 64 << 20;

@@ -15,10 +15,8 @@ use super::{
     Transition, Trigger, Workflow,
     check::{Place, Problems},
 };
-use crate::{
-    condition::Condition,
-    entity::{Document, Json},
-};
+use crate::condition::Condition;
+use crate::entity::{Document, Json};
 
 /// A definition that was read, and what its author should know about it.
 #[derive(Debug, Clone)]

@@ -11,12 +11,10 @@ mod tags;
 
 use std::{collections::BTreeMap, sync::LazyLock, time::Duration};
 
-use crate::{
-    condition::Condition,
-    entity::Json,
-    error::{Code, Coded},
-    id::{ProcessorName, StateName, TransitionName, WorkflowName},
-};
+use crate::condition::Condition;
+use crate::entity::Json;
+use crate::error::{Code, Coded};
+use crate::id::{ProcessorName, StateName, TransitionName, WorkflowName};
 
 pub use check::{CyclePolicy, Place, Problem, check_cycles};
 pub use json::{DefinitionError, Parsed};

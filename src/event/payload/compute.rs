@@ -4,12 +4,10 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{Object, RequiredText, success};
-use crate::{
-    entity::{Image, Json},
-    id::{
-        CallId, EntityId, MemberId, ProcessorName, StateName, Tenant, TransactionId,
-        TransitionName, WorkflowName,
-    },
+use crate::entity::{Image, Json};
+use crate::id::{
+    CallId, EntityId, MemberId, ProcessorName, StateName, Tenant, TransactionId, TransitionName,
+    WorkflowName,
 };
 
 #[derive(Deserialize)]

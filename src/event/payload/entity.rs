@@ -4,11 +4,9 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{DataFormat, ModelSpec, Object, RequiredText, list, model::spec, success, text_list};
-use crate::{
-    clock::PointInTime,
-    error::{Code, Failure},
-    id::{EntityId, ModelKey, TransactionId, TransitionName},
-};
+use crate::clock::PointInTime;
+use crate::error::{Code, Failure};
+use crate::id::{EntityId, ModelKey, TransactionId, TransitionName};
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]

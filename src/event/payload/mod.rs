@@ -14,10 +14,8 @@ pub mod workflow;
 use serde::Deserialize;
 
 use super::EventType;
-use crate::{
-    error::{Code, Failure},
-    id::{ModelId, ModelKey, TransactionId},
-};
+use crate::error::{Code, Failure};
+use crate::id::{ModelId, ModelKey, TransactionId};
 
 pub use object::{Object, list, text_list};
 

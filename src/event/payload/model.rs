@@ -4,7 +4,9 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{DataFormat, ModelSpec, Object, RequiredText, list, success};
-use crate::{clock::Timestamp, id::ModelKey, model::Lock};
+use crate::clock::Timestamp;
+use crate::id::ModelKey;
+use crate::model::Lock;
 
 /// How a sample is read or a model written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]

@@ -4,11 +4,9 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{ModelSpec, Object, RequiredText, model::spec, success, text_list};
-use crate::{
-    clock::PointInTime,
-    entity::{Change, Image},
-    id::{ModelKey, StateName, TransitionName},
-};
+use crate::clock::PointInTime;
+use crate::entity::{Change, Image};
+use crate::id::{ModelKey, StateName, TransitionName};
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -3,7 +3,8 @@
 use serde::Deserialize;
 
 use super::{Object, error, success};
-use crate::{error::Failure, id::MessageId};
+use crate::error::Failure;
+use crate::id::MessageId;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -4,7 +4,8 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{ModelSpec, RequiredText, list, model::spec, success, text_list};
-use crate::{entity::Json, id::ModelKey};
+use crate::entity::Json;
+use crate::id::ModelKey;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -17,19 +17,17 @@ use tonic::{Status, Streaming};
 use tracing::{debug, info, warn};
 
 use super::{Service, invalid, member, message_too_large};
-use crate::{
-    auth::{Caller, ROLE_M2M},
-    compute::{self, Membership},
-    error::{Code, Failure},
-    event::{
-        Event, EventType,
-        frame::Frame,
-        payload::{self, stream},
-    },
-    id::{MemberId, MessageId},
-    operation::refusal,
-    workflow::Tags,
+use crate::auth::{Caller, ROLE_M2M};
+use crate::compute::{self, Membership};
+use crate::error::{Code, Failure};
+use crate::event::{
+    Event, EventType,
+    frame::Frame,
+    payload::{self, stream},
 };
+use crate::id::{MemberId, MessageId};
+use crate::operation::refusal;
+use crate::workflow::Tags;
 
 pub use outbound::Outbound;
 

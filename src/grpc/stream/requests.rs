@@ -10,13 +10,11 @@ use tokio::sync::Notify;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::outbound::{Ended, Queue};
-use crate::{
-    auth::Caller,
-    error::{Code, Failure},
-    event::{Event, TOKEN_ATTRIBUTE},
-    grpc::StreamSettings,
-    operation::{Context, Reply, Route, Services, dispatch},
-};
+use crate::auth::Caller;
+use crate::error::{Code, Failure};
+use crate::event::{Event, TOKEN_ATTRIBUTE};
+use crate::grpc::StreamSettings;
+use crate::operation::{Context, Reply, Route, Services, dispatch};
 
 /// How many bytes of requests are in work, and as many again may wait, unless one alone is larger.
 const BYTES_MAX: usize = 64 << 20;

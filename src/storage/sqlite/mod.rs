@@ -22,7 +22,8 @@ use sqlx::{
 };
 
 use super::{Durability, Error, Migrate, Place, Settings};
-use crate::{clock::Timestamp, entity::Sequence};
+use crate::clock::Timestamp;
+use crate::entity::Sequence;
 
 pub(super) use batch::{Batch, CommitRow, EntityMove, NewEntity, NewVersion, Removals};
 pub(super) use writer::{ModelCommit, Writer};

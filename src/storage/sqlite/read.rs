@@ -9,14 +9,12 @@ use super::{
     Newest, Sqlite,
     rows::{ChangeRow, ModelRowData, ScanRow, VersionRow},
 };
-use crate::{
-    clock::Timestamp,
-    entity::{Change, Position, Sequence},
-    id::{EntityId, ModelKey, StateName, Tenant, TransactionId},
-    model::{Model, Schema},
-    storage::{Definitions, EntityRow, Error, Listed, ModelRow, TenantRow, Version},
-    workflow::{Entry, Workflow, WorkflowSet},
-};
+use crate::clock::Timestamp;
+use crate::entity::{Change, Position, Sequence};
+use crate::id::{EntityId, ModelKey, StateName, Tenant, TransactionId};
+use crate::model::{Model, Schema};
+use crate::storage::{Definitions, EntityRow, Error, Listed, ModelRow, TenantRow, Version};
+use crate::workflow::{Entry, Workflow, WorkflowSet};
 
 const COMMIT_AT: &str = include_str!("sql/commit_at.sql");
 const COMMIT_NEWEST: &str = include_str!("sql/commit_newest.sql");

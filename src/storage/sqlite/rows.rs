@@ -3,13 +3,11 @@
 use sqlx::FromRow;
 use uuid::Uuid;
 
-use crate::{
-    clock::Timestamp,
-    entity::{Actor, Change, ChangeKind, Image, Json, Position},
-    id::{EntityId, ModelKey, TransactionId},
-    model::Lock,
-    storage::{EntityRow, Error, TenantRow, Version},
-};
+use crate::clock::Timestamp;
+use crate::entity::{Actor, Change, ChangeKind, Image, Json, Position};
+use crate::id::{EntityId, ModelKey, TransactionId};
+use crate::model::Lock;
+use crate::storage::{EntityRow, Error, TenantRow, Version};
 
 /// A version, joined with its entity, commit and model.
 #[derive(Debug, FromRow)]

@@ -7,13 +7,11 @@ use sqlx::{
 };
 
 use super::{Batch, read::ListedWorkflow};
-use crate::{
-    entity::Actor,
-    id::{ModelKey, Tenant},
-    model::{Lock, Schema},
-    storage::{ActorRow, Error, ModelRow, TenantRow, judge::Effect},
-    workflow::WorkflowSet,
-};
+use crate::entity::Actor;
+use crate::id::{ModelKey, Tenant};
+use crate::model::{Lock, Schema};
+use crate::storage::{ActorRow, Error, ModelRow, TenantRow, judge::Effect};
+use crate::workflow::WorkflowSet;
 
 const ACTOR_PUT: &str = include_str!("sql/actor_put.sql");
 const COMMIT_KNOWN: &str = include_str!("sql/commit_known.sql");
