@@ -1,6 +1,8 @@
 //! The process: configuration, telemetry, wiring, shutdown.
 //!
-//! May use: everything but [`crate::cli`].
+//! May use: [`crate::clock`], [`crate::entity`], [`crate::engine`], [`crate::storage`],
+//! [`crate::auth`], [`crate::compute`], [`crate::runtime`], [`crate::event`], [`crate::operation`],
+//! [`crate::grpc`], [`crate::rest`].
 
 pub mod config;
 mod listen;

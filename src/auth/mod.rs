@@ -1,6 +1,6 @@
 //! Who is calling, and what they may do.
 //!
-//! May use: [`crate::id`], [`crate::entity`], [`crate::error`].
+//! May use: [`crate::id`], [`crate::error`], [`crate::entity`].
 //! The mode is `mock` for now: everyone is one configured caller, or, for tests and
 //! demonstrations, whom the headers name (`config-and-cli.md` §8).
 

@@ -1,6 +1,7 @@
 //! The command line: the service, and a client of it.
 //!
-//! May use: [`crate::event`], [`crate::operation`] (its table), [`crate::app`], [`crate::storage`].
+//! May use: [`crate::id`], [`crate::storage`], [`crate::auth`], [`crate::event`],
+//! [`crate::operation`], [`crate::app`].
 //! The only place that prints.
 #![expect(
     clippy::print_stdout,

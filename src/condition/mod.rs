@@ -1,6 +1,6 @@
 //! Predicates over an entity: parsed once, at import or at the edge, to a compiled form.
 //!
-//! May use: [`crate::clock`], [`crate::error`], [`crate::entity`], [`crate::id`], [`crate::model`].
+//! May use: [`crate::id`], [`crate::clock`], [`crate::error`], [`crate::entity`], [`crate::model`].
 //! One meaning for workflow criteria, searches and conditional deletes (DESIGN decision 6):
 //! [`Condition::holds`] is the oracle that any other way of answering must agree with.
 

@@ -1,6 +1,7 @@
 //! The gateway: REST as another spelling of the events.
 //!
-//! May use: [`crate::error`], [`crate::auth`], [`crate::event`], [`crate::operation`].
+//! May use: [`crate::id`], [`crate::clock`], [`crate::error`], [`crate::auth`], [`crate::event`],
+//! [`crate::operation`].
 //! Must not: decide anything. [`spelling`] is a table; a request becomes a payload, the payload an
 //! event, and what answers the event becomes a body.
 

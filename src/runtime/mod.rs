@@ -1,6 +1,7 @@
 //! Runs: from a request to its commit, with everything members do in between.
 //!
-//! May use: everything pure, [`crate::storage`], [`crate::compute`].
+//! May use: [`crate::id`], [`crate::clock`], [`crate::error`], [`crate::entity`], [`crate::model`],
+//! [`crate::workflow`], [`crate::engine`], [`crate::storage`], [`crate::compute`].
 //! A [`Session`] is one request at work on a unit: its own, or one that is open already and that
 //! the request joins with a token. While a member is called the unit is parked, so that what the
 //! member does in the meantime can join it (`grpc.md` §10).

@@ -347,7 +347,7 @@ async fn bytes_that_are_no_protocol_do_no_harm() {
             &b"\x00\xff\x00\xff"[..],
             b"GET / HTTP/9.9\r\n\r\n",
             b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\xff\xff\xff\xff\xff\xff\xff\xff\xff",
-            &[b'A'; 100_000],
+            &vec![b'A'; 100_000],
         ] {
             let mut socket = tokio::net::TcpStream::connect(address)
                 .await

@@ -1,4 +1,4 @@
-//! CloudEvents over HTTP, in its three modes (`stream.md` §1).
+//! `CloudEvents` over HTTP, in its three modes (`stream.md` §1).
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,9 @@
 //! Black-box tests: a real server process, real sockets, a real member.
+#![expect(
+    clippy::needless_pass_by_value,
+    clippy::too_many_lines,
+    reason = "what is sent reads best as a literal, and a story is told whole"
+)]
 
 mod attack;
 mod callback;

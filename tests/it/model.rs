@@ -105,18 +105,18 @@ async fn a_model_is_exported_in_both_forms() {
     let connection = server.connect().await;
     let sample = json!({"sku": "A-1", "qty": 3, "tags": ["x"], "dims": {"w": 1.5}, "lines": [{"n": 1, "opts": ["a"]}]});
     let model = locked_model(&connection, "parcel", sample).await;
-    let simple = connection
+    let view = connection
         .ok(
             "EntityModelExportRequest",
             json!({"model": model, "converter": "SIMPLE_VIEW"}),
         )
         .await;
-    assert_eq!(simple["payload"]["currentState"], "LOCKED");
+    assert_eq!(view["payload"]["currentState"], "LOCKED");
     assert_eq!(
-        simple["payload"]["model"]["$.lines[*]"],
+        view["payload"]["model"]["$.lines[*]"],
         json!({"#": "ARRAY_ELEMENT", ".n": "INTEGER", ".opts[*]": "STRING"})
     );
-    assert_eq!(simple["model"], model);
+    assert_eq!(view["model"], model);
     let schema = connection
         .ok(
             "EntityModelExportRequest",

@@ -20,7 +20,11 @@ fn example(kind: &str, model: &Value, id: &str) -> Value {
         }
         "EntityModelExportRequest" => json!({"model": model, "converter": "SIMPLE_VIEW"}),
         "EntityModelTransitionRequest" => json!({"model": model, "transition": "LOCK"}),
-        "EntityModelDeleteRequest" | "EntityWorkflowExportRequest" => json!({"model": model}),
+        "EntityModelDeleteRequest"
+        | "EntityWorkflowExportRequest"
+        | "EntityGetAllRequest"
+        | "EntityStatsGetRequest"
+        | "EntityStatsByStateGetRequest" => json!({"model": model}),
         "EntityModelGetAllRequest" => json!({}),
         "EntityModelSetUniqueKeysRequest" => json!({"model": model, "uniqueKeys": []}),
         "EntityWorkflowImportRequest" => json!({"model": model, "workflows": [workflow]}),
@@ -45,8 +49,6 @@ fn example(kind: &str, model: &Value, id: &str) -> Value {
         "EntityGetRequest" | "EntityTransitionsGetRequest" | "EntityChangesMetadataGetRequest" => {
             json!({"entityId": id})
         }
-        "EntityGetAllRequest" => json!({"model": model}),
-        "EntityStatsGetRequest" | "EntityStatsByStateGetRequest" => json!({"model": model}),
         "EntitySearchRequest" | "EntitySnapshotSearchRequest" => {
             json!({"model": model, "condition": everything})
         }

@@ -428,8 +428,8 @@ async fn collections_go_in_windows() {
         .collect();
     let said = rest.get(&format!("/api/entity/{}", ids[0])).await;
     assert!(said.text.contains("{\"n\":7.0}"), "{}", said.text);
-    let updates = json!([{"id": ids[0], "payload": "{\"n\":70}"}, {"id": ids[1], "payload": "{\"n\":80}", "transition": "UPDATE", "ifMatch": "stale"}]);
-    let updated = rest.put("/api/entity/JSON", updates.to_string()).await.ok();
+    let changes = json!([{"id": ids[0], "payload": "{\"n\":70}"}, {"id": ids[1], "payload": "{\"n\":80}", "transition": "UPDATE", "ifMatch": "stale"}]);
+    let updated = rest.put("/api/entity/JSON", changes.to_string()).await.ok();
     assert_eq!(
         (
             &updated[0]["entityIds"],

@@ -1,0 +1,381 @@
+//! Entities: writing them, reading them, what became of them.
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::super::parts::{Parts, spec};
+use super::{Written, bad, begin, known_format, optional, read};
+use crate::error::Failure;
+use crate::event::payload::{Object, list as json_list};
+
+const WINDOW: i64 = 100;
+const WINDOW_MAX: i64 = 1_000;
+const PAGE_SIZE_MAX: i64 = 10_000;
+const PAGE_NUMBER_MAX: i64 = 214_748;
+
+fn window(parts: &Parts) -> Result<i64, Failure> {
+    Ok(parts
+        .query_within("transactionWindow", 1..=WINDOW_MAX)?
+        .unwrap_or(WINDOW))
+}
+
+/// Makes the payload that names entities of one model. A body that begins with `[` is many, in
+/// windows (`rest.md` §3.2): the same event, whose data is the list.
+pub(in crate::rest) fn create(parts: &Parts, id: &str) -> Written {
+    let format = known_format(parts.path("first"))?;
+    let entity = Object::new()
+        .raw("model", &spec(parts.model_at("second", "third")?))
+        .raw("data", parts.json()?.get())
+        .finish();
+    let object = begin(id).text("dataFormat", format).raw("payload", &entity);
+    Ok(if parts.text()?.starts_with('[') {
+        object.number("chunkSize", window(parts)?)
+    } else {
+        object
+    }
+    .finish())
+}
+
+/// Takes a document out of the text it is sent as.
+fn unquoted(item: usize, text: &str) -> Result<&str, Failure> {
+    let raw: Result<&RawValue, _> = serde_json::from_str(text);
+    raw.map(RawValue::get)
+        .map_err(|error| Failure::malformed(format!("item {item}: invalid JSON: {error}")))
+}
+
+pub(in crate::rest) fn create_collection(parts: &Parts, id: &str) -> Written {
+    #[derive(Deserialize)]
+    struct Item<'a> {
+        #[serde(borrow)]
+        model: &'a RawValue,
+        payload: String,
+    }
+    let format = known_format(parts.path("first"))?;
+    let items: Vec<Item<'_>> = parts.json_as("JSON array")?;
+    let payloads: Result<Vec<_>, Failure> = items
+        .iter()
+        .enumerate()
+        .map(|(index, item)| {
+            Ok(Object::new()
+                .raw("model", item.model.get())
+                .raw("data", unquoted(index, &item.payload)?)
+                .finish())
+        })
+        .collect();
+    let object = begin(id)
+        .text("dataFormat", format)
+        .raw("payloads", &json_list(payloads?));
+    Ok(object.number("chunkSize", window(parts)?).finish())
+}
+
+pub(in crate::rest) fn update_collection(parts: &Parts, id: &str) -> Written {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Item {
+        #[serde(default)]
+        id: Option<String>,
+        payload: String,
+        #[serde(default)]
+        transition: Option<String>,
+        #[serde(default)]
+        if_match: Option<String>,
+    }
+    let format = parts.path("first");
+    if format != "JSON" {
+        return Err(bad(format!("unsupported format `{format}`; use JSON")));
+    }
+    let items: Vec<Item> = parts.json_as("JSON array")?;
+    if items.is_empty() {
+        return Err(bad("collection is empty"));
+    }
+    let payloads: Result<Vec<_>, Failure> = items
+        .iter()
+        .enumerate()
+        .map(|(index, item)| {
+            let entity = item
+                .id
+                .as_deref()
+                .filter(|id| !id.is_empty())
+                .ok_or_else(|| bad(format!("item {index}: missing id")))?;
+            let object = Object::new()
+                .text("entityId", entity)
+                .raw("data", unquoted(index, &item.payload)?);
+            let object = optional(object, "transition", item.transition.as_deref());
+            Ok(optional(object, "ifMatch", item.if_match.as_deref()).finish())
+        })
+        .collect();
+    let object = begin(id)
+        .text("dataFormat", format)
+        .raw("payloads", &json_list(payloads?));
+    Ok(object.number("chunkSize", window(parts)?).finish())
+}
+
+pub(in crate::rest) fn get(parts: &Parts, id: &str) -> Written {
+    entity_then(parts, id, parts.entity("first")?)
+}
+
+/// An entity, and perhaps a time or a transaction.
+fn entity_then(parts: &Parts, id: &str, entity: &str) -> Written {
+    let object = optional(
+        begin(id).text("entityId", entity),
+        "pointInTime",
+        parts.instant("pointInTime")?,
+    );
+    Ok(optional(object, "transactionId", parts.query("transactionId")).finish())
+}
+
+pub(in crate::rest) fn delete(parts: &Parts, id: &str) -> Written {
+    Ok(begin(id).text("entityId", parts.entity("first")?).finish())
+}
+
+pub(in crate::rest) fn list(parts: &Parts, id: &str) -> Written {
+    let object = begin(id).raw("model", &spec(parts.model_at("first", "second")?));
+    let size = parts.query_within("pageSize", 0..=PAGE_SIZE_MAX)?;
+    let number = parts.query_within("pageNumber", 0..=PAGE_NUMBER_MAX)?;
+    let object = match size {
+        Some(size) => object.number("pageSize", size.max(1)),
+        None => object,
+    };
+    let object = object.number("pageNumber", number.unwrap_or(0));
+    Ok(optional(object, "pointInTime", parts.instant("pointInTime")?).finish())
+}
+
+pub(in crate::rest) fn delete_all(parts: &Parts, id: &str) -> Written {
+    let object = begin(id).raw("model", &spec(parts.model_at("first", "second")?));
+    parts.instant("pointInTime")?;
+    let verbose = parts
+        .query_as::<bool>("verbose", "true or false")?
+        .unwrap_or(false);
+    let object = object.truth("verbose", verbose);
+    // An empty body deletes all, at whatever time they were made (`rest.md` §3.7).
+    Ok(if parts.text()?.trim().is_empty() {
+        object
+    } else {
+        object.raw("condition", parts.json()?.get())
+    }
+    .finish())
+}
+
+pub(in crate::rest) fn update(parts: &Parts, id: &str) -> Written {
+    write_update(parts, id, None)
+}
+
+pub(in crate::rest) fn update_by_transition(parts: &Parts, id: &str) -> Written {
+    write_update(parts, id, Some(parts.path("third")))
+}
+
+fn write_update(parts: &Parts, id: &str, transition: Option<&str>) -> Written {
+    let format = known_format(parts.path("first"))?;
+    let change = Object::new()
+        .text("entityId", parts.entity("second")?)
+        .raw("data", parts.json()?.get());
+    let change = optional(
+        optional(change, "transition", transition),
+        "ifMatch",
+        parts.single_header("if-match")?,
+    );
+    Ok(begin(id)
+        .text("dataFormat", format)
+        .raw("payload", &change.finish())
+        .finish())
+}
+
+pub(in crate::rest) fn patch(parts: &Parts, id: &str) -> Written {
+    write_patch(parts, id, None)
+}
+
+pub(in crate::rest) fn patch_by_transition(parts: &Parts, id: &str) -> Written {
+    write_patch(parts, id, Some(parts.path("third")))
+}
+
+fn write_patch(parts: &Parts, id: &str, transition: Option<&str>) -> Written {
+    let is_json_patch = parts
+        .single_header("content-type")?
+        .is_some_and(|kind| kind.starts_with("application/json-patch+json"));
+    let change = Object::new()
+        .text("entityId", parts.entity("second")?)
+        .raw("patch", parts.json()?.get());
+    let change = optional(
+        optional(change, "transition", transition),
+        "ifMatch",
+        parts.single_header("if-match")?,
+    );
+    let format = if is_json_patch {
+        "JSON_PATCH"
+    } else {
+        "MERGE_PATCH"
+    };
+    Ok(begin(id)
+        .text("patchFormat", format)
+        .raw("payload", &change.finish())
+        .finish())
+}
+
+pub(in crate::rest) fn changes(parts: &Parts, id: &str) -> Written {
+    let object = begin(id).text("entityId", parts.entity("entityId")?);
+    Ok(optional(object, "pointInTime", parts.instant("pointInTime")?).finish())
+}
+
+/// Here an id need not be a UUID to be unknown (`rest.md` §3.8).
+pub(in crate::rest) fn transitions(parts: &Parts, id: &str) -> Written {
+    entity_then(parts, id, parts.path("entityId"))
+}
+
+pub(in crate::rest) fn transitions_of_class(parts: &Parts, id: &str) -> Written {
+    let class = parts.query("entityClass").unwrap_or_default();
+    let version = class
+        .rsplit_once('.')
+        .and_then(|(_, version)| version.parse::<i32>().ok());
+    if version.is_none() {
+        return Err(bad(format!(
+            "entityClass is `{class}`; it is the name of a model, a dot and its version"
+        )));
+    }
+    let entity = parts
+        .query("entityId")
+        .ok_or_else(|| bad("entityId is missing"))?;
+    entity_then(parts, id, entity)
+}
+
+pub(in crate::rest) fn transition(parts: &Parts, id: &str) -> Written {
+    Ok(begin(id)
+        .text("entityId", parts.entity("entityId")?)
+        .text("transition", parts.path("transition"))
+        .finish())
+}
+
+pub(in crate::rest) fn transition_by_query(parts: &Parts, id: &str) -> Written {
+    let entity = parts
+        .query("entityId")
+        .ok_or_else(|| bad("entityId is missing"))?;
+    let transition = parts
+        .query("transitionName")
+        .ok_or_else(|| bad("transitionName is missing"))?;
+    Ok(begin(id)
+        .text("entityId", entity)
+        .text("transition", transition)
+        .finish())
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Transactions<'a> {
+    #[serde(borrow)]
+    transaction_info: &'a RawValue,
+    #[serde(borrow, default)]
+    chunks: Option<&'a RawValue>,
+}
+
+/// A list of what each transaction did.
+pub(in crate::rest) fn chunks(_: &Parts, payload: &str) -> Written {
+    let answer: Transactions<'_> = read(payload)?;
+    Ok(match answer.chunks {
+        Some(chunks) => chunks.get().to_owned(),
+        None => json_list([answer.transaction_info.get()]),
+    })
+}
+
+/// What the one transaction did.
+pub(in crate::rest) fn transaction(_: &Parts, payload: &str) -> Written {
+    let answer: Transactions<'_> = read(payload)?;
+    Ok(answer.transaction_info.get().to_owned())
+}
+
+pub(in crate::rest) fn envelope(_: &Parts, payload: &str) -> Written {
+    #[derive(Deserialize)]
+    struct Entity<'a> {
+        #[serde(borrow)]
+        data: &'a RawValue,
+        #[serde(borrow)]
+        meta: &'a RawValue,
+    }
+    #[derive(Deserialize)]
+    struct Answer<'a> {
+        #[serde(borrow)]
+        payload: Entity<'a>,
+    }
+    let Answer { payload: entity } = read(payload)?;
+    Ok(Object::new()
+        .text("type", "ENTITY")
+        .raw("data", entity.data.get())
+        .raw("meta", entity.meta.get())
+        .finish())
+}
+
+pub(in crate::rest) fn deleted(_: &Parts, payload: &str) -> Written {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Deleted<'a> {
+        entity_id: String,
+        #[serde(borrow)]
+        model: &'a RawValue,
+        transaction_id: String,
+    }
+    let answer: Deleted<'_> = read(payload)?;
+    let object = Object::new()
+        .text("id", &answer.entity_id)
+        .raw("modelKey", answer.model.get());
+    Ok(object
+        .text("transactionId", &answer.transaction_id)
+        .finish())
+}
+
+/// The members are spelled as the documented API spells them.
+pub(in crate::rest) fn all_deleted(parts: &Parts, payload: &str) -> Written {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Deleted<'a> {
+        #[serde(borrow)]
+        entity_ids: &'a RawValue,
+        model_id: String,
+        #[serde(rename = "numDeleted")]
+        count: i64,
+    }
+    let answer: Deleted<'_> = read(payload)?;
+    let result = Object::new()
+        .number("numberOfEntitites", answer.count)
+        .number("numberOfEntititesRemoved", answer.count)
+        .raw("idToError", "{}");
+    let object = Object::new()
+        .text("entityModelClassId", &answer.model_id)
+        .raw("deleteResult", &result.finish());
+    let is_verbose = parts.query("verbose") == Some("true");
+    Ok(if is_verbose {
+        object.raw("ids", answer.entity_ids.get())
+    } else {
+        object
+    }
+    .finish())
+}
+
+pub(in crate::rest) fn change(_: &Parts, payload: &str) -> Written {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Change<'a> {
+        #[serde(borrow)]
+        change_meta: &'a RawValue,
+    }
+    let answer: Change<'_> = read(payload)?;
+    Ok(answer.change_meta.get().to_owned())
+}
+
+pub(in crate::rest) fn transition_names(_: &Parts, payload: &str) -> Written {
+    #[derive(Deserialize)]
+    struct Names<'a> {
+        #[serde(borrow)]
+        transitions: &'a RawValue,
+    }
+    let answer: Names<'_> = read(payload)?;
+    Ok(answer.transitions.get().to_owned())
+}
+
+pub(in crate::rest) fn available(_: &Parts, payload: &str) -> Written {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Names<'a> {
+        #[serde(borrow)]
+        available_transitions: &'a RawValue,
+    }
+    let answer: Names<'_> = read(payload)?;
+    Ok(answer.available_transitions.get().to_owned())
+}

@@ -1,0 +1,41 @@
+//! Payloads from requests, and bodies from payloads: one pair of functions per spelling.
+
+pub(super) mod entity;
+pub(super) mod model;
+pub(super) mod search;
+
+use serde::Deserialize;
+
+use crate::error::{Code, Failure};
+use crate::event::payload::Object;
+
+type Written = Result<String, Failure>;
+
+fn bad(message: impl Into<String>) -> Failure {
+    Failure::new(Code::BadRequest, message)
+}
+
+fn begin(id: &str) -> Object {
+    Object::new().text("id", id)
+}
+
+fn optional(object: Object, name: &str, value: Option<&str>) -> Object {
+    match value {
+        Some(value) => object.text(name, value),
+        None => object,
+    }
+}
+
+/// Reads what an answer says.
+fn read<'a, T: Deserialize<'a>>(payload: &'a str) -> Result<T, Failure> {
+    serde_json::from_str(payload)
+        .map_err(|error| Failure::internal(format!("an answer could not be read: {error}")))
+}
+
+fn known_format(format: &str) -> Result<&str, Failure> {
+    if matches!(format, "JSON" | "XML") {
+        Ok(format)
+    } else {
+        Err(bad(format!("unsupported format `{format}`; use JSON")))
+    }
+}

@@ -1,0 +1,212 @@
+//! Models and their workflows.
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::super::parts::{Parts, spec};
+use super::{Written, bad, begin, known_format, optional, read};
+use crate::error::Failure;
+use crate::event::payload::{Object, list as json_list, text_list};
+use crate::id::ModelKey;
+
+#[expect(clippy::unnecessary_wraps, reason = "the table asks for it")]
+pub(in crate::rest) fn nothing(_: &Parts, id: &str) -> Written {
+    Ok(begin(id).finish())
+}
+
+pub(in crate::rest) fn model(parts: &Parts, id: &str) -> Written {
+    Ok(begin(id).raw("model", &spec(parts.model()?)).finish())
+}
+
+fn format(parts: &Parts) -> Result<&str, Failure> {
+    known_format(parts.path("dataFormat"))
+}
+
+pub(in crate::rest) fn import_model(parts: &Parts, id: &str) -> Written {
+    let (format, converter) = (format(parts)?, parts.path("converter"));
+    if converter != "SAMPLE_DATA" {
+        return Err(bad(format!(
+            "unsupported import converter `{converter}`; use SAMPLE_DATA"
+        )));
+    }
+    let object = begin(id)
+        .raw("model", &spec(parts.model()?))
+        .text("dataFormat", format)
+        .text("converter", converter);
+    Ok(object.raw("payload", parts.json()?.get()).finish())
+}
+
+pub(in crate::rest) fn export_model(parts: &Parts, id: &str) -> Written {
+    let converter = parts.path("converter");
+    if !matches!(converter, "JSON_SCHEMA" | "SIMPLE_VIEW") {
+        return Err(bad(format!(
+            "unsupported export converter `{converter}`; use JSON_SCHEMA or SIMPLE_VIEW"
+        )));
+    }
+    Ok(begin(id)
+        .raw("model", &spec(parts.model()?))
+        .text("converter", converter)
+        .finish())
+}
+
+pub(in crate::rest) fn lock(parts: &Parts, id: &str) -> Written {
+    Ok(begin(id)
+        .raw("model", &spec(parts.model()?))
+        .text("transition", "LOCK")
+        .finish())
+}
+
+pub(in crate::rest) fn unlock(parts: &Parts, id: &str) -> Written {
+    Ok(begin(id)
+        .raw("model", &spec(parts.model()?))
+        .text("transition", "UNLOCK")
+        .finish())
+}
+
+pub(in crate::rest) fn unique_keys(parts: &Parts, id: &str) -> Written {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Keys<'a> {
+        #[serde(borrow)]
+        unique_keys: &'a RawValue,
+    }
+    let keys: Keys<'_> = parts.json_as("unique keys")?;
+    Ok(begin(id)
+        .raw("model", &spec(parts.model()?))
+        .raw("uniqueKeys", keys.unique_keys.get())
+        .finish())
+}
+
+pub(in crate::rest) fn import_workflows(parts: &Parts, id: &str) -> Written {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Import<'a> {
+        #[serde(default)]
+        #[serde(rename = "importMode")]
+        mode: Option<String>,
+        #[serde(default)]
+        allow_cycles: Option<bool>,
+        #[serde(default, borrow)]
+        workflows: Vec<&'a RawValue>,
+    }
+    let import: Import<'_> = parts.json_as("workflow import")?;
+    let object = begin(id).raw("model", &spec(parts.model()?));
+    let object = optional(object, "importMode", import.mode.as_deref());
+    let object = object.truth("allowCycles", import.allow_cycles == Some(true));
+    Ok(object
+        .raw(
+            "workflows",
+            &json_list(import.workflows.iter().map(|workflow| workflow.get())),
+        )
+        .finish())
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ModelIdOnly {
+    model_id: String,
+}
+
+pub(in crate::rest) fn model_id(_: &Parts, payload: &str) -> Written {
+    let answer: ModelIdOnly = read(payload)?;
+    Ok(serde_json::Value::from(answer.model_id).to_string())
+}
+
+pub(in crate::rest) fn payload(_: &Parts, payload: &str) -> Written {
+    #[derive(Deserialize)]
+    struct Exported<'a> {
+        #[serde(borrow)]
+        payload: &'a RawValue,
+    }
+    let answer: Exported<'_> = read(payload)?;
+    Ok(answer.payload.get().to_owned())
+}
+
+/// What was done to a model, said of the one in the path.
+fn action(parts: &Parts, message: impl FnOnce(&str) -> String) -> Written {
+    let (name, version) = parts.model()?;
+    let key = ModelKey::new(name, version);
+    let object = Object::new()
+        .truth("success", true)
+        .text("message", &message(&key.to_string()));
+    Ok(object
+        .text("modelId", &key.id().to_string())
+        .raw("modelKey", &spec((name, version)))
+        .finish())
+}
+
+pub(in crate::rest) fn locked(parts: &Parts, _: &str) -> Written {
+    action(parts, |model| format!("Model {model} locked"))
+}
+
+pub(in crate::rest) fn unlocked(parts: &Parts, _: &str) -> Written {
+    action(parts, |model| format!("Model {model} unlocked"))
+}
+
+pub(in crate::rest) fn keys_set(parts: &Parts, _: &str) -> Written {
+    action(parts, |model| format!("unique keys set on model {model}"))
+}
+
+pub(in crate::rest) fn model_deleted(parts: &Parts, _: &str) -> Written {
+    action(parts, |model| format!("model {model} deleted"))
+}
+
+pub(in crate::rest) fn models(_: &Parts, payload: &str) -> Written {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Listed {
+        id: String,
+        name: String,
+        version: i32,
+        state: String,
+        model_update_date: Option<String>,
+    }
+    #[derive(Deserialize)]
+    struct All {
+        models: Vec<Listed>,
+    }
+    let answer: All = read(payload)?;
+    let models = answer.models.iter().map(|model| {
+        let object = Object::new()
+            .text("id", &model.id)
+            .text("modelName", &model.name)
+            .number("modelVersion", model.version);
+        optional(
+            object.text("currentState", &model.state),
+            "modelUpdateDate",
+            model.model_update_date.as_deref(),
+        )
+        .finish()
+    });
+    Ok(json_list(models))
+}
+
+pub(in crate::rest) fn workflows_imported(_: &Parts, payload: &str) -> Written {
+    #[derive(Deserialize)]
+    struct Imported {
+        #[serde(default)]
+        warnings: Vec<String>,
+    }
+    let answer: Imported = read(payload)?;
+    let object = Object::new().truth("success", true);
+    Ok(if answer.warnings.is_empty() {
+        object
+    } else {
+        object.raw("warnings", &text_list(&answer.warnings))
+    }
+    .finish())
+}
+
+pub(in crate::rest) fn workflows(parts: &Parts, payload: &str) -> Written {
+    #[derive(Deserialize)]
+    struct Exported<'a> {
+        #[serde(borrow)]
+        workflows: &'a RawValue,
+    }
+    let answer: Exported<'_> = read(payload)?;
+    let (name, version) = parts.model()?;
+    let object = Object::new()
+        .text("entityName", name)
+        .number("modelVersion", version);
+    Ok(object.raw("workflows", answer.workflows.get()).finish())
+}
