@@ -1,0 +1,153 @@
+"""An asyncio client of Interlock.
+
+`Client` asks a server for things; `Member` does what the server's workflows ask for. Both speak
+CloudEvents over one multiplexed gRPC stream. From what is public down to the wire:
+
+    client, member      who connects, and for what
+    operations          everything that can be asked, one method to an event type
+    calculation         what a member is asked, and what it may do about it
+    records             what is answered
+    errors              what can go wrong
+    connection          one stream after the other, with back-off
+    stream              one stream: answers find their requests, and nothing grows without bound
+    events              the envelope
+    documents           JSON that keeps its numbers
+"""
+
+from interlock import documents
+from interlock.calculation import Caller, Context, Rejected, Retryable, Transition
+from interlock.client import Client
+from interlock.connection import Metadata
+from interlock.errors import (
+    AnswerNotRead,
+    BadRequest,
+    ComputeMemberDisconnected,
+    ComputeUnavailable,
+    ConditionTypeMismatch,
+    Conflict,
+    ConnectionLost,
+    DispatchTimeout,
+    EntityModified,
+    EntityNotFound,
+    Forbidden,
+    IncompatibleType,
+    InterlockError,
+    InvalidCondition,
+    InvalidFieldPath,
+    MessageTooLarge,
+    ModelAlreadyLocked,
+    ModelAlreadyUnlocked,
+    ModelHasEntities,
+    ModelNotFound,
+    ModelNotLocked,
+    NoComputeMember,
+    NotFound,
+    NotSupported,
+    OutcomeUnknown,
+    RequestCancelled,
+    SearchJobNotFound,
+    SearchResultLimit,
+    ServerError,
+    StorageUnavailable,
+    TooManyRequests,
+    TransactionExpired,
+    TransactionNotFound,
+    TransitionNotFound,
+    Unauthorized,
+    UnknownEventType,
+    ValidationError,
+    WorkflowFailed,
+    WorkflowNotFound,
+    WrongModelState,
+)
+from interlock.member import Member
+from interlock.operations import Condition, ModelName, Operations, OrderBy, UniqueKey
+from interlock.records import (
+    AllDeleted,
+    Change,
+    Chunk,
+    Count,
+    Deleted,
+    Entity,
+    FailedItem,
+    Imported,
+    Model,
+    ModelKey,
+    NewEntity,
+    Snapshot,
+    Transitioned,
+    Update,
+    Written,
+)
+
+__all__ = [
+    "AllDeleted",
+    "AnswerNotRead",
+    "BadRequest",
+    "Caller",
+    "Change",
+    "Chunk",
+    "Client",
+    "ComputeMemberDisconnected",
+    "ComputeUnavailable",
+    "Condition",
+    "ConditionTypeMismatch",
+    "Conflict",
+    "ConnectionLost",
+    "Context",
+    "Count",
+    "Deleted",
+    "DispatchTimeout",
+    "Entity",
+    "EntityModified",
+    "EntityNotFound",
+    "FailedItem",
+    "Forbidden",
+    "Imported",
+    "IncompatibleType",
+    "InterlockError",
+    "InvalidCondition",
+    "InvalidFieldPath",
+    "Member",
+    "MessageTooLarge",
+    "Metadata",
+    "Model",
+    "ModelAlreadyLocked",
+    "ModelAlreadyUnlocked",
+    "ModelHasEntities",
+    "ModelKey",
+    "ModelName",
+    "ModelNotFound",
+    "ModelNotLocked",
+    "NewEntity",
+    "NoComputeMember",
+    "NotFound",
+    "NotSupported",
+    "Operations",
+    "OrderBy",
+    "OutcomeUnknown",
+    "Rejected",
+    "RequestCancelled",
+    "Retryable",
+    "SearchJobNotFound",
+    "SearchResultLimit",
+    "ServerError",
+    "Snapshot",
+    "StorageUnavailable",
+    "TooManyRequests",
+    "TransactionExpired",
+    "TransactionNotFound",
+    "Transition",
+    "TransitionNotFound",
+    "Transitioned",
+    "Unauthorized",
+    "UniqueKey",
+    "UnknownEventType",
+    "Update",
+    "ValidationError",
+    "WorkflowFailed",
+    "WorkflowNotFound",
+    "Written",
+    "WrongModelState",
+    "documents",
+]

@@ -1,0 +1,218 @@
+"""The connection to a server: at most one open stream, and another one when that is lost."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+import grpc
+
+from interlock import errors
+from interlock.cloudevents_pb2 import CloudEvent
+from interlock.stream import Answer, Stream
+
+Metadata = Mapping[str, str] | Callable[[], Awaitable[Mapping[str, str]]]
+"""What is sent when a stream is opened: itself, or what makes it anew each time."""
+
+IN_FLIGHT = 256
+"""How many requests of one stream a server works on at once, unless it is told otherwise."""
+
+MESSAGE_BYTES_MAX = 16 << 20
+"""The largest message that a server takes, unless it is told otherwise."""
+
+CONNECT_TIMEOUT = 10.0
+"""How long a request waits for a connection, in seconds."""
+
+GREETING_TIMEOUT = 10.0
+"""How long a server may take to accept a stream, in seconds."""
+
+CLOSE_TIMEOUT = 10.0
+"""How long closing waits for the answers to what was asked, in seconds."""
+
+_METHOD = "/org.cyoda.cloud.api.grpc.CloudEventsService/startStreaming"
+
+# Between two attempts to open a stream, in seconds: doubling, and never quite the same.
+_FIRST_DELAY = 0.1
+_LONGEST_DELAY = 5.0
+
+_CHANNEL_OPTIONS = (
+    # gRPC connects the channel with delays of its own; they are kept below ours.
+    ("grpc.initial_reconnect_backoff_ms", 100),
+    ("grpc.max_reconnect_backoff_ms", 1_000),
+    # In spite of its name: how long one attempt may take.
+    ("grpc.min_reconnect_backoff_ms", 5_000),
+    # A peer that vanished is noticed within 30 s. Servers tolerate a ping every 10 s.
+    ("grpc.keepalive_time_ms", 20_000),
+    ("grpc.keepalive_timeout_ms", 10_000),
+    ("grpc.max_receive_message_length", -1),
+    ("grpc.max_send_message_length", -1),
+)
+
+log = logging.getLogger("interlock")
+
+
+class Connection:
+    """Opens streams to one server, one after the other."""
+
+    def __init__(
+        self,
+        target: str,
+        *,
+        metadata: Metadata | None = None,
+        credentials: grpc.ChannelCredentials | None = None,
+        in_flight: int = IN_FLIGHT,
+        message_bytes_max: int = MESSAGE_BYTES_MAX,
+        connect_timeout: float = CONNECT_TIMEOUT,
+        greet: Callable[[Stream], Awaitable[None]] = Stream.opened,
+        receive: Callable[[Stream, CloudEvent], None] = lambda _stream, _event: None,
+    ) -> None:
+        """Prepare; nothing is connected yet.
+
+        `greet` makes a new stream ready for use, and `receive` is given every event on one that
+        answers no request.
+        """
+        self.target = target
+        self._metadata = metadata or {}
+        self._credentials = credentials
+        self._in_flight = in_flight
+        self._message_bytes_max = message_bytes_max
+        self._connect_timeout = connect_timeout
+        self._greet = greet
+        self._receive = receive
+        self._channel: grpc.aio.Channel | None = None
+        self._stream: Stream | None = None
+        self._serving: asyncio.Task[None] | None = None
+        self._opening = asyncio.Lock()
+        self._delay = 0.0
+        self._is_closed = False
+
+    async def ask(self, kind: str, payload: Mapping[str, Any]) -> Answer:
+        """Send a request on the open stream, or on a new one.
+
+        Raises:
+            ConnectionLost: there is no connection within the connect timeout.
+
+        """
+        stream = await self.stream()
+        return await stream.ask(kind, payload)
+
+    async def connect(self) -> None:
+        """Wait until the server can be reached.
+
+        No stream is opened: a server ends those on which nothing is said.
+
+        Raises:
+            ConnectionLost: there is no connection within the connect timeout.
+
+        """
+        try:
+            async with asyncio.timeout(self._connect_timeout):
+                await self._connected_channel().channel_ready()
+        except TimeoutError:
+            raise self._unreachable() from None
+
+    async def stream(self) -> Stream:
+        """Give the open stream, or open one.
+
+        Raises:
+            ConnectionLost: there is none within the connect timeout.
+            InterlockError: the server refuses this caller; trying again would not help.
+
+        """
+        if self._stream is not None and self._stream.failure is None:
+            return self._stream
+        try:
+            async with asyncio.timeout(self._connect_timeout):
+                return await self.stream_eventually()
+        except TimeoutError:
+            raise self._unreachable() from None
+
+    async def stream_eventually(self) -> Stream:
+        """Give the open stream, or open one, however long that takes.
+
+        Raises:
+            InterlockError: the server refuses this caller; trying again would not help.
+
+        """
+        async with self._opening:
+            return await self._open_in_the_end()
+
+    async def close(self) -> None:
+        """Let what was asked be answered, then end the stream."""
+        self._is_closed = True
+        if self._stream is not None:
+            await self._stream.close(CLOSE_TIMEOUT)
+        if self._serving is not None:
+            self._serving.cancel()
+            await asyncio.gather(self._serving, return_exceptions=True)
+        if self._channel is not None:
+            await self._channel.close()
+
+    async def _open_in_the_end(self) -> Stream:
+        while True:
+            if self._is_closed:
+                raise errors.ConnectionLost("the client is closed", retryable=False)
+            if self._stream is not None and self._stream.failure is None:
+                return self._stream
+            if self._delay > 0:
+                await asyncio.sleep(random.uniform(self._delay / 2, self._delay))
+            self._delay = min(_LONGEST_DELAY, max(_FIRST_DELAY, 2 * self._delay))
+            try:
+                self._stream = await self._open()
+            except errors.ConnectionLost as lost:
+                log.warning("no stream to %s: %s; trying again", self.target, lost.message)
+
+    async def _open(self) -> Stream:
+        made = await self._metadata() if callable(self._metadata) else self._metadata
+        method: grpc.aio.StreamStreamMultiCallable[CloudEvent, CloudEvent] = (
+            self._connected_channel().stream_stream(
+                _METHOD,
+                request_serializer=CloudEvent.SerializeToString,
+                response_deserializer=CloudEvent.FromString,
+            )
+        )
+        stream = Stream(
+            method(metadata=tuple(made.items())),
+            in_flight=self._in_flight,
+            message_bytes_max=self._message_bytes_max,
+            receive=self._receive,
+        )
+        serving = asyncio.create_task(self._serve(stream))
+        try:
+            async with asyncio.timeout(GREETING_TIMEOUT):
+                await self._greet(stream)
+        except BaseException as error:
+            serving.cancel()
+            if isinstance(error, TimeoutError):
+                raise errors.ConnectionLost("the server does not answer") from None
+            raise
+        self._serving = serving
+        return stream
+
+    async def _serve(self, stream: Stream) -> None:
+        loop = asyncio.get_running_loop()
+        begun = loop.time()
+        await stream.serve()
+        # A stream that ends as soon as it is opened is no reason to hurry.
+        if loop.time() - begun > _LONGEST_DELAY:
+            self._delay = 0.0
+        if stream is self._stream and not self._is_closed:
+            log.warning("the stream to %s has ended: %s", self.target, stream.failure)
+
+    def _connected_channel(self) -> grpc.aio.Channel:
+        # Made late, because it belongs to the event loop that is running.
+        if self._channel is None:
+            options = _CHANNEL_OPTIONS
+            if self._credentials is None:
+                self._channel = grpc.aio.insecure_channel(self.target, options)
+            else:
+                self._channel = grpc.aio.secure_channel(self.target, self._credentials, options)
+        return self._channel
+
+    def _unreachable(self) -> errors.ConnectionLost:
+        return errors.ConnectionLost(
+            f"nothing answers at {self.target} within {self._connect_timeout:g} s", retryable=True
+        )

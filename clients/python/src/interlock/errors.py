@@ -1,0 +1,240 @@
+"""What can go wrong, as exceptions to catch.
+
+The server names what went wrong with a code: the prefix of the message, before the first colon.
+Codes that callers tell apart have a class here; any other code is an `InterlockError` with that
+code. Where several codes ask for the same reaction, their classes share a base.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, ClassVar
+
+_BY_CODE: dict[str, type[InterlockError]] = {}
+
+
+class InterlockError(Exception):
+    """Something that was asked for was not done.
+
+    `str(error)` is the whole text, `<CODE>: <message>`.
+    """
+
+    _code: ClassVar[str] = "UNKNOWN"
+
+    code: str
+    """What went wrong, in the server's words: `ENTITY_NOT_FOUND`, `CONFLICT`, …"""
+
+    message: str
+    """The text without the code."""
+
+    retryable: bool
+    """Whether the same request may succeed when it is made again."""
+
+    properties: Mapping[str, Any]
+    """What else the server tells, by code: `entityId`, `fieldPath`, `retryAfterMs`, …"""
+
+    def __init_subclass__(cls, *, code: str | None = None) -> None:
+        """Register the class for its code."""
+        if code is not None:
+            cls._code = code
+            _BY_CODE[code] = cls
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        code: str | None = None,
+        retryable: bool = False,
+        properties: Mapping[str, Any] = MappingProxyType({}),
+    ) -> None:
+        self.code = code or self._code
+        self.message = message
+        self.retryable = retryable
+        self.properties = properties
+        super().__init__(f"{self.code}: {message}")
+
+
+class NotFound(InterlockError, code="NOT_FOUND"):
+    """What the request names does not exist, or is another tenant's."""
+
+
+class EntityNotFound(NotFound, code="ENTITY_NOT_FOUND"):
+    """No such entity, or not at that time."""
+
+
+class ModelNotFound(NotFound, code="MODEL_NOT_FOUND"):
+    """No model of that name and version has been imported."""
+
+
+class TransitionNotFound(NotFound, code="TRANSITION_NOT_FOUND"):
+    """The entity's state has no such transition, or it is disabled."""
+
+
+class WorkflowNotFound(NotFound, code="WORKFLOW_NOT_FOUND"):
+    """The model has no workflows."""
+
+
+class TransactionNotFound(NotFound, code="TRANSACTION_NOT_FOUND"):
+    """The transaction of a callback has been committed or rolled back."""
+
+
+class SearchJobNotFound(NotFound, code="SEARCH_JOB_NOT_FOUND"):
+    """No such snapshot search."""
+
+
+class Conflict(InterlockError, code="CONFLICT"):
+    """Someone else committed first: read again, then write again."""
+
+
+class EntityModified(Conflict, code="ENTITY_MODIFIED"):
+    """The entity is not at the version that `if_match` names."""
+
+
+class WrongModelState(InterlockError):
+    """The model is not in the state that the request needs."""
+
+
+class ModelNotLocked(WrongModelState, code="MODEL_NOT_LOCKED"):
+    """Entities can be made only of a locked model."""
+
+
+class ModelAlreadyLocked(WrongModelState, code="MODEL_ALREADY_LOCKED"):
+    """A locked model can be neither imported again, nor locked, nor deleted."""
+
+
+class ModelAlreadyUnlocked(WrongModelState, code="MODEL_ALREADY_UNLOCKED"):
+    """The model is not locked."""
+
+
+class ModelHasEntities(WrongModelState, code="MODEL_HAS_ENTITIES"):
+    """A model that has entities can be neither unlocked nor deleted."""
+
+
+class ValidationError(InterlockError, code="VALIDATION_FAILED"):
+    """The request itself is wrong; making it again will not help."""
+
+
+class BadRequest(ValidationError, code="BAD_REQUEST"):
+    """The request cannot be understood, or the document does not have the model's shape."""
+
+
+class IncompatibleType(ValidationError, code="INCOMPATIBLE_TYPE"):
+    """A value has none of the types that the model declares for its place."""
+
+
+class InvalidCondition(ValidationError, code="INVALID_CONDITION"):
+    """A condition makes no sense."""
+
+
+class ConditionTypeMismatch(ValidationError, code="CONDITION_TYPE_MISMATCH"):
+    """An operand of a condition is no value of its field's types."""
+
+
+class InvalidFieldPath(ValidationError, code="INVALID_FIELD_PATH"):
+    """A condition or an order names a field that the model does not have."""
+
+
+class SearchResultLimit(ValidationError, code="SEARCH_RESULT_LIMIT"):
+    """More entities match than a search without a limit answers."""
+
+
+class UnknownEventType(ValidationError, code="UNKNOWN_EVENT_TYPE"):
+    """The server does not know the type of the request."""
+
+
+class MessageTooLarge(ValidationError, code="MESSAGE_TOO_LARGE"):
+    """The request is larger than a server takes; it was not sent."""
+
+
+class WorkflowFailed(InterlockError, code="WORKFLOW_FAILED"):
+    """The workflow did not let it happen: a criterion, a processor or a limit."""
+
+
+class ComputeUnavailable(InterlockError):
+    """No compute member did what the workflow asked for; nothing was written."""
+
+
+class NoComputeMember(ComputeUnavailable, code="NO_COMPUTE_MEMBER_FOR_TAG"):
+    """No connected compute member has the tags that the processor asks for."""
+
+
+class ComputeMemberDisconnected(ComputeUnavailable, code="COMPUTE_MEMBER_DISCONNECTED"):
+    """The compute member went away before it had answered."""
+
+
+class DispatchTimeout(ComputeUnavailable, code="DISPATCH_TIMEOUT"):
+    """The compute member did not answer in time."""
+
+
+class TransactionExpired(InterlockError, code="TRANSACTION_EXPIRED"):
+    """A callback came after its transaction's token had expired."""
+
+
+class Unauthorized(InterlockError, code="UNAUTHORIZED"):
+    """The server does not know who is calling."""
+
+
+class Forbidden(InterlockError, code="FORBIDDEN"):
+    """The caller may not do this."""
+
+
+class NotSupported(InterlockError, code="NOT_IMPLEMENTED"):
+    """The server knows the request but cannot do it yet."""
+
+
+class TooManyRequests(InterlockError, code="TOO_MANY_REQUESTS"):
+    """Too many requests are in work; `properties["retryAfterMs"]` says how long to wait."""
+
+
+class RequestCancelled(InterlockError, code="CANCELLED"):
+    """The request was cancelled before it was done."""
+
+
+class OutcomeUnknown(InterlockError, code="OUTCOME_UNKNOWN"):
+    """The server cannot say whether the write happened."""
+
+
+class StorageUnavailable(InterlockError, code="STORAGE_UNAVAILABLE"):
+    """The server cannot write at the moment."""
+
+
+class ServerError(InterlockError, code="SERVER_ERROR"):
+    """A fault of the server; the message has the ticket that finds it in the server's log."""
+
+
+class ConnectionLost(InterlockError, code="CONNECTION_LOST"):
+    """There is no connection, or it ended before the answer came.
+
+    When `retryable` the request was not sent. Otherwise it may or may not have been done.
+    """
+
+
+class AnswerNotRead(InterlockError, code="ANSWER_NOT_READ"):
+    """A streamed answer was given up because nobody read it; see `interlock.stream`."""
+
+
+def from_answer(error: Mapping[str, Any] | None) -> InterlockError:
+    """Make the exception that the `error` member of an answer describes."""
+    error = error or {}
+    code, colon, message = str(error.get("message", "")).partition(":")
+    if not colon:
+        code, message = "UNKNOWN", code or "the server says that it failed, but not why"
+    return with_code(
+        code,
+        message.strip(),
+        retryable=error.get("retryable") is True,
+        properties=error.get("properties") or {},
+    )
+
+
+def with_code(
+    code: str,
+    message: str,
+    *,
+    retryable: bool = False,
+    properties: Mapping[str, Any] = MappingProxyType({}),
+) -> InterlockError:
+    """Make the exception of a code."""
+    kind = _BY_CODE.get(code, InterlockError)
+    return kind(message, code=code, retryable=retryable, properties=properties)

@@ -1,0 +1,296 @@
+"""A compute member: runs the processors of workflows for a server."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import signal
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+import grpc
+
+from interlock import errors, events
+from interlock.calculation import Calculation, Context, Rejected, Retryable
+from interlock.cloudevents_pb2 import CloudEvent
+from interlock.connection import (
+    CONNECT_TIMEOUT,
+    IN_FLIGHT,
+    MESSAGE_BYTES_MAX,
+    Connection,
+    Metadata,
+)
+from interlock.operations import Operations
+from interlock.records import Entity
+from interlock.stream import Stream
+
+Document = dict[str, Any]
+
+Processor = TypeVar("Processor", bound=Callable[[Entity, Context], Awaitable[Document | None]])
+DetachedProcessor = TypeVar(
+    "DetachedProcessor", bound=Callable[[Context], Awaitable[Document | None]]
+)
+
+_PROCESSOR = "processor"
+
+CALLS_MAX = 1024
+"""How many calculations may be in work or wait; further ones are refused as retryable."""
+
+log = logging.getLogger("interlock")
+
+
+class Member:
+    """Serves the calculations of one tenant, over one stream, until it is stopped.
+
+        member = Member("localhost:9090", tags=["pricing"])
+
+        @member.processor("price")
+        async def price(entity: Entity, context: Context) -> dict[str, Any] | None:
+            return {**entity.data, "price": entity.data["quantity"] * 3}
+
+        asyncio.run(member.run())
+
+    When the stream is lost, processors that are running are cancelled, because their transactions
+    are gone, and the member joins again, for as long as it takes.
+    """
+
+    def __init__(
+        self,
+        target: str = "localhost:9090",
+        *,
+        tags: Iterable[str] = (),
+        concurrency: int = 64,
+        metadata: Metadata | None = None,
+        credentials: grpc.ChannelCredentials | None = None,
+        in_flight: int = IN_FLIGHT,
+        message_bytes_max: int = MESSAGE_BYTES_MAX,
+        connect_timeout: float = CONNECT_TIMEOUT,
+    ) -> None:
+        """Prepare; nothing is connected yet.
+
+        Args:
+            target: where the server's gRPC port is, as `host:port`.
+            tags: what the member offers; it is called by processors that ask for none but these.
+            concurrency: how many calculations run at once; further ones wait. One that a running
+                calculation has caused in its own transaction runs besides, because that one waits
+                for it.
+            metadata: as for `Client`; the caller needs the role `ROLE_M2M`. Whatever a coroutine
+                function raises ends the member.
+            credentials: as for `Client`.
+            in_flight: as for `Client`; does not count what processors ask.
+            message_bytes_max: as for `Client`.
+            connect_timeout: as for `Client`.
+
+        """
+        self._tags = list(tags)
+        self._places = asyncio.Semaphore(concurrency)
+        self._handlers: dict[tuple[str, str], Callable[[Calculation], Awaitable[Any]]] = {}
+        self._working: dict[asyncio.Task[None], Stream] = {}
+        self._transactions: Counter[str] = Counter()
+        self._greeting: asyncio.Future[CloudEvent] | None = None
+        self._joining: asyncio.Task[None] | None = None
+        self._stopping = asyncio.Event()
+        self._draining = asyncio.Lock()
+        self._connection = Connection(
+            target,
+            metadata=metadata,
+            credentials=credentials,
+            in_flight=in_flight,
+            message_bytes_max=message_bytes_max,
+            connect_timeout=connect_timeout,
+            greet=self._join,
+            receive=self._receive,
+        )
+        self.client = Operations(self._connection)
+        """All operations, on the member's stream but outside its transactions."""
+
+    def processor(self, name: str) -> Callable[[Processor], Processor]:
+        """Register the function that is the processor of that name.
+
+        It is given the entity, in the state before the transition, and returns the whole new
+        document, or None to leave it as it is. Whatever it raises fails the transition; see
+        `Rejected` and `Retryable`.
+        """
+
+        def register(function: Processor) -> Processor:
+            async def handle(calculation: Calculation) -> Document | None:
+                if calculation.entity is None:
+                    raise Rejected(
+                        f"the workflow does not attach the entity to `{name}`, which needs it"
+                    )
+                return await function(calculation.entity, calculation.context)
+
+            self._handlers[_PROCESSOR, name] = handle
+            return function
+
+        return register
+
+    def detached_processor(self, name: str) -> Callable[[DetachedProcessor], DetachedProcessor]:
+        """Register a processor to which the workflow does not attach the entity.
+
+        That is, one whose configuration says `attachEntity: false`; `Context.entity_id` says
+        which entity it is.
+        """
+
+        def register(function: DetachedProcessor) -> DetachedProcessor:
+            async def handle(calculation: Calculation) -> Document | None:
+                return await function(calculation.context)
+
+            self._handlers[_PROCESSOR, name] = handle
+            return function
+
+        return register
+
+    async def run(self) -> None:
+        """Serve until `stop` is called, or the process is told to with SIGTERM or SIGINT.
+
+        What is in work then is finished first. While the server cannot be reached this goes on
+        trying.
+
+        Raises:
+            Unauthorized, Forbidden: the server does not take this caller as a member.
+
+        """
+        loop = asyncio.get_running_loop()
+        signals = (signal.SIGTERM, signal.SIGINT)
+        for number in signals:
+            loop.add_signal_handler(number, self._stopping.set)
+        self._joining = asyncio.create_task(self._stay_joined())
+        stopping = asyncio.create_task(self._stopping.wait())
+        try:
+            await asyncio.wait((self._joining, stopping), return_when=asyncio.FIRST_COMPLETED)
+            if self._joining.done():
+                self._joining.result()
+        finally:
+            stopping.cancel()
+            await self.stop()
+            for number in signals:
+                loop.remove_signal_handler(number)
+
+    async def stop(self, timeout: float = 30.0) -> None:
+        """Finish what is in work, for so many seconds at most, and leave.
+
+        Calculations that come meanwhile are not begun. To the server they end with the stream, as
+        disconnected, which is retryable.
+        """
+        self._stopping.set()
+        async with self._draining:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(timeout):
+                    while self._working:
+                        await asyncio.wait(self._working)
+            self._give_up()
+            if self._joining is not None:
+                self._joining.cancel()
+                await asyncio.gather(self._joining, return_exceptions=True)
+            await self._connection.close()
+
+    async def __aenter__(self) -> Self:
+        """Join, and serve in the background.
+
+        Raises:
+            ConnectionLost: the server cannot be reached within the connect timeout.
+            Unauthorized, Forbidden: the server does not take this caller as a member.
+
+        """
+        await self._connection.connect()
+        await self._connection.stream()
+        self._joining = asyncio.create_task(self._stay_joined())
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.stop()
+
+    async def _stay_joined(self) -> None:
+        while True:
+            try:
+                stream = await self._connection.stream_eventually()
+            except Exception as error:
+                log.error("cannot join %s, and give up: %s", self._connection.target, error)
+                raise
+            await stream.ended()
+            self._give_up(stream)
+
+    def _give_up(self, stream: Stream | None = None) -> None:
+        """End the calculations of a stream, or all."""
+        for task, its_stream in self._working.items():
+            if stream is None or its_stream is stream:
+                task.cancel()
+
+    async def _join(self, stream: Stream) -> None:
+        self._greeting = asyncio.get_running_loop().create_future()
+        stream.send(events.event(events.JOIN, {"tags": self._tags}))
+        greeting = events.answer(await stream.first(self._greeting))
+        log.info("joined %s as member %s", self._connection.target, greeting["memberId"])
+
+    def _receive(self, stream: Stream, event: CloudEvent) -> None:
+        try:
+            if event.type == events.KEEP_ALIVE:
+                probe = events.payload(event)["id"]
+                stream.send(
+                    events.event(events.ACKNOWLEDGEMENT, {"sourceEventId": probe, "success": True})
+                )
+            elif event.type == events.GREETING and self._greeting is not None:
+                self._greeting.set_result(event)
+            elif Calculation.is_asked_by(event):
+                self._begin(stream, Calculation.read(event, stream))
+        except Exception:
+            # One event that makes no sense is no reason to lose the stream.
+            log.exception("an event of the server could not be read: %s", event.type)
+
+    def _begin(self, stream: Stream, calculation: Calculation) -> None:
+        # A running calculation waits for those it has caused in its transaction: were they to
+        # wait for its place, or to be left when the member stops, neither would ever end.
+        is_nested = calculation.context.transaction_id in self._transactions
+        if self._stopping.is_set() and not is_nested:
+            return
+        if len(self._working) >= CALLS_MAX:
+            busy = Retryable(f"this member has {CALLS_MAX} calculations to do already")
+            stream.send(calculation.failed(busy))
+            return
+        task = asyncio.create_task(self._work(stream, calculation, is_nested=is_nested))
+        self._working[task] = stream
+        task.add_done_callback(self._working.pop)
+
+    async def _work(self, stream: Stream, calculation: Calculation, *, is_nested: bool) -> None:
+        async with contextlib.nullcontext() if is_nested else self._places:
+            with self._in_transaction(calculation.context.transaction_id):
+                stream.send(await self._calculate(stream, calculation))
+
+    @contextlib.contextmanager
+    def _in_transaction(self, transaction: str | None) -> Any:
+        if transaction is None:
+            yield
+            return
+        self._transactions[transaction] += 1
+        try:
+            yield
+        finally:
+            self._transactions[transaction] -= 1
+            if self._transactions[transaction] == 0:
+                del self._transactions[transaction]
+
+    async def _calculate(self, stream: Stream, calculation: Calculation) -> CloudEvent:
+        """Run what was asked for; the answer to it."""
+        kind, name = calculation.kind, calculation.context.name
+        handler = self._handlers.get((kind, name))
+        try:
+            if handler is None:
+                raise Retryable(f"this member has no {kind} `{name}`")
+            answer = calculation.done(await handler(calculation))
+            stream.check_size(answer)
+        except (Rejected, errors.InterlockError) as error:
+            log.info("%s %s failed: %s", kind, name, error)
+            return calculation.failed(error)
+        except Exception as error:
+            log.exception("%s %s failed", kind, name)
+            return calculation.failed(error)
+        return answer

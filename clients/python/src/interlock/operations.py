@@ -1,0 +1,588 @@
+"""Everything that can be asked of a server, one method to an event type.
+
+To add an operation: a method here that passes the type and the payload of its request to `call`
+or to `stream`, and in `records` the class of what it answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
+from contextlib import aclosing
+from datetime import datetime
+from typing import Any, Literal, Protocol, TypedDict
+
+from interlock import errors, events
+from interlock.records import (
+    AllDeleted,
+    Change,
+    Count,
+    Deleted,
+    Entity,
+    Imported,
+    Model,
+    NewEntity,
+    Snapshot,
+    Transitioned,
+    Update,
+    Written,
+)
+from interlock.stream import Answer
+
+ModelName = tuple[str, int]
+"""The name and the version of a model."""
+
+Condition = Mapping[str, Any]
+"""A condition as JSON; `{"type": "group", "operator": "AND", "conditions": []}` matches all."""
+
+
+class OrderBy(TypedDict, total=False):
+    """One key of an order; entities that are equal in all of them are ordered by their ids."""
+
+    path: str
+    """`$.a.b`, or with the source `meta` one of `state`, `creationDate`, …; required."""
+    source: Literal["data", "meta"]
+    desc: bool
+
+
+class UniqueKey(TypedDict):
+    """Fields whose values no two entities of a model may share."""
+
+    id: str
+    fields: list[str]
+
+
+class Asker(Protocol):
+    """What can send a request."""
+
+    async def ask(self, kind: str, payload: Mapping[str, Any]) -> Answer:
+        """Send a request; the answer is used as a context."""
+
+
+class Operations:
+    """The operations of a server.
+
+    Every method can be cancelled; the server is told, and stops what it has not committed yet.
+    Besides what a method says, every one may raise
+
+    * `ConnectionLost` when there is no connection or when it ends before the answer,
+    * `ValidationError` when the server cannot make sense of the request,
+    * `Forbidden`, `TooManyRequests`, `StorageUnavailable` or `ServerError`,
+    * in a compute member's callback `TransactionNotFound` or `TransactionExpired`.
+
+    All of these are `InterlockError`s.
+    """
+
+    def __init__(self, asker: Asker) -> None:
+        """Ask through `asker`."""
+        self._asker = asker
+
+    # Any event type.
+
+    async def call(self, event_type: str, payload: Mapping[str, Any]) -> dict[str, Any]:
+        """Ask for anything that has one answer, and give the answer's payload.
+
+        The `id` of the request's payload is added.
+
+        Raises:
+            TypeError: the answer is a streamed one; use `stream`.
+
+        """
+        async with await self._asker.ask(event_type, payload) as answer:
+            event = await answer.next()
+            if event is None or events.SEQUENCE in event.attributes:
+                raise TypeError(f"{event_type} has a streamed answer; use `stream`")
+            return events.answer(event)
+
+    async def stream(
+        self, event_type: str, payload: Mapping[str, Any]
+    ) -> AsyncGenerator[dict[str, Any], None]:
+        """Ask for anything that has a streamed answer, and give the payloads as they come.
+
+        Leaving the iteration early cancels the request.
+
+        Raises:
+            TypeError: the answer is a single one; use `call`.
+
+        """
+        async with await self._asker.ask(event_type, payload) as answer:
+            came = 0
+            while (event := await answer.next()) is not None:
+                if events.SEQUENCE in event.attributes:
+                    # A failure is told twice; the second time ends the answer.
+                    item = events.payload(event)
+                    if item.get("success") is not False:
+                        came += 1
+                        yield item
+                elif (sent := events.answer(event).get("count")) is None:
+                    raise TypeError(f"{event_type} has a single answer; use `call`")
+                elif sent != came:
+                    raise errors.ServerError(f"{sent} answers were sent, and {came} came")
+
+    # Models.
+
+    async def import_model(
+        self,
+        model: ModelName,
+        sample: Any,
+        *,
+        converter: Literal["SAMPLE_DATA", "SIMPLE_VIEW"] = "SAMPLE_DATA",
+    ) -> str:
+        """Make a model, or widen one, so that it has the shape of a sample; give its id.
+
+        Raises:
+            ModelAlreadyLocked: only an unlocked model can be changed.
+
+        """
+        payload = {"dataFormat": "JSON", "converter": converter, "payload": sample}
+        answer = await self.call("EntityModelImportRequest", _of(model) | payload)
+        return str(answer["modelId"])
+
+    async def export_model(
+        self, model: ModelName, converter: Literal["SIMPLE_VIEW", "JSON_SCHEMA"] = "SIMPLE_VIEW"
+    ) -> dict[str, Any]:
+        """Give the shape of a model as a document.
+
+        Raises:
+            ModelNotFound: there is none.
+
+        """
+        payload = _of(model) | {"converter": converter}
+        answer = await self.call("EntityModelExportRequest", payload)
+        exported: dict[str, Any] = answer["payload"]
+        return exported
+
+    async def lock_model(self, model: ModelName) -> None:
+        """Make a model ready for entities.
+
+        Raises:
+            ModelNotFound: there is none.
+            ModelAlreadyLocked: it is.
+
+        """
+        await self.call("EntityModelTransitionRequest", _of(model) | {"transition": "LOCK"})
+
+    async def unlock_model(self, model: ModelName) -> None:
+        """Make a model ready to be changed.
+
+        Raises:
+            ModelNotFound: there is none.
+            ModelAlreadyUnlocked: it is.
+            ModelHasEntities: and as long as it has, it stays locked.
+
+        """
+        await self.call("EntityModelTransitionRequest", _of(model) | {"transition": "UNLOCK"})
+
+    async def delete_model(self, model: ModelName) -> None:
+        """Delete an unlocked model.
+
+        Raises:
+            ModelNotFound: there is none.
+            ModelAlreadyLocked: unlock it first.
+            ModelHasEntities: delete them first.
+
+        """
+        await self.call("EntityModelDeleteRequest", _of(model))
+
+    async def list_models(self) -> list[Model]:
+        """List the models of the caller's tenant."""
+        answer = await self.call("EntityModelGetAllRequest", {})
+        return [Model.read(item) for item in answer["models"]]
+
+    async def set_unique_keys(self, model: ModelName, keys: Sequence[UniqueKey]) -> None:
+        """Replace the unique keys of an unlocked model.
+
+        Raises:
+            NotSupported: the server cannot do this yet.
+
+        """
+        payload = _of(model) | {"uniqueKeys": keys}
+        await self.call("EntityModelSetUniqueKeysRequest", payload)
+
+    # Workflows.
+
+    async def import_workflows(
+        self,
+        model: ModelName,
+        workflows: Sequence[Mapping[str, Any]],
+        *,
+        mode: Literal["MERGE", "REPLACE", "ACTIVATE"] = "MERGE",
+        allow_cycles: bool = False,
+    ) -> Imported:
+        """Give a model workflows.
+
+        `MERGE` replaces those of the same names, `REPLACE` all, and `ACTIVATE` those of the same
+        names while it makes the others inactive. `allow_cycles` takes even workflows whose
+        automated transitions lead in a circle without a criterion.
+
+        Raises:
+            ModelNotFound: there is no such model.
+            ValidationError: a workflow breaks a rule; the message says which and where.
+
+        """
+        payload = {"importMode": mode, "allowCycles": allow_cycles, "workflows": workflows}
+        return Imported.read(await self.call("EntityWorkflowImportRequest", _of(model) | payload))
+
+    async def export_workflows(self, model: ModelName) -> list[dict[str, Any]]:
+        """Give the workflows of a model.
+
+        Raises:
+            ModelNotFound: there is no such model.
+            WorkflowNotFound: it has none.
+
+        """
+        answer = await self.call("EntityWorkflowExportRequest", _of(model))
+        return list(answer["workflows"])
+
+    # Writes. All of them may raise `Conflict`, `WorkflowFailed` and `ComputeUnavailable`; in each
+    # case nothing was written.
+
+    async def create(self, model: ModelName, data: Any) -> Written:
+        """Make an entity and run it through the automated transitions of its workflow.
+
+        A list makes one entity of each item, in one transaction.
+
+        Raises:
+            ModelNotFound: there is no such model.
+            ModelNotLocked: it is not ready for entities.
+            IncompatibleType, BadRequest: the document does not have the model's shape.
+            WorkflowFailed: a processor, a criterion or a limit ended the run.
+            ComputeUnavailable: no compute member did what the workflow asked for.
+
+        """
+        payload = {"dataFormat": "JSON", "payload": _of(model) | {"data": data}}
+        return Written.read(await self.call("EntityCreateRequest", payload))
+
+    async def create_many(
+        self,
+        entities: Iterable[NewEntity | tuple[ModelName, Any]],
+        *,
+        chunk_size: int | None = None,
+    ) -> Written:
+        """Make entities of any models: all in one transaction, or in several of a given size.
+
+        Where there are several, a failure of the first is raised, and a later one told in
+        `Written.chunks`.
+
+        Raises:
+            InterlockError: as `create`; the message names the item.
+
+        """
+        payloads = [_of(model) | {"data": data} for model, data in entities]
+        payload = {"dataFormat": "JSON", "payloads": payloads} | _given(chunkSize=chunk_size)
+        return Written.read(await self.call("EntityCreateCollectionRequest", payload))
+
+    async def update(
+        self,
+        entity_id: str,
+        data: Any,
+        *,
+        transition: str | None = None,
+        if_match: str | None = None,
+    ) -> Written:
+        """Replace the document of an entity and take a transition.
+
+        Without one the entity takes what is automated from the state it is in. With `if_match` it
+        is changed only if that transaction wrote its last version.
+
+        Raises:
+            EntityNotFound: there is no such entity.
+            TransitionNotFound: its state has no such transition.
+            EntityModified: it has another version than `if_match` says.
+            Conflict: someone else changed it meanwhile.
+            InterlockError: otherwise as `create`.
+
+        """
+        change = _change(Update(entity_id, data, transition, if_match))
+        payload = {"dataFormat": "JSON", "payload": change}
+        return Written.read(await self.call("EntityUpdateRequest", payload))
+
+    async def update_many(
+        self, updates: Iterable[Update], *, chunk_size: int | None = None
+    ) -> Written:
+        """Change entities: all in one transaction, or in several of a given size.
+
+        Items whose `if_match` does not hold are left out and told in `Written.chunks`; any other
+        failure ends the transaction.
+
+        Raises:
+            InterlockError: as `update`; the message names the item.
+
+        """
+        payload = {"dataFormat": "JSON", "payloads": [_change(update) for update in updates]}
+        payload |= _given(chunkSize=chunk_size)
+        return Written.read(await self.call("EntityUpdateCollectionRequest", payload))
+
+    async def patch(
+        self,
+        entity_id: str,
+        patch: Any,
+        *,
+        if_match: str,
+        transition: str | None = None,
+        patch_format: Literal["MERGE_PATCH", "JSON_PATCH"] = "MERGE_PATCH",
+    ) -> Written:
+        """Change parts of a document; `if_match="*"` whatever its version is.
+
+        Raises:
+            NotSupported: the server cannot do this yet.
+            InterlockError: as `update`.
+
+        """
+        change = {"entityId": entity_id, "patch": patch, "ifMatch": if_match}
+        change |= _given(transition=transition)
+        payload = {"patchFormat": patch_format, "payload": change}
+        return Written.read(await self.call("EntityPatchRequest", payload))
+
+    async def transition(self, entity_id: str, transition: str) -> Transitioned:
+        """Take a transition, leaving the document as it is.
+
+        Raises:
+            EntityNotFound: there is no such entity.
+            TransitionNotFound: its state has no such transition.
+            WorkflowFailed: the transition's criterion does not hold, or the run failed.
+            InterlockError: otherwise as `update`.
+
+        """
+        payload = {"entityId": entity_id, "transition": transition}
+        return Transitioned.read(await self.call("EntityTransitionRequest", payload))
+
+    async def delete(self, entity_id: str) -> Deleted:
+        """Delete an entity; its history stays.
+
+        Raises:
+            EntityNotFound: there is no such entity.
+
+        """
+        return Deleted.read(await self.call("EntityDeleteRequest", {"entityId": entity_id}))
+
+    async def delete_all(
+        self,
+        model: ModelName,
+        *,
+        point_in_time: datetime | None = None,
+        list_ids: bool = False,
+        condition: Condition | None = None,
+    ) -> AllDeleted:
+        """Delete the entities of a model: all, those there were at a time, those that match.
+
+        `list_ids` has the answer say which they were.
+
+        Raises:
+            ModelNotFound: there is no such model.
+            NotSupported: the server cannot delete by condition yet.
+
+        """
+        payload = _of(model) | {"verbose": list_ids}
+        payload |= _given(pointInTime=_instant(point_in_time), condition=condition)
+        return AllDeleted.read(await self.call("EntityDeleteAllRequest", payload))
+
+    # Reads.
+
+    async def get(
+        self,
+        entity_id: str,
+        *,
+        point_in_time: datetime | None = None,
+        transaction_id: str | None = None,
+    ) -> Entity:
+        """Read an entity: as it is, as it was at a time, or as a transaction left it.
+
+        Raises:
+            EntityNotFound: there is no such entity, or there was not.
+
+        """
+        payload = {"entityId": entity_id} | _as_of(point_in_time, transaction_id)
+        return Entity.read((await self.call("EntityGetRequest", payload))["payload"])
+
+    def list_entities(
+        self,
+        model: ModelName,
+        *,
+        page_size: int | None = None,
+        page_number: int | None = None,
+        point_in_time: datetime | None = None,
+    ) -> AsyncGenerator[Entity, None]:
+        """Read a page of the entities of a model, in the order of their ids.
+
+        A page has 20 entities unless `page_size` says otherwise, 10 000 at most; the first one
+        has the number 0.
+
+        Raises:
+            ModelNotFound: there is no such model.
+
+        """
+        payload = _of(model) | _given(
+            pageSize=page_size, pageNumber=page_number, pointInTime=_instant(point_in_time)
+        )
+        return self._entities("EntityGetAllRequest", payload)
+
+    def search(
+        self,
+        model: ModelName,
+        condition: Condition,
+        *,
+        limit: int | None = None,
+        order_by: Sequence[OrderBy] = (),
+        point_in_time: datetime | None = None,
+        tracking_read: bool = False,
+    ) -> AsyncGenerator[Entity, None]:
+        """Find the entities of a model that satisfy a condition.
+
+        With a limit, at most 10 000, the answer is cut off there. Without one, more than 1000
+        matches are an error. `tracking_read` makes the transaction of a callback conflict with
+        whoever changes what was found.
+
+        Raises:
+            ModelNotFound: there is no such model.
+            SearchResultLimit: there are too many matches, and no limit was given.
+            InvalidCondition, ConditionTypeMismatch, InvalidFieldPath: the condition is no good.
+
+        """
+        payload = _of(model) | {"condition": condition} | _given(limit=limit)
+        payload |= _given(orderBy=list(order_by) or None, pointInTime=_instant(point_in_time))
+        payload |= _given(trackingRead=tracking_read or None)
+        return self._entities("EntitySearchRequest", payload)
+
+    async def list_transitions(
+        self,
+        entity_id: str,
+        *,
+        point_in_time: datetime | None = None,
+        transaction_id: str | None = None,
+    ) -> list[str]:
+        """List the transitions of the state that an entity is in, or was in.
+
+        Raises:
+            EntityNotFound: there is no such entity, or there was not.
+
+        """
+        payload = {"entityId": entity_id} | _as_of(point_in_time, transaction_id)
+        return list((await self.call("EntityTransitionsGetRequest", payload))["transitions"])
+
+    async def list_changes(
+        self, entity_id: str, *, point_in_time: datetime | None = None
+    ) -> AsyncGenerator[Change, None]:
+        """Read the history of an entity, the newest 1000 changes, newest first.
+
+        Raises:
+            EntityNotFound: there never was such an entity.
+
+        """
+        payload = {"entityId": entity_id} | _given(pointInTime=_instant(point_in_time))
+        async with aclosing(self.stream("EntityChangesMetadataGetRequest", payload)) as items:
+            async for item in items:
+                yield Change.read(item)
+
+    async def count(self, model: ModelName | None = None) -> list[Count]:
+        """Count the entities of a model, or of each of the tenant's models.
+
+        Raises:
+            ModelNotFound: there is no such model.
+
+        """
+        payload = _of(model) if model else {}
+        return [Count.read(item) async for item in self.stream("EntityStatsGetRequest", payload)]
+
+    async def count_by_state(
+        self, model: ModelName | None = None, *, states: Sequence[str] = ()
+    ) -> list[Count]:
+        """Count entities by model and state; of no states means of all.
+
+        Raises:
+            ModelNotFound: there is no such model.
+
+        """
+        payload = (_of(model) if model else {}) | _given(states=list(states) or None)
+        answer = self.stream("EntityStatsByStateGetRequest", payload)
+        return [Count.read(item) async for item in answer]
+
+    # Searches that run on their own.
+
+    async def submit_search(
+        self,
+        model: ModelName,
+        condition: Condition,
+        *,
+        order_by: Sequence[OrderBy] = (),
+        point_in_time: datetime | None = None,
+    ) -> Snapshot:
+        """Start a search whose result is kept; `search_status` says when it is there.
+
+        Raises:
+            NotSupported: the server cannot do this yet.
+            InterlockError: as `search`.
+
+        """
+        payload = _of(model) | {"condition": condition}
+        payload |= _given(orderBy=list(order_by) or None, pointInTime=_instant(point_in_time))
+        return Snapshot.read(await self.call("EntitySnapshotSearchRequest", payload))
+
+    async def search_status(self, snapshot_id: str) -> Snapshot:
+        """Say how far a search is.
+
+        Raises:
+            SearchJobNotFound: there is none, or its result was thrown away.
+            NotSupported: the server cannot do this yet.
+
+        """
+        payload = {"snapshotId": snapshot_id}
+        return Snapshot.read(await self.call("SnapshotGetStatusRequest", payload))
+
+    def search_results(
+        self, snapshot_id: str, *, page_size: int | None = None, page_number: int | None = None
+    ) -> AsyncGenerator[Entity, None]:
+        """Read a page of what a search has found; of 10 unless `page_size` says otherwise.
+
+        Raises:
+            SearchJobNotFound: there is none, or its result was thrown away.
+            NotSupported: the server cannot do this yet.
+
+        """
+        payload = {"snapshotId": snapshot_id}
+        payload |= _given(pageSize=page_size, pageNumber=page_number)
+        return self._entities("SnapshotGetRequest", payload)
+
+    async def cancel_search(self, snapshot_id: str) -> Snapshot:
+        """End a search that is running.
+
+        Raises:
+            SearchJobNotFound: there is none.
+            NotSupported: the server cannot do this yet.
+
+        """
+        payload = {"snapshotId": snapshot_id}
+        return Snapshot.read(await self.call("SnapshotCancelRequest", payload))
+
+    async def _entities(
+        self, event_type: str, payload: Mapping[str, Any]
+    ) -> AsyncGenerator[Entity, None]:
+        async with aclosing(self.stream(event_type, payload)) as items:
+            async for item in items:
+                yield Entity.read(item["payload"])
+
+
+def _of(model: ModelName) -> dict[str, Any]:
+    name, version = model
+    return {"model": {"name": name, "version": version}}
+
+
+def _change(update: Update) -> dict[str, Any]:
+    change = {"entityId": update.entity_id, "data": update.data}
+    return change | _given(transition=update.transition, ifMatch=update.if_match)
+
+
+def _as_of(point_in_time: datetime | None, transaction_id: str | None) -> dict[str, Any]:
+    return _given(pointInTime=_instant(point_in_time), transactionId=transaction_id)
+
+
+def _given(**members: Any) -> dict[str, Any]:
+    return {name: value for name, value in members.items() if value is not None}
+
+
+def _instant(time: datetime | None) -> str | None:
+    if time is None:
+        return None
+    if time.tzinfo is None:
+        raise ValueError(f"{time} has no time zone, so it is no instant")
+    # All six digits: to the server, an instant without the last three is a whole millisecond.
+    return time.isoformat(timespec="microseconds")

@@ -1,0 +1,311 @@
+"""What the server answers, as values.
+
+Each class is read from the payload that the server sends; times are aware `datetime`s with
+microseconds, as the server keeps them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from interlock import errors
+
+Json = Mapping[str, Any]
+
+
+class ModelKey(NamedTuple):
+    """Names a model. Where one is asked for, a plain `("parcel", 1)` will do."""
+
+    name: str
+    version: int
+
+    @classmethod
+    def read(cls, payload: Json) -> ModelKey:
+        """Read it from a payload."""
+        return cls(payload["name"], payload["version"])
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """A model, as a list of models tells of it."""
+
+    id: str
+    key: ModelKey
+    is_locked: bool
+    """Entities can be made only of a locked model."""
+    updated: datetime | None
+    """When its shape was last changed."""
+
+    @classmethod
+    def read(cls, payload: Json) -> Model:
+        """Read it from a payload."""
+        return cls(
+            id=payload["id"],
+            key=ModelKey.read(payload),
+            is_locked=payload["state"] == "LOCKED",
+            updated=_time(payload.get("modelUpdateDate")),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """What an import of workflows did."""
+
+    model_id: str
+    names: tuple[str, ...]
+    """Of the workflows in the import."""
+    warnings: tuple[str, ...]
+
+    @classmethod
+    def read(cls, payload: Json) -> Imported:
+        """Read it from a payload."""
+        return cls(payload["modelId"], tuple(payload["workflows"]), _warnings(payload))
+
+
+@dataclass(frozen=True, slots=True)
+class Entity:
+    """A document, and where it is in its workflow."""
+
+    id: str
+    model: ModelKey
+    state: str
+    data: dict[str, Any]
+    """The document; numbers that are not integers are `Decimal`."""
+    created: datetime
+    updated: datetime
+    """When this version was committed."""
+    transaction_id: str
+    """What wrote this version; what `if_match` compares."""
+    last_transition: str | None
+    """The transition that the last write asked for; `loopback` if it asked for none."""
+    point_in_time: datetime | None
+    """In a list as of some time: that time."""
+
+    @classmethod
+    def read(cls, payload: Json) -> Entity:
+        """Read it from the `payload` member of a payload."""
+        meta = payload["meta"]
+        return cls(
+            id=meta["id"],
+            model=ModelKey.read(meta["modelKey"]),
+            state=meta["state"],
+            data=payload["data"],
+            created=datetime.fromisoformat(meta["creationDate"]),
+            updated=datetime.fromisoformat(meta["lastUpdateTime"]),
+            transaction_id=meta["transactionId"],
+            last_transition=meta.get("transitionForLatestSave"),
+            point_in_time=_time(meta.get("pointInTime")),
+        )
+
+
+class NewEntity(NamedTuple):
+    """An entity to be made; a plain `(model, data)` will do."""
+
+    model: tuple[str, int]
+    data: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """A change of one entity among several."""
+
+    entity_id: str
+    data: Any
+    """The whole new document."""
+    transition: str | None = None
+    """The transition to take; None stays, and takes what is automated from there."""
+    if_match: str | None = None
+    """Change it only if this is the transaction that wrote its last version."""
+
+
+@dataclass(frozen=True, slots=True)
+class FailedItem:
+    """An update that was left out of its transaction."""
+
+    entity_id: str
+    index: int
+    """Its place in the chunk, from 0."""
+    error: errors.InterlockError
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """One of the transactions that a write of many was divided into."""
+
+    transaction_id: str | None
+    """None if it was rolled back."""
+    entity_ids: tuple[str, ...]
+    failed: tuple[FailedItem, ...]
+    error: errors.InterlockError | None
+    """Why nothing of it was done, nor of any chunk after it."""
+
+    @classmethod
+    def read(cls, payload: Json) -> Chunk:
+        """Read it from a payload."""
+        failed = (
+            FailedItem(
+                entity_id=item["entityId"],
+                index=item["error"]["itemIndex"],
+                error=errors.with_code(item["error"]["code"], item["error"]["message"]),
+            )
+            for item in payload.get("failed", ())
+        )
+        return cls(
+            transaction_id=payload.get("transactionId"),
+            entity_ids=tuple(payload["entityIds"]),
+            failed=tuple(failed),
+            error=errors.from_answer(payload["error"]) if "error" in payload else None,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What a write did."""
+
+    transaction_id: str | None
+    """The transaction; of several the first. None if that one was rolled back."""
+    entity_ids: tuple[str, ...]
+    """What it wrote, in the order of the request."""
+    chunks: tuple[Chunk, ...]
+    """Every transaction, where there may be several or where items were left out."""
+    warnings: tuple[str, ...]
+
+    @property
+    def entity_id(self) -> str:
+        """The one entity that was written.
+
+        Raises:
+            ValueError: it was not one.
+
+        """
+        (only,) = self.entity_ids
+        return only
+
+    @classmethod
+    def read(cls, payload: Json) -> Written:
+        """Read it from a payload."""
+        info = payload["transactionInfo"]
+        return cls(
+            transaction_id=info.get("transactionId"),
+            entity_ids=tuple(info["entityIds"]),
+            chunks=tuple(map(Chunk.read, payload.get("chunks", ()))),
+            warnings=_warnings(payload),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Deleted:
+    """What deleting an entity did."""
+
+    entity_id: str
+    model: ModelKey
+    transaction_id: str
+
+    @classmethod
+    def read(cls, payload: Json) -> Deleted:
+        """Read it from a payload."""
+        model = ModelKey.read(payload["model"])
+        return cls(payload["entityId"], model, payload["transactionId"])
+
+
+@dataclass(frozen=True, slots=True)
+class AllDeleted:
+    """What deleting the entities of a model did."""
+
+    model_id: str
+    count: int
+    entity_ids: tuple[str, ...]
+    """Which they were; empty unless that was asked for."""
+
+    @classmethod
+    def read(cls, payload: Json) -> AllDeleted:
+        """Read it from a payload."""
+        return cls(payload["modelId"], payload["numDeleted"], tuple(payload["entityIds"]))
+
+
+@dataclass(frozen=True, slots=True)
+class Transitioned:
+    """What a transition led to."""
+
+    available: tuple[str, ...]
+    """The transitions of the state that the entity is in now."""
+    warnings: tuple[str, ...]
+
+    @classmethod
+    def read(cls, payload: Json) -> Transitioned:
+        """Read it from a payload."""
+        return cls(tuple(payload.get("availableTransitions", ())), _warnings(payload))
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One entry in the history of an entity."""
+
+    kind: str
+    """`CREATE`, `UPDATE` or `DELETE`."""
+    at: datetime
+    user: str
+    """To whom it is attributed."""
+    transaction_id: str | None
+
+    @classmethod
+    def read(cls, payload: Json) -> Change:
+        """Read it from a payload."""
+        meta = payload["changeMeta"]
+        return cls(
+            kind=meta["changeType"],
+            at=datetime.fromisoformat(meta["timeOfChange"]),
+            user=meta["user"],
+            transaction_id=meta.get("transactionId"),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """How many entities a model has, or has in one state."""
+
+    model: ModelKey
+    count: int
+    state: str | None
+    """None in a count over all states."""
+
+    @classmethod
+    def read(cls, payload: Json) -> Count:
+        """Read it from a payload."""
+        model = ModelKey(payload["modelName"], payload["modelVersion"])
+        return cls(model, payload["count"], payload.get("state"))
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """A search that runs on its own and whose result is kept for a while."""
+
+    id: str
+    status: str
+    """`RUNNING`, `SUCCESSFUL`, `FAILED`, `CANCELLED` or `NOT_FOUND`."""
+    count: int | None
+    """How many entities match."""
+    expires: datetime | None
+    """When the result is thrown away."""
+
+    @classmethod
+    def read(cls, payload: Json) -> Snapshot:
+        """Read it from a payload."""
+        status = payload["status"]
+        return cls(
+            id=status["snapshotId"],
+            status=status["status"],
+            count=status.get("entitiesCount"),
+            expires=_time(status.get("expirationDate")),
+        )
+
+
+def _time(text: str | None) -> datetime | None:
+    return datetime.fromisoformat(text) if text else None
+
+
+def _warnings(payload: Json) -> tuple[str, ...]:
+    return tuple(payload.get("warnings", ()))

@@ -1,0 +1,60 @@
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from definitions import PARCEL, holds, make_model
+
+from interlock import Client, documents
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "1.50",
+        "-0.0",
+        "0.1000000000000000055511151231257827",
+        "1E+400",
+        "123456789012345678901234567890",
+        '{"a":[1,2.0,{"b":null}],"c":true,"d":"\\"é\\n","e":{},"f":[]}',
+    ],
+)
+def test_what_is_read_is_written_as_it_was(text: str) -> None:
+    assert documents.encode(documents.decode(text)) == text
+
+
+def test_a_float_is_written_so_that_it_reads_back_the_same() -> None:
+    assert float(documents.decode(documents.encode(0.1 + 0.2))) == 0.1 + 0.2
+
+
+@pytest.mark.parametrize(
+    "value", [float("nan"), float("inf"), Decimal("NaN"), Decimal("-Infinity")]
+)
+def test_a_number_that_json_does_not_have_is_refused(value: Any) -> None:
+    with pytest.raises(ValueError, match="is not a JSON number"):
+        documents.encode({"value": value})
+
+
+@pytest.mark.parametrize("value", [{1: "x"}, {"x"}, b"x", object()])
+def test_a_value_that_has_no_json_form_is_refused(value: Any) -> None:
+    with pytest.raises(TypeError):
+        documents.encode([value])
+
+
+@pytest.mark.parametrize("text", ["NaN", "[Infinity]", "{", ""])
+def test_what_is_not_json_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match=r"not JSON|Expecting"):
+        documents.decode(text)
+
+
+async def test_a_number_keeps_its_digits_in_an_entity(client: Client) -> None:
+    await make_model(client, sample={"price": 1.25, "serial": 1})
+    for price in ("1.50", "0.10", "100.00", "-7.000"):
+        data = {"price": Decimal(price), "serial": 7}
+        entity = await client.get((await client.create(PARCEL, data)).entity_id)
+        assert str(entity.data["price"]) == price
+        assert isinstance(entity.data["serial"], int)
+        await client.update(entity.id, entity.data)
+        same = holds("$.price", "EQUALS", Decimal(price))
+        (found,) = [found async for found in client.search(PARCEL, same)]
+        assert str(found.data["price"]) == price
+        await client.delete(entity.id)
