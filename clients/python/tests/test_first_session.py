@@ -1,0 +1,62 @@
+"""What the README of the repository shows works when it is pasted."""
+
+import asyncio
+import os
+import re
+import sys
+from asyncio.subprocess import PIPE, STDOUT
+from pathlib import Path
+
+from servers import BINARY, server
+
+HERE = Path(__file__).parent
+README = (HERE.parents[2] / "README.md").read_text()
+
+
+def blocks(begin: str, end: str) -> list[tuple[str, str]]:
+    """Take the code between two headings, each block with its language."""
+    part = README[README.index(f"\n## {begin}") : README.index(f"\n## {end}")]
+    return re.findall(r"```(\w+)\n(.*?)```", part, re.DOTALL)
+
+
+async def test_the_first_session_works_as_it_is_pasted(tmp_path: Path) -> None:
+    async with server(CYODA_DISPATCH_WAIT_TIMEOUT="10s") as running:
+        http = await running.says(r"interlock is ready .*http=\S+:(\d+)")
+
+        def here(text: str) -> str:
+            return (
+                text.replace("localhost:8080", f"127.0.0.1:{http[1]}")
+                .replace("localhost:9090", running.target)
+                .replace("target/release/interlock", BINARY)
+                .replace(".venv/bin/python", sys.executable)
+            )
+
+        found = blocks("A first session", "The doors")
+        (program,) = (text for language, text in found if language == "python")
+        (tmp_path / "billing.py").write_text(here(program))
+        scripts = [
+            here(text)
+            for language, text in found
+            if language == "sh" and "pip install" not in text and "load.py" not in text
+        ]
+        os.symlink(HERE / "grpcurl", tmp_path / "grpcurl")
+        venv = Path(sys.executable).parent
+        path = os.pathsep.join([str(tmp_path), str(venv), os.environ["PATH"]])
+        target = running.target.rpartition(":")
+        shell = await asyncio.create_subprocess_exec(
+            *("bash", "-m", "-e", "-o", "pipefail", "-c", "\n".join(scripts)),
+            cwd=tmp_path,
+            env={**os.environ, "PATH": path, "CYODA_GRPC_PORT": target[2]},
+            stdout=PIPE,
+            stderr=STDOUT,
+        )
+        output, _ = await shell.communicate()
+    said = output.decode()
+    assert shell.returncode == 0, said
+    assert "Model order:1 locked" in said
+    assert '"state":"REVIEW","count":1' in said
+    assert r"\"availableTransitions\":[\"invoice\"]" in said
+    assert '"tax":50.000' in said
+    assert said.rstrip().endswith("}")
+    assert '"state":"INVOICED"' in said.splitlines()[-1]
+    assert 'success":false' not in said.replace("\\", "")
