@@ -136,6 +136,9 @@ impl Committer {
                 break;
             }
         }
+        if let Some(writer) = self.writer.take() {
+            self.storage.0.database.close(writer).await;
+        }
         info!("the committer has stopped");
     }
 

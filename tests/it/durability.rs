@@ -204,3 +204,26 @@ async fn a_crash_while_a_processor_is_called_leaves_no_trace_of_the_transaction(
         (&json!({"n": 1}), "DONE")
     );
 }
+
+#[tokio::test]
+async fn a_stopped_server_leaves_one_file_that_is_the_whole_database() {
+    let mut server = Server::on_disk(&[]);
+    let connection = server.connect().await;
+    let model = locked_model(&connection, "doc", json!({"n": 1})).await;
+    for n in 0..20 {
+        crate::support::create(&connection, &model, json!({"n": n})).await;
+    }
+    assert_eq!(server.stop(), Some(0));
+    let mut files: Vec<_> = std::fs::read_dir(server.folder().join(".local/share/interlock"))
+        .expect("readable")
+        .map(|entry| entry.expect("readable").file_name())
+        .collect();
+    files.sort();
+    assert_eq!(files, ["interlock.db", "interlock.db.lock"]);
+    server.restart();
+    let connection = server.connect().await;
+    let (entities, _) = connection
+        .all("EntityGetAllRequest", json!({"model": model}))
+        .await;
+    assert_eq!(entities.len(), 20);
+}

@@ -21,6 +21,8 @@ use sqlx::{
     sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous},
 };
 
+use tracing::warn;
+
 use super::{Durability, Error, Migrate, Place, Settings};
 use crate::clock::Timestamp;
 use crate::entity::Sequence;
@@ -108,6 +110,15 @@ impl Sqlite {
             Place::File(_) => Writer::own(self.options.clone()),
             Place::Memory => Writer::shared(self.reads.clone()),
         })
+    }
+
+    /// Closes every connection, the writing one last: it copies the log back, so that the file
+    /// alone is the whole database.
+    pub(super) async fn close(&self, writer: Writer) {
+        self.reads.close().await;
+        if let Err(error) = writer.close().await {
+            warn!(%error, "the database was not closed cleanly; its log stays beside it");
+        }
     }
 }
 

@@ -129,6 +129,16 @@ impl Writer {
         }
     }
 
+    pub(super) async fn close(self) -> Result<(), sqlx::Error> {
+        match self {
+            Self::Own {
+                connection: Some(connection),
+                ..
+            } => connection.close().await,
+            Self::Own { .. } | Self::Shared(_) => Ok(()),
+        }
+    }
+
     /// Whether all of these commits are there. A batch is one transaction, so all are or none is.
     pub(in crate::storage) async fn knows(
         &mut self,
