@@ -205,7 +205,7 @@ async fn a_crash_while_a_processor_is_called_leaves_no_trace_of_the_transaction(
     );
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn a_stopped_server_leaves_one_file_that_is_the_whole_database() {
     let mut server = Server::on_disk(&[]);
     let connection = server.connect().await;
