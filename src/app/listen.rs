@@ -2,12 +2,11 @@
 
 use std::{net::SocketAddr, time::Duration};
 
-use axum::Router;
+use axum::{Router, serve::ListenerExt as _};
 use http::{HeaderMap, HeaderValue};
 use tokio::net::TcpListener;
-use tokio_stream::wrappers::TcpListenerStream;
 use tokio_util::sync::CancellationToken;
-use tonic::transport::Server;
+use tonic::transport::{Server, server::TcpIncoming};
 use tower::ServiceBuilder;
 
 use super::Error;
@@ -123,8 +122,9 @@ impl Serving {
                 response
             },
         );
+        // The builder's own setting is for sockets that it opens itself.
+        let incoming = TcpIncoming::from(listeners.grpc).with_nodelay(Some(true));
         let grpc = Server::builder()
-            .tcp_nodelay(true)
             .http2_keepalive_interval(Some(PING_INTERVAL))
             .http2_keepalive_timeout(Some(PING_TIMEOUT))
             .max_concurrent_streams(CONCURRENT_STREAMS)
@@ -135,8 +135,9 @@ impl Serving {
             .add_service(health)
             .add_service(reflection().build_v1()?)
             .add_service(reflection().build_v1alpha()?)
-            .serve_with_incoming_shutdown(TcpListenerStream::new(listeners.grpc), stopped());
-        let http = axum::serve(listeners.http, self.rest).with_graceful_shutdown(stopped());
+            .serve_with_incoming_shutdown(incoming, stopped());
+        let http = axum::serve(listeners.http.tap_io(send_at_once), self.rest)
+            .with_graceful_shutdown(stopped());
         let admin = axum::serve(listeners.admin, self.admin).with_graceful_shutdown(stopped());
         let (grpc, http, admin, ()) =
             tokio::join!(grpc, async { http.await }, async { admin.await }, watch);
@@ -145,6 +146,13 @@ impl Serving {
         admin?;
         Ok(())
     }
+}
+
+/// An answer does not wait for the client to acknowledge the one before it: with Nagle's algorithm
+/// that is 40 ms.
+fn send_at_once(socket: &mut tokio::net::TcpStream) {
+    // Where that cannot be had the socket still works.
+    let _ = socket.set_nodelay(true);
 }
 
 /// Keeps `grpc.health.v1` true to the storage.
