@@ -1,0 +1,131 @@
+//! The benchmark: rows T1–T5 of `DESIGN.md` beside their floors, and what the process weighs.
+//!
+//! `cargo bench` builds the service as it is released, starts it as a process of its own on a
+//! fresh file, loads it from this process, and prints one table. A floor is raw parts doing the
+//! same bytes: an echo server on the same gRPC stack (also a process of its own: this program
+//! again), and a bare client of the same database. Floors and service take turns within each
+//! round, so that a busy machine hurts both; ratios are of one round, and the table shows their
+//! median and span.
+
+mod floor;
+mod load;
+mod machine;
+mod member;
+mod message;
+mod process;
+mod report;
+mod row;
+mod weight;
+
+use std::time::Duration;
+
+use clap::{Parser, Subcommand};
+
+use load::Span;
+use report::Report;
+use row::ROWS;
+
+/// As the service does.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// Measures Interlock against its floors, and prints one table.
+#[derive(Parser)]
+#[command(name = "cargo bench --", after_help = EXAMPLES)]
+struct Options {
+    #[command(subcommand)]
+    part: Option<Part>,
+    /// How long the service is measured in each round; each part of a floor, half as long.
+    #[arg(long, default_value_t = 2.0)]
+    seconds: f64,
+    /// How many rounds each row has.
+    #[arg(long, default_value_t = 5)]
+    rounds: usize,
+    /// Only rows whose name begins like this (T1 … T5, start, memory, size); may be repeated.
+    #[arg(long, value_name = "NAME")]
+    only: Vec<String>,
+    /// How many connections share the unary calls in flight.
+    #[arg(long, default_value_t = 16)]
+    connections: usize,
+    /// A setting of the service, as NAME=VALUE; may be repeated.
+    #[arg(long, value_name = "NAME=VALUE")]
+    set: Vec<String>,
+    /// What cargo says.
+    #[arg(long, hide = true)]
+    bench: bool,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  cargo bench
+  cargo bench -- --only T2 --only T3 --seconds 5
+  cargo bench -- --only T1 --set CYODA_LOG_LEVEL=warn";
+
+#[derive(Subcommand)]
+enum Part {
+    /// The echo server of a floor; what this program starts beside the service.
+    #[command(hide = true)]
+    Echo,
+}
+
+/// How a row is measured.
+struct Plan {
+    service: Span,
+    part: Span,
+    rounds: usize,
+    connections: usize,
+    settings: Vec<(String, String)>,
+}
+
+impl Options {
+    fn includes(&self, name: &str) -> bool {
+        let named = |only: &String| {
+            name.get(..only.len())
+                .is_some_and(|start| start.eq_ignore_ascii_case(only))
+        };
+        self.only.is_empty() || self.only.iter().any(named)
+    }
+
+    fn plan(&self) -> Plan {
+        let pair = |pair: &String| {
+            let (name, value) = pair.split_once('=').expect("--set takes NAME=VALUE");
+            (name.to_owned(), value.to_owned())
+        };
+        Plan {
+            service: Span::of(Duration::from_secs_f64(self.seconds)),
+            part: Span::of(Duration::from_secs_f64(self.seconds / 2.0)),
+            rounds: self.rounds.max(1),
+            connections: self.connections.max(1),
+            settings: self.set.iter().map(pair).collect(),
+        }
+    }
+}
+
+fn main() {
+    let options = Options::parse();
+    // One thread: on two cores a second one costs more than it does (`LIMITS.md` (a)).
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .expect("a runtime");
+    match options.part {
+        Some(Part::Echo) => runtime.block_on(floor::serve_echo()),
+        None => runtime.block_on(measure(&options)),
+    }
+}
+
+async fn measure(options: &Options) {
+    let plan = options.plan();
+    let mut report = Report::default();
+    for row in ROWS.iter().filter(|row| options.includes(row.name)) {
+        report::progress(row.name);
+        report.add_row(row, &row.measure(&plan).await);
+    }
+    for weight in weight::WEIGHTS {
+        if options.includes(weight.name) {
+            report::progress(weight.name);
+            report.add_weight(weight, &weight::measure(weight.what, &plan).await);
+        }
+    }
+    report.print();
+}

@@ -1,0 +1,209 @@
+//! The messages of the load, and those of the echo that are as large.
+
+use bytes::Bytes;
+use interlock::event::{
+    frame::Frame,
+    proto::{
+        CloudEvent,
+        envelope::cloud_event::{
+            CloudEventAttributeValue, Data, cloud_event_attribute_value::Attr,
+        },
+    },
+};
+use prost::Message as _;
+
+/// The tag of the member that the processor wants.
+pub(crate) const TAG: &str = "bench";
+
+/// The attribute that tells the echo server how large its answer shall be.
+const ANSWER_BYTES: &str = "answerbytes";
+
+/// The attribute that names the request an answer is to.
+const REQUEST_ID: &str = "requestid";
+
+/// What every good answer says.
+const SUCCESS: &str = r#"{"success":true}"#;
+
+/// The models of the load: entities of one are created, those of the other processed as well.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Model {
+    Plain,
+    Processed,
+}
+
+impl Model {
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Plain => "plain",
+            Self::Processed => "processed",
+        }
+    }
+
+    fn spec(self) -> String {
+        format!(r#"{{"name":"{}","version":1}}"#, self.name())
+    }
+
+    fn workflow(self) -> String {
+        let states = match self {
+            Self::Plain => r#"{"NEW":{}}"#.to_owned(),
+            Self::Processed => format!(
+                r#"{{"NEW":{{"transitions":[{{"name":"PROCESS","next":"DONE","manual":false,"processors":[
+                    {{"type":"EXTERNAL","name":"check","executionMode":"SYNC",
+                      "config":{{"attachEntity":true,"calculationNodesTags":"{TAG}"}}}}]}}]}},"DONE":{{}}}}"#
+            ),
+        };
+        format!(r#"{{"version":"1","name":"only","initialState":"NEW","states":{states}}}"#)
+    }
+
+    /// The requests that make the model ready for entities: type and payload.
+    pub(crate) fn set_up(self) -> [(&'static str, String); 3] {
+        let model = self.spec();
+        [
+            (
+                "EntityModelImportRequest",
+                format!(
+                    r#"{{"id":"1","model":{model},"dataFormat":"JSON","converter":"SAMPLE_DATA","payload":{}}}"#,
+                    document("0")
+                ),
+            ),
+            (
+                "EntityModelTransitionRequest",
+                format!(r#"{{"id":"2","model":{model},"transition":"LOCK"}}"#),
+            ),
+            (
+                "EntityWorkflowImportRequest",
+                format!(
+                    r#"{{"id":"3","model":{model},"workflows":[{}]}}"#,
+                    self.workflow()
+                ),
+            ),
+        ]
+    }
+
+    /// The request to create an entity.
+    pub(crate) fn create(self, id: &str) -> Frame {
+        let text = format!(
+            r#"{{"id":"{id}","dataFormat":"JSON","payload":{{"model":{},"data":{}}}}}"#,
+            self.spec(),
+            document(id)
+        );
+        event("EntityCreateRequest", id, text, [])
+    }
+}
+
+/// A document of 1 KiB: 32 members, two levels, one long text. No two are alike.
+fn document(id: &str) -> String {
+    const TEXT: &str = "The interlocking holds every signal at danger until the points are set, \
+        locked and proved, and until no other route that conflicts with this one can be set; \
+        what makes a movement impossible is worth more than what merely forbids it, and a lever \
+        that cannot be pulled needs no rule against pulling it. ";
+    format!(
+        r#"{{"reference":"{id}","status":"NEW","priority":3,"weight":1284.75,"urgent":false,"line":"north","track":4,"speed":87.5,"driver":"A. Lovelace","consist":["loco","coach","coach","van"],"origin":{{"station":"Ely","platform":2,"latitude":52.391,"longitude":0.266,"departs":"2026-11-21T09:12:00Z"}},"target":{{"station":"Norwich","platform":5,"latitude":52.627,"longitude":1.306,"arrives":"2026-11-21T10:08:30Z"}},"load":{{"tonnes":412.5,"axles":38,"brake":81,"hazard":false,"class":"B"}},"audit":{{"by":"signaller","shift":2,"checked":true}},"route":"E1-N5","headcode":"1K{track}","note":"{TEXT}{TEXT}"}}"#,
+        track = 72
+    )
+}
+
+/// An event with JSON in it, encoded.
+pub(crate) fn event<const N: usize>(
+    kind: &str,
+    id: &str,
+    text: String,
+    attributes: [(&str, Attr); N],
+) -> Frame {
+    let attributes = attributes.map(|(name, value)| {
+        (
+            name.to_owned(),
+            CloudEventAttributeValue { attr: Some(value) },
+        )
+    });
+    let event = CloudEvent {
+        id: id.to_owned(),
+        source: "bench".to_owned(),
+        spec_version: "1.0".to_owned(),
+        r#type: kind.to_owned(),
+        attributes: attributes.into(),
+        data: Some(Data::TextData(text)),
+    };
+    Frame(Bytes::from(event.encode_to_vec()))
+}
+
+/// How large a request and its answer are, encoded.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Sizes {
+    pub(crate) request: usize,
+    pub(crate) answer: usize,
+}
+
+impl Sizes {
+    /// A request of this size to the echo server, which asks for an answer of this size.
+    pub(crate) fn request(self, id: &str) -> Frame {
+        let bytes = i32::try_from(self.answer).expect("a message fits memory");
+        let sized = |text| {
+            event(
+                "EntityCreateRequest",
+                id,
+                text,
+                [(ANSWER_BYTES, Attr::CeInteger(bytes))],
+            )
+        };
+        let envelope = sized(String::new()).0.len();
+        sized("x".repeat(self.request.saturating_sub(envelope)))
+    }
+}
+
+/// What the echo server answers.
+pub(crate) fn echo(request: Frame) -> Frame {
+    let request = decode(request);
+    let size = match request
+        .attributes
+        .get(ANSWER_BYTES)
+        .map(|value| &value.attr)
+    {
+        Some(Some(Attr::CeInteger(size))) => usize::try_from(*size).unwrap_or(0),
+        _ => 0,
+    };
+    // The envelope of an answer is about this large, beside the id that is in it twice.
+    let envelope = 80 + 2 * request.id.len();
+    let mut text = SUCCESS.to_owned();
+    text.extend(std::iter::repeat_n(
+        'x',
+        size.saturating_sub(envelope + SUCCESS.len()),
+    ));
+    let quoted = Attr::CeString(request.id.clone());
+    event(
+        "EntityTransactionResponse",
+        &request.id,
+        text,
+        [(REQUEST_ID, quoted)],
+    )
+}
+
+pub(crate) fn decode(frame: Frame) -> CloudEvent {
+    CloudEvent::decode(frame.0).expect("an event")
+}
+
+pub(crate) fn text(event: &CloudEvent) -> &str {
+    match &event.data {
+        Some(Data::TextData(text)) => text,
+        Some(Data::BinaryData(_) | Data::ProtoData(_)) | None => "",
+    }
+}
+
+/// Decodes an answer, which must say success.
+pub(crate) fn succeeded(frame: Frame) -> CloudEvent {
+    let answer = decode(frame);
+    assert!(
+        text(&answer).contains(r#""success":true"#),
+        "a request failed: {}",
+        text(&answer)
+    );
+    answer
+}
+
+/// The request that an answer on a stream is to.
+pub(crate) fn answered(event: &CloudEvent) -> &str {
+    match event.attributes.get(REQUEST_ID).map(|value| &value.attr) {
+        Some(Some(Attr::CeString(id))) => id,
+        _ => panic!("an event that answers nothing: {}", event.r#type),
+    }
+}

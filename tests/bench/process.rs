@@ -1,0 +1,123 @@
+//! Processes that are measured: the service, and the echo server of a floor.
+
+use std::{
+    io::{BufRead as _, BufReader},
+    net::SocketAddr,
+    path::Path,
+    process::{Child, Command, Stdio},
+    sync::mpsc,
+    time::Duration,
+};
+
+use interlock::event::proto::service::cloud_events_service_client::CloudEventsServiceClient;
+use tonic::transport::{Channel, Endpoint};
+
+use crate::machine;
+
+/// The program that is measured.
+pub(crate) const SERVICE: &str = env!("CARGO_BIN_EXE_interlock");
+
+/// What the echo server says when it listens.
+pub(crate) const ECHO_READY: &str = "echo is ready grpc=";
+
+pub(crate) type Client = CloudEventsServiceClient<Channel>;
+
+/// A running server. Dropping it kills it.
+pub(crate) struct Process {
+    child: Child,
+    address: SocketAddr,
+}
+
+impl Process {
+    /// The service on a file in a folder, with free ports and nothing of this machine's settings.
+    pub(crate) fn service(folder: &Path, settings: &[(String, String)]) -> Self {
+        let mut command = Command::new(SERVICE);
+        command.env_clear().current_dir(folder).env("HOME", folder);
+        for name in ["CYODA_HTTP_PORT", "CYODA_GRPC_PORT", "CYODA_ADMIN_PORT"] {
+            command.env(name, "0");
+        }
+        command.env("CYODA_SQLITE_PATH", database(folder));
+        command.envs(settings.iter().map(|(name, value)| (name, value)));
+        Self::start(&mut command)
+    }
+
+    /// The echo server.
+    pub(crate) fn echo() -> Self {
+        let program = std::env::current_exe().expect("this program has a path");
+        Self::start(Command::new(program).arg("echo"))
+    }
+
+    fn start(command: &mut Command) -> Self {
+        let mut child = command.stdout(Stdio::piped()).spawn().expect("starts");
+        let lines = BufReader::new(child.stdout.take().expect("piped")).lines();
+        let (ready, address) = mpsc::channel();
+        // Goes on reading to the end, so that the process never waits for us.
+        std::thread::spawn(move || {
+            for line in lines.map_while(Result::ok) {
+                if line.contains("is ready") {
+                    let _ = ready.send(grpc_address(&line));
+                }
+            }
+        });
+        let address = address
+            .recv_timeout(Duration::from_secs(20))
+            .expect("the process is ready within 20 s");
+        Self { child, address }
+    }
+
+    /// A client on a connection of its own.
+    pub(crate) async fn client(&self) -> Client {
+        let channel = Endpoint::from_shared(format!("http://{}", self.address))
+            .expect("a URI")
+            .tcp_nodelay(true)
+            .connect()
+            .await
+            .expect("connects");
+        CloudEventsServiceClient::new(channel)
+    }
+
+    pub(crate) async fn clients(&self, count: usize) -> Vec<Client> {
+        let mut clients = Vec::with_capacity(count);
+        for _ in 0..count {
+            clients.push(self.client().await);
+        }
+        clients
+    }
+
+    /// How long its threads have been on a core.
+    pub(crate) fn cpu_time(&self) -> Duration {
+        machine::cpu_time_of(self.child.id())
+    }
+
+    /// Its resident memory, in bytes.
+    pub(crate) fn memory(&self) -> u64 {
+        machine::memory_of(self.child.id())
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The file of a service in a folder.
+pub(crate) fn database(folder: &Path) -> std::path::PathBuf {
+    folder.join("interlock.db")
+}
+
+/// A folder that is deleted in the end, on the disk of the build, which syncs like one.
+pub(crate) fn folder() -> tempfile::TempDir {
+    tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder")
+}
+
+fn grpc_address(line: &str) -> SocketAddr {
+    let at = line.find("grpc=").expect("an address") + "grpc=".len();
+    let text = line[at..].split_whitespace().next().expect("an address");
+    let mut address: SocketAddr = text.parse().expect("an address");
+    if address.ip().is_unspecified() {
+        address.set_ip([127, 0, 0, 1].into());
+    }
+    address
+}
