@@ -36,6 +36,13 @@ impl Timestamp {
         self.0.div_euclid(1_000)
     }
 
+    /// The instant that is so much later.
+    #[must_use]
+    pub fn after(self, delay: Duration) -> Self {
+        let micros = i64::try_from(delay.as_micros()).unwrap_or(i64::MAX);
+        Self(self.0.saturating_add(micros))
+    }
+
     /// The time from `earlier` to this instant; zero if it is not earlier.
     pub fn since(self, earlier: Self) -> Duration {
         Duration::from_micros(u64::try_from(self.0 - earlier.0).unwrap_or(0))

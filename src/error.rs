@@ -70,6 +70,8 @@ codes! {
     NotImplemented = "NOT_IMPLEMENTED", 501, Never;
     /// The connection was lost at commit; only a repeat with an idempotency key is safe.
     OutcomeUnknown = "OUTCOME_UNKNOWN", 503, Never;
+    /// The function of a schedule answered what is no schedule.
+    ScheduleFunctionInvalidResult = "SCHEDULE_FUNCTION_INVALID_RESULT", 500, Never;
     SearchResultLimit = "SEARCH_RESULT_LIMIT", 400, Never;
     /// Our fault; the ticket finds the cause in the log.
     ServerError = "SERVER_ERROR", 500, Never;

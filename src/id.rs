@@ -133,6 +133,8 @@ names! {
     WorkflowName;
     /// A processor, as the member knows it.
     ProcessorName;
+    /// A function of a member: a criterion or a schedule.
+    FunctionName;
 }
 
 /// Bytes that nobody can guess.

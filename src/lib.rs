@@ -5,7 +5,7 @@
 //!
 //! ```text
 //! names and failures   id  clock  error
-//! pure                 entity  model  condition  workflow  engine
+//! pure                 callout  entity  model  condition  workflow  engine
 //! services             storage  auth  compute  runtime  search
 //! protocol             event  operation
 //! edges                grpc  rest  cli
@@ -20,6 +20,7 @@ pub mod clock;
 pub mod error;
 pub mod id;
 
+pub mod callout;
 pub mod condition;
 pub mod engine;
 pub mod entity;

@@ -34,6 +34,8 @@ pub struct Config {
     pub banner: bool,
     pub error_detail: Detail,
     pub runtime: runtime::Settings,
+    /// Whether timers fire.
+    pub look_after_tasks: bool,
     pub streams: StreamSettings,
     /// The largest gRPC message that is taken, in bytes.
     pub grpc_message_max: usize,
@@ -316,6 +318,7 @@ impl Config {
                         .ok()
                         .filter(|visits| *visits > 0)
                         .unwrap_or_else(|| Limits::default().state_visits),
+                    time: sources.duration("MAX_RUN_TIME")?,
                     ..Limits::default()
                 },
                 calls: compute::Settings {
@@ -323,7 +326,10 @@ impl Config {
                     response_timeout: sources.duration("DISPATCH_RESPONSE_TIMEOUT")?,
                 },
                 token_life: sources.duration("TX_TOKEN_TTL")?,
+                expiry_grace: sources.duration("SCHEDULER_EXPIRY_GRACE")?,
+                task_pause: sources.duration("SCHEDULER_REDISPATCH_BACKOFF")?,
             },
+            look_after_tasks: sources.truth("SCHEDULER_ENABLED")?,
             streams: StreamSettings {
                 in_flight_max: sources.count("STREAM_MAX_IN_FLIGHT")?,
                 queued_max: sources.count("STREAM_MAX_QUEUED")?,

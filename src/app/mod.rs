@@ -73,6 +73,13 @@ pub async fn run(config: Config) -> Result<(), Error> {
         Clock::System,
         config.runtime,
     );
+    if config.look_after_tasks {
+        tasks.spawn(
+            runtime
+                .clone()
+                .look_after_tasks(tasks.clone(), stop.clone()),
+        );
+    }
     let services = Services {
         runtime,
         in_work: TaskTracker::new(),

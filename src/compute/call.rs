@@ -5,9 +5,8 @@ use std::{sync::Arc, time::Duration};
 use tokio::time::{Instant, timeout_at};
 
 use super::{Failed, Members, Rejection, Request, Response, Work, member::Member};
-use crate::entity::Document;
+use crate::callout::{CallSettings, Reply, RetryPolicy, Tags};
 use crate::id::{CallId, DispatchKey, MemberId, Tenant};
-use crate::workflow::{CallSettings, RetryPolicy, Tags};
 
 /// How many attempts follow the first under [`RetryPolicy::Fixed`].
 const FURTHER_ATTEMPTS: u32 = 3;
@@ -29,13 +28,15 @@ pub struct Settings {
 pub struct CallSpec<'a> {
     pub tenant: &'a Tenant,
     pub settings: &'a CallSettings,
+    /// Names the call towards members, whatever becomes of its attempts.
+    pub dispatch: DispatchKey,
     pub work: Arc<Work>,
 }
 
 /// How a call ended.
 #[derive(Debug)]
 pub struct Called {
-    pub outcome: Result<Option<Document>, Failed>,
+    pub outcome: Result<Reply, Failed>,
     pub warnings: Vec<String>,
     /// The member that answered, or failed last.
     pub member: Option<MemberId>,
@@ -70,7 +71,6 @@ impl Members {
     /// Calls a member of the tenant and waits for its answer. Dropping the future gives the call
     /// up: a late answer finds nobody.
     pub async fn call(&self, spec: CallSpec<'_>, settings: &Settings) -> Called {
-        let dispatch = DispatchKey::fresh();
         let mut tried: Vec<MemberId> = Vec::new();
         let mut attempts = 0;
         loop {
@@ -92,7 +92,7 @@ impl Members {
             tried.push(member.id);
             let request = Request {
                 call: CallId::fresh(),
-                dispatch,
+                dispatch: spec.dispatch,
                 work: Arc::clone(&spec.work),
             };
             let patience = spec
@@ -100,7 +100,13 @@ impl Members {
                 .response_timeout
                 .unwrap_or(settings.response_timeout);
             let (outcome, warnings) = match attempt(&member, request, patience).await {
-                Ok((document, warnings)) => (Ok(document), warnings),
+                Ok((reply, warnings)) if spec.work.callee.is_answered_by(&reply) => {
+                    (Ok(reply), warnings)
+                }
+                Ok((_, warnings)) => {
+                    let message = "the member answered another kind of call".to_owned();
+                    (Err(Failed::Rejected(message)), warnings)
+                }
                 Err(setback) if setback.may_retry && attempts < spec.settings.attempts() => {
                     tokio::time::sleep(RETRY_PAUSE).await;
                     continue;
@@ -140,7 +146,7 @@ async fn attempt(
     member: &Arc<Member>,
     request: Request,
     patience: Duration,
-) -> Result<(Option<Document>, Vec<String>), Setback> {
+) -> Result<(Reply, Vec<String>), Setback> {
     let passing = |failed| Setback {
         failed,
         may_retry: true,
@@ -165,9 +171,9 @@ async fn attempt(
         Err(_) => Err(timed_out()),
         Ok(Err(_)) => Err(passing(Failed::Disconnected)),
         Ok(Ok(Response {
-            outcome: Ok(document),
+            outcome: Ok(reply),
             warnings,
-        })) => Ok((document, warnings)),
+        })) => Ok((reply, warnings)),
         Ok(Ok(Response {
             outcome: Err(Rejection { message, retryable }),
             warnings,
@@ -184,10 +190,10 @@ mod tests {
     use tokio::sync::mpsc;
 
     use super::*;
+    use crate::callout::{Attachment, Callee};
     use crate::compute::{Membership, Principal};
     use crate::entity::{Actor, ActorKind};
-    use crate::id::{EntityId, TransactionId};
-    use crate::workflow::Attachment;
+    use crate::id::EntityId;
 
     const SETTINGS: Settings = Settings {
         wait_for_member: Duration::from_secs(5),
@@ -200,13 +206,11 @@ mod tests {
 
     fn work() -> Arc<Work> {
         Arc::new(Work {
-            processor: "p".to_owned().into(),
+            callee: Callee::Processor("p".into()),
             workflow: "w".into(),
-            transition: "t".into(),
-            from: "A".into(),
-            to: "B".into(),
+            passage: None,
             entity: EntityId::NIL,
-            transaction: TransactionId::NIL,
+            transaction: None,
             token: None,
             context: None,
             attached: None,
@@ -235,6 +239,7 @@ mod tests {
         let spec = CallSpec {
             tenant: &tenant,
             settings: &settings,
+            dispatch: DispatchKey::fresh(),
             work: work(),
         };
         members.call(spec, &SETTINGS).await
@@ -250,7 +255,7 @@ mod tests {
 
     fn yes() -> Response {
         Response {
-            outcome: Ok(None),
+            outcome: Ok(Reply::Processed(None)),
             warnings: Vec::new(),
         }
     }

@@ -11,8 +11,8 @@ use std::{
 use tokio::sync::{Notify, mpsc, oneshot};
 
 use super::{Request, Response};
+use crate::callout::Tags;
 use crate::id::{CallId, MemberId, Tenant};
-use crate::workflow::Tags;
 
 /// Every connected member, of all tenants. Cheap to clone.
 ///

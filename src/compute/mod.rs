@@ -1,6 +1,6 @@
 //! The connected compute members: who they are, and calling them.
 //!
-//! May use: [`crate::id`], [`crate::entity`], [`crate::workflow`].
+//! May use: [`crate::id`], [`crate::entity`], [`crate::callout`].
 //! Must not: wait for one member on behalf of another. A member has a bounded queue of its own
 //! and a table of the calls that are out; the edge that holds its stream feeds the one and
 //! empties the other (`grpc.md` §9–§12).
@@ -10,11 +10,9 @@ mod member;
 
 use std::sync::Arc;
 
-use crate::entity::{Actor, Document, Image};
-use crate::id::{
-    CallId, DispatchKey, EntityId, ProcessorName, StateName, TransactionId, TransitionName,
-    WorkflowName,
-};
+use crate::callout::{Callee, Passage, Reply};
+use crate::entity::{Actor, Image};
+use crate::id::{CallId, DispatchKey, EntityId, TransactionId, WorkflowName};
 
 pub use call::{CallSpec, Called, Settings};
 pub use member::{Members, Membership};
@@ -31,13 +29,13 @@ pub struct Request {
 /// What a call is about; the same for every attempt.
 #[derive(Debug)]
 pub struct Work {
-    pub processor: ProcessorName,
+    pub callee: Callee,
     pub workflow: WorkflowName,
-    pub transition: TransitionName,
-    pub from: StateName,
-    pub to: StateName,
+    /// None while a workflow is being chosen.
+    pub passage: Option<Passage>,
     pub entity: EntityId,
-    pub transaction: TransactionId,
+    /// None if the call is made outside any.
+    pub transaction: Option<TransactionId>,
     /// Joins the transaction the call is made in.
     pub token: Option<Box<str>>,
     /// The configured context, as it is.
@@ -57,7 +55,7 @@ pub struct Principal {
 /// What a member answered.
 #[derive(Debug)]
 pub struct Response {
-    pub outcome: Result<Option<Document>, Rejection>,
+    pub outcome: Result<Reply, Rejection>,
     pub warnings: Vec<String>,
 }
 

@@ -1,8 +1,12 @@
 //! Whether a condition holds for an entity: the oracle.
 
+use std::collections::BTreeMap;
+
 use super::{
-    Comparison, Condition, Connective, Leaf, LifecycleField, Matcher, Operand, Subject, TextTest,
+    Comparison, Condition, Connective, Function, Leaf, LifecycleField, Matcher, Operand, Subject,
+    TextTest, Verdict,
 };
+use crate::callout::Judgement;
 use crate::clock::Timestamp;
 use crate::entity::{Document, Path, Shape, Temporal, TemporalClass, Value};
 use crate::id::{EntityId, TransactionId};
@@ -12,9 +16,14 @@ use crate::model::{Node, Schema, Types};
 #[derive(Debug, Clone, Copy)]
 pub struct Facts<'a> {
     pub document: &'a Document,
+    /// The latest committed version; none of a new entity.
+    pub before: Option<&'a Document>,
     pub schema: &'a Schema,
     pub lifecycle: Lifecycle<'a>,
 }
+
+/// What members have said so far, by the number of the function.
+pub type Told = BTreeMap<u32, Judgement>;
 
 /// The facts about an entity that are not in its document.
 #[derive(Debug, Clone, Copy)]
@@ -61,22 +70,73 @@ impl Trace {
 }
 
 impl Condition {
-    /// Whether the condition holds; `trace` is told of each leaf that was looked at.
-    pub fn holds(&self, facts: Facts<'_>, mut trace: Option<&mut Trace>) -> bool {
+    /// Whether a condition without functions holds; `trace` is told of each leaf that was looked
+    /// at.
+    pub fn holds(&self, facts: Facts<'_>, trace: Option<&mut Trace>) -> bool {
+        matches!(self.judge(facts, &Told::new(), trace), Verdict::Holds)
+    }
+
+    /// Whether the condition holds, as far as can be said from what members have `told`: from left
+    /// to right, no further than needed.
+    pub fn judge<'a>(
+        &'a self,
+        facts: Facts<'_>,
+        told: &Told,
+        mut trace: Option<&mut Trace>,
+    ) -> Verdict<'a> {
         match self {
-            Self::Leaf(leaf) => leaf.holds(facts, trace),
+            Self::Leaf(leaf) => Verdict::of(leaf.holds(facts, trace)),
+            Self::Function(function) => function.judge(facts, told, trace),
             Self::Group {
                 connective,
                 children,
             } => {
-                let mut child_holds = |child: &Self| child.holds(facts, trace.as_deref_mut());
-                match connective {
-                    Connective::And => children.iter().all(child_holds),
-                    Connective::Or => children.iter().any(child_holds),
-                    Connective::Not => !children.iter().any(&mut child_holds),
+                // The first child to say this decides.
+                let (decisive, outcome) = match connective {
+                    Connective::And => (false, false),
+                    Connective::Or => (true, true),
+                    Connective::Not => (true, false),
+                };
+                for child in children {
+                    match child.judge(facts, told, trace.as_deref_mut()) {
+                        Verdict::Holds if decisive => return Verdict::of(outcome),
+                        Verdict::Fails if !decisive => return Verdict::of(outcome),
+                        Verdict::Holds | Verdict::Fails => {}
+                        asks @ Verdict::Asks(_) => return asks,
+                    }
                 }
+                Verdict::of(!outcome)
             }
         }
+    }
+}
+
+impl Verdict<'_> {
+    const fn of(holds: bool) -> Self {
+        if holds { Self::Holds } else { Self::Fails }
+    }
+}
+
+impl Function {
+    fn judge<'a>(
+        &'a self,
+        facts: Facts<'_>,
+        told: &Told,
+        mut trace: Option<&mut Trace>,
+    ) -> Verdict<'a> {
+        if let Some(condition) = &self.quick_exit {
+            match condition.judge(facts, told, trace.as_deref_mut()) {
+                Verdict::Holds => {}
+                undecided @ (Verdict::Fails | Verdict::Asks(_)) => return undecided,
+            }
+        }
+        let Some(judgement) = told.get(&self.index) else {
+            return Verdict::Asks(self);
+        };
+        if let Some(trace) = trace {
+            trace.note(self.index, judgement.matches, judgement.reason.as_deref());
+        }
+        Verdict::of(judgement.matches)
     }
 }
 
@@ -98,7 +158,11 @@ impl Leaf {
     fn field_holds(&self, path: &Path, facts: Facts<'_>, trace: Option<&mut Trace>) -> bool {
         let node = facts.schema.root.at(path);
         let root = facts.document.root();
-        let held = path.any(root, &mut |value| self.value_holds(value, node));
+        let held = if let Matcher::Changed { negated } = self.matcher {
+            has_changed(path, facts) != negated
+        } else {
+            path.any(root, &mut |value| self.value_holds(value, node))
+        };
         if let Some(trace) = trace {
             trace.note(self.index, held, path.first(root).map(Value::json));
         }
@@ -191,7 +255,7 @@ impl Matcher {
                 .zip(operand.as_deref())
                 .is_some_and(|(text, operand)| test.holds(text, operand, *fold) != *negated),
             Self::Pattern(pattern) => text_of(stored).is_some_and(|text| pattern.is_match(text)),
-            Self::BadPattern(_) => false,
+            Self::BadPattern(_) | Self::Changed { .. } => false,
         }
     }
 
@@ -222,9 +286,38 @@ impl Matcher {
             Self::In { any, negated } => {
                 any.iter().any(|operand| holds(Comparison::Equal, operand)) != *negated
             }
-            Self::IsNull | Self::Text { .. } | Self::Pattern(_) | Self::BadPattern(_) => false,
+            Self::IsNull
+            | Self::Text { .. }
+            | Self::Pattern(_)
+            | Self::BadPattern(_)
+            | Self::Changed { .. } => false,
         }
     }
+}
+
+/// `workflow-engine.md` §2.10: by deep equality, where what is missing is null; a new entity has
+/// changed wherever it says something.
+fn has_changed(path: &Path, facts: Facts<'_>) -> bool {
+    let now = all(path, facts.document);
+    let Some(before) = facts.before else {
+        return !now.is_empty();
+    };
+    let before = all(path, before);
+    now.len() != before.len()
+        || now
+            .iter()
+            .zip(&before)
+            .any(|(now, before)| !now.same_as(*before))
+}
+
+/// Every value that the path leads to and that is not null.
+fn all<'a>(path: &Path, document: &'a Document) -> Vec<Value<'a>> {
+    let mut found = Vec::new();
+    path.any(document.root(), &mut |value| {
+        found.extend(value.filter(|value| !value.is_null()));
+        false
+    });
+    found
 }
 
 const fn bounds(inclusive: bool) -> (Comparison, Comparison) {
@@ -283,6 +376,7 @@ mod tests {
         };
         let facts = Facts {
             document: &document,
+            before: None,
             schema: &schema,
             lifecycle,
         };

@@ -1,6 +1,7 @@
 //! Predicates over an entity: parsed once, at import or at the edge, to a compiled form.
 //!
-//! May use: [`crate::id`], [`crate::clock`], [`crate::error`], [`crate::entity`], [`crate::model`].
+//! May use: [`crate::id`], [`crate::clock`], [`crate::error`], [`crate::entity`],
+//! [`crate::callout`], [`crate::model`].
 //! One meaning for workflow criteria, searches and conditional deletes (DESIGN decision 6):
 //! [`Condition::holds`] is the oracle that any other way of answering must agree with.
 
@@ -10,11 +11,13 @@ mod operator;
 mod parse;
 mod schema;
 
+use crate::callout::CallSettings;
 use crate::entity::Path;
 use crate::error::{Code, Coded};
+use crate::id::FunctionName;
 
 pub use compare::Operand;
-pub use evaluate::{Facts, LeafOutcome, Lifecycle, Trace};
+pub use evaluate::{Facts, LeafOutcome, Lifecycle, Told, Trace};
 pub use operator::{Operator, TextTest};
 pub use schema::UnknownPaths;
 
@@ -25,6 +28,8 @@ pub const GROUP_DEPTH_MAX: usize = 50;
 #[derive(Debug, Clone)]
 pub enum Condition {
     Leaf(Leaf),
+    /// In criteria of workflows only.
+    Function(Box<Function>),
     Group {
         connective: Connective,
         children: Vec<Self>,
@@ -40,6 +45,26 @@ pub enum Connective {
     Or,
     /// None of them; of none, true.
     Not,
+}
+
+/// A question to a compute member (`workflow-engine.md` §2.9).
+#[derive(Debug, Clone)]
+pub struct Function {
+    /// Its number among the leaves of its condition.
+    pub index: u32,
+    pub name: FunctionName,
+    pub call: CallSettings,
+    /// If this does not hold, neither does the function, and nobody is asked.
+    pub quick_exit: Option<Condition>,
+}
+
+/// What is known of a condition.
+#[derive(Debug, Clone, Copy)]
+pub enum Verdict<'a> {
+    Holds,
+    Fails,
+    /// It depends on what a member says.
+    Asks(&'a Function),
 }
 
 /// One test of one value.
@@ -114,6 +139,10 @@ impl LifecycleField {
 /// The compiled right-hand side.
 #[derive(Debug, Clone)]
 enum Matcher {
+    /// Against the latest committed version.
+    Changed {
+        negated: bool,
+    },
     IsNull,
     NotNull,
     Compare(Comparison, Operand),
@@ -158,6 +187,10 @@ pub enum Error {
         Operator::names()
     )]
     Operator { given: String },
+    #[error("a condition of type `function` is for the criteria of workflows only")]
+    Function,
+    #[error("{operator} is for fields in the criteria of workflows only")]
+    Changed { operator: &'static str },
     #[error("{0}")]
     Operand(String),
     #[error("the pattern of {subject} does not compile: {reason}")]
@@ -178,7 +211,9 @@ impl Coded for Error {
     fn code(&self) -> Code {
         match self {
             Self::Syntax(_) | Self::Operator { .. } => Code::BadRequest,
-            Self::Operand(_) | Self::Pattern { .. } => Code::InvalidCondition,
+            Self::Operand(_) | Self::Pattern { .. } | Self::Function | Self::Changed { .. } => {
+                Code::InvalidCondition
+            }
             Self::UnknownPaths(_) | Self::Path(_) => Code::InvalidFieldPath,
             Self::TypeMismatch { .. } => Code::ConditionTypeMismatch,
         }
@@ -198,10 +233,36 @@ impl Condition {
     pub fn try_leaves<E>(&self, visit: &mut dyn FnMut(&Leaf) -> Result<(), E>) -> Result<(), E> {
         match self {
             Self::Leaf(leaf) => visit(leaf),
+            Self::Function(function) => function
+                .quick_exit
+                .as_ref()
+                .map_or(Ok(()), |condition| condition.try_leaves(visit)),
             Self::Group { children, .. } => children
                 .iter()
                 .try_for_each(|child| child.try_leaves(visit)),
         }
+    }
+
+    /// The function of that number.
+    pub fn function(&self, index: u32) -> Option<&Function> {
+        match self {
+            Self::Leaf(_) => None,
+            Self::Group { children, .. } => children.iter().find_map(|child| child.function(index)),
+            Self::Function(function) if function.index == index => Some(function),
+            Self::Function(function) => function.quick_exit.as_ref()?.function(index),
+        }
+    }
+
+    /// Whether it looks at the version before.
+    pub fn compares(&self) -> bool {
+        self.try_leaves(&mut |leaf| {
+            if matches!(leaf.matcher, Matcher::Changed { .. }) {
+                Err(())
+            } else {
+                Ok(())
+            }
+        })
+        .is_err()
     }
 
     /// Refuses patterns that do not compile.

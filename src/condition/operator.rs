@@ -39,7 +39,9 @@ operators! {
     INotEndsWith = "INOT_ENDS_WITH";
     INotEqual = "INOT_EQUAL";
     INotStartsWith = "INOT_STARTS_WITH";
+    IsChanged = "IS_CHANGED";
     IsNull = "IS_NULL";
+    IsUnchanged = "IS_UNCHANGED";
     IStartsWith = "ISTARTS_WITH";
     LessOrEqual = "LESS_OR_EQUAL" | "LESS_THAN_OR_EQUAL";
     LessThan = "LESS_THAN";
@@ -65,6 +67,9 @@ pub enum TextTest {
 
 /// What an operator makes of its operand.
 pub(super) enum Family {
+    Changed {
+        negated: bool,
+    },
     IsNull,
     NotNull,
     Compare(Comparison),
@@ -91,6 +96,11 @@ impl Operator {
         names.join(", ")
     }
 
+    /// Whether of a list of operands all must be satisfied, not any (`workflow-engine.md` §2.8).
+    pub(super) fn is_negative(self) -> bool {
+        self.as_str().contains("NOT_") && self != Self::NotNull
+    }
+
     pub(super) const fn family(self) -> Family {
         use TextTest as T;
         const fn text(test: TextTest, fold: bool, negated: bool) -> Family {
@@ -101,6 +111,8 @@ impl Operator {
             }
         }
         match self {
+            Self::IsChanged => Family::Changed { negated: false },
+            Self::IsUnchanged => Family::Changed { negated: true },
             Self::IsNull => Family::IsNull,
             Self::NotNull => Family::NotNull,
             Self::Equals => Family::Compare(Comparison::Equal),

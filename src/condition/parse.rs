@@ -3,9 +3,10 @@
 use regex::{Regex, RegexBuilder};
 
 use super::{
-    Condition, Connective, Error, GROUP_DEPTH_MAX, Leaf, LifecycleField, Matcher, Operand,
-    Operator, Subject, operator::Family,
+    Condition, Connective, Error, Function, GROUP_DEPTH_MAX, Leaf, LifecycleField, Matcher,
+    Operand, Operator, Subject, operator::Family,
 };
+use crate::callout::{CallSettings, Given};
 use crate::entity::{Document, DocumentError, Path, Shape, Value};
 
 /// The most memory a compiled pattern may take, in bytes.
@@ -14,9 +15,27 @@ const PATTERN_SIZE_MAX: usize = 1 << 20;
 /// The members that may name the operator; the first that is not empty counts.
 const OPERATOR_MEMBERS: [&str; 3] = ["operatorType", "operator", "operation"];
 
+/// What a condition is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Use {
+    /// Of entities as they are: nobody is asked, nothing has changed.
+    Search,
+    Criterion,
+}
+
 impl Condition {
-    /// Parses the JSON form.
+    /// Parses the JSON form of a condition that finds entities.
     pub fn parse(text: &str) -> Result<Self, Error> {
+        Self::parse_for(Use::Search, text)
+    }
+
+    /// Parses the JSON form of a criterion of a workflow, which may also ask members and compare
+    /// with the version before.
+    pub fn parse_criterion(text: &str) -> Result<Self, Error> {
+        Self::parse_for(Use::Criterion, text)
+    }
+
+    fn parse_for(purpose: Use, text: &str) -> Result<Self, Error> {
         let document = Document::parse(text).map_err(|error| {
             if error == DocumentError::TooDeep {
                 too_deep()
@@ -24,7 +43,7 @@ impl Condition {
                 Error::Syntax(error.to_string())
             }
         })?;
-        let mut parser = Parser { leaves: 0 };
+        let mut parser = Parser { purpose, leaves: 0 };
         parser.condition(document.root(), 1)
     }
 }
@@ -34,8 +53,11 @@ fn too_deep() -> Error {
 }
 
 struct Parser {
+    purpose: Use,
     leaves: u32,
 }
+
+const KNOWN: &str = "known are simple, lifecycle, group, array, function";
 
 impl Parser {
     fn condition(&mut self, value: Value<'_>, depth: usize) -> Result<Condition, Error> {
@@ -45,15 +67,104 @@ impl Parser {
             ));
         }
         match text_member(value, "type")?.as_deref() {
-            Some("simple") => self.leaf(value, field_subject(value)?),
-            Some("lifecycle") => self.leaf(value, lifecycle_subject(value)?),
+            Some("simple") => {
+                let subject = field_subject(value)?;
+                self.leaf(operator(value)?, value.member("value"), subject)
+            }
+            Some("lifecycle") => {
+                let subject = lifecycle_subject(value)?;
+                self.leaf(operator(value)?, value.member("value"), subject)
+            }
             Some("group") => self.group(value, depth),
-            Some("array" | "function") => Err(Error::Syntax(
-                "conditions of type `array` and `function` are not supported yet; use `simple`, `lifecycle` or `group`".to_owned(),
-            )),
-            Some(other) => Err(Error::Syntax(format!("unknown condition type `{other}`; known are simple, lifecycle, group"))),
-            None => Err(Error::Syntax("a condition has no `type`; known are simple, lifecycle, group".to_owned())),
+            Some("array") => self.array(value),
+            Some("function") if self.purpose == Use::Search => Err(Error::Function),
+            Some("function") => self.function(value, depth),
+            Some(other) => Err(Error::Syntax(format!(
+                "unknown condition type `{other}`; {KNOWN}"
+            ))),
+            None => Err(Error::Syntax(format!("a condition has no `type`; {KNOWN}"))),
         }
+    }
+
+    /// `workflow-engine.md` §2.8: both shapes are groups of simple conditions.
+    fn array(&mut self, value: Value<'_>) -> Result<Condition, Error> {
+        let list = |name: &str| match value.member(name).map(Value::shape) {
+            None | Some(Shape::Null) => Ok(None),
+            Some(Shape::Array(elements)) => Ok(Some(elements)),
+            Some(_) => Err(Error::Syntax(format!(
+                "`{name}` of an array condition is a list"
+            ))),
+        };
+        if let Some(values) = list("values")? {
+            let path = text_member(value, "jsonPath")?.unwrap_or_default();
+            let path = path.strip_suffix("[*]").unwrap_or(&path);
+            let mut children = Vec::new();
+            for (index, value) in values.enumerate().filter(|(_, value)| !value.is_null()) {
+                let path = Path::parse(&format!("{path}[{index}]"))
+                    .map_err(|error| Error::Path(error.to_string()))?;
+                children.push(self.leaf(Operator::Equals, Some(value), Subject::Field(path))?);
+            }
+            return Ok(Condition::Group {
+                connective: Connective::And,
+                children,
+            });
+        }
+        let operator = given_operator(value)?.unwrap_or(Operator::Equals);
+        let subject = field_subject(value)?;
+        let takes_all = matches!(
+            operator.family(),
+            Family::IsNull | Family::NotNull | Family::Between { .. } | Family::In { .. }
+        );
+        if takes_all {
+            return self.leaf(operator, value.member("value"), subject);
+        }
+        let operands = list("value")?.ok_or_else(|| {
+            Error::Syntax("an array condition has `values` or a list as `value`".to_owned())
+        })?;
+        let children = operands
+            .map(|operand| self.leaf(operator, Some(operand), subject.clone()))
+            .collect::<Result<_, _>>()?;
+        Ok(Condition::Group {
+            connective: if operator.is_negative() {
+                Connective::And
+            } else {
+                Connective::Or
+            },
+            children,
+        })
+    }
+
+    /// `workflow-engine.md` §2.9.
+    fn function(&mut self, value: Value<'_>, depth: usize) -> Result<Condition, Error> {
+        if depth > GROUP_DEPTH_MAX {
+            return Err(too_deep());
+        }
+        let function = value.member("function").filter(|value| value.is_object());
+        let name = match function {
+            Some(function) => text_member(function, "name")?,
+            None => None,
+        };
+        let (Some(function), Some(name)) = (function, name.filter(|name| !name.is_empty())) else {
+            return Err(Error::Syntax(
+                "a function condition has a `function` with a `name`".to_owned(),
+            ));
+        };
+        let index = self.leaves;
+        self.leaves += 1;
+        let quick_exit = match function.member("criterion") {
+            Some(criterion) if !is_empty(criterion) => Some(self.condition(criterion, depth + 1)?),
+            _ => None,
+        };
+        let call = match function.member("config") {
+            Some(config) => call(config)?,
+            None => CallSettings::default(),
+        };
+        Ok(Condition::Function(Box::new(Function {
+            index,
+            name: name.into(),
+            call,
+            quick_exit,
+        })))
     }
 
     fn group(&mut self, value: Value<'_>, depth: usize) -> Result<Condition, Error> {
@@ -88,9 +199,20 @@ impl Parser {
         })
     }
 
-    fn leaf(&mut self, value: Value<'_>, subject: Subject) -> Result<Condition, Error> {
-        let operator = operator(value)?;
-        let matcher = matcher(operator, value.member("value"), &subject)?;
+    fn leaf(
+        &mut self,
+        operator: Operator,
+        operand: Option<Value<'_>>,
+        subject: Subject,
+    ) -> Result<Condition, Error> {
+        let matcher = matcher(operator, operand, &subject)?;
+        if matches!(matcher, Matcher::Changed { .. })
+            && (self.purpose == Use::Search || !matches!(subject, Subject::Field(_)))
+        {
+            return Err(Error::Changed {
+                operator: operator.as_str(),
+            });
+        }
         let index = self.leaves;
         self.leaves += 1;
         Ok(Condition::Leaf(Leaf {
@@ -152,14 +274,55 @@ fn lifecycle_subject(value: Value<'_>) -> Result<Subject, Error> {
 }
 
 fn operator(value: Value<'_>) -> Result<Operator, Error> {
-    for member in OPERATOR_MEMBERS {
-        if let Some(given) = text_member(value, member)?.filter(|given| !given.is_empty()) {
-            return Operator::from_name(&given).ok_or(Error::Operator { given });
-        }
-    }
-    Err(Error::Operator {
+    given_operator(value)?.ok_or_else(|| Error::Operator {
         given: String::new(),
     })
+}
+
+fn given_operator(value: Value<'_>) -> Result<Option<Operator>, Error> {
+    for member in OPERATOR_MEMBERS {
+        if let Some(given) = text_member(value, member)?.filter(|given| !given.is_empty()) {
+            return Operator::from_name(&given)
+                .map(Some)
+                .ok_or(Error::Operator { given });
+        }
+    }
+    Ok(None)
+}
+
+/// What is as good as absent.
+fn is_empty(value: Value<'_>) -> bool {
+    match value.shape() {
+        Shape::Null => true,
+        Shape::Object(mut members) => members.next().is_none(),
+        Shape::Bool(_) | Shape::Number(_) | Shape::String(_) | Shape::Array(_) => false,
+    }
+}
+
+/// The terms on which a function is called.
+fn call(config: Value<'_>) -> Result<CallSettings, Error> {
+    let text = |name| text_member(config, name);
+    let (tags, retry, context) = (
+        text("calculationNodesTags")?,
+        text("retryPolicy")?,
+        text("context")?,
+    );
+    let attach_entity = match config.member("attachEntity").map(Value::shape) {
+        Some(Shape::Bool(attach)) => Some(attach),
+        _ => None,
+    };
+    let response_timeout_ms = match config.member("responseTimeoutMs").map(Value::shape) {
+        Some(Shape::Number(literal)) => literal.parse().ok(),
+        _ => None,
+    };
+    let given = Given {
+        attach_entity,
+        tags: tags.as_deref(),
+        response_timeout_ms,
+        retry_policy: retry.as_deref(),
+        context: context.as_deref(),
+    };
+    Ok(given.settings())
 }
 
 fn matcher(
@@ -179,6 +342,7 @@ fn matcher(
         })
     };
     Ok(match operator.family() {
+        Family::Changed { negated } => Matcher::Changed { negated },
         Family::IsNull => Matcher::IsNull,
         Family::NotNull => Matcher::NotNull,
         Family::Compare(comparison) => Matcher::Compare(comparison, scalar(operand)?),

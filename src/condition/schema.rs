@@ -52,7 +52,10 @@ impl Leaf {
     }
 
     const fn is_about_presence(&self) -> bool {
-        matches!(self.matcher, Matcher::IsNull | Matcher::NotNull)
+        matches!(
+            self.matcher,
+            Matcher::IsNull | Matcher::NotNull | Matcher::Changed { .. }
+        )
     }
 
     fn check_operands(&self, schema: &Schema) -> Result<(), Error> {
@@ -62,6 +65,7 @@ impl Leaf {
             Matcher::In { any, .. } => any.iter().collect(),
             Matcher::IsNull
             | Matcher::NotNull
+            | Matcher::Changed { .. }
             | Matcher::Text { .. }
             | Matcher::Pattern(_)
             | Matcher::BadPattern(_) => return Ok(()),

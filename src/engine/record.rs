@@ -33,6 +33,10 @@ pub enum StartKind {
     Create,
     Update,
     Transition,
+    /// A timer was due.
+    Timer,
+    /// What an earlier transaction of the same request began.
+    Continued,
 }
 
 /// One decision.
@@ -54,6 +58,28 @@ pub enum Entry {
     /// A transition was considered; only guarded ones that the run looked at are told.
     Considered(Considered),
     Called(CallRecord),
+    /// A transition was not taken, because it is not there to be taken.
+    NoTransition {
+        transition: String,
+    },
+    Fired {
+        transition: String,
+    },
+    Armed {
+        transition: String,
+        state: String,
+        /// In microseconds since 1970.
+        due: i64,
+    },
+    Cancelled {
+        transition: String,
+        state: String,
+    },
+    /// Too late, or over before it began.
+    Expired {
+        transition: String,
+        state: String,
+    },
     Moved {
         transition: String,
         from: String,
@@ -92,7 +118,13 @@ pub struct Leaf(pub u32, pub bool, #[serde(default)] pub Option<String>);
 /// A call of a member.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallRecord {
-    pub processor: String,
+    pub name: String,
+    /// The execution mode of a processor; none of a function.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode: Option<String>,
+    /// Why it failed, where that changed nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<String>,
     /// The member that answered, or failed last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub member: Option<String>,

@@ -1,11 +1,19 @@
 //! A run: one entity on its way through its workflow.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, OnceLock},
+};
 
-use super::record::{Entry, RunRecord, StartKind};
+use serde::{Deserialize, Serialize};
+
+use super::{
+    Armed, Timer, TimerChange, TimerKind,
+    record::{Entry, RunRecord, StartKind},
+};
 use crate::clock::Timestamp;
-use crate::condition::{Facts, Lifecycle};
-use crate::entity::{Document, Image};
+use crate::condition::{Condition, Facts, Lifecycle, Told};
+use crate::entity::{Document, Image, Json};
 use crate::id::{EntityId, ModelKey, StateName, TransactionId, TransitionName, WorkflowName};
 use crate::model::Schema;
 use crate::workflow::{State, Transition, Workflow};
@@ -21,7 +29,7 @@ pub struct Subject {
 }
 
 /// What begins a run.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub enum Start {
     /// A new entity: choose its workflow, then cascade from the initial state.
     Create,
@@ -29,6 +37,52 @@ pub enum Start {
     Loopback,
     /// A transition by name, then cascade from its target.
     Named(TransitionName),
+    /// A timer that is due.
+    Fired {
+        kind: TimerKind,
+        transition: TransitionName,
+    },
+    /// A run that had committed a part of what it did.
+    Resumed(Suspended),
+}
+
+/// What became of the entity in a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fate {
+    /// It is to be saved as it is now.
+    Saved,
+    /// The guard of what was due did not hold: nothing but the record is kept.
+    Declined,
+    /// What was due is not defined any more.
+    Dropped,
+}
+
+/// What a run leaves, once it has settled.
+#[derive(Debug)]
+pub struct Outcome {
+    pub fate: Fate,
+    pub image: Image,
+    pub record: RunRecord,
+    pub warnings: Vec<String>,
+    pub timers: Vec<TimerChange>,
+}
+
+/// A run in front of the call of a processor, as it is stored.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Suspended {
+    workflow: String,
+    transition: String,
+    /// The number of the processor that is called next.
+    processor: usize,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    visits: BTreeMap<String, u32>,
+    #[serde(default)]
+    steps: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    asked: Option<String>,
+    /// What the version before the whole run asked for.
+    previous_transition: String,
 }
 
 /// One entity on its way.
@@ -36,6 +90,9 @@ pub enum Start {
 pub struct Run {
     pub(super) subject: Subject,
     pub(super) document: Document,
+    /// The latest committed version; none of a new entity.
+    base: Option<Json>,
+    before: OnceLock<Option<Document>>,
     pub(super) state: StateName,
     /// What the latest committed write asked for; empty for a new entity.
     previous_transition: Arc<str>,
@@ -43,30 +100,65 @@ pub struct Run {
     pub(super) asked: Option<TransitionName>,
     /// The workflow to remember; none if it is the built-in one.
     pub(super) chosen: Option<WorkflowName>,
+    pub(super) began: Timestamp,
     pub(super) phase: Phase,
+    pub(super) fate: Fate,
     pub(super) record: RunRecord,
     pub(super) warnings: Vec<String>,
+    /// The timers the entity has.
+    pub(super) armed: Vec<Armed>,
+    /// Timers of processors that await the end of the run.
+    pub(super) pending: Vec<Timer>,
+    pub(super) timers: Vec<TimerChange>,
 }
 
 /// Where a run stands.
 #[derive(Debug, Clone)]
 pub(super) enum Phase {
     Starting(Start),
-    /// In a state, about to try its automated transitions.
-    Cascading(Cascade),
+    /// Looking at the active workflow of that number.
+    Choosing {
+        at: usize,
+        told: Told,
+    },
+    /// Before the guard of a transition that was asked for, by name or by time.
+    Guarding {
+        cascade: Cascade,
+        transition: usize,
+        told: Told,
+    },
+    /// In a state, about to try its transition of that number.
+    Cascading {
+        cascade: Cascade,
+        at: usize,
+        told: Told,
+    },
     /// On a transition, about to call its processor of that number.
     Taking {
         cascade: Cascade,
         transition: usize,
         processor: usize,
     },
-    /// As before, while the call is out.
-    Calling {
-        cascade: Cascade,
-        transition: usize,
-        processor: usize,
+    /// In the state where the run ends, about to arm its transition of that number.
+    Arming {
+        workflow: Arc<Workflow>,
+        at: usize,
+    },
+    /// A call is out; the phase that goes on with its answer.
+    Waiting {
+        asked: Asked,
+        phase: Box<Self>,
     },
     Settled,
+}
+
+/// What a call that is out was made for.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Asked {
+    /// The function of that number in the criterion.
+    Function(u32),
+    Processor,
+    Schedule,
 }
 
 /// What a cascade keeps in mind.
@@ -84,28 +176,41 @@ impl Run {
         Self {
             subject,
             document,
+            base: None,
+            before: OnceLock::new(),
             state: StateName::from(""),
             previous_transition: "".into(),
             asked: None,
             chosen: None,
+            began: at,
             phase: Phase::Starting(Start::Create),
+            fate: Fate::Saved,
             record: record(StartKind::Create, None, at),
             warnings: Vec::new(),
+            armed: Vec::new(),
+            pending: Vec::new(),
+            timers: Vec::new(),
         }
     }
 
-    /// A run that saves `document` over `base`, and takes `asked` if one is named.
+    /// A run over `base` that gives it `document`, begun by anything but its creation.
     pub fn update(
         base: &Image,
         document: Document,
-        asked: Option<TransitionName>,
+        start: Start,
         transaction: TransactionId,
         now: Timestamp,
     ) -> Self {
-        let kind = if asked.is_some() {
-            StartKind::Transition
-        } else {
-            StartKind::Update
+        let mut previous: Arc<str> = base.transition_for_latest_save().into();
+        let (kind, asked) = match &start {
+            Start::Create | Start::Loopback => (StartKind::Update, None),
+            Start::Named(name) => (StartKind::Transition, Some(name.clone())),
+            Start::Fired { transition, .. } => (StartKind::Timer, Some(transition.clone())),
+            Start::Resumed(suspended) => {
+                previous = suspended.previous_transition.as_str().into();
+                let asked = suspended.asked.as_deref().map(TransitionName::from);
+                (StartKind::Continued, asked)
+            }
         };
         Self {
             subject: Subject {
@@ -116,14 +221,26 @@ impl Run {
                 transaction,
             },
             document,
+            base: Some(base.document.clone()),
+            before: OnceLock::new(),
             state: base.state.clone(),
-            previous_transition: base.transition_for_latest_save().into(),
+            previous_transition: previous,
             chosen: base.workflow.clone(),
-            phase: Phase::Starting(asked.clone().map_or(Start::Loopback, Start::Named)),
+            began: now,
+            phase: Phase::Starting(start),
+            fate: Fate::Saved,
             record: record(kind, asked.as_ref(), now),
             asked,
             warnings: Vec::new(),
+            armed: Vec::new(),
+            pending: Vec::new(),
+            timers: Vec::new(),
         }
+    }
+
+    /// Tells the run of the timers that the entity has.
+    pub fn has_armed(&mut self, armed: Vec<Armed>) {
+        self.armed = armed;
     }
 
     /// The entity as it is now.
@@ -145,18 +262,112 @@ impl Run {
         &self.subject
     }
 
-    /// What was decided, and what the caller should know, once the run has ended.
-    pub fn into_record(self) -> (RunRecord, Vec<String>) {
-        (self.record, self.warnings)
+    /// What the run has come to, once it has settled.
+    pub fn finish(self) -> Outcome {
+        Outcome {
+            fate: self.fate,
+            image: self.image(),
+            record: self.record,
+            warnings: self.warnings,
+            timers: self.timers,
+        }
+    }
+
+    /// How the run goes on after what it did so far has been committed, if it is in front of a
+    /// processor.
+    pub fn suspended(&self) -> Option<Suspended> {
+        let Phase::Waiting { phase, .. } = &self.phase else {
+            return None;
+        };
+        let Phase::Taking {
+            cascade,
+            transition,
+            processor,
+        } = phase.as_ref()
+        else {
+            return None;
+        };
+        let taken = cascade.transition(&self.state, *transition)?;
+        Some(Suspended {
+            workflow: cascade.workflow.name.to_string(),
+            transition: taken.name.to_string(),
+            processor: *processor,
+            visits: cascade
+                .visits
+                .iter()
+                .map(|(state, visits)| (state.to_string(), *visits))
+                .collect(),
+            steps: cascade.steps,
+            asked: self.asked.as_ref().map(ToString::to_string),
+            previous_transition: self.previous_transition.to_string(),
+        })
+    }
+
+    /// What was recorded so far, for the part that is committed before the rest; the rest begins
+    /// a record of its own.
+    pub fn split_record(&mut self) -> RunRecord {
+        let rest = RunRecord {
+            start: StartKind::Continued,
+            entries: Vec::new(),
+            ..self.record.clone()
+        };
+        std::mem::replace(&mut self.record, rest)
+    }
+
+    /// Gives the entity another document, which someone else has made of it.
+    pub fn take_in(&mut self, document: Document) {
+        self.document = document;
+    }
+
+    /// Goes on in another transaction, on top of what was committed.
+    pub fn enter(&mut self, base: &Image, transaction: TransactionId) {
+        self.subject.transaction = transaction;
+        self.subject.updated = base.updated;
+        self.base = Some(base.document.clone());
+        self.before = OnceLock::new();
+    }
+
+    pub(super) fn resume(
+        suspended: &Suspended,
+        state: &StateName,
+        workflow: Arc<Workflow>,
+    ) -> Option<Phase> {
+        let transition = workflow
+            .state(state)?
+            .transitions
+            .iter()
+            .position(|transition| transition.name.as_str() == suspended.transition)?;
+        Some(Phase::Taking {
+            cascade: Cascade {
+                workflow,
+                visits: suspended
+                    .visits
+                    .iter()
+                    .map(|(state, visits)| (state.as_str().into(), *visits))
+                    .collect(),
+                steps: suspended.steps,
+            },
+            transition,
+            processor: suspended.processor,
+        })
     }
 
     pub(super) fn note(&mut self, entry: Entry) {
         self.record.entries.push(entry);
     }
 
-    pub(super) fn facts<'a>(&'a self, schema: &'a Schema) -> Facts<'a> {
+    /// What a condition is told, which `condition` asks for.
+    pub(super) fn facts<'a>(&'a self, schema: &'a Schema, condition: &Condition) -> Facts<'a> {
+        let before = if condition.compares() {
+            self.before
+                .get_or_init(|| Document::from_json(self.base.as_ref()?).ok())
+                .as_ref()
+        } else {
+            None
+        };
         Facts {
             document: &self.document,
+            before,
             schema,
             lifecycle: Lifecycle {
                 id: self.subject.id,
@@ -167,6 +378,12 @@ impl Run {
                 transaction: self.subject.transaction,
             },
         }
+    }
+}
+
+impl Suspended {
+    pub(super) fn workflow(&self) -> &str {
+        &self.workflow
     }
 }
 

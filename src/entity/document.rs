@@ -3,11 +3,16 @@
 //! `serde_json` checks the grammar; this file only walks text that is known to be JSON. Its
 //! `Value` will not do, because it loses digits and the order of keys.
 
-use std::{borrow::Cow, collections::HashSet, fmt, sync::Arc};
+use std::{
+    borrow::Cow,
+    collections::{BTreeMap, HashSet},
+    fmt,
+    sync::Arc,
+};
 
 use serde_json::value::RawValue;
 
-use super::DEPTH_MAX;
+use super::{DEPTH_MAX, Number};
 
 /// Why a text is not a document.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -428,6 +433,44 @@ impl<'a> Value<'a> {
             return None;
         };
         elements.nth(index)
+    }
+
+    /// Whether both say the same: numbers by value, members in any order.
+    pub fn same_as(self, other: Value<'_>) -> bool {
+        match (self.shape(), other.shape()) {
+            (Shape::Null, Shape::Null) => true,
+            (Shape::Bool(one), Shape::Bool(two)) => one == two,
+            (Shape::Number(one), Shape::Number(two)) => {
+                one == two
+                    || Number::parse(one)
+                        .zip(Number::parse(two))
+                        .is_some_and(|(one, two)| one == two)
+            }
+            (Shape::String(one), Shape::String(two)) => one == two,
+            (Shape::Array(mut one), Shape::Array(mut two)) => loop {
+                match (one.next(), two.next()) {
+                    (None, None) => return true,
+                    (Some(one), Some(two)) if one.same_as(two) => {}
+                    _ => return false,
+                }
+            },
+            (Shape::Object(one), Shape::Object(two)) => {
+                let (one, two): (BTreeMap<_, _>, BTreeMap<_, _>) = (one.collect(), two.collect());
+                one.len() == two.len()
+                    && one.iter().all(|(name, value)| {
+                        two.get(name).is_some_and(|other| value.same_as(*other))
+                    })
+            }
+            (
+                Shape::Null
+                | Shape::Bool(_)
+                | Shape::Number(_)
+                | Shape::String(_)
+                | Shape::Array(_)
+                | Shape::Object(_),
+                _,
+            ) => false,
+        }
     }
 
     /// A string's text.

@@ -29,7 +29,9 @@ event_types! {
     CalculationMemberKeepAliveEvent,
     EntityProcessorCalculationRequest,
     EntityProcessorCalculationResponse,
+    EntityCriteriaCalculationRequest,
     EntityCriteriaCalculationResponse,
+    EntityFunctionCalculationRequest,
     EntityFunctionCalculationResponse,
 
     // The stream itself (`stream.md` §2).

@@ -1,5 +1,8 @@
 //! Between members and their payloads.
 
+use serde_json::value::RawValue;
+
+use crate::callout::{Judgement, Reply};
 use crate::compute::{Rejection, Request, Response, Work};
 use crate::entity::Document;
 use crate::error::Failure;
@@ -20,20 +23,18 @@ const DISPATCH_KEY: &str = "dispatchkey";
 /// A call, as the member is sent it.
 pub(super) fn call(request: &Request) -> Event {
     let work: &Work = &request.work;
-    let json = compute::processor_call(&compute::ProcessorCall {
+    let json = compute::call(&compute::Call {
         call: request.call,
         entity: work.entity,
         transaction: work.transaction,
-        processor: &work.processor,
+        callee: &work.callee,
         workflow: &work.workflow,
-        transition: &work.transition,
-        from: &work.from,
-        to: &work.to,
+        passage: work.passage.as_ref(),
         context: work.context.as_deref(),
         attached: work.attached.as_ref(),
     });
     let text = |text: &str| AttributeValue::String(text.into());
-    let mut event = Event::ours(EventType::EntityProcessorCalculationRequest, json)
+    let mut event = Event::ours(compute::call_type(&work.callee), json)
         .with(AUTH_TYPE, text(work.principal.actor.kind.as_str()))
         .with(AUTH_ID, text(&work.principal.actor.name))
         .with(DISPATCH_KEY, text(&request.dispatch.to_string()));
@@ -59,11 +60,11 @@ pub(super) fn answer(event: &Event) -> Result<(Option<CallId>, Response), Failur
             message: error
                 .message
                 .filter(|text| !text.is_empty())
-                .unwrap_or_else(|| "processor returned failure".to_owned()),
+                .unwrap_or_else(|| format!("{} returned failure", asked(event.kind))),
             retryable: error.retryable,
         })
     } else {
-        document(answer.payload)
+        reply(event.kind, &answer)
     };
     Ok((
         call,
@@ -74,12 +75,47 @@ pub(super) fn answer(event: &Event) -> Result<(Option<CallId>, Response), Failur
     ))
 }
 
+/// What a member that answers so was asked for.
+fn asked(kind: EventType) -> &'static str {
+    if kind == EventType::EntityCriteriaCalculationResponse {
+        "criterion"
+    } else if kind == EventType::EntityFunctionCalculationResponse {
+        "function"
+    } else {
+        "processor"
+    }
+}
+
+/// The longest reason that is kept, in bytes (`grpc.md` §9.7).
+const REASON_MAX: usize = 2_048;
+
+/// What is in an answer, by its type.
+fn reply(kind: EventType, answer: &compute::Answer<'_>) -> Result<Reply, Rejection> {
+    if kind == EventType::EntityCriteriaCalculationResponse {
+        let reason = answer.reason.as_deref().map(|reason| {
+            let end = reason.floor_char_boundary(REASON_MAX);
+            reason[..end].into()
+        });
+        return Ok(Reply::Judged(Judgement {
+            matches: answer.matches == Some(true),
+            reason,
+        }));
+    }
+    if kind == EventType::EntityFunctionCalculationResponse {
+        return Ok(Reply::Computed {
+            kind: answer.result_kind.clone().unwrap_or_default(),
+            result: answer
+                .result
+                .and_then(|result| Document::from_raw(result).ok()),
+        });
+    }
+    let data = answer.payload.as_ref().and_then(|payload| payload.data);
+    document(data).map(Reply::Processed)
+}
+
 /// What the member made of the entity: an object, or nothing (`grpc.md` §9.7).
-fn document(payload: Option<compute::AnswerPayload<'_>>) -> Result<Option<Document>, Rejection> {
-    let Some(data) = payload
-        .and_then(|payload| payload.data)
-        .filter(|data| data.get() != "null")
-    else {
+fn document(data: Option<&RawValue>) -> Result<Option<Document>, Rejection> {
+    let Some(data) = data.filter(|data| data.get() != "null") else {
         return Ok(None);
     };
     let refuse = |message: String| Rejection {

@@ -1,6 +1,6 @@
 //! The gRPC service: bytes in, bytes out.
 //!
-//! May use: [`crate::id`], [`crate::error`], [`crate::entity`], [`crate::workflow`],
+//! May use: [`crate::id`], [`crate::error`], [`crate::entity`], [`crate::callout`],
 //! [`crate::auth`], [`crate::compute`], [`crate::event`], [`crate::operation`].
 //! Domain errors are in-band, with status `OK`; statuses are for the transport and for requests
 //! that could not be read (`grpc.md` §14).

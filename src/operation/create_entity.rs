@@ -59,7 +59,7 @@ impl Operation for CreateEntity {
             .runtime()
             .create(&mut session, entity, &cx.initiator())
             .await?;
-        let chunk = Chunk::done(session.id(), vec![created.id]);
+        let chunk = Chunk::done(session.entry(), vec![created.id]);
         session.finish(cx.cancel()).await?;
         cx.answer(
             Self::RESPONSE,

@@ -27,7 +27,7 @@ impl Operation for DeleteEntity {
             .runtime()
             .delete(&mut session, self.0, &cx.initiator())
             .await?;
-        let transaction = session.id();
+        let transaction = session.entry();
         session.finish(cx.cancel()).await?;
         cx.answer(
             Self::RESPONSE,

@@ -228,6 +228,8 @@ mod tests {
 
     /// Requests that the server makes, or that are about the stream they are on.
     const NOT_OPERATIONS: &[EventType] = &[
+        EventType::EntityCriteriaCalculationRequest,
+        EventType::EntityFunctionCalculationRequest,
         EventType::EntityProcessorCalculationRequest,
         EventType::EventCancelRequest,
     ];

@@ -42,7 +42,7 @@ impl Operation for UpdateEntity {
             .runtime()
             .update(&mut session, self.0, &cx.initiator())
             .await?;
-        let chunk = Chunk::done(session.id(), vec![id]);
+        let chunk = Chunk::done(session.entry(), vec![id]);
         session.finish(cx.cancel()).await?;
         cx.answer(
             Self::RESPONSE,

@@ -27,7 +27,7 @@ pub(super) async fn create_chunk(
         ids.push(created.id);
         warnings.extend(created.warnings);
     }
-    let transaction = session.id();
+    let transaction = session.entry();
     session.finish(cx.cancel()).await?;
     Ok(Chunk::done(transaction, ids))
 }
@@ -56,7 +56,7 @@ pub(super) async fn update_chunk(
             Err(failure) => return Err(failure.of_item(item)),
         }
     }
-    let transaction = session.id();
+    let transaction = session.entry();
     session.finish(cx.cancel()).await?;
     Ok(Chunk {
         failed,

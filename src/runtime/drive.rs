@@ -1,18 +1,23 @@
 //! The loop around the engine.
 
-use std::{sync::Arc, time::Instant};
+use std::{pin::Pin, sync::Arc, time::Instant};
 
 use tracing::{Instrument as _, info_span, warn};
 
-use super::{Error, Initiator, Runtime, Session};
+use super::{
+    Error, Initiator, Runtime, Session,
+    later::{self, Continuation},
+};
+use crate::callout::{Attachment, Reply};
 use crate::compute::{CallSpec, Called, Failed, Work};
 use crate::engine::{
-    self, Answer, Answered, Call, CallError, CallRecord, Input, Next, ProcessorFailure, Run, World,
+    self, Answer, Answered, Call, CallError, CallRecord, Fate, Input, Next, Outcome,
+    ProcessorFailure, Run, RunRecord, Scope, World,
 };
 use crate::entity::{Document, Image, Json};
 use crate::error::Failure;
-use crate::storage::{Attribution, Definitions, Version};
-use crate::workflow::Attachment;
+use crate::id::{DispatchKey, EntityId, TransactionId};
+use crate::storage::{self, Attribution, Definitions, Mark, Task, TaskKind, Version};
 
 /// The entity a run is about, as the unit holds it.
 pub(super) struct Anchor {
@@ -21,7 +26,47 @@ pub(super) struct Anchor {
     pub(super) base: Option<Version>,
     /// Whose doing it is, where that is not the unit's.
     pub(super) by: Option<Attribution>,
+    /// What the run is to complete, where a task began it or goes on with it.
+    pub(super) task: Option<Task>,
+    /// The call that a resumed run begins with: what was done before it is committed already.
+    pub(super) resumed: Option<DispatchKey>,
 }
+
+/// Why a run did not come to its end.
+pub(super) enum Stopped {
+    Engine(engine::Error),
+    Other(Failure),
+}
+
+impl From<Failure> for Stopped {
+    fn from(failure: Failure) -> Self {
+        Self::Other(failure)
+    }
+}
+
+impl From<Error> for Stopped {
+    fn from(error: Error) -> Self {
+        Self::Other(error.into())
+    }
+}
+
+impl From<storage::Error> for Stopped {
+    fn from(error: storage::Error) -> Self {
+        Self::Other(error.into())
+    }
+}
+
+impl From<Stopped> for Failure {
+    fn from(stopped: Stopped) -> Self {
+        match stopped {
+            Stopped::Engine(error) => error.into(),
+            Stopped::Other(failure) => failure,
+        }
+    }
+}
+
+/// A call of a member that is out.
+type Calling<'a> = Pin<Box<dyn Future<Output = Called> + Send + 'a>>;
 
 impl Runtime {
     /// Drives a run until it settles; then the unit holds its outcome.
@@ -29,98 +74,396 @@ impl Runtime {
         &self,
         session: &mut Session,
         run: Run,
-        anchor: &Anchor,
+        mut anchor: Anchor,
         by: &Initiator,
     ) -> Result<Vec<String>, Failure> {
-        let world = World {
-            workflows: &anchor.definitions.workflows,
-            schema: &anchor.definitions.model.schema,
-            limits: self.0.settings.limits,
-        };
-        let (mut run, mut input) = (run, Input::Go);
+        match self.drive_to_end(session, run, &mut anchor, by).await {
+            Ok((_, warnings)) => Ok(warnings),
+            Err(stopped) => {
+                // What was committed stays as it is; the caller is told and decides.
+                session.abandon_unfinished().await;
+                Err(stopped.into())
+            }
+        }
+    }
+
+    pub(super) async fn drive_to_end(
+        &self,
+        session: &mut Session,
+        mut run: Run,
+        anchor: &mut Anchor,
+        by: &Initiator,
+    ) -> Result<(Fate, Vec<String>), Stopped> {
+        let mut tasks = Vec::new();
+        if let Some(base) = &anchor.base
+            && anchor.definitions.workflows.has_timers()
+        {
+            tasks = session.unit()?.tasks(base).await?;
+            let done = anchor.task.as_ref().map(|task| task.key);
+            tasks.retain(|task| Some(task.key) != done);
+            run.has_armed(tasks.iter().filter_map(later::armed).collect());
+        }
+        let definitions = Arc::clone(&anchor.definitions);
+        let mut input = Input::Go;
         loop {
-            let step = engine::step(run, input, world)?;
+            let world = World {
+                workflows: &definitions.workflows,
+                schema: &definitions.model.schema,
+                limits: self.0.settings.limits,
+                now: self.0.clock.now(),
+            };
+            let step = engine::step(run, input, world).map_err(Stopped::Engine)?;
             run = step.run;
             input = match step.next {
                 Next::Go => Input::Go,
                 Next::Call(call) => {
-                    Input::Answered(self.call(session, &run, &call, anchor, by).await?)
+                    let answered = self.call(session, &mut run, &call, anchor, by).await?;
+                    Input::Answered(Box::new(answered))
                 }
                 Next::Settled => break,
             };
         }
-        let image = run.image();
-        let (record, warnings) = run.into_record();
-        anchor.stage(session, image, Some(record))?;
-        Ok(warnings)
+        let outcome = run.finish();
+        let (fate, warnings) = (outcome.fate, outcome.warnings.clone());
+        settle(session, outcome, anchor, &tasks)?;
+        Ok((fate, warnings))
     }
 
-    /// Calls a member while the unit is parked.
+    /// Calls a member, in the transaction or after it.
     async fn call(
+        &self,
+        session: &mut Session,
+        run: &mut Run,
+        call: &Call,
+        anchor: &mut Anchor,
+        by: &Initiator,
+    ) -> Result<Answered, Stopped> {
+        match call.scope {
+            Scope::Inside | Scope::Savepoint => {
+                self.call_inside(session, run, call, anchor, by).await
+            }
+            Scope::Boundary { .. } | Scope::Crossover { .. } if session.has_joined() => {
+                Err(Stopped::Engine(boundary_in_callback(call)))
+            }
+            Scope::Boundary { joins } => {
+                self.call_after_commit(session, run, call, anchor, by, joins)
+                    .await
+            }
+            Scope::Crossover { after } => {
+                self.call_across(session, run, call, anchor, by, after)
+                    .await
+            }
+        }
+    }
+
+    /// A call whose result belongs to the transaction it is made in.
+    async fn call_inside(
         &self,
         session: &mut Session,
         run: &Run,
         call: &Call,
         anchor: &Anchor,
         by: &Initiator,
-    ) -> Result<Answered, Failure> {
+    ) -> Result<Answered, Stopped> {
         let image = run.image();
-        let sent = image.document.clone();
+        let (id, sent) = (image.id, image.document.clone());
         // What the member reads through its token is the entity as it is now.
-        anchor.stage(session, image.clone(), None)?;
+        anchor.stage(session, image, None)?;
+        let savepoint: Option<Mark> = if call.scope == Scope::Savepoint {
+            Some(session.unit()?.mark())
+        } else {
+            None
+        };
+        let token = Some(self.token(session, call));
+        let mut calling = self.begin_call(session, run, call, token, DispatchKey::fresh(), by);
+        let began = Instant::now();
+        session.park();
+        let called = tokio::select! {
+            called = &mut calling => called,
+            () = session.cancelled(by) => return Err(Error::Cancelled.into()),
+        };
+        session.take_back().await?;
+        let mut answered = answered(call, called, began);
+        if let Some(savepoint) = savepoint {
+            let unit = session.unit()?;
+            if answered.result.is_err() {
+                unit.roll_back_to(&savepoint);
+            }
+            unit.release(savepoint);
+            // Its result is none of the entity's (`workflow-engine.md` §6.2).
+            if let Ok(answer) = &mut answered.result {
+                answer.reply = Reply::Processed(None);
+            }
+        }
+        take_in_changes(session, id, &sent, call, &mut answered).await?;
+        Ok(answered)
+    }
+
+    /// A call that is made after what was done so far has been committed
+    /// (`workflow-engine.md` §6.4).
+    async fn call_after_commit(
+        &self,
+        session: &mut Session,
+        run: &mut Run,
+        call: &Call,
+        anchor: &mut Anchor,
+        by: &Initiator,
+        joins: bool,
+    ) -> Result<Answered, Stopped> {
+        let dispatch = if let Some(dispatch) = anchor.resumed.take() {
+            dispatch
+        } else {
+            let dispatch = DispatchKey::fresh();
+            self.commit_so_far(session, run, anchor, by, dispatch)
+                .await?;
+            dispatch
+        };
+        // What goes on begins now, and without the member after the call.
+        session.renew()?;
+        let began = Instant::now();
+        let answered = if joins {
+            self.go_on(session, run, anchor).await?;
+            let sent = run.image().document;
+            let token = Some(self.token(session, call));
+            let mut calling = self.begin_call(session, run, call, token, dispatch, by);
+            session.park();
+            let called = (&mut calling).await;
+            session.take_back().await?;
+            let mut answered = answered(call, called, began);
+            take_in_changes(session, run.subject().id, &sent, call, &mut answered).await?;
+            answered
+        } else {
+            let called = self
+                .begin_call(session, run, call, None, dispatch, by)
+                .await;
+            self.go_on(session, run, anchor).await?;
+            answered(call, called, began)
+        };
+        Ok(answered)
+    }
+
+    /// A call that is waited for inside the transaction first (`workflow-engine.md` §6.6).
+    async fn call_across(
+        &self,
+        session: &mut Session,
+        run: &mut Run,
+        call: &Call,
+        anchor: &mut Anchor,
+        by: &Initiator,
+        after: std::time::Duration,
+    ) -> Result<Answered, Stopped> {
+        if anchor.resumed.is_some() {
+            return self
+                .call_after_commit(session, run, call, anchor, by, false)
+                .await;
+        }
+        let image = run.image();
+        let (id, sent) = (image.id, image.document.clone());
+        anchor.stage(session, image, None)?;
+        let dispatch = DispatchKey::fresh();
+        let token = Some(self.token(session, call));
+        let mut calling = self.begin_call(session, run, call, token, dispatch, by);
+        let began = Instant::now();
+        session.park();
+        let in_time = tokio::select! {
+            called = &mut calling => Some(called),
+            () = tokio::time::sleep(after) => None,
+            () = session.cancelled(by) => return Err(Error::Cancelled.into()),
+        };
+        session.take_back().await?;
+        if let Some(called) = in_time {
+            let mut answered = answered(call, called, began);
+            take_in_changes(session, id, &sent, call, &mut answered).await?;
+            return Ok(answered);
+        }
+        if let Some(document) = changed_meanwhile(session, id, &sent, call).await? {
+            run.take_in(document);
+        }
+        self.commit_so_far(session, run, anchor, by, dispatch)
+            .await?;
+        session.renew()?;
+        let called = calling.await;
+        self.go_on(session, run, anchor).await?;
+        Ok(answered(call, called, began))
+    }
+
+    /// Commits the entity as it is, with the task that goes on with it.
+    async fn commit_so_far(
+        &self,
+        session: &mut Session,
+        run: &mut Run,
+        anchor: &mut Anchor,
+        by: &Initiator,
+        dispatch: DispatchKey,
+    ) -> Result<(), Stopped> {
+        let suspended = run
+            .suspended()
+            .ok_or_else(|| Failure::internal("a run that cannot be suspended"))?;
+        let record = run.split_record();
+        let image = run.image();
+        let id = image.id;
+        anchor.stage(session, image, Some(record))?;
+        let continuation = Continuation {
+            suspended,
+            entry: session.entry(),
+            written: session.id(),
+            dispatch,
+            principal: by.principal.clone(),
+        };
+        let unit = session.unit()?;
+        if let Some(done) = anchor.task.take() {
+            unit.drop_task(&done);
+        }
+        unit.put_task(continuation.task(id, self.0.clock.now())?)?;
+        let written = session.id();
+        session.commit_segment(by).await?;
+        anchor.base = Some(self.committed(session, id, written).await?);
+        let base = anchor.base.as_ref();
+        let tasks = match base {
+            Some(base) => session.unit()?.tasks(base).await?,
+            None => Vec::new(),
+        };
+        anchor.task = tasks
+            .into_iter()
+            .find(|task| task.kind == TaskKind::Continuation);
+        if let Some(task) = &anchor.task {
+            session.is_unfinished(task.clone())?;
+        }
+        Ok(())
+    }
+
+    /// Goes on in the new transaction, if the entity is as it was committed.
+    async fn go_on(
+        &self,
+        session: &mut Session,
+        run: &mut Run,
+        anchor: &mut Anchor,
+    ) -> Result<(), Stopped> {
+        let Some(base) = &anchor.base else {
+            return Err(Failure::internal("a run that was not committed goes on").into());
+        };
+        let (id, written) = (base.image.id, base.image.transaction);
+        let base = self.committed(session, id, written).await?;
+        run.enter(&base.image, session.id());
+        anchor.base = Some(base);
+        Ok(())
+    }
+
+    /// The entity, if its newest version is the one that transaction wrote.
+    async fn committed(
+        &self,
+        session: &mut Session,
+        id: EntityId,
+        written: TransactionId,
+    ) -> Result<Version, Stopped> {
+        let version = session.unit()?.read(id).await?;
+        version
+            .filter(|version| version.image.transaction == written)
+            .ok_or_else(|| storage::Error::Conflict.into())
+    }
+
+    /// The token that joins the session's transaction for as long as a call may take.
+    fn token(&self, session: &Session, call: &Call) -> Box<str> {
         let life = self
             .0
             .settings
             .token_life
             .max(self.0.settings.calls.longest(&call.settings));
+        self.0
+            .signer
+            .sign(session.ticket(), self.0.clock.now(), life)
+            .into()
+    }
+
+    fn begin_call<'a>(
+        &'a self,
+        session: &Session,
+        run: &Run,
+        call: &'a Call,
+        token: Option<Box<str>>,
+        dispatch: DispatchKey,
+        by: &'a Initiator,
+    ) -> Calling<'a> {
+        let image = run.image();
+        let id = image.id;
         let work = Work {
-            processor: call.processor.clone(),
+            callee: call.callee.clone(),
             workflow: call.workflow.clone(),
-            transition: call.transition.clone(),
-            from: call.from.clone(),
-            to: call.to.clone(),
-            entity: image.id,
-            transaction: session.id(),
-            token: Some(
-                self.0
-                    .signer
-                    .sign(session.ticket(), self.0.clock.now(), life)
-                    .into(),
-            ),
+            passage: call.passage.clone(),
+            entity: id,
+            transaction: token.is_some().then(|| session.id()),
+            token,
             context: call.settings.context.clone(),
             principal: by.principal.clone(),
             attached: (call.settings.attachment == Attachment::Entity).then_some(image),
         };
-        let id = work.entity;
         let spec = CallSpec {
             tenant: &by.tenant,
             settings: &call.settings,
+            dispatch,
             work: Arc::new(work),
         };
-        let span = info_span!("call", entity.id = %id, processor.name = %call.processor, transition.name = %call.transition);
-        let began = Instant::now();
-        session.park();
-        let called = tokio::select! {
-            called = self.0.members.call(spec, &self.0.settings.calls).instrument(span) => called,
-            () = by.cancel.cancelled() => return Err(Error::Cancelled.into()),
-        };
-        session.take_back().await?;
-        let micros = u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX);
-        let mut answered = answered(call, called, micros);
-        if let Ok(answer @ Answer { document: None, .. }) = &mut answered.result {
-            answer.document = changed_meanwhile(session, id, &sent, call).await?;
-        }
-        Ok(answered)
+        let span = info_span!("call", entity.id = %id, callee.kind = call.callee.kind(), callee.name = call.callee.name());
+        Box::pin(
+            self.0
+                .members
+                .call(spec, &self.0.settings.calls)
+                .instrument(span),
+        )
+    }
+}
+
+/// Puts into the unit what a run has come to.
+fn settle(
+    session: &mut Session,
+    outcome: Outcome,
+    anchor: &Anchor,
+    tasks: &[Task],
+) -> Result<(), Failure> {
+    let id = outcome.image.id;
+    match (outcome.fate, &anchor.base) {
+        (Fate::Saved, _) => anchor.stage(session, outcome.image, Some(outcome.record))?,
+        (Fate::Declined, Some(base)) => session.unit()?.note(base, outcome.record)?,
+        (Fate::Declined | Fate::Dropped, _) => {}
+    }
+    let unit = session.unit()?;
+    if let Some(task) = &anchor.task {
+        unit.drop_task(task);
+    }
+    for change in outcome.timers {
+        later::apply(unit, id, change, tasks)?;
+    }
+    Ok(())
+}
+
+fn boundary_in_callback(call: &Call) -> engine::Error {
+    engine::Error::Processor {
+        processor: call.callee.name().into(),
+        failure: ProcessorFailure::BoundaryInCallback,
     }
 }
 
 impl Anchor {
+    pub(super) const fn new(
+        definitions: Arc<Definitions>,
+        base: Option<Version>,
+        by: Option<Attribution>,
+    ) -> Self {
+        Self {
+            definitions,
+            base,
+            by,
+            task: None,
+            resumed: None,
+        }
+    }
+
     /// Puts an image of the entity into the unit.
     fn stage(
         &self,
         session: &mut Session,
         image: Image,
-        record: Option<engine::RunRecord>,
+        record: Option<RunRecord>,
     ) -> Result<(), Failure> {
         let runs = record.into_iter().collect();
         let unit = session.unit()?;
@@ -136,20 +479,37 @@ impl Anchor {
     }
 }
 
+/// Of a processor that returned no document: what its own requests have made of the entity.
+async fn take_in_changes(
+    session: &mut Session,
+    id: EntityId,
+    sent: &Json,
+    call: &Call,
+    answered: &mut Answered,
+) -> Result<(), Stopped> {
+    if let Ok(Answer {
+        reply: Reply::Processed(document @ None),
+        ..
+    }) = &mut answered.result
+    {
+        *document = changed_meanwhile(session, id, sent, call).await?;
+    }
+    Ok(())
+}
+
 /// What the member's own requests have made of the entity while it was called, if anything. A
 /// document that the member returns wins over that (`workflow-engine.md` §6.5).
 async fn changed_meanwhile(
     session: &mut Session,
-    id: crate::id::EntityId,
+    id: EntityId,
     sent: &Json,
     call: &Call,
-) -> Result<Option<Document>, Failure> {
+) -> Result<Option<Document>, Stopped> {
     let Some(now) = session.unit()?.peek(id).await? else {
-        return Err(engine::Error::Processor {
-            processor: call.processor.clone(),
+        return Err(Stopped::Engine(engine::Error::Processor {
+            processor: call.callee.name().into(),
             failure: ProcessorFailure::EntityGone,
-        }
-        .into());
+        }));
     };
     if now.image.document == *sent {
         return Ok(None);
@@ -159,7 +519,7 @@ async fn changed_meanwhile(
     Ok(Some(document))
 }
 
-fn answered(call: &Call, called: Called, micros: u64) -> Answered {
+fn answered(call: &Call, called: Called, began: Instant) -> Answered {
     let Called {
         outcome,
         warnings,
@@ -167,17 +527,19 @@ fn answered(call: &Call, called: Called, micros: u64) -> Answered {
         attempts,
     } = called;
     let record = CallRecord {
-        processor: call.processor.to_string(),
+        name: call.callee.name().to_owned(),
+        mode: None,
+        failure: None,
         member: member.map(|member| member.to_string()),
         attempts,
-        micros,
-        changed: matches!(outcome, Ok(Some(_))),
+        micros: u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX),
+        changed: matches!(outcome, Ok(Reply::Processed(Some(_)))),
         warnings: warnings.clone(),
     };
     let result = match outcome {
-        Ok(document) => Ok(Answer { document, warnings }),
+        Ok(reply) => Ok(Answer { reply, warnings }),
         Err(failed) => {
-            warn!(processor.name = %call.processor, attempts, failure = ?failed, "a call of a member failed");
+            warn!(callee.kind = call.callee.kind(), callee.name = call.callee.name(), attempts, failure = ?failed, "a call of a member failed");
             Err(match failed {
                 Failed::Rejected(message) => CallError::Rejected { message, warnings },
                 Failed::TimedOut { after_ms } => CallError::TimedOut { after_ms },

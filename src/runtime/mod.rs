@@ -1,12 +1,14 @@
 //! Runs: from a request to its commit, with everything members do in between.
 //!
-//! May use: [`crate::id`], [`crate::clock`], [`crate::error`], [`crate::entity`], [`crate::model`],
-//! [`crate::workflow`], [`crate::engine`], [`crate::storage`], [`crate::compute`].
+//! May use: [`crate::id`], [`crate::clock`], [`crate::error`], [`crate::entity`],
+//! [`crate::callout`], [`crate::model`], [`crate::engine`], [`crate::storage`], [`crate::compute`].
 //! A [`Session`] is one request at work on a unit: its own, or one that is open already and that
 //! the request joins with a token. While a member is called the unit is parked, so that what the
 //! member does in the meantime can join it (`grpc.md` §10).
 
 mod drive;
+mod fire;
+mod later;
 mod session;
 mod token;
 mod transactions;
@@ -36,6 +38,10 @@ pub struct Settings {
     pub calls: compute::Settings,
     /// How long a token lives at least; longer if its call may take longer.
     pub token_life: Duration,
+    /// By how much more than it may be late a timer may be late.
+    pub expiry_grace: Duration,
+    /// How long is waited before a task that failed is tried again.
+    pub task_pause: Duration,
 }
 
 /// Drives runs; cheap to clone.
@@ -130,11 +136,18 @@ impl Runtime {
     /// A session on a unit of its own, or on the one that `token` names.
     pub async fn session(&self, by: &Initiator, token: Option<&str>) -> Result<Session, Error> {
         let Some(token) = token else {
-            let unit = self.0.storage.unit(&by.tenant, by.attribution());
-            return Ok(Session::own(Arc::clone(&self.0.transactions), unit));
+            return Ok(self.session_for(by, by.attribution()));
         };
         let ticket = self.0.signer.verify(token, self.0.clock.now())?;
         Session::join(Arc::clone(&self.0.transactions), &by.tenant, ticket).await
+    }
+}
+
+impl Runtime {
+    /// A session on a unit of its own, for what is done in someone's name.
+    fn session_for(&self, by: &Initiator, attribution: Attribution) -> Session {
+        let unit = self.0.storage.unit(&by.tenant, attribution);
+        Session::own(Arc::clone(&self.0.transactions), unit)
     }
 }
 

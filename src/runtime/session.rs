@@ -4,10 +4,12 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
-use super::{Error, token::Ticket, transactions::Transactions};
+use tracing::warn;
+
+use super::{Error, Initiator, token::Ticket, transactions::Transactions};
 use crate::error::Failure;
 use crate::id::{Tenant, TransactionId};
-use crate::storage::{self, Mark, UnitOfWork};
+use crate::storage::{self, Attribution, Mark, Storage, Task, UnitOfWork};
 
 /// A request at work on a unit, its own or one it joined.
 ///
@@ -17,6 +19,10 @@ use crate::storage::{self, Mark, UnitOfWork};
 pub struct Session {
     transactions: Arc<Transactions>,
     id: TransactionId,
+    /// The transaction it began with; another one once a part has been committed.
+    entry: TransactionId,
+    /// What goes on with the part that has been committed, should this session not.
+    unfinished: Option<Unfinished>,
     /// None while it is parked.
     unit: Option<UnitOfWork>,
     role: Role,
@@ -37,6 +43,8 @@ impl Session {
         Self {
             transactions,
             id: unit.id(),
+            entry: unit.id(),
+            unfinished: None,
             unit: Some(unit),
             role: Role::Owner { in_table: false },
             level: 0,
@@ -59,6 +67,8 @@ impl Session {
         Ok(Self {
             transactions,
             id,
+            entry: id,
+            unfinished: None,
             unit: Some(unit),
             role: Role::Joined(Some(mark)),
             level,
@@ -67,6 +77,83 @@ impl Session {
 
     pub const fn id(&self) -> TransactionId {
         self.id
+    }
+
+    /// The transaction that callers are told.
+    pub const fn entry(&self) -> TransactionId {
+        self.entry
+    }
+
+    /// Goes on for a transaction that an earlier session began.
+    pub(super) fn follow(&mut self, entry: TransactionId) -> Result<(), Error> {
+        self.entry = entry;
+        self.unit()?.follow(entry);
+        Ok(())
+    }
+
+    /// Commits what was done so far, and goes on in another unit.
+    pub(super) async fn commit_segment(&mut self, by: &Initiator) -> Result<(), Failure> {
+        let cancel = self.cancel_of(by);
+        let gone = Error::TransactionNotFound(self.id);
+        let unit = self.unit.take().ok_or(gone)?;
+        self.leave_table();
+        let next = unit.successor(self.entry);
+        unit.commit(&cancel).await?;
+        self.id = next.id();
+        self.unit = Some(next);
+        Ok(())
+    }
+
+    /// Begins the unit anew: what it has read is as old as its first read.
+    pub(super) fn renew(&mut self) -> Result<(), Error> {
+        let entry = self.entry;
+        let next = self.unit()?.successor(entry);
+        self.leave_table();
+        self.id = next.id();
+        self.unit = Some(next);
+        Ok(())
+    }
+
+    /// Remembers the task that goes on with what has been committed.
+    pub(super) fn is_unfinished(&mut self, task: Task) -> Result<(), Error> {
+        let unit = self.unit()?;
+        let unfinished = Unfinished {
+            storage: unit.storage().clone(),
+            attribution: unit.attribution().clone(),
+            task: Some(task),
+        };
+        if let Some(mut earlier) = self.unfinished.replace(unfinished) {
+            earlier.task = None;
+        }
+        Ok(())
+    }
+
+    /// Gives up what has not been committed, for good.
+    pub(super) async fn abandon_unfinished(&mut self) {
+        if let Some(unfinished) = self.unfinished.take() {
+            unfinished.abandon().await;
+        }
+    }
+
+    /// Ends a request that was cancelled; one that has committed a part runs to its end.
+    pub(super) async fn cancelled(&self, by: &Initiator) {
+        self.cancel_of(by).cancelled().await;
+    }
+
+    fn cancel_of(&self, by: &Initiator) -> CancellationToken {
+        if self.id == self.entry {
+            by.cancel.clone()
+        } else {
+            CancellationToken::new()
+        }
+    }
+
+    fn leave_table(&mut self) {
+        if let Role::Owner { in_table } = &mut self.role
+            && std::mem::take(in_table)
+        {
+            self.transactions.close(self.id);
+        }
     }
 
     /// What a token must say to join in the call that is about to be made.
@@ -121,8 +208,18 @@ impl Session {
                 if std::mem::take(in_table) {
                     self.transactions.close(self.id);
                 }
-                unit.commit(cancel)
-                    .await
+                let cancel = match &self.unfinished {
+                    Some(_) => &CancellationToken::new(),
+                    None => cancel,
+                };
+                let outcome = unit.commit(cancel).await;
+                if let Some(mut unfinished) = self.unfinished.take() {
+                    match &outcome {
+                        Ok(_) => unfinished.task = None,
+                        Err(_) => unfinished.abandon().await,
+                    }
+                }
+                outcome
                     .map_err(|error: storage::Error| error.into())
                     .map(|_| ())
             }
@@ -133,6 +230,38 @@ impl Session {
                 self.transactions.put_back(unit);
                 Ok(())
             }
+        }
+    }
+}
+
+/// A run that has committed a part and not the rest.
+///
+/// If nobody gives it up, it is gone on with by whoever looks after tasks: after a crash, and
+/// also after a request that was dropped.
+#[derive(Debug)]
+struct Unfinished {
+    storage: Storage,
+    attribution: Attribution,
+    /// None once there is nothing left to do.
+    task: Option<Task>,
+}
+
+impl Unfinished {
+    async fn abandon(mut self) {
+        let Some(task) = self.task.take() else { return };
+        let mut unit = self.storage.unit(&task.tenant, self.attribution.clone());
+        unit.drop_task(&task);
+        if let Err(error) = unit.commit(&CancellationToken::new()).await {
+            warn!(%error, entity.id = %task.entity, "a continuation could not be given up; it will be tried again");
+            self.task = Some(task);
+        }
+    }
+}
+
+impl Drop for Unfinished {
+    fn drop(&mut self) {
+        if let Some(task) = &self.task {
+            self.storage.postpone(task.key, self.storage.now());
         }
     }
 }

@@ -5,13 +5,12 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use super::{Error, Initiator, Runtime, Session, drive::Anchor};
 use crate::clock::PointInTime;
-use crate::engine::{Run, Subject};
+use crate::engine::{Run, Start, Subject};
 use crate::entity::{ActorKind, Document};
 use crate::error::Failure;
 use crate::id::{EntityId, ModelKey, TransactionId, TransitionName};
 use crate::model::Lock;
 use crate::storage::{self, Attribution, Definitions, Version};
-use crate::workflow::Trigger;
 
 /// An entity to be made.
 #[derive(Debug)]
@@ -74,13 +73,9 @@ impl Runtime {
             transaction: session.id(),
         };
         let id = subject.id;
-        let anchor = Anchor {
-            definitions,
-            base: None,
-            by: attribution(session, by)?,
-        };
+        let anchor = Anchor::new(definitions, None, attribution(session, by)?);
         let warnings = self
-            .drive(session, Run::create(subject, document), &anchor, by)
+            .drive(session, Run::create(subject, document), anchor, by)
             .await?;
         Ok(Created { id, warnings })
     }
@@ -119,16 +114,12 @@ impl Runtime {
         let run = Run::update(
             &base.image,
             document,
-            transition,
+            transition.map_or(Start::Loopback, Start::Named),
             session.id(),
             self.0.clock.now(),
         );
-        let anchor = Anchor {
-            definitions,
-            base: Some(base),
-            by: attribution(session, by)?,
-        };
-        let warnings = self.drive(session, run, &anchor, by).await?;
+        let anchor = Anchor::new(definitions, Some(base), attribution(session, by)?);
+        let warnings = self.drive(session, run, anchor, by).await?;
         Ok(Updated { warnings })
     }
 
@@ -222,7 +213,7 @@ impl Runtime {
         let transitions = state.map_or(&[][..], |state| &state.transitions);
         let known = transitions
             .iter()
-            .filter(|transition| transition.trigger != Trigger::Disabled);
+            .filter(|transition| !transition.is_disabled());
         Ok(known.map(|transition| transition.name.clone()).collect())
     }
 
@@ -241,7 +232,7 @@ impl Runtime {
             .await?)
     }
 
-    async fn definitions(
+    pub(super) async fn definitions(
         &self,
         session: &mut Session,
         model: &ModelKey,

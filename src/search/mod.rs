@@ -150,6 +150,7 @@ fn facts<'a>(
 ) -> Facts<'a> {
     let image = &version.image;
     Facts {
+        before: None,
         document,
         schema: &definitions.model.schema,
         lifecycle: Lifecycle {

@@ -5,6 +5,7 @@
 //! what arrived while the last one was written.
 
 use std::{
+    collections::{BTreeMap, HashMap},
     sync::{
         Arc,
         atomic::{AtomicU8, Ordering},
@@ -20,11 +21,15 @@ use super::{
     ActorRow, Definitions, EntityRow, Error, Storage, TenantRow, Version,
     draft::{Attribution, Committed, Draft, Write},
     judge::{self, ModelView, View},
-    sqlite::{Batch, CommitRow, EntityMove, ModelCommit, NewEntity, NewVersion, Removals, Writer},
+    sqlite::{
+        Batch, CommitRow, EntityMove, ModelCommit, NewDecision, NewEntity, NewVersion, Removals,
+        TaskDone, TaskRow, Writer,
+    },
+    task::{TaskChange, noted},
 };
 use crate::clock::Timestamp;
 use crate::entity::{ChangeKind, Image, Position, Sequence};
-use crate::id::Tenant;
+use crate::id::{EntityId, Tenant, TransactionId};
 
 /// How many units a batch holds at most.
 const BATCH_UNITS: usize = 512;
@@ -87,6 +92,8 @@ pub(super) struct Committer {
     next: i64,
     /// The newest row of `entity`; known once the database has been asked.
     newest_entity: Option<EntityRow>,
+    /// The newest row of `task`, likewise.
+    newest_task: Option<i64>,
     /// A submission that did not fit the last batch.
     left_over: Option<Submission>,
 }
@@ -114,6 +121,7 @@ impl Committer {
             publish,
             next: newest.0 + 1,
             newest_entity: None,
+            newest_task: None,
             left_over: None,
         }
     }
@@ -187,6 +195,9 @@ impl Committer {
     async fn view(&mut self, batch: &[Submission]) -> Result<View, Error> {
         if self.newest_entity.is_none() {
             self.newest_entity = Some(self.storage.0.database.newest_entity().await?);
+        }
+        if self.newest_task.is_none() {
+            self.newest_task = Some(self.storage.0.database.newest_task().await?);
         }
         let mut view = View::default();
         let mut unknown = Vec::new();
@@ -294,13 +305,24 @@ impl Committer {
         rows.commits.push(CommitRow {
             seq: committed.sequence.0,
             id: draft.id.uuid(),
+            entry: draft.entry.map(TransactionId::uuid),
             tenant: tenant.0,
             at: committed.at.micros(),
             author: author.0,
             executor: executor.map(|executor| executor.0),
         });
+        let decided = committed.sequence.0 - i64::try_from(draft.decisions.len()).unwrap_or(0);
+        for (decision, n) in draft.decisions.iter().zip(decided..) {
+            rows.decisions.push(NewDecision {
+                n,
+                e: decision.entity.0,
+                record: Arc::clone(&decision.record),
+            });
+        }
+        let mut written = HashMap::with_capacity(versions.len());
         for (write, n, attribution) in versions {
             let e = self.entity_row(write);
+            written.insert(write.image.id, e);
             let state = write.image.state.shared();
             let kind = if write.base.is_none() {
                 ChangeKind::Create
@@ -348,7 +370,45 @@ impl Committer {
             });
         }
         rows.removals.append(&mut removals);
+        self.tasks(tenant, draft, &written, rows);
         Ok(tenant)
+    }
+
+    /// Adds the changes of tasks; of several of one name the last counts.
+    fn tasks(
+        &mut self,
+        tenant: TenantRow,
+        draft: &Draft,
+        written: &HashMap<EntityId, EntityRow>,
+        rows: &mut Batch,
+    ) {
+        let mut puts = BTreeMap::new();
+        for change in &draft.tasks {
+            match change {
+                TaskChange::Put(task) => {
+                    puts.insert((task.entity, task.kind, &task.name), task);
+                }
+                TaskChange::Drop(key) => rows.tasks_done.push(TaskDone(key.0)),
+            }
+        }
+        for task in puts.into_values() {
+            let Some(entity) = written.get(&task.entity) else {
+                continue;
+            };
+            let newest = self.newest_task.get_or_insert(0);
+            *newest += 1;
+            rows.tasks.push(TaskRow {
+                k: *newest,
+                due: task.due.micros(),
+                t: tenant.0,
+                e: entity.0,
+                kind: task.kind.code(),
+                name: Arc::clone(&task.name),
+                body: Arc::clone(&task.body),
+            });
+            rows.agenda
+                .extend(noted(task.kind, task.due.micros(), *newest));
+        }
     }
 
     /// The removals of one unit, one group for each run of the same attribution.
@@ -359,7 +419,8 @@ impl Committer {
         committed: Committed,
     ) -> Result<Vec<Removals>, Error> {
         let mut groups = Vec::new();
-        let mut first = committed.sequence.0 - i64::try_from(draft.removals.len()).unwrap_or(0);
+        let after = draft.removals.len() + draft.decisions.len();
+        let mut first = committed.sequence.0 - i64::try_from(after).unwrap_or(0);
         for group in draft.removals.chunk_by(|one, next| one.by == next.by) {
             let by = match group.first().and_then(|removal| removal.by.as_deref()) {
                 Some(by) => Some(self.attribution(tenant, by).await?),
@@ -506,6 +567,7 @@ impl Committer {
             }
         }
         self.publish();
+        self.storage.0.agenda.add(rows.agenda.iter().copied());
         for survivor in survivors {
             answer(survivor.submission, Ok(survivor.committed));
         }
@@ -549,6 +611,7 @@ impl Committer {
             commit: CommitRow {
                 seq: sequence.0,
                 id: draft.id.uuid(),
+                entry: None,
                 tenant: tenant.0,
                 at: at.micros(),
                 author: author.0,

@@ -2,7 +2,10 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use super::{EntityRow, ModelRow};
+use super::{
+    EntityRow, ModelRow,
+    task::{Decision, TaskChange},
+};
 use crate::clock::Timestamp;
 use crate::entity::{Actor, Image, Position, Sequence};
 use crate::id::{EntityId, ModelKey, Tenant, TransactionId};
@@ -32,6 +35,11 @@ pub(super) struct Draft {
     /// Entities that are deleted. Apart from the writes, so that deleting a whole model takes a
     /// few bytes for each.
     pub(super) removals: Vec<Removal>,
+    /// What was decided about entities that are not changed.
+    pub(super) decisions: Vec<Decision>,
+    pub(super) tasks: Vec<TaskChange>,
+    /// The transaction that the request began with, where this is a later one.
+    pub(super) entry: Option<TransactionId>,
     /// A unit that changes a model does nothing else.
     pub(super) model: Option<(ModelKey, ModelChange)>,
 }
@@ -66,6 +74,14 @@ pub(super) struct Write {
 }
 
 impl Draft {
+    /// Whether there is nothing to commit.
+    pub(super) const fn is_empty(&self) -> bool {
+        self.writes.is_empty()
+            && self.removals.is_empty()
+            && self.decisions.is_empty()
+            && self.tasks.is_empty()
+    }
+
     /// Every entity that is written or deleted, and the version it replaces.
     pub(super) fn bases(&self) -> impl Iterator<Item = (EntityId, Option<Base>)> {
         let writes = self.writes.iter().map(|write| (write.image.id, write.base));

@@ -60,7 +60,8 @@ pub(super) fn judge(view: &mut View, draft: &Draft, first: Position) -> Result<S
         view.current.insert(id, Some(position));
         position.0 += 1;
     }
-    Ok(Sequence(position.0))
+    let decisions = i64::try_from(draft.decisions.len()).unwrap_or(i64::MAX);
+    Ok(Sequence(position.0 + decisions))
 }
 
 /// What a change makes of a model.
@@ -177,6 +178,9 @@ mod tests {
                 })
                 .collect(),
             removals: Vec::new(),
+            decisions: Vec::new(),
+            tasks: Vec::new(),
+            entry: None,
             model: None,
         }
     }

@@ -20,6 +20,7 @@ mod judge;
 mod names;
 mod snapshot;
 mod sqlite;
+mod task;
 mod unit;
 
 #[cfg(test)]
@@ -39,6 +40,7 @@ use crate::model::Lock;
 pub use definitions::Definitions;
 pub use draft::{Attribution, Committed, ModelChange};
 pub use snapshot::{History, Listed, ModelCount, Scan, Snapshot};
+pub use task::{NewTask, NextTask, Task, TaskKey, TaskKind};
 pub use unit::{Mark, UnitOfWork};
 
 /// Where the database is and how it is used.
@@ -250,6 +252,7 @@ struct Inner {
     submissions: mpsc::Sender<committer::Submission>,
     published: watch::Receiver<Sequence>,
     health: health::Health,
+    agenda: task::Agenda,
 }
 
 /// How many finished units may wait for the committer.
@@ -277,7 +280,9 @@ impl Storage {
             submissions,
             published,
             health: health::Health::default(),
+            agenda: task::Agenda::default(),
         }));
+        storage.read_agenda(Timestamp::from_micros(0)).await?;
         let committer = committer::Committer::new(storage.clone(), inbox, publish, newest.sequence);
         tasks.spawn(committer.run(stop));
         Ok(storage)
@@ -286,6 +291,35 @@ impl Storage {
     /// Brings a database up to date without opening it for use.
     pub async fn migrate(settings: &Settings) -> Result<(), Error> {
         sqlite::Sqlite::migrate(settings).await
+    }
+
+    /// What is to be done about tasks at this moment; of those that are due, `limit` at most.
+    pub fn next_task(&self, limit: usize) -> NextTask {
+        self.0.agenda.next(self.now(), limit)
+    }
+
+    /// Returns once there may be a task that was not there before.
+    pub async fn tasks_changed(&self) {
+        self.0.agenda.changed().await;
+    }
+
+    /// Has a task looked at again, at an instant.
+    pub fn postpone(&self, task: TaskKey, until: Timestamp) {
+        self.0.agenda.add([(until.micros(), task.0)]);
+    }
+
+    /// Those of the tasks that are still to be done.
+    pub async fn tasks(&self, keys: &[TaskKey]) -> Result<Vec<Task>, Error> {
+        self.0.database.tasks(keys).await
+    }
+
+    /// Takes from the table what is due from an instant on.
+    pub async fn read_agenda(&self, from: Timestamp) -> Result<(), Error> {
+        let part = task::Agenda::part();
+        let tasks = self.0.database.tasks_due(from, part).await?;
+        let full = tasks.len() == part;
+        self.0.agenda.read(tasks, full);
+        Ok(())
     }
 
     /// Whether writes are taken.
@@ -362,7 +396,7 @@ impl Storage {
         Ok(row)
     }
 
-    fn now(&self) -> Timestamp {
+    pub fn now(&self) -> Timestamp {
         self.0.clock.now()
     }
 }

@@ -13,6 +13,7 @@ use super::{
     Definitions, EntityRow, Error, Snapshot, Storage, UNCOMMITTED, Version,
     committer::{Claim, Submission},
     draft::{Attribution, Base, Committed, Draft, Guard, ModelChange, Removal, Write},
+    task::{Decision, NewTask, Task, TaskChange, TaskKey},
 };
 use crate::engine::{Record, RunRecord};
 use crate::entity::{Image, Position};
@@ -45,6 +46,11 @@ pub struct UnitOfWork {
     /// How many saves there were: entities are written in the order of their first.
     saves: usize,
     bytes: usize,
+    decisions: Vec<Decision>,
+    /// In the order in which they were made.
+    tasks: Vec<TaskChange>,
+    /// The transaction that the request began with, where this is a later one.
+    entry: Option<TransactionId>,
     /// What [`Self::roll_back_to`] puts back, oldest first; kept while there is a mark.
     undo: Vec<(EntityId, Option<Changed>)>,
     marks: usize,
@@ -79,7 +85,11 @@ enum Own {
 
 /// A place in a unit's work to come back to.
 #[derive(Debug)]
-pub struct Mark(usize);
+pub struct Mark {
+    undo: usize,
+    decisions: usize,
+    tasks: usize,
+}
 
 impl Storage {
     /// Opens a unit for one tenant.
@@ -95,6 +105,9 @@ impl Storage {
             changes: HashMap::new(),
             saves: 0,
             bytes: 0,
+            decisions: Vec::new(),
+            tasks: Vec::new(),
+            entry: None,
             undo: Vec::new(),
             marks: 0,
         }
@@ -116,6 +129,9 @@ impl Storage {
             guards: Vec::new(),
             writes: Vec::new(),
             removals: Vec::new(),
+            decisions: Vec::new(),
+            tasks: Vec::new(),
+            entry: None,
             model: Some((model.clone(), change)),
         };
         match self.submit(draft, 0, &CancellationToken::new()).await {
@@ -351,20 +367,104 @@ impl UnitOfWork {
         }
     }
 
+    /// Another unit of the same request, to come after this one.
+    #[must_use]
+    pub fn successor(&self, entry: TransactionId) -> Self {
+        let mut next = self.storage.unit(&self.tenant, self.attribution.clone());
+        next.entry = Some(entry);
+        next
+    }
+
+    /// Remembers that it is a later transaction of the request that began with `entry`.
+    pub const fn follow(&mut self, entry: TransactionId) {
+        self.entry = Some(entry);
+    }
+
+    /// What was decided about an entity that is left as it is.
+    pub fn note(&mut self, base: &Version, run: RunRecord) -> Result<(), Error> {
+        let record: Option<Arc<str>> = Record { runs: vec![run] }.encode().map(Into::into);
+        if let Some(record) = record {
+            self.bytes += record.len();
+            self.refuse_excess()?;
+            self.decisions.push(Decision {
+                entity: base.row,
+                record,
+            });
+        }
+        Ok(())
+    }
+
+    /// The tasks of an entity, as this unit sees them. Whoever changes them changes the entity
+    /// too, so its version tells whether they are still the same at the commit.
+    pub async fn tasks(&mut self, version: &Version) -> Result<Vec<Task>, Error> {
+        let mut tasks = if version.row == EntityRow(0) {
+            Vec::new()
+        } else {
+            self.storage.0.database.tasks_of(version.row).await?
+        };
+        for change in &self.tasks {
+            match change {
+                TaskChange::Drop(key) => tasks.retain(|task| task.key != *key),
+                TaskChange::Put(new) if new.entity == version.image.id => {
+                    tasks.retain(|task| (task.kind, &task.name) != (new.kind, &new.name));
+                    tasks.push(Task {
+                        key: TaskKey(0),
+                        tenant: self.tenant.clone(),
+                        entity: new.entity,
+                        kind: new.kind,
+                        name: Arc::clone(&new.name),
+                        due: new.due,
+                        body: Arc::clone(&new.body),
+                    });
+                }
+                TaskChange::Put(_) => {}
+            }
+        }
+        Ok(tasks)
+    }
+
+    /// Something to do later. The entity is one that this unit saves.
+    pub fn put_task(&mut self, task: NewTask) -> Result<(), Error> {
+        self.bytes += task.body.len() + WRITE_BYTES;
+        self.refuse_excess()?;
+        self.tasks.push(TaskChange::Put(task));
+        Ok(())
+    }
+
+    /// Something that is done, or not to be done any more.
+    pub fn drop_task(&mut self, task: &Task) {
+        if task.key == TaskKey(0) {
+            self.tasks.retain(|change| match change {
+                TaskChange::Put(new) => {
+                    (new.entity, new.kind, &new.name) != (task.entity, task.kind, &task.name)
+                }
+                TaskChange::Drop(_) => true,
+            });
+        } else {
+            self.tasks.push(TaskChange::Drop(task.key));
+        }
+    }
+
     /// A place to roll back to, until it is let go of.
     pub fn mark(&mut self) -> Mark {
         self.marks += 1;
-        Mark(self.undo.len())
+        Mark {
+            undo: self.undo.len(),
+            decisions: self.decisions.len(),
+            tasks: self.tasks.len(),
+        }
     }
 
     /// Takes back what was changed since the mark. Reads stay: they decided something.
     pub fn roll_back_to(&mut self, mark: &Mark) {
-        for (id, before) in self.undo.drain(mark.0..).rev() {
+        for (id, before) in self.undo.drain(mark.undo..).rev() {
             match before {
                 Some(before) => self.changes.insert(id, before),
                 None => self.changes.remove(&id),
             };
         }
+        self.decisions.truncate(mark.decisions);
+        self.tasks.truncate(mark.tasks);
     }
 
     /// Keeps what was changed since the mark, which is no more.
@@ -380,7 +480,7 @@ impl UnitOfWork {
         let Self { storage, bytes, .. } = &self;
         let (storage, bytes) = (storage.clone(), *bytes);
         let draft = self.into_draft();
-        if draft.writes.is_empty() && draft.removals.is_empty() {
+        if draft.is_empty() {
             // What was only read was read as of one sequence; there is nothing to judge.
             return Ok(Committed {
                 sequence: storage.latest(),
@@ -423,6 +523,9 @@ impl UnitOfWork {
                 .map(|(model, revision)| Guard { model, revision })
                 .collect(),
             removals,
+            decisions: self.decisions,
+            tasks: self.tasks,
+            entry: self.entry,
             model: None,
         }
     }

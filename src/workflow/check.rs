@@ -218,7 +218,10 @@ fn nexts<'a>(states: &'a BTreeMap<StateName, State>, state: &StateName) -> Vec<&
         .iter()
         .rev()
         .filter(|transition| {
-            transition.trigger == Trigger::Automated && transition.criterion.is_none()
+            matches!(
+                transition.trigger,
+                Trigger::Automated | Trigger::Scheduled(_)
+            ) && transition.criterion.is_none()
         })
         .map(|transition| &transition.next)
         .collect()
@@ -261,8 +264,23 @@ mod tests {
             ),
             (
                 r#"{"name":"w","initialState":"A","states":{"A":{"transitions":[
-                    {"name":"t","next":"A","manual":true,"processors":[{"name":"p"}]}]}}}"#.to_owned(),
-                Some("transition \"t\", processor \"p\": an absent `executionMode` means ASYNC_NEW_TX"),
+                    {"name":"t","next":"A","manual":true,"schedule":{"delayMs":5}}]}}}"#.to_owned(),
+                Some("a transition with a `schedule` is not manual"),
+            ),
+            (
+                r#"{"name":"w","initialState":"A","states":{"A":{"transitions":[
+                    {"name":"t","next":"A","manual":false,"schedule":{"delayMs":5,"function":{"name":"f"}}}]}}}"#.to_owned(),
+                Some("either a `delayMs` above 0 or a `function`"),
+            ),
+            (
+                r#"{"name":"w","initialState":"A","states":{"A":{"transitions":[
+                    {"name":"t","next":"A","manual":false,"schedule":{"function":{"name":"f","resultKind":"Schedule"}}}]}}}"#.to_owned(),
+                Some("has no `calculationNodesTags`"),
+            ),
+            (
+                r#"{"name":"w","initialState":"A","states":{"A":{"transitions":[
+                    {"name":"t","next":"A","manual":true,"processors":[{"name":"p","type":"scheduled","config":{"delayMs":-1}}]}]}}}"#.to_owned(),
+                Some("`config.transition` is missing"),
             ),
             (
                 r#"{"name":"w","initialState":"A","states":{"A":{"transitions":[
@@ -271,7 +289,7 @@ mod tests {
             ),
             (
                 r#"{"name":"w","initialState":"A","states":{"A":{"transitions":[
-                    {"name":"t","next":"A","manual":true,"criterion":{"type":"function","function":{"name":"f"}}}]}}}"#.to_owned(),
+                    {"name":"t","next":"A","manual":true,"criterion":{"type":"function","function":{"config":{}}}}]}}}"#.to_owned(),
                 Some("transition \"t\": `criterion`: invalid condition"),
             ),
             (

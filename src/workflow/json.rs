@@ -11,10 +11,11 @@ use serde_json::value::RawValue;
 use sha2::{Digest as _, Sha256};
 
 use super::{
-    Attachment, CallSettings, Definition, Error, Hash, Processor, RetryPolicy, State, Tags,
-    Transition, Trigger, Workflow,
+    Definition, Error, Hash, Mode, Processor, Schedule, State, Task, Timing, Transition, Trigger,
+    Workflow,
     check::{Place, Problems},
 };
+use crate::callout::{Given, RetryPolicy};
 use crate::condition::Condition;
 use crate::entity::{Document, Json};
 
@@ -87,7 +88,7 @@ struct TransitionJson {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     processors: Option<Vec<ProcessorJson>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    schedule: Raw,
+    schedule: Option<ScheduleJson>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     annotations: Raw,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -114,8 +115,8 @@ struct ProcessorJson {
 #[derive(Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct ConfigJson {
-    /// Always written: absence means true, so leaving `false` out would turn it round.
-    #[serde(default)]
+    /// Always written for calls: absence means true, so leaving `false` out would turn it round.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     attach_entity: Option<bool>,
     #[serde(default, skip_serializing_if = "left_out::is_blank")]
     calculation_nodes_tags: Option<Arc<str>>,
@@ -131,6 +132,41 @@ struct ConfigJson {
     async_result: Option<bool>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     crossover_to_async_ms: Option<i64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    delay_ms: Option<i64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    transition: Option<Arc<str>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    timeout_ms: Option<i64>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ScheduleJson {
+    /// 0 where a function says.
+    #[serde(default)]
+    delay_ms: i64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    timeout_ms: Option<i64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    function: Option<ScheduleFunctionJson>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ScheduleFunctionJson {
+    #[serde(default)]
+    name: Arc<str>,
+    #[serde(default)]
+    result_kind: Arc<str>,
+    #[serde(default)]
+    calculation_nodes_tags: Arc<str>,
+    #[serde(default)]
+    attach_entity: Option<bool>,
+    #[serde(default, skip_serializing_if = "left_out::is_blank")]
+    context: Option<Arc<str>>,
+    #[serde(default, skip_serializing_if = "left_out::is_zero")]
+    response_timeout_ms: Option<i64>,
 }
 
 /// What an export leaves out. The signatures are serde's.
@@ -222,11 +258,15 @@ impl TransitionJson {
             problems,
         );
         self.processors.take_if(|processors| processors.is_empty());
-        self.schedule.take_if(|schedule| schedule.get() == "null");
+        if let Some(function) = self.schedule.as_mut().and_then(|it| it.function.as_mut()) {
+            function.attach_entity.get_or_insert(ATTACH_ENTITY);
+        }
         for processor in self.processors.iter_mut().flatten() {
             let place = place.processor(&processor.name);
             annotations(&mut processor.annotations, "annotations", &place, problems);
-            processor.config.attach_entity.get_or_insert(ATTACH_ENTITY);
+            if !is_timer(processor) {
+                processor.config.attach_entity.get_or_insert(ATTACH_ENTITY);
+            }
         }
     }
 }
@@ -339,16 +379,15 @@ fn build_transition(
     if json.manual.is_none() {
         problems.add(place, "`manual` is missing; say true or false".to_owned());
     }
-    if json.schedule.is_some() {
-        problems.add(
-            place,
-            "scheduled transitions are not supported yet; leave `schedule` out".to_owned(),
-        );
-    }
-    let trigger = match (json.disabled, json.manual) {
-        (Some(true), _) => Trigger::Disabled,
-        (_, Some(true)) => Trigger::Manual,
-        _ => Trigger::Automated,
+    let schedule = json
+        .schedule
+        .as_ref()
+        .and_then(|schedule| build_schedule(schedule, json.manual, place, problems));
+    let trigger = match (json.disabled, schedule, json.manual) {
+        (Some(true), ..) => Trigger::Disabled,
+        (_, Some(schedule), _) => Trigger::Scheduled(Box::new(schedule)),
+        (_, None, Some(true)) => Trigger::Manual,
+        (_, None, _) => Trigger::Automated,
     };
     Transition {
         name: json.name.as_ref().into(),
@@ -367,9 +406,68 @@ fn build_transition(
     }
 }
 
+fn build_schedule(
+    json: &ScheduleJson,
+    manual: Option<bool>,
+    place: &Place,
+    problems: &mut Problems,
+) -> Option<Schedule> {
+    let mut fault = |text: &str| problems.add(place, text.to_owned());
+    if manual == Some(true) {
+        fault("a transition with a `schedule` is not manual; say `\"manual\": false`");
+    }
+    if json.timeout_ms.is_some_and(|ms| ms < 0) {
+        fault("`timeoutMs` of the schedule is less than 0; leave it out for no limit");
+    }
+    let timing = match (&json.function, json.delay_ms) {
+        (None, delay @ 1..) => Timing::After(millis(delay)),
+        (Some(function), 0) => {
+            if function.name.is_empty() {
+                fault("the function of the schedule has no `name`; give it one");
+            }
+            if &*function.result_kind != SCHEDULE_RESULT {
+                fault("`resultKind` of the schedule's function is not `Schedule`; say so");
+            }
+            let call = Given {
+                attach_entity: function.attach_entity,
+                tags: Some(&function.calculation_nodes_tags),
+                response_timeout_ms: function.response_timeout_ms,
+                retry_policy: None,
+                context: function.context.as_deref(),
+            }
+            .settings();
+            if call.tags.iter().next().is_none() {
+                fault(
+                    "the function of the schedule has no `calculationNodesTags`; name the tags of its members",
+                );
+            }
+            Timing::Asked {
+                function: function.name.as_ref().into(),
+                call,
+            }
+        }
+        _ => {
+            fault("a schedule has either a `delayMs` above 0 or a `function`; give one of them");
+            return None;
+        }
+    };
+    Some(Schedule {
+        timing,
+        timeout: json.timeout_ms.map(millis),
+    })
+}
+
+/// What a schedule's function answers.
+const SCHEDULE_RESULT: &str = "Schedule";
+
+/// A time in milliseconds; none is less than nothing.
+fn millis(ms: i64) -> Duration {
+    Duration::from_millis(u64::try_from(ms).unwrap_or(0))
+}
+
 fn build_criterion(raw: Raw, place: &Place, problems: &mut Problems) -> Option<Condition> {
     let raw = raw?;
-    let parsed = Condition::parse(raw.get()).and_then(|condition| {
+    let parsed = Condition::parse_criterion(raw.get()).and_then(|condition| {
         condition.check_patterns()?;
         condition.check_times()?;
         Ok(condition)
@@ -383,87 +481,120 @@ fn build_criterion(raw: Raw, place: &Place, problems: &mut Problems) -> Option<C
     }
 }
 
+/// The type of a processor that is a timer.
+fn is_timer(json: &ProcessorJson) -> bool {
+    json.kind.eq_ignore_ascii_case("scheduled")
+}
+
 fn build_processor(json: &ProcessorJson, place: &Place, problems: &mut Problems) -> Processor {
     problems.name(place, "the name of the processor", &json.name);
+    let task = if is_timer(json) {
+        build_timer(&json.config, place, problems)
+    } else {
+        build_call(json, place, problems)
+    };
+    Processor {
+        name: json.name.as_ref().into(),
+        task,
+    }
+}
+
+/// `workflow-engine.md` §9.6.
+fn build_timer(config: &ConfigJson, place: &Place, problems: &mut Problems) -> Task {
+    let transition = config.transition.as_deref().unwrap_or_default();
+    if transition.is_empty() {
+        problems.add(
+            place,
+            "`config.transition` is missing; name the transition to take later".to_owned(),
+        );
+    }
+    if config.delay_ms.is_none_or(|ms| ms < 0) {
+        problems.add(
+            place,
+            "`config.delayMs` is missing or less than 0; say after how many milliseconds"
+                .to_owned(),
+        );
+    }
+    if config.timeout_ms.is_some_and(|ms| ms < 0) {
+        problems.add(
+            place,
+            "`config.timeoutMs` is less than 0; leave it out for no limit".to_owned(),
+        );
+    }
+    Task::Timer {
+        transition: transition.into(),
+        delay: millis(config.delay_ms.unwrap_or(0)),
+        timeout: config.timeout_ms.map(millis),
+    }
+}
+
+fn build_call(json: &ProcessorJson, place: &Place, problems: &mut Problems) -> Task {
     if !["", "external", "externalized"].contains(&json.kind.to_ascii_lowercase().as_str()) {
         problems.add(
             place,
             format!(
-                "`type` is `{}`; known are EXTERNAL and externalized",
+                "`type` is `{}`; known are EXTERNAL, externalized and scheduled",
                 json.kind
             ),
         );
     }
-    mode(json, place, problems);
     let config = &json.config;
-    Processor {
-        name: json.name.as_ref().into(),
-        call: CallSettings {
-            tags: Tags::parse(config.calculation_nodes_tags.as_deref().unwrap_or_default()),
-            attachment: if config.attach_entity.unwrap_or(ATTACH_ENTITY) {
-                Attachment::Entity
-            } else {
-                Attachment::Nothing
-            },
-            response_timeout: config
-                .response_timeout_ms
-                .and_then(|ms| u64::try_from(ms).ok())
-                .filter(|ms| *ms > 0)
-                .map(Duration::from_millis),
-            retry: retry_policy(config.retry_policy.as_deref(), place, problems),
-            context: config.context.clone().filter(|context| !context.is_empty()),
-        },
+    let policy = config.retry_policy.as_deref();
+    if policy.is_some_and(|name| RetryPolicy::from_name(name).is_none()) {
+        let name = policy.unwrap_or_default();
+        problems.warn(
+            place,
+            &format!("`retryPolicy` `{name}` is unknown and acts as NONE"),
+        );
+    }
+    let given = Given {
+        attach_entity: config.attach_entity,
+        tags: config.calculation_nodes_tags.as_deref(),
+        response_timeout_ms: config.response_timeout_ms,
+        retry_policy: policy,
+        context: config.context.as_deref(),
+    };
+    Task::Call {
+        mode: mode(json, place, problems),
+        call: given.settings(),
     }
 }
 
-/// `SYNC` is the only mode so far, and what a mode that is not known acts as
-/// (`workflow-engine.md` §4.5 and §6.1).
-fn mode(json: &ProcessorJson, place: &Place, problems: &mut Problems) {
-    const LATER: [&str; 3] = ["ASYNC_SAME_TX", "ASYNC_NEW_TX", "COMMIT_BEFORE_DISPATCH"];
-    match json.execution_mode.as_deref() {
-        Some("SYNC") => {}
-        None => problems.add(
-            place,
-            "an absent `executionMode` means ASYNC_NEW_TX, which is not supported yet; say SYNC"
-                .to_owned(),
-        ),
-        Some(mode) if LATER.contains(&mode) => {
-            problems.add(
-                place,
-                format!("`executionMode` {mode} is not supported yet; say SYNC"),
-            );
-        }
-        Some(mode) => problems.warn(
-            place,
-            &format!("`executionMode` `{mode}` is unknown and acts as SYNC"),
-        ),
-    }
-    if json.start_new_tx_on_dispatch == Some(true)
-        || json.config.start_new_tx_on_dispatch == Some(true)
-    {
-        problems.add(
-            place,
-            "`startNewTxOnDispatch` needs COMMIT_BEFORE_DISPATCH".to_owned(),
-        );
-    }
-    if json.config.async_result == Some(true) {
-        problems.add(
-            place,
-            "`asyncResult` is not supported yet; leave it out".to_owned(),
-        );
-    }
-}
-
-fn retry_policy(name: Option<&str>, place: &Place, problems: &mut Problems) -> RetryPolicy {
-    match name {
-        None | Some("" | "NONE") => RetryPolicy::None,
-        Some("FIXED") => RetryPolicy::Fixed,
+/// `workflow-engine.md` §6.1, §6.6 and §4.5: a mode that is not known acts as `SYNC`.
+fn mode(json: &ProcessorJson, place: &Place, problems: &mut Problems) -> Mode {
+    let config = &json.config;
+    let joins = [
+        json.start_new_tx_on_dispatch,
+        config.start_new_tx_on_dispatch,
+    ]
+    .contains(&Some(true));
+    let mode = match json.execution_mode.as_deref() {
+        None | Some("ASYNC_NEW_TX") => Mode::AsyncNewTx,
+        Some("SYNC" | "") => Mode::Sync,
+        Some("ASYNC_SAME_TX") => Mode::AsyncSameTx,
+        Some("COMMIT_BEFORE_DISPATCH") => Mode::CommitBeforeDispatch { joins },
         Some(other) => {
             problems.warn(
                 place,
-                &format!("`retryPolicy` `{other}` is unknown and acts as NONE"),
+                &format!("`executionMode` `{other}` is unknown and acts as SYNC"),
             );
-            RetryPolicy::None
+            Mode::Sync
         }
+    };
+    if joins && !matches!(mode, Mode::CommitBeforeDispatch { .. }) {
+        problems.add(
+            place,
+            "`startNewTxOnDispatch` needs the `executionMode` COMMIT_BEFORE_DISPATCH; leave it out or change the mode".to_owned(),
+        );
     }
+    if config.async_result == Some(true) && matches!(mode, Mode::Sync | Mode::AsyncSameTx) {
+        let after = config.crossover_to_async_ms.unwrap_or(CROSSOVER_MS);
+        return Mode::Crossover {
+            after: millis(after),
+        };
+    }
+    mode
 }
+
+/// How long an asynchronous result is waited for inside the transaction, in milliseconds.
+const CROSSOVER_MS: i64 = 5_000;

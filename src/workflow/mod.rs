@@ -1,25 +1,25 @@
 //! The definition of a state machine: parsed and checked once, at import.
 //!
-//! May use: [`crate::id`], [`crate::error`], [`crate::entity`], [`crate::condition`].
+//! May use: [`crate::id`], [`crate::error`], [`crate::entity`], [`crate::callout`],
+//! [`crate::condition`].
 //! After the import there is nothing left to check: every target state exists, every criterion
 //! parses, every name is a name (`workflow-engine.md` §1 and §4).
 
 mod check;
 mod json;
 mod set;
-mod tags;
 
 use std::{collections::BTreeMap, sync::LazyLock, time::Duration};
 
+use crate::callout::CallSettings;
 use crate::condition::Condition;
 use crate::entity::Json;
 use crate::error::{Code, Coded};
-use crate::id::{ProcessorName, StateName, TransitionName, WorkflowName};
+use crate::id::{FunctionName, ProcessorName, StateName, TransitionName, WorkflowName};
 
 pub use check::{CyclePolicy, Place, Problem, check_cycles};
 pub use json::{DefinitionError, Parsed};
 pub use set::{Entry, ImportMode, UnknownMode, WorkflowSet};
-pub use tags::Tags;
 
 use std::sync::Arc;
 
@@ -71,49 +71,103 @@ pub struct Transition {
 }
 
 /// What makes a transition fire.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub enum Trigger {
     /// The cascade, or a request by name.
     Automated,
     /// A request by name only.
     Manual,
+    /// Time.
+    Scheduled(Box<Schedule>),
     /// Nothing.
     Disabled,
 }
 
-/// Code in a compute member that a transition runs.
+/// When a transition fires by itself (`workflow-engine.md` §9.1).
+#[derive(Debug, Clone)]
+pub struct Schedule {
+    pub timing: Timing,
+    /// By how much it may be late; none is any.
+    pub timeout: Option<Duration>,
+}
+
+#[derive(Debug, Clone)]
+pub enum Timing {
+    /// So long after the write that settled in the state.
+    After(Duration),
+    /// When a member says.
+    Asked {
+        function: FunctionName,
+        call: CallSettings,
+    },
+}
+
+/// Something that a transition does on its way.
 #[derive(Debug, Clone)]
 pub struct Processor {
     pub name: ProcessorName,
-    pub call: CallSettings,
+    pub task: Task,
 }
 
-/// How a compute member is called.
 #[derive(Debug, Clone)]
-pub struct CallSettings {
-    /// What a member must declare to be called.
-    pub tags: Tags,
-    pub attachment: Attachment,
-    /// How long one attempt may take; none is the server's default.
-    pub response_timeout: Option<Duration>,
-    pub retry: RetryPolicy,
-    /// Passed to the member as it is.
-    pub context: Option<Arc<str>>,
+pub enum Task {
+    /// Code in a compute member.
+    Call { mode: Mode, call: CallSettings },
+    /// Takes a transition out of the target state later (`workflow-engine.md` §9.6).
+    Timer {
+        transition: TransitionName,
+        delay: Duration,
+        timeout: Option<Duration>,
+    },
 }
 
-/// Whether a call carries the entity.
+/// How a call stands to the transaction (`workflow-engine.md` §6.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Attachment {
-    Entity,
-    Nothing,
+pub enum Mode {
+    Sync,
+    /// The same as `SYNC`.
+    AsyncSameTx,
+    /// Behind a savepoint: its result and its failure change nothing.
+    AsyncNewTx,
+    /// What is done so far is committed first.
+    CommitBeforeDispatch {
+        /// Whether the member may join a transaction that begins after that.
+        joins: bool,
+    },
+    /// As `SYNC` for so long, then as `COMMIT_BEFORE_DISPATCH` (`workflow-engine.md` §6.6).
+    Crossover {
+        after: Duration,
+    },
 }
 
-/// What happens when a call fails for a reason that may pass (`grpc.md` §12).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RetryPolicy {
-    None,
-    /// Three further attempts, half a second apart.
-    Fixed,
+impl Mode {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Sync | Self::Crossover { .. } => "SYNC",
+            Self::AsyncSameTx => "ASYNC_SAME_TX",
+            Self::AsyncNewTx => "ASYNC_NEW_TX",
+            Self::CommitBeforeDispatch { .. } => "COMMIT_BEFORE_DISPATCH",
+        }
+    }
+}
+
+impl Transition {
+    /// Whether it is taken in a cascade.
+    pub const fn is_automated(&self) -> bool {
+        matches!(self.trigger, Trigger::Automated)
+    }
+
+    /// Whether it is as good as absent.
+    pub const fn is_disabled(&self) -> bool {
+        matches!(self.trigger, Trigger::Disabled)
+    }
+
+    pub const fn schedule(&self) -> Option<&Schedule> {
+        match &self.trigger {
+            Trigger::Scheduled(schedule) => Some(schedule),
+            Trigger::Automated | Trigger::Manual | Trigger::Disabled => None,
+        }
+    }
 }
 
 impl Workflow {
@@ -134,6 +188,19 @@ impl Workflow {
 
     pub fn state(&self, name: &StateName) -> Option<&State> {
         self.states.get(name)
+    }
+
+    /// Whether anything in it happens by time, so that the timers of its entities matter.
+    pub fn has_timers(&self) -> bool {
+        self.states.values().any(|state| {
+            state.transitions.iter().any(|transition| {
+                transition.schedule().is_some()
+                    || transition
+                        .processors
+                        .iter()
+                        .any(|processor| matches!(processor.task, Task::Timer { .. }))
+            })
+        })
     }
 }
 
@@ -182,7 +249,7 @@ mod tests {
             created
                 .transitions
                 .iter()
-                .all(|transition| transition.trigger == Trigger::Manual)
+                .all(|transition| matches!(transition.trigger, Trigger::Manual))
         );
     }
 }

@@ -87,6 +87,11 @@ impl WorkflowSet {
         Self { entries }
     }
 
+    /// Whether entities may have timers.
+    pub fn has_timers(&self) -> bool {
+        self.entries.iter().any(|entry| entry.workflow.has_timers())
+    }
+
     pub fn active(&self) -> impl Iterator<Item = &Arc<Workflow>> {
         self.entries
             .iter()

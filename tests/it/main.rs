@@ -10,6 +10,7 @@ mod callback;
 mod durability;
 mod entity;
 mod events_over_http;
+mod execution;
 mod member;
 mod method;
 mod model;

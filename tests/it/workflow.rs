@@ -430,15 +430,11 @@ async fn every_fault_of_a_definition_is_told_with_its_place() {
         ),
         (
             with(json!({"name": "t", "next": "A", "manual": true, "schedule": {"delayMs": 5}})),
-            "scheduled transitions are not supported yet",
+            "a transition with a `schedule` is not manual",
         ),
         (
-            processor(json!({"name": "p"})),
-            "processor \"p\": an absent `executionMode` means ASYNC_NEW_TX",
-        ),
-        (
-            processor(json!({"name": "p", "executionMode": "COMMIT_BEFORE_DISPATCH"})),
-            "COMMIT_BEFORE_DISPATCH is not supported yet",
+            processor(json!({"name": "p", "type": "scheduled"})),
+            "processor \"p\": `config.transition` is missing",
         ),
         (
             processor(json!({"name": "p", "executionMode": "SYNC", "type": "calculator"})),
@@ -450,7 +446,7 @@ async fn every_fault_of_a_definition_is_told_with_its_place() {
         ),
         (
             with(
-                json!({"name": "t", "next": "A", "manual": true, "criterion": {"type": "function", "function": {"name": "f"}}}),
+                json!({"name": "t", "next": "A", "manual": true, "criterion": {"type": "function", "function": {}}}),
             ),
             "`criterion`",
         ),

@@ -4,11 +4,10 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{Object, RequiredText, success};
+use crate::callout::{Callee, Passage, Target};
 use crate::entity::{Image, Json};
-use crate::id::{
-    CallId, EntityId, MemberId, ProcessorName, StateName, Tenant, TransactionId, TransitionName,
-    WorkflowName,
-};
+use crate::event::EventType;
+use crate::id::{CallId, EntityId, MemberId, Tenant, TransactionId, WorkflowName};
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -35,6 +34,16 @@ pub struct Answer<'a> {
     pub warnings: Option<Vec<String>>,
     #[serde(default, borrow)]
     pub payload: Option<AnswerPayload<'a>>,
+    /// Of a criterion.
+    #[serde(default)]
+    pub matches: Option<bool>,
+    #[serde(default)]
+    pub reason: Option<String>,
+    /// Of a function.
+    #[serde(default)]
+    pub result_kind: Option<String>,
+    #[serde(default, borrow)]
+    pub result: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize)]
@@ -66,35 +75,61 @@ pub fn keep_alive(id: &str, member: MemberId) -> String {
         .finish()
 }
 
-/// A call of a processor.
-pub struct ProcessorCall<'a> {
+/// A call of a member.
+pub struct Call<'a> {
     pub call: CallId,
     pub entity: EntityId,
-    pub transaction: TransactionId,
-    pub processor: &'a ProcessorName,
+    pub transaction: Option<TransactionId>,
+    pub callee: &'a Callee,
     pub workflow: &'a WorkflowName,
-    pub transition: &'a TransitionName,
-    pub from: &'a StateName,
-    pub to: &'a StateName,
+    pub passage: Option<&'a Passage>,
     pub context: Option<&'a str>,
     pub attached: Option<&'a Image>,
 }
 
-pub fn processor_call(call: &ProcessorCall<'_>) -> String {
+/// The type of the event that makes a call.
+pub const fn call_type(callee: &Callee) -> EventType {
+    match callee {
+        Callee::Processor(_) => EventType::EntityProcessorCalculationRequest,
+        Callee::Criterion { .. } => EventType::EntityCriteriaCalculationRequest,
+        Callee::Schedule(_) => EventType::EntityFunctionCalculationRequest,
+    }
+}
+
+/// `grpc.md` §9.6.
+pub fn call(call: &Call<'_>) -> String {
     let id = call.call.to_string();
     let named = |name: &str| Object::new().text("id", name).text("name", name);
-    let transition = named(call.transition.as_str())
-        .text("stateFrom", call.from.as_str())
-        .text("stateTo", call.to.as_str())
-        .finish();
+    let transaction = call.transaction.map(|id| id.to_string());
     let mut object = success(&id, &[])
         .text("requestId", &id)
         .text("entityId", &call.entity.to_string())
-        .text("processorId", call.processor.as_str())
-        .text("processorName", call.processor.as_str())
         .raw("workflow", &named(call.workflow.as_str()).finish())
-        .raw("transition", &transition)
-        .text("transactionId", &call.transaction.to_string());
+        .text("transactionId", &transaction.unwrap_or_default());
+    object = match call.callee {
+        Callee::Processor(name) => object
+            .text("processorId", name.as_str())
+            .text("processorName", name.as_str()),
+        Callee::Criterion { name, target } => {
+            let target = match target {
+                Target::Workflow => "WORKFLOW",
+                Target::Transition => "TRANSITION",
+            };
+            object
+                .text("criteriaId", name.as_str())
+                .text("criteriaName", name.as_str())
+                .text("target", target)
+        }
+        Callee::Schedule(name) => object
+            .text("functionId", name.as_str())
+            .text("functionName", name.as_str()),
+    };
+    if let Some(passage) = call.passage {
+        let transition = named(passage.transition.as_str())
+            .text("stateFrom", passage.from.as_str())
+            .text("stateTo", passage.to.as_str());
+        object = object.raw("transition", &transition.finish());
+    }
     if let Some(context) = call.context {
         object = object.text("parameters", context);
     }

@@ -18,6 +18,7 @@ use tracing::{debug, info, warn};
 
 use super::{Service, invalid, member, message_too_large};
 use crate::auth::{Caller, ROLE_M2M};
+use crate::callout::Tags;
 use crate::compute::{self, Membership};
 use crate::error::{Code, Failure};
 use crate::event::{
@@ -27,7 +28,6 @@ use crate::event::{
 };
 use crate::id::{MemberId, MessageId};
 use crate::operation::refusal;
-use crate::workflow::Tags;
 
 pub use outbound::Outbound;
 

@@ -19,7 +19,35 @@ pub(in crate::storage) struct Batch {
     pub(in crate::storage) moved: Vec<EntityMove>,
     pub(in crate::storage) versions: Vec<NewVersion>,
     pub(in crate::storage) removals: Vec<Removals>,
+    pub(in crate::storage) decisions: Vec<NewDecision>,
+    pub(in crate::storage) tasks: Vec<TaskRow>,
+    /// Tasks that are done or void.
+    pub(in crate::storage) tasks_done: Vec<TaskDone>,
+    /// When the new tasks are due, for those who wait for them.
+    pub(in crate::storage) agenda: Vec<(i64, i64)>,
 }
+
+/// A record without a version.
+#[derive(Debug)]
+pub(in crate::storage) struct NewDecision {
+    pub(in crate::storage) n: i64,
+    pub(in crate::storage) e: i64,
+    pub(in crate::storage) record: Arc<str>,
+}
+
+#[derive(Debug)]
+pub(in crate::storage) struct TaskRow {
+    pub(in crate::storage) k: i64,
+    pub(in crate::storage) due: i64,
+    pub(in crate::storage) t: i64,
+    pub(in crate::storage) e: i64,
+    pub(in crate::storage) kind: i64,
+    pub(in crate::storage) name: Arc<str>,
+    pub(in crate::storage) body: Arc<str>,
+}
+
+#[derive(Debug)]
+pub(in crate::storage) struct TaskDone(pub(in crate::storage) i64);
 
 /// Entities that one commit deletes.
 #[derive(Debug)]
@@ -36,6 +64,8 @@ pub(in crate::storage) struct Removals {
 pub(in crate::storage) struct CommitRow {
     pub(in crate::storage) seq: i64,
     pub(in crate::storage) id: Uuid,
+    /// The transaction that the request began with, where this is a later one.
+    pub(in crate::storage) entry: Option<Uuid>,
     pub(in crate::storage) tenant: i64,
     pub(in crate::storage) at: i64,
     pub(in crate::storage) author: i64,
@@ -113,6 +143,9 @@ impl Batch {
             self.created.len(),
             self.moved.len(),
             self.versions.len(),
+            self.decisions.len(),
+            self.tasks.len(),
+            self.tasks_done.len(),
         ]
         .into_iter()
         .max()
@@ -143,7 +176,7 @@ impl Batch {
         let size = (self.longest() - from).min(TEXT_ROWS).next_power_of_two();
         insert(
             query,
-            r#"insert into "commit"(seq, id, t, at, author, executor)"#,
+            r#"insert into "commit"(seq, id, entry, t, at, author, executor)"#,
             part(&self.commits, from),
             size,
         );
@@ -163,6 +196,25 @@ impl Batch {
             query,
             "insert into version(n, e, m, seq, kind, state, transition, author, executor, data, record)",
             part(&self.versions, from),
+            size,
+        );
+        insert(
+            query,
+            "insert into decision(n, e, record)",
+            part(&self.decisions, from),
+            size,
+        );
+        let done = part(&self.tasks_done, from);
+        if !done.is_empty() {
+            query.push("delete from task where k in (");
+            values(query, done, size);
+            query.push(");");
+        }
+        // A new task replaces one of the same entity, kind and name.
+        insert(
+            query,
+            "insert or replace into task(k, due, t, e, kind, name, body, tries)",
+            part(&self.tasks, from),
             size,
         );
     }
@@ -207,13 +259,43 @@ fn values<T: Row>(query: &mut QueryBuilder<Sqlite>, rows: &[T], size: usize) {
     }
 }
 
+impl Row for NewDecision {
+    const COLUMNS: usize = 3;
+
+    fn bind(&self, values: &mut Values<'_>) {
+        values.add(self.n).add(self.e).add(Arc::clone(&self.record));
+    }
+}
+
+impl Row for TaskRow {
+    const COLUMNS: usize = 8;
+
+    fn bind(&self, values: &mut Values<'_>) {
+        values.add(self.k).add(self.due).add(self.t).add(self.e);
+        values
+            .add(self.kind)
+            .add(Arc::clone(&self.name))
+            .add(Arc::clone(&self.body))
+            .add(0_i64);
+    }
+}
+
+impl Row for TaskDone {
+    const COLUMNS: usize = 1;
+
+    fn bind(&self, values: &mut Values<'_>) {
+        values.add(self.0);
+    }
+}
+
 impl Row for CommitRow {
-    const COLUMNS: usize = 6;
+    const COLUMNS: usize = 7;
 
     fn bind(&self, values: &mut Values<'_>) {
         values
             .add(self.seq)
             .add(self.id)
+            .add(self.entry)
             .add(self.tenant)
             .add(self.at)
             .add(self.author)

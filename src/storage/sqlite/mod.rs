@@ -27,7 +27,9 @@ use super::{Durability, Error, Migrate, Place, Settings};
 use crate::clock::Timestamp;
 use crate::entity::Sequence;
 
-pub(super) use batch::{Batch, CommitRow, EntityMove, NewEntity, NewVersion, Removals};
+pub(super) use batch::{
+    Batch, CommitRow, EntityMove, NewDecision, NewEntity, NewVersion, Removals, TaskDone, TaskRow,
+};
 pub(super) use writer::{ModelCommit, Writer};
 
 static MIGRATIONS: Migrator = sqlx::migrate!("src/storage/sqlite/migrations");

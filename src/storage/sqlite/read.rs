@@ -7,13 +7,15 @@ use sqlx::SqlitePool;
 
 use super::{
     Newest, Sqlite,
-    rows::{ChangeRow, ModelRowData, ScanRow, VersionRow},
+    rows::{ChangeRow, ModelRowData, ScanRow, TaskData, VersionRow},
 };
 use crate::clock::Timestamp;
 use crate::entity::{Change, Position, Sequence};
 use crate::id::{EntityId, ModelKey, StateName, Tenant, TransactionId};
 use crate::model::{Model, Schema};
-use crate::storage::{Definitions, EntityRow, Error, Listed, ModelRow, TenantRow, Version};
+use crate::storage::{
+    Definitions, EntityRow, Error, Listed, ModelRow, Task, TaskKey, TenantRow, Version,
+};
 use crate::workflow::{Entry, Workflow, WorkflowSet};
 
 const COMMIT_AT: &str = include_str!("sql/commit_at.sql");
@@ -30,6 +32,10 @@ const HISTORY: &str = include_str!("sql/history.sql");
 const MODEL_DELTAS: &str = include_str!("sql/model_deltas.sql");
 const MODEL_GET: &str = include_str!("sql/model_get.sql");
 const MODEL_LIST: &str = include_str!("sql/model_list.sql");
+const TASK_DUE: &str = include_str!("sql/task_due.sql");
+const TASK_GET: &str = include_str!("sql/task_get.sql");
+const TASK_NEWEST: &str = include_str!("sql/task_newest.sql");
+const TASK_OF_ENTITY: &str = include_str!("sql/task_of_entity.sql");
 const TENANT_GET: &str = include_str!("sql/tenant_get.sql");
 const VERSION_AS_OF: &str = include_str!("sql/version_as_of.sql");
 const VERSION_BY_TRANSACTION: &str = include_str!("sql/version_by_transaction.sql");
@@ -71,6 +77,42 @@ impl Sqlite {
                 .fetch_one(&self.reads)
                 .await?,
         ))
+    }
+
+    pub(in crate::storage) async fn newest_task(&self) -> Result<i64, Error> {
+        Ok(sqlx::query_scalar(TASK_NEWEST)
+            .fetch_one(&self.reads)
+            .await?)
+    }
+
+    /// When tasks are due from an instant on, and their keys.
+    pub(in crate::storage) async fn tasks_due(
+        &self,
+        from: Timestamp,
+        limit: usize,
+    ) -> Result<Vec<(i64, i64)>, Error> {
+        Ok(sqlx::query_as(TASK_DUE)
+            .bind(from.micros())
+            .bind(i64::try_from(limit).unwrap_or(i64::MAX))
+            .fetch_all(&self.reads)
+            .await?)
+    }
+
+    /// The tasks of those keys that are still there.
+    pub(in crate::storage) async fn tasks(&self, keys: &[TaskKey]) -> Result<Vec<Task>, Error> {
+        let rows: Vec<TaskData> = sqlx::query_as(TASK_GET)
+            .bind(json_list(keys.iter().map(|key| key.0)))
+            .fetch_all(&self.reads)
+            .await?;
+        rows.into_iter().map(Task::try_from).collect()
+    }
+
+    pub(in crate::storage) async fn tasks_of(&self, entity: EntityRow) -> Result<Vec<Task>, Error> {
+        let rows: Vec<TaskData> = sqlx::query_as(TASK_OF_ENTITY)
+            .bind(entity.0)
+            .fetch_all(&self.reads)
+            .await?;
+        rows.into_iter().map(Task::try_from).collect()
     }
 
     pub(in crate::storage) async fn sequence_at(

@@ -7,7 +7,7 @@ use crate::clock::Timestamp;
 use crate::entity::{Actor, Change, ChangeKind, Image, Json, Position};
 use crate::id::{EntityId, ModelKey, TransactionId};
 use crate::model::Lock;
-use crate::storage::{EntityRow, Error, TenantRow, Version};
+use crate::storage::{EntityRow, Error, Task, TaskKey, TaskKind, TenantRow, Version};
 
 /// A version, joined with its entity, commit and model.
 #[derive(Debug, FromRow)]
@@ -49,6 +49,42 @@ impl VersionRow {
                 workflow: row.workflow.map(Into::into),
             },
         }
+    }
+}
+
+/// A task, with the names of what it belongs to.
+#[derive(Debug, FromRow)]
+pub(super) struct TaskData {
+    k: i64,
+    tenant: String,
+    id: Uuid,
+    kind: i64,
+    name: String,
+    due: i64,
+    body: String,
+}
+
+impl TryFrom<TaskData> for Task {
+    type Error = Error;
+
+    fn try_from(row: TaskData) -> Result<Self, Error> {
+        let kind = TaskKind::ALL
+            .into_iter()
+            .find(|kind| kind.code() == row.kind)
+            .ok_or(Error::Inconsistent {
+                table: "task",
+                column: "kind",
+                row: row.k,
+            })?;
+        Ok(Self {
+            key: TaskKey(row.k),
+            tenant: row.tenant.into(),
+            entity: EntityId::from_uuid(row.id),
+            kind,
+            name: row.name.into(),
+            due: Timestamp::from_micros(row.due),
+            body: row.body.into(),
+        })
     }
 }
 

@@ -31,6 +31,10 @@ pub(crate) enum Reply {
     /// The entity shall have this document.
     Data(Value),
     Failure(&'static str),
+    /// Of a criterion.
+    Matches(bool),
+    /// Of a schedule's function.
+    Schedule(Value),
     /// Whatever; `requestId` is filled in.
     Raw(Value),
 }
@@ -42,6 +46,11 @@ impl Call {
 
     pub(crate) fn processor(&self) -> &str {
         self.payload["processorName"].as_str().expect("a name")
+    }
+
+    /// The name of the criterion, if that is what is asked for.
+    pub(crate) fn criterion(&self) -> Option<&str> {
+        self.payload["criteriaName"].as_str()
     }
 
     pub(crate) fn token(&self) -> &str {
@@ -78,7 +87,7 @@ impl Member {
     pub(crate) async fn next(&self) -> Call {
         loop {
             let event = self.connection.unasked().await.expect("the stream is open");
-            if event.kind == EventType::EntityProcessorCalculationRequest {
+            if is_call(&event) {
                 let payload = payload_of(&event);
                 return Call { event, payload };
             }
@@ -99,7 +108,7 @@ impl Member {
         let work = Arc::new(work);
         tokio::spawn(async move {
             while let Some(event) = connection.unasked_or_end().await {
-                if event.kind != EventType::EntityProcessorCalculationRequest {
+                if !is_call(&event) {
                     continue;
                 }
                 let call = Call {
@@ -130,6 +139,15 @@ impl Member {
     }
 }
 
+fn is_call(event: &Event) -> bool {
+    [
+        EventType::EntityProcessorCalculationRequest,
+        EventType::EntityCriteriaCalculationRequest,
+        EventType::EntityFunctionCalculationRequest,
+    ]
+    .contains(&event.kind)
+}
+
 async fn answer(connection: &Connection, call: &Call, reply: Reply) {
     let id = &call.payload["requestId"];
     let entity = &call.payload["entityId"];
@@ -139,13 +157,17 @@ async fn answer(connection: &Connection, call: &Call, reply: Reply) {
         Reply::Failure(message) => {
             json!({"success": false, "error": {"code": "X", "message": message}})
         }
+        Reply::Matches(matches) => json!({"success": true, "matches": matches}),
+        Reply::Schedule(result) => {
+            json!({"success": true, "resultKind": "Schedule", "result": result})
+        }
         Reply::Raw(payload) => payload,
     };
     payload["requestId"] = id.clone();
     payload["entityId"] = entity.clone();
     connection
         .send(request(
-            "EntityProcessorCalculationResponse",
+            &call.event.kind.as_str().replace("Request", "Response"),
             &connection.fresh_id(),
             payload,
         ))

@@ -1,0 +1,201 @@
+//! What members answered, and going on with it.
+
+use std::sync::Arc;
+
+use super::{
+    Answered, Error, Run, Step, World,
+    arm::plan_timer,
+    record::Entry,
+    run::{Asked, Phase},
+    step::go,
+    timer::plan,
+};
+use crate::callout::{Callee, Reply, Target};
+use crate::condition::Condition;
+use crate::workflow::{Mode, Processor, Schedule, Task, Timing, Transition};
+
+/// Takes in what a member answered, and goes on with what it was asked for.
+pub(super) fn absorb(
+    mut run: Run,
+    asked: Asked,
+    mut phase: Phase,
+    answered: Answered,
+    world: World<'_>,
+) -> Result<Step, Error> {
+    let callee = asked_of(&run, asked, &phase, world)?;
+    let Answered { result, mut record } = answered;
+    record.mode = callee.mode.map(|mode| mode.as_str().to_owned());
+    let answer = match result {
+        Ok(answer) => answer,
+        Err(error) if matches!(callee.mode, Some(Mode::AsyncNewTx)) => {
+            // Its failure is told and changes nothing (`workflow-engine.md` §6.2).
+            let failure = Error::of_call(&callee.callee, error).to_string();
+            run.warnings.push(failure.clone());
+            record.failure = Some(failure);
+            run.note(Entry::Called(record));
+            return next_processor(run, phase);
+        }
+        Err(error) => {
+            let after_commit = matches!(
+                callee.mode,
+                Some(Mode::CommitBeforeDispatch { .. } | Mode::Crossover { .. })
+            );
+            return Err(
+                Error::of_call(&callee.callee, error).in_scope(&callee.callee, after_commit)
+            );
+        }
+    };
+    let (kind, name) = (callee.callee.kind(), callee.callee.name());
+    run.warnings.extend(
+        answer
+            .warnings
+            .into_iter()
+            .map(|text| format!("{kind} {name}: {text}")),
+    );
+    run.note(Entry::Called(record));
+    match (asked, answer.reply, &mut phase) {
+        (Asked::Processor, Reply::Processed(document), _) => {
+            if let Some(document) = document {
+                run.document = document;
+            }
+            next_processor(run, phase)
+        }
+        (
+            Asked::Function(leaf),
+            Reply::Judged(judgement),
+            Phase::Choosing { told, .. }
+            | Phase::Guarding { told, .. }
+            | Phase::Cascading { told, .. },
+        ) => {
+            told.insert(leaf, judgement);
+            go(run, phase)
+        }
+        (Asked::Schedule, reply, Phase::Arming { workflow, at }) => {
+            let Callee::Schedule(function) = &callee.callee else {
+                return Err(Error::Misfit("a schedule of something else"));
+            };
+            let planned = plan(function, &reply, world.now)?;
+            let (workflow, at) = (Arc::clone(workflow), *at);
+            plan_timer(&mut run, &workflow, at, planned)?;
+            go(
+                run,
+                Phase::Arming {
+                    workflow,
+                    at: at + 1,
+                },
+            )
+        }
+        _ => Err(Error::Misfit("an answer to another question")),
+    }
+}
+
+/// Who had been asked.
+struct AskedOf {
+    callee: Callee,
+    /// Of a processor.
+    mode: Option<Mode>,
+}
+
+fn asked_of(run: &Run, asked: Asked, phase: &Phase, world: World<'_>) -> Result<AskedOf, Error> {
+    let misfit = Error::Misfit("an answer to a question that is not there");
+    match (asked, phase) {
+        (
+            Asked::Processor,
+            Phase::Taking {
+                cascade,
+                transition,
+                processor,
+            },
+        ) => {
+            let Some(Processor {
+                name,
+                task: Task::Call { mode, .. },
+            }) = cascade
+                .transition(&run.state, *transition)
+                .and_then(|transition| transition.processors.get(*processor))
+            else {
+                return Err(misfit);
+            };
+            Ok(AskedOf {
+                callee: Callee::Processor(name.clone()),
+                mode: Some(*mode),
+            })
+        }
+        (Asked::Schedule, Phase::Arming { workflow, at }) => {
+            let schedule = workflow
+                .state(&run.state)
+                .and_then(|state| state.transitions.get(*at))
+                .and_then(Transition::schedule);
+            let Some(Schedule {
+                timing: Timing::Asked { function, .. },
+                ..
+            }) = schedule
+            else {
+                return Err(misfit);
+            };
+            Ok(AskedOf {
+                callee: Callee::Schedule(function.clone()),
+                mode: None,
+            })
+        }
+        (Asked::Function(leaf), phase) => {
+            let function = criterion_of(run, phase, world)
+                .and_then(|(criterion, target)| Some((criterion.function(leaf)?, target)));
+            let (function, target) = function.ok_or(misfit)?;
+            Ok(AskedOf {
+                callee: Callee::Criterion {
+                    name: function.name.clone(),
+                    target,
+                },
+                mode: None,
+            })
+        }
+        (Asked::Processor | Asked::Schedule, _) => Err(misfit),
+    }
+}
+
+/// The criterion that is being considered.
+fn criterion_of<'a>(
+    run: &Run,
+    phase: &'a Phase,
+    world: World<'a>,
+) -> Option<(&'a Condition, Target)> {
+    let (cascade, transition) = match phase {
+        Phase::Choosing { at, .. } => {
+            let workflow = world.workflows.active().nth(*at)?;
+            return Some((workflow.criterion.as_ref()?, Target::Workflow));
+        }
+        Phase::Guarding {
+            cascade,
+            transition,
+            ..
+        } => (cascade, *transition),
+        Phase::Cascading { cascade, at, .. } => (cascade, *at),
+        Phase::Starting(_)
+        | Phase::Taking { .. }
+        | Phase::Arming { .. }
+        | Phase::Waiting { .. }
+        | Phase::Settled => return None,
+    };
+    let transition = cascade.transition(&run.state, transition)?;
+    Some((transition.criterion.as_ref()?, Target::Transition))
+}
+
+fn next_processor(run: Run, phase: Phase) -> Result<Step, Error> {
+    let Phase::Taking {
+        cascade,
+        transition,
+        processor,
+    } = phase
+    else {
+        return Err(Error::Misfit("a processor where none is"));
+    };
+    go(
+        run,
+        Phase::Taking {
+            cascade,
+            transition,
+            processor: processor + 1,
+        },
+    )
+}

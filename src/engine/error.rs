@@ -1,0 +1,186 @@
+//! Why a run failed.
+
+use std::time::Duration;
+
+use super::CallError;
+use crate::callout::Callee;
+use crate::error::{Code, Coded, Properties};
+use crate::id::{FunctionName, ProcessorName, StateName, TransitionName};
+
+/// Why a run failed. Nothing of it is kept.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    #[error(
+        "transition `{transition}` {why} in state `{state}`{}",
+        alternatives(known)
+    )]
+    TransitionNotFound {
+        transition: TransitionName,
+        state: StateName,
+        why: &'static str,
+        known: Vec<TransitionName>,
+    },
+    #[error("no workflow contains state `{0}`")]
+    NoWorkflow(StateName),
+    #[error("transition \"{transition}\" criterion not matched{}", because(reason.as_deref()))]
+    NotMatched {
+        transition: TransitionName,
+        /// What the member said, if it was asked.
+        reason: Option<Box<str>>,
+    },
+    #[error("processor {processor} failed: {failure}")]
+    Processor {
+        processor: ProcessorName,
+        failure: ProcessorFailure,
+    },
+    #[error("{kind} {name} could not be evaluated: {message}")]
+    Function {
+        kind: &'static str,
+        name: FunctionName,
+        message: String,
+    },
+    #[error("DISPATCH_TIMEOUT: processor dispatch timed out after {after_ms}ms")]
+    ProcessorTimedOut { after_ms: u64 },
+    #[error("{kind} dispatch timed out after {after_ms}ms")]
+    TimedOut { kind: &'static str, after_ms: u64 },
+    #[error("compute member disconnected during {kind} dispatch")]
+    Disconnected { kind: &'static str },
+    #[error(
+        "no compute member with the tags [{tags}] is connected; start one, or raise CYODA_DISPATCH_WAIT_TIMEOUT"
+    )]
+    NoMember { tags: String },
+    #[error("the function {function} of the schedule answered what is no schedule: {why}")]
+    NoSchedule {
+        function: FunctionName,
+        why: &'static str,
+    },
+    #[error("state machine aborted: state \"{state}\" visited {visits} times (limit: {limit})")]
+    TooManyVisits {
+        state: StateName,
+        visits: u32,
+        limit: u32,
+    },
+    #[error("state machine aborted: cascade depth exceeded ({limit}) at state \"{state}\"")]
+    TooDeep { state: StateName, limit: u32 },
+    #[error(
+        "state machine aborted: the run took longer than {} s (INTERLOCK_MAX_RUN_TIME)",
+        limit.as_secs()
+    )]
+    TooLong { limit: Duration },
+    /// The driver gave an input that the run does not wait for.
+    #[error("the engine was given {0}")]
+    Misfit(&'static str),
+}
+
+/// What became of a processor.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ProcessorFailure {
+    #[error("processor dispatch failed: {0}")]
+    Rejected(String),
+    #[error("the entity was deleted while the processor ran")]
+    EntityGone,
+    #[error("compute member disconnected during processor dispatch")]
+    Disconnected,
+    #[error("COMMIT_BEFORE_DISPATCH is not possible in a transaction that was joined with a token")]
+    BoundaryInCallback,
+}
+
+impl Error {
+    /// How a run fails when a call of it did.
+    pub(super) fn of_call(callee: &Callee, error: CallError) -> Self {
+        let kind = callee.kind();
+        match (callee, error) {
+            (Callee::Processor(processor), CallError::Rejected { message, .. }) => {
+                Self::Processor {
+                    processor: processor.clone(),
+                    failure: ProcessorFailure::Rejected(message),
+                }
+            }
+            (
+                Callee::Criterion { name, .. } | Callee::Schedule(name),
+                CallError::Rejected { message, .. },
+            ) => Self::Function {
+                kind,
+                name: name.clone(),
+                message,
+            },
+            (Callee::Processor(_), CallError::TimedOut { after_ms }) => {
+                Self::ProcessorTimedOut { after_ms }
+            }
+            (_, CallError::TimedOut { after_ms }) => Self::TimedOut { kind, after_ms },
+            (_, CallError::Disconnected) => Self::Disconnected { kind },
+            (_, CallError::NoMember { tags }) => Self::NoMember { tags },
+        }
+    }
+
+    /// The same failure, where the call was made after a commit: there a member that is gone is a
+    /// failure of the processor (`grpc.md` G5).
+    #[must_use]
+    pub(super) fn in_scope(self, callee: &Callee, after_commit: bool) -> Self {
+        match (self, callee) {
+            (Self::Disconnected { .. }, Callee::Processor(processor)) if after_commit => {
+                Self::Processor {
+                    processor: processor.clone(),
+                    failure: ProcessorFailure::Disconnected,
+                }
+            }
+            (error, _) => error,
+        }
+    }
+
+    /// Whether the same run may succeed once members are there.
+    pub const fn is_about_members(&self) -> bool {
+        matches!(
+            self,
+            Self::ProcessorTimedOut { .. }
+                | Self::TimedOut { .. }
+                | Self::Disconnected { .. }
+                | Self::NoMember { .. }
+                | Self::Processor {
+                    failure: ProcessorFailure::Disconnected,
+                    ..
+                }
+        )
+    }
+}
+
+fn alternatives(names: &[TransitionName]) -> String {
+    if names.is_empty() {
+        return String::new();
+    }
+    let names: Vec<_> = names.iter().map(TransitionName::as_str).collect();
+    format!("; there are {}", names.join(", "))
+}
+
+fn because(reason: Option<&str>) -> String {
+    reason.map_or_else(String::new, |reason| format!(": {reason}"))
+}
+
+impl Coded for Error {
+    fn code(&self) -> Code {
+        match self {
+            Self::TransitionNotFound { .. } => Code::TransitionNotFound,
+            Self::NoWorkflow(_)
+            | Self::NotMatched { .. }
+            | Self::Processor { .. }
+            | Self::Function { .. }
+            | Self::ProcessorTimedOut { .. }
+            | Self::TooManyVisits { .. }
+            | Self::TooDeep { .. }
+            | Self::TooLong { .. } => Code::WorkflowFailed,
+            Self::TimedOut { .. } => Code::DispatchTimeout,
+            Self::Disconnected { .. } => Code::ComputeMemberDisconnected,
+            Self::NoMember { .. } => Code::NoComputeMemberForTag,
+            Self::NoSchedule { .. } => Code::ScheduleFunctionInvalidResult,
+            Self::Misfit(_) => Code::ServerError,
+        }
+    }
+
+    fn properties(&self) -> Properties {
+        if matches!(self, Self::ProcessorTimedOut { .. }) {
+            vec![("cause", Code::DispatchTimeout.as_str().into())]
+        } else {
+            Properties::new()
+        }
+    }
+}

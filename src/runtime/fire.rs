@@ -1,0 +1,251 @@
+//! Doing what is due: timers that fire, runs that go on (`workflow-engine.md` §6.4 and §9.4).
+
+use std::{sync::Arc, time::Duration};
+
+use tokio::sync::Semaphore;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tracing::{info, warn};
+
+use super::{
+    Initiator, Runtime,
+    drive::{Anchor, Stopped},
+    later::{Continuation, TimerBody, timer_kind},
+};
+use crate::compute::Principal;
+use crate::engine::{Entry, Run, RunRecord, Start, StartKind};
+use crate::entity::{Actor, ActorKind, Document};
+use crate::error::{Code, Failure};
+use crate::id::{StateName, TransitionName};
+use crate::storage::{Attribution, NextTask, Task, TaskKind};
+
+/// How many tasks are in work at once.
+const AT_ONCE: usize = 256;
+
+/// How long is waited after a conflict, which says that the entity has just moved.
+const AFTER_CONFLICT: Duration = Duration::from_millis(50);
+
+/// How long is waited when the tasks themselves cannot be read.
+const AFTER_TROUBLE: Duration = Duration::from_secs(1);
+
+/// What becomes of a task that was looked at.
+enum Done {
+    /// It is gone from the table.
+    Yes,
+    /// It is looked at again after that.
+    Again(Duration),
+}
+
+impl Runtime {
+    /// Does what is due, as it becomes due, until `stop` is cancelled.
+    pub async fn look_after_tasks(self, tasks: TaskTracker, stop: CancellationToken) {
+        let room = Arc::new(Semaphore::new(AT_ONCE));
+        let storage = self.storage().clone();
+        loop {
+            let Ok(permit) = Arc::clone(&room).acquire_owned().await else {
+                return;
+            };
+            if stop.is_cancelled() {
+                return;
+            }
+            let free = room.available_permits() + 1;
+            let waits = match storage.next_task(free) {
+                NextTask::Due(keys) => match storage.tasks(&keys).await {
+                    Ok(due) => {
+                        drop(permit);
+                        for task in due {
+                            let Ok(permit) = Arc::clone(&room).acquire_owned().await else {
+                                return;
+                            };
+                            let runtime = self.clone();
+                            tasks.spawn(async move {
+                                runtime.look_after(task).await;
+                                drop(permit);
+                            });
+                        }
+                        continue;
+                    }
+                    Err(error) => {
+                        warn!(%error, "due tasks could not be read; trying again");
+                        let later = storage.now().after(AFTER_TROUBLE);
+                        for key in keys {
+                            storage.postpone(key, later);
+                        }
+                        Some(AFTER_TROUBLE)
+                    }
+                },
+                NextTask::Until(due) => Some(due.since(storage.now())),
+                NextTask::Read(from) => match storage.read_agenda(from).await {
+                    Ok(()) => continue,
+                    Err(error) => {
+                        warn!(%error, "tasks could not be read; trying again");
+                        Some(AFTER_TROUBLE)
+                    }
+                },
+                NextTask::Nothing => None,
+            };
+            drop(permit);
+            let pause = async {
+                match waits {
+                    Some(pause) => tokio::time::sleep(pause).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                () = pause => {}
+                () = storage.tasks_changed() => {}
+                () = stop.cancelled() => return,
+            }
+        }
+    }
+
+    async fn look_after(&self, task: Task) {
+        let key = task.key;
+        let entity = task.entity;
+        let done = match task.kind {
+            TaskKind::Schedule | TaskKind::Timer => self.fire(task).await,
+            TaskKind::Continuation => self.go_on_with(task).await,
+        };
+        let pause = match done {
+            Ok(Done::Yes) => return,
+            Ok(Done::Again(pause)) => pause,
+            Err(failure) if failure.code() == Code::Conflict => AFTER_CONFLICT,
+            Err(failure) => {
+                let cause = failure.internal_cause().map(|(_, cause)| cause);
+                warn!(%failure, cause, entity.id = %entity, "a task failed; it will be tried again");
+                self.0.settings.task_pause
+            }
+        };
+        let storage = self.storage();
+        storage.postpone(key, storage.now().after(pause));
+    }
+
+    /// `workflow-engine.md` §9.4.
+    async fn fire(&self, task: Task) -> Result<Done, Failure> {
+        let body = TimerBody::read(&task)?;
+        let state = StateName::from(body.state());
+        let timeout = body.timeout();
+        let attribution = Attribution {
+            author: body.author()?,
+            executor: Some(system().actor),
+        };
+        let by = Initiator {
+            tenant: task.tenant.clone(),
+            principal: system(),
+            cancel: CancellationToken::new(),
+        };
+        let mut session = self.session_for(&by, attribution);
+        let unit = session.unit()?;
+        let base = unit.read(task.entity).await?;
+        let Some(base) = base.filter(|base| base.image.state == state) else {
+            unit.drop_task(&task);
+            session.finish(&by.cancel).await?;
+            return Ok(Done::Yes);
+        };
+        let now = self.0.clock.now();
+        let late = now.since(task.due);
+        let grace = self.0.settings.expiry_grace;
+        match timeout {
+            Some(timeout) if late > timeout + grace => {
+                let record = RunRecord {
+                    start: StartKind::Timer,
+                    asked: Some(task.name.to_string()),
+                    at: now.micros(),
+                    entries: vec![Entry::Expired {
+                        transition: task.name.to_string(),
+                        state: state.to_string(),
+                    }],
+                };
+                unit.note(&base, record)?;
+                unit.drop_task(&task);
+                session.finish(&by.cancel).await?;
+                return Ok(Done::Yes);
+            }
+            Some(timeout) if late > timeout => {
+                return Ok(Done::Again((timeout + grace).saturating_sub(late)));
+            }
+            Some(_) | None => {}
+        }
+        let Some(kind) = timer_kind(task.kind) else {
+            return Ok(Done::Yes);
+        };
+        let definitions = self.definitions(&mut session, &base.image.model).await?;
+        let run = Run::update(
+            &base.image,
+            document(&base.image.document)?,
+            Start::Fired {
+                kind,
+                transition: TransitionName::from(&*task.name),
+            },
+            session.id(),
+            now,
+        );
+        let mut anchor = Anchor::new(definitions, Some(base), None);
+        anchor.task = Some(task);
+        self.drive(&mut session, run, anchor, &by).await?;
+        session.finish(&by.cancel).await?;
+        Ok(Done::Yes)
+    }
+
+    /// Goes on with a run of which a part is committed, unless the entity has moved since.
+    async fn go_on_with(&self, task: Task) -> Result<Done, Failure> {
+        let continuation = Continuation::read(&task)?;
+        let by = Initiator {
+            tenant: task.tenant.clone(),
+            principal: continuation.principal,
+            cancel: CancellationToken::new(),
+        };
+        let mut session = self.session_for(&by, by.attribution());
+        session.follow(continuation.entry)?;
+        let unit = session.unit()?;
+        let base = unit.read(task.entity).await?;
+        let written = continuation.written;
+        let Some(base) = base.filter(|base| base.image.transaction == written) else {
+            unit.drop_task(&task);
+            session.finish(&by.cancel).await?;
+            return Ok(Done::Yes);
+        };
+        info!(entity.id = %task.entity, "a run that had committed a part goes on");
+        let definitions = self.definitions(&mut session, &base.image.model).await?;
+        let run = Run::update(
+            &base.image,
+            document(&base.image.document)?,
+            Start::Resumed(continuation.suspended),
+            session.id(),
+            self.0.clock.now(),
+        );
+        let mut anchor = Anchor::new(definitions, Some(base), None);
+        anchor.task = Some(task.clone());
+        anchor.resumed = Some(continuation.dispatch);
+        match self.drive_to_end(&mut session, run, &mut anchor, &by).await {
+            Ok(_) => {
+                session.finish(&by.cancel).await?;
+                Ok(Done::Yes)
+            }
+            // Members may come back; everything else would fail again.
+            Err(Stopped::Engine(error)) if !error.is_about_members() => {
+                warn!(%error, entity.id = %task.entity, "a run that had committed a part has failed; the entity stays as it is");
+                session.abandon_unfinished().await;
+                let mut session = self.session_for(&by, by.attribution());
+                session.unit()?.drop_task(&task);
+                session.finish(&by.cancel).await?;
+                Ok(Done::Yes)
+            }
+            Err(stopped) => Err(stopped.into()),
+        }
+    }
+}
+
+fn document(json: &crate::entity::Json) -> Result<Document, Failure> {
+    Document::from_json(json).map_err(|error| Failure::internal(error.to_string()))
+}
+
+/// Who does what nobody asks for.
+fn system() -> Principal {
+    Principal {
+        actor: Actor {
+            kind: ActorKind::System,
+            name: "system".into(),
+        },
+        roles: Vec::new(),
+    }
+}

@@ -1,0 +1,199 @@
+//! What tasks say: timers, and runs that go on (`workflow-engine.md` §6.4 and §9).
+
+use std::{sync::Arc, time::Duration};
+
+use serde::{Deserialize, Serialize};
+
+use crate::clock::Timestamp;
+use crate::compute::Principal;
+use crate::engine::{Armed, Suspended, TimerChange, TimerKind};
+use crate::entity::Actor;
+use crate::error::Failure;
+use crate::id::{DispatchKey, EntityId, StateName, TransactionId, TransitionName};
+use crate::storage::{self, NewTask, Task, TaskKind, UnitOfWork};
+
+/// A timer, as its task says it; the transition is the name of the task.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct TimerBody {
+    state: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    timeout_ms: Option<u64>,
+    by: By,
+}
+
+/// On whose behalf something is done later.
+#[derive(Serialize, Deserialize)]
+struct By {
+    kind: String,
+    name: String,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    roles: Vec<String>,
+}
+
+/// The rest of a run.
+pub(super) struct Continuation {
+    pub(super) suspended: Suspended,
+    /// The transaction the request began with.
+    pub(super) entry: TransactionId,
+    /// The transaction that wrote the part that was committed.
+    pub(super) written: TransactionId,
+    /// Names the call that comes next, the same every time it is made.
+    pub(super) dispatch: DispatchKey,
+    pub(super) principal: Principal,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ContinuationBody {
+    run: Suspended,
+    entry: String,
+    written: String,
+    dispatch: String,
+    by: By,
+}
+
+/// The name of every continuation: an entity has one at most.
+const CONTINUATION: &str = "continuation";
+
+impl By {
+    fn of(actor: &Actor, roles: &[Box<str>]) -> Self {
+        Self {
+            kind: actor.kind.as_str().to_owned(),
+            name: actor.name.to_string(),
+            roles: roles.iter().map(ToString::to_string).collect(),
+        }
+    }
+
+    fn principal(self) -> Result<Principal, Failure> {
+        Ok(Principal {
+            actor: Actor {
+                kind: self.kind.parse().map_err(unreadable)?,
+                name: self.name.as_str().into(),
+            },
+            roles: self.roles.into_iter().map(Into::into).collect(),
+        })
+    }
+}
+
+fn unreadable(error: impl std::fmt::Display) -> Failure {
+    Failure::internal(format!("a task is not readable: {error}"))
+}
+
+impl TimerBody {
+    pub(super) fn read(task: &Task) -> Result<Self, Failure> {
+        serde_json::from_str(&task.body).map_err(unreadable)
+    }
+
+    pub(super) fn state(&self) -> &str {
+        &self.state
+    }
+
+    pub(super) fn timeout(&self) -> Option<Duration> {
+        self.timeout_ms.map(Duration::from_millis)
+    }
+
+    /// Who armed it.
+    pub(super) fn author(self) -> Result<Actor, Failure> {
+        Ok(self.by.principal()?.actor)
+    }
+}
+
+impl Continuation {
+    pub(super) fn task(self, entity: EntityId, now: Timestamp) -> Result<NewTask, Failure> {
+        let body = ContinuationBody {
+            run: self.suspended,
+            entry: self.entry.to_string(),
+            written: self.written.to_string(),
+            dispatch: self.dispatch.to_string(),
+            by: By::of(&self.principal.actor, &self.principal.roles),
+        };
+        Ok(NewTask {
+            entity,
+            kind: TaskKind::Continuation,
+            name: CONTINUATION.into(),
+            due: now,
+            body: encode(&body)?,
+        })
+    }
+
+    pub(super) fn read(task: &Task) -> Result<Self, Failure> {
+        let body: ContinuationBody = serde_json::from_str(&task.body).map_err(unreadable)?;
+        Ok(Self {
+            suspended: body.run,
+            entry: body.entry.parse().map_err(unreadable)?,
+            written: body.written.parse().map_err(unreadable)?,
+            dispatch: body.dispatch.parse().map_err(unreadable)?,
+            principal: body.by.principal()?,
+        })
+    }
+}
+
+fn encode(body: &impl Serialize) -> Result<Arc<str>, Failure> {
+    serde_json::to_string(body)
+        .map(Into::into)
+        .map_err(|error| Failure::internal(error.to_string()))
+}
+
+const fn task_kind(kind: TimerKind) -> TaskKind {
+    match kind {
+        TimerKind::Transition => TaskKind::Schedule,
+        TimerKind::Processor => TaskKind::Timer,
+    }
+}
+
+/// What armed the timer that a task is; none if it is none.
+pub(super) const fn timer_kind(kind: TaskKind) -> Option<TimerKind> {
+    match kind {
+        TaskKind::Schedule => Some(TimerKind::Transition),
+        TaskKind::Timer => Some(TimerKind::Processor),
+        TaskKind::Continuation => None,
+    }
+}
+
+/// The timer that a task is, as a run knows it.
+pub(super) fn armed(task: &Task) -> Option<Armed> {
+    Some(Armed {
+        kind: timer_kind(task.kind)?,
+        state: StateName::from(TimerBody::read(task).ok()?.state.as_str()),
+        transition: TransitionName::from(&*task.name),
+    })
+}
+
+/// Changes the timers of an entity, which has these tasks.
+pub(super) fn apply(
+    unit: &mut UnitOfWork,
+    entity: EntityId,
+    change: TimerChange,
+    tasks: &[Task],
+) -> Result<(), Failure> {
+    match change {
+        TimerChange::Cancel { kind, transition } => {
+            let cancelled = tasks
+                .iter()
+                .find(|task| task.kind == task_kind(kind) && *task.name == *transition.as_str());
+            if let Some(task) = cancelled {
+                unit.drop_task(task);
+            }
+        }
+        TimerChange::Arm(timer) => {
+            let body = TimerBody {
+                state: timer.state.to_string(),
+                timeout_ms: timer
+                    .timeout
+                    .map(|timeout| u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX)),
+                // A timer that a timer arms is still whose the first one was.
+                by: By::of(&unit.attribution().author, &[]),
+            };
+            let armed: Result<(), storage::Error> = unit.put_task(NewTask {
+                entity,
+                kind: task_kind(timer.kind),
+                name: timer.transition.shared(),
+                due: timer.due,
+                body: encode(&body)?,
+            });
+            armed?;
+        }
+    }
+    Ok(())
+}
