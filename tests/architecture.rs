@@ -46,7 +46,7 @@ const ONLY_IN: &[(&str, &[&str], &str)] = &[
     ("axum::", &["rest/", "app/"], "only an edge knows HTTP"),
     ("QueryBuilder", &["storage/sqlite/"], "SQL is built in one place"),
     ("spawn", &["app/", "grpc/stream/", "runtime/fire.rs", "storage/mod.rs"], "tasks are started by owners, under a tracker"),
-    ("Serialize", &["event/payload/", "rest/", "cli/", "runtime/token.rs", "runtime/later.rs", "workflow/json.rs", "engine/record.rs", "engine/run.rs", "storage/sqlite/"], "types of the domain are not a wire format"),
+    ("serde::", &["event/payload/", "rest/", "cli/", "runtime/token.rs", "runtime/later.rs", "workflow/json.rs", "engine/record.rs", "engine/run.rs", "storage/sqlite/"], "types of the domain are not a wire format"),
     // Each is held for a few instructions and never across an await; their comments say why a
     // task would not do.
     ("Mutex", &["compute/member.rs", "grpc/stream/outbound.rs", "grpc/stream/requests.rs", "runtime/transactions.rs", "storage/instant.rs", "storage/task.rs"], "shared state is counted"),
