@@ -17,7 +17,7 @@ mod report;
 mod row;
 mod weight;
 
-use std::time::Duration;
+use std::{path::PathBuf, time::Duration};
 
 use clap::{Parser, Subcommand};
 
@@ -47,6 +47,9 @@ struct Options {
     /// How many connections share the unary calls in flight.
     #[arg(long, default_value_t = 16)]
     connections: usize,
+    /// Another build of the service, to compare with.
+    #[arg(long, value_name = "PATH", default_value = env!("CARGO_BIN_EXE_interlock"))]
+    program: PathBuf,
     /// A setting of the service, as NAME=VALUE; may be repeated.
     #[arg(long, value_name = "NAME=VALUE")]
     set: Vec<String>,
@@ -74,6 +77,7 @@ struct Plan {
     part: Span,
     rounds: usize,
     connections: usize,
+    program: PathBuf,
     settings: Vec<(String, String)>,
 }
 
@@ -96,6 +100,7 @@ impl Options {
             part: Span::of(Duration::from_secs_f64(self.seconds / 2.0)),
             rounds: self.rounds.max(1),
             connections: self.connections.max(1),
+            program: self.program.clone(),
             settings: self.set.iter().map(pair).collect(),
         }
     }

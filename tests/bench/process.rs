@@ -12,10 +12,7 @@ use std::{
 use interlock::event::proto::service::cloud_events_service_client::CloudEventsServiceClient;
 use tonic::transport::{Channel, Endpoint};
 
-use crate::machine;
-
-/// The program that is measured.
-pub(crate) const SERVICE: &str = env!("CARGO_BIN_EXE_interlock");
+use crate::{Plan, machine};
 
 /// What the echo server says when it listens.
 pub(crate) const ECHO_READY: &str = "echo is ready grpc=";
@@ -30,14 +27,14 @@ pub(crate) struct Process {
 
 impl Process {
     /// The service on a file in a folder, with free ports and nothing of this machine's settings.
-    pub(crate) fn service(folder: &Path, settings: &[(String, String)]) -> Self {
-        let mut command = Command::new(SERVICE);
+    pub(crate) fn service(folder: &Path, plan: &Plan) -> Self {
+        let mut command = Command::new(&plan.program);
         command.env_clear().current_dir(folder).env("HOME", folder);
         for name in ["CYODA_HTTP_PORT", "CYODA_GRPC_PORT", "CYODA_ADMIN_PORT"] {
             command.env(name, "0");
         }
         command.env("CYODA_SQLITE_PATH", database(folder));
-        command.envs(settings.iter().map(|(name, value)| (name, value)));
+        command.envs(plan.settings.iter().map(|(name, value)| (name, value)));
         Self::start(&mut command)
     }
 

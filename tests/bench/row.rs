@@ -186,7 +186,7 @@ impl Outcome {
 impl<'a> Bench<'a> {
     async fn set_up(row: &'a Row, plan: &Plan) -> Self {
         let folder = folder();
-        let service = Process::service(folder.path(), &plan.settings);
+        let service = Process::service(folder.path(), plan);
         let echo = Process::echo();
         let connections = plan.connections.min(row.in_flight);
         let to_service = service.clients(connections).await;

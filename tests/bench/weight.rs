@@ -7,7 +7,7 @@ use tokio::time::sleep;
 use crate::{
     Plan,
     message::{event, succeeded},
-    process::{Process, SERVICE, folder},
+    process::{Process, folder},
 };
 
 /// Something that is as small as it is, without a floor.
@@ -70,7 +70,7 @@ pub(crate) async fn measure(what: What, plan: &Plan) -> Vec<f64> {
             measured.push(megabytes(service.memory()));
         }
         What::Program => {
-            let bytes = std::fs::metadata(SERVICE).expect("the program").len();
+            let bytes = std::fs::metadata(&plan.program).expect("the program").len();
             measured.push(megabytes(bytes));
         }
     }
@@ -80,7 +80,7 @@ pub(crate) async fn measure(what: What, plan: &Plan) -> Vec<f64> {
 
 /// A service that has answered once.
 async fn started(folder: &tempfile::TempDir, plan: &Plan) -> Process {
-    let service = Process::service(folder.path(), &plan.settings);
+    let service = Process::service(folder.path(), plan);
     let payload = r#"{"id":"1"}"#.to_owned();
     let request = event("EntityModelGetAllRequest", "1", payload, []);
     let mut client = service.client().await;
