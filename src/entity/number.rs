@@ -1,6 +1,6 @@
 //! Exact decimal numbers, read from their literals and never rounded.
 
-use std::cmp::Ordering;
+use std::{borrow::Cow, cmp::Ordering};
 
 /// A number as sign, significant digits and exponent: `±0.d₁d₂… × 10^exponent`.
 ///
@@ -43,7 +43,11 @@ impl Number {
         if !is_digits(whole) || (whole.len() > 1 && whole.starts_with('0')) {
             return None;
         }
-        let all = format!("{whole}{fraction}");
+        let all: Cow<'_, str> = if fraction.is_empty() {
+            whole.into()
+        } else {
+            [whole, fraction].concat().into()
+        };
         let significant = all.trim_start_matches('0');
         let leading_zeros = i64::try_from(all.len() - significant.len()).ok()?;
         let digits = significant.trim_end_matches('0');
@@ -82,14 +86,14 @@ impl Number {
         if !self.is_whole() || self.exponent > DIGITS_MAX {
             return None;
         }
-        let zeros = "0".repeat(usize::try_from(self.exponent - self.precision()).ok()?);
-        let sign = if self.negative { "-" } else { "" };
-        format!(
-            "{sign}{}{zeros}",
-            if self.is_zero() { "0" } else { &self.digits }
-        )
-        .parse()
-        .ok()
+        let zeros = u32::try_from(self.exponent - self.precision()).ok()?;
+        // Away from zero in its own direction, since there is one more number below zero.
+        let sign = if self.negative { -1 } else { 1 };
+        let significant = self.digits.bytes().try_fold(0_i128, |sum, digit| {
+            sum.checked_mul(10)?
+                .checked_add(sign * i128::from(digit - b'0'))
+        })?;
+        significant.checked_mul(10_i128.checked_pow(zeros)?)
     }
 
     pub fn class(&self) -> NumberClass {

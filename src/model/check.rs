@@ -94,9 +94,9 @@ impl Check {
         });
     }
 
-    fn within(&mut self, step: std::fmt::Arguments<'_>, check: impl FnOnce(&mut Self)) {
+    /// Checks something whose path begins with where we are.
+    fn within(&mut self, check: impl FnOnce(&mut Self)) {
         let len = self.path.len();
-        let _ = self.path.write_fmt(step);
         check(self);
         self.path.truncate(len);
     }
@@ -111,8 +111,11 @@ impl Check {
                 },
             ) => {
                 for (name, value) in members {
-                    let dot = if self.path.is_empty() { "" } else { "." };
-                    self.within(format_args!("{dot}{name}"), |check| {
+                    self.within(|check| {
+                        if !check.path.is_empty() {
+                            check.path.push('.');
+                        }
+                        check.path.push_str(&name);
                         match known.get(name.as_ref()) {
                             Some(node) => check.value(node, value),
                             None => check.report(Fault::Unexpected),
@@ -128,7 +131,10 @@ impl Check {
                 },
             ) => {
                 for (index, value) in elements.enumerate() {
-                    self.within(format_args!("[{index}]"), |check| check.value(known, value));
+                    self.within(|check| {
+                        let _ = write!(check.path, "[{index}]");
+                        check.value(known, value);
+                    });
                 }
             }
             (structure @ (Shape::Object(_) | Shape::Array(_)), _) => self.report(Fault::Kind {

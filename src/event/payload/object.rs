@@ -6,6 +6,9 @@ use std::fmt::Write as _;
 #[derive(Debug)]
 pub struct Object(String);
 
+/// Most objects are smaller than this, and need not grow.
+const USUAL_BYTES: usize = 256;
+
 impl Default for Object {
     fn default() -> Self {
         Self::new()
@@ -14,14 +17,18 @@ impl Default for Object {
 
 impl Object {
     pub fn new() -> Self {
-        Self("{".to_owned())
+        let mut text = String::with_capacity(USUAL_BYTES);
+        text.push('{');
+        Self(text)
     }
 
     fn name(&mut self, name: &str) {
         if self.0.len() > 1 {
             self.0.push(',');
         }
-        let _ = write!(self.0, "\"{name}\":");
+        self.0.push('"');
+        self.0.push_str(name);
+        self.0.push_str("\":");
     }
 
     /// A member that is a text.
