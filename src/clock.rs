@@ -36,6 +36,11 @@ impl Timestamp {
         self.0.div_euclid(1_000)
     }
 
+    /// Parses RFC 3339, as [`PointInTime::parse`] does.
+    pub fn parse(text: &str) -> Result<Self, NotATime> {
+        parse(text).map(|(instant, _)| Self(instant.timestamp_micros()))
+    }
+
     /// The instant that is so much later.
     #[must_use]
     pub fn after(self, delay: Duration) -> Self {
@@ -80,26 +85,30 @@ impl PointInTime {
     /// Parses RFC 3339; no offset is UTC, and a space in the place of the offset's sign is a `+`
     /// that was not escaped in a query (`rest.md` §1).
     pub fn parse(text: &str) -> Result<Self, NotATime> {
-        let error = || NotATime(text.to_owned());
-        let mended = mend_offset(text);
-        let instant = DateTime::parse_from_rfc3339(&mended)
-            .map(|time| time.to_utc())
-            .or_else(|_| {
-                NaiveDateTime::parse_from_str(&mended, "%Y-%m-%dT%H:%M:%S%.f").map(|t| t.and_utc())
-            })
-            .map_err(|_| error())?;
-        let nanos = instant.timestamp_subsec_nanos();
+        let (instant, text) = parse(text)?;
         let micros = instant.timestamp_micros();
-        let until = if nanos % 1_000_000 == 0 {
+        let until = if instant.timestamp_subsec_nanos() % 1_000_000 == 0 {
             micros.saturating_add(999)
         } else {
             micros
         };
         Ok(Self {
             until: Timestamp(until),
-            text: mended.into(),
+            text: text.into(),
         })
     }
+}
+
+/// The instant of a text, and the text as it was meant.
+fn parse(text: &str) -> Result<(DateTime<Utc>, String), NotATime> {
+    let mended = mend_offset(text);
+    let instant = DateTime::parse_from_rfc3339(&mended)
+        .map(|time| time.to_utc())
+        .or_else(|_| {
+            NaiveDateTime::parse_from_str(&mended, "%Y-%m-%dT%H:%M:%S%.f").map(|t| t.and_utc())
+        })
+        .map_err(|_| NotATime(text.to_owned()))?;
+    Ok((instant, mended))
 }
 
 fn mend_offset(text: &str) -> String {

@@ -6,7 +6,7 @@
 //! ```text
 //! names and failures   id  clock  error
 //! pure                 callout  entity  model  condition  workflow  engine
-//! services             storage  auth  compute  runtime  search
+//! services             storage  auth  audit  compute  runtime  search
 //! protocol             event  operation
 //! edges                grpc  rest  cli
 //! the process          app
@@ -27,6 +27,7 @@ pub mod entity;
 pub mod model;
 pub mod workflow;
 
+pub mod audit;
 pub mod auth;
 pub mod compute;
 pub mod runtime;

@@ -243,6 +243,18 @@ impl Condition {
         }
     }
 
+    /// The word that `type` says.
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            Self::Leaf(leaf) => match leaf.subject {
+                Subject::Lifecycle(_) => "lifecycle",
+                Subject::Field(_) | Subject::Either(..) => "simple",
+            },
+            Self::Group { .. } => "group",
+            Self::Function(_) => "function",
+        }
+    }
+
     /// The function of that number.
     pub fn function(&self, index: u32) -> Option<&Function> {
         match self {

@@ -6,7 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::condition::{LeafOutcome, Trace};
+use crate::condition::{Condition, LeafOutcome, Told, Trace};
 
 /// Everything that was decided about one entity in one transaction.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -58,10 +58,6 @@ pub enum Entry {
     /// A transition was considered; only guarded ones that the run looked at are told.
     Considered(Considered),
     Called(CallRecord),
-    /// A transition was not taken, because it is not there to be taken.
-    NoTransition {
-        transition: String,
-    },
     Fired {
         transition: String,
     },
@@ -109,6 +105,12 @@ pub struct Considered {
     pub name: String,
     pub held: bool,
     pub leaves: Vec<Leaf>,
+    /// Of one that did not hold: its kind, or the function that said no.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub criterion: Option<String>,
+    /// What that function said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
 }
 
 /// One leaf: its number, whether it held, and the value it saw.
@@ -153,13 +155,32 @@ impl Record {
 }
 
 impl Considered {
-    pub(super) fn new(name: &str, held: bool, trace: Trace) -> Self {
+    pub(super) fn new(
+        name: &str,
+        held: bool,
+        trace: Trace,
+        condition: &Condition,
+        told: &Told,
+    ) -> Self {
         let leaf =
             |outcome: LeafOutcome| Leaf(outcome.leaf, outcome.held, outcome.seen.map(Into::into));
+        let no = told
+            .iter()
+            .rev()
+            .find(|(_, judgement)| !held && !judgement.matches);
+        let criterion = match no {
+            Some((index, _)) => condition
+                .function(*index)
+                .map(|function| function.name.to_string()),
+            None => Some(condition.kind().to_owned()).filter(|_| !held),
+        };
         Self {
             name: name.to_owned(),
             held,
             leaves: trace.outcomes.into_iter().map(leaf).collect(),
+            criterion,
+            reason: no
+                .and_then(|(_, judgement)| judgement.reason.as_deref().map(ToOwned::to_owned)),
         }
     }
 }

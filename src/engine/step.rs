@@ -192,7 +192,7 @@ fn consider(
         Verdict::Asks(function) => Considering::Ask(asker(function), function.index),
         verdict @ (Verdict::Holds | Verdict::Fails) => {
             let held = matches!(verdict, Verdict::Holds);
-            Considering::Done(Considered::new(name, held, trace))
+            Considering::Done(Considered::new(name, held, trace, condition, told))
         }
     }
 }
@@ -542,6 +542,7 @@ fn take(
         } => {
             run.note(Entry::Called(CallRecord {
                 name: next.name.to_string(),
+                mode: Some(SCHEDULED.to_owned()),
                 ..CallRecord::default()
             }));
             run.pending.push(Timer {
@@ -562,6 +563,9 @@ fn take(
         }
     }
 }
+
+/// What stands for the execution mode of a processor that sets a timer.
+const SCHEDULED: &str = "SCHEDULED";
 
 const fn scope(mode: Mode) -> Scope {
     match mode {

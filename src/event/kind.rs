@@ -74,6 +74,10 @@ event_types! {
     EntityUpdateRequest,
 
     // Reads.
+    EntityAuditFinishedGetRequest,
+    EntityAuditFinishedGetResponse,
+    EntityAuditGetRequest,
+    EntityAuditGetResponse,
     EntityChangesMetadataGetRequest,
     EntityChangesMetadataResponse,
     EntityGetAllRequest,

@@ -1,12 +1,14 @@
 //! What each request does: one event type, one file, one row.
 //!
 //! May use: [`crate::id`], [`crate::clock`], [`crate::error`], [`crate::entity`], [`crate::model`],
-//! [`crate::condition`], [`crate::workflow`], [`crate::storage`], [`crate::auth`],
-//! [`crate::compute`], [`crate::runtime`], [`crate::search`], [`crate::event`].
+//! [`crate::condition`], [`crate::workflow`], [`crate::storage`], [`crate::audit`],
+//! [`crate::auth`], [`crate::compute`], [`crate::runtime`], [`crate::search`], [`crate::event`].
 //! Every door comes in through [`dispatch`] (DESIGN decision 1). To add an operation: its types
 //! in [`crate::event`], a file here with `parse` and `run`, a row in [`table`], and its spelling in
 //! REST if it has one.
 
+mod audit_entity;
+mod audit_finished;
 mod cancel_search;
 mod context;
 mod count_by_state;

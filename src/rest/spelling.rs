@@ -5,19 +5,20 @@ use axum::http::Method;
 use super::{
     answer::Answered::{self, First, Lines, List, Value},
     parts::Parts,
-    write::{entity, model, search},
+    write::{audit, entity, model, search},
 };
 use crate::error::Failure;
 use crate::event::EventType::{
-    self, EntityChangesMetadataGetRequest, EntityCreateCollectionRequest, EntityCreateRequest,
-    EntityDeleteAllRequest, EntityDeleteRequest, EntityGetAllRequest, EntityGetRequest,
-    EntityModelDeleteRequest, EntityModelExportRequest, EntityModelGetAllRequest,
-    EntityModelImportRequest, EntityModelSetUniqueKeysRequest, EntityModelTransitionRequest,
-    EntityPatchRequest, EntitySearchRequest, EntitySnapshotSearchRequest,
-    EntityStatsByStateGetRequest, EntityStatsGetRequest, EntityTransitionRequest,
-    EntityTransitionsGetRequest, EntityUpdateCollectionRequest, EntityUpdateRequest,
-    EntityWorkflowExportRequest, EntityWorkflowImportRequest, SnapshotCancelRequest,
-    SnapshotGetRequest, SnapshotGetStatusRequest,
+    self, EntityAuditFinishedGetRequest, EntityAuditGetRequest, EntityChangesMetadataGetRequest,
+    EntityCreateCollectionRequest, EntityCreateRequest, EntityDeleteAllRequest,
+    EntityDeleteRequest, EntityGetAllRequest, EntityGetRequest, EntityModelDeleteRequest,
+    EntityModelExportRequest, EntityModelGetAllRequest, EntityModelImportRequest,
+    EntityModelSetUniqueKeysRequest, EntityModelTransitionRequest, EntityPatchRequest,
+    EntitySearchRequest, EntitySnapshotSearchRequest, EntityStatsByStateGetRequest,
+    EntityStatsGetRequest, EntityTransitionRequest, EntityTransitionsGetRequest,
+    EntityUpdateCollectionRequest, EntityUpdateRequest, EntityWorkflowExportRequest,
+    EntityWorkflowImportRequest, SnapshotCancelRequest, SnapshotGetRequest,
+    SnapshotGetStatusRequest,
 };
 
 /// One REST route: a spelling of one event type.
@@ -87,6 +88,9 @@ pub const SPELLINGS: &[Spelling] = &[
     spell(GET, "/entity/stats/{entityName}/{modelVersion}", EntityStatsGetRequest, search::stats_of_model, First(search::count)),
     spell(GET, "/entity/stats/states", EntityStatsByStateGetRequest, search::stats, List(search::count_in_state)),
     spell(GET, "/entity/stats/states/{entityName}/{modelVersion}", EntityStatsByStateGetRequest, search::stats_of_model, List(search::count_in_state)),
+    // Audit (`rest.md` §5).
+    spell(GET, "/audit/entity/{entityId}", EntityAuditGetRequest, audit::page, Value(audit::items)),
+    spell(GET, "/audit/entity/{entityId}/workflow/{transactionId}/finished", EntityAuditFinishedGetRequest, audit::finished, Value(audit::item)),
     // Search (`rest.md` §4).
     spell(POST, "/search/direct/{entityName}/{modelVersion}", EntitySearchRequest, search::search, Lines(entity::envelope)),
     spell(POST, "/search/{entityName}/{modelVersion}", EntitySearchRequest, search::search_cut_off, List(entity::envelope)),

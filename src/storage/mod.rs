@@ -39,7 +39,7 @@ use crate::model::Lock;
 
 pub use definitions::Definitions;
 pub use draft::{Attribution, Committed, ModelChange};
-pub use snapshot::{History, Listed, ModelCount, Scan, Snapshot};
+pub use snapshot::{History, Listed, ModelCount, Recorded, Scan, Snapshot};
 pub use task::{NewTask, NextTask, Task, TaskKey, TaskKind};
 pub use unit::{Mark, UnitOfWork};
 

@@ -2,6 +2,7 @@
 
 use super::{Definitions, Error, ModelRow, Storage, TenantRow, Version};
 use crate::clock::Timestamp;
+use crate::engine::Record;
 use crate::entity::{Change, Position, Sequence};
 use crate::id::{EntityId, ModelKey, StateName, Tenant, TransactionId};
 use crate::model::Lock;
@@ -17,6 +18,19 @@ pub struct Snapshot {
     /// None for a tenant that has never written.
     tenant: Option<TenantRow>,
     at: Sequence,
+}
+
+/// What one commit has recorded of an entity.
+#[derive(Debug, Clone)]
+pub struct Recorded {
+    pub position: Position,
+    pub at: Timestamp,
+    pub transaction: TransactionId,
+    /// The transaction that the request began with.
+    pub entry: TransactionId,
+    /// None if the entity was left as it was.
+    pub change: Option<Change>,
+    pub record: Record,
 }
 
 /// A model as lists tell of it.
@@ -108,6 +122,24 @@ impl Snapshot {
             .0
             .database
             .history(tenant, id, self.at, limit)
+            .await
+    }
+
+    /// What is recorded of an entity, newest first; what came before a position, if one is given.
+    pub async fn trail(
+        &self,
+        id: EntityId,
+        before: Option<Position>,
+        limit: i64,
+    ) -> Result<Vec<Recorded>, Error> {
+        let Some(tenant) = self.tenant else {
+            return Ok(Vec::new());
+        };
+        let until = before.map_or(Position(self.at.0), |before| Position(before.0 - 1));
+        self.storage
+            .0
+            .database
+            .trail(tenant, id, until, limit)
             .await
     }
 

@@ -6,6 +6,7 @@
 )]
 
 mod attack;
+mod audit;
 mod callback;
 mod durability;
 mod entity;

@@ -46,7 +46,13 @@ fn example(kind: &str, model: &Value, id: &str) -> Value {
         "EntityTransitionRequest" => json!({"entityId": id, "transition": "UPDATE"}),
         "EntityDeleteRequest" => json!({"entityId": nil}),
         "EntityDeleteAllRequest" => json!({"model": {"name": "none", "version": 1}}),
-        "EntityGetRequest" | "EntityTransitionsGetRequest" | "EntityChangesMetadataGetRequest" => {
+        "EntityAuditFinishedGetRequest" => {
+            json!({"entityId": id, "transactionId": "00000000-0000-0000-0000-000000000000"})
+        }
+        "EntityGetRequest"
+        | "EntityTransitionsGetRequest"
+        | "EntityChangesMetadataGetRequest"
+        | "EntityAuditGetRequest" => {
             json!({"entityId": id})
         }
         "EntitySearchRequest" | "EntitySnapshotSearchRequest" => {
@@ -175,6 +181,7 @@ fn spelled(path: &str, kind: &str, model: &Value, id: &str) -> (String, String) 
         ("{converter}", converter),
         ("{entityId}", id),
         ("{transition}", "UPDATE"),
+        ("{transactionId}", "00000000-0000-0000-0000-000000000000"),
         ("{jobId}", "00000000-0000-0000-0000-000000000000"),
         ("{first}", first),
         ("{second}", second),

@@ -3,6 +3,7 @@
 //! Requests are read into borrowed structs, so that a document inside stays the text it was;
 //! answers are written by [`Object`], which takes such text as it is.
 
+pub mod audit;
 pub mod compute;
 pub mod entity;
 pub mod model;

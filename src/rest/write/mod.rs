@@ -1,5 +1,6 @@
 //! Payloads from requests, and bodies from payloads: one pair of functions per spelling.
 
+pub(super) mod audit;
 pub(super) mod entity;
 pub(super) mod model;
 pub(super) mod search;

@@ -7,14 +7,14 @@ use sqlx::SqlitePool;
 
 use super::{
     Newest, Sqlite,
-    rows::{ChangeRow, ModelRowData, ScanRow, TaskData, VersionRow},
+    rows::{ChangeRow, ModelRowData, ScanRow, TaskData, TrailRow, VersionRow},
 };
 use crate::clock::Timestamp;
 use crate::entity::{Change, Position, Sequence};
 use crate::id::{EntityId, ModelKey, StateName, Tenant, TransactionId};
 use crate::model::{Model, Schema};
 use crate::storage::{
-    Definitions, EntityRow, Error, Listed, ModelRow, Task, TaskKey, TenantRow, Version,
+    Definitions, EntityRow, Error, Listed, ModelRow, Recorded, Task, TaskKey, TenantRow, Version,
 };
 use crate::workflow::{Entry, Workflow, WorkflowSet};
 
@@ -37,6 +37,7 @@ const TASK_GET: &str = include_str!("sql/task_get.sql");
 const TASK_NEWEST: &str = include_str!("sql/task_newest.sql");
 const TASK_OF_ENTITY: &str = include_str!("sql/task_of_entity.sql");
 const TENANT_GET: &str = include_str!("sql/tenant_get.sql");
+const TRAIL: &str = include_str!("sql/trail.sql");
 const VERSION_AS_OF: &str = include_str!("sql/version_as_of.sql");
 const VERSION_BY_TRANSACTION: &str = include_str!("sql/version_by_transaction.sql");
 const VERSION_CURRENT: &str = include_str!("sql/version_current.sql");
@@ -310,6 +311,24 @@ impl Sqlite {
             .bind(id.uuid())
             .bind(tenant.0)
             .bind(at.0)
+            .bind(limit)
+            .fetch_all(&self.reads)
+            .await?;
+        rows.into_iter().map(TryInto::try_into).collect()
+    }
+
+    /// What is recorded of an entity up to a position, newest first.
+    pub(in crate::storage) async fn trail(
+        &self,
+        tenant: TenantRow,
+        id: EntityId,
+        until: Position,
+        limit: i64,
+    ) -> Result<Vec<Recorded>, Error> {
+        let rows: Vec<TrailRow> = sqlx::query_as(TRAIL)
+            .bind(id.uuid())
+            .bind(tenant.0)
+            .bind(until.0)
             .bind(limit)
             .fetch_all(&self.reads)
             .await?;

@@ -4,10 +4,11 @@ use sqlx::FromRow;
 use uuid::Uuid;
 
 use crate::clock::Timestamp;
+use crate::engine::Record;
 use crate::entity::{Actor, Change, ChangeKind, Image, Json, Position};
 use crate::id::{EntityId, ModelKey, TransactionId};
 use crate::model::Lock;
-use crate::storage::{EntityRow, Error, Task, TaskKey, TaskKind, TenantRow, Version};
+use crate::storage::{EntityRow, Error, Recorded, Task, TaskKey, TaskKind, TenantRow, Version};
 
 /// A version, joined with its entity, commit and model.
 #[derive(Debug, FromRow)]
@@ -49,6 +50,58 @@ impl VersionRow {
                 workflow: row.workflow.map(Into::into),
             },
         }
+    }
+}
+
+/// Something recorded of an entity.
+#[derive(Debug, FromRow)]
+pub(super) struct TrailRow {
+    n: i64,
+    kind: Option<i64>,
+    record: Option<String>,
+    at: i64,
+    tx: Uuid,
+    entry: Option<Uuid>,
+    author_kind: String,
+    author_name: String,
+    executor_kind: Option<String>,
+    executor_name: Option<String>,
+}
+
+impl TryFrom<TrailRow> for Recorded {
+    type Error = Error;
+
+    fn try_from(row: TrailRow) -> Result<Self, Error> {
+        let inconsistent = |column| Error::Inconsistent {
+            table: "version",
+            column,
+            row: row.n,
+        };
+        let record = match &row.record {
+            Some(text) => Record::decode(text).map_err(|_| inconsistent("record"))?,
+            None => Record::default(),
+        };
+        let change = match row.kind {
+            None => None,
+            Some(kind) => Some(Change::try_from(ChangeRow {
+                n: row.n,
+                kind,
+                at: row.at,
+                tx: row.tx,
+                author_kind: row.author_kind,
+                author_name: row.author_name,
+                executor_kind: row.executor_kind,
+                executor_name: row.executor_name,
+            })?),
+        };
+        Ok(Self {
+            position: Position(row.n),
+            at: Timestamp::from_micros(row.at),
+            transaction: TransactionId::from_uuid(row.tx),
+            entry: TransactionId::from_uuid(row.entry.unwrap_or(row.tx)),
+            change,
+            record,
+        })
     }
 }
 

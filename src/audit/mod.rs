@@ -1,0 +1,154 @@
+//! What happened to an entity, and why: read out of what the commits recorded.
+//!
+//! May use: [`crate::id`], [`crate::clock`], [`crate::entity`], [`crate::engine`],
+//! [`crate::storage`].
+//! Nothing is written for it: the documented events (`workflow-engine.md` §11) are derived from
+//! the versions and their decision records, so there are none of what was rolled back.
+
+mod events;
+
+use crate::clock::Timestamp;
+use crate::entity::{Change, Position};
+use crate::id::{EntityId, TransactionId};
+use crate::storage::{Error, Recorded, Snapshot};
+
+pub use events::MachineEvent;
+
+/// One thing that happened.
+#[derive(Debug, Clone)]
+pub enum Item {
+    /// The entity was changed.
+    Change(Change),
+    /// Its state machine decided something.
+    Machine(MachineEvent),
+}
+
+/// Which items are asked for.
+#[derive(Debug, Clone)]
+pub struct Filter {
+    pub changes: bool,
+    pub machine: bool,
+    /// Not before this.
+    pub from: Option<Timestamp>,
+    /// Before this.
+    pub to: Option<Timestamp>,
+    pub transaction: Option<TransactionId>,
+    /// How many items are left out.
+    pub skip: usize,
+    /// How many items are wanted.
+    pub limit: usize,
+}
+
+/// Some items, newest first.
+#[derive(Debug)]
+pub struct Page {
+    pub items: Vec<Item>,
+    pub has_next: bool,
+}
+
+/// How many commits are read at a time.
+const PART: i64 = 256;
+
+impl Item {
+    pub const fn at(&self) -> Timestamp {
+        match self {
+            Self::Change(change) => change.at,
+            Self::Machine(event) => event.at,
+        }
+    }
+
+    const fn transaction(&self) -> TransactionId {
+        match self {
+            Self::Change(change) => change.transaction,
+            Self::Machine(event) => event.transaction,
+        }
+    }
+}
+
+impl Filter {
+    fn takes(&self, item: &Item) -> bool {
+        let wanted = match item {
+            Item::Change(_) => self.changes,
+            Item::Machine(_) => self.machine,
+        };
+        wanted
+            && self.from.is_none_or(|from| item.at() >= from)
+            && self.to.is_none_or(|to| item.at() < to)
+            && self
+                .transaction
+                .is_none_or(|transaction| item.transaction() == transaction)
+    }
+}
+
+/// The items of an entity; none if there is no such entity.
+pub async fn page(
+    snapshot: &Snapshot,
+    id: EntityId,
+    filter: &Filter,
+) -> Result<Option<Page>, Error> {
+    let mut items = Vec::new();
+    let mut skip = filter.skip;
+    let mut before = None;
+    loop {
+        let part = snapshot.trail(id, before, PART).await?;
+        if part.is_empty() && before.is_none() {
+            return Ok(None);
+        }
+        let is_last = i64::try_from(part.len()).is_ok_and(|count| count < PART);
+        before = part.last().map(position);
+        for recorded in part {
+            for item in items_of(&recorded).filter(|item| filter.takes(item)) {
+                if skip > 0 {
+                    skip -= 1;
+                } else if items.len() == filter.limit {
+                    return Ok(Some(Page {
+                        items,
+                        has_next: true,
+                    }));
+                } else {
+                    items.push(item);
+                }
+            }
+        }
+        if is_last {
+            return Ok(Some(Page {
+                items,
+                has_next: false,
+            }));
+        }
+    }
+}
+
+/// The event with which the run ended that a transaction began.
+pub async fn finished(
+    snapshot: &Snapshot,
+    id: EntityId,
+    transaction: TransactionId,
+) -> Result<Option<MachineEvent>, Error> {
+    let filter = Filter {
+        changes: false,
+        machine: true,
+        from: None,
+        to: None,
+        transaction: Some(transaction),
+        skip: 0,
+        limit: usize::MAX,
+    };
+    let page = page(snapshot, id, &filter).await?;
+    let items = page.map_or_else(Vec::new, |page| page.items);
+    Ok(items.into_iter().find_map(|item| match item {
+        Item::Machine(event) if event.kind == events::FINISH => Some(event),
+        Item::Machine(_) | Item::Change(_) => None,
+    }))
+}
+
+const fn position(recorded: &Recorded) -> Position {
+    recorded.position
+}
+
+/// What one commit says, newest first.
+fn items_of(recorded: &Recorded) -> impl Iterator<Item = Item> {
+    let change = recorded.change.clone().map(Item::Change);
+    let events = events::of(recorded).into_iter().rev().map(Item::Machine);
+    change.into_iter().chain(events)
+}

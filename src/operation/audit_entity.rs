@@ -1,0 +1,105 @@
+//! What happened to an entity, newest first (`rest.md` §5).
+
+use super::{
+    Access, Answer, Context, Family, Operation,
+    audit_finished::{machine, unknown},
+    get_entity::not_found,
+};
+use crate::audit::{self, Filter, Item};
+use crate::clock::Timestamp;
+use crate::error::{Code, Failure};
+use crate::event::{
+    EventType,
+    payload::{self, audit as told, entity::entity_id},
+};
+use crate::id::EntityId;
+
+/// How many items are told where the request does not say.
+const LIMIT: i64 = 20;
+
+/// How many items are told at most.
+const LIMIT_MAX: i64 = 1_000;
+
+pub(super) struct AuditEntity {
+    id: EntityId,
+    filter: Filter,
+}
+
+impl Operation for AuditEntity {
+    const REQUEST: EventType = EventType::EntityAuditGetRequest;
+    const RESPONSE: EventType = EventType::EntityAuditGetResponse;
+    const FAMILY: Family = Family::Search;
+    const ACCESS: Access = Access::Read;
+
+    fn parse(payload: &str) -> Result<Self, Failure> {
+        let request: told::Get = payload::decode(payload)?;
+        let wanted = request.event_types.filter(|types| !types.is_empty());
+        let wants = |kind: &str| {
+            wanted
+                .as_ref()
+                .is_none_or(|types| types.iter().any(|wanted| wanted == kind))
+        };
+        // Everything told so far is of one severity.
+        let told = severity(request.severity.as_deref())?;
+        let limit = request.limit.unwrap_or(LIMIT);
+        if limit < 1 {
+            return Err(bad(format!("`limit` is {limit}; at least 1 is needed")));
+        }
+        Ok(Self {
+            filter: Filter {
+                changes: told && wants("EntityChange"),
+                machine: told && wants("StateMachine"),
+                from: instant("fromUtcTime", request.from_utc_time.as_deref())?,
+                to: instant("toUtcTime", request.to_utc_time.as_deref())?,
+                transaction: match &request.transaction_id {
+                    Some(text) => Some(text.parse().map_err(|_| unknown(text))?),
+                    None => None,
+                },
+                skip: request
+                    .cursor
+                    .and_then(|cursor| cursor.parse().ok())
+                    .unwrap_or(0),
+                limit: usize::try_from(limit.min(LIMIT_MAX)).unwrap_or(1),
+            },
+            id: entity_id(&request.entity_id)?,
+        })
+    }
+
+    async fn run(self, cx: Context) -> Result<Answer, Failure> {
+        let tenant = &cx.caller().tenant;
+        let snapshot = cx.storage().snapshot(tenant, cx.storage().latest()).await?;
+        let page = audit::page(&snapshot, self.id, &self.filter)
+            .await?
+            .ok_or_else(|| not_found(self.id))?;
+        let items: Vec<_> = page
+            .items
+            .iter()
+            .map(|item| match item {
+                Item::Change(change) => told::change(self.id, tenant, change),
+                Item::Machine(event) => machine(self.id, event),
+            })
+            .collect();
+        let next = page.has_next.then(|| self.filter.skip + items.len());
+        cx.answer(Self::RESPONSE, told::page(cx.request(), &items, next))
+    }
+}
+
+fn bad(message: String) -> Failure {
+    Failure::new(Code::BadRequest, message)
+}
+
+/// Whether anything is of that severity.
+fn severity(given: Option<&str>) -> Result<bool, Failure> {
+    match given {
+        None | Some("" | "INFO") => Ok(true),
+        Some("ERROR" | "WARN" | "DEBUG") => Ok(false),
+        Some(other) => Err(bad(format!(
+            "`severity` is `{other}`; known are ERROR, WARN, INFO, DEBUG"
+        ))),
+    }
+}
+
+fn instant(name: &str, text: Option<&str>) -> Result<Option<Timestamp>, Failure> {
+    text.map(|text| Timestamp::parse(text).map_err(|error| bad(format!("`{name}`: {error}"))))
+        .transpose()
+}

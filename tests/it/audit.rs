@@ -1,0 +1,217 @@
+//! What happened to an entity, through both doors (`workflow-engine.md` §11, `rest.md` §5).
+
+use serde_json::{Value, json};
+
+use crate::support::{
+    Connection, Member, Reply, Server, create, governed_model, locked_model, new_entity,
+    processed_by, sync_processor,
+};
+
+async fn kinds(connection: &Connection, id: &str) -> Vec<String> {
+    let trail = connection
+        .ok(
+            "EntityAuditGetRequest",
+            json!({"entityId": id, "limit": 1000}),
+        )
+        .await;
+    names(&trail["items"])
+}
+
+/// Oldest first.
+fn names(items: &Value) -> Vec<String> {
+    let items = items.as_array().expect("a list").iter().rev();
+    items
+        .map(|item| {
+            let name = if item["auditEventType"] == "EntityChange" {
+                &item["changeType"]
+            } else {
+                &item["eventType"]
+            };
+            name.as_str().expect("a name").to_owned()
+        })
+        .collect()
+}
+
+#[tokio::test]
+async fn a_create_with_a_processor_is_told_step_by_step() {
+    let server = Server::start();
+    let connection = server.connect().await;
+    let member = Member::join(&server, &[]).await;
+    let _calls = member.record(|_| Reply::Nothing);
+    let workflow = processed_by(json!([sync_processor("p", json!({}))]));
+    let model = governed_model(&connection, "doc", json!({"n": 1}), workflow).await;
+    let made = connection
+        .ok("EntityCreateRequest", new_entity(&model, &json!({"n": 1})))
+        .await;
+    let id = made["transactionInfo"]["entityIds"][0]
+        .as_str()
+        .expect("an id");
+    let transaction = made["transactionInfo"]["transactionId"]
+        .as_str()
+        .expect("an id");
+    assert_eq!(
+        kinds(&connection, id).await,
+        [
+            "STATE_MACHINE_START",
+            "WORKFLOW_FOUND",
+            "PAUSE_FOR_PROCESSING",
+            "STATE_PROCESS_RESULT",
+            "TRANSITION_MAKE",
+            "STATE_MACHINE_FINISH",
+            "CREATE"
+        ]
+    );
+    let rest = server.rest();
+    let page = rest
+        .get(&format!("/api/audit/entity/{id}?limit=2"))
+        .await
+        .ok();
+    assert_eq!(names(&page["items"]), ["STATE_MACHINE_FINISH", "CREATE"]);
+    assert_eq!(
+        page["pagination"],
+        json!({"hasNext": true, "nextCursor": "2"})
+    );
+    assert_eq!(page["items"][1]["state"], "DONE");
+    assert_eq!(page["items"][1]["data"], json!({"success": true}));
+    assert_eq!(page["items"][0]["transactionId"], transaction);
+    let rest_of_it = rest
+        .get(&format!("/api/audit/entity/{id}?cursor=2"))
+        .await
+        .ok();
+    assert_eq!(rest_of_it["items"].as_array().expect("a list").len(), 5);
+    assert_eq!(rest_of_it["pagination"], json!({"hasNext": false}));
+    assert_eq!(
+        rest_of_it["items"][1]["data"],
+        json!({"success": true, "mode": "SYNC"})
+    );
+    let changes = rest
+        .get(&format!(
+            "/api/audit/entity/{id}?eventType=EntityChange&transactionId={transaction}"
+        ))
+        .await
+        .ok();
+    assert_eq!(names(&changes["items"]), ["CREATE"]);
+    let finished = rest
+        .get(&format!(
+            "/api/audit/entity/{id}/workflow/{transaction}/finished"
+        ))
+        .await
+        .ok();
+    assert_eq!(finished["eventType"], "STATE_MACHINE_FINISH");
+    for (query, items) in [
+        ("severity=WARN", 0),
+        ("eventType=System", 0),
+        ("eventType=Nonsense", 0),
+        ("fromUtcTime=2000-01-01T00:00:00Z", 7),
+        ("toUtcTime=2000-01-01T00:00:00Z", 0),
+        ("limit=100000", 7),
+        ("cursor=rubbish", 7),
+    ] {
+        let page = rest
+            .get(&format!("/api/audit/entity/{id}?{query}"))
+            .await
+            .ok();
+        assert_eq!(
+            page["items"].as_array().expect("a list").len(),
+            items,
+            "{query}"
+        );
+    }
+    for query in [
+        "limit=0",
+        "limit=x",
+        "fromUtcTime=soon",
+        "severity=LOUD",
+        "transactionId=x",
+    ] {
+        let said = rest.get(&format!("/api/audit/entity/{id}?{query}")).await;
+        assert_eq!(
+            (said.status.as_u16(), said.problem().as_str()),
+            (400, "BAD_REQUEST"),
+            "{query}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn what_was_rolled_back_leaves_no_event_and_others_see_none() {
+    let server = Server::with(&[("INTERLOCK_IAM_MOCK_CALLER", "true")]);
+    let connection = server.connect().await;
+    let model = locked_model(&connection, "doc", json!({"n": 1})).await;
+    let id = create(&connection, &model, json!({"n": 1})).await;
+    let before = kinds(&connection, &id).await;
+    let refused = connection
+        .call(
+            "EntityTransitionRequest",
+            json!({"entityId": id, "transition": "NOWHERE"}),
+        )
+        .await;
+    assert_eq!(refused["success"], false);
+    assert_eq!(kinds(&connection, &id).await, before);
+    let stranger = server.connect_as(&[("x-mock-tenant", "other")]).await;
+    let answer = stranger
+        .fails("EntityAuditGetRequest", json!({"entityId": id}))
+        .await;
+    assert_eq!(answer, "ENTITY_NOT_FOUND");
+    connection
+        .ok("EntityDeleteRequest", json!({"entityId": id}))
+        .await;
+    assert_eq!(
+        kinds(&connection, &id).await.last().map(String::as_str),
+        Some("DELETE")
+    );
+}
+
+#[tokio::test]
+async fn guards_and_timers_say_why_and_when() {
+    let server = Server::start();
+    let connection = server.connect().await;
+    let member = Member::join(&server, &["judge"]).await;
+    let _calls = member
+        .record(|_| Reply::Raw(json!({"success": true, "matches": false, "reason": "too small"})));
+    let asked = json!({"type": "function", "function": {"name": "is-big", "config": {"calculationNodesTags": "judge"}}});
+    let workflow = json!({"version": "1", "name": "w", "initialState": "NEW", "states": {
+        "NEW": {"transitions": [
+            {"name": "grow", "next": "DONE", "manual": false, "criterion": asked},
+            {"name": "late", "next": "DONE", "manual": false, "schedule": {"delayMs": 100_000}},
+            {"name": "off", "next": "DONE", "manual": true}]},
+        "DONE": {}}});
+    let model = governed_model(&connection, "doc", json!({"n": 1}), workflow).await;
+    let id = create(&connection, &model, json!({"n": 1})).await;
+    connection
+        .ok(
+            "EntityTransitionRequest",
+            json!({"entityId": id, "transition": "off"}),
+        )
+        .await;
+    let trail = connection
+        .ok(
+            "EntityAuditGetRequest",
+            json!({"entityId": id, "eventTypes": ["StateMachine"]}),
+        )
+        .await;
+    let told = names(&trail["items"]);
+    assert_eq!(
+        told,
+        [
+            "STATE_MACHINE_START",
+            "WORKFLOW_FOUND",
+            "TRANSITION_NOT_MATCH_CRITERION",
+            "SCHEDULED_TRANSITION_ARM",
+            "STATE_MACHINE_FINISH",
+            "STATE_MACHINE_START",
+            "TRANSITION_MAKE",
+            "SCHEDULED_TRANSITION_CANCEL",
+            "STATE_MACHINE_FINISH"
+        ]
+    );
+    let items = trail["items"].as_array().expect("a list");
+    assert_eq!(
+        items[items.len() - 3]["data"],
+        json!({"workflowName": "w", "transition": "grow", "criterion": "is-big", "reason": "too small"})
+    );
+    assert_eq!(
+        items[1]["data"],
+        json!({"transition": "late", "sourceState": "NEW"})
+    );
+}
