@@ -423,7 +423,12 @@ fn settle(
     let id = outcome.image.id;
     match (outcome.fate, &anchor.base) {
         (Fate::Saved, _) => anchor.stage(session, outcome.image, Some(outcome.record))?,
-        (Fate::Declined, Some(base)) => session.unit()?.note(base, outcome.record)?,
+        (Fate::Declined, Some(base)) => {
+            let unit = session.unit()?;
+            // For a member that was asked, it was staged as if the run would save it.
+            unit.leave(id);
+            unit.note(base, outcome.record)?;
+        }
         (Fate::Declined | Fate::Dropped, _) => {}
     }
     let unit = session.unit()?;

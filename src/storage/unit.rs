@@ -367,6 +367,15 @@ impl UnitOfWork {
         }
     }
 
+    /// Takes back everything that was made of an entity: it stays as it was.
+    pub fn leave(&mut self, id: EntityId) {
+        if let Some(before) = self.changes.remove(&id)
+            && self.marks > 0
+        {
+            self.undo.push((id, Some(before)));
+        }
+    }
+
     /// Another unit of the same request, to come after this one.
     #[must_use]
     pub fn successor(&self, entry: TransactionId) -> Self {
