@@ -5,7 +5,7 @@
 //!
 //! ```text
 //! names and failures   id  clock  error
-//! pure                 callout  entity  model  condition  workflow  engine
+//! pure                 callout  entity  model  condition  workflow  engine  explain
 //! services             storage  auth  audit  compute  runtime  search
 //! protocol             event  operation
 //! edges                grpc  rest  cli
@@ -24,6 +24,7 @@ pub mod callout;
 pub mod condition;
 pub mod engine;
 pub mod entity;
+pub mod explain;
 pub mod model;
 pub mod workflow;
 

@@ -74,6 +74,8 @@ pub struct Leaf {
     pub index: u32,
     pub subject: Subject,
     pub operator: Operator,
+    /// The right-hand side as it was given, as JSON.
+    pub operand: Option<Box<str>>,
     matcher: Matcher,
 }
 

@@ -219,6 +219,7 @@ impl Parser {
             index,
             subject,
             operator,
+            operand: operand.map(|operand| operand.json().into()),
             matcher,
         }))
     }

@@ -258,6 +258,27 @@ impl Run {
         }
     }
 
+    /// What conditions are told of the entity, if it had that document; nothing has changed.
+    pub fn facts_of<'a>(&'a self, document: &'a Document, schema: &'a Schema) -> Facts<'a> {
+        Facts {
+            document,
+            before: Some(document),
+            schema,
+            lifecycle: self.lifecycle(),
+        }
+    }
+
+    fn lifecycle(&self) -> Lifecycle<'_> {
+        Lifecycle {
+            id: self.subject.id,
+            state: self.state.as_str(),
+            created: self.subject.created,
+            updated: self.subject.updated,
+            previous_transition: &self.previous_transition,
+            transaction: self.subject.transaction,
+        }
+    }
+
     pub const fn subject(&self) -> &Subject {
         &self.subject
     }
@@ -369,14 +390,7 @@ impl Run {
             document: &self.document,
             before,
             schema,
-            lifecycle: Lifecycle {
-                id: self.subject.id,
-                state: self.state.as_str(),
-                created: self.subject.created,
-                updated: self.subject.updated,
-                previous_transition: &self.previous_transition,
-                transaction: self.subject.transaction,
-            },
+            lifecycle: self.lifecycle(),
         }
     }
 }

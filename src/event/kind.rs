@@ -95,6 +95,8 @@ event_types! {
     SnapshotCancelRequest,
     SnapshotGetRequest,
     SnapshotGetStatusRequest,
+    WorkflowExplainRequest,
+    WorkflowExplainResponse,
 }
 
 impl std::fmt::Display for EventType {

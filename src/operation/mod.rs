@@ -18,6 +18,7 @@ mod create_entity;
 mod delete_entities;
 mod delete_entity;
 mod delete_model;
+mod explain_workflow;
 mod export_model;
 mod export_workflows;
 mod get_entity;

@@ -18,7 +18,7 @@ use crate::event::EventType::{
     EntityStatsGetRequest, EntityTransitionRequest, EntityTransitionsGetRequest,
     EntityUpdateCollectionRequest, EntityUpdateRequest, EntityWorkflowExportRequest,
     EntityWorkflowImportRequest, SnapshotCancelRequest, SnapshotGetRequest,
-    SnapshotGetStatusRequest,
+    SnapshotGetStatusRequest, WorkflowExplainRequest,
 };
 
 /// One REST route: a spelling of one event type.
@@ -88,6 +88,8 @@ pub const SPELLINGS: &[Spelling] = &[
     spell(GET, "/entity/stats/{entityName}/{modelVersion}", EntityStatsGetRequest, search::stats_of_model, First(search::count)),
     spell(GET, "/entity/stats/states", EntityStatsByStateGetRequest, search::stats, List(search::count_in_state)),
     spell(GET, "/entity/stats/states/{entityName}/{modelVersion}", EntityStatsByStateGetRequest, search::stats_of_model, List(search::count_in_state)),
+    spell(GET, "/entity/{entityId}/explain", WorkflowExplainRequest, entity::explain, Value(model::payload_as_is)),
+    spell(POST, "/model/{entityName}/{modelVersion}/workflow/explain", WorkflowExplainRequest, model::explain, Value(model::payload_as_is)),
     // Audit (`rest.md` §5).
     spell(GET, "/audit/entity/{entityId}", EntityAuditGetRequest, audit::page, Value(audit::items)),
     spell(GET, "/audit/entity/{entityId}/workflow/{transactionId}/finished", EntityAuditFinishedGetRequest, audit::finished, Value(audit::item)),

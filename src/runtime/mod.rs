@@ -1,12 +1,14 @@
 //! Runs: from a request to its commit, with everything members do in between.
 //!
 //! May use: [`crate::id`], [`crate::clock`], [`crate::error`], [`crate::entity`],
-//! [`crate::callout`], [`crate::model`], [`crate::engine`], [`crate::storage`], [`crate::compute`].
+//! [`crate::callout`], [`crate::model`], [`crate::workflow`], [`crate::engine`],
+//! [`crate::explain`], [`crate::storage`], [`crate::compute`].
 //! A [`Session`] is one request at work on a unit: its own, or one that is open already and that
 //! the request joins with a token. While a member is called the unit is parked, so that what the
 //! member does in the meantime can join it (`grpc.md` §10).
 
 mod drive;
+mod explain;
 mod fire;
 mod later;
 mod session;
@@ -25,6 +27,7 @@ use crate::error::{Code, Coded, Properties};
 use crate::id::{EntityId, Tenant, TransactionId};
 use crate::storage::{Attribution, Storage};
 
+pub use explain::{Explained, Supposed};
 pub use session::Session;
 pub use write::{Created, Deleted, NewEntity, Update, Updated};
 

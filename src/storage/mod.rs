@@ -36,6 +36,7 @@ use crate::entity::{Image, Position, Sequence};
 use crate::error::{Code, Coded, Properties};
 use crate::id::{ModelKey, Tenant};
 use crate::model::Lock;
+use crate::workflow::Workflow;
 
 pub use definitions::Definitions;
 pub use draft::{Attribution, Committed, ModelChange};
@@ -320,6 +321,15 @@ impl Storage {
         let full = tasks.len() == part;
         self.0.agenda.read(tasks, full);
         Ok(())
+    }
+
+    /// The workflow that a decision record names by its hash; the built-in one is not stored.
+    pub async fn workflow(&self, hash: &str) -> Result<Option<Arc<Workflow>>, Error> {
+        let built_in = Workflow::built_in();
+        if built_in.definition.hash.to_string() == hash {
+            return Ok(Some(built_in));
+        }
+        Ok(self.0.database.workflow(hash).await?.map(Arc::new))
     }
 
     /// Whether writes are taken.

@@ -143,6 +143,31 @@ impl Snapshot {
             .await
     }
 
+    /// What one request has recorded of an entity, newest first.
+    pub async fn trail_of(
+        &self,
+        id: EntityId,
+        transaction: TransactionId,
+    ) -> Result<Vec<Recorded>, Error> {
+        let mut found = Vec::new();
+        let mut before = None;
+        loop {
+            let part = self.trail(id, before, SCAN_ROWS).await?;
+            before = part.last().map(|recorded| recorded.position);
+            let of_it = |recorded: &Recorded| {
+                recorded.entry == transaction || recorded.transaction == transaction
+            };
+            // The commits of one request need not stand side by side, but its first is the last.
+            let begun = part
+                .iter()
+                .any(|recorded| recorded.transaction == transaction);
+            found.extend(part.into_iter().filter(of_it));
+            if begun || before.is_none() {
+                return Ok(found);
+            }
+        }
+    }
+
     /// The versions at these positions, in their order.
     pub async fn versions(&self, positions: &[Position]) -> Result<Vec<Version>, Error> {
         let Some(tenant) = self.tenant else {

@@ -12,6 +12,7 @@ mod durability;
 mod entity;
 mod events_over_http;
 mod execution;
+mod explain;
 mod member;
 mod method;
 mod model;

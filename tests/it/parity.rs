@@ -52,7 +52,8 @@ fn example(kind: &str, model: &Value, id: &str) -> Value {
         "EntityGetRequest"
         | "EntityTransitionsGetRequest"
         | "EntityChangesMetadataGetRequest"
-        | "EntityAuditGetRequest" => {
+        | "EntityAuditGetRequest"
+        | "WorkflowExplainRequest" => {
             json!({"entityId": id})
         }
         "EntitySearchRequest" | "EntitySnapshotSearchRequest" => {
@@ -196,6 +197,9 @@ fn spelled(path: &str, kind: &str, model: &Value, id: &str) -> (String, String) 
     let body = match kind {
         "EntityCreateCollectionRequest" | "EntityUpdateCollectionRequest" => {
             json!([item]).to_string()
+        }
+        "WorkflowExplainRequest" if path.starts_with("/model") => {
+            json!({"data": {"n": 1}}).to_string()
         }
         "EntityWorkflowImportRequest" => {
             json!({"workflows": example(kind, model, id)["workflows"]}).to_string()

@@ -6,6 +6,7 @@
 pub mod audit;
 pub mod compute;
 pub mod entity;
+pub mod explain;
 pub mod model;
 mod object;
 pub mod search;

@@ -379,3 +379,9 @@ pub(in crate::rest) fn available(_: &Parts, payload: &str) -> Written {
     let answer: Names<'_> = read(payload)?;
     Ok(answer.available_transitions.get().to_owned())
 }
+
+pub(in crate::rest) fn explain(parts: &Parts, id: &str) -> Written {
+    let object = begin(id).text("entityId", parts.entity("entityId")?);
+    let object = optional(object, "transition", parts.query("transition"));
+    Ok(optional(object, "transactionId", parts.query("transactionId")).finish())
+}

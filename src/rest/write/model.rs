@@ -210,3 +210,27 @@ pub(in crate::rest) fn workflows(parts: &Parts, payload: &str) -> Written {
         .number("modelVersion", version);
     Ok(object.raw("workflows", answer.workflows.get()).finish())
 }
+
+pub(in crate::rest) fn explain(parts: &Parts, id: &str) -> Written {
+    #[derive(Deserialize)]
+    struct Supposed<'a> {
+        #[serde(borrow)]
+        data: &'a RawValue,
+        #[serde(default)]
+        state: Option<String>,
+        #[serde(default)]
+        transition: Option<String>,
+    }
+    let supposed: Supposed<'_> = parts.json_as("explain request")?;
+    let object = begin(id)
+        .raw("model", &spec(parts.model()?))
+        .raw("data", supposed.data.get());
+    let object = optional(object, "state", supposed.state.as_deref());
+    Ok(optional(object, "transition", supposed.transition.as_deref()).finish())
+}
+
+/// An answer that REST knows no other form of.
+#[expect(clippy::unnecessary_wraps, reason = "the table asks for it")]
+pub(in crate::rest) fn payload_as_is(_: &Parts, payload: &str) -> Written {
+    Ok(payload.to_owned())
+}

@@ -21,6 +21,7 @@ use crate::workflow::{Entry, Workflow, WorkflowSet};
 const COMMIT_AT: &str = include_str!("sql/commit_at.sql");
 const COMMIT_NEWEST: &str = include_str!("sql/commit_newest.sql");
 const DEFINITION_BODIES: &str = include_str!("sql/definition_bodies.sql");
+const DEFINITION_BY_HASH: &str = include_str!("sql/definition_by_hash.sql");
 const ENTITY_COUNT: &str = include_str!("sql/entity_count.sql");
 const ENTITY_COUNTS_BY_STATE: &str = include_str!("sql/entity_counts_by_state.sql");
 const ENTITY_EXISTS: &str = include_str!("sql/entity_exists.sql");
@@ -315,6 +316,17 @@ impl Sqlite {
             .fetch_all(&self.reads)
             .await?;
         rows.into_iter().map(TryInto::try_into).collect()
+    }
+
+    /// The workflow that has that hash, in hexadecimal.
+    pub(in crate::storage) async fn workflow(&self, hash: &str) -> Result<Option<Workflow>, Error> {
+        let body: Option<String> = sqlx::query_scalar(DEFINITION_BY_HASH)
+            .bind(hash)
+            .fetch_optional(&self.reads)
+            .await?;
+        Ok(body
+            .and_then(|body| Workflow::parse(&body).ok())
+            .map(|parsed| parsed.workflow))
     }
 
     /// What is recorded of an entity up to a position, newest first.

@@ -1,0 +1,314 @@
+//! Why an entity did or did not move.
+//!
+//! May use: [`crate::id`], [`crate::callout`], [`crate::condition`], [`crate::workflow`],
+//! [`crate::engine`].
+//! Must not: change anything, or ask anybody. What happened is read out of a decision record; what
+//! would happen is found by driving the engine as far as it goes without a member.
+
+mod node;
+
+use std::sync::Arc;
+
+use crate::callout::Callee;
+use crate::condition::{Condition, Facts, Told, Trace, Verdict};
+use crate::engine::{
+    self, Considered, Entry, Input, Next, Reason, Run, RunRecord, StartKind, World,
+};
+use crate::id::StateName;
+use crate::workflow::{Trigger, Workflow, WorkflowSet};
+
+pub use node::Node;
+
+/// One run, as it happened or would.
+#[derive(Debug)]
+pub struct ToldRun {
+    pub start: StartKind,
+    /// The transition that was asked for.
+    pub asked: Option<String>,
+    /// The workflow that governs it, and why.
+    pub workflow: Option<(String, &'static str)>,
+    /// Workflows that are not for the entity.
+    pub skipped: Vec<Guard>,
+    pub steps: Vec<ToldStep>,
+    /// Where it ends.
+    pub settled: Option<String>,
+    /// Why it goes no further.
+    pub stopped: Option<String>,
+}
+
+/// What was looked at and done in one state.
+#[derive(Debug, Default)]
+pub struct ToldStep {
+    pub state: Option<String>,
+    pub considered: Vec<Guard>,
+    /// Calls of members, and what came of them.
+    pub calls: Vec<String>,
+    /// The transition that was taken, and the state it led to.
+    pub took: Option<(String, String)>,
+}
+
+/// A criterion, and what came of it.
+#[derive(Debug)]
+pub struct Guard {
+    /// The workflow or transition it guards.
+    pub name: String,
+    /// None if a member would have to say.
+    pub held: Option<bool>,
+    pub criterion: Option<Node>,
+    /// The leaf that decided, in words.
+    pub because: Option<String>,
+}
+
+/// A way out of a state.
+#[derive(Debug)]
+pub struct Way {
+    pub guard: Guard,
+    pub next: String,
+    pub trigger: &'static str,
+    /// Whether it could be asked for by name now, and whether it would be taken by itself.
+    pub open: Option<bool>,
+    pub why: String,
+}
+
+/// Every way out of a state, and whether it is open.
+pub fn ways(workflow: &Workflow, state: &StateName, facts: Facts<'_>) -> Vec<Way> {
+    let transitions = workflow
+        .state(state)
+        .map_or(&[][..], |state| &state.transitions);
+    transitions
+        .iter()
+        .map(|transition| {
+            let guard = guard(
+                transition.name.as_str(),
+                transition.criterion.as_ref(),
+                facts,
+            );
+            let (trigger, by) = match &transition.trigger {
+                Trigger::Automated => (
+                    "automated",
+                    "taken by the next write, unless an earlier one is",
+                ),
+                Trigger::Manual => ("manual", "taken when it is asked for"),
+                Trigger::Scheduled(_) => ("scheduled", "taken when it is due"),
+                Trigger::Disabled => ("disabled", "never taken"),
+            };
+            let open = match transition.trigger {
+                Trigger::Disabled => Some(false),
+                Trigger::Automated | Trigger::Manual | Trigger::Scheduled(_) => guard.held,
+            };
+            let why = match (&transition.trigger, guard.held, &guard.because) {
+                (Trigger::Disabled, ..) => "it is disabled".to_owned(),
+                (_, Some(false), Some(because)) => {
+                    format!("its criterion does not hold: {because}")
+                }
+                (_, Some(false), None) => "its criterion does not hold".to_owned(),
+                (_, None, because) => {
+                    format!("it depends on {}", because.as_deref().unwrap_or("a member"))
+                }
+                (_, Some(true), _) => by.to_owned(),
+            };
+            Way {
+                guard,
+                next: transition.next.to_string(),
+                trigger,
+                open,
+                why,
+            }
+        })
+        .collect()
+}
+
+fn guard(name: &str, criterion: Option<&Condition>, facts: Facts<'_>) -> Guard {
+    let Some(criterion) = criterion else {
+        return Guard {
+            name: name.to_owned(),
+            held: Some(true),
+            criterion: None,
+            because: None,
+        };
+    };
+    let mut trace = Trace::default();
+    let (held, asked) = match criterion.judge(facts, &Told::new(), Some(&mut trace)) {
+        Verdict::Holds => (Some(true), None),
+        Verdict::Fails => (Some(false), None),
+        Verdict::Asks(function) => (None, Some(format!("function {}", function.name))),
+    };
+    let leaves = trace
+        .outcomes
+        .into_iter()
+        .map(|outcome| (outcome.leaf, outcome.held, outcome.seen.map(String::from)));
+    let node = Node::new(criterion, &leaves.collect::<Vec<_>>());
+    Guard {
+        name: name.to_owned(),
+        held,
+        because: asked.or_else(|| node.decisive(held?)),
+        criterion: Some(node),
+    }
+}
+
+/// What a run would do, as far as no member has to be asked.
+pub fn foresee(mut run: Run, world: World<'_>) -> ToldRun {
+    loop {
+        // A step that fails takes its run with it.
+        let before = run.clone();
+        match engine::step(run, Input::Go, world) {
+            Err(error) => {
+                let mut told = tell(&before.finish().record, world.workflows, |_| None);
+                told.stopped = Some(error.to_string());
+                return told;
+            }
+            Ok(step) => {
+                run = step.run;
+                match step.next {
+                    Next::Go => {}
+                    Next::Settled => return tell(&run.finish().record, world.workflows, |_| None),
+                    Next::Call(call) => {
+                        let what = match &call.callee {
+                            Callee::Processor(name) => format!("processor {name} would be called"),
+                            Callee::Criterion { name, .. } => {
+                                format!("it depends on what function {name} says")
+                            }
+                            Callee::Schedule(name) => {
+                                format!("function {name} would say when a transition is due")
+                            }
+                        };
+                        let mut told = tell(&run.finish().record, world.workflows, |_| None);
+                        told.stopped = Some(what);
+                        return told;
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// What a record says, with the criteria of the workflows it names by their hashes, or else of
+/// those in force.
+pub fn tell(
+    record: &RunRecord,
+    workflows: &WorkflowSet,
+    find: impl Fn(&str) -> Option<Arc<Workflow>>,
+) -> ToldRun {
+    let named = |name: &str| {
+        workflows
+            .entries
+            .iter()
+            .map(|entry| Arc::clone(&entry.workflow))
+            .find(|workflow| workflow.name.as_str() == name)
+            .or_else(|| Some(Workflow::built_in()).filter(|it| it.name.as_str() == name))
+    };
+    let mut told = ToldRun {
+        start: record.start,
+        asked: record.asked.clone(),
+        workflow: None,
+        skipped: Vec::new(),
+        steps: Vec::new(),
+        settled: None,
+        stopped: None,
+    };
+    let mut governing: Option<Arc<Workflow>> = None;
+    let mut step = ToldStep::default();
+    for (index, entry) in record.entries.iter().enumerate() {
+        match entry {
+            Entry::Skipped(considered) => {
+                let workflow = named(&considered.name);
+                let criterion = workflow.as_ref().and_then(|it| it.criterion.as_ref());
+                told.skipped.push(past(considered, criterion));
+            }
+            Entry::Chosen {
+                workflow,
+                hash,
+                why,
+            } => {
+                governing = find(hash).or_else(|| named(workflow));
+                told.workflow = Some((workflow.clone(), because(why)));
+            }
+            Entry::Ungoverned { state } => {
+                told.settled = Some(state.clone());
+                told.stopped = Some(format!("no workflow has state {state}"));
+            }
+            Entry::Considered(considered) => {
+                let state = state_at(&record.entries[index..]);
+                let workflow = governing.as_ref();
+                let criterion = workflow
+                    .zip(state.as_deref())
+                    .and_then(|(workflow, state)| {
+                        let transition = considered.name.as_str().into();
+                        let state = workflow.state(&state.into())?;
+                        state.transition(&transition)?.criterion.as_ref()
+                    });
+                step.considered.push(past(considered, criterion));
+            }
+            Entry::Called(call) => {
+                let outcome = call.failure.as_deref().unwrap_or("done");
+                step.calls.push(format!("{}: {outcome}", call.name));
+            }
+            Entry::Moved {
+                transition,
+                from,
+                to,
+            } => {
+                step.state = Some(from.clone());
+                step.took = Some((transition.clone(), to.clone()));
+                told.steps.push(std::mem::take(&mut step));
+            }
+            Entry::Settled { state } => {
+                step.state = Some(state.clone());
+                told.settled = Some(state.clone());
+            }
+            Entry::Expired { transition, .. } => {
+                told.stopped = Some(format!("transition {transition} came too late"));
+            }
+            Entry::Fired { .. } | Entry::Armed { .. } | Entry::Cancelled { .. } => {}
+        }
+    }
+    if !step.considered.is_empty() || !step.calls.is_empty() || step.state.is_some() {
+        told.steps.push(step);
+    }
+    told
+}
+
+/// The state in which the first of these entries was noted.
+fn state_at(entries: &[Entry]) -> Option<String> {
+    entries.iter().find_map(|entry| match entry {
+        Entry::Moved { from: state, .. }
+        | Entry::Settled { state }
+        | Entry::Ungoverned { state }
+        | Entry::Expired { state, .. } => Some(state.clone()),
+        Entry::Skipped(_)
+        | Entry::Chosen { .. }
+        | Entry::Considered(_)
+        | Entry::Called(_)
+        | Entry::Fired { .. }
+        | Entry::Armed { .. }
+        | Entry::Cancelled { .. } => None,
+    })
+}
+
+const fn because(why: &Reason) -> &'static str {
+    match why {
+        Reason::Matched(_) => "it is the first that is for the entity",
+        Reason::NoneImported => "none was imported",
+        Reason::NoneMatched => "no imported one is for the entity",
+        Reason::HasState => "it has the state of the entity",
+    }
+}
+
+/// A criterion as a record has it; the definition it belongs to may be gone.
+fn past(considered: &Considered, criterion: Option<&Condition>) -> Guard {
+    let leaves: Vec<_> = considered
+        .leaves
+        .iter()
+        .map(|leaf| (leaf.0, leaf.1, leaf.2.clone()))
+        .collect();
+    let node = criterion.map(|criterion| Node::new(criterion, &leaves));
+    Guard {
+        name: considered.name.clone(),
+        held: Some(considered.held),
+        because: considered
+            .reason
+            .clone()
+            .or_else(|| node.as_ref()?.decisive(considered.held)),
+        criterion: node,
+    }
+}

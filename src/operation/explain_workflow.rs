@@ -1,0 +1,101 @@
+//! Why an entity did or did not move (`stream.md` §3): in the past, now, or if it were so.
+
+use super::{
+    Access, Answer, Context, Family, Operation, audit_finished::unknown, writing::document,
+};
+use crate::entity::Document;
+use crate::error::{Code, Failure};
+use crate::event::{
+    EventType,
+    payload::{self, entity::entity_id, explain},
+};
+use crate::id::{EntityId, ModelKey, StateName, TransactionId, TransitionName};
+use crate::runtime::Supposed;
+
+pub(super) struct ExplainWorkflow {
+    subject: Subject,
+    transition: Option<TransitionName>,
+}
+
+enum Subject {
+    Entity(EntityId),
+    Past(EntityId, TransactionId),
+    Supposed {
+        model: ModelKey,
+        document: Box<Document>,
+        state: Option<StateName>,
+    },
+}
+
+impl Operation for ExplainWorkflow {
+    const REQUEST: EventType = EventType::WorkflowExplainRequest;
+    const RESPONSE: EventType = EventType::WorkflowExplainResponse;
+    const FAMILY: Family = Family::Search;
+    const ACCESS: Access = Access::Read;
+
+    fn parse(payload: &str) -> Result<Self, Failure> {
+        let request: explain::Explain<'_> = payload::decode(payload)?;
+        let transaction = request
+            .transaction_id
+            .as_deref()
+            .map(|text| text.parse::<TransactionId>().map_err(|_| unknown(text)));
+        let subject = match (&request.entity_id, request.model, request.data) {
+            (Some(id), None, None) => match transaction.transpose()? {
+                Some(transaction) => Subject::Past(entity_id(id)?, transaction),
+                None => Subject::Entity(entity_id(id)?),
+            },
+            (None, Some(model), Some(data)) => Subject::Supposed {
+                model: model.into(),
+                document: Box::new(document(data)?),
+                state: request.state.map(StateName::from),
+            },
+            _ => {
+                return Err(Failure::new(
+                    Code::BadRequest,
+                    "give an `entityId`, or a `model` and `data`",
+                ));
+            }
+        };
+        Ok(Self {
+            subject,
+            transition: request.transition.map(TransitionName::from),
+        })
+    }
+
+    async fn run(self, cx: Context) -> Result<Answer, Failure> {
+        let (runtime, tenant) = (cx.runtime(), &cx.caller().tenant);
+        let entity = match &self.subject {
+            Subject::Entity(id) | Subject::Past(id, _) => Some(*id),
+            Subject::Supposed { .. } => None,
+        };
+        let explained = match self.subject {
+            Subject::Entity(id) => runtime.explain_present(tenant, id, self.transition).await?,
+            Subject::Past(id, transaction) => runtime.explain_past(tenant, id, transaction).await?,
+            Subject::Supposed {
+                model,
+                document,
+                state,
+            } => {
+                let supposed = Supposed {
+                    model,
+                    document: *document,
+                    state,
+                };
+                runtime
+                    .explain_supposed(tenant, supposed, self.transition)
+                    .await?
+            }
+        };
+        let explanation = explain::Explanation {
+            entity,
+            model: &explained.model,
+            state: explained.state.as_ref().map(StateName::as_str),
+            ways: &explained.ways,
+            runs: &explained.runs,
+        };
+        cx.answer(
+            Self::RESPONSE,
+            explain::explained(cx.request(), &explanation),
+        )
+    }
+}

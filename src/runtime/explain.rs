@@ -1,0 +1,193 @@
+//! Explanations: the same engine, driven without effects.
+
+use std::{collections::HashMap, sync::Arc};
+
+use super::{Error, Runtime};
+use crate::engine::{Entry, Run, Start, Subject, World};
+use crate::entity::{Document, Image};
+use crate::error::Failure;
+use crate::explain::{self, ToldRun, Way};
+use crate::id::{EntityId, ModelKey, StateName, Tenant, TransactionId, TransitionName};
+use crate::storage::{self, Definitions, Recorded};
+use crate::workflow::Workflow;
+
+/// Why an entity did, does or would move, or not.
+#[derive(Debug)]
+pub struct Explained {
+    pub model: ModelKey,
+    pub state: Option<StateName>,
+    /// The ways out of the state, of an entity that has one.
+    pub ways: Vec<Way>,
+    pub runs: Vec<ToldRun>,
+}
+
+/// An entity as it might be.
+#[derive(Debug)]
+pub struct Supposed {
+    pub model: ModelKey,
+    pub document: Document,
+    /// None if it were new.
+    pub state: Option<StateName>,
+}
+
+impl Runtime {
+    /// What would happen to an entity if it were saved as it is, or asked to take a transition.
+    pub async fn explain_present(
+        &self,
+        tenant: &Tenant,
+        id: EntityId,
+        transition: Option<TransitionName>,
+    ) -> Result<Explained, Failure> {
+        let storage = self.storage();
+        let snapshot = storage.snapshot(tenant, storage.latest()).await?;
+        let version = snapshot
+            .entity(id)
+            .await?
+            .ok_or(Error::EntityNotFound(id))?;
+        let definitions = self.known(tenant, &version.image.model).await?;
+        self.foresee(&definitions, &version.image, transition)
+    }
+
+    /// What would happen to an entity that were so.
+    pub async fn explain_supposed(
+        &self,
+        tenant: &Tenant,
+        supposed: Supposed,
+        transition: Option<TransitionName>,
+    ) -> Result<Explained, Failure> {
+        let Supposed {
+            model,
+            document,
+            state,
+        } = supposed;
+        let definitions = self.known(tenant, &model).await?;
+        let now = self.0.clock.now();
+        let Some(state) = state else {
+            let subject = Subject {
+                id: EntityId::NIL,
+                model: model.clone(),
+                created: now,
+                updated: now,
+                transaction: TransactionId::NIL,
+            };
+            let run = explain::foresee(Run::create(subject, document), self.world(&definitions));
+            return Ok(Explained {
+                model,
+                state: None,
+                ways: Vec::new(),
+                runs: vec![run],
+            });
+        };
+        let image = Image {
+            id: EntityId::NIL,
+            model,
+            state,
+            document: document.json().clone(),
+            created: now,
+            updated: now,
+            transaction: TransactionId::NIL,
+            transition: None,
+            workflow: None,
+        };
+        self.foresee(&definitions, &image, transition)
+    }
+
+    /// Why a transaction did with an entity what it did.
+    pub async fn explain_past(
+        &self,
+        tenant: &Tenant,
+        id: EntityId,
+        transaction: TransactionId,
+    ) -> Result<Explained, Failure> {
+        let storage = self.storage();
+        let snapshot = storage.snapshot(tenant, storage.latest()).await?;
+        let mut recorded = snapshot.trail_of(id, transaction).await?;
+        recorded.sort_by_key(|recorded| recorded.position);
+        let Some(version) = snapshot.version(id).await?.filter(|_| !recorded.is_empty()) else {
+            return Err(Error::EntityNotFound(id).into());
+        };
+        let definitions = self.known(tenant, &version.image.model).await?;
+        let then = self.workflows_then(&recorded).await?;
+        let runs: Vec<_> = recorded
+            .iter()
+            .flat_map(|recorded| &recorded.record.runs)
+            .map(|run| {
+                explain::tell(run, &definitions.workflows, |hash| {
+                    then.get(hash).map(Arc::clone)
+                })
+            })
+            .collect();
+        let settled = runs.iter().rev().find_map(|run| run.settled.as_deref());
+        Ok(Explained {
+            model: version.image.model,
+            state: settled.map(StateName::from),
+            ways: Vec::new(),
+            runs,
+        })
+    }
+
+    /// The workflows that records name by their hashes.
+    async fn workflows_then(
+        &self,
+        recorded: &[Recorded],
+    ) -> Result<HashMap<String, Arc<Workflow>>, Failure> {
+        let mut workflows = HashMap::new();
+        let runs = recorded.iter().flat_map(|recorded| &recorded.record.runs);
+        for entry in runs.flat_map(|run| &run.entries) {
+            if let Entry::Chosen { hash, .. } = entry
+                && !workflows.contains_key(hash)
+                && let Some(workflow) = self.storage().workflow(hash).await?
+            {
+                workflows.insert(hash.clone(), workflow);
+            }
+        }
+        Ok(workflows)
+    }
+
+    fn foresee(
+        &self,
+        definitions: &Definitions,
+        image: &Image,
+        transition: Option<TransitionName>,
+    ) -> Result<Explained, Failure> {
+        let read = || {
+            Document::from_json(&image.document)
+                .map_err(|error| Failure::internal(error.to_string()))
+        };
+        let now = self.0.clock.now();
+        let start = transition.clone().map_or(Start::Loopback, Start::Named);
+        let run = Run::update(image, read()?, start, image.transaction, now);
+        let world = self.world(definitions);
+        let governing = world
+            .workflows
+            .govern(image.workflow.as_ref(), &image.state);
+        let document = read()?;
+        let facts = run.facts_of(&document, world.schema);
+        let mut ways = governing.map_or_else(Vec::new, |workflow| {
+            explain::ways(&workflow, &image.state, facts)
+        });
+        if let Some(name) = &transition {
+            ways.retain(|way| way.guard.name == name.as_str());
+        }
+        Ok(Explained {
+            model: image.model.clone(),
+            state: Some(image.state.clone()),
+            ways,
+            runs: vec![explain::foresee(run, world)],
+        })
+    }
+
+    fn world<'a>(&self, definitions: &'a Definitions) -> World<'a> {
+        World {
+            workflows: &definitions.workflows,
+            schema: &definitions.model.schema,
+            limits: self.0.settings.limits,
+            now: self.0.clock.now(),
+        }
+    }
+
+    async fn known(&self, tenant: &Tenant, model: &ModelKey) -> Result<Arc<Definitions>, Failure> {
+        let definitions = self.storage().definitions(tenant, model).await?;
+        Ok(definitions.ok_or_else(|| storage::Error::ModelNotFound(model.clone()))?)
+    }
+}

@@ -1,0 +1,235 @@
+//! Why an entity did or did not move: in the past, now, and if it were so (`stream.md` §3).
+
+use serde_json::{Value, json};
+
+use crate::support::{Member, Reply, Server, create, get, governed_model, state};
+
+fn simple(path: &str, operator: &str, value: Value) -> Value {
+    json!({"type": "simple", "jsonPath": path, "operatorType": operator, "value": value})
+}
+
+/// Orders above 100 are held, if they are not of a friend.
+fn orders() -> Value {
+    let large = simple("$.total", "GREATER_THAN", json!(100));
+    let stranger = simple("$.friend", "EQUALS", json!(false));
+    let hold = json!({"type": "group", "operator": "AND", "conditions": [large, stranger]});
+    json!({"version": "1", "name": "orders", "initialState": "NEW",
+        "criterion": simple("$.total", "NOT_NULL", Value::Null),
+        "states": {
+            "NEW": {"transitions": [
+                {"name": "hold", "next": "HELD", "manual": false, "criterion": hold},
+                {"name": "large", "next": "DONE", "manual": true, "criterion": simple("$.total", "GREATER_OR_EQUAL", json!(50.5))},
+                {"name": "off", "next": "DONE", "manual": true, "disabled": true}]},
+            "HELD": {}, "DONE": {}}})
+}
+
+#[tokio::test]
+async fn an_entity_that_stays_is_explained_leaf_by_leaf() {
+    let server = Server::start();
+    let connection = server.connect().await;
+    let sample = json!({"total": 1.5, "friend": true});
+    let model = governed_model(&connection, "order", sample, orders()).await;
+    let id = create(
+        &connection,
+        &model,
+        json!({"total": 20.50, "friend": false}),
+    )
+    .await;
+    let before = get(&connection, &id).await;
+    let told = connection
+        .ok("WorkflowExplainRequest", json!({"entityId": id}))
+        .await;
+    assert_eq!(told["state"], "NEW");
+    let ways = told["transitions"].as_array().expect("a list");
+    let why: Vec<_> = ways
+        .iter()
+        .map(|way| {
+            (
+                way["name"].as_str(),
+                way["open"].as_bool(),
+                way["why"].as_str(),
+            )
+        })
+        .collect();
+    assert_eq!(
+        why,
+        [
+            (
+                Some("hold"),
+                Some(false),
+                Some("its criterion does not hold: $.total GREATER_THAN 100: the value is 20.5")
+            ),
+            (
+                Some("large"),
+                Some(false),
+                Some(
+                    "its criterion does not hold: $.total GREATER_OR_EQUAL 50.5: the value is 20.5"
+                )
+            ),
+            (Some("off"), Some(false), Some("it is disabled")),
+        ]
+    );
+    assert_eq!(
+        ways[0]["criterion"],
+        json!({"group": "AND", "held": false, "conditions": [
+            {"path": "$.total", "operator": "GREATER_THAN", "operand": 100, "held": false, "seen": "20.5"},
+            {"path": "$.friend", "operator": "EQUALS", "operand": false, "held": null}]})
+    );
+    assert_eq!(told["runs"][0]["settled"], "NEW");
+    assert_eq!(
+        get(&connection, &id).await,
+        before,
+        "explaining changes nothing"
+    );
+    // The same over REST, and of one transition.
+    let rest = server.rest();
+    let told = rest
+        .get(&format!("/api/entity/{id}/explain?transition=large"))
+        .await
+        .ok();
+    assert_eq!(told["transitions"].as_array().expect("a list").len(), 1);
+    assert!(
+        told["runs"][0]["stopped"]
+            .as_str()
+            .expect("a text")
+            .contains("criterion not matched"),
+        "{told}"
+    );
+}
+
+#[tokio::test]
+async fn what_happened_is_explained_by_what_was_seen_then() {
+    let server = Server::start();
+    let connection = server.connect().await;
+    let sample = json!({"total": 1.5, "friend": true});
+    let model = governed_model(&connection, "order", sample, orders()).await;
+    let id = create(&connection, &model, json!({"total": 500, "friend": false})).await;
+    let made = get(&connection, &id).await;
+    assert_eq!(state(&made), "HELD");
+    // The definition of then counts, not that of now.
+    let other = json!({"version": "1", "name": "orders", "initialState": "X", "states": {"X": {}}});
+    connection
+        .ok(
+            "EntityWorkflowImportRequest",
+            json!({"model": model, "importMode": "REPLACE", "workflows": [other]}),
+        )
+        .await;
+    let told = connection
+        .ok(
+            "WorkflowExplainRequest",
+            json!({"entityId": id, "transactionId": made["meta"]["transactionId"]}),
+        )
+        .await;
+    let run = &told["runs"][0];
+    assert_eq!(
+        (&run["start"], &run["settled"]),
+        (&json!("create"), &json!("HELD"))
+    );
+    assert_eq!(run["workflow"]["name"], "orders");
+    let step = &run["steps"][0];
+    assert_eq!(
+        (&step["took"], &step["next"]),
+        (&json!("hold"), &json!("HELD"))
+    );
+    let considered = &step["considered"][0];
+    assert_eq!(considered["held"], true);
+    assert_eq!(considered["criterion"]["conditions"][1]["seen"], "false");
+    let unknown = connection
+        .fails(
+            "WorkflowExplainRequest",
+            json!({"entityId": id, "transactionId": "00000000-0000-0000-0000-000000000001"}),
+        )
+        .await;
+    assert_eq!(unknown, "ENTITY_NOT_FOUND");
+}
+
+#[tokio::test]
+async fn what_would_happen_is_what_then_happens() {
+    let server = Server::start();
+    let connection = server.connect().await;
+    let sample = json!({"total": 1.5, "friend": true});
+    let model = governed_model(&connection, "order", sample, orders()).await;
+    let rest = server.rest();
+    for (total, friend) in [(500, false), (500, true), (5, false)] {
+        let data = json!({"total": total, "friend": friend});
+        let told = rest
+            .post(
+                "/api/model/order/1/workflow/explain",
+                json!({"data": data}).to_string(),
+            )
+            .await
+            .ok();
+        let id = create(&connection, &model, data).await;
+        assert_eq!(
+            told["runs"][0]["settled"],
+            state(&get(&connection, &id).await),
+            "{told}"
+        );
+    }
+    let data = json!({"total": 70, "friend": true});
+    let told = connection
+        .ok(
+            "WorkflowExplainRequest",
+            json!({"model": model, "data": data, "state": "NEW", "transition": "large"}),
+        )
+        .await;
+    assert_eq!(told["runs"][0]["settled"], "DONE");
+    let strange = json!({"model": model, "data": {"friend": true}});
+    let told = connection.ok("WorkflowExplainRequest", strange).await;
+    let skipped = &told["runs"][0]["skippedWorkflows"][0];
+    assert_eq!(
+        (&skipped["name"], &skipped["because"]),
+        (
+            &json!("orders"),
+            &json!("$.total NOT_NULL null: there is no value")
+        )
+    );
+    for wrong in [
+        json!({}),
+        json!({"model": model}),
+        json!({"entityId": "x", "model": model, "data": {}}),
+    ] {
+        assert_eq!(
+            connection
+                .fails("WorkflowExplainRequest", wrong.clone())
+                .await,
+            "BAD_REQUEST",
+            "{wrong}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn nobody_is_asked_for_an_explanation() {
+    let server = Server::start();
+    let connection = server.connect().await;
+    let member = Member::join(&server, &["judge"]).await;
+    let mut calls = member
+        .record(|_| Reply::Raw(json!({"success": true, "matches": false, "reason": "not today"})));
+    let asked = json!({"type": "function", "function": {"name": "may", "config": {"calculationNodesTags": "judge"}}});
+    let workflow = json!({"version": "1", "name": "w", "initialState": "NEW", "states": {
+        "NEW": {"transitions": [{"name": "go", "next": "DONE", "manual": false, "criterion": asked}]}, "DONE": {}}});
+    let model = governed_model(&connection, "doc", json!({"n": 1}), workflow).await;
+    let id = create(&connection, &model, json!({"n": 1})).await;
+    calls.recv().await.expect("a call");
+    let told = connection
+        .ok("WorkflowExplainRequest", json!({"entityId": id}))
+        .await;
+    assert_eq!(told["transitions"][0]["open"], Value::Null);
+    assert_eq!(
+        told["runs"][0]["stopped"],
+        "it depends on what function may says"
+    );
+    let transaction = get(&connection, &id).await["meta"]["transactionId"].clone();
+    let told = connection
+        .ok(
+            "WorkflowExplainRequest",
+            json!({"entityId": id, "transactionId": transaction}),
+        )
+        .await;
+    assert_eq!(
+        told["runs"][0]["steps"][0]["considered"][0]["because"],
+        "not today"
+    );
+    assert!(calls.try_recv().is_err());
+}
