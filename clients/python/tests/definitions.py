@@ -29,11 +29,28 @@ def processor(name: str, **config: Any) -> dict[str, Any]:
     }
 
 
+def asks(name: str, **config: Any) -> dict[str, Any]:
+    """Make a condition that a member decides."""
+    config = {"calculationNodesTags": TAG, **config}
+    return {"type": "function", "function": {"name": name, "config": config}}
+
+
+def scheduled_by(name: str, **config: Any) -> dict[str, Any]:
+    """Make a schedule that a member decides."""
+    function = {"name": name, "resultKind": "Schedule", "calculationNodesTags": TAG, **config}
+    return {"function": function}
+
+
 def transition(
-    name: str, next_state: str, *processors: dict[str, Any], manual: bool = False
+    name: str,
+    next_state: str,
+    *processors: dict[str, Any],
+    manual: bool = False,
+    **others: Any,
 ) -> dict[str, Any]:
     """Define a transition."""
-    return {"name": name, "next": next_state, "manual": manual, "processors": list(processors)}
+    named = {"name": name, "next": next_state, "manual": manual}
+    return named | {"processors": list(processors)} | others
 
 
 def workflow(initial: str, **states: list[dict[str, Any]]) -> dict[str, Any]:

@@ -139,7 +139,7 @@ async def test_a_calculation_of_another_kind_is_refused_in_its_own_kind() -> Non
         answered = await answer.told()
     assert answered.type == "EntityCriteriaCalculationResponse"
     error = events.payload(answered)["error"]
-    assert error["message"] == "this member has no criteria `is-heavy`"
+    assert error["message"] == "this member has no criterion `is-heavy`"
     assert error["retryable"]
 
 

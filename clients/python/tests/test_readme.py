@@ -9,10 +9,18 @@ from decimal import Decimal
 from pathlib import Path
 
 import pytest
-from definitions import make_model, processed_on_creation, processor
+from definitions import (
+    asks,
+    make_model,
+    processed_on_creation,
+    processor,
+    scheduled_by,
+    transition,
+    workflow,
+)
 from servers import server
 
-from interlock import Client, WorkflowFailed
+from interlock import AuditedStep, Client, WorkflowFailed
 
 README = (Path(__file__).parents[1] / "README.md").read_text()
 
@@ -41,7 +49,7 @@ async def test_the_quick_start_works_as_often_as_it_is_pasted() -> None:
 
 async def test_the_member_works() -> None:
     async with server(CYODA_DISPATCH_WAIT_TIMEOUT="10s") as running:
-        program = await paste("import asyncio\nfrom decimal", running.target)
+        program = await paste("import asyncio\nfrom datetime", running.target)
         async with Client(running.target) as client:
             await make_model(
                 client,
@@ -53,6 +61,23 @@ async def test_the_member_works() -> None:
             assert entity.data["price"] == Decimal("9.00")
             with pytest.raises(WorkflowFailed, match="too heavy for us"):
                 await client.create(("parcel", 1), {"sku": "B-2", "weight": 21})
+            lapsing = transition(
+                "lapse",
+                "LAPSED",
+                schedule=scheduled_by("quote-lapses", calculationNodesTags="pricing"),
+            )
+            light = transition(
+                "send", "SENT", criterion=asks("is-light", calculationNodesTags="pricing")
+            )
+            flow = workflow("QUOTED", QUOTED=[light, lapsing], SENT=[], LAPSED=[])
+            await client.import_workflows(("parcel", 1), [flow], mode="REPLACE")
+            quoted = await client.create(("parcel", 1), {"sku": "B-3", "weight": 7})
+            trail = {item.kind: item async for item in client.audit(quoted.entity_id)}
+            assert "SCHEDULED_TRANSITION_ARM" in trail
+            refusal = trail["TRANSITION_NOT_MATCH_CRITERION"]
+            assert isinstance(refusal, AuditedStep)
+            assert refusal.data is not None
+            assert refusal.data["reason"] == "7 kg are more than 5"
             labels = [label.data async for label in client.list_entities(("label", 1))]
             assert labels == [{"sku": "B-1"}]
         program.send_signal(signal.SIGTERM)

@@ -15,7 +15,15 @@ CloudEvents over one multiplexed gRPC stream. From what is public down to the wi
 """
 
 from interlock import documents
-from interlock.calculation import Caller, Context, Rejected, Retryable, Transition
+from interlock.calculation import (
+    Caller,
+    Context,
+    No,
+    Rejected,
+    Retryable,
+    Schedule,
+    Transition,
+)
 from interlock.client import Client
 from interlock.connection import Metadata
 from interlock.errors import (
@@ -64,11 +72,15 @@ from interlock.member import Member
 from interlock.operations import Condition, ModelName, Operations, OrderBy, UniqueKey
 from interlock.records import (
     AllDeleted,
+    Audited,
+    AuditedChange,
+    AuditedStep,
     Change,
     Chunk,
     Count,
     Deleted,
     Entity,
+    Executor,
     FailedItem,
     Imported,
     Model,
@@ -83,6 +95,9 @@ from interlock.records import (
 __all__ = [
     "AllDeleted",
     "AnswerNotRead",
+    "Audited",
+    "AuditedChange",
+    "AuditedStep",
     "BadRequest",
     "Caller",
     "Change",
@@ -101,6 +116,7 @@ __all__ = [
     "Entity",
     "EntityModified",
     "EntityNotFound",
+    "Executor",
     "FailedItem",
     "Forbidden",
     "Imported",
@@ -120,6 +136,7 @@ __all__ = [
     "ModelNotFound",
     "ModelNotLocked",
     "NewEntity",
+    "No",
     "NoComputeMember",
     "NotFound",
     "NotSupported",
@@ -129,6 +146,7 @@ __all__ = [
     "Rejected",
     "RequestCancelled",
     "Retryable",
+    "Schedule",
     "SearchJobNotFound",
     "SearchResultLimit",
     "ServerError",

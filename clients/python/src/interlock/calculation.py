@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
 from traceback import format_exception_only
 from typing import Any
 
@@ -26,16 +28,88 @@ The server works on those of one transaction one after the other anyway.
 """
 
 
+class Kind(StrEnum):
+    """What a workflow may call; the values are as in the types of the events."""
+
+    PROCESSOR = "processor"
+    CRITERION = "criteria"
+    SCHEDULE = "function"
+
+
 class Rejected(Exception):
-    """Raised by a processor: the transition must not happen. The text is told to the caller."""
+    """Raised by a processor: the transition must not happen. The text is told to the caller.
+
+    A criterion or a schedule that raises it ends the whole request as well. A criterion that
+    merely does not hold returns False or `No`.
+    """
 
 
 class Retryable(Rejected):
-    """Raised by a processor that may succeed when it is tried again.
+    """Raised by a processor, a criterion or a schedule that may succeed when it is tried again.
 
-    The server does try again, at another member if there is one, where the workflow's processor
-    has the `retryPolicy` `FIXED`.
+    The server does try again, at another member if there is one, where the workflow says
+    `"retryPolicy": "FIXED"` of what it calls.
     """
+
+
+@dataclass(frozen=True, slots=True)
+class No:
+    """What a criterion returns that does not hold and says why; it is false itself."""
+
+    reason: str
+    """Kept with the decision, and told to whoever asked for the transition. 2048 bytes of it."""
+
+    def __bool__(self) -> bool:
+        return False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Schedule:
+    """When a scheduled transition is to be taken; what a schedule function returns.
+
+    Times are rounded up to whole milliseconds.
+
+    Raises:
+        ValueError: not exactly one of `fire_at` and `fire_after` is given, or both of `expire_at`
+            and `expire_after`, or a time has no time zone.
+
+    """
+
+    fire_at: datetime | None = None
+    """Then; at once if that is past."""
+    fire_after: timedelta | None = None
+    """So much later than now."""
+    expire_at: datetime | None = None
+    """Not from then on; and not at all if that is no later than it is due."""
+    expire_after: timedelta | None = None
+    """Not from so much later than it is due on."""
+
+    def __post_init__(self) -> None:
+        if (self.fire_at is None) == (self.fire_after is None):
+            raise ValueError("a schedule has either `fire_at` or `fire_after`")
+        if self.expire_at is not None and self.expire_after is not None:
+            raise ValueError("a schedule has one of `expire_at` and `expire_after`, or neither")
+        for time in (self.fire_at, self.expire_at):
+            if time is not None and time.tzinfo is None:
+                raise ValueError(f"{time} has no time zone, so it is no instant")
+
+    def payload(self) -> dict[str, int]:
+        """Give it as the server reads it."""
+        members = {
+            "fireAt": _since_the_epoch(self.fire_at),
+            "fireAfterMs": self.fire_after,
+            "expireAt": _since_the_epoch(self.expire_at),
+            "expireAfterMs": self.expire_after,
+        }
+        return {
+            name: -(-span // timedelta(milliseconds=1))
+            for name, span in members.items()
+            if span is not None
+        }
+
+
+def _since_the_epoch(time: datetime | None) -> timedelta | None:
+    return None if time is None else time - datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +124,10 @@ class Caller:
 
 @dataclass(frozen=True, slots=True)
 class Transition:
-    """The transition that a calculation is a part of."""
+    """The transition that a calculation is a part of.
+
+    Its names are empty where there is none: for the criterion by which a workflow is chosen.
+    """
 
     name: str
     state_from: str
@@ -59,7 +136,7 @@ class Transition:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What a processor may know besides the entity, and what it may do."""
+    """What a processor, criterion or schedule may know besides the entity, and what it may do."""
 
     client: Operations
     """Reads and writes in the transaction that the calculation is a part of.
@@ -69,10 +146,10 @@ class Context:
     a transaction gets a client that works outside one, too.
     """
     name: str
-    """The processor that is called."""
+    """What is called, as the workflow names it."""
     entity_id: str
     parameters: str | None
-    """The `context` of the processor in the workflow, as it is written there."""
+    """The `context` of what is called, as it is written in the workflow."""
     workflow: str
     transition: Transition
     transaction_id: str | None
@@ -82,7 +159,7 @@ class Context:
     warnings: list[str] = field(default_factory=list)
 
     def warn(self, text: str) -> None:
-        """Tell the caller something, whether the processor succeeds or not."""
+        """Tell the caller something, whether this succeeds or not."""
         self.warnings.append(text)
 
 
@@ -90,8 +167,7 @@ class Context:
 class Calculation:
     """A request of a server to its compute member."""
 
-    kind: str
-    """`processor`, or what else a workflow may call."""
+    kind: Kind
     id: str
     entity: Entity | None
     """None where the workflow says not to attach it."""
@@ -109,10 +185,11 @@ class Calculation:
         Raises:
             BadRequest: the payload is not JSON.
             KeyError: it lacks a member.
+            ValueError: it asks for something that is not known here.
 
         """
         payload = events.payload(event)
-        kind = event.type.removeprefix(_PREFIX).removesuffix(_SUFFIX).lower()
+        kind = Kind(event.type.removeprefix(_PREFIX).removesuffix(_SUFFIX).lower())
         token = events.attribute(event, events.TOKEN)
         roles = events.attribute(event, "authclaims") or ""
         transition = payload.get("transition", {})
@@ -139,20 +216,15 @@ class Calculation:
         entity = Entity.read(attached) if attached else None
         return cls(kind, payload["requestId"], entity, context)
 
-    def done(self, data: Any) -> CloudEvent:
-        """Answer that it succeeded; with the new document, or None to leave the entity as it is.
+    def done(self, result: Any) -> CloudEvent:
+        """Answer that it succeeded, with what came out of it.
 
         Raises:
-            TypeError: a document is an object, and its values have a JSON form.
+            TypeError: that is none of what may come out of it.
             ValueError: a number in it is infinite or not a number.
 
         """
-        if data is None:
-            return self._answer({"success": True})
-        if not isinstance(data, Mapping):
-            kind = type(data).__name__
-            raise TypeError(f"a processor returns the whole new document or None, not a {kind}")
-        return self._answer({"success": True, "payload": {"type": "JSON", "data": data}})
+        return self._answer({"success": True} | _outcome(self.kind, result))
 
     def failed(self, error: Exception) -> CloudEvent:
         """Answer that it failed.
@@ -176,6 +248,30 @@ class Calculation:
         if self.context.warnings:
             payload["warnings"] = self.context.warnings
         return events.event(kind, payload)
+
+
+def _outcome(kind: Kind, result: Any) -> dict[str, Any]:
+    """Give the members of an answer that say what came out of a calculation."""
+    match kind, result:
+        case Kind.PROCESSOR, None:
+            return {}
+        case Kind.PROCESSOR, Mapping():
+            return {"payload": {"type": "JSON", "data": result}}
+        case Kind.CRITERION, bool():
+            return {"matches": result}
+        case Kind.CRITERION, No():
+            return {"matches": False, "reason": result.reason}
+        case Kind.SCHEDULE, Schedule():
+            return {"resultKind": "Schedule", "result": result.payload()}
+    what = type(result).__name__
+    raise TypeError(f"a {kind.name.lower()} returns {_RETURNS[kind]}, not a {what}")
+
+
+_RETURNS = {
+    Kind.PROCESSOR: "the whole new document or None",
+    Kind.CRITERION: "True, False or a No",
+    Kind.SCHEDULE: "a Schedule",
+}
 
 
 class _Transaction:

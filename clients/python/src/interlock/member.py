@@ -1,4 +1,4 @@
-"""A compute member: runs the processors of workflows for a server."""
+"""A compute member: runs the processors, criteria and schedules of workflows for a server."""
 
 from __future__ import annotations
 
@@ -14,7 +14,15 @@ from typing import Any, Self, TypeVar
 import grpc
 
 from interlock import errors, events
-from interlock.calculation import Calculation, Context, Rejected, Retryable
+from interlock.calculation import (
+    Calculation,
+    Context,
+    Kind,
+    No,
+    Rejected,
+    Retryable,
+    Schedule,
+)
 from interlock.cloudevents_pb2 import CloudEvent
 from interlock.connection import (
     CONNECT_TIMEOUT,
@@ -33,8 +41,13 @@ Processor = TypeVar("Processor", bound=Callable[[Entity, Context], Awaitable[Doc
 DetachedProcessor = TypeVar(
     "DetachedProcessor", bound=Callable[[Context], Awaitable[Document | None]]
 )
+Criterion = TypeVar("Criterion", bound=Callable[[Entity, Context], Awaitable[bool | No]])
+DetachedCriterion = TypeVar("DetachedCriterion", bound=Callable[[Context], Awaitable[bool | No]])
+Scheduler = TypeVar("Scheduler", bound=Callable[[Entity, Context], Awaitable[Schedule]])
+DetachedScheduler = TypeVar("DetachedScheduler", bound=Callable[[Context], Awaitable[Schedule]])
 
-_PROCESSOR = "processor"
+_Attached = TypeVar("_Attached", bound=Callable[[Entity, Context], Awaitable[Any]])
+_Detached = TypeVar("_Detached", bound=Callable[[Context], Awaitable[Any]])
 
 CALLS_MAX = 1024
 """How many calculations may be in work or wait; further ones are refused as retryable."""
@@ -53,8 +66,8 @@ class Member:
 
         asyncio.run(member.run())
 
-    When the stream is lost, processors that are running are cancelled, because their transactions
-    are gone, and the member joins again, for as long as it takes.
+    When the stream is lost, what is running is cancelled, because its transactions are gone, and
+    the member joins again, for as long as it takes.
     """
 
     def __init__(
@@ -73,21 +86,21 @@ class Member:
 
         Args:
             target: where the server's gRPC port is, as `host:port`.
-            tags: what the member offers; it is called by processors that ask for none but these.
+            tags: what the member offers; it is called where a workflow asks for none but these.
             concurrency: how many calculations run at once; further ones wait. One that a running
                 calculation has caused in its own transaction runs besides, because that one waits
                 for it.
             metadata: as for `Client`; the caller needs the role `ROLE_M2M`. Whatever a coroutine
                 function raises ends the member.
             credentials: as for `Client`.
-            in_flight: as for `Client`; does not count what processors ask.
+            in_flight: as for `Client`; does not count what calculations ask.
             message_bytes_max: as for `Client`.
             connect_timeout: as for `Client`.
 
         """
         self._tags = list(tags)
         self._places = asyncio.Semaphore(concurrency)
-        self._handlers: dict[tuple[str, str], Callable[[Calculation], Awaitable[Any]]] = {}
+        self._handlers: dict[tuple[Kind, str], Callable[[Calculation], Awaitable[Any]]] = {}
         self._working: dict[asyncio.Task[None], Stream] = {}
         self._transactions: Counter[str] = Counter()
         self._greeting: asyncio.Future[CloudEvent] | None = None
@@ -114,19 +127,7 @@ class Member:
         document, or None to leave it as it is. Whatever it raises fails the transition; see
         `Rejected` and `Retryable`.
         """
-
-        def register(function: Processor) -> Processor:
-            async def handle(calculation: Calculation) -> Document | None:
-                if calculation.entity is None:
-                    raise Rejected(
-                        f"the workflow does not attach the entity to `{name}`, which needs it"
-                    )
-                return await function(calculation.entity, calculation.context)
-
-            self._handlers[_PROCESSOR, name] = handle
-            return function
-
-        return register
+        return self._attached(Kind.PROCESSOR, name)
 
     def detached_processor(self, name: str) -> Callable[[DetachedProcessor], DetachedProcessor]:
         """Register a processor to which the workflow does not attach the entity.
@@ -134,12 +135,53 @@ class Member:
         That is, one whose configuration says `attachEntity: false`; `Context.entity_id` says
         which entity it is.
         """
+        return self._detached(Kind.PROCESSOR, name)
 
-        def register(function: DetachedProcessor) -> DetachedProcessor:
-            async def handle(calculation: Calculation) -> Document | None:
+    def criterion(self, name: str) -> Callable[[Criterion], Criterion]:
+        """Register the function that decides the function criterion of that name.
+
+        It is given the entity as it would be written, and returns whether the criterion holds:
+        True, False, or `No` with the reason. Whatever it raises is no decision: it fails the
+        whole request, as a processor does.
+        """
+        return self._attached(Kind.CRITERION, name)
+
+    def detached_criterion(self, name: str) -> Callable[[DetachedCriterion], DetachedCriterion]:
+        """Register a criterion to which the workflow does not attach the entity."""
+        return self._detached(Kind.CRITERION, name)
+
+    def schedule(self, name: str) -> Callable[[Scheduler], Scheduler]:
+        """Register the function that says when a scheduled transition is to be taken.
+
+        It is called whenever an entity is written in the state that the transition leaves.
+        Whatever it raises fails that write.
+        """
+        return self._attached(Kind.SCHEDULE, name)
+
+    def detached_schedule(self, name: str) -> Callable[[DetachedScheduler], DetachedScheduler]:
+        """Register a schedule to which the workflow does not attach the entity."""
+        return self._detached(Kind.SCHEDULE, name)
+
+    def _attached(self, kind: Kind, name: str) -> Callable[[_Attached], _Attached]:
+        def register(function: _Attached) -> _Attached:
+            async def handle(calculation: Calculation) -> Any:
+                if calculation.entity is None:
+                    raise Rejected(
+                        f"the workflow does not attach the entity to `{name}`, which needs it"
+                    )
+                return await function(calculation.entity, calculation.context)
+
+            self._handlers[kind, name] = handle
+            return function
+
+        return register
+
+    def _detached(self, kind: Kind, name: str) -> Callable[[_Detached], _Detached]:
+        def register(function: _Detached) -> _Detached:
+            async def handle(calculation: Calculation) -> Any:
                 return await function(calculation.context)
 
-            self._handlers[_PROCESSOR, name] = handle
+            self._handlers[kind, name] = handle
             return function
 
         return register
@@ -280,8 +322,9 @@ class Member:
 
     async def _calculate(self, stream: Stream, calculation: Calculation) -> CloudEvent:
         """Run what was asked for; the answer to it."""
-        kind, name = calculation.kind, calculation.context.name
-        handler = self._handlers.get((kind, name))
+        name = calculation.context.name
+        kind = calculation.kind.name.lower()
+        handler = self._handlers.get((calculation.kind, name))
         try:
             if handler is None:
                 raise Retryable(f"this member has no {kind} `{name}`")

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from contextlib import aclosing
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Literal, Protocol, TypedDict
 
 from interlock import errors, events
 from interlock.records import (
     AllDeleted,
+    Audited,
+    AuditedStep,
     Change,
     Count,
     Deleted,
@@ -25,6 +27,7 @@ from interlock.records import (
     Transitioned,
     Update,
     Written,
+    audited,
 )
 from interlock.stream import Answer
 
@@ -33,6 +36,10 @@ ModelName = tuple[str, int]
 
 Condition = Mapping[str, Any]
 """A condition as JSON; `{"type": "group", "operator": "AND", "conditions": []}` matches all."""
+
+
+AUDIT_PAGE = 1000
+"""How many items of an audit trail are asked for at a time; as many as a server gives."""
 
 
 class OrderBy(TypedDict, total=False):
@@ -472,6 +479,53 @@ class Operations:
         async with aclosing(self.stream("EntityChangesMetadataGetRequest", payload)) as items:
             async for item in items:
                 yield Change.read(item)
+
+    async def audit(
+        self,
+        entity_id: str,
+        *,
+        event_types: Sequence[Literal["StateMachine", "EntityChange", "System"]] = (),
+        severity: Literal["ERROR", "WARN", "INFO", "DEBUG"] | None = None,
+        from_time: datetime | None = None,
+        to_time: datetime | None = None,
+        transaction_id: str | None = None,
+    ) -> AsyncGenerator[Audited, None]:
+        """Read what happened to an entity and what its state machine decided, newest first.
+
+        All of it, page by page, unless it is limited: to some types of events, where none means
+        `StateMachine` and `EntityChange`; to the time from `from_time` on and before `to_time`; to
+        the runs that a transaction began. What happens after the first page was read is left out.
+
+        Raises:
+            EntityNotFound: there never was such an entity.
+
+        """
+        payload = {"entityId": entity_id, "limit": AUDIT_PAGE}
+        payload |= _given(eventTypes=list(event_types) or None, severity=severity)
+        payload |= _given(fromUtcTime=_instant(from_time), toUtcTime=_instant(to_time))
+        payload |= _given(transactionId=transaction_id)
+        while True:
+            page = await self.call("EntityAuditGetRequest", payload)
+            items = [audited(item) for item in page["items"]]
+            for item in items:
+                yield item
+            if not page["pagination"]["hasNext"]:
+                return
+            # The cursor counts from the newest item, so there must be no newer ones.
+            after_the_newest = _instant(items[0].at + timedelta(microseconds=1))
+            payload = {"toUtcTime": after_the_newest} | payload
+            payload["cursor"] = page["pagination"]["nextCursor"]
+
+    async def audit_finished(self, entity_id: str, transaction_id: str) -> AuditedStep:
+        """Read how the run ended that a transaction began: its `STATE_MACHINE_FINISH`.
+
+        Raises:
+            EntityNotFound: there never was such an entity, or the transaction began no run of it
+                that has ended well.
+
+        """
+        payload = {"entityId": entity_id, "transactionId": transaction_id}
+        return AuditedStep.read((await self.call("EntityAuditFinishedGetRequest", payload))["item"])
 
     async def count(self, model: ModelName | None = None) -> list[Count]:
         """Count the entities of a model, or of each of the tenant's models.

@@ -263,6 +263,93 @@ class Change:
         )
 
 
+class Executor(NamedTuple):
+    """Who did something for somebody else."""
+
+    id: str
+    kind: str
+    """`user`, `service` or `system`."""
+
+    @classmethod
+    def read(cls, payload: Json) -> Executor:
+        """Read it from a payload."""
+        return cls(payload["id"], payload["kind"])
+
+
+@dataclass(frozen=True, slots=True)
+class AuditedChange:
+    """In the audit trail of an entity: a change of it."""
+
+    entity_id: str
+    kind: str
+    """`CREATE`, `UPDATE` or `DELETE`."""
+    at: datetime
+    severity: str
+    user: str
+    """To whom it is attributed."""
+    executor: Executor | None
+    """Who did it, if it was someone else: a compute member, or the server."""
+    transaction_id: str | None
+
+    @classmethod
+    def read(cls, payload: Json) -> AuditedChange:
+        """Read it from a payload."""
+        executor = payload.get("executedBy")
+        return cls(
+            entity_id=payload["entityId"],
+            kind=payload["changeType"],
+            at=datetime.fromisoformat(payload["utcTime"]),
+            severity=payload["severity"],
+            user=payload["actor"]["id"],
+            executor=Executor.read(executor) if executor else None,
+            transaction_id=payload.get("transactionId"),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class AuditedStep:
+    """In the audit trail of an entity: a step of its state machine."""
+
+    entity_id: str
+    kind: str
+    """`STATE_MACHINE_START`, `TRANSITION_MAKE`, `TRANSITION_NOT_MATCH_CRITERION`, …"""
+    at: datetime
+    severity: str
+    state: str | None
+    """Before a move; at the end of a run where it led."""
+    details: str
+    """The step in words."""
+    data: dict[str, Any] | None
+    """What the kind has to tell, for instance which `criterion` did not hold and its `reason`."""
+    transaction_id: str | None
+    """The transaction that the run began with."""
+
+    @classmethod
+    def read(cls, payload: Json) -> AuditedStep:
+        """Read it from a payload."""
+        return cls(
+            entity_id=payload["entityId"],
+            kind=payload["eventType"],
+            at=datetime.fromisoformat(payload["utcTime"]),
+            severity=payload["severity"],
+            state=payload.get("state"),
+            details=payload["details"],
+            data=payload["data"],
+            transaction_id=payload.get("transactionId"),
+        )
+
+
+Audited = AuditedChange | AuditedStep
+"""One thing that happened to an entity."""
+
+
+def audited(payload: Json) -> Audited:
+    """Read an item of an audit trail from a payload."""
+    if payload["auditEventType"] == "EntityChange":
+        return AuditedChange.read(payload)
+    return AuditedStep.read(payload)
+
+
 @dataclass(frozen=True, slots=True)
 class Count:
     """How many entities a model has, or has in one state."""
