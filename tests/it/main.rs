@@ -8,6 +8,7 @@
 mod attack;
 mod audit;
 mod callback;
+mod conformance;
 mod durability;
 mod entity;
 mod events_over_http;

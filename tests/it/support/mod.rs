@@ -3,11 +3,13 @@
 mod connection;
 mod member;
 mod rest;
+pub(crate) mod scene;
 mod server;
 
 pub(crate) use connection::{Connection, client, code, payload_of, request};
 pub(crate) use member::{Member, Reply};
-pub(crate) use rest::Rest;
+pub(crate) use rest::{Rest, Said};
+pub(crate) use scene::Scene;
 pub(crate) use server::{Server, command};
 
 use serde_json::{Value, json};

@@ -60,6 +60,21 @@ impl Said {
     }
 }
 
+impl Said {
+    /// The problem, which must be this one.
+    pub(crate) fn refused(&self, status: u16, code: &str) -> Value {
+        let given = (self.status.as_u16(), self.problem());
+        assert_eq!(given, (status, code.to_owned()), "{}", self.text);
+        self.json()
+    }
+
+    /// The same, of one that may be gone when the request is made again.
+    pub(crate) fn refused_for_now(&self, status: u16, code: &str) {
+        let problem = self.refused(status, code);
+        assert_eq!(problem["properties"]["retryable"], true, "{problem}");
+    }
+}
+
 impl Rest {
     pub(crate) fn new(address: SocketAddr) -> Self {
         Self {
