@@ -49,7 +49,15 @@ pub struct Hash(pub [u8; 32]);
 
 impl std::fmt::Display for Hash {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+        const DIGITS: &[u8; 16] = b"0123456789abcdef";
+        let digit = |four: u8| char::from(DIGITS[usize::from(four)]);
+        // One text: each new entity writes one of these.
+        let text: String = self
+            .0
+            .iter()
+            .flat_map(|byte| [digit(byte >> 4), digit(byte & 0xf)])
+            .collect();
+        f.write_str(&text)
     }
 }
 
