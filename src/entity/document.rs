@@ -232,15 +232,13 @@ impl Reader<'_> {
         let from = self.at;
         let mut escaped = false;
         self.at += 1;
-        loop {
-            match bytes[self.at] {
-                b'"' => break,
-                b'\\' => {
-                    escaped = true;
-                    self.at += 2;
-                }
-                _ => self.at += 1,
+        while let Some(plain) = memchr::memchr2(b'"', b'\\', &bytes[self.at..]) {
+            self.at += plain;
+            if bytes[self.at] == b'"' {
+                break;
             }
+            escaped = true;
+            self.at += 2;
         }
         self.at += 1;
         let given = &self.input[from..self.at];
