@@ -156,7 +156,7 @@ pub async fn dispatch(cx: Context, event: Event) -> Result<Answer, Failure> {
     let span = info_span!("operation", event.r#type = %kind, tenant = %cx.caller().tenant, request.id = %cx.request());
     let answer = AssertUnwindSafe((route.run)(cx, event))
         .catch_unwind()
-        .instrument(span.clone())
+        .instrument(span)
         .await;
     match answer {
         Ok(Ok(Answer::One(event))) => Ok(Answer::One(event)),
