@@ -324,6 +324,7 @@ impl Config {
                 calls: compute::Settings {
                     wait_for_member: sources.duration("DISPATCH_WAIT_TIMEOUT")?,
                     response_timeout: sources.duration("DISPATCH_RESPONSE_TIMEOUT")?,
+                    out_max: sources.count("MAX_CALLS_OUT")?,
                 },
                 token_life: sources.duration("TX_TOKEN_TTL")?,
                 expiry_grace: sources.duration("SCHEDULER_EXPIRY_GRACE")?,

@@ -114,6 +114,7 @@ pub const SETTINGS: &[Setting] = &[
     now("SUPPRESS_BANNER", Truth, "false", "do not warn at start that authentication is mocked"),
     now("ERROR_RESPONSE_MODE", Choice(&["sanitized", "verbose"]), "sanitized", "`verbose` tells callers the cause of internal errors; for development"),
     now("MAX_STATE_VISITS", Number, "10", "how often one cascade may be in one state"),
+    ours("MAX_CALLS_OUT", Number, "10000", "calls of members that one tenant may have out at once"),
     ours("MAX_RUN_TIME", Duration, "10m", "how long one write may take, with everything members do in it"),
     now("TX_TOKEN_TTL", Duration, "90s", "how long a member may join a transaction, at least"),
     now("DISPATCH_WAIT_TIMEOUT", Duration, "5s", "how long a member with the required tags is waited for"),

@@ -21,6 +21,8 @@ pub struct Settings {
     pub wait_for_member: Duration,
     /// How long one attempt may take where the definition does not say.
     pub response_timeout: Duration,
+    /// How many calls of one tenant may be out at once.
+    pub out_max: usize,
 }
 
 /// A call to be made.
@@ -71,6 +73,16 @@ impl Members {
     /// Calls a member of the tenant and waits for its answer. Dropping the future gives the call
     /// up: a late answer finds nobody.
     pub async fn call(&self, spec: CallSpec<'_>, settings: &Settings) -> Called {
+        let Some(_place) = self.place(spec.tenant, settings.out_max) else {
+            return Called {
+                outcome: Err(Failed::TooMany {
+                    limit: settings.out_max,
+                }),
+                warnings: Vec::new(),
+                member: None,
+                attempts: 0,
+            };
+        };
         let mut tried: Vec<MemberId> = Vec::new();
         let mut attempts = 0;
         loop {
@@ -198,6 +210,7 @@ mod tests {
     const SETTINGS: Settings = Settings {
         wait_for_member: Duration::from_secs(5),
         response_timeout: Duration::from_secs(30),
+        out_max: 3,
     };
 
     fn tenant() -> Tenant {
@@ -292,6 +305,19 @@ mod tests {
                 tags: "a".to_owned()
             })
         );
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_tenant_has_so_many_calls_out_and_no_more() {
+        let members = Members::default();
+        let one = || call(&members, "a", RetryPolicy::None);
+        let (a, b, c, d) = tokio::join!(one(), one(), one(), one());
+        let refused = Some(Failed::TooMany { limit: 3 });
+        for called in [a, b, c] {
+            assert!(matches!(called.outcome, Err(Failed::NoMember { .. })));
+        }
+        assert_eq!(d.outcome.err(), refused);
+        assert_ne!(one().await.outcome.err(), refused, "there is room again");
     }
 
     #[tokio::test(start_paused = true)]

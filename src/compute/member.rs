@@ -25,6 +25,8 @@ pub struct Members(Arc<Shared>);
 struct Shared {
     by_tenant: Mutex<HashMap<Tenant, Vec<Arc<Member>>>>,
     joined: Notify,
+    /// How many calls are out for each tenant that has any.
+    out: Mutex<HashMap<Tenant, usize>>,
     /// Counts calls, to take turns among members that are equally busy.
     turn: AtomicU64,
 }
@@ -91,6 +93,20 @@ impl Members {
             .unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// A place among the calls of a tenant that are out at once; none if it has too many.
+    pub(super) fn place(&self, tenant: &Tenant, most: usize) -> Option<Place> {
+        let mut out = self.0.out.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = out.entry(tenant.clone()).or_default();
+        if *count >= most {
+            return None;
+        }
+        *count += 1;
+        Some(Place {
+            members: self.clone(),
+            tenant: tenant.clone(),
+        })
+    }
+
     /// Waits until another member joins, from the moment this is called.
     pub(super) fn next_join(&self) -> tokio::sync::futures::Notified<'_> {
         self.0.joined.notified()
@@ -121,6 +137,26 @@ impl Members {
             Ordering::Relaxed,
         );
         Some(Arc::clone(chosen))
+    }
+}
+
+/// One of the calls of a tenant that are out; dropping it makes room.
+#[derive(Debug)]
+pub(super) struct Place {
+    members: Members,
+    tenant: Tenant,
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let out = &self.members.0.out;
+        let mut out = out.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(count) = out.get_mut(&self.tenant) {
+            *count -= 1;
+            if *count == 0 {
+                out.remove(&self.tenant);
+            }
+        }
     }
 }
 

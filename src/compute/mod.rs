@@ -71,7 +71,15 @@ pub struct Rejection {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Failed {
     Rejected(String),
-    TimedOut { after_ms: u64 },
+    TimedOut {
+        after_ms: u64,
+    },
     Disconnected,
-    NoMember { tags: String },
+    NoMember {
+        tags: String,
+    },
+    /// The tenant has this many calls out already.
+    TooMany {
+        limit: usize,
+    },
 }

@@ -49,6 +49,10 @@ pub enum Error {
         "no compute member with the tags [{tags}] is connected; start one, or raise CYODA_DISPATCH_WAIT_TIMEOUT"
     )]
     NoMember { tags: String },
+    #[error(
+        "{limit} calls of members are out for this tenant already; wait for some of them, or raise INTERLOCK_MAX_CALLS_OUT"
+    )]
+    TooManyCalls { limit: usize },
     #[error("the function {function} of the schedule answered what is no schedule: {why}")]
     NoSchedule {
         function: FunctionName,
@@ -110,6 +114,7 @@ impl Error {
             (_, CallError::TimedOut { after_ms }) => Self::TimedOut { kind, after_ms },
             (_, CallError::Disconnected) => Self::Disconnected { kind },
             (_, CallError::NoMember { tags }) => Self::NoMember { tags },
+            (_, CallError::TooMany { limit }) => Self::TooManyCalls { limit },
         }
     }
 
@@ -136,6 +141,7 @@ impl Error {
                 | Self::TimedOut { .. }
                 | Self::Disconnected { .. }
                 | Self::NoMember { .. }
+                | Self::TooManyCalls { .. }
                 | Self::Processor {
                     failure: ProcessorFailure::Disconnected,
                     ..
@@ -171,6 +177,7 @@ impl Coded for Error {
             Self::TimedOut { .. } => Code::DispatchTimeout,
             Self::Disconnected { .. } => Code::ComputeMemberDisconnected,
             Self::NoMember { .. } => Code::NoComputeMemberForTag,
+            Self::TooManyCalls { .. } => Code::TooManyRequests,
             Self::NoSchedule { .. } => Code::ScheduleFunctionInvalidResult,
             Self::Misfit(_) => Code::ServerError,
         }

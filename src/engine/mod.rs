@@ -99,6 +99,9 @@ pub enum CallError {
     NoMember {
         tags: String,
     },
+    TooMany {
+        limit: usize,
+    },
 }
 
 /// What must be done outside before the next step.

@@ -550,6 +550,7 @@ fn answered(call: &Call, called: Called, began: Instant) -> Answered {
                 Failed::TimedOut { after_ms } => CallError::TimedOut { after_ms },
                 Failed::Disconnected => CallError::Disconnected,
                 Failed::NoMember { tags } => CallError::NoMember { tags },
+                Failed::TooMany { limit } => CallError::TooMany { limit },
             })
         }
     };

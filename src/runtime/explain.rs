@@ -45,7 +45,7 @@ impl Runtime {
             .await?
             .ok_or(Error::EntityNotFound(id))?;
         let definitions = self.known(tenant, &version.image.model).await?;
-        self.foresee(&definitions, &version.image, transition)
+        self.foresee(&definitions, &version.image, transition.as_ref())
     }
 
     /// What would happen to an entity that were so.
@@ -89,7 +89,7 @@ impl Runtime {
             transition: None,
             workflow: None,
         };
-        self.foresee(&definitions, &image, transition)
+        self.foresee(&definitions, &image, transition.as_ref())
     }
 
     /// Why a transaction did with an entity what it did.
@@ -148,14 +148,14 @@ impl Runtime {
         &self,
         definitions: &Definitions,
         image: &Image,
-        transition: Option<TransitionName>,
+        transition: Option<&TransitionName>,
     ) -> Result<Explained, Failure> {
         let read = || {
             Document::from_json(&image.document)
                 .map_err(|error| Failure::internal(error.to_string()))
         };
         let now = self.0.clock.now();
-        let start = transition.clone().map_or(Start::Loopback, Start::Named);
+        let start = transition.cloned().map_or(Start::Loopback, Start::Named);
         let run = Run::update(image, read()?, start, image.transaction, now);
         let world = self.world(definitions);
         let governing = world
@@ -166,7 +166,7 @@ impl Runtime {
         let mut ways = governing.map_or_else(Vec::new, |workflow| {
             explain::ways(&workflow, &image.state, facts)
         });
-        if let Some(name) = &transition {
+        if let Some(name) = transition {
             ways.retain(|way| way.guard.name == name.as_str());
         }
         Ok(Explained {
