@@ -7,6 +7,7 @@ CloudEvents over one multiplexed gRPC stream. From what is public down to the wi
     operations          everything that can be asked, one method to an event type
     calculation         what a member is asked, and what it may do about it
     records             what is answered
+    explanation         what is answered to why
     errors              what can go wrong
     connection          one stream after the other, with back-off
     stream              one stream: answers find their requests, and nothing grows without bound
@@ -68,6 +69,18 @@ from interlock.errors import (
     WorkflowNotFound,
     WrongModelState,
 )
+from interlock.explanation import (
+    CriterionFunction,
+    CriterionGroup,
+    CriterionLeaf,
+    CriterionPart,
+    ExplainedRun,
+    ExplainedStep,
+    ExplainedTransition,
+    ExplainedWorkflow,
+    Explanation,
+    Guard,
+)
 from interlock.member import Member
 from interlock.operations import Condition, ModelName, Operations, OrderBy, UniqueKey
 from interlock.records import (
@@ -111,14 +124,24 @@ __all__ = [
     "ConnectionLost",
     "Context",
     "Count",
+    "CriterionFunction",
+    "CriterionGroup",
+    "CriterionLeaf",
+    "CriterionPart",
     "Deleted",
     "DispatchTimeout",
     "Entity",
     "EntityModified",
     "EntityNotFound",
     "Executor",
+    "ExplainedRun",
+    "ExplainedStep",
+    "ExplainedTransition",
+    "ExplainedWorkflow",
+    "Explanation",
     "FailedItem",
     "Forbidden",
+    "Guard",
     "Imported",
     "IncompatibleType",
     "InterlockError",

@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from typing import Any, Literal, Protocol, TypedDict
 
 from interlock import errors, events
+from interlock.explanation import Explanation
 from interlock.records import (
     AllDeleted,
     Audited,
@@ -526,6 +527,43 @@ class Operations:
         """
         payload = {"entityId": entity_id, "transactionId": transaction_id}
         return AuditedStep.read((await self.call("EntityAuditFinishedGetRequest", payload))["item"])
+
+    async def explain(
+        self, entity_id: str, *, transaction_id: str | None = None, transition: str | None = None
+    ) -> Explanation:
+        """Explain why a transaction did what it did with an entity, criterion by criterion.
+
+        Without a transaction: which ways out of its state are open as it is, and what would
+        happen if it were saved, or asked to take a transition. Nothing is changed, and no compute
+        member is asked; where one would be, that is what is explained.
+
+        Raises:
+            EntityNotFound: there is no such entity, or the transaction did nothing with it.
+
+        """
+        payload = {"entityId": entity_id}
+        payload |= _given(transactionId=transaction_id, transition=transition)
+        return Explanation.read(await self.call("WorkflowExplainRequest", payload))
+
+    async def explain_supposed(
+        self,
+        model: ModelName,
+        data: Any,
+        *,
+        state: str | None = None,
+        transition: str | None = None,
+    ) -> Explanation:
+        """Explain what would happen to an entity that does not exist.
+
+        If it were made with this document; or if it were in a state, and were saved, or asked to
+        take a transition.
+
+        Raises:
+            ModelNotFound: there is no such model.
+
+        """
+        payload = _of(model) | {"data": data} | _given(state=state, transition=transition)
+        return Explanation.read(await self.call("WorkflowExplainRequest", payload))
 
     async def count(self, model: ModelName | None = None) -> list[Count]:
         """Count the entities of a model, or of each of the tenant's models.
