@@ -88,6 +88,8 @@ codes! {
     /// An import that breaks a static rule of workflows.
     ValidationFailed = "VALIDATION_FAILED", 400, Never;
     WorkflowFailed = "WORKFLOW_FAILED", 400, Never;
+    /// A definition of a version that the profile does not know.
+    WorkflowSchemaVersionUnsupported = "WORKFLOW_SCHEMA_VERSION_UNSUPPORTED", 400, Never;
     WorkflowNotFound = "WORKFLOW_NOT_FOUND", 404, Never;
 }
 
@@ -132,6 +134,8 @@ pub struct Failure {
     code: Code,
     message: String,
     properties: Properties,
+    /// Where it is not that of the code.
+    status: Option<StatusCode>,
     origin: Origin,
 }
 
@@ -153,6 +157,7 @@ impl Failure {
             code,
             message: message.into(),
             properties: Properties::new(),
+            status: None,
             origin: Origin::Operation,
         }
     }
@@ -185,6 +190,7 @@ impl Failure {
             code: Code::ServerError,
             message: format!("internal error [ticket: {ticket}]"),
             properties: Properties::new(),
+            status: None,
             origin: Origin::Internal {
                 ticket,
                 cause: cause.into(),
@@ -214,8 +220,21 @@ impl Failure {
         self
     }
 
+    /// The same failure as clients of another server know it.
+    #[must_use]
+    pub fn as_known(mut self, code: Code, status: StatusCode) -> Self {
+        self.code = code;
+        self.status = Some(status);
+        self
+    }
+
     pub const fn code(&self) -> Code {
         self.code
+    }
+
+    /// The status over HTTP.
+    pub fn status(&self) -> StatusCode {
+        self.status.unwrap_or_else(|| self.code.status())
     }
 
     pub const fn is_in_request(&self) -> bool {

@@ -4,7 +4,7 @@
 //! `tests/architecture.rs` holds them to it.
 //!
 //! ```text
-//! names and failures   id  clock  error
+//! names and failures   id  clock  error  compat
 //! pure                 callout  entity  model  condition  workflow  engine  explain
 //! services             storage  auth  audit  compute  runtime  search
 //! protocol             event  operation
@@ -17,6 +17,7 @@
 //! [`runtime`] drives [`engine::step`] and calls members in between, and [`storage`] commits.
 
 pub mod clock;
+pub mod compat;
 pub mod error;
 pub mod id;
 

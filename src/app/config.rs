@@ -15,6 +15,7 @@ use super::{
     settings::{Effect, Kind, OURS, SETTINGS, Setting, THEIRS},
 };
 use crate::auth::{Authenticator, Roles};
+use crate::compat::Compat;
 use crate::compute;
 use crate::engine::Limits;
 use crate::grpc::StreamSettings;
@@ -326,6 +327,7 @@ impl Config {
                     response_timeout: sources.duration("DISPATCH_RESPONSE_TIMEOUT")?,
                     out_max: sources.count("MAX_CALLS_OUT")?,
                 },
+                compat: Compat::from_name(sources.choice("COMPAT")?).unwrap_or_default(),
                 token_life: sources.duration("TX_TOKEN_TTL")?,
                 expiry_grace: sources.duration("SCHEDULER_EXPIRY_GRACE")?,
                 task_pause: sources.duration("SCHEDULER_REDISPATCH_BACKOFF")?,

@@ -1,8 +1,8 @@
 //! The process: configuration, telemetry, wiring, shutdown.
 //!
-//! May use: [`crate::clock`], [`crate::entity`], [`crate::engine`], [`crate::storage`],
-//! [`crate::auth`], [`crate::compute`], [`crate::runtime`], [`crate::event`], [`crate::operation`],
-//! [`crate::grpc`], [`crate::rest`].
+//! May use: [`crate::clock`], [`crate::compat`], [`crate::entity`], [`crate::engine`],
+//! [`crate::storage`], [`crate::auth`], [`crate::compute`], [`crate::runtime`], [`crate::event`],
+//! [`crate::operation`], [`crate::grpc`], [`crate::rest`].
 
 pub mod config;
 mod listen;

@@ -128,6 +128,7 @@ pub const SETTINGS: &[Setting] = &[
     ours("STREAM_MAX_QUEUED", Number, "1024", "further requests of one stream that may wait"),
     ours("STREAM_SEND_TIMEOUT", Duration, "30s", "how long a stream's reader may leave its answers unread"),
     ours("GRPC_MAX_MESSAGE_BYTES", Number, "16777216", "the largest gRPC message that is taken, in bytes"),
+    ours("COMPAT", Choice(&["documented", "cyoda-0.8"]), "documented", "what clients are used to: the documented behaviour, or that of cyoda 0.8"),
     now("IAM_MODE", Choice(&["mock"]), "mock", "who is calling; `mock`: everyone is one caller"),
     now("IAM_MOCK_ROLES", List, "ROLE_ADMIN,ROLE_M2M", "the roles of the mock caller"),
     now("IAM_MOCK_KIND", Choice(&["user", "service", "system"]), "user", "the kind of the mock caller"),
@@ -193,7 +194,6 @@ pub const SETTINGS: &[Setting] = &[
     later("SCHEDULER_COORDINATOR", Text, "lowest-node-id"),
     later("CORS_ENABLED", Truth, "true"),
     later("CORS_ALLOWED_ORIGINS", Text, ""),
-    Setting { ours: true, ..later("COMPAT", Choice(&["documented", "cyoda-0.8"]), "documented") },
     Setting { ours: true, ..later("IDEMPOTENCY_TTL", Duration, "24h") },
     // Read by programs that are members, not by the server.
     later("COMPUTE_GRPC_ENDPOINT", Text, ""),

@@ -133,6 +133,17 @@ impl Error {
         }
     }
 
+    /// Whether a member left during a call that was made after a commit.
+    pub const fn is_disconnect_after_commit(&self) -> bool {
+        matches!(
+            self,
+            Self::Processor {
+                failure: ProcessorFailure::Disconnected,
+                ..
+            }
+        )
+    }
+
     /// Whether the same run may succeed once members are there.
     pub const fn is_about_members(&self) -> bool {
         matches!(

@@ -20,7 +20,9 @@ impl Machine {
     fn of(definitions: &[&str]) -> Self {
         let workflows = definitions
             .iter()
-            .map(|definition| Arc::new(Workflow::parse(definition).expect(definition).workflow))
+            .map(|definition| {
+                Arc::new(Workflow::parse(definition).expect(definition).workflow).into()
+            })
             .collect();
         Self {
             workflows: WorkflowSet::default().import(ImportMode::Merge, workflows),

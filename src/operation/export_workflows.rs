@@ -35,9 +35,10 @@ impl Operation for ExportWorkflows {
                 format!("no workflows found for model {name}/{version}"),
             ));
         }
+        let compat = cx.runtime().compat();
         let exported: Result<Vec<_>, _> = entries
             .iter()
-            .map(|entry| entry.workflow.definition.export(entry.active))
+            .map(|entry| entry.workflow.definition.export(entry.active, compat))
             .collect();
         let exported = exported.map_err(|error| Failure::internal(error.to_string()))?;
         cx.answer(

@@ -6,6 +6,7 @@ use serde_json::value::RawValue;
 use tracing::info;
 
 use super::{Access, Answer, Context, Family, Operation};
+use crate::compat::Compat;
 use crate::error::{Code, Failure};
 use crate::event::{
     EventType,
@@ -13,7 +14,7 @@ use crate::event::{
 };
 use crate::id::ModelKey;
 use crate::storage::{self, ModelChange};
-use crate::workflow::{CyclePolicy, Error, ImportMode, Workflow, check_cycles};
+use crate::workflow::{CyclePolicy, Entry, Error, ImportMode, Workflow, check_cycles};
 
 /// How often an import that met another one is tried again.
 const ATTEMPTS: usize = 5;
@@ -22,9 +23,7 @@ pub(super) struct ImportWorkflows {
     model: ModelKey,
     mode: Result<ImportMode, Failure>,
     cycles: CyclePolicy,
-    /// What was read, or what is wrong with it: told only once the model is known to exist.
-    workflows: Result<Vec<Arc<Workflow>>, Error>,
-    warnings: Vec<String>,
+    definitions: Vec<Box<RawValue>>,
 }
 
 impl Operation for ImportWorkflows {
@@ -36,7 +35,6 @@ impl Operation for ImportWorkflows {
     fn parse(payload: &str) -> Result<Self, Failure> {
         let import: workflow::Import<'_> = payload::decode(payload)?;
         let mode = import.import_mode.as_deref().unwrap_or_default().parse();
-        let mut warnings = Vec::new();
         Ok(Self {
             model: import.model.into(),
             mode: mode.map_err(|error: crate::workflow::UnknownMode| {
@@ -47,16 +45,32 @@ impl Operation for ImportWorkflows {
             } else {
                 CyclePolicy::Refused
             },
-            workflows: read(&import.workflows, &mut warnings)?,
-            warnings,
+            definitions: import
+                .workflows
+                .into_iter()
+                .map(ToOwned::to_owned)
+                .collect(),
         })
     }
 
     async fn run(self, cx: Context) -> Result<Answer, Failure> {
+        let compat = cx.runtime().compat();
+        let mut warnings = Vec::new();
+        // What is wrong with them is told only once the model is known to exist.
+        let read = read(&self.definitions, compat, &mut warnings)?;
         let mode = self.mode?;
         for attempt in 1.. {
             let definitions = cx.definitions(&self.model).await?;
-            let workflows = self.workflows.clone()?;
+            let workflows = read.clone()?;
+            if workflows.is_empty()
+                && mode != ImportMode::Merge
+                && compat.replacing_needs_workflows()
+            {
+                return Err(Failure::new(
+                    Code::ValidationFailed,
+                    "`workflows` is empty; only MERGE may be",
+                ));
+            }
             let merged = definitions.workflows.import(mode, workflows.clone());
             if self.cycles == CyclePolicy::Refused {
                 check_cycles(merged.entries.iter().map(|entry| &*entry.workflow))?;
@@ -76,12 +90,12 @@ impl Operation for ImportWorkflows {
                 Ok(_) => {
                     let names: Vec<_> = workflows
                         .iter()
-                        .map(|workflow| workflow.name.to_string())
+                        .map(|entry| entry.workflow.name.to_string())
                         .collect();
                     info!(model = %self.model, ?mode, workflows = ?names, "workflows imported");
                     return cx.answer(
                         Self::RESPONSE,
-                        workflow::imported(cx.request(), &self.model, &names, &self.warnings),
+                        workflow::imported(cx.request(), &self.model, &names, &warnings),
                     );
                 }
             }
@@ -93,23 +107,29 @@ impl Operation for ImportWorkflows {
 /// Reads all definitions, so that everything that is wrong is told at once. What is no definition
 /// at all is a malformed request.
 fn read(
-    given: &[&RawValue],
+    given: &[Box<RawValue>],
+    compat: Compat,
     warnings: &mut Vec<String>,
-) -> Result<Result<Vec<Arc<Workflow>>, Error>, Failure> {
+) -> Result<Result<Vec<Entry>, Error>, Failure> {
     let mut workflows = Vec::with_capacity(given.len());
     let mut problems = Vec::new();
     let mut names = HashSet::new();
     for definition in given {
-        match Workflow::parse(definition.get()) {
+        match Workflow::import(definition.get(), compat) {
             Ok(parsed) => {
                 warnings.extend(parsed.warnings);
                 if !names.insert(parsed.workflow.name.clone()) {
                     problems.push(parsed.workflow.doubled());
                 }
-                workflows.push(Arc::new(parsed.workflow));
+                let active = !compat.active_is_kept() || parsed.active.unwrap_or(true);
+                workflows.push(Entry {
+                    workflow: Arc::new(parsed.workflow),
+                    active,
+                });
             }
             Err(Error::Invalid(more)) => problems.extend(more),
             Err(error @ Error::Json(_)) => return Err(Failure::from(error).in_request()),
+            Err(error @ Error::Version { .. }) => return Err(error.into()),
         }
     }
     Ok(if problems.is_empty() {

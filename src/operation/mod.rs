@@ -1,8 +1,9 @@
 //! What each request does: one event type, one file, one row.
 //!
-//! May use: [`crate::id`], [`crate::clock`], [`crate::error`], [`crate::entity`], [`crate::model`],
-//! [`crate::condition`], [`crate::workflow`], [`crate::storage`], [`crate::audit`],
-//! [`crate::auth`], [`crate::compute`], [`crate::runtime`], [`crate::search`], [`crate::event`].
+//! May use: [`crate::id`], [`crate::clock`], [`crate::error`], [`crate::compat`],
+//! [`crate::entity`], [`crate::model`], [`crate::condition`], [`crate::workflow`],
+//! [`crate::storage`], [`crate::audit`], [`crate::auth`], [`crate::compute`], [`crate::runtime`],
+//! [`crate::search`], [`crate::event`].
 //! Every door comes in through [`dispatch`] (DESIGN decision 1). To add an operation: its types
 //! in [`crate::event`], a file here with `parse` and `run`, a row in [`table`], and its spelling in
 //! REST if it has one.

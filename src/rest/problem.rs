@@ -13,7 +13,7 @@ use crate::event::payload::Object;
 const CLIENT_CLOSED_REQUEST: &str = "Client Closed Request";
 
 pub(super) fn response(failure: &Failure, instance: &str, detail: Detail) -> Response {
-    let status = failure.code().status();
+    let status = failure.status();
     let mut properties = Object::new().text("errorCode", failure.code().as_str());
     if failure.retryable() {
         properties = properties.truth("retryable", true);

@@ -9,13 +9,14 @@ use super::{
     later::{self, Continuation},
 };
 use crate::callout::{Attachment, Reply};
+use crate::compat::Compat;
 use crate::compute::{CallSpec, Called, Failed, Work};
 use crate::engine::{
     self, Answer, Answered, Call, CallError, CallRecord, Fate, Input, Next, Outcome,
     ProcessorFailure, Run, RunRecord, Scope, World,
 };
 use crate::entity::{Document, Image, Json};
-use crate::error::Failure;
+use crate::error::{Code, Coded as _, Failure};
 use crate::id::{DispatchKey, EntityId, TransactionId};
 use crate::storage::{self, Attribution, Definitions, Mark, Task, TaskKind, Version};
 
@@ -56,12 +57,28 @@ impl From<storage::Error> for Stopped {
     }
 }
 
-impl From<Stopped> for Failure {
-    fn from(stopped: Stopped) -> Self {
-        match stopped {
-            Stopped::Engine(error) => error.into(),
-            Stopped::Other(failure) => failure,
+impl Stopped {
+    /// As callers are told.
+    pub(super) fn failure(self, compat: Compat) -> Failure {
+        let error = match self {
+            Self::Other(failure) => return failure,
+            Self::Engine(error) => error,
+        };
+        if matches!(error, engine::Error::TransitionNotFound { .. }) {
+            let status = compat.transition_not_found();
+            return Failure::from(error).as_known(Code::TransitionNotFound, status);
         }
+        let code = if matches!(error, engine::Error::ProcessorTimedOut { .. }) {
+            compat.processor_timeout()
+        } else if error.is_disconnect_after_commit() {
+            compat.disconnect_after_commit()
+        } else {
+            error.code()
+        };
+        if code == error.code() {
+            return error.into();
+        }
+        Failure::from(error).as_known(code, code.status())
     }
 }
 
@@ -82,7 +99,7 @@ impl Runtime {
             Err(stopped) => {
                 // What was committed stays as it is; the caller is told and decides.
                 session.abandon_unfinished().await;
-                Err(stopped.into())
+                Err(stopped.failure(self.0.settings.compat))
             }
         }
     }

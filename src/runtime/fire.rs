@@ -230,7 +230,7 @@ impl Runtime {
                 session.finish(&by.cancel).await?;
                 Ok(Done::Yes)
             }
-            Err(stopped) => Err(stopped.into()),
+            Err(stopped) => Err(stopped.failure(self.0.settings.compat)),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Runs: from a request to its commit, with everything members do in between.
 //!
-//! May use: [`crate::id`], [`crate::clock`], [`crate::error`], [`crate::entity`],
-//! [`crate::callout`], [`crate::model`], [`crate::workflow`], [`crate::engine`],
+//! May use: [`crate::id`], [`crate::clock`], [`crate::error`], [`crate::compat`],
+//! [`crate::entity`], [`crate::callout`], [`crate::model`], [`crate::workflow`], [`crate::engine`],
 //! [`crate::explain`], [`crate::storage`], [`crate::compute`].
 //! A [`Session`] is one request at work on a unit: its own, or one that is open already and that
 //! the request joins with a token. While a member is called the unit is parked, so that what the
@@ -21,6 +21,7 @@ use std::{sync::Arc, time::Duration};
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::Clock;
+use crate::compat::Compat;
 use crate::compute::{self, Members, Principal};
 use crate::engine::Limits;
 use crate::error::{Code, Coded, Properties};
@@ -39,6 +40,7 @@ use transactions::Transactions;
 pub struct Settings {
     pub limits: Limits,
     pub calls: compute::Settings,
+    pub compat: Compat,
     /// How long a token lives at least; longer if its call may take longer.
     pub token_life: Duration,
     /// By how much more than it may be late a timer may be late.
@@ -130,6 +132,11 @@ impl Runtime {
             transactions: Arc::default(),
             signer: Signer::new(),
         }))
+    }
+
+    /// What clients are used to.
+    pub fn compat(&self) -> Compat {
+        self.0.settings.compat
     }
 
     pub fn storage(&self) -> &Storage {

@@ -488,7 +488,7 @@ async fn workflows_are_kept_in_their_order_and_set_against_what_was_seen() {
     let key = &model.model.key;
     let workflow = |name: &str| {
         let json = format!(r#"{{"name":"{name}","initialState":"A","states":{{"A":{{}}}}}}"#);
-        Arc::new(Workflow::parse(&json).expect("valid").workflow)
+        Arc::new(Workflow::parse(&json).expect("valid").workflow).into()
     };
     let set = model
         .workflows

@@ -6,6 +6,7 @@ use std::{
 };
 
 use super::{Error, State, Trigger, Workflow};
+use crate::compat::Compat;
 use crate::id::StateName;
 
 /// The longest name, in bytes.
@@ -90,13 +91,22 @@ pub(super) fn list(problems: &[Problem]) -> String {
 }
 
 /// Everything wrong with a definition, and what is only odd.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Problems {
+    pub(super) compat: Compat,
     errors: Vec<Problem>,
     pub(super) warnings: Vec<String>,
 }
 
 impl Problems {
+    pub(super) const fn new(compat: Compat) -> Self {
+        Self {
+            compat,
+            errors: Vec::new(),
+            warnings: Vec::new(),
+        }
+    }
+
     pub(super) fn add(&mut self, place: &Place, text: String) {
         self.errors.push(Problem {
             place: place.clone(),
@@ -124,10 +134,12 @@ impl Problems {
         let mut chars = name.chars();
         let starts_well = chars.next().is_none_or(char::is_alphabetic);
         if !starts_well || !chars.all(|char| char.is_alphanumeric() || matches!(char, '_' | '-')) {
-            self.add(
-                place,
-                "the name of a state is a letter, then letters, digits, `_` and `-`".to_owned(),
-            );
+            let rule = "the name of a state is a letter, then letters, digits, `_` and `-`";
+            if self.compat.any_state_name() {
+                self.warn(place, rule);
+            } else {
+                self.add(place, format!("{rule}; rename it"));
+            }
         }
     }
 

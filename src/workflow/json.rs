@@ -16,6 +16,7 @@ use super::{
     check::{Place, Problems},
 };
 use crate::callout::{Given, RetryPolicy};
+use crate::compat::Compat;
 use crate::condition::Condition;
 use crate::entity::{Document, Json};
 
@@ -194,19 +195,66 @@ mod left_out {
 impl Workflow {
     /// Reads one definition, and says everything that is wrong with it.
     pub fn parse(text: &str) -> Result<Parsed, Error> {
+        Self::import(text, Compat::default())
+    }
+
+    /// The same, as an import under that profile does.
+    pub fn import(text: &str, compat: Compat) -> Result<Parsed, Error> {
         let mut unknown = Vec::new();
         let mut reader = serde_json::Deserializer::from_str(text);
         let mut json: WorkflowJson =
             serde_ignored::deserialize(&mut reader, |path| unknown.push(path.to_string()))
                 .map_err(|error| Error::Json(error.to_string()))?;
-        let active = json.active.take();
         let place = Place::workflow(&json.name);
-        let mut problems = Problems::default();
+        let mut problems = Problems::new(compat);
         for member in unknown {
+            if compat.unknown_members_are_refused() {
+                return Err(Error::Json(format!("unknown member `{member}`")));
+            }
             problems.warn(&place, &format!("unknown member `{member}` is ignored"));
         }
+        json.version_counts(compat)?;
+        for processor in json.processors() {
+            let mode = processor.execution_mode.as_deref().unwrap_or_default();
+            if compat.unknown_mode_is_refused() && !MODES.contains(&mode) {
+                let place = place.processor(&processor.name);
+                let known = MODES[1..].join(", ");
+                problems.add(
+                    &place,
+                    format!("`executionMode` is `{mode}`; known are {known}"),
+                );
+            }
+        }
         json.tidy(&place, &mut problems);
-        let workflow = build(json, &place, &mut problems)?;
+        json.read(&place, problems)
+    }
+
+    /// Reads a definition that was imported, under whatever profile that was.
+    pub fn load(text: &str) -> Result<Self, Error> {
+        let json: WorkflowJson =
+            serde_json::from_str(text).map_err(|error| Error::Json(error.to_string()))?;
+        let place = Place::workflow(&json.name);
+        let parsed = json.read(&place, Problems::new(Compat::Cyoda08))?;
+        Ok(parsed.workflow)
+    }
+}
+
+/// The execution modes there are; nothing means the default.
+const MODES: [&str; 5] = [
+    "",
+    "SYNC",
+    "ASYNC_SAME_TX",
+    "ASYNC_NEW_TX",
+    "COMMIT_BEFORE_DISPATCH",
+];
+
+/// The schema versions that cyoda 0.8 knows; the last is what it exports.
+const SCHEMA_VERSIONS: [&str; 3] = ["1.1", "1.2", "1.3"];
+
+impl WorkflowJson {
+    fn read(mut self, place: &Place, mut problems: Problems) -> Result<Parsed, Error> {
+        let active = self.active.take();
+        let workflow = build(self, place, &mut problems)?;
         problems.none_or_err()?;
         Ok(Parsed {
             workflow,
@@ -214,13 +262,35 @@ impl Workflow {
             warnings: problems.warnings,
         })
     }
+
+    fn processors(&self) -> impl Iterator<Item = &ProcessorJson> {
+        let transitions = self.states.values().flat_map(|state| &state.transitions);
+        transitions
+            .filter_map(|transition| transition.processors.as_ref())
+            .flatten()
+    }
+
+    /// `workflow-engine.md` §4.3.
+    fn version_counts(&self, compat: Compat) -> Result<(), Error> {
+        let version = self.version.as_deref().unwrap_or_default();
+        if compat.schema_version_counts() && !SCHEMA_VERSIONS.contains(&version) {
+            return Err(Error::Version {
+                given: version.to_owned(),
+                known: SCHEMA_VERSIONS.join(", "),
+            });
+        }
+        Ok(())
+    }
 }
 
 impl Definition {
     /// The documented form, as an export answers it.
-    pub fn export(&self, active: bool) -> Result<Json, DefinitionError> {
+    pub fn export(&self, active: bool, compat: Compat) -> Result<Json, DefinitionError> {
         let mut json: WorkflowJson = serde_json::from_str(self.body.as_str())?;
         json.active = Some(active);
+        if compat.schema_version_counts() {
+            json.version = SCHEMA_VERSIONS.last().map(|version| (*version).into());
+        }
         Ok(Json::trusted(serde_json::to_string(&json)?))
     }
 }
@@ -249,6 +319,9 @@ impl WorkflowJson {
 
 impl TransitionJson {
     fn tidy(&mut self, place: &Place, problems: &mut Problems) {
+        if problems.compat.manual_may_be_absent() {
+            self.manual.get_or_insert(false);
+        }
         criterion(&mut self.criterion);
         annotations(&mut self.annotations, "annotations", place, problems);
         annotations(
@@ -264,6 +337,9 @@ impl TransitionJson {
         for processor in self.processors.iter_mut().flatten() {
             let place = place.processor(&processor.name);
             annotations(&mut processor.annotations, "annotations", &place, problems);
+            if processor.execution_mode.is_none() && problems.compat.absent_mode_is_sync() {
+                processor.execution_mode = Some("SYNC".into());
+            }
             if !is_timer(processor) {
                 processor.config.attach_entity.get_or_insert(ATTACH_ENTITY);
             }
@@ -529,7 +605,10 @@ fn build_timer(config: &ConfigJson, place: &Place, problems: &mut Problems) -> T
 }
 
 fn build_call(json: &ProcessorJson, place: &Place, problems: &mut Problems) -> Task {
-    if !["", "external", "externalized"].contains(&json.kind.to_ascii_lowercase().as_str()) {
+    let kind = json.kind.to_ascii_lowercase();
+    let is_known = ["", "external", "externalized"].contains(&kind.as_str());
+    let is_taken = is_known || (problems.compat.unknown_type_is_a_call() && kind != "internalized");
+    if !is_taken {
         problems.add(
             place,
             format!(

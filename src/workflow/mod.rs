@@ -1,7 +1,7 @@
 //! The definition of a state machine: parsed and checked once, at import.
 //!
-//! May use: [`crate::id`], [`crate::error`], [`crate::entity`], [`crate::callout`],
-//! [`crate::condition`].
+//! May use: [`crate::id`], [`crate::error`], [`crate::compat`], [`crate::entity`],
+//! [`crate::callout`], [`crate::condition`].
 //! After the import there is nothing left to check: every target state exists, every criterion
 //! parses, every name is a name (`workflow-engine.md` §1 and §4).
 
@@ -225,6 +225,8 @@ impl State {
 pub enum Error {
     #[error("invalid workflow definition: {0}")]
     Json(String),
+    #[error("`version` is `{given}`; this profile (INTERLOCK_COMPAT) knows {known}")]
+    Version { given: String, known: String },
     #[error("{}", check::list(.0))]
     Invalid(Vec<Problem>),
 }
@@ -233,6 +235,7 @@ impl Coded for Error {
     fn code(&self) -> Code {
         match self {
             Self::Json(_) => Code::BadRequest,
+            Self::Version { .. } => Code::WorkflowSchemaVersionUnsupported,
             Self::Invalid(_) => Code::ValidationFailed,
         }
     }

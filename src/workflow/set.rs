@@ -19,6 +19,16 @@ pub struct Entry {
     pub active: bool,
 }
 
+impl From<Arc<Workflow>> for Entry {
+    /// As an import makes it.
+    fn from(workflow: Arc<Workflow>) -> Self {
+        Self {
+            workflow,
+            active: true,
+        }
+    }
+}
+
 /// What an import does with the workflows that are there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ImportMode {
@@ -50,12 +60,12 @@ impl FromStr for ImportMode {
 }
 
 impl WorkflowSet {
-    /// The list after an import of `incoming`, all of them active.
+    /// The list after an import of `incoming`.
     #[must_use]
-    pub fn import(&self, mode: ImportMode, incoming: Vec<Arc<Workflow>>) -> Self {
+    pub fn import(&self, mode: ImportMode, incoming: Vec<Entry>) -> Self {
         let mut named: HashMap<_, _> = incoming
             .iter()
-            .map(|workflow| (workflow.name.clone(), Arc::clone(workflow)))
+            .map(|entry| (entry.workflow.name.clone(), entry.clone()))
             .collect();
         let mut entries = self.entries.clone();
         match mode {
@@ -68,22 +78,16 @@ impl WorkflowSet {
             }
             ImportMode::Merge => {
                 for entry in &mut entries {
-                    if let Some(workflow) = named.remove(&entry.workflow.name) {
-                        *entry = Entry {
-                            workflow,
-                            active: true,
-                        };
+                    if let Some(incoming) = named.remove(&entry.workflow.name) {
+                        *entry = incoming;
                     }
                 }
             }
         }
         let new = incoming
             .into_iter()
-            .filter(|workflow| named.contains_key(&workflow.name));
-        entries.extend(new.map(|workflow| Entry {
-            workflow,
-            active: true,
-        }));
+            .filter(|entry| named.contains_key(&entry.workflow.name));
+        entries.extend(new);
         Self { entries }
     }
 
@@ -126,10 +130,10 @@ impl WorkflowSet {
 mod tests {
     use super::*;
 
-    fn workflow(name: &str, state: &str) -> Arc<Workflow> {
+    fn workflow(name: &str, state: &str) -> Entry {
         let json =
             format!(r#"{{"name":"{name}","initialState":"{state}","states":{{"{state}":{{}}}}}}"#);
-        Arc::new(Workflow::parse(&json).expect("valid").workflow)
+        Arc::new(Workflow::parse(&json).expect("valid").workflow).into()
     }
 
     fn listed(set: &WorkflowSet) -> String {

@@ -8,6 +8,7 @@
 mod attack;
 mod audit;
 mod callback;
+mod compat;
 mod conformance;
 mod durability;
 mod entity;

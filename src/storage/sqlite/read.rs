@@ -324,9 +324,7 @@ impl Sqlite {
             .bind(hash)
             .fetch_optional(&self.reads)
             .await?;
-        Ok(body
-            .and_then(|body| Workflow::parse(&body).ok())
-            .map(|parsed| parsed.workflow))
+        Ok(body.and_then(|body| Workflow::load(&body).ok()))
     }
 
     /// What is recorded of an entity up to a position, newest first.
@@ -429,15 +427,15 @@ async fn workflows(reads: &SqlitePool, model: i64) -> Result<(i64, WorkflowSet),
         .await?;
     let entries = listed.into_iter().map(|ListedWorkflow(key, active)| {
         let body = bodies.iter().find(|(d, _)| *d == key);
-        let workflow = body
-            .and_then(|(_, body)| Workflow::parse(body).ok())
-            .ok_or(Error::Inconsistent {
-                table: "definition",
-                column: "body",
-                row: key,
-            })?;
+        let workflow =
+            body.and_then(|(_, body)| Workflow::load(body).ok())
+                .ok_or(Error::Inconsistent {
+                    table: "definition",
+                    column: "body",
+                    row: key,
+                })?;
         Ok(Entry {
-            workflow: Arc::new(workflow.workflow),
+            workflow: Arc::new(workflow),
             active,
         })
     });

@@ -113,6 +113,11 @@ impl Server {
         *self = Self::spawn(&settings, Some(Arc::clone(&self.folder)));
     }
 
+    /// The same, with other settings.
+    pub(crate) fn restart_with(&mut self, settings: &[(&str, &str)]) {
+        *self = Self::spawn(settings, Some(Arc::clone(&self.folder)));
+    }
+
     pub(crate) fn folder(&self) -> PathBuf {
         self.folder.path().to_owned()
     }

@@ -1,0 +1,105 @@
+//! Which of two behaviours a client sees where documents differ (`stream.md` §5).
+//!
+//! May use: [`crate::error`].
+//! Every difference is a method here, named after what it changes; whoever is concerned asks.
+
+use http::StatusCode;
+
+use crate::error::Code;
+
+/// The profile: what clients are used to.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Compat {
+    /// The recommended column of the tables of differences.
+    #[default]
+    Documented,
+    /// What the server `cyoda` 0.8.3 does.
+    Cyoda08,
+}
+
+impl Compat {
+    const fn is_cyoda(self) -> bool {
+        matches!(self, Self::Cyoda08)
+    }
+
+    /// The name in `INTERLOCK_COMPAT`.
+    pub fn from_name(name: &str) -> Option<Self> {
+        match name {
+            "documented" => Some(Self::Documented),
+            "cyoda-0.8" => Some(Self::Cyoda08),
+            _ => None,
+        }
+    }
+
+    /// The status of `TRANSITION_NOT_FOUND` (`workflow-engine.md` W21).
+    pub const fn transition_not_found(self) -> StatusCode {
+        if self.is_cyoda() {
+            StatusCode::BAD_REQUEST
+        } else {
+            StatusCode::NOT_FOUND
+        }
+    }
+
+    /// The code of a processor that did not answer in time (W22, `grpc.md` G4).
+    pub const fn processor_timeout(self) -> Code {
+        if self.is_cyoda() {
+            Code::DispatchTimeout
+        } else {
+            Code::WorkflowFailed
+        }
+    }
+
+    /// The code of a member that left during a call made after a commit (`grpc.md` G5).
+    pub const fn disconnect_after_commit(self) -> Code {
+        if self.is_cyoda() {
+            Code::ComputeMemberDisconnected
+        } else {
+            Code::WorkflowFailed
+        }
+    }
+
+    /// Whether a processor without `executionMode` is `SYNC`, not `ASYNC_NEW_TX` (W3).
+    pub const fn absent_mode_is_sync(self) -> bool {
+        self.is_cyoda()
+    }
+
+    /// Whether a mode that is not known is refused, not taken as `SYNC` (W4).
+    pub const fn unknown_mode_is_refused(self) -> bool {
+        self.is_cyoda()
+    }
+
+    /// Whether a type of processor that is not known is a call of a member (W1a).
+    pub const fn unknown_type_is_a_call(self) -> bool {
+        self.is_cyoda()
+    }
+
+    /// Whether `manual` may be left out, meaning false (`workflow-engine.md` §1.3).
+    pub const fn manual_may_be_absent(self) -> bool {
+        self.is_cyoda()
+    }
+
+    /// Whether the name of a state may be anything, with a warning (§1.2).
+    pub const fn any_state_name(self) -> bool {
+        self.is_cyoda()
+    }
+
+    /// Whether members of a definition that are not known are refused, not ignored (W9).
+    pub const fn unknown_members_are_refused(self) -> bool {
+        self.is_cyoda()
+    }
+
+    /// Whether an import keeps what a workflow says of being active (W8).
+    pub const fn active_is_kept(self) -> bool {
+        self.is_cyoda()
+    }
+
+    /// Whether REPLACE and ACTIVATE need workflows (W25).
+    pub const fn replacing_needs_workflows(self) -> bool {
+        self.is_cyoda()
+    }
+
+    /// Whether `version` must be one of 1.1 to 1.3, and is exported as 1.3 (W7).
+    pub const fn schema_version_counts(self) -> bool {
+        self.is_cyoda()
+    }
+}

@@ -1,0 +1,162 @@
+//! The profile `cyoda-0.8` (`stream.md` §5): each switch, against the documented behaviour.
+
+use serde_json::{Value, json};
+
+use crate::support::{
+    Connection, Member, Server, code, get, locked_model, new_entity, sync_processor,
+};
+
+const PROFILE: (&str, &str) = ("INTERLOCK_COMPAT", "cyoda-0.8");
+
+async fn import(connection: &Connection, model: &Value, mode: &str, workflows: Value) -> Value {
+    let import = json!({"model": model, "importMode": mode, "workflows": workflows});
+    connection.call("EntityWorkflowImportRequest", import).await
+}
+
+fn workflow(version: &str, transition: Value) -> Value {
+    json!({"version": version, "name": "w", "initialState": "NEW", "active": false, "states": {
+        "NEW": {"transitions": [transition]}, "DONE": {}}})
+}
+
+/// The code of an answer that says no; nothing of one that says yes.
+fn refusal(answer: &Value) -> String {
+    if answer["success"] == true {
+        String::new()
+    } else {
+        code(answer)
+    }
+}
+
+#[tokio::test]
+async fn imports_follow_the_profile() {
+    let (documented, cyoda) = (Server::start(), Server::with(&[PROFILE]));
+    let way = |members: Value| {
+        let mut way = json!({"name": "GO", "next": "DONE", "manual": true});
+        for (name, value) in members.as_object().expect("members") {
+            way[name] = value.clone();
+        }
+        way
+    };
+    let absent_manual = json!({"name": "GO", "next": "DONE", "criterion": {"type": "simple", "jsonPath": "$.n", "operatorType": "IS_NULL"}});
+    let unknown_type =
+        way(json!({"processors": [{"name": "p", "type": "calculator", "executionMode": "SYNC"}]}));
+    let unknown_mode = way(json!({"processors": [{"name": "p", "executionMode": "LATER"}]}));
+    let odd_state =
+        json!({"version": "1.1", "name": "w", "initialState": "1 X", "states": {"1 X": {}}});
+    let cases = [
+        (
+            workflow("1", way(json!({}))),
+            "",
+            "WORKFLOW_SCHEMA_VERSION_UNSUPPORTED",
+        ),
+        (workflow("1.2", way(json!({}))), "", ""),
+        (workflow("1.1", absent_manual), "VALIDATION_FAILED", ""),
+        (workflow("1.1", unknown_type), "VALIDATION_FAILED", ""),
+        (workflow("1.1", unknown_mode), "", "VALIDATION_FAILED"),
+        (
+            workflow("1.1", way(json!({"colour": "red"}))),
+            "",
+            "BAD_REQUEST",
+        ),
+        (odd_state, "VALIDATION_FAILED", ""),
+    ];
+    for (server, is_cyoda) in [(&documented, false), (&cyoda, true)] {
+        let connection = server.connect().await;
+        let model = locked_model(&connection, "doc", json!({"n": 1})).await;
+        for (definition, documented, cyoda) in &cases {
+            let answer = import(&connection, &model, "REPLACE", json!([definition])).await;
+            let expected = if is_cyoda { cyoda } else { documented };
+            // What cannot be read is said by a status on the unary methods; here, in-band.
+            let said = if answer["success"] == true {
+                String::new()
+            } else {
+                code(&answer)
+            };
+            assert_eq!(&said, expected, "{is_cyoda} {definition}: {answer}");
+        }
+        let way =
+            json!({"name": "GO", "next": "DONE", "manual": true, "processors": [{"name": "p"}]});
+        import(
+            &connection,
+            &model,
+            "REPLACE",
+            json!([workflow("1.1", way)]),
+        )
+        .await;
+        let export = connection
+            .ok("EntityWorkflowExportRequest", json!({"model": model}))
+            .await;
+        let exported = &export["workflows"][0];
+        assert_eq!(exported["active"], !is_cyoda);
+        assert_eq!(exported["version"], if is_cyoda { "1.3" } else { "1.1" });
+        let mode = &exported["states"]["NEW"]["transitions"][0]["processors"][0]["executionMode"];
+        assert_eq!(mode, &if is_cyoda { json!("SYNC") } else { Value::Null });
+        let emptied = import(&connection, &model, "REPLACE", json!([])).await;
+        assert_eq!(
+            refusal(&emptied),
+            if is_cyoda { "VALIDATION_FAILED" } else { "" }
+        );
+    }
+}
+
+#[tokio::test]
+async fn failures_have_the_status_that_clients_know() {
+    for (settings, status, late) in [
+        (vec![], 404, "WORKFLOW_FAILED"),
+        (vec![PROFILE], 400, "DISPATCH_TIMEOUT"),
+    ] {
+        let server = Server::with(&settings);
+        let connection = server.connect().await;
+        let model = locked_model(&connection, "doc", json!({"n": 1})).await;
+        let slow = sync_processor("p", json!({"responseTimeoutMs": 1}));
+        let definition = json!({"version": "1.1", "name": "w", "initialState": "NEW", "states": {
+            "NEW": {"transitions": [{"name": "GO", "next": "NEW", "manual": true, "processors": [slow]}]}}});
+        let imported = import(&connection, &model, "MERGE", json!([definition])).await;
+        assert_eq!(imported["success"], true, "{imported}");
+        let made = connection
+            .ok("EntityCreateRequest", new_entity(&model, &json!({"n": 1})))
+            .await;
+        let id = made["transactionInfo"]["entityIds"][0]
+            .as_str()
+            .expect("an id");
+        let said = server
+            .rest()
+            .post(&format!("/api/entity/{id}/transitions/NOWHERE"), "")
+            .await;
+        assert_eq!(said.problem(), "TRANSITION_NOT_FOUND");
+        assert_eq!(said.status.as_u16(), status);
+        let _silent = Member::join(&server, &[]).await;
+        let answer = connection
+            .call(
+                "EntityTransitionRequest",
+                json!({"entityId": id, "transition": "GO"}),
+            )
+            .await;
+        assert_eq!(code(&answer), late);
+        assert_eq!(get(&connection, id).await["data"], json!({"n": 1}));
+    }
+}
+
+/// A definition that one profile took is still good under the other.
+#[tokio::test]
+async fn a_definition_outlives_its_profile() {
+    let mut server = Server::on_disk(&[PROFILE]);
+    let connection = server.connect().await;
+    let model = locked_model(&connection, "doc", json!({"n": 1})).await;
+    let odd = json!({"version": "1.1", "name": "w", "initialState": "1 X", "active": true, "states": {"1 X": {"transitions": [
+        {"name": "GO", "next": "1 X", "manual": true, "processors": [{"name": "p", "type": "calculator", "executionMode": "SYNC"}]}]}}});
+    assert_eq!(
+        import(&connection, &model, "MERGE", json!([odd])).await["success"],
+        true
+    );
+    server.kill();
+    server.restart_with(&[]);
+    let connection = server.connect().await;
+    let made = connection
+        .ok("EntityCreateRequest", new_entity(&model, &json!({"n": 1})))
+        .await;
+    let id = made["transactionInfo"]["entityIds"][0]
+        .as_str()
+        .expect("an id");
+    assert_eq!(get(&connection, id).await["meta"]["state"], "1 X");
+}
