@@ -11,6 +11,7 @@ from interlock import (
     Client,
     Context,
     Entity,
+    EntityNotFound,
     Member,
     Rejected,
     Schedule,
@@ -55,6 +56,10 @@ async def test_a_schedule_says_when_a_transition_is_taken(client: Client, member
     async def patience(entity: Entity, context: Context) -> Schedule:
         contexts.append(context)
         assert (entity.state, entity.data) == ("SENT", {"quantity": 1})
+        # In the transaction it is there, and outside, on the same stream, it is not yet.
+        assert (await context.client.get(entity.id)).state == "SENT"
+        with pytest.raises(EntityNotFound):
+            await member.client.get(entity.id)
         return Schedule(fire_after=SOON, expire_after=LATER)
 
     await make_model(client, flow=lost_by(context="100 ms"))

@@ -45,10 +45,11 @@ class Rejected(Exception):
 
 
 class Retryable(Rejected):
-    """Raised by a processor, a criterion or a schedule that may succeed when it is tried again.
+    """Raised by a processor or a criterion that may succeed when it is tried again.
 
     The server does try again, at another member if there is one, where the workflow says
-    `"retryPolicy": "FIXED"` of what it calls.
+    `"retryPolicy": "FIXED"` of it. What must not be done twice is best done under
+    `Context.dispatch_key`, or after whatever may raise this.
     """
 
 

@@ -534,8 +534,9 @@ class Operations:
         """Explain why a transaction did what it did with an entity, criterion by criterion.
 
         Without a transaction: which ways out of its state are open as it is, and what would
-        happen if it were saved, or asked to take a transition. Nothing is changed, and no compute
-        member is asked; where one would be, that is what is explained.
+        happen if it were saved; or with a transition, of that one only, and if it were asked for.
+        Nothing is changed, and no compute member is asked; where one would be, that is what is
+        explained.
 
         Raises:
             EntityNotFound: there is no such entity, or the transaction did nothing with it.
