@@ -5,7 +5,7 @@
 //!
 //! ```text
 //! names and failures   id  clock  error  compat
-//! pure                 callout  entity  model  condition  workflow  engine  explain
+//! pure                 entity  callout  model  condition  workflow  engine  explain
 //! services             storage  auth  audit  compute  runtime  search
 //! protocol             event  operation
 //! edges                grpc  rest  cli
