@@ -326,6 +326,13 @@ impl Runtime {
             written: session.id(),
             dispatch,
             principal: by.principal.clone(),
+            armed_by: match session.unit()?.attribution() {
+                Attribution {
+                    author,
+                    executor: Some(_),
+                } => Some(author.clone()),
+                Attribution { executor: None, .. } => None,
+            },
         };
         let unit = session.unit()?;
         if let Some(done) = anchor.task.take() {

@@ -134,6 +134,7 @@ impl Runtime {
             cancel: CancellationToken::new(),
         };
         let mut session = self.session_for(&by, attribution);
+        session.is_patient(self.0.settings.task_pause);
         let unit = session.unit()?;
         let base = unit.read(task.entity).await?;
         let Some(base) = base.filter(|base| base.image.state == state) else {
@@ -194,7 +195,19 @@ impl Runtime {
             principal: continuation.principal,
             cancel: CancellationToken::new(),
         };
-        let mut session = self.session_for(&by, by.attribution());
+        // What a timer began is tried until it is done, like the timer (§9.4, step 8b).
+        let is_of_timer = continuation.armed_by.is_some();
+        let attribution = match continuation.armed_by {
+            Some(author) => Attribution {
+                author,
+                executor: Some(by.principal.actor.clone()),
+            },
+            None => by.attribution(),
+        };
+        let mut session = self.session_for(&by, attribution);
+        if is_of_timer {
+            session.is_patient(self.0.settings.task_pause);
+        }
         session.follow(continuation.entry)?;
         let unit = session.unit()?;
         let base = unit.read(task.entity).await?;
@@ -222,7 +235,7 @@ impl Runtime {
                 Ok(Done::Yes)
             }
             // Members may come back; everything else would fail again.
-            Err(Stopped::Engine(error)) if !error.is_about_members() => {
+            Err(Stopped::Engine(error)) if !is_of_timer && !error.is_about_members() => {
                 warn!(%error, entity.id = %task.entity, "a run that had committed a part has failed; the entity stays as it is");
                 session.abandon_unfinished().await;
                 let mut session = self.session_for(&by, by.attribution());

@@ -41,6 +41,8 @@ pub(super) struct Continuation {
     /// Names the call that comes next, the same every time it is made.
     pub(super) dispatch: DispatchKey,
     pub(super) principal: Principal,
+    /// Who had armed the timer that began the run; none of one that was asked for.
+    pub(super) armed_by: Option<Actor>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -51,6 +53,8 @@ struct ContinuationBody {
     written: String,
     dispatch: String,
     by: By,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    armed_by: Option<By>,
 }
 
 /// The name of every continuation: an entity has one at most.
@@ -107,6 +111,7 @@ impl Continuation {
             written: self.written.to_string(),
             dispatch: self.dispatch.to_string(),
             by: By::of(&self.principal.actor, &self.principal.roles),
+            armed_by: self.armed_by.map(|actor| By::of(&actor, &[])),
         };
         Ok(NewTask {
             entity,
@@ -125,6 +130,10 @@ impl Continuation {
             written: body.written.parse().map_err(unreadable)?,
             dispatch: body.dispatch.parse().map_err(unreadable)?,
             principal: body.by.principal()?,
+            armed_by: match body.armed_by {
+                Some(by) => Some(by.principal()?.actor),
+                None => None,
+            },
         })
     }
 }

@@ -1,6 +1,6 @@
 //! One request at work on a unit.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use tokio_util::sync::CancellationToken;
 
@@ -23,6 +23,9 @@ pub struct Session {
     entry: TransactionId,
     /// What goes on with the part that has been committed, should this session not.
     unfinished: Option<Unfinished>,
+    /// How long is waited before a failed rest is tried again; none where it is given up, since a
+    /// caller is told and decides.
+    patience: Option<Duration>,
     /// None while it is parked.
     unit: Option<UnitOfWork>,
     role: Role,
@@ -45,6 +48,7 @@ impl Session {
             id: unit.id(),
             entry: unit.id(),
             unfinished: None,
+            patience: None,
             unit: Some(unit),
             role: Role::Owner { in_table: false },
             level: 0,
@@ -69,6 +73,7 @@ impl Session {
             id,
             entry: id,
             unfinished: None,
+            patience: None,
             unit: Some(unit),
             role: Role::Joined(Some(mark)),
             level,
@@ -128,10 +133,18 @@ impl Session {
         Ok(())
     }
 
-    /// Gives up what has not been committed, for good.
+    /// Has what has not been committed tried again, for as long as it fails.
+    pub(super) const fn is_patient(&mut self, pause: Duration) {
+        self.patience = Some(pause);
+    }
+
+    /// Gives up what has not been committed: for good, or until it is tried again.
     pub(super) async fn abandon_unfinished(&mut self) {
         if let Some(unfinished) = self.unfinished.take() {
-            unfinished.abandon().await;
+            match self.patience {
+                None => unfinished.abandon().await,
+                Some(pause) => unfinished.put_off(pause),
+            }
         }
     }
 
@@ -213,11 +226,10 @@ impl Session {
                     None => cancel,
                 };
                 let outcome = unit.commit(cancel).await;
-                if let Some(mut unfinished) = self.unfinished.take() {
-                    match &outcome {
-                        Ok(_) => unfinished.task = None,
-                        Err(_) => unfinished.abandon().await,
-                    }
+                match (&outcome, &mut self.unfinished) {
+                    (Ok(_), Some(unfinished)) => unfinished.task = None,
+                    (Ok(_), None) => {}
+                    (Err(_), _) => self.abandon_unfinished().await,
                 }
                 outcome
                     .map_err(|error: storage::Error| error.into())
@@ -254,6 +266,13 @@ impl Unfinished {
         if let Err(error) = unit.commit(&CancellationToken::new()).await {
             warn!(%error, entity.id = %task.entity, "a continuation could not be given up; it will be tried again");
             self.task = Some(task);
+        }
+    }
+
+    fn put_off(mut self, pause: Duration) {
+        if let Some(task) = self.task.take() {
+            let later = self.storage.now().after(pause);
+            self.storage.postpone(task.key, later);
         }
     }
 }
