@@ -2,10 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::{audited, count, types};
 use crate::support::{
     Member, Reply, Scene, Server, create, get, locked_model,
-    scene::{automated, manual, ok, processor, put, simple, states},
+    scene::{automated, count, manual, ok, processor, put, simple, states},
     state,
 };
 
@@ -32,9 +31,10 @@ async fn row_02_the_first_workflow_whose_criterion_holds_is_chosen() {
         .ok();
     let id = scene.create(json!({"ok": false})).await;
     assert_eq!(scene.state(&id).await, "TWO");
-    let events = audited(&scene, &id).await;
+    let events = scene.audited(&id).await;
+    let types: Vec<_> = events.iter().map(|event| &event["eventType"]).collect();
     assert_eq!(
-        types(&events)[..3],
+        types[..3],
         ["STATE_MACHINE_START", "WORKFLOW_SKIP", "WORKFLOW_FOUND"]
     );
     assert_eq!(events[1]["data"]["workflowName"], "first");
@@ -47,7 +47,7 @@ async fn row_03_the_first_automated_transition_whose_guard_holds_fires() {
     .await;
     let id = scene.create(json!({"ok": false})).await;
     assert_eq!(scene.state(&id).await, "B");
-    let events = audited(&scene, &id).await;
+    let events = scene.audited(&id).await;
     assert_eq!(count(&events, "TRANSITION_NOT_MATCH_CRITERION"), 1);
     let declined = events
         .iter()

@@ -5,10 +5,9 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::{audited, count};
 use crate::support::{
     Member, Reply, Scene, Server,
-    scene::{automated, manual, states},
+    scene::{automated, count, manual, states},
     state,
 };
 
@@ -33,7 +32,7 @@ async fn row_27_a_scheduled_transition_fires_by_itself() {
     let entity = scene.reaches(&id, "B").await;
     assert!(armed.elapsed() >= Duration::from_millis(500), "not early");
     assert_eq!(entity["meta"]["transitionForLatestSave"], "GO");
-    let events = audited(&scene, &id).await;
+    let events = scene.audited(&id).await;
     assert_eq!(count(&events, "SCHEDULED_TRANSITION_ARM"), 1);
     assert_eq!(count(&events, "SCHEDULED_TRANSITION_FIRE"), 1);
     let armed = events
@@ -69,7 +68,7 @@ async fn row_29_a_timer_is_cancelled_when_the_entity_leaves_the_state() {
     let left = scene.get(&id).await;
     pass(&scene).await;
     assert_eq!(scene.get(&id).await, left);
-    let events = audited(&scene, &id).await;
+    let events = scene.audited(&id).await;
     assert_eq!(count(&events, "SCHEDULED_TRANSITION_FIRE"), 0);
     let cancelled = events
         .iter()

@@ -108,6 +108,32 @@ impl Scene {
         let (entities, _) = self.connection.all("EntityGetAllRequest", all).await;
         entities
     }
+
+    /// Who changed the entity and how, newest first.
+    pub(crate) async fn changes(&self, id: &str) -> Vec<Value> {
+        let asked = json!({"entityId": id});
+        let kind = "EntityChangesMetadataGetRequest";
+        let (changes, _) = self.connection.all(kind, asked).await;
+        changes
+            .iter()
+            .map(|change| change["changeMeta"].clone())
+            .collect()
+    }
+
+    /// What the audit tells of the state machine of an entity, oldest first.
+    pub(crate) async fn audited(&self, id: &str) -> Vec<Value> {
+        let path = format!("/api/audit/entity/{id}?eventType=StateMachine&limit=1000");
+        let page = self.rest.get(&path).await.ok();
+        let mut items = page["items"].as_array().expect("a list").clone();
+        items.reverse();
+        items
+    }
+}
+
+/// How many audit events are of that type.
+pub(crate) fn count(events: &[Value], kind: &str) -> usize {
+    let is_it = |event: &&Value| event["eventType"] == kind;
+    events.iter().filter(is_it).count()
 }
 
 /// Tries to change an entity as someone.
