@@ -457,6 +457,8 @@ mod tests {
             ("$.s", "MATCHES_PATTERN", "\"rap\"", false),
             ("$.s", "MATCHES_PATTERN", "\"a|Grape\"", true),
             ("$.s", "MATCHES_PATTERN", "\"(\"", false),
+            // Whole on its own, not only inside of what anchors it.
+            ("$.s", "MATCHES_PATTERN", "\"G)|(x\"", false),
             ("$.b", "EQUALS", "\"true\"", true),
             ("$.day", "GREATER_THAN", "\"2024-02\"", true),
             ("$['IMDB Rating']", "GREATER_THAN", "7", true),
@@ -524,6 +526,266 @@ mod tests {
                 children.join(",")
             );
             assert_eq!(holds_for(DOCUMENT, &condition), held, "{condition}");
+        }
+    }
+
+    #[test]
+    fn array_conditions_are_by_position_or_for_any_of_a_list() {
+        for (members, held) in [
+            (r#""jsonPath":"$.t","values":["a","b"]"#, true),
+            (r#""jsonPath":"$.t[*]","values":["a"]"#, true),
+            (r#""jsonPath":"$.t","values":["b"]"#, false),
+            (r#""jsonPath":"$.t","values":[null,"b"]"#, true),
+            (r#""jsonPath":"$.t","values":["a","b","c"]"#, false),
+            (r#""jsonPath":"$.t","values":["a","b",null]"#, true),
+            (r#""jsonPath":"$.t","values":[]"#, true),
+            (r#""jsonPath":"$.x","values":["a"]"#, false),
+            (r#""jsonPath":"$.x","values":[]"#, true),
+            (
+                r#""jsonPath":"$.t","operation":"NOT_EQUAL","values":["a"]"#,
+                true,
+            ),
+            // Without an operator it is EQUALS.
+            (r#""jsonPath":"$.s","value":["Plum","Grape"]"#, true),
+            (r#""jsonPath":"$.s","value":["Plum"]"#, false),
+            (r#""jsonPath":"$.s","value":[]"#, false),
+            (
+                r#""jsonPath":"$.n","operation":"EQUALS","value":["4","5"]"#,
+                true,
+            ),
+            (
+                r#""jsonPath":"$.s","operation":"STARTS_WITH","value":["x","Gr"]"#,
+                true,
+            ),
+            (
+                r#""jsonPath":"$.t","operation":"EQUALS","value":["b","z"]"#,
+                true,
+            ),
+            // Of negatives, all must be satisfied.
+            (
+                r#""jsonPath":"$.s","operation":"NOT_EQUAL","value":["Plum","Pear"]"#,
+                true,
+            ),
+            (
+                r#""jsonPath":"$.s","operation":"NOT_EQUAL","value":["Plum","Grape"]"#,
+                false,
+            ),
+            (
+                r#""jsonPath":"$.s","operation":"NOT_CONTAINS","value":["x","rap"]"#,
+                false,
+            ),
+            (
+                r#""jsonPath":"$.s","operation":"INOT_EQUAL","value":["plum","GRAPE"]"#,
+                false,
+            ),
+            (
+                r#""jsonPath":"$.x","operation":"NOT_EQUAL","value":["Plum"]"#,
+                false,
+            ),
+            // These take the list as it is, or not at all.
+            (
+                r#""jsonPath":"$.n","operation":"BETWEEN","value":[4,6]"#,
+                true,
+            ),
+            (
+                r#""jsonPath":"$.n","operation":"BETWEEN","value":[5,6]"#,
+                false,
+            ),
+            (
+                r#""jsonPath":"$.n","operation":"BETWEEN_INCLUSIVE","value":[5,6]"#,
+                true,
+            ),
+            (
+                r#""jsonPath":"$.x","operation":"IS_NULL","value":[1]"#,
+                true,
+            ),
+            (r#""jsonPath":"$.n","operation":"NOT_NULL""#, true),
+        ] {
+            let condition = format!(r#"{{"type":"array",{members}}}"#);
+            assert_eq!(holds_for(DOCUMENT, &condition), held, "{condition}");
+        }
+    }
+
+    #[test]
+    fn the_first_name_of_the_operator_that_is_not_empty_counts() {
+        for (members, held) in [
+            (r#""operatorType":"EQUALS""#, true),
+            (r#""operator":"EQUALS""#, true),
+            (r#""operation":"EQUALS""#, true),
+            (r#""operation":"NOT_EQUAL","operator":"EQUALS""#, true),
+            (r#""operation":"EQUALS","operator":"NOT_EQUAL""#, false),
+            (r#""operator":"NOT_EQUAL","operatorType":"EQUALS""#, true),
+            (
+                r#""operatorType":"","operator":null,"operation":"EQUALS""#,
+                true,
+            ),
+        ] {
+            for subject in [
+                r#""type":"simple","jsonPath":"$.s","value":"Grape""#,
+                r#""type":"lifecycle","field":"state","value":"NEW""#,
+                r#""type":"array","jsonPath":"$.s","value":["Grape"]"#,
+            ] {
+                let condition = format!("{{{subject},{members}}}");
+                assert_eq!(holds_for(DOCUMENT, &condition), held, "{condition}");
+            }
+        }
+    }
+
+    /// What is known of a criterion for a document, given the one before and what was told.
+    fn judged(now: &str, before: Option<&str>, criterion: &str, told: &[(u32, bool)]) -> String {
+        let parse = |text| Document::parse(text).expect("JSON");
+        let (now, before) = (parse(now), before.map(parse));
+        let criterion = Condition::parse_criterion(criterion).expect(criterion);
+        let facts = Facts {
+            document: &now,
+            before: before.as_ref(),
+            schema: &Schema::infer(&now),
+            lifecycle: Lifecycle {
+                id: EntityId::NIL,
+                state: "NEW",
+                created: Timestamp::from_micros(0),
+                updated: Timestamp::from_micros(0),
+                previous_transition: "",
+                transaction: TransactionId::NIL,
+            },
+        };
+        let judgement = |&(leaf, matches): &(u32, bool)| {
+            let reason = None;
+            (leaf, Judgement { matches, reason })
+        };
+        match criterion.judge(facts, &told.iter().map(judgement).collect(), None) {
+            Verdict::Holds => "holds".to_owned(),
+            Verdict::Fails => "fails".to_owned(),
+            Verdict::Asks(function) => format!("asks {}", function.name),
+        }
+    }
+
+    #[test]
+    fn a_change_is_told_by_deep_equality_with_the_version_before() {
+        for (before, now, path, changed) in [
+            // Of what is new, whatever says something has changed.
+            (None, r#"{"n":1}"#, "$.n", true),
+            (None, r#"{"n":false}"#, "$.n", true),
+            (None, r#"{"n":null}"#, "$.n", false),
+            (None, r#"{"m":1}"#, "$.n", false),
+            (Some(r#"{"n":1}"#), r#"{"n":1}"#, "$.n", false),
+            (Some(r#"{"n":1}"#), r#"{"n":2}"#, "$.n", true),
+            // Numbers by value, and of their own kind.
+            (Some(r#"{"n":1}"#), r#"{"n":1.0}"#, "$.n", false),
+            (Some(r#"{"n":100}"#), r#"{"n":1E2}"#, "$.n", false),
+            (Some(r#"{"n":1}"#), r#"{"n":"1"}"#, "$.n", true),
+            (Some(r#"{"n":0}"#), r#"{"n":false}"#, "$.n", true),
+            (
+                Some(r#"{"n":9007199254740993}"#),
+                r#"{"n":9007199254740992}"#,
+                "$.n",
+                true,
+            ),
+            // What is missing is null.
+            (Some(r#"{"n":null}"#), "{}", "$.n", false),
+            (Some("{}"), r#"{"n":null}"#, "$.n", false),
+            (Some("{}"), r#"{"n":0}"#, "$.n", true),
+            (Some(r#"{"n":0}"#), "{}", "$.n", true),
+            // Whole objects and lists.
+            (
+                Some(r#"{"o":{"a":1,"b":[1,2]}}"#),
+                r#"{"o":{"b":[1.0,2],"a":1}}"#,
+                "$.o",
+                false,
+            ),
+            (
+                Some(r#"{"o":{"a":1,"b":[1,2]}}"#),
+                r#"{"o":{"a":1,"b":[2,1]}}"#,
+                "$.o",
+                true,
+            ),
+            (
+                Some(r#"{"o":{"a":1}}"#),
+                r#"{"o":{"a":1,"b":2}}"#,
+                "$.o",
+                true,
+            ),
+            (Some(r#"{"o":[1]}"#), r#"{"o":[1,1]}"#, "$.o", true),
+            (
+                Some(r#"{"o":{"a":1,"b":1}}"#),
+                r#"{"o":{"a":1,"b":2}}"#,
+                "$.o.a",
+                false,
+            ),
+            (
+                Some(r#"{"o":[{"k":1},{"k":2}]}"#),
+                r#"{"o":[{"k":1,"x":1},{"k":2}]}"#,
+                "$.o[*].k",
+                false,
+            ),
+            (
+                Some(r#"{"o":[{"k":1},{"k":2}]}"#),
+                r#"{"o":[{"k":1},{"k":3}]}"#,
+                "$.o[*].k",
+                true,
+            ),
+            (Some(r#"{"s":"a"}"#), r#"{"s":"\u0061"}"#, "$.s", false),
+        ] {
+            for (operator, holds) in [("IS_CHANGED", changed), ("IS_UNCHANGED", !changed)] {
+                let criterion = format!(
+                    r#"{{"type":"simple","jsonPath":"{path}","operatorType":"{operator}","value":7}}"#
+                );
+                let verdict = if holds { "holds" } else { "fails" };
+                let told = judged(now, before, &criterion, &[]);
+                assert_eq!(told, verdict, "{before:?} {now} {path} {operator}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_member_is_asked_only_if_it_decides() {
+        let leaf = |operand: u8| {
+            format!(r#"{{"type":"simple","jsonPath":"$.n","operator":"EQUALS","value":{operand}}}"#)
+        };
+        let function = |name: &str, quick_exit: &str| {
+            format!(
+                r#"{{"type":"function","function":{{"name":"{name}","criterion":{quick_exit}}}}}"#
+            )
+        };
+        let group = |operator: &str, children: &[&str]| {
+            let children = children.join(",");
+            format!(r#"{{"type":"group","operator":"{operator}","conditions":[{children}]}}"#)
+        };
+        let (yes, no) = (leaf(5), leaf(6));
+        let (f, g) = (function("f", "null"), function("g", "{}"));
+        for (criterion, told, verdict) in [
+            (f.clone(), &[][..], "asks f"),
+            (f.clone(), &[(0, true)], "holds"),
+            (f.clone(), &[(0, false)], "fails"),
+            // The number of the function comes before those of its quick exit.
+            (function("f", &yes), &[], "asks f"),
+            (function("f", &yes), &[(0, true)], "holds"),
+            (function("f", &no), &[], "fails"),
+            (function("f", &no), &[(0, true)], "fails"),
+            (function("f", &g), &[], "asks g"),
+            (function("f", &g), &[(1, false)], "fails"),
+            (function("f", &g), &[(1, true)], "asks f"),
+            (group("AND", &[&no, &f]), &[], "fails"),
+            (group("AND", &[&f, &no]), &[], "asks f"),
+            (group("AND", &[&yes, &f, &g]), &[(1, false)], "fails"),
+            (group("AND", &[&yes, &f, &g]), &[(1, true)], "asks g"),
+            (group("OR", &[&yes, &f]), &[], "holds"),
+            (group("OR", &[&no, &f, &g]), &[(1, true)], "holds"),
+            (group("OR", &[&no, &f, &g]), &[(1, false)], "asks g"),
+            (group("NOT", &[&yes, &f]), &[], "fails"),
+            (group("NOT", &[&no, &f]), &[], "asks f"),
+            (group("NOT", &[&function("f", &no)]), &[], "holds"),
+            (
+                group("AND", &[&group("OR", &[&no, &f]), &g]),
+                &[(1, true)],
+                "asks g",
+            ),
+        ] {
+            assert_eq!(
+                judged(r#"{"n":5}"#, None, &criterion, told),
+                verdict,
+                "{criterion}"
+            );
         }
     }
 }

@@ -390,8 +390,11 @@ fn matcher(
                 }
             }),
         },
-        Family::Like => pattern(scalar(operand)?, like),
-        Family::Pattern => pattern(scalar(operand)?, |text| format!("^(?:{text})$")),
+        Family::Like => pattern(scalar(operand)?, |text| Ok(like(text))),
+        Family::Pattern => pattern(scalar(operand)?, |text| {
+            // By itself first: the parentheses around it must not be what makes it a pattern.
+            compile(text).map(|_| format!("^(?:{text})$"))
+        }),
     })
 }
 
@@ -402,11 +405,14 @@ fn bounds_error(operator: Operator, subject: &Subject) -> Error {
     ))
 }
 
-fn pattern(operand: Operand, to_regex: impl FnOnce(&str) -> String) -> Matcher {
+fn pattern(
+    operand: Operand,
+    to_regex: impl FnOnce(&str) -> Result<String, regex::Error>,
+) -> Matcher {
     let Some(text) = operand.into_text() else {
         return Matcher::BadPattern("there is none".into());
     };
-    match compile(&to_regex(&text)) {
+    match to_regex(&text).and_then(|text| compile(&text)) {
         Ok(regex) => Matcher::Pattern(regex),
         Err(error) => Matcher::BadPattern(error.to_string().into()),
     }
