@@ -237,3 +237,35 @@ async fn one_item_that_fails_fails_the_batch_and_is_named() {
     assert!(detail.contains("item 1"), "{detail}");
     assert!(scene.entities().await.is_empty());
 }
+
+#[tokio::test]
+async fn a_guard_is_told_the_transition_of_the_last_commit_and_not_its_own() {
+    let after = |name: &str| {
+        let criterion = json!({"type": "lifecycle", "field": "previousTransition", "operatorType": "EQUALS", "value": name});
+        json!({"criterion": criterion})
+    };
+    let scene = Scene::of(states(json!({
+        "A": [
+            manual("FIRST", "A", after("loopback")),
+            manual("SECOND", "A", after("FIRST")),
+            manual("THIRD", "A", after("THIRD"))]})))
+    .await;
+    let id = scene.create(json!({"n": 1})).await;
+    for (name, taken) in [
+        ("SECOND", false),
+        ("THIRD", false),
+        ("FIRST", true),
+        ("FIRST", false),
+        ("SECOND", true),
+        ("", true),
+        ("SECOND", false),
+        ("FIRST", true),
+    ] {
+        let said = scene.put(&id, name, json!({"n": 1})).await;
+        if taken {
+            said.ok();
+        } else {
+            said.refused(400, "WORKFLOW_FAILED");
+        }
+    }
+}

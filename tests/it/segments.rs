@@ -274,3 +274,118 @@ async fn a_delay_before_going_on_alone_means_nothing_without_an_asynchronous_res
     said.refused(400, "WORKFLOW_FAILED");
     assert!(scene.entities().await.is_empty());
 }
+
+#[tokio::test]
+async fn a_detached_processor_that_cannot_be_called_holds_nothing_up() {
+    let server = Server::with(&[("CYODA_DISPATCH_WAIT_TIMEOUT", "0s")]);
+    let two = json!({"processors": [
+        named("gone", "ASYNC_NEW_TX", json!({"calculationNodesTags": "nobody"})),
+        named("slow", "ASYNC_NEW_TX", json!({"responseTimeoutMs": 100})),
+        named("last", "SYNC", json!({}))]});
+    let workflow = states(json!({"A": [automated("GO", "B", two)], "B": []}));
+    let scene = Scene::on(server, workflow).await;
+    let member = Member::join(&scene.server, &[]).await;
+    let new = new_entity(&Scene::model(), &json!({"n": 1}));
+    let serving = async {
+        let slow = member.next().await;
+        assert_eq!(slow.processor(), "slow");
+        let last = member.next().await;
+        assert_eq!(last.processor(), "last");
+        member.reply(&last, Reply::Data(json!({"n": 2}))).await;
+    };
+    let (made, ()) = tokio::join!(scene.connection.ok("EntityCreateRequest", new), serving);
+    let warnings = made["warnings"].to_string();
+    for told in [
+        "no compute member with the tags [nobody]",
+        "DISPATCH_TIMEOUT",
+    ] {
+        assert!(warnings.contains(told), "{warnings}");
+    }
+    let id = made["transactionInfo"]["entityIds"][0]
+        .as_str()
+        .expect("an id");
+    let entity = scene.get(id).await;
+    assert_eq!((state(&entity), &entity["data"]), ("B", &json!({"n": 2})));
+}
+
+#[tokio::test]
+async fn what_a_detached_processor_makes_of_its_entity_is_kept_unless_it_fails() {
+    let scene = Scene::of(states(json!({
+        "A": [manual("GO", "B", processor("ASYNC_NEW_TX", json!({})))], "B": []})))
+    .await;
+    let member = Member::join(&scene.server, &[]).await;
+    member.serve(|call, connection| async move {
+        let entity = json!({"entityId": call.payload["entityId"], "data": {"n": 50}});
+        let update = json!({"dataFormat": "JSON", "payload": entity});
+        let attributes = [("cyodatxtoken", call.token())];
+        let written = connection
+            .call_with("EntityUpdateRequest", update, &attributes)
+            .await;
+        assert_eq!(written["success"], true, "{written}");
+        if call.data()["n"] == 1 {
+            Reply::Data(json!({"n": 100}))
+        } else {
+            Reply::Failure("no")
+        }
+    });
+    for (n, kept) in [(1, 50), (2, 2)] {
+        let id = scene.create(json!({"n": 0})).await;
+        scene.put(&id, "GO", json!({"n": n})).await.ok();
+        let entity = scene.get(&id).await;
+        assert_eq!(
+            (state(&entity), &entity["data"]),
+            ("B", &json!({"n": kept}))
+        );
+        assert_eq!(entity["meta"]["transitionForLatestSave"], "GO");
+    }
+}
+
+#[tokio::test]
+async fn an_entity_that_is_deleted_during_its_call_stays_deleted() {
+    for mode in ["SYNC", SEGMENTED] {
+        let scene = Scene::of(states(json!({
+            "A": [manual("GO", "B", processor(mode, json!({})))], "B": []})))
+        .await;
+        let member = Member::join(&scene.server, &[]).await;
+        let id = scene.create(json!({"n": 1})).await;
+        let path = format!("/api/entity/{id}");
+        let deleting = async {
+            let call = member.next().await;
+            scene.rest.delete(&path).await.ok();
+            member.reply(&call, Reply::Data(json!({"n": 2}))).await;
+        };
+        let (said, ()) = tokio::join!(scene.put(&id, "GO", json!({"n": 2})), deleting);
+        said.refused_for_now(409, "CONFLICT");
+        scene.rest.get(&path).await.refused(404, "ENTITY_NOT_FOUND");
+    }
+}
+
+#[tokio::test]
+async fn a_processor_that_deletes_its_own_entity_fails_unless_it_returns_one() {
+    let scene = Scene::of(states(json!({
+        "A": [manual("GO", "B", processor("SYNC", json!({})))], "B": []})))
+    .await;
+    let member = Member::join(&scene.server, &[]).await;
+    member.serve(|call, connection| async move {
+        let entity = json!({"entityId": call.payload["entityId"]});
+        let attributes = [("cyodatxtoken", call.token())];
+        let kind = "EntityDeleteRequest";
+        let deleted = connection.call_with(kind, entity, &attributes).await;
+        assert_eq!(deleted["success"], true, "{deleted}");
+        if call.data()["n"] == 2 {
+            Reply::Nothing
+        } else {
+            Reply::Data(json!({"n": 9}))
+        }
+    });
+    let id = scene.create(json!({"n": 1})).await;
+    let refused = scene.put(&id, "GO", json!({"n": 2})).await;
+    refused.refused(400, "WORKFLOW_FAILED");
+    let entity = scene.get(&id).await;
+    assert_eq!((state(&entity), &entity["data"]), ("A", &json!({"n": 1})));
+    scene.put(&id, "GO", json!({"n": 3})).await.ok();
+    let entity = scene.get(&id).await;
+    assert_eq!((state(&entity), &entity["data"]), ("B", &json!({"n": 9})));
+    let changes = scene.changes(&id).await;
+    assert_eq!(changes[0]["changeType"], "UPDATE");
+}

@@ -311,3 +311,57 @@ async fn a_schedule_that_nobody_can_tell_fails_the_write() {
     let asked = std::iter::from_fn(|| calls.try_recv().ok()).count();
     assert_eq!(asked, 3);
 }
+
+#[tokio::test]
+async fn what_a_timer_began_before_a_crash_is_still_done_for_whoever_armed_it() {
+    let settings = [
+        ("INTERLOCK_IAM_MOCK_CALLER", "true"),
+        ("CYODA_SCHEDULER_REDISPATCH_BACKOFF", "50ms"),
+    ];
+    let workflow = later(50, processor("COMMIT_BEFORE_DISPATCH", json!({})));
+    let mut scene = Scene::on(Server::on_disk(&settings), workflow).await;
+    let member = Member::join(&scene.server, &[]).await;
+    let ann = scene.rest.with("x-mock-user", "ann");
+    let made = ann.post("/api/entity/JSON/doc/1", "{\"n\":1}").await.ok();
+    let id = made[0]["entityIds"][0].as_str().expect("an id");
+    let first = member.next().await;
+    scene.server.kill();
+    scene.restart().await;
+    let member = Member::join(&scene.server, &[]).await;
+    let again = member.next().await;
+    assert_eq!(again.event.attribute("authtype"), Some("system"));
+    assert_eq!(
+        again.event.attribute("dispatchkey"),
+        first.event.attribute("dispatchkey")
+    );
+    member.reply(&again, Reply::Nothing).await;
+    scene.reaches(id, "B").await;
+    for change in &scene.changes(id).await[..2] {
+        assert_eq!(change["user"], "ann", "{change}");
+        assert_eq!(change["executedBy"]["id"], "system", "{change}");
+    }
+}
+
+#[tokio::test]
+async fn a_time_may_be_long_ago_or_at_the_end_of_all_days() {
+    let function =
+        json!({"name": "when", "resultKind": "Schedule", "calculationNodesTags": "clock"});
+    let asked = json!({"schedule": {"function": function}});
+    let scene = Scene::of(states(json!({
+        "A": [
+            automated("GO", "B", asked),
+            after(u64::try_from(i64::MAX).expect("positive"), "NEVER", "X", json!({}))],
+        "B": [], "X": []})))
+    .await;
+    let member = Member::join(&scene.server, &["clock"]).await;
+    member.serve(|call, _| {
+        let at = if call.data()["n"] == 0 { 0 } else { i64::MAX };
+        async move { Reply::Schedule(json!({"fireAt": at})) }
+    });
+    let never = scene.create(json!({"n": 1})).await;
+    let before = scene.get(&never).await;
+    pass(&scene).await;
+    assert_eq!(scene.get(&never).await, before);
+    scene.put(&never, "", json!({"n": 0})).await.ok();
+    scene.reaches(&never, "B").await;
+}

@@ -456,6 +456,70 @@ async fn every_fault_of_a_definition_is_told_with_its_place() {
             ),
             "unknown lifecycle field",
         ),
+        (
+            with(
+                json!({"name": "t", "next": "A", "manual": true, "criterion": {"type": "lifecycle", "field": "creationDate", "operatorType": "GREATER_THAN", "value": "soon"}}),
+            ),
+            "creationDate: `soon`",
+        ),
+        (
+            with(
+                json!({"name": "t", "next": "A", "manual": true, "criterion": {"type": "function", "function": {"name": "f", "criterion":
+                    {"type": "group", "operator": "OR", "conditions": [{"type": "simple", "jsonPath": "$.n", "operatorType": "MATCHES_PATTERN", "value": "("}]}}}}),
+            ),
+            "does not compile",
+        ),
+        (
+            with(json!({"name": "t", "next": "A", "manual": false, "schedule": {}})),
+            "either a `delayMs` above 0 or a `function`",
+        ),
+        (
+            with(json!({"name": "t", "next": "A", "manual": false, "schedule": {"delayMs": 0}})),
+            "delayMs",
+        ),
+        (
+            with(
+                json!({"name": "t", "next": "A", "manual": false, "schedule": {"delayMs": 5, "function": {"name": "f", "resultKind": "Schedule", "calculationNodesTags": "a"}}}),
+            ),
+            "either a `delayMs` above 0 or a `function`",
+        ),
+        (
+            with(
+                json!({"name": "t", "next": "A", "manual": false, "schedule": {"function": {"name": "f", "resultKind": "Schedule"}}}),
+            ),
+            "calculationNodesTags",
+        ),
+        (
+            with(
+                json!({"name": "t", "next": "A", "manual": false, "schedule": {"function": {"name": "f", "resultKind": "Moon", "calculationNodesTags": "a"}}}),
+            ),
+            "resultKind",
+        ),
+        (
+            with(json!({"name": "t", "next": "A", "manual": false, "schedule": {"delayMs": 5}})),
+            "infinite loop detected: A -> A",
+        ),
+        (
+            processor(
+                json!({"name": "p", "type": "scheduled", "config": {"delayMs": -1, "transition": "t"}}),
+            ),
+            "delayMs",
+        ),
+        (
+            processor(json!({"name": "p", "type": "internalized"})),
+            "`type` is `internalized`",
+        ),
+        (
+            with(
+                json!({"name": "t", "next": "A", "manual": true, "annotations": {"a": "x".repeat(65_536)}}),
+            ),
+            "annotations",
+        ),
+        (
+            json!({"name": "w", "initialState": "A", "states": {"A": {"transitions": [
+                {"name": "t", "next": "A", "manual": true}, {"name": "t", "next": "A", "manual": true}]}}}),
+            "transition \"t\"",
+        ),
     ] {
         let answer = connection
             .call(

@@ -120,15 +120,15 @@ async fn row_31_a_timer_that_a_processor_set_takes_its_transition() {
 #[tokio::test]
 async fn row_40_a_timer_that_became_overdue_while_the_process_was_dead_fires_or_expires() {
     let server = Server::on_disk(&[]);
-    let mut scene = Scene::on(server, later(json!({"delayMs": 300}))).await;
+    let mut scene = Scene::on(server, later(json!({"delayMs": 600}))).await;
     let patient = scene.create(json!({"n": 1})).await;
-    let strict = json!([later(json!({"delayMs": 300, "timeoutMs": 50}))]);
+    let strict = json!([later(json!({"delayMs": 600, "timeoutMs": 50}))]);
     scene.import("REPLACE", strict).await.ok();
     let impatient = scene.create(json!({"n": 2})).await;
     let before = scene.get(&impatient).await;
     scene.server.kill();
     // Longer than the delay, the time allowed and the grace of 100 ms together.
-    tokio::time::sleep(Duration::from_millis(600)).await;
+    tokio::time::sleep(Duration::from_millis(900)).await;
     scene.restart().await;
     scene.reaches(&patient, "B").await;
     pass(&scene).await;
