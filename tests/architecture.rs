@@ -31,7 +31,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("grpc",      &["auth", "callout", "compute", "entity", "error", "event", "id", "operation"]),
     ("rest",      &["auth", "clock", "error", "event", "id", "operation"]),
     ("app",       &["auth", "clock", "compat", "compute", "engine", "entity", "event", "grpc", "operation", "rest", "runtime", "storage"]),
-    ("cli",       &["app", "auth", "event", "id", "operation", "storage"]),
+    ("cli",       &["app", "auth", "event", "id", "operation", "storage", "workflow"]),
 ];
 
 /// What may be written only in some places: the text, the places, and the reason.

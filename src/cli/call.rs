@@ -4,20 +4,16 @@ use std::{io::Read as _, process::ExitCode};
 
 use clap::Args;
 use serde_json::value::RawValue;
-use tonic::{
-    Request, Status,
-    metadata::{AsciiMetadataKey, AsciiMetadataValue},
-    transport::Endpoint,
-};
 
-use super::{block_on, failed};
-use crate::app::config::Config;
-use crate::event::{
-    Event, EventType, frame::Frame,
-    proto::service::cloud_events_service_client::CloudEventsServiceClient,
+use super::{
+    block_on,
+    client::{self, Target},
+    failed,
 };
+use crate::app::config::Config;
+use crate::event::{Event, EventType};
 use crate::id::MessageId;
-use crate::operation::{Answers, Family, Route};
+use crate::operation::Route;
 
 #[derive(Args)]
 pub(super) struct Arguments {
@@ -26,12 +22,8 @@ pub(super) struct Arguments {
     /// The payload: JSON, @file, or - for standard input.
     #[arg(default_value = "{}")]
     payload: String,
-    /// Where the service listens; by default on this machine, at the configured port.
-    #[arg(long, value_name = "HOST:PORT")]
-    address: Option<String>,
-    /// Metadata to send along, as name=value; may be repeated.
-    #[arg(long, value_name = "NAME=VALUE")]
-    metadata: Vec<String>,
+    #[command(flatten)]
+    target: Target,
 }
 
 /// Why there is nothing to print.
@@ -43,14 +35,8 @@ enum Error {
     Unreadable(String, #[source] std::io::Error),
     #[error("the payload is not a JSON object: {0}")]
     NotJson(serde_json::Error),
-    #[error("`{0}` is not NAME=VALUE")]
-    Metadata(String),
-    #[error("cannot reach the service at {0}; is it running? (`interlock` starts it)")]
-    Unreachable(String, #[source] tonic::transport::Error),
-    #[error("the service answered {}: {}", .0.code(), .0.message())]
-    Status(Status),
-    #[error("an answer could not be read: {0}")]
-    Answer(String),
+    #[error(transparent)]
+    Client(#[from] client::Error),
 }
 
 pub(super) fn run(config: &Config, arguments: &Arguments) -> ExitCode {
@@ -64,6 +50,10 @@ pub(super) fn run(config: &Config, arguments: &Arguments) -> ExitCode {
 
 /// Prints the answers; whether all of them say success.
 async fn call(config: &Config, arguments: &Arguments) -> Result<bool, Error> {
+    #[derive(serde::Deserialize)]
+    struct Outcome {
+        success: bool,
+    }
     let route = EventType::from_name(&arguments.event_type)
         .and_then(Route::of)
         .ok_or_else(|| unknown(&arguments.event_type))?;
@@ -71,63 +61,17 @@ async fn call(config: &Config, arguments: &Arguments) -> Result<bool, Error> {
     let payload = with_id(&read(&arguments.payload)?, &id)?;
     let mut event = Event::ours(route.request, payload);
     event.id = id.into();
-    let mut request = Request::new(Frame::from(event));
-    for pair in &arguments.metadata {
-        let bad = || Error::Metadata(pair.clone());
-        let (name, value) = pair.split_once('=').ok_or_else(bad)?;
-        let name: AsciiMetadataKey = name.parse().map_err(|_| bad())?;
-        let value: AsciiMetadataValue = value.parse().map_err(|_| bad())?;
-        request.metadata_mut().insert(name, value);
-    }
-    let address = arguments
-        .address
-        .clone()
-        .unwrap_or_else(|| format!("127.0.0.1:{}", config.listen.grpc.port()));
-    let unreachable = |error| Error::Unreachable(address.clone(), error);
-    let channel = Endpoint::from_shared(format!("http://{address}"))
-        .map_err(unreachable)?
-        .connect()
-        .await
-        .map_err(unreachable)?;
-    let mut client = CloudEventsServiceClient::new(channel)
-        .max_decoding_message_size(usize::MAX)
-        .max_encoding_message_size(usize::MAX);
-    let one = match (route.family, route.answers) {
-        (Family::Model, _) => client.entity_model_manage(request).await,
-        (Family::Entity, _) => client.entity_manage(request).await,
-        (Family::Search, Answers::One) => client.entity_search(request).await,
-        (Family::Search, Answers::Many) => {
-            let mut answers = client
-                .entity_search_collection(request)
-                .await
-                .map_err(Error::Status)?
-                .into_inner();
-            let mut success = true;
-            while let Some(frame) = answers.message().await.map_err(Error::Status)? {
-                success &= print(frame)?;
-            }
-            return Ok(success);
-        }
+    let mut success = true;
+    let mut print = |text: &str| {
+        println!("{text}");
+        success &= client::read::<Outcome>(text)?.success;
+        Ok(())
     };
-    print(one.map_err(Error::Status)?.into_inner())
-}
-
-/// Prints the payload of an answer; whether it says success.
-fn print(frame: Frame) -> Result<bool, Error> {
-    #[derive(serde::Deserialize)]
-    struct Outcome {
-        success: bool,
-    }
-    let event = frame
-        .event()
-        .map_err(|rejected| Error::Answer(rejected.failure.to_string()))?;
-    let text = event
-        .text()
-        .map_err(|failure| Error::Answer(failure.to_string()))?;
-    println!("{text}");
-    let outcome: Outcome =
-        serde_json::from_str(text).map_err(|error| Error::Answer(error.to_string()))?;
-    Ok(outcome.success)
+    arguments
+        .target
+        .ask(config, route, event, &mut print)
+        .await?;
+    Ok(success)
 }
 
 fn read(payload: &str) -> Result<String, Error> {

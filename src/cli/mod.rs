@@ -1,7 +1,7 @@
 //! The command line: the service, and a client of it.
 //!
-//! May use: [`crate::id`], [`crate::storage`], [`crate::auth`], [`crate::event`],
-//! [`crate::operation`], [`crate::app`].
+//! May use: [`crate::id`], [`crate::workflow`], [`crate::storage`], [`crate::auth`],
+//! [`crate::event`], [`crate::operation`], [`crate::app`].
 //! The only place that prints.
 #![expect(
     clippy::print_stdout,
@@ -10,8 +10,10 @@
 )]
 
 mod call;
+mod client;
 mod events;
 mod health;
+mod workflow;
 
 use std::{process::ExitCode, time::Duration};
 
@@ -43,6 +45,7 @@ Examples:
   interlock call EntityModelGetAllRequest       ask a running service for its models
   interlock call EntityGetRequest '{\"entityId\":\"…\"}'
   interlock call EntityCreateRequest @new.json --metadata x-mock-tenant=acme
+  interlock workflow draw order.json            a workflow as a picture, in Mermaid or DOT
   interlock health && echo ready
 
 Settings come from the environment and from .env files; README.md lists them.";
@@ -72,6 +75,9 @@ The payload's `id` is filled in if it is not given. The exit code is 1 if the an
         #[arg(long, value_enum, default_value_t = Format::Table)]
         format: Format,
     },
+    /// Look at workflows.
+    #[command(subcommand)]
+    Workflow(workflow::Command),
     /// Ask a running service whether it is ready; the exit code says so.
     #[command(after_help = "Example:\n  CYODA_ADMIN_PORT=9091 interlock health")]
     Health,
@@ -116,6 +122,7 @@ pub fn run() -> ExitCode {
             events::print(format);
             ExitCode::SUCCESS
         }
+        Command::Workflow(command) => workflow::run(&command),
         Command::Health => with_config(|config| health::run(&config)),
         Command::Migrate { timeout } => with_config(|config| migrate(&config, timeout)),
         Command::Version => {

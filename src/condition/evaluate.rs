@@ -254,7 +254,9 @@ impl Matcher {
             } => text_of(stored)
                 .zip(operand.as_deref())
                 .is_some_and(|(text, operand)| test.holds(text, operand, *fold) != *negated),
-            Self::Pattern(pattern) => text_of(stored).is_some_and(|text| pattern.is_match(text)),
+            Self::Pattern(pattern) => {
+                text_of(stored).is_some_and(|text| pattern.regex.is_match(text))
+            }
             Self::BadPattern(_) | Self::Changed { .. } => false,
         }
     }

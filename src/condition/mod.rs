@@ -10,6 +10,7 @@ mod evaluate;
 mod operator;
 mod parse;
 mod schema;
+mod words;
 
 use crate::callout::CallSettings;
 use crate::entity::Path;
@@ -163,9 +164,16 @@ enum Matcher {
         negated: bool,
         operand: Option<Box<str>>,
     },
-    Pattern(regex::Regex),
+    Pattern(Pattern),
     /// A pattern that does not compile; never matches, and is refused where it can be.
     BadPattern(Box<str>),
+}
+
+/// A pattern, as it was given and compiled.
+#[derive(Debug, Clone)]
+struct Pattern {
+    given: Box<str>,
+    regex: regex::Regex,
 }
 
 /// An ordered or equality comparison.

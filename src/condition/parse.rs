@@ -4,7 +4,7 @@ use regex::{Regex, RegexBuilder};
 
 use super::{
     Condition, Connective, Error, Function, GROUP_DEPTH_MAX, Leaf, LifecycleField, Matcher,
-    Operand, Operator, Subject, operator::Family,
+    Operand, Operator, Pattern, Subject, operator::Family,
 };
 use crate::callout::{CallSettings, Given};
 use crate::entity::{Document, DocumentError, Path, Shape, Value};
@@ -412,8 +412,8 @@ fn pattern(
     let Some(text) = operand.into_text() else {
         return Matcher::BadPattern("there is none".into());
     };
-    match to_regex(&text).and_then(|text| compile(&text)) {
-        Ok(regex) => Matcher::Pattern(regex),
+    match to_regex(&text).and_then(|pattern| compile(&pattern)) {
+        Ok(regex) => Matcher::Pattern(Pattern { given: text, regex }),
         Err(error) => Matcher::BadPattern(error.to_string().into()),
     }
 }

@@ -54,6 +54,8 @@ event_types! {
     EntityModelTransitionResponse,
 
     // Workflows.
+    EntityWorkflowDiagramRequest,
+    EntityWorkflowDiagramResponse,
     EntityWorkflowExportRequest,
     EntityWorkflowExportResponse,
     EntityWorkflowImportRequest,

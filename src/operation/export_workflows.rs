@@ -29,11 +29,7 @@ impl Operation for ExportWorkflows {
         let definitions = cx.definitions(&self.model).await?;
         let entries = &definitions.workflows.entries;
         if entries.is_empty() {
-            let ModelKey { name, version } = &self.model;
-            return Err(Failure::new(
-                Code::WorkflowNotFound,
-                format!("no workflows found for model {name}/{version}"),
-            ));
+            return Err(no_workflows(&self.model));
         }
         let compat = cx.runtime().compat();
         let exported: Result<Vec<_>, _> = entries
@@ -46,4 +42,13 @@ impl Operation for ExportWorkflows {
             workflow::exported(cx.request(), &self.model, &exported),
         )
     }
+}
+
+/// The built-in workflow is nobody's: it is neither exported nor drawn.
+pub(super) fn no_workflows(model: &ModelKey) -> Failure {
+    let ModelKey { name, version } = model;
+    Failure::new(
+        Code::WorkflowNotFound,
+        format!("no workflows found for model {name}/{version}"),
+    )
 }

@@ -19,6 +19,7 @@ mod create_entity;
 mod delete_entities;
 mod delete_entity;
 mod delete_model;
+mod draw_workflows;
 mod explain_workflow;
 mod export_model;
 mod export_workflows;

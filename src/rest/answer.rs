@@ -7,7 +7,7 @@ use axum::{
 };
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 
-use super::{json, parts::Parts};
+use super::{json, parts::Parts, text};
 use crate::error::Failure;
 use crate::operation::{Answer, Events};
 
@@ -19,6 +19,8 @@ pub(super) type Read = fn(&Parts, &str) -> Result<String, Failure>;
 pub(super) enum Answered {
     /// One event, one value.
     Value(Read),
+    /// One event, one text that is no JSON.
+    Text(Read),
     /// Any number of events: a list, sent as it is read.
     List(Read),
     /// The same, one value to a line.
@@ -33,6 +35,7 @@ impl Answered {
             (Self::Value(read) | Self::First(read), Answer::One(event)) => {
                 Ok(json(read(parts, event.text()?)?))
             }
+            (Self::Text(read), Answer::One(event)) => Ok(text(read(parts, event.text()?)?)),
             (Self::First(read), Answer::Many(mut events)) => match events.next().await {
                 Some(event) => Ok(json(read(parts, event?.text()?)?)),
                 None => Ok(json("{}".to_owned())),
@@ -42,7 +45,7 @@ impl Answered {
             }
             (Self::Lines(read), Answer::Many(events)) => lines(read, events, parts).await,
             (Self::List(_) | Self::Lines(_), Answer::One(_))
-            | (Self::Value(_), Answer::Many(_)) => Err(Failure::internal(
+            | (Self::Value(_) | Self::Text(_), Answer::Many(_)) => Err(Failure::internal(
                 "the table of spellings and that of operations disagree",
             )),
         }

@@ -155,3 +155,8 @@ fn json(mut text: String) -> Response {
     text.push('\n');
     ([(header::CONTENT_TYPE, "application/json")], text).into_response()
 }
+
+/// Text that ends with a newline of its own.
+fn text(text: String) -> Response {
+    ([(header::CONTENT_TYPE, "text/plain; charset=utf-8")], text).into_response()
+}

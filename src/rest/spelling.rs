@@ -3,7 +3,7 @@
 use axum::http::Method;
 
 use super::{
-    answer::Answered::{self, First, Lines, List, Value},
+    answer::Answered::{self, First, Lines, List, Text, Value},
     parts::Parts,
     write::{audit, entity, model, search},
 };
@@ -16,9 +16,9 @@ use crate::event::EventType::{
     EntityModelSetUniqueKeysRequest, EntityModelTransitionRequest, EntityPatchRequest,
     EntitySearchRequest, EntitySnapshotSearchRequest, EntityStatsByStateGetRequest,
     EntityStatsGetRequest, EntityTransitionRequest, EntityTransitionsGetRequest,
-    EntityUpdateCollectionRequest, EntityUpdateRequest, EntityWorkflowExportRequest,
-    EntityWorkflowImportRequest, SnapshotCancelRequest, SnapshotGetRequest,
-    SnapshotGetStatusRequest, WorkflowExplainRequest,
+    EntityUpdateCollectionRequest, EntityUpdateRequest, EntityWorkflowDiagramRequest,
+    EntityWorkflowExportRequest, EntityWorkflowImportRequest, SnapshotCancelRequest,
+    SnapshotGetRequest, SnapshotGetStatusRequest, WorkflowExplainRequest,
 };
 
 /// One REST route: a spelling of one event type.
@@ -67,6 +67,7 @@ pub const SPELLINGS: &[Spelling] = &[
     spell(DELETE, "/model/{entityName}/{modelVersion}", EntityModelDeleteRequest, model::model, Value(model::model_deleted)),
     spell(POST, "/model/{entityName}/{modelVersion}/workflow/import", EntityWorkflowImportRequest, model::import_workflows, Value(model::workflows_imported)),
     spell(GET, "/model/{entityName}/{modelVersion}/workflow/export", EntityWorkflowExportRequest, model::model, Value(model::workflows)),
+    spell(GET, "/model/{entityName}/{modelVersion}/workflow/diagram", EntityWorkflowDiagramRequest, model::draw_workflows, Text(model::diagram)),
     // Entities (`rest.md` §3).
     spell(POST, "/entity/{first}/{second}/{third}", EntityCreateRequest, entity::create, Value(entity::chunks)),
     spell(POST, "/entity/{first}", EntityCreateCollectionRequest, entity::create_collection, Value(entity::chunks)),
@@ -120,7 +121,7 @@ mod tests {
         }
         for spelling in SPELLINGS {
             let route = Route::of(spelling.request).expect("an operation");
-            let takes_many = !matches!(spelling.read, Value(_));
+            let takes_many = !matches!(spelling.read, Value(_) | Text(_));
             assert_eq!(
                 route.answers == Answers::Many,
                 takes_many,

@@ -6,6 +6,7 @@
 //! parses, every name is a name (`workflow-engine.md` §1 and §4).
 
 mod check;
+mod diagram;
 mod json;
 mod set;
 
@@ -18,6 +19,7 @@ use crate::error::{Code, Coded};
 use crate::id::{FunctionName, ProcessorName, StateName, TransitionName, WorkflowName};
 
 pub use check::{CyclePolicy, Place, Problem, check_cycles};
+pub use diagram::{Language, draw};
 pub use json::{DefinitionError, Parsed};
 pub use set::{Entry, ImportMode, UnknownMode, WorkflowSet};
 

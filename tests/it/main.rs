@@ -10,6 +10,7 @@ mod audit;
 mod callback;
 mod compat;
 mod conformance;
+mod diagram;
 mod durability;
 mod entity;
 mod events_over_http;

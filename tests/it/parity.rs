@@ -21,6 +21,7 @@ fn example(kind: &str, model: &Value, id: &str) -> Value {
         "EntityModelExportRequest" => json!({"model": model, "converter": "SIMPLE_VIEW"}),
         "EntityModelTransitionRequest" => json!({"model": model, "transition": "LOCK"}),
         "EntityModelDeleteRequest"
+        | "EntityWorkflowDiagramRequest"
         | "EntityWorkflowExportRequest"
         | "EntityGetAllRequest"
         | "EntityStatsGetRequest"

@@ -38,6 +38,7 @@ fn the_command_line_explains_itself() {
         "serve",
         "call",
         "events",
+        "workflow",
         "health",
         "migrate",
         "version",
@@ -45,11 +46,18 @@ fn the_command_line_explains_itself() {
     ] {
         assert!(help.contains(told), "{help}");
     }
-    for command in ["serve", "call", "events", "health", "migrate"] {
-        let (code, help, _) = run(folder.path(), &[], &[command, "--help"]);
+    for command in [
+        &["serve"][..],
+        &["call"],
+        &["events"],
+        &["workflow", "draw"],
+        &["health"],
+        &["migrate"],
+    ] {
+        let (code, help, _) = run(folder.path(), &[], &[command, &["--help"]].concat());
         assert!(
             code == Some(0) && help.contains("Example"),
-            "{command}: {help}"
+            "{command:?}: {help}"
         );
     }
     for arguments in [&["version"][..], &["--version"], &["-v"]] {

@@ -77,6 +77,17 @@ async def test_workflows_are_imported_and_exported(client: Client) -> None:
     assert exported["initialState"] == "PACKED"
 
 
+async def test_workflows_are_drawn(client: Client) -> None:
+    await client.import_model(PARCEL, SAMPLE)
+    with pytest.raises(WorkflowNotFound):
+        await client.draw_workflows(PARCEL)
+    await client.import_workflows(PARCEL, [SHIPPING])
+    mermaid = await client.draw_workflows(PARCEL)
+    assert mermaid.startswith("stateDiagram-v2\n")
+    assert "PACKED --> SHIPPED : ship (manual)" in mermaid
+    assert (await client.draw_workflows(PARCEL, "dot")).startswith("digraph ")
+
+
 async def test_an_entity_lives_from_its_creation_to_its_deletion(client: Client) -> None:
     await make_model(client, flow=SHIPPING)
     written = await client.create(PARCEL, {"sku": "B-1", "quantity": 1})

@@ -137,6 +137,10 @@ fn filler(kind: EventType, request: &str, object: Object) -> Object {
         }
         T::EntityModelGetAllResponse => object.raw("models", "[]"),
         T::EntityWorkflowImportResponse => object.text("modelId", &nil).raw("workflows", "[]"),
+        T::EntityWorkflowDiagramResponse => object
+            .raw("model", no_model)
+            .text("format", workflow::DiagramFormat::default().as_str())
+            .text("text", ""),
         T::EntityWorkflowExportResponse => object.raw("model", no_model).raw("workflows", "[]"),
         T::EntityTransactionResponse => object
             .text("requestId", request)

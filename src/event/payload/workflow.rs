@@ -28,6 +28,33 @@ pub struct Export {
     pub model: ModelSpec,
 }
 
+/// The language of a picture.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum DiagramFormat {
+    #[default]
+    Mermaid,
+    Dot,
+}
+
+impl DiagramFormat {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Mermaid => "mermaid",
+            Self::Dot => "dot",
+        }
+    }
+}
+
+#[derive(Deserialize)]
+pub struct Diagram {
+    #[serde(rename = "id")]
+    _id: RequiredText,
+    pub model: ModelSpec,
+    #[serde(default)]
+    pub format: DiagramFormat,
+}
+
 pub fn imported(request: &str, model: &ModelKey, names: &[String], warnings: &[String]) -> String {
     success(request, warnings)
         .text("modelId", &model.id().to_string())
@@ -39,5 +66,13 @@ pub fn exported(request: &str, model: &ModelKey, workflows: &[Json]) -> String {
     success(request, &[])
         .raw("model", &spec(model))
         .raw("workflows", &list(workflows.iter().map(Json::as_str)))
+        .finish()
+}
+
+pub fn drawn(request: &str, model: &ModelKey, format: DiagramFormat, text: &str) -> String {
+    success(request, &[])
+        .raw("model", &spec(model))
+        .text("format", format.as_str())
+        .text("text", text)
         .finish()
 }

@@ -234,3 +234,27 @@ pub(in crate::rest) fn explain(parts: &Parts, id: &str) -> Written {
 pub(in crate::rest) fn payload_as_is(_: &Parts, payload: &str) -> Written {
     Ok(payload.to_owned())
 }
+
+pub(in crate::rest) fn draw_workflows(parts: &Parts, id: &str) -> Written {
+    let format = parts.query("format");
+    if let Some(other) = format.filter(|format| !matches!(*format, "mermaid" | "dot")) {
+        return Err(bad(format!(
+            "unsupported diagram format `{other}`; use mermaid or dot"
+        )));
+    }
+    Ok(optional(
+        begin(id).raw("model", &spec(parts.model()?)),
+        "format",
+        format,
+    )
+    .finish())
+}
+
+pub(in crate::rest) fn diagram(_: &Parts, payload: &str) -> Written {
+    #[derive(Deserialize)]
+    struct Drawn {
+        text: String,
+    }
+    let answer: Drawn = read(payload)?;
+    Ok(answer.text)
+}

@@ -241,6 +241,21 @@ class Operations:
         answer = await self.call("EntityWorkflowExportRequest", _of(model))
         return list(answer["workflows"])
 
+    async def draw_workflows(
+        self, model: ModelName, language: Literal["mermaid", "dot"] = "mermaid"
+    ) -> str:
+        """Give the workflows of a model as a picture, in the language of Mermaid or Graphviz.
+
+        It shows states, transitions and what makes them fire, guards, and processors.
+
+        Raises:
+            ModelNotFound: there is no such model.
+            WorkflowNotFound: it has no workflows.
+
+        """
+        payload = _of(model) | {"format": language}
+        return str((await self.call("EntityWorkflowDiagramRequest", payload))["text"])
+
     # Writes. All of them may raise `Conflict`, `WorkflowFailed` and `ComputeUnavailable`; in each
     # case nothing was written.
 

@@ -1,0 +1,214 @@
+//! `interlock workflow`: workflows of a running service, or of a file.
+
+use std::{io::Read as _, process::ExitCode, str::FromStr, sync::Arc};
+
+use clap::{Args, Subcommand, ValueEnum};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::{
+    block_on,
+    client::{self, Target},
+    failed, with_config,
+};
+use crate::app::config::Config;
+use crate::event::{
+    Event, EventType,
+    payload::{Object, model::spec, workflow::DiagramFormat},
+};
+use crate::id::{MessageId, ModelKey};
+use crate::operation::Route;
+use crate::workflow::{Entry, Language, Workflow, draw};
+
+#[derive(Subcommand)]
+pub(super) enum Command {
+    /// Draw workflows as text that Mermaid or Graphviz makes a picture of.
+    #[command(after_help = "\
+Examples:
+  interlock workflow draw order.json                      a file, without a service
+  interlock workflow draw --model order/1                 what a running service has
+  interlock workflow draw --model order/1 --format dot | dot -Tsvg > order.svg
+  curl -s localhost:8080/api/model/order/1/workflow/export | interlock workflow draw -
+
+The file holds a workflow, a list of them, or the body of an import or an export. It is read as an
+import reads it: what is wrong with it is told instead.
+
+A picture says of each transition whether it is automated (where a state has several, in which
+order they are tried), manual, scheduled or disabled, what it is guarded by, and which processors
+it runs in which mode and for which tags. In DOT manual transitions are dashed, scheduled ones blue,
+disabled ones dotted and gray. A state from which nothing leads on is an end.
+
+Markdown shows Mermaid in a code block of the language mermaid; https://mermaid.live does, too.")]
+    Draw(Draw),
+}
+
+#[derive(Args)]
+pub(super) struct Draw {
+    /// A JSON file with workflows, or - for standard input.
+    #[arg(required_unless_present = "model", conflicts_with = "model")]
+    file: Option<String>,
+    /// The model whose workflows are asked of a running service.
+    #[arg(long, value_name = "NAME/VERSION")]
+    model: Option<Model>,
+    /// What the picture is written in.
+    #[arg(long, value_enum, default_value_t = Format::Mermaid)]
+    format: Format,
+    #[command(flatten)]
+    target: Target,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    Mermaid,
+    Dot,
+}
+
+/// A model as the command line names it.
+#[derive(Debug, Clone)]
+struct Model(ModelKey);
+
+impl FromStr for Model {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let named = text
+            .rsplit_once('/')
+            .and_then(|(name, version)| Some(Self(ModelKey::new(name, version.parse().ok()?))));
+        named.ok_or("a model is NAME/VERSION, for instance order/1")
+    }
+}
+
+/// Why there is no picture.
+#[derive(Debug, thiserror::Error)]
+enum Error {
+    #[error("cannot read {0}")]
+    Unreadable(String, #[source] std::io::Error),
+    #[error("{0} holds no JSON: {1}")]
+    NotJson(String, serde_json::Error),
+    #[error("{0} holds no workflow")]
+    Nothing(String),
+    #[error(transparent)]
+    Workflow(#[from] crate::workflow::Error),
+    #[error("{0}")]
+    Refused(String),
+    #[error(transparent)]
+    Client(#[from] client::Error),
+    #[error("nothing was answered")]
+    Silence,
+}
+
+pub(super) fn run(command: &Command) -> ExitCode {
+    let Command::Draw(arguments) = command;
+    match (&arguments.model, &arguments.file) {
+        (Some(model), _) => with_config(|config| match block_on(ask(&config, arguments, model)) {
+            Ok(drawn) => print(drawn),
+            Err(error) => failed(&error),
+        }),
+        (None, file) => print(draw_file(file.as_deref().unwrap_or("-"), arguments.format)),
+    }
+}
+
+fn print(drawn: Result<String, Error>) -> ExitCode {
+    match drawn {
+        Ok(text) => {
+            print!("{text}");
+            ExitCode::SUCCESS
+        }
+        Err(error) => failed(&error),
+    }
+}
+
+async fn ask(config: &Config, arguments: &Draw, model: &Model) -> Result<String, Error> {
+    #[derive(Deserialize)]
+    struct Refusal {
+        message: String,
+    }
+    #[derive(Deserialize)]
+    struct Drawn {
+        #[serde(default)]
+        text: String,
+        error: Option<Refusal>,
+    }
+    let format = match arguments.format {
+        Format::Mermaid => DiagramFormat::Mermaid,
+        Format::Dot => DiagramFormat::Dot,
+    };
+    let id = MessageId::fresh().to_string();
+    let payload = Object::new()
+        .text("id", &id)
+        .raw("model", &spec(&model.0))
+        .text("format", format.as_str())
+        .finish();
+    let kind = EventType::EntityWorkflowDiagramRequest;
+    let route = Route::of(kind).ok_or(Error::Silence)?;
+    let mut event = Event::ours(kind, payload);
+    event.id = id.into();
+    let mut drawn = None;
+    let mut keep = |text: &str| {
+        drawn = Some(client::read::<Drawn>(text)?);
+        Ok(())
+    };
+    arguments
+        .target
+        .ask(config, route, event, &mut keep)
+        .await?;
+    match drawn.ok_or(Error::Silence)? {
+        Drawn {
+            error: Some(refusal),
+            ..
+        } => Err(Error::Refused(refusal.message)),
+        Drawn { text, .. } => Ok(text),
+    }
+}
+
+fn draw_file(file: &str, format: Format) -> Result<String, Error> {
+    let (name, text) = read(file)?;
+    let mut entries = Vec::new();
+    for definition in definitions(&text).map_err(|error| Error::NotJson(name.clone(), error))? {
+        let parsed = Workflow::parse(definition.get())?;
+        entries.push(Entry {
+            workflow: Arc::new(parsed.workflow),
+            active: parsed.active.unwrap_or(true),
+        });
+    }
+    if entries.is_empty() {
+        return Err(Error::Nothing(name));
+    }
+    let language = match format {
+        Format::Mermaid => Language::Mermaid,
+        Format::Dot => Language::Dot,
+    };
+    Ok(draw(&entries, language))
+}
+
+/// What a file is called in messages, and what it holds.
+fn read(file: &str) -> Result<(String, String), Error> {
+    let name = if file == "-" { "standard input" } else { file }.to_owned();
+    let mut text = String::new();
+    let outcome = if file == "-" {
+        std::io::stdin().read_to_string(&mut text).map(|_| text)
+    } else {
+        std::fs::read_to_string(file)
+    };
+    match outcome {
+        Ok(text) => Ok((name, text)),
+        Err(error) => Err(Error::Unreadable(name, error)),
+    }
+}
+
+/// The definitions in a file: those of an import or an export, of a list, or the file itself.
+fn definitions(text: &str) -> Result<Vec<&RawValue>, serde_json::Error> {
+    #[derive(Deserialize)]
+    struct Body<'a> {
+        #[serde(default, borrow)]
+        workflows: Option<Vec<&'a RawValue>>,
+    }
+    if text.trim_start().starts_with('[') {
+        return serde_json::from_str(text);
+    }
+    let body: Body<'_> = serde_json::from_str(text)?;
+    match body.workflows {
+        Some(workflows) => Ok(workflows),
+        None => Ok(vec![serde_json::from_str(text)?]),
+    }
+}
