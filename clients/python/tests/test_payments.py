@@ -35,6 +35,7 @@ async def run(*arguments: str) -> tuple[int, str]:
 
 async def test_payments_go_their_ways_once() -> None:
     (shown,) = re.findall(r"```text\n(.*?)```", README, re.DOTALL)
+    (diagram,) = re.findall(r"```mermaid\n(.*?)```", README, re.DOTALL)
     table, *explanations = shown.strip().split("\n\n")
     async with server() as running:
         code, first = await run("--server", running.target)
@@ -44,7 +45,7 @@ async def test_payments_go_their_ways_once() -> None:
         code, again = await run("--server", running.target)
         assert code == 0, again
         assert "0 payments requested" in again
-        for part in (table, *explanations):
+        for part in (table, diagram, *explanations):
             assert part in first
             assert part in again
         assert first.partition(table)[2] == again.partition(table)[2]

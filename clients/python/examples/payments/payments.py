@@ -56,6 +56,7 @@ async def play(client: Operations) -> None:
     await decide(client)
     payments = await read_payments(client)
     await show(client, payments)
+    print(f"\nThe workflow, in the language of Mermaid\n\n{await client.draw_workflows(PAYMENT)}")
     for payment in payments.values():
         if payment.state in ("INVALID", "PENDING"):
             await explain(client, payment)
