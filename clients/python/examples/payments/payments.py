@@ -56,7 +56,10 @@ async def play(client: Operations) -> None:
     await decide(client)
     payments = await read_payments(client)
     await show(client, payments)
-    print(f"\nThe workflow, in the language of Mermaid\n\n{await client.draw_workflows(PAYMENT)}")
+    print(
+        f"\nThe workflow, in the language of Mermaid\n\n{await client.draw_workflows(PAYMENT)}",
+        end="",
+    )
     for payment in payments.values():
         if payment.state in ("INVALID", "PENDING"):
             await explain(client, payment)
