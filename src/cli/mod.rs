@@ -12,6 +12,7 @@
 mod call;
 mod client;
 mod events;
+mod explain;
 mod health;
 mod workflow;
 
@@ -78,6 +79,17 @@ The payload's `id` is filled in if it is not given. The exit code is 1 if the an
     /// Look at workflows.
     #[command(subcommand)]
     Workflow(workflow::Command),
+    /// Say why an entity did or did not move, leaf by leaf.
+    #[command(after_help = "\
+Examples:
+  interlock explain 01a1feaf-9657-73d8-8cc5-0f937d08e621
+  interlock explain 01a1feaf-9657-73d8-8cc5-0f937d08e621 --transition approve
+  interlock explain 01a1feaf-9657-73d8-8cc5-0f937d08e621 --transaction 01a1feaf-9756-74eb-a461-e2e9a988f995
+  interlock explain 01a1feaf-9657-73d8-8cc5-0f937d08e621 --json | jq .transitions
+
++ stands before what holds, - before what does not, ? before what was not looked at or what a
+member would have to say. Nothing is changed, and no member is asked.")]
+    Explain(explain::Arguments),
     /// Ask a running service whether it is ready; the exit code says so.
     #[command(after_help = "Example:\n  CYODA_ADMIN_PORT=9091 interlock health")]
     Health,
@@ -123,6 +135,7 @@ pub fn run() -> ExitCode {
             ExitCode::SUCCESS
         }
         Command::Workflow(command) => workflow::run(&command),
+        Command::Explain(arguments) => with_config(|config| explain::run(&config, &arguments)),
         Command::Health => with_config(|config| health::run(&config)),
         Command::Migrate { timeout } => with_config(|config| migrate(&config, timeout)),
         Command::Version => {

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Member, Reply, Server, create, get, governed_model, state};
+use crate::support::{Member, Reply, Server, command, create, get, governed_model, state};
 
 fn simple(path: &str, operator: &str, value: Value) -> Value {
     json!({"type": "simple", "jsonPath": path, "operatorType": operator, "value": value})
@@ -232,4 +232,54 @@ async fn nobody_is_asked_for_an_explanation() {
         "not today"
     );
     assert!(calls.try_recv().is_err());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_command_line_says_it_in_words() {
+    let server = Server::start();
+    let connection = server.connect().await;
+    let sample = json!({"total": 1.5, "friend": true});
+    let model = governed_model(&connection, "order", sample, orders()).await;
+    let id = create(&connection, &model, json!({"total": 500, "friend": true})).await;
+    let transaction = get(&connection, &id).await["meta"]["transactionId"]
+        .as_str()
+        .expect("an id")
+        .to_owned();
+    let address = server.grpc.to_string();
+    let explain = |arguments: &[&str]| {
+        let folder = server.folder();
+        let output = command(&folder, &[])
+            .args(["explain", &id, "--address", &address])
+            .args(arguments)
+            .output()
+            .expect("runs");
+        let text = String::from_utf8(output.stdout).expect("UTF-8");
+        (output.status.code(), text)
+    };
+    let (code, text) = explain(&[]);
+    assert_eq!(code, Some(0));
+    for line in [
+        "state NEW",
+        "  - hold -> HELD (automated): its criterion does not hold: $.friend EQUALS false: the value is true",
+        "      - AND",
+        "        + $.total GREATER_THAN 100, seen 500",
+        "        - $.friend EQUALS false, seen true",
+        "  + large -> DONE (manual): taken when it is asked for",
+        "  - off -> DONE (disabled): it is disabled",
+        "  ends in NEW",
+    ] {
+        let found = text.lines().any(|said| said == line);
+        assert!(found, "{line}\n{text}");
+    }
+    let (code, text) = explain(&["--transaction", &transaction]);
+    assert_eq!(code, Some(0));
+    assert!(
+        text.contains("workflow orders: it is the first that is for the entity"),
+        "{text}"
+    );
+    let (code, text) = explain(&["--json", "--transition", "large"]);
+    assert_eq!(code, Some(0));
+    let told: Value = serde_json::from_str(&text).expect("JSON");
+    assert_eq!(told["runs"][0]["settled"], "DONE");
+    assert_eq!(explain(&["--transaction", "x"]).0, Some(1));
 }

@@ -1,0 +1,277 @@
+//! `interlock explain`: why an entity did or did not move, in words.
+
+use std::{fmt::Write as _, process::ExitCode};
+
+use clap::Args;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{
+    block_on,
+    client::{self, Target},
+    failed,
+};
+use crate::app::config::Config;
+use crate::event::{Event, EventType, payload::Object};
+use crate::id::MessageId;
+use crate::operation::Route;
+
+#[derive(Args)]
+pub(super) struct Arguments {
+    /// The entity.
+    entity: String,
+    /// The transaction whose decisions are to be explained; without it, what would happen now.
+    #[arg(long, value_name = "ID", conflicts_with = "transition")]
+    transaction: Option<String>,
+    /// Only what would come of asking for this transition.
+    #[arg(long, value_name = "NAME")]
+    transition: Option<String>,
+    /// Print the answer as it came, as JSON.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    target: Target,
+}
+
+/// Why there is no explanation.
+#[derive(Debug, thiserror::Error)]
+enum Error {
+    #[error(transparent)]
+    Client(#[from] client::Error),
+    #[error("{0}")]
+    Refused(String),
+    #[error("nothing was answered")]
+    Silence,
+}
+
+#[derive(Deserialize)]
+struct Told {
+    error: Option<Refusal>,
+    #[serde(default)]
+    state: Option<String>,
+    #[serde(default)]
+    transitions: Vec<Way>,
+    #[serde(default)]
+    runs: Vec<Run>,
+}
+
+#[derive(Deserialize)]
+struct Refusal {
+    message: String,
+}
+
+#[derive(Deserialize)]
+struct Way {
+    name: String,
+    next: String,
+    trigger: String,
+    open: Option<bool>,
+    why: String,
+    #[serde(default)]
+    criterion: Value,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Run {
+    start: String,
+    #[serde(default)]
+    workflow: Option<Chosen>,
+    #[serde(default)]
+    skipped_workflows: Vec<Guard>,
+    #[serde(default)]
+    steps: Vec<Step>,
+    #[serde(default)]
+    settled: Option<String>,
+    #[serde(default)]
+    stopped: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Chosen {
+    name: String,
+    why: String,
+}
+
+#[derive(Deserialize)]
+struct Guard {
+    name: String,
+    held: Option<bool>,
+    #[serde(default)]
+    because: Option<String>,
+    #[serde(default)]
+    criterion: Value,
+}
+
+#[derive(Deserialize)]
+struct Step {
+    #[serde(default)]
+    state: Option<String>,
+    #[serde(default)]
+    considered: Vec<Guard>,
+    #[serde(default)]
+    calls: Vec<String>,
+    #[serde(default)]
+    took: Option<String>,
+    #[serde(default)]
+    next: Option<String>,
+}
+
+pub(super) fn run(config: &Config, arguments: &Arguments) -> ExitCode {
+    match block_on(ask(config, arguments)) {
+        Ok(Ok(text)) => {
+            println!("{}", text.trim_end());
+            ExitCode::SUCCESS
+        }
+        Ok(Err(error)) => failed(&error),
+        Err(error) => failed(&error),
+    }
+}
+
+async fn ask(config: &Config, arguments: &Arguments) -> Result<String, Error> {
+    let id = MessageId::fresh().to_string();
+    let mut payload = Object::new()
+        .text("id", &id)
+        .text("entityId", &arguments.entity);
+    for (name, value) in [
+        ("transactionId", &arguments.transaction),
+        ("transition", &arguments.transition),
+    ] {
+        if let Some(value) = value {
+            payload = payload.text(name, value);
+        }
+    }
+    let kind = EventType::WorkflowExplainRequest;
+    let route = Route::of(kind).ok_or(Error::Silence)?;
+    let mut event = Event::ours(kind, payload.finish());
+    event.id = id.into();
+    let mut answer = None;
+    let mut keep = |text: &str| {
+        answer = Some(text.to_owned());
+        Ok(())
+    };
+    arguments
+        .target
+        .ask(config, route, event, &mut keep)
+        .await?;
+    let answer = answer.ok_or(Error::Silence)?;
+    let told: Told = client::read(&answer)?;
+    match told.error {
+        Some(refusal) => Err(Error::Refused(refusal.message)),
+        None if arguments.json => Ok(answer),
+        None => Ok(told.words()),
+    }
+}
+
+/// Writing to a text cannot fail.
+macro_rules! say {
+    ($text:expr, $($words:tt)*) => { let _ = writeln!($text, $($words)*); };
+}
+
+impl Told {
+    fn words(&self) -> String {
+        let mut text = String::new();
+        if let Some(state) = &self.state {
+            say!(text, "state {state}");
+        }
+        for way in &self.transitions {
+            let mark = mark(way.open);
+            say!(
+                text,
+                "  {mark} {} -> {} ({}): {}",
+                way.name,
+                way.next,
+                way.trigger,
+                way.why
+            );
+            leaves(&mut text, &way.criterion, 3);
+        }
+        for run in &self.runs {
+            run.words(&mut text);
+        }
+        text
+    }
+}
+
+impl Run {
+    fn words(&self, text: &mut String) {
+        say!(text, "\n{}", self.start);
+        for guard in &self.skipped_workflows {
+            guard.words(text, "not workflow", 1);
+        }
+        if let Some(workflow) = &self.workflow {
+            say!(text, "  workflow {}: {}", workflow.name, workflow.why);
+        }
+        for step in &self.steps {
+            if let Some(state) = &step.state {
+                say!(text, "  in {state}");
+            }
+            for guard in &step.considered {
+                guard.words(text, "criterion of", 2);
+            }
+            for call in &step.calls {
+                say!(text, "    called {call}");
+            }
+            if let (Some(took), Some(next)) = (&step.took, &step.next) {
+                say!(text, "    took {took} -> {next}");
+            }
+        }
+        if let Some(stopped) = &self.stopped {
+            say!(text, "  goes no further: {stopped}");
+        }
+        if let Some(settled) = &self.settled {
+            say!(text, "  ends in {settled}");
+        }
+    }
+}
+
+impl Guard {
+    fn words(&self, text: &mut String, what: &str, depth: usize) {
+        let because = self.because.as_deref().unwrap_or_default();
+        say!(
+            text,
+            "{:indent$}{} {what} {}: {because}",
+            "",
+            mark(self.held),
+            self.name,
+            indent = depth * 2
+        );
+        leaves(text, &self.criterion, depth + 1);
+    }
+}
+
+const fn mark(held: Option<bool>) -> &'static str {
+    match held {
+        Some(true) => "+",
+        Some(false) => "-",
+        None => "?",
+    }
+}
+
+/// Every part of a criterion, a line each.
+fn leaves(text: &mut String, node: &Value, depth: usize) {
+    let said = |name: &str| node.get(name).and_then(Value::as_str);
+    let mark = mark(node.get("held").and_then(Value::as_bool));
+    let indent = depth * 2;
+    if let Some(path) = said("path") {
+        let operator = said("operator").unwrap_or_default();
+        let operand = node
+            .get("operand")
+            .map_or_else(String::new, Value::to_string);
+        let seen = said("seen").map_or_else(String::new, |seen| format!(", seen {seen}"));
+        say!(
+            text,
+            "{:indent$}{mark} {path} {operator} {operand}{seen}",
+            ""
+        );
+    } else if let Some(function) = said("function") {
+        let reason = said("reason").map_or_else(String::new, |reason| format!(": {reason}"));
+        say!(text, "{:indent$}{mark} function {function}{reason}", "");
+        leaves(text, &node["criterion"], depth + 1);
+    } else if let Some(group) = said("group") {
+        say!(text, "{:indent$}{mark} {group}", "");
+        for child in node["conditions"].as_array().into_iter().flatten() {
+            leaves(text, child, depth + 1);
+        }
+    }
+}
