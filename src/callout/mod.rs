@@ -81,7 +81,7 @@ impl Callee {
     pub const fn kind(&self) -> &'static str {
         match self {
             Self::Processor(_) => "processor",
-            Self::Criterion { .. } => "criterion",
+            Self::Criterion { .. } => "criteria",
             Self::Schedule(_) => "function",
         }
     }

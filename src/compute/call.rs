@@ -12,7 +12,7 @@ use crate::id::{CallId, DispatchKey, MemberId, Tenant};
 const FURTHER_ATTEMPTS: u32 = 3;
 
 /// How long lies between two attempts.
-const RETRY_PAUSE: Duration = Duration::from_millis(500);
+pub const RETRY_PAUSE: Duration = Duration::from_millis(500);
 
 /// What applies to every call.
 #[derive(Debug, Clone, Copy)]
@@ -45,6 +45,21 @@ pub struct Called {
     pub attempts: u32,
 }
 
+/// The attempts of a call so far.
+#[derive(Debug, Default)]
+pub struct Attempts {
+    tried: Vec<MemberId>,
+    made: u32,
+}
+
+/// What came of an attempt.
+#[derive(Debug)]
+pub enum Attempted {
+    Ended(Called),
+    /// It failed, and another one shall follow after [`RETRY_PAUSE`].
+    Again,
+}
+
 /// How one attempt failed, and whether another may follow.
 struct Setback {
     failed: Failed,
@@ -72,65 +87,67 @@ impl Settings {
 impl Members {
     /// Calls a member of the tenant and waits for its answer. Dropping the future gives the call
     /// up: a late answer finds nobody.
-    pub async fn call(&self, spec: CallSpec<'_>, settings: &Settings) -> Called {
-        let Some(_place) = self.place(spec.tenant, settings.out_max) else {
-            return Called {
-                outcome: Err(Failed::TooMany {
-                    limit: settings.out_max,
-                }),
-                warnings: Vec::new(),
-                member: None,
-                attempts: 0,
-            };
-        };
-        let mut tried: Vec<MemberId> = Vec::new();
-        let mut attempts = 0;
+    pub async fn call(&self, spec: &CallSpec<'_>, settings: &Settings) -> Called {
+        let mut attempts = Attempts::default();
         loop {
-            let tags = &spec.settings.tags;
-            let Some(member) = self
-                .wait_for(spec.tenant, tags, &tried, settings.wait_for_member)
-                .await
-            else {
-                return Called {
-                    outcome: Err(Failed::NoMember {
-                        tags: tags.to_string(),
-                    }),
-                    warnings: Vec::new(),
-                    member: tried.last().copied(),
-                    attempts,
-                };
-            };
-            attempts += 1;
-            tried.push(member.id);
-            let request = Request {
-                call: CallId::fresh(),
-                dispatch: spec.dispatch,
-                work: Arc::clone(&spec.work),
-            };
-            let patience = spec
-                .settings
-                .response_timeout
-                .unwrap_or(settings.response_timeout);
-            let (outcome, warnings) = match attempt(&member, request, patience).await {
-                Ok((reply, warnings)) if spec.work.callee.is_answered_by(&reply) => {
-                    (Ok(reply), warnings)
-                }
-                Ok((_, warnings)) => {
-                    let message = "the member answered another kind of call".to_owned();
-                    (Err(Failed::Rejected(message)), warnings)
-                }
-                Err(setback) if setback.may_retry && attempts < spec.settings.attempts() => {
-                    tokio::time::sleep(RETRY_PAUSE).await;
-                    continue;
-                }
-                Err(setback) => (Err(setback.failed), setback.warnings),
-            };
-            return Called {
+            match self.attempt(spec, settings, &mut attempts).await {
+                Attempted::Ended(called) => return called,
+                Attempted::Again => tokio::time::sleep(RETRY_PAUSE).await,
+            }
+        }
+    }
+
+    /// Makes one attempt of a call. What the member did in one that failed is the caller's to
+    /// undo, and the pause before the next one to keep.
+    pub async fn attempt(
+        &self,
+        spec: &CallSpec<'_>,
+        settings: &Settings,
+        attempts: &mut Attempts,
+    ) -> Attempted {
+        let ended = |outcome, warnings, attempts: &Attempts| {
+            Attempted::Ended(Called {
                 outcome,
                 warnings,
-                member: Some(member.id),
-                attempts,
-            };
+                member: attempts.tried.last().copied(),
+                attempts: attempts.made,
+            })
+        };
+        let Some(_place) = self.place(spec.tenant, settings.out_max) else {
+            let limit = settings.out_max;
+            return ended(Err(Failed::TooMany { limit }), Vec::new(), attempts);
+        };
+        let tags = &spec.settings.tags;
+        let Some(member) = self
+            .wait_for(spec.tenant, tags, &attempts.tried, settings.wait_for_member)
+            .await
+        else {
+            let tags = tags.to_string();
+            return ended(Err(Failed::NoMember { tags }), Vec::new(), attempts);
+        };
+        attempts.made += 1;
+        attempts.tried.push(member.id);
+        let request = Request {
+            call: CallId::fresh(),
+            dispatch: spec.dispatch,
+            work: Arc::clone(&spec.work),
+        };
+        let patience = spec
+            .settings
+            .response_timeout
+            .unwrap_or(settings.response_timeout);
+        match attempt(&member, request, patience).await {
+            Ok((reply, warnings)) if spec.work.callee.is_answered_by(&reply) => {
+                ended(Ok(reply), warnings, attempts)
+            }
+            Ok((_, warnings)) => {
+                let message = "the member answered another kind of call".to_owned();
+                ended(Err(Failed::Rejected(message)), warnings, attempts)
+            }
+            Err(setback) if setback.may_retry && attempts.made < spec.settings.attempts() => {
+                Attempted::Again
+            }
+            Err(setback) => ended(Err(setback.failed), setback.warnings, attempts),
         }
     }
 
@@ -255,7 +272,7 @@ mod tests {
             dispatch: DispatchKey::fresh(),
             work: work(),
         };
-        members.call(spec, &SETTINGS).await
+        members.call(&spec, &SETTINGS).await
     }
 
     fn join(members: &Members, tenant: &str, tags: &str) -> (Membership, mpsc::Receiver<Request>) {

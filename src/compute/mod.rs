@@ -14,7 +14,7 @@ use crate::callout::{Callee, Passage, Reply};
 use crate::entity::{Actor, Image};
 use crate::id::{CallId, DispatchKey, EntityId, TransactionId, WorkflowName};
 
-pub use call::{CallSpec, Called, Settings};
+pub use call::{Attempted, Attempts, CallSpec, Called, RETRY_PAUSE, Settings};
 pub use member::{Members, Membership};
 
 /// What a member is sent.

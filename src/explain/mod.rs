@@ -9,12 +9,12 @@ mod node;
 
 use std::sync::Arc;
 
-use crate::callout::Callee;
+use crate::callout::{Callee, Passage};
 use crate::condition::{Condition, Facts, Told, Trace, Verdict};
 use crate::engine::{
-    self, Considered, Entry, Input, Next, Reason, Run, RunRecord, StartKind, World,
+    self, Call, Considered, Entry, Input, Next, Reason, Run, RunRecord, StartKind, World,
 };
-use crate::id::StateName;
+use crate::id::{StateName, TransitionName};
 use crate::workflow::{Trigger, Workflow, WorkflowSet};
 
 pub use node::Node;
@@ -163,22 +163,52 @@ pub fn foresee(mut run: Run, world: World<'_>) -> ToldRun {
                     Next::Go => {}
                     Next::Settled => return tell(&run.finish().record, world.workflows, |_| None),
                     Next::Call(call) => {
-                        let what = match &call.callee {
-                            Callee::Processor(name) => format!("processor {name} would be called"),
-                            Callee::Criterion { name, .. } => {
-                                format!("it depends on what function {name} says")
-                            }
-                            Callee::Schedule(name) => {
-                                format!("function {name} would say when a transition is due")
-                            }
-                        };
                         let mut told = tell(&run.finish().record, world.workflows, |_| None);
-                        told.stopped = Some(what);
+                        told.stop_at(&call);
                         return told;
                     }
                 }
             }
         }
+    }
+}
+
+impl ToldRun {
+    /// Leaves out what is about other transitions.
+    pub fn keep(&mut self, transition: &TransitionName) {
+        let is_it = |name: &str| name == transition.as_str();
+        for step in &mut self.steps {
+            step.considered.retain(|guard| is_it(&guard.name));
+        }
+        self.steps.retain(|step| {
+            !step.considered.is_empty() || step.took.as_ref().is_some_and(|(name, _)| is_it(name))
+        });
+    }
+
+    /// Nobody is asked, so the run goes no further than the call.
+    fn stop_at(&mut self, call: &Call) {
+        let name = call.callee.name();
+        let mut what = match &call.callee {
+            Callee::Processor(_) => format!("processor {name} would be called"),
+            Callee::Criterion { .. } => format!("it depends on what function {name} says"),
+            Callee::Schedule(_) => format!("function {name} would say when a transition is due"),
+        };
+        if let Some(Passage {
+            transition,
+            from,
+            to,
+        }) = &call.passage
+        {
+            what = format!("on transition {transition} to {to}, {what}");
+            match self.steps.last_mut() {
+                Some(step) if step.took.is_none() => step.state = Some(from.to_string()),
+                Some(_) | None => self.steps.push(ToldStep {
+                    state: Some(from.to_string()),
+                    ..ToldStep::default()
+                }),
+            }
+        }
+        self.stopped = Some(what);
     }
 }
 
@@ -240,8 +270,10 @@ pub fn tell(
                 step.considered.push(past(considered, criterion));
             }
             Entry::Called(call) => {
-                let outcome = call.failure.as_deref().unwrap_or("done");
-                step.calls.push(format!("{}: {outcome}", call.name));
+                step.calls.push(match &call.failure {
+                    Some(failure) => failure.clone(),
+                    None => format!("{} is done", call.name),
+                });
             }
             Entry::Moved {
                 transition,

@@ -78,7 +78,7 @@ pub(super) fn answer(event: &Event) -> Result<(Option<CallId>, Response), Failur
 /// What a member that answers so was asked for.
 fn asked(kind: EventType) -> &'static str {
     if kind == EventType::EntityCriteriaCalculationResponse {
-        "criterion"
+        "criteria"
     } else if kind == EventType::EntityFunctionCalculationResponse {
         "function"
     } else {

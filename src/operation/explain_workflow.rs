@@ -70,7 +70,12 @@ impl Operation for ExplainWorkflow {
         };
         let explained = match self.subject {
             Subject::Entity(id) => runtime.explain_present(tenant, id, self.transition).await?,
-            Subject::Past(id, transaction) => runtime.explain_past(tenant, id, transaction).await?,
+            Subject::Past(id, transaction) => {
+                let transition = self.transition.as_ref();
+                runtime
+                    .explain_past(tenant, id, transaction, transition)
+                    .await?
+            }
             Subject::Supposed {
                 model,
                 document,

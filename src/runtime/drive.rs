@@ -1,8 +1,8 @@
 //! The loop around the engine.
 
-use std::{pin::Pin, sync::Arc, time::Instant};
+use std::{sync::Arc, time::Instant};
 
-use tracing::{Instrument as _, info_span, warn};
+use tracing::{Instrument as _, Span, info_span, warn};
 
 use super::{
     Error, Initiator, Runtime, Session,
@@ -10,7 +10,7 @@ use super::{
 };
 use crate::callout::{Attachment, Reply};
 use crate::compat::Compat;
-use crate::compute::{CallSpec, Called, Failed, Work};
+use crate::compute::{Attempted, Attempts, CallSpec, Called, Failed, RETRY_PAUSE, Work};
 use crate::engine::{
     self, Answer, Answered, Call, CallError, CallRecord, Fate, Input, Next, Outcome,
     ProcessorFailure, Run, RunRecord, Scope, World,
@@ -81,9 +81,6 @@ impl Stopped {
         Failure::from(error).as_known(code, code.status())
     }
 }
-
-/// A call of a member that is out.
-type Calling<'a> = Pin<Box<dyn Future<Output = Called> + Send + 'a>>;
 
 impl Runtime {
     /// Drives a run until it settles; then the unit holds its outcome.
@@ -186,32 +183,22 @@ impl Runtime {
         let (id, sent) = (image.id, image.document.clone());
         // What the member reads through its token is the entity as it is now.
         anchor.stage(session, image, None)?;
-        let savepoint: Option<Mark> = if call.scope == Scope::Savepoint {
-            Some(session.unit()?.mark())
-        } else {
-            None
-        };
         let token = Some(self.token(session, call));
-        let mut calling = self.begin_call(session, run, call, token, DispatchKey::fresh(), by);
+        let spec = spec(session, run, call, token, DispatchKey::fresh(), by);
         let began = Instant::now();
-        session.park();
-        let called = tokio::select! {
-            called = &mut calling => called,
-            () = session.cancelled(by) => return Err(Error::Cancelled.into()),
-        };
-        session.take_back().await?;
+        let (called, before) = self.call_joined(session, &spec, by).await?;
         let mut answered = answered(call, called, began);
-        if let Some(savepoint) = savepoint {
-            let unit = session.unit()?;
+        let unit = session.unit()?;
+        if call.scope == Scope::Savepoint {
             if answered.result.is_err() {
-                unit.roll_back_to(&savepoint);
+                unit.roll_back_to(&before);
             }
-            unit.release(savepoint);
             // Its result is none of the entity's (`workflow-engine.md` §6.2).
             if let Ok(answer) = &mut answered.result {
                 answer.reply = Reply::Processed(None);
             }
         }
+        unit.release(before);
         take_in_changes(session, id, &sent, call, &mut answered).await?;
         Ok(answered)
     }
@@ -242,17 +229,15 @@ impl Runtime {
             self.go_on(session, run, anchor).await?;
             let sent = run.image().document;
             let token = Some(self.token(session, call));
-            let mut calling = self.begin_call(session, run, call, token, dispatch, by);
-            session.park();
-            let called = (&mut calling).await;
-            session.take_back().await?;
+            let spec = spec(session, run, call, token, dispatch, by);
+            let (called, before) = self.call_joined(session, &spec, by).await?;
+            session.unit()?.release(before);
             let mut answered = answered(call, called, began);
             take_in_changes(session, run.subject().id, &sent, call, &mut answered).await?;
             answered
         } else {
-            let called = self
-                .begin_call(session, run, call, None, dispatch, by)
-                .await;
+            let spec = spec(session, run, call, None, dispatch, by);
+            let called = self.call_alone(&spec).await;
             self.go_on(session, run, anchor).await?;
             answered(call, called, began)
         };
@@ -279,7 +264,8 @@ impl Runtime {
         anchor.stage(session, image, None)?;
         let dispatch = DispatchKey::fresh();
         let token = Some(self.token(session, call));
-        let mut calling = self.begin_call(session, run, call, token, dispatch, by);
+        let spec = spec(session, run, call, token, dispatch, by);
+        let mut calling = Box::pin(self.call_alone(&spec));
         let began = Instant::now();
         session.park();
         let in_time = tokio::select! {
@@ -399,42 +385,74 @@ impl Runtime {
             .into()
     }
 
-    fn begin_call<'a>(
-        &'a self,
-        session: &Session,
-        run: &Run,
-        call: &'a Call,
-        token: Option<Box<str>>,
-        dispatch: DispatchKey,
-        by: &'a Initiator,
-    ) -> Calling<'a> {
-        let image = run.image();
-        let id = image.id;
-        let work = Work {
-            callee: call.callee.clone(),
-            workflow: call.workflow.clone(),
-            passage: call.passage.clone(),
-            entity: id,
-            transaction: token.is_some().then(|| session.id()),
-            token,
-            context: call.settings.context.clone(),
-            principal: by.principal.clone(),
-            attached: (call.settings.attachment == Attachment::Entity).then_some(image),
-        };
-        let spec = CallSpec {
-            tenant: &by.tenant,
-            settings: &call.settings,
-            dispatch,
-            work: Arc::new(work),
-        };
-        let span = info_span!("call", entity.id = %id, callee.kind = call.callee.kind(), callee.name = call.callee.name());
-        Box::pin(
-            self.0
-                .members
-                .call(spec, &self.0.settings.calls)
-                .instrument(span),
-        )
+    /// A call of a member that does not join the transaction, with all its attempts.
+    async fn call_alone(&self, spec: &CallSpec<'_>) -> Called {
+        let (members, settings) = (&self.0.members, &self.0.settings.calls);
+        members.call(spec, settings).instrument(span(spec)).await
     }
+
+    /// A call of a member that may join the unit, which is parked meanwhile. What an attempt wrote
+    /// that is followed by another is undone; the mark is where the last one began.
+    async fn call_joined(
+        &self,
+        session: &mut Session,
+        spec: &CallSpec<'_>,
+        by: &Initiator,
+    ) -> Result<(Called, Mark), Stopped> {
+        let (members, settings) = (&self.0.members, &self.0.settings.calls);
+        let before = session.unit()?.mark();
+        let mut attempts = Attempts::default();
+        loop {
+            session.park();
+            let attempt = members.attempt(spec, settings, &mut attempts);
+            let attempted = tokio::select! {
+                attempted = attempt.instrument(span(spec)) => attempted,
+                () = session.cancelled(by) => return Err(Error::Cancelled.into()),
+            };
+            session.take_back().await?;
+            match attempted {
+                Attempted::Ended(called) => return Ok((called, before)),
+                Attempted::Again => session.unit()?.roll_back_to(&before),
+            }
+            tokio::select! {
+                () = tokio::time::sleep(RETRY_PAUSE) => {}
+                () = session.cancelled(by) => return Err(Error::Cancelled.into()),
+            }
+        }
+    }
+}
+
+fn spec<'a>(
+    session: &Session,
+    run: &Run,
+    call: &'a Call,
+    token: Option<Box<str>>,
+    dispatch: DispatchKey,
+    by: &'a Initiator,
+) -> CallSpec<'a> {
+    let image = run.image();
+    let work = Work {
+        callee: call.callee.clone(),
+        workflow: call.workflow.clone(),
+        passage: call.passage.clone(),
+        entity: image.id,
+        transaction: token.is_some().then(|| session.id()),
+        token,
+        context: call.settings.context.clone(),
+        principal: by.principal.clone(),
+        attached: (call.settings.attachment == Attachment::Entity).then_some(image),
+    };
+    CallSpec {
+        tenant: &by.tenant,
+        settings: &call.settings,
+        dispatch,
+        work: Arc::new(work),
+    }
+}
+
+fn span(spec: &CallSpec<'_>) -> Span {
+    let (entity, callee) = (spec.work.entity, &spec.work.callee);
+    info_span!("call", entity.id = %entity, callee.kind = callee.kind(), callee.name = callee.name())
 }
 
 /// Puts into the unit what a run has come to.

@@ -61,6 +61,7 @@ impl Runtime {
             state,
         } = supposed;
         let definitions = self.known(tenant, &model).await?;
+        definitions.model.check(&document)?;
         let now = self.0.clock.now();
         let Some(state) = state else {
             let subject = Subject {
@@ -98,6 +99,7 @@ impl Runtime {
         tenant: &Tenant,
         id: EntityId,
         transaction: TransactionId,
+        transition: Option<&TransitionName>,
     ) -> Result<Explained, Failure> {
         let storage = self.storage();
         let snapshot = storage.snapshot(tenant, storage.latest()).await?;
@@ -108,7 +110,7 @@ impl Runtime {
         };
         let definitions = self.known(tenant, &version.image.model).await?;
         let then = self.workflows_then(&recorded).await?;
-        let runs: Vec<_> = recorded
+        let mut runs: Vec<_> = recorded
             .iter()
             .flat_map(|recorded| &recorded.record.runs)
             .map(|run| {
@@ -117,6 +119,11 @@ impl Runtime {
                 })
             })
             .collect();
+        if let Some(name) = transition {
+            for run in &mut runs {
+                run.keep(name);
+            }
+        }
         let settled = runs.iter().rev().find_map(|run| run.settled.as_deref());
         Ok(Explained {
             model: version.image.model,

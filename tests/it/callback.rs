@@ -673,3 +673,48 @@ async fn a_tracked_search_makes_the_commit_depend_on_what_it_found() {
         }
     }
 }
+
+#[tokio::test]
+async fn what_a_member_wrote_in_an_attempt_that_is_repeated_is_undone() {
+    let server = Server::start();
+    let connection = server.connect().await;
+    let member = Member::join(&server, &[]).await;
+    let note = locked_model(&connection, "note", json!({"n": 1})).await;
+    for (name, mode) in [("one", "SYNC"), ("two", "ASYNC_NEW_TX")] {
+        let processor =
+            json!({"name": "p", "executionMode": mode, "config": {"retryPolicy": "FIXED"}});
+        let model = governed_model(
+            &connection,
+            name,
+            json!({"n": 1}),
+            processed_by(json!([processor])),
+        )
+        .await;
+        let making = connection.ok("EntityCreateRequest", new_entity(&model, &json!({"n": 1})));
+        let serving = async {
+            for attempt in 1..=2 {
+                let call = member.next().await;
+                let new = new_entity(&note, &json!({"n": attempt}));
+                let written = joined(&connection, call.token(), "EntityCreateRequest", new).await;
+                assert_eq!(written["success"], true);
+                let reply = if attempt == 1 {
+                    Reply::Raw(
+                        json!({"success": false, "error": {"code": "X", "message": "later", "retryable": true}}),
+                    )
+                } else {
+                    Reply::Nothing
+                };
+                member.reply(&call, reply).await;
+            }
+        };
+        tokio::join!(making, serving);
+    }
+    let (notes, _) = connection
+        .all("EntityGetAllRequest", json!({"model": note}))
+        .await;
+    let numbers: Vec<_> = notes
+        .iter()
+        .map(|note| &note["payload"]["data"]["n"])
+        .collect();
+    assert_eq!(numbers, [2, 2]);
+}

@@ -184,6 +184,16 @@ async fn what_would_happen_is_what_then_happens() {
             &json!("$.total NOT_NULL null: there is no value")
         )
     );
+    for (data, refused) in [
+        (json!({"colour": 1}), "BAD_REQUEST"),
+        (json!({"total": "x", "friend": true}), "INCOMPATIBLE_TYPE"),
+    ] {
+        let supposed = json!({"model": model, "data": data});
+        assert_eq!(
+            connection.fails("WorkflowExplainRequest", supposed).await,
+            refused
+        );
+    }
     for wrong in [
         json!({}),
         json!({"model": model}),
@@ -218,7 +228,7 @@ async fn nobody_is_asked_for_an_explanation() {
     assert_eq!(told["transitions"][0]["open"], Value::Null);
     assert_eq!(
         told["runs"][0]["stopped"],
-        "it depends on what function may says"
+        "on transition go to DONE, it depends on what function may says"
     );
     let transaction = get(&connection, &id).await["meta"]["transactionId"].clone();
     let told = connection
