@@ -3,7 +3,7 @@
 //! May use: [`crate::id`], [`crate::clock`], [`crate::error`], [`crate::entity`],
 //! [`crate::callout`], [`crate::model`], [`crate::condition`], [`crate::workflow`].
 //! Must not: await, read a clock, draw a random number, touch storage.
-//! [`step`] takes a run and one input and gives back the run and what must be done outside before
+//! [`step()`] takes a run and one input and gives back the run and what must be done outside before
 //! the next input; whoever drives it (a request, a timer, a simulation, an explanation) sees the
 //! same decisions. The rules are those of `workflow-engine.md` §7.
 
