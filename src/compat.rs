@@ -58,6 +58,11 @@ impl Compat {
         }
     }
 
+    /// Whether JSON Patch is answered with `NOT_IMPLEMENTED`.
+    pub const fn json_patch_is_unknown(self) -> bool {
+        self.is_cyoda()
+    }
+
     /// Whether a processor without `executionMode` is `SYNC`, not `ASYNC_NEW_TX` (W3).
     pub const fn absent_mode_is_sync(self) -> bool {
         self.is_cyoda()

@@ -70,6 +70,8 @@ codes! {
     NotImplemented = "NOT_IMPLEMENTED", 501, Never;
     /// The connection was lost at commit; only a repeat with an idempotency key is safe.
     OutcomeUnknown = "OUTCOME_UNKNOWN", 503, Never;
+    /// A patch without `If-Match`.
+    PreconditionRequired = "PRECONDITION_REQUIRED", 428, Never;
     /// The function of a schedule answered what is no schedule.
     ScheduleFunctionInvalidResult = "SCHEDULE_FUNCTION_INVALID_RESULT", 500, Never;
     SearchResultLimit = "SEARCH_RESULT_LIMIT", 400, Never;
@@ -85,6 +87,8 @@ codes! {
     TransitionNotFound = "TRANSITION_NOT_FOUND", 404, Never;
     Unauthorized = "UNAUTHORIZED", 401, Never;
     UnknownEventType = "UNKNOWN_EVENT_TYPE", 400, Never;
+    /// A patch in a format that is none.
+    UnsupportedMediaType = "UNSUPPORTED_MEDIA_TYPE", 415, Never;
     /// An import that breaks a static rule of workflows.
     ValidationFailed = "VALIDATION_FAILED", 400, Never;
     WorkflowFailed = "WORKFLOW_FAILED", 400, Never;

@@ -7,6 +7,7 @@
 mod document;
 mod image;
 mod number;
+mod patch;
 mod path;
 mod temporal;
 
@@ -15,6 +16,7 @@ pub use image::{
     Actor, ActorKind, Change, ChangeKind, Image, Position, Sequence, UnknownActorKind,
 };
 pub use number::{Number, NumberClass};
+pub use patch::{Patch, PatchError};
 pub use path::{Path, PathError, Step};
 pub use temporal::{Temporal, TemporalClass};
 

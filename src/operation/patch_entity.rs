@@ -1,13 +1,21 @@
-//! Patches an entity: registered, not made yet.
+//! Changes a part of an entity's document (`rest.md` §3.6, RFC 7386 and RFC 6902).
 
-use super::{Access, Answer, Context, Family, Operation};
+use super::{Access, Answer, Context, Family, Operation, writing::document};
+use crate::entity::Patch;
 use crate::error::{Code, Failure};
 use crate::event::{
     EventType,
-    payload::{self, entity},
+    payload::{
+        self,
+        entity::{self, Chunk, PatchFormat},
+    },
 };
+use crate::runtime::{Content, Update};
 
-pub(super) struct PatchEntity;
+pub(super) struct PatchEntity {
+    update: Update,
+    format: PatchFormat,
+}
 
 impl Operation for PatchEntity {
     const REQUEST: EventType = EventType::EntityPatchRequest;
@@ -16,14 +24,50 @@ impl Operation for PatchEntity {
     const ACCESS: Access = Access::Write;
 
     fn parse(payload: &str) -> Result<Self, Failure> {
-        let _: entity::Patch = payload::decode(payload)?;
-        Ok(Self)
+        let request: entity::Patch<'_> = payload::decode(payload)?;
+        let change = request.payload;
+        let expected = change.if_match.filter(|expected| !expected.is_empty());
+        let Some(expected) = expected else {
+            return Err(Failure::new(
+                Code::PreconditionRequired,
+                "a patch needs `ifMatch`: the transaction it is based on, or `*`",
+            ));
+        };
+        let given = document(change.patch)?;
+        let patch = match request.patch_format {
+            PatchFormat::Merge => Patch::Merge(given),
+            PatchFormat::Json => Patch::operations(&given)
+                .map_err(|error| Failure::new(Code::BadRequest, error.to_string()))?,
+        };
+        Ok(Self {
+            format: request.patch_format,
+            update: Update {
+                id: entity::entity_id(&change.entity_id)?,
+                content: Content::Patched(patch),
+                transition: entity::transition(change.transition),
+                if_match: (expected != "*").then(|| expected.into()),
+            },
+        })
     }
 
-    async fn run(self, _cx: Context) -> Result<Answer, Failure> {
-        Err(Failure::new(
-            Code::NotImplemented,
-            "patching is not supported yet; send the whole document with EntityUpdateRequest",
-        ))
+    async fn run(self, cx: Context) -> Result<Answer, Failure> {
+        if self.format == PatchFormat::Json && cx.runtime().compat().json_patch_is_unknown() {
+            return Err(Failure::new(
+                Code::NotImplemented,
+                "JSON Patch is not known to this profile (INTERLOCK_COMPAT); send a merge patch",
+            ));
+        }
+        let mut session = cx.session().await?;
+        let id = self.update.id;
+        let updated = cx
+            .runtime()
+            .update(&mut session, self.update, &cx.initiator())
+            .await?;
+        let chunk = Chunk::done(session.entry(), vec![id]);
+        session.finish(cx.cancel()).await?;
+        cx.answer(
+            Self::RESPONSE,
+            entity::written(cx.request(), &chunk, &updated.warnings),
+        )
     }
 }

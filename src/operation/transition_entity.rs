@@ -7,7 +7,7 @@ use crate::event::{
     payload::{self, entity},
 };
 use crate::id::{EntityId, TransitionName};
-use crate::runtime::Update;
+use crate::runtime::{Content, Update};
 
 pub(super) struct TransitionEntity {
     id: EntityId,
@@ -32,7 +32,7 @@ impl Operation for TransitionEntity {
         let mut session = cx.session().await?;
         let update = Update {
             id: self.id,
-            document: None,
+            content: Content::Kept,
             transition: Some(self.transition),
             if_match: None,
         };

@@ -9,7 +9,7 @@ use crate::event::{
         entity::{self, Chunk},
     },
 };
-use crate::runtime::Update;
+use crate::runtime::{Content, Update};
 
 pub(super) struct UpdateEntity(Update);
 
@@ -17,7 +17,7 @@ pub(super) struct UpdateEntity(Update);
 pub(super) fn update(change: entity::Change<'_>) -> Result<Update, Failure> {
     Ok(Update {
         id: entity::entity_id(&change.entity_id)?,
-        document: Some(document(change.data)?),
+        content: Content::Replaced(document(change.data)?),
         transition: entity::transition(change.transition),
         if_match: change.if_match.map(Into::into),
     })

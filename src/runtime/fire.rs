@@ -1,7 +1,8 @@
 //! Doing what is due: timers that fire, runs that go on (`workflow-engine.md` §6.4 and §9.4).
 
-use std::{sync::Arc, time::Duration};
+use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
+use futures_util::FutureExt as _;
 use tokio::sync::Semaphore;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tracing::{info, warn};
@@ -58,7 +59,13 @@ impl Runtime {
                             };
                             let runtime = self.clone();
                             tasks.spawn(async move {
-                                runtime.look_after(task).await;
+                                let key = task.key;
+                                let looked = AssertUnwindSafe(runtime.look_after(task));
+                                if looked.catch_unwind().await.is_err() {
+                                    // The panic is logged; the task is as it was.
+                                    let storage = runtime.storage();
+                                    storage.postpone(key, storage.now().after(AFTER_TROUBLE));
+                                }
                                 drop(permit);
                             });
                         }

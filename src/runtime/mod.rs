@@ -30,7 +30,7 @@ use crate::storage::{Attribution, Storage};
 
 pub use explain::{Explained, Supposed};
 pub use session::Session;
-pub use write::{Created, Deleted, NewEntity, Update, Updated};
+pub use write::{Content, Created, Deleted, NewEntity, Update, Updated};
 
 use token::Signer;
 use transactions::Transactions;

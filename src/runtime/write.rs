@@ -6,8 +6,8 @@ use std::{collections::BTreeMap, sync::Arc};
 use super::{Error, Initiator, Runtime, Session, drive::Anchor};
 use crate::clock::PointInTime;
 use crate::engine::{Run, Start, Subject};
-use crate::entity::{ActorKind, Document};
-use crate::error::Failure;
+use crate::entity::{ActorKind, Document, Patch};
+use crate::error::{Code, Failure};
 use crate::id::{EntityId, ModelKey, TransactionId, TransitionName};
 use crate::model::Lock;
 use crate::storage::{self, Attribution, Definitions, Version};
@@ -30,12 +30,20 @@ pub struct Created {
 #[derive(Debug)]
 pub struct Update {
     pub id: EntityId,
-    /// The document it shall have; none leaves it as it is.
-    pub document: Option<Document>,
+    pub content: Content,
     /// The transition to take; none saves, and cascades from where the entity is.
     pub transition: Option<TransitionName>,
     /// The transaction that wrote the version this is based on; any if none.
     pub if_match: Option<Box<str>>,
+}
+
+/// What shall become of the document of an entity.
+#[derive(Debug)]
+pub enum Content {
+    /// It stays.
+    Kept,
+    Replaced(Document),
+    Patched(Patch),
 }
 
 /// An entity that was changed.
@@ -89,7 +97,7 @@ impl Runtime {
     ) -> Result<Updated, Failure> {
         let Update {
             id,
-            document,
+            content,
             transition,
             if_match,
         } = update;
@@ -103,13 +111,23 @@ impl Runtime {
             return Err(Error::EntityModified(id).into());
         }
         let definitions = self.definitions(session, &base.image.model).await?;
-        let document = match document {
-            Some(document) => {
+        let read = || {
+            Document::from_json(&base.image.document)
+                .map_err(|error| Failure::internal(error.to_string()))
+        };
+        let document = match content {
+            Content::Kept => read()?,
+            Content::Replaced(document) => {
                 definitions.model.check(&document)?;
                 document
             }
-            None => Document::from_json(&base.image.document)
-                .map_err(|error| Failure::internal(error.to_string()))?,
+            Content::Patched(patch) => {
+                let patched = patch.apply(&read()?);
+                let document =
+                    patched.map_err(|error| Failure::new(Code::BadRequest, error.to_string()))?;
+                definitions.model.check(&document)?;
+                document
+            }
         };
         let run = Run::update(
             &base.image,

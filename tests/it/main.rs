@@ -21,6 +21,7 @@ mod method;
 mod model;
 mod moves;
 mod parity;
+mod patch;
 mod process;
 mod processor;
 mod rest;

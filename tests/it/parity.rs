@@ -42,7 +42,7 @@ fn example(kind: &str, model: &Value, id: &str) -> Value {
             json!({"dataFormat": "JSON", "payloads": [{"entityId": id, "data": {"n": 5}}]})
         }
         "EntityPatchRequest" => {
-            json!({"patchFormat": "MERGE_PATCH", "payload": {"entityId": id, "patch": {}}})
+            json!({"patchFormat": "MERGE_PATCH", "payload": {"entityId": id, "patch": {}, "ifMatch": "*"}})
         }
         "EntityTransitionRequest" => json!({"entityId": id, "transition": "UPDATE"}),
         "EntityDeleteRequest" => json!({"entityId": nil}),
@@ -233,7 +233,13 @@ async fn every_spelling_is_served_and_says_what_its_event_says() {
         } else {
             path
         };
-        let said = rest
+        let door = if spelling.method == "PATCH" {
+            rest.with("content-type", "application/merge-patch+json")
+                .with("if-match", "*")
+        } else {
+            rest.clone()
+        };
+        let said = door
             .send(spelling.method.as_str(), &format!("/api{path}"), body)
             .await;
         assert!(

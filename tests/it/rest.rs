@@ -364,8 +364,8 @@ async fn entities_go_through_their_life_over_rest() {
         (
             "PATCH",
             format!("/api/entity/JSON/{id}"),
-            501,
-            "NOT_IMPLEMENTED",
+            415,
+            "UNSUPPORTED_MEDIA_TYPE",
         ),
     ] {
         let said = rest

@@ -128,11 +128,13 @@ async def test_what_members_said_is_explained(client: Client, member: Member) ->
     (ship,) = present.transitions
     assert (ship.open, ship.criterion) == (None, CriterionFunction("ready", None, None, None))
     assert "function ready" in ship.why
-    assert present.runs[0].stopped == "it depends on what function ready says"
+    assert present.runs[0].stopped == (
+        "on transition ship to SHIPPED, it depends on what function ready says"
+    )
     past = await client.explain(moves.entity_id, transaction_id=moves.transaction_id)
     step = past.runs[0].steps[0]
     assert (step.took, step.next) == ("ship", "SHIPPED")
-    assert "pack: done" in step.calls
+    assert "pack is done" in step.calls
 
 
 async def test_what_would_happen_is_explained(client: Client) -> None:

@@ -257,12 +257,23 @@ async def test_entities_are_counted(client: Client) -> None:
     assert await client.count_by_state(PARCEL, states=["SHIPPED"]) == [shipped]
 
 
+async def test_a_part_of_a_document_is_changed(client: Client) -> None:
+    await make_model(client)
+    written = await client.create(PARCEL, {"sku": "A-1", "quantity": 1})
+    entity = written.entity_id or ""
+    first = written.transaction_id or ""
+    await client.patch(entity, {"quantity": 2}, if_match=first)
+    assert (await client.get(entity)).data == {"sku": "A-1", "quantity": 2}
+    with pytest.raises(EntityModified):
+        await client.patch(entity, {}, if_match=first)
+    operations = [{"op": "remove", "path": "/quantity"}]
+    await client.patch(entity, operations, if_match="*", patch_format="JSON_PATCH")
+    assert (await client.get(entity)).data == {"sku": "A-1"}
+
+
 async def test_what_the_server_cannot_do_yet_is_said(client: Client) -> None:
     await make_model(client)
-    written = await client.create(PARCEL, {})
     search = "00000000-0000-0000-0000-000000000000"
-    with pytest.raises(NotSupported):
-        await client.patch(written.entity_id, {"quantity": 1}, if_match="*")
     with pytest.raises(NotSupported):
         await client.set_unique_keys(PARCEL, [{"id": "sku", "fields": ["$.sku"]}])
     with pytest.raises(NotSupported):

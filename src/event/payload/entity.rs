@@ -75,33 +75,37 @@ pub struct Change<'a> {
     pub if_match: Option<String>,
 }
 
-/// A patch is applied by the issue that makes patches.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Patch {
+pub struct Patch<'a> {
     #[serde(rename = "id")]
     _id: RequiredText,
-    #[serde(rename = "patchFormat")]
-    _patch_format: PatchFormat,
-    #[serde(rename = "payload")]
-    _payload: PatchPayload,
+    pub patch_format: PatchFormat,
+    #[serde(borrow)]
+    pub payload: PatchPayload<'a>,
 }
 
-#[derive(Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 pub enum PatchFormat {
+    /// RFC 7386.
     #[serde(rename = "MERGE_PATCH")]
     Merge,
+    /// RFC 6902.
     #[serde(rename = "JSON_PATCH")]
     Json,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct PatchPayload {
-    #[serde(rename = "entityId")]
-    _entity_id: String,
-    #[serde(rename = "patch")]
-    _patch: serde::de::IgnoredAny,
+pub struct PatchPayload<'a> {
+    pub entity_id: String,
+    #[serde(borrow)]
+    pub patch: &'a RawValue,
+    #[serde(default)]
+    pub transition: Option<String>,
+    /// Needed; `*` is any version.
+    #[serde(default)]
+    pub if_match: Option<String>,
 }
 
 #[derive(Deserialize)]

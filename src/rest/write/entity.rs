@@ -5,7 +5,7 @@ use serde_json::value::RawValue;
 
 use super::super::parts::{Parts, spec};
 use super::{Written, bad, begin, known_format, optional, read};
-use crate::error::Failure;
+use crate::error::{Code, Failure};
 use crate::event::payload::{Object, list as json_list};
 
 const WINDOW: i64 = 100;
@@ -188,27 +188,47 @@ pub(in crate::rest) fn patch_by_transition(parts: &Parts, id: &str) -> Written {
     write_patch(parts, id, Some(parts.path("third")))
 }
 
+/// The checks and their order are those of `rest.md` §3.6.
 fn write_patch(parts: &Parts, id: &str, transition: Option<&str>) -> Written {
-    let is_json_patch = parts
-        .single_header("content-type")?
-        .is_some_and(|kind| kind.starts_with("application/json-patch+json"));
+    let given = parts.path("first");
+    if given != "JSON" {
+        return Err(unsupported(format!(
+            "`{given}` cannot be patched; JSON can"
+        )));
+    }
+    let content_type = parts.single_header("content-type")?.unwrap_or_default();
+    let media_type = content_type.split(';').next().unwrap_or_default().trim();
+    let format = match media_type {
+        "application/merge-patch+json" => "MERGE_PATCH",
+        "application/json-patch+json" => "JSON_PATCH",
+        other => {
+            return Err(unsupported(format!(
+                "`{other}` is no patch; send application/merge-patch+json or application/json-patch+json"
+            )));
+        }
+    };
+    let expected = parts.single_header("if-match")?;
+    // Without a version to be based on, what is in the body does not matter.
+    let patch = match expected {
+        Some(_) => parts.json()?.get(),
+        None => "null",
+    };
     let change = Object::new()
         .text("entityId", parts.entity("second")?)
-        .raw("patch", parts.json()?.get());
+        .raw("patch", patch);
     let change = optional(
         optional(change, "transition", transition),
         "ifMatch",
-        parts.single_header("if-match")?,
+        expected,
     );
-    let format = if is_json_patch {
-        "JSON_PATCH"
-    } else {
-        "MERGE_PATCH"
-    };
     Ok(begin(id)
         .text("patchFormat", format)
         .raw("payload", &change.finish())
         .finish())
+}
+
+fn unsupported(message: String) -> Failure {
+    Failure::new(Code::UnsupportedMediaType, message)
 }
 
 pub(in crate::rest) fn changes(parts: &Parts, id: &str) -> Written {

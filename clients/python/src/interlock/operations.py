@@ -347,7 +347,8 @@ class Operations:
         """Change parts of a document; `if_match="*"` whatever its version is.
 
         Raises:
-            NotSupported: the server cannot do this yet.
+            Conflict: `if_match` names another version than the newest one.
+            ValidationError: the patch cannot be applied, or breaks the model.
             InterlockError: as `update`.
 
         """
