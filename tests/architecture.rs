@@ -17,7 +17,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("callout",   &["entity", "id"]),
     ("model",     &["clock", "entity", "error", "id"]),
     ("condition", &["callout", "clock", "entity", "error", "id", "model"]),
-    ("workflow",  &["callout", "compat", "condition", "entity", "error", "id"]),
+    ("workflow",  &["callout", "compat", "condition", "entity", "error", "id", "model"]),
     ("engine",    &["callout", "clock", "condition", "entity", "error", "id", "model", "workflow"]),
     ("explain",   &["callout", "condition", "engine", "id", "workflow"]),
     ("storage",   &["clock", "engine", "entity", "error", "id", "model", "workflow"]),

@@ -31,7 +31,7 @@ Examples:
   curl -s localhost:8080/api/model/order/1/workflow/export | interlock workflow draw -
 
 The file holds a workflow, a list of them, or the body of an import or an export. It is read as an
-import reads it: what is wrong with it is told instead.
+import reads it: what is wrong with it is told instead, and what is odd as warnings.
 
 A picture says of each transition whether it is automated (where a state has several, in which
 order they are tried), manual, scheduled or disabled, what it is guarded by, and which processors
@@ -166,6 +166,9 @@ fn draw_file(file: &str, format: Format) -> Result<String, Error> {
     let mut entries = Vec::new();
     for definition in definitions(&text).map_err(|error| Error::NotJson(name.clone(), error))? {
         let parsed = Workflow::parse(definition.get())?;
+        for warning in parsed.warnings.iter().chain(&parsed.workflow.review(None)) {
+            eprintln!("warning: {warning}");
+        }
         entries.push(Entry {
             workflow: Arc::new(parsed.workflow),
             active: parsed.active.unwrap_or(true),

@@ -194,7 +194,7 @@ impl Comparison {
 }
 
 /// Whether a value of the declared numeric types could be this number.
-fn is_representable(number: &Number, declared: Types) -> bool {
+pub(super) fn is_representable(number: &Number, declared: Types) -> bool {
     let class = DataType::from(number.class());
     declared.is_empty()
         || declared.any(DataType::is_decimal)

@@ -226,7 +226,7 @@ impl LifecycleField {
 impl Matcher {
     /// `workflow-engine.md` §2.2 and §2.3: nothing but `IS_NULL` matches what is null, negatives
     /// neither; text operators look at texts only.
-    fn matches(&self, stored: &Shape<'_>, declared: Types) -> bool {
+    pub(super) fn matches(&self, stored: &Shape<'_>, declared: Types) -> bool {
         let is_null = matches!(stored, Shape::Null);
         let equals = |operand: &Operand| Comparison::Equal.holds(stored, operand, declared);
         match self {

@@ -7,6 +7,7 @@
 
 mod compare;
 mod evaluate;
+mod impossible;
 mod operator;
 mod parse;
 mod schema;
@@ -19,6 +20,7 @@ use crate::id::FunctionName;
 
 pub use compare::Operand;
 pub use evaluate::{Facts, LeafOutcome, Lifecycle, Told, Trace};
+pub use impossible::Finding;
 pub use operator::{Operator, TextTest};
 pub use schema::UnknownPaths;
 

@@ -49,7 +49,9 @@ impl Condition {
 }
 
 fn too_deep() -> Error {
-    Error::Syntax(format!("groups nest deeper than {GROUP_DEPTH_MAX} levels"))
+    Error::Syntax(format!(
+        "groups nest deeper than {GROUP_DEPTH_MAX} levels; nest them less"
+    ))
 }
 
 struct Parser {

@@ -51,7 +51,7 @@ impl Leaf {
         Ok(())
     }
 
-    const fn is_about_presence(&self) -> bool {
+    pub(super) const fn is_about_presence(&self) -> bool {
         matches!(
             self.matcher,
             Matcher::IsNull | Matcher::NotNull | Matcher::Changed { .. }
@@ -100,13 +100,13 @@ impl Leaf {
 }
 
 /// Whether there is never a value to compare: an object, or, where an array is named bare, objects.
-fn is_object(node: &Node) -> bool {
+pub(super) fn is_object(node: &Node) -> bool {
     let node = node.element.as_deref().unwrap_or(node);
     node.members.is_some() && node.types.is_empty()
 }
 
 /// The types of the values a leaf compares: those of the elements, where an array is named bare.
-fn scalar_types(node: &Node) -> Types {
+pub(super) fn scalar_types(node: &Node) -> Types {
     match &node.element {
         Some(element) => node.types.merge(element.types),
         None => node.types,

@@ -25,7 +25,7 @@ pub struct Path {
 
 /// Why a text is no path.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{path}` is not a path: {why}")]
+#[error("`{path}` is not a path: {why}; paths look like `$.a.b`, `$.list[*]`, `$['any name']`")]
 pub struct PathError {
     path: String,
     why: &'static str,

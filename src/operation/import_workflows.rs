@@ -19,6 +19,9 @@ use crate::workflow::{CyclePolicy, Entry, Error, ImportMode, Workflow, check_cyc
 /// How often an import that met another one is tried again.
 const ATTEMPTS: usize = 5;
 
+/// How many warnings are told.
+const WARNINGS_MAX: usize = 100;
+
 pub(super) struct ImportWorkflows {
     model: ModelKey,
     mode: Result<ImportMode, Failure>,
@@ -75,6 +78,8 @@ impl Operation for ImportWorkflows {
             if self.cycles == CyclePolicy::Refused {
                 check_cycles(merged.entries.iter().map(|entry| &*entry.workflow))?;
             }
+            let imported = workflows.iter().map(|entry| &entry.workflow.name);
+            let never_chosen = merged.review_choice(imported);
             let change = ModelChange::SetWorkflows {
                 seen: definitions.workflow_revision,
                 workflows: merged,
@@ -92,6 +97,12 @@ impl Operation for ImportWorkflows {
                         .iter()
                         .map(|entry| entry.workflow.name.to_string())
                         .collect();
+                    let schema = &definitions.model.schema;
+                    warnings.extend(never_chosen);
+                    for entry in &workflows {
+                        warnings.extend(entry.workflow.review(Some(schema)));
+                    }
+                    cut(&mut warnings);
                     info!(model = %self.model, ?mode, workflows = ?names, "workflows imported");
                     return cx.answer(
                         Self::RESPONSE,
@@ -101,6 +112,18 @@ impl Operation for ImportWorkflows {
             }
         }
         Err(storage::Error::Conflict.into())
+    }
+}
+
+/// Leaves out what nobody would read.
+fn cut(warnings: &mut Vec<String>) {
+    if let Some(more) = warnings
+        .len()
+        .checked_sub(WARNINGS_MAX)
+        .filter(|more| *more > 0)
+    {
+        warnings.truncate(WARNINGS_MAX);
+        warnings.push(format!("and {more} warnings more"));
     }
 }
 
@@ -114,7 +137,7 @@ fn read(
     let mut workflows = Vec::with_capacity(given.len());
     let mut problems = Vec::new();
     let mut names = HashSet::new();
-    for definition in given {
+    for (at, definition) in given.iter().enumerate() {
         match Workflow::import(definition.get(), compat) {
             Ok(parsed) => {
                 warnings.extend(parsed.warnings);
@@ -128,7 +151,10 @@ fn read(
                 });
             }
             Err(Error::Invalid(more)) => problems.extend(more),
-            Err(error @ Error::Json(_)) => return Err(Failure::from(error).in_request()),
+            Err(Error::Json(reason)) => {
+                let error = Error::Json(format!("`workflows[{at}]`: {reason}"));
+                return Err(Failure::from(error).in_request());
+            }
             Err(error @ Error::Version { .. }) => return Err(error.into()),
         }
     }

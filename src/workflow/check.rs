@@ -7,6 +7,7 @@ use std::{
 
 use super::{Error, State, Trigger, Workflow};
 use crate::compat::Compat;
+use crate::condition;
 use crate::id::StateName;
 
 /// The longest name, in bytes.
@@ -120,11 +121,14 @@ impl Problems {
 
     pub(super) fn name(&mut self, place: &Place, what: &str, name: &str) {
         if name.is_empty() {
-            self.add(place, format!("{what} is empty"));
+            self.add(place, format!("{what} is empty; give it one"));
         } else if name.len() > NAME_MAX {
             self.add(
                 place,
-                format!("{what} takes {} bytes; {NAME_MAX} are allowed", name.len()),
+                format!(
+                    "{what} takes {} bytes; shorten it to {NAME_MAX}",
+                    name.len()
+                ),
             );
         }
     }
@@ -157,8 +161,23 @@ impl Workflow {
     pub fn doubled(&self) -> Problem {
         Problem {
             place: Place::workflow(self.name.as_str()),
-            text: "the import has another workflow of that name".to_owned(),
+            text: "the import has another workflow of that name; rename one, or leave one out"
+                .to_owned(),
         }
+    }
+}
+
+/// How to mend a criterion that is refused, where its error does not say so.
+pub(super) const fn mend(error: &condition::Error) -> &'static str {
+    use condition::Error as E;
+    match error {
+        E::Pattern { .. } => {
+            "; write it in the syntax of RE2, without look-around and back-references"
+        }
+        E::TypeMismatch { .. } => "; write a time as 2024-01-31T12:00:00Z",
+        E::Operand(_) => "; compare with a text, a number or a truth, or with a list by IN",
+        E::Changed { .. } => "; name the field by its path, as in `$.total`",
+        E::Syntax(_) | E::Operator { .. } | E::Function | E::UnknownPaths(_) | E::Path(_) => "",
     }
 }
 
@@ -246,6 +265,13 @@ mod tests {
     /// The message of the error that parsing and checking ends with, if any.
     fn refusal(json: &str) -> Option<String> {
         let parsed = Workflow::parse(json).and_then(|parsed| check_cycles([&parsed.workflow]));
+        if let Err(Error::Invalid(problems)) = &parsed {
+            for Problem { text, .. } in problems {
+                // What a condition should have been is what its error says.
+                let mends = text.contains("; ") || text.contains("invalid condition");
+                assert!(mends, "how to mend it: {text}");
+            }
+        }
         parsed.err().map(|error| error.to_string())
     }
 

@@ -13,7 +13,7 @@ use sha2::{Digest as _, Sha256};
 use super::{
     Definition, Error, Hash, Mode, Processor, Schedule, State, Task, Timing, Transition, Trigger,
     Workflow,
-    check::{Place, Problems},
+    check::{Place, Problems, mend},
 };
 use crate::callout::{Given, RetryPolicy};
 use crate::compat::Compat;
@@ -214,17 +214,6 @@ impl Workflow {
             problems.warn(&place, &format!("unknown member `{member}` is ignored"));
         }
         json.version_counts(compat)?;
-        for processor in json.processors() {
-            let mode = processor.execution_mode.as_deref().unwrap_or_default();
-            if compat.unknown_mode_is_refused() && !MODES.contains(&mode) {
-                let place = place.processor(&processor.name);
-                let known = MODES[1..].join(", ");
-                problems.add(
-                    &place,
-                    format!("`executionMode` is `{mode}`; known are {known}"),
-                );
-            }
-        }
         json.tidy(&place, &mut problems);
         json.read(&place, problems)
     }
@@ -261,13 +250,6 @@ impl WorkflowJson {
             active,
             warnings: problems.warnings,
         })
-    }
-
-    fn processors(&self) -> impl Iterator<Item = &ProcessorJson> {
-        let transitions = self.states.values().flat_map(|state| &state.transitions);
-        transitions
-            .filter_map(|transition| transition.processors.as_ref())
-            .flatten()
     }
 
     /// `workflow-engine.md` §4.3.
@@ -340,10 +322,23 @@ impl TransitionJson {
             if processor.execution_mode.is_none() && problems.compat.absent_mode_is_sync() {
                 processor.execution_mode = Some("SYNC".into());
             }
+            known_mode(processor, &place, problems);
             if !is_timer(processor) {
                 processor.config.attach_entity.get_or_insert(ATTACH_ENTITY);
             }
         }
+    }
+}
+
+/// Refuses a mode that is not known, where those are.
+fn known_mode(processor: &ProcessorJson, place: &Place, problems: &mut Problems) {
+    let mode = processor.execution_mode.as_deref().unwrap_or_default();
+    if problems.compat.unknown_mode_is_refused() && !MODES.contains(&mode) {
+        let known = MODES[1..].join(", ");
+        problems.add(
+            place,
+            format!("`executionMode` is `{mode}`; say one of {known}"),
+        );
     }
 }
 
@@ -358,12 +353,15 @@ fn annotations(raw: &mut Raw, member: &str, place: &Place, problems: &mut Proble
     raw.take_if(|raw| raw.get() == "null");
     if let Some(raw) = raw {
         if !raw.get().starts_with('{') {
-            problems.add(place, format!("`{member}` is not an object"));
+            problems.add(
+                place,
+                format!("`{member}` is not an object; make it one, or leave it out"),
+            );
         } else if raw.get().len() > ANNOTATION_MAX {
             problems.add(
                 place,
                 format!(
-                    "`{member}` takes {} bytes; {ANNOTATION_MAX} are allowed",
+                    "`{member}` takes {} bytes; shorten it to {ANNOTATION_MAX}",
                     raw.get().len()
                 ),
             );
@@ -387,7 +385,7 @@ fn build(json: WorkflowJson, place: &Place, problems: &mut Problems) -> Result<W
         problems.add(
             place,
             format!(
-                "`initialState` is `{}`, which is not among the states",
+                "`initialState` is `{}`, which is not among the states; add that state, or name another",
                 json.initial_state
             ),
         );
@@ -430,7 +428,7 @@ fn build_state(
             if !seen.insert(Arc::clone(&transition.name)) {
                 problems.add(
                     &place,
-                    "the state has another transition of that name".to_owned(),
+                    "the state has another transition of that name; rename one".to_owned(),
                 );
             }
             build_transition(transition, &place, states, problems)
@@ -449,7 +447,10 @@ fn build_transition(
     if !states.contains(&json.next) {
         problems.add(
             place,
-            format!("`next` is `{}`, which is not among the states", json.next),
+            format!(
+                "`next` is `{}`, which is not among the states; add that state, or name another",
+                json.next
+            ),
         );
     }
     if json.manual.is_none() {
@@ -551,7 +552,7 @@ fn build_criterion(raw: Raw, place: &Place, problems: &mut Problems) -> Option<C
     match parsed {
         Ok(condition) => Some(condition),
         Err(error) => {
-            problems.add(place, format!("`criterion`: {error}"));
+            problems.add(place, format!("`criterion`: {error}{}", mend(&error)));
             None
         }
     }
@@ -612,7 +613,7 @@ fn build_call(json: &ProcessorJson, place: &Place, problems: &mut Problems) -> T
         problems.add(
             place,
             format!(
-                "`type` is `{}`; known are EXTERNAL, externalized and scheduled",
+                "`type` is `{}`; say EXTERNAL, externalized or scheduled",
                 json.kind
             ),
         );
@@ -677,3 +678,228 @@ fn mode(json: &ProcessorJson, place: &Place, problems: &mut Problems) -> Mode {
 
 /// How long an asynchronous result is waited for inside the transaction, in milliseconds.
 const CROSSOVER_MS: i64 = 5_000;
+
+#[cfg(test)]
+mod tests {
+    use proptest::{option, prelude::*, sample::select};
+    use serde_json::{Map, Value, json};
+
+    use super::*;
+
+    /// An object of the members that are there.
+    fn object(members: Vec<(&str, Option<Value>)>) -> Value {
+        let there = members
+            .into_iter()
+            .filter_map(|(name, value)| Some((name.to_owned(), value?)));
+        Value::Object(there.collect::<Map<_, _>>())
+    }
+
+    fn name() -> impl Strategy<Value = String> {
+        prop_oneof!["[a-z]{1,8}", "(?s).{1,40}", "[ -~]{1,12}"]
+    }
+
+    fn maybe(values: Vec<Value>) -> impl Strategy<Value = Option<Value>> {
+        option::of(select(values))
+    }
+
+    fn annotations() -> impl Strategy<Value = Option<Value>> {
+        maybe(vec![
+            json!(null),
+            json!({}),
+            json!({"b": [1, 2.50, {"a": "ü\n"}], "a": "\"}{"}),
+        ])
+    }
+
+    fn criterion() -> impl Strategy<Value = Option<Value>> {
+        maybe(vec![
+            json!(null),
+            json!({}),
+            json!({"type": "simple", "jsonPath": "$.a", "operation": "EQUALS", "value": 1.50}),
+            json!({"type": "lifecycle", "field": "state", "operatorType": "NOT_NULL"}),
+            json!({"type": "array", "jsonPath": "$.a", "values": [1, null]}),
+            json!({"type": "function", "function": {"name": "f", "config": {"attachEntity": false}}}),
+            json!({"type": "group", "operator": "not", "conditions": [
+                {"type": "simple", "jsonPath": "$['a b']", "operatorType": "LIKE", "value": "%\\_"}]}),
+        ])
+    }
+
+    fn processor() -> impl Strategy<Value = Value> {
+        let timer = (name(), 0..5000_i64, annotations()).prop_map(|(name, delay, annotations)| {
+            object(vec![
+                ("name", Some(json!(name))),
+                ("type", Some(json!("scheduled"))),
+                (
+                    "config",
+                    Some(json!({"delayMs": delay, "transition": name, "timeoutMs": 5})),
+                ),
+                ("annotations", annotations),
+            ])
+        });
+        let config = (
+            maybe(vec![json!(true), json!(false)]),
+            maybe(vec![json!(""), json!("a,B")]),
+            maybe(vec![json!(0), json!(250), json!(-1)]),
+            maybe(vec![json!(""), json!("FIXED"), json!("ODD")]),
+            maybe(vec![json!(""), json!("{\"k\":1}")]),
+            maybe(vec![json!(true), json!(false)]),
+            maybe(vec![json!(0), json!(300)]),
+        )
+            .prop_map(
+                |(attach, tags, timeout, retry, context, later, crossover)| {
+                    object(vec![
+                        ("attachEntity", attach),
+                        ("calculationNodesTags", tags),
+                        ("responseTimeoutMs", timeout),
+                        ("retryPolicy", retry),
+                        ("context", context),
+                        ("asyncResult", later),
+                        ("crossoverToAsyncMs", crossover),
+                    ])
+                },
+            );
+        let call = (
+            name(),
+            maybe(vec![json!(""), json!("EXTERNAL"), json!("externalized")]),
+            maybe(vec![
+                json!(""),
+                json!("SYNC"),
+                json!("ASYNC_NEW_TX"),
+                json!("SOMETIME"),
+            ]),
+            option::of(config),
+            annotations(),
+        )
+            .prop_map(|(name, kind, mode, config, annotations)| {
+                object(vec![
+                    ("name", Some(json!(name))),
+                    ("type", kind),
+                    ("executionMode", mode),
+                    ("config", config),
+                    ("annotations", annotations),
+                ])
+            });
+        let committing =
+            (name(), any::<bool>(), any::<bool>()).prop_map(|(name, within, joins)| {
+                let mut processor =
+                    json!({"name": name, "executionMode": "COMMIT_BEFORE_DISPATCH", "config": {}});
+                let place = if within {
+                    &mut processor["config"]
+                } else {
+                    &mut processor
+                };
+                place["startNewTxOnDispatch"] = json!(joins);
+                processor
+            });
+        prop_oneof![timer, call, committing]
+    }
+
+    /// A transition, whose target is given by a number.
+    fn transition() -> impl Strategy<Value = (usize, Value)> {
+        let kind = select(vec![
+            json!({"manual": true}),
+            json!({"manual": false}),
+            json!({"manual": true, "disabled": false}),
+            json!({"manual": false, "disabled": true}),
+            json!({"manual": false, "schedule": null}),
+            json!({"manual": false, "schedule": {"delayMs": 7, "timeoutMs": 0}}),
+            json!({"manual": false, "schedule": {"function": {"name": "f", "resultKind": "Schedule",
+                "calculationNodesTags": "t", "context": ""}}}),
+        ]);
+        let processors = option::of(prop::collection::vec(processor(), 0..3));
+        (
+            any::<usize>(),
+            kind,
+            criterion(),
+            processors,
+            annotations(),
+            annotations(),
+        )
+            .prop_map(
+                |(next, mut transition, criterion, processors, annotations, more)| {
+                    let members = object(vec![
+                        ("criterion", criterion),
+                        ("processors", processors.map(Value::from)),
+                        ("annotations", annotations),
+                        ("criterionAnnotations", more),
+                    ]);
+                    for (name, value) in members.as_object().expect("an object") {
+                        transition[name] = value.clone();
+                    }
+                    (next, transition)
+                },
+            )
+    }
+
+    fn definition() -> impl Strategy<Value = String> {
+        let state = (
+            option::of(prop::collection::btree_map(name(), transition(), 0..3)),
+            annotations(),
+        );
+        let states = prop::collection::btree_map("[A-Za-zÄß][A-Za-z0-9_-]{0,6}", state, 1..4);
+        let top = (
+            name(),
+            maybe(vec![json!("1"), json!("1.3"), json!("")]),
+            maybe(vec![json!(""), json!("what it is for")]),
+            maybe(vec![json!(null), json!(true), json!(false)]),
+        );
+        (top, criterion(), annotations(), annotations(), states).prop_map(
+            |((name, version, desc, active), criterion, annotations, more, states)| {
+                let names: Vec<_> = states.keys().cloned().collect();
+                let states = states
+                    .into_iter()
+                    .map(|(name, (transitions, annotations))| {
+                        let transitions = transitions.map(|transitions| {
+                            let all =
+                                transitions
+                                    .into_iter()
+                                    .map(|(name, (next, mut transition))| {
+                                        transition["name"] = json!(name);
+                                        transition["next"] = json!(names[next % names.len()]);
+                                        transition
+                                    });
+                            all.collect::<Value>()
+                        });
+                        let state =
+                            vec![("transitions", transitions), ("annotations", annotations)];
+                        (name, object(state))
+                    });
+                let workflow = vec![
+                    ("name", Some(json!(name))),
+                    ("version", version),
+                    ("desc", desc),
+                    ("active", active),
+                    ("criterion", criterion),
+                    ("annotations", annotations),
+                    ("criterionAnnotations", more),
+                    ("initialState", Some(json!(names[0]))),
+                    ("states", Some(states.collect::<Map<_, _>>().into())),
+                ];
+                object(workflow).to_string()
+            },
+        )
+    }
+
+    proptest! {
+        #[test]
+        fn what_was_exported_imports_to_the_same_definition(text in definition(), active in any::<bool>()) {
+            for compat in [Compat::Documented, Compat::Cyoda08] {
+                let Ok(first) = Workflow::import(&text, compat) else {
+                    // It takes fewer modes and versions.
+                    prop_assert_eq!(compat, Compat::Cyoda08, "{}", text);
+                    continue;
+                };
+                let exported = first.workflow.definition.export(active, compat).expect("readable");
+                let again = Workflow::import(exported.as_str(), compat).expect("valid");
+                prop_assert_eq!(again.active, Some(active));
+                let re_exported = again.workflow.definition.export(active, compat).expect("readable");
+                prop_assert_eq!(exported.as_str(), re_exported.as_str());
+                // Of the body that profile changes one thing: the version.
+                if compat == Compat::Documented {
+                    prop_assert_eq!(format!("{:?}", first.workflow), format!("{:?}", again.workflow));
+                }
+                let loaded = Workflow::load(first.workflow.definition.body.as_str()).expect("valid");
+                prop_assert_eq!(format!("{:?}", first.workflow), format!("{:?}", loaded));
+            }
+        }
+    }
+}

@@ -1,13 +1,14 @@
 //! The definition of a state machine: parsed and checked once, at import.
 //!
 //! May use: [`crate::id`], [`crate::error`], [`crate::compat`], [`crate::entity`],
-//! [`crate::callout`], [`crate::condition`].
+//! [`crate::model`], [`crate::callout`], [`crate::condition`].
 //! After the import there is nothing left to check: every target state exists, every criterion
 //! parses, every name is a name (`workflow-engine.md` §1 and §4).
 
 mod check;
 mod diagram;
 mod json;
+mod review;
 mod set;
 
 use std::{collections::BTreeMap, sync::LazyLock, time::Duration};

@@ -142,6 +142,14 @@ fn the_command_line_draws_what_is_in_a_file() {
     let (_, drawn, _) = draw(&["-"], &json!([order(), order()]).to_string());
     assert_eq!(drawn.matches("state \"order\" as w").count(), 2, "{drawn}");
 
+    let mut odd = order();
+    odd["states"]["LOST"] = json!({});
+    let (code, drawn, warned) = draw(&["-"], &odd.to_string());
+    assert!(code == Some(0) && drawn.contains("LOST --> [*]"), "{drawn}");
+    assert!(
+        warned.starts_with("warning: workflow \"order\", state \"LOST\": no transition"),
+        "{warned}"
+    );
     let mut broken = order();
     broken["initialState"] = json!("OLD");
     for (arguments, input, exit, told) in [

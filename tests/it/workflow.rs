@@ -549,6 +549,74 @@ async fn every_fault_of_a_definition_is_told_with_its_place() {
 }
 
 #[tokio::test]
+async fn an_import_warns_of_what_its_author_cannot_have_meant() {
+    let server = Server::start();
+    let connection = server.connect().await;
+    let model = locked_model(&connection, "doc", json!({"total": 1, "tags": ["a"]})).await;
+    let total = |operator: &str, value: Value| json!({"type": "simple", "jsonPath": "$.total", "operatorType": operator, "value": value});
+    let both = json!({"type": "group", "operator": "AND", "conditions": [total("GREATER_THAN", json!(5)), total("LESS_THAN", json!(3))]});
+    let workflow = json!({"version": "1", "name": "w", "initialState": "NEW", "states": {
+        "NEW": {"transitions": [
+            {"name": "range", "next": "DONE", "manual": false, "criterion": both},
+            {"name": "type", "next": "DONE", "manual": false, "criterion": total("EQUALS", json!("many"))},
+            {"name": "unknown", "next": "DONE", "manual": false, "criterion":
+                {"type": "simple", "jsonPath": "$.other", "operatorType": "EQUALS", "value": "many"}},
+            {"name": "go", "next": "DONE", "manual": false},
+            {"name": "late", "next": "DONE", "manual": false}]},
+        "DONE": {},
+        "LOST": {}}});
+    let told = json!([
+        "workflow \"w\", state \"NEW\", transition \"range\": the criterion can never hold, so the transition is never taken: $.total > 5 and $.total < 3 exclude each other",
+        "workflow \"w\", state \"NEW\", transition \"type\": the criterion can never hold, so the transition is never taken: $.total = \"many\": `many` is no value of INTEGER",
+        "workflow \"w\", state \"LOST\": no transition that can be taken leads here from the initial state \"NEW\"; add one, or take the state out",
+        "workflow \"w\", state \"NEW\", transition \"late\": it never fires by itself, because \"go\" comes before it and has no criterion; give \"go\" one, or put it last",
+    ]);
+    let imported = connection
+        .ok(
+            "EntityWorkflowImportRequest",
+            json!({"model": model, "workflows": [workflow]}),
+        )
+        .await;
+    assert_eq!(imported["warnings"], told);
+    let over_rest = server
+        .rest()
+        .post(
+            "/api/model/doc/1/workflow/import",
+            json!({"workflows": [workflow]}).to_string(),
+        )
+        .await
+        .ok();
+    assert_eq!(over_rest, json!({"success": true, "warnings": told}));
+    // One that is never chosen, and more than anyone would read.
+    let states: serde_json::Map<_, _> = (0..200).map(|n| (format!("S{n}"), json!({}))).collect();
+    let lost = json!({"version": "1", "name": "lost", "initialState": "S0", "states": states});
+    let imported = connection
+        .ok(
+            "EntityWorkflowImportRequest",
+            json!({"model": model, "workflows": [lost]}),
+        )
+        .await;
+    let warnings = imported["warnings"].as_array().expect("a list");
+    assert_eq!(
+        (warnings.len(), &warnings[100]),
+        (101, &json!("and 100 warnings more"))
+    );
+    let imported = connection
+        .ok(
+            "EntityWorkflowImportRequest",
+            json!({"model": model, "workflows": [ends_in("second", "A")]}),
+        )
+        .await;
+    let warning = imported["warnings"][0].as_str().expect("a warning");
+    assert!(
+        warning.starts_with(
+            "workflow \"second\": no new entity gets it, because \"w\" comes before it"
+        ),
+        "{imported}"
+    );
+}
+
+#[tokio::test]
 async fn concurrent_imports_into_one_model_all_count() {
     let server = Server::start();
     let connection = server.connect().await;
