@@ -25,7 +25,7 @@ use super::{
         Batch, CommitRow, EntityMove, ModelCommit, NewDecision, NewEntity, NewVersion, Removals,
         TaskDone, TaskRow, Writer,
     },
-    task::{TaskChange, noted},
+    task::{TaskChange, TaskKey, noted},
 };
 use crate::clock::Timestamp;
 use crate::entity::{ChangeKind, Image, Position, Sequence};
@@ -388,7 +388,12 @@ impl Committer {
                 TaskChange::Put(task) => {
                     puts.insert((task.entity, task.kind, &task.name), task);
                 }
-                TaskChange::Drop(key) => rows.tasks_done.push(TaskDone(key.0)),
+                TaskChange::Drop(task) => {
+                    puts.remove(&(task.entity, task.kind, &task.name));
+                    if task.key != TaskKey(0) {
+                        rows.tasks_done.push(TaskDone(task.key.0));
+                    }
+                }
             }
         }
         for task in puts.into_values() {

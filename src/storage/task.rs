@@ -74,7 +74,23 @@ pub struct Task {
 #[derive(Debug, Clone)]
 pub(super) enum TaskChange {
     Put(NewTask),
-    Drop(TaskKey),
+    Drop(Dropped),
+}
+
+/// A task that is not to be done any more, whether it is stored or was to be.
+#[derive(Debug, Clone)]
+pub(super) struct Dropped {
+    /// 0 of one that is not stored.
+    pub(super) key: TaskKey,
+    pub(super) entity: EntityId,
+    pub(super) kind: TaskKind,
+    pub(super) name: Arc<str>,
+}
+
+impl Dropped {
+    pub(super) fn is(&self, task: &Task) -> bool {
+        (self.entity, self.kind, &self.name) == (task.entity, task.kind, &task.name)
+    }
 }
 
 /// A record of what was decided about an entity that was not changed.

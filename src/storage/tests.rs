@@ -691,3 +691,63 @@ async fn the_decisions_of_a_unit_are_one_record_per_entity() {
     );
     bench.stop().await;
 }
+
+/// A task of an entity.
+fn later(entity: EntityId, due: i64) -> NewTask {
+    NewTask {
+        entity,
+        kind: TaskKind::Schedule,
+        name: "later".into(),
+        due: Timestamp::from_micros(due),
+        body: "{}".into(),
+    }
+}
+
+async fn dues(unit: &mut UnitOfWork, id: EntityId) -> Vec<i64> {
+    let version = unit.read(id).await.expect("reads").expect("there");
+    let tasks = unit.tasks(&version).await.expect("reads");
+    tasks.iter().map(|task| task.due.micros()).collect()
+}
+
+#[tokio::test]
+async fn a_rollback_brings_back_a_task_that_was_dropped_before_it_was_stored() {
+    let bench = Bench::start().await;
+    let model = bench.locked_model("m").await;
+    let mut unit = bench.unit();
+    let image = image(&unit, &model, 1);
+    let id = image.id;
+    unit.create(&model, image, Vec::new(), None).expect("fits");
+    unit.put_task(later(id, 7)).expect("fits");
+    let mark = unit.mark();
+    let version = unit.peek_own(id).expect("saved");
+    let tasks = unit.tasks(&version).await.expect("reads");
+    unit.drop_task(&tasks[0]);
+    assert!(dues(&mut unit, id).await.is_empty());
+    unit.roll_back_to(&mark);
+    unit.release(mark);
+    assert_eq!(dues(&mut unit, id).await, [7]);
+    commit(unit).await.expect("commits");
+    assert_eq!(dues(&mut bench.unit(), id).await, [7]);
+    bench.stop().await;
+}
+
+#[tokio::test]
+async fn a_task_that_replaces_a_stored_one_takes_it_along_when_it_is_dropped() {
+    let bench = Bench::start().await;
+    let model = bench.locked_model("m").await;
+    let id = bench.create(&model, 1).await;
+    for (due, dropped, left) in [(7, false, vec![7]), (8, true, vec![])] {
+        let mut unit = bench.unit();
+        let version = unit.read(id).await.expect("reads").expect("there");
+        unit.update(&model, &version, with(&version, due), Vec::new(), None)
+            .expect("fits");
+        unit.put_task(later(id, due)).expect("fits");
+        if dropped {
+            let tasks = unit.tasks(&version).await.expect("reads");
+            unit.drop_task(&tasks[0]);
+        }
+        commit(unit).await.expect("commits");
+        assert_eq!(dues(&mut bench.unit(), id).await, left);
+    }
+    bench.stop().await;
+}

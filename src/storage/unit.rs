@@ -13,7 +13,7 @@ use super::{
     Definitions, EntityRow, Error, Snapshot, Storage, UNCOMMITTED, Version,
     committer::{Claim, Submission},
     draft::{Attribution, Base, Committed, Draft, Guard, ModelChange, Removal, Write},
-    task::{Decision, NewTask, Task, TaskChange, TaskKey},
+    task::{Decision, Dropped, NewTask, Task, TaskChange, TaskKey},
 };
 use crate::engine::{Record, RunRecord};
 use crate::entity::{Image, Position};
@@ -47,7 +47,7 @@ pub struct UnitOfWork {
     saves: usize,
     bytes: usize,
     decisions: Vec<Decision>,
-    /// In the order in which they were made.
+    /// In the order in which they were made; only a rollback takes any back.
     tasks: Vec<TaskChange>,
     /// The transaction that the request began with, where this is a later one.
     entry: Option<TransactionId>,
@@ -413,11 +413,15 @@ impl UnitOfWork {
         };
         for change in &self.tasks {
             match change {
-                TaskChange::Drop(key) => tasks.retain(|task| task.key != *key),
+                TaskChange::Drop(done) => tasks.retain(|task| !done.is(task)),
                 TaskChange::Put(new) if new.entity == version.image.id => {
-                    tasks.retain(|task| (task.kind, &task.name) != (new.kind, &new.name));
+                    let of_name = |task: &Task| (task.kind, &task.name) == (new.kind, &new.name);
+                    // Should it be dropped, the one it replaces must be too.
+                    let replaced = tasks.iter().find(|task| of_name(task));
+                    let key = replaced.map_or(TaskKey(0), |task| task.key);
+                    tasks.retain(|task| !of_name(task));
                     tasks.push(Task {
-                        key: TaskKey(0),
+                        key,
                         tenant: self.tenant.clone(),
                         entity: new.entity,
                         kind: new.kind,
@@ -442,16 +446,12 @@ impl UnitOfWork {
 
     /// Something that is done, or not to be done any more.
     pub fn drop_task(&mut self, task: &Task) {
-        if task.key == TaskKey(0) {
-            self.tasks.retain(|change| match change {
-                TaskChange::Put(new) => {
-                    (new.entity, new.kind, &new.name) != (task.entity, task.kind, &task.name)
-                }
-                TaskChange::Drop(_) => true,
-            });
-        } else {
-            self.tasks.push(TaskChange::Drop(task.key));
-        }
+        self.tasks.push(TaskChange::Drop(Dropped {
+            key: task.key,
+            entity: task.entity,
+            kind: task.kind,
+            name: Arc::clone(&task.name),
+        }));
     }
 
     /// A place to roll back to, until it is let go of.
