@@ -28,6 +28,9 @@ const AFTER_CONFLICT: Duration = Duration::from_millis(50);
 /// How long is waited when the tasks themselves cannot be read.
 const AFTER_TROUBLE: Duration = Duration::from_secs(1);
 
+/// The least by which times differ: at the very end of its grace a timer is not over yet.
+const TICK: Duration = Duration::from_micros(1);
+
 /// What becomes of a task that was looked at.
 enum Done {
     /// It is gone from the table.
@@ -169,7 +172,8 @@ impl Runtime {
                 return Ok(Done::Yes);
             }
             Some(timeout) if late > timeout => {
-                return Ok(Done::Again((timeout + grace).saturating_sub(late)));
+                let over = (timeout + grace).saturating_sub(late) + TICK;
+                return Ok(Done::Again(over));
             }
             Some(_) | None => {}
         }
