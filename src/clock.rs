@@ -124,6 +124,12 @@ pub enum Clock {
     System,
     /// Stands still until a test moves it.
     Manual(ManualClock),
+    /// Goes with the time of the test's runtime, which was at `origin` when it was `from`.
+    #[cfg(test)]
+    Virtual {
+        origin: tokio::time::Instant,
+        from: Timestamp,
+    },
 }
 
 impl Clock {
@@ -136,6 +142,8 @@ impl Clock {
                 Timestamp(i64::try_from(since.as_micros()).unwrap_or(i64::MAX))
             }
             Self::Manual(clock) => Timestamp(clock.micros.load(Ordering::SeqCst)),
+            #[cfg(test)]
+            Self::Virtual { origin, from } => from.after(origin.elapsed()),
         }
     }
 }

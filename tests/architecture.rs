@@ -1,6 +1,7 @@
 //! The rules of the house that text can show: layers, homes, sizes, names, module docs.
 //!
-//! It reads `src/` as text: what stands before a file's `#[cfg(test)]`, without comments.
+//! It reads `src/` as text: what stands before a file's `#[cfg(test)]` or `#![cfg(test)]`, without
+//! comments.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -121,7 +122,7 @@ fn sources() -> Vec<Source> {
             let whole = fs::read_to_string(path).expect("readable");
             let code = whole
                 .lines()
-                .take_while(|line| !line.ends_with("mod tests {"))
+                .take_while(|line| !line.ends_with("mod tests {") && *line != "#![cfg(test)]")
                 .filter(|line| !line.trim_start().starts_with("//"))
                 .fold(String::new(), |code, line| code + line + "\n");
             let path = path.strip_prefix(&root).expect("below src");

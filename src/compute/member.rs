@@ -1,7 +1,7 @@
 //! Who is connected.
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeMap, HashMap},
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicU64, Ordering},
@@ -45,7 +45,8 @@ pub(super) struct Member {
 /// The calls that are out.
 #[derive(Debug, Default)]
 struct Calls {
-    out: HashMap<CallId, oneshot::Sender<Response>>,
+    /// In the order in which they went out, which is the order in which they fail.
+    out: BTreeMap<CallId, oneshot::Sender<Response>>,
     /// Set when the member has gone: no call goes out any more.
     gone: bool,
 }

@@ -269,6 +269,7 @@ impl Runtime {
         let began = Instant::now();
         session.park();
         let in_time = tokio::select! {
+            biased;
             called = &mut calling => Some(called),
             () = tokio::time::sleep(after) => None,
             () = session.cancelled(by) => return Err(Error::Cancelled.into()),
@@ -406,6 +407,7 @@ impl Runtime {
             session.park();
             let attempt = members.attempt(spec, settings, &mut attempts);
             let attempted = tokio::select! {
+                biased;
                 attempted = attempt.instrument(span(spec)) => attempted,
                 () = session.cancelled(by) => return Err(Error::Cancelled.into()),
             };

@@ -12,6 +12,8 @@ mod explain;
 mod fire;
 mod later;
 mod session;
+#[cfg(test)]
+mod simulation;
 mod token;
 mod transactions;
 mod write;

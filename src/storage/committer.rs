@@ -18,12 +18,12 @@ use tokio_util::sync::CancellationToken;
 use tracing::{error, info, warn};
 
 use super::{
-    ActorRow, Definitions, EntityRow, Error, Storage, TenantRow, Version,
+    ActorRow, Definitions, EntityRow, Error, Storage, TenantRow, Version, Writer,
     draft::{Attribution, Committed, Draft, Write},
     judge::{self, ModelView, View},
     sqlite::{
         Batch, CommitRow, EntityMove, ModelCommit, NewDecision, NewEntity, NewVersion, Removals,
-        TaskDone, TaskRow, Writer,
+        TaskDone, TaskRow,
     },
     task::{TaskChange, TaskKey, noted},
 };

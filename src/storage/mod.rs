@@ -24,6 +24,8 @@ mod task;
 mod unit;
 
 #[cfg(test)]
+pub(crate) mod double;
+#[cfg(test)]
 mod tests;
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
@@ -43,6 +45,12 @@ pub use draft::{Attribution, Committed, ModelChange};
 pub use snapshot::{History, Listed, ModelCount, Recorded, Scan, Snapshot};
 pub use task::{NewTask, NextTask, Task, TaskKey, TaskKind};
 pub use unit::{Mark, UnitOfWork};
+
+/// The database; in tests one of two, and open to disturbances.
+#[cfg(test)]
+use double::{Database, Writer};
+#[cfg(not(test))]
+use sqlite::{Sqlite as Database, Writer};
 
 /// Where the database is and how it is used.
 #[derive(Debug, Clone)]
@@ -244,7 +252,7 @@ pub struct Storage(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    database: sqlite::Sqlite,
+    database: Database,
     cache: cache::Cache,
     catalog: catalog::Catalog,
     names: names::Names,
@@ -268,7 +276,17 @@ impl Storage {
         tasks: &TaskTracker,
         stop: CancellationToken,
     ) -> Result<Self, Error> {
-        let (database, newest) = sqlite::Sqlite::open(settings).await?;
+        let (database, newest) = Database::open(settings).await?;
+        Self::start(database, newest, clock, tasks, stop).await
+    }
+
+    async fn start(
+        database: Database,
+        newest: sqlite::Newest,
+        clock: Clock,
+        tasks: &TaskTracker,
+        stop: CancellationToken,
+    ) -> Result<Self, Error> {
         let (submissions, inbox) = mpsc::channel(QUEUE_MAX);
         let (publish, published) = watch::channel(newest.sequence);
         let storage = Self(Arc::new(Inner {

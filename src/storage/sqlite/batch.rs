@@ -28,14 +28,14 @@ pub(in crate::storage) struct Batch {
 }
 
 /// A record without a version.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(in crate::storage) struct NewDecision {
     pub(in crate::storage) n: i64,
     pub(in crate::storage) e: i64,
     pub(in crate::storage) record: Arc<str>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(in crate::storage) struct TaskRow {
     pub(in crate::storage) k: i64,
     pub(in crate::storage) due: i64,
@@ -60,7 +60,7 @@ pub(in crate::storage) struct Removals {
     pub(in crate::storage) entities: Vec<i64>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(in crate::storage) struct CommitRow {
     pub(in crate::storage) seq: i64,
     pub(in crate::storage) id: Uuid,
@@ -72,7 +72,7 @@ pub(in crate::storage) struct CommitRow {
     pub(in crate::storage) executor: Option<i64>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(in crate::storage) struct NewEntity {
     pub(in crate::storage) e: i64,
     pub(in crate::storage) id: Uuid,
@@ -91,7 +91,7 @@ pub(in crate::storage) struct EntityMove {
     pub(in crate::storage) state: Arc<str>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(in crate::storage) struct NewVersion {
     pub(in crate::storage) n: i64,
     pub(in crate::storage) e: i64,

@@ -1,0 +1,819 @@
+//! The database in tests: `SQLite`, or the same in memory; either as slow and as unreliable as the
+//! test wants it.
+#![cfg(test)]
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc},
+};
+
+use futures_util::future::BoxFuture;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use uuid::Uuid;
+
+use super::{
+    ActorRow, Definitions, EntityRow, Error, Listed, ModelRow, Recorded, Settings, Storage, Task,
+    TaskKey, TaskKind, TenantRow, Version,
+    judge::Effect,
+    sqlite::{self, Batch, CommitRow, ModelCommit, Newest},
+    sqlite::{NewDecision, NewEntity, NewVersion, TaskRow},
+};
+use crate::clock::{Clock, Timestamp};
+use crate::engine::Record;
+use crate::entity::{Actor, Change, ChangeKind, Image, Json, Position, Sequence};
+use crate::id::{EntityId, ModelKey, StateName, Tenant, TransactionId};
+use crate::model::{Lock, Model, Schema};
+use crate::workflow::{Workflow, WorkflowSet};
+
+/// When a writer may be disturbed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Moment {
+    BeforeWrite,
+    AfterWrite,
+    Reopening,
+}
+
+/// What happens at a moment: it may take its time, never end, or answer that the disk failed.
+#[derive(Clone)]
+pub(crate) struct Disturbance(Arc<dyn Fn(Moment) -> BoxFuture<'static, bool> + Send + Sync>);
+
+impl Disturbance {
+    pub(crate) fn new(
+        at: impl Fn(Moment) -> BoxFuture<'static, bool> + Send + Sync + 'static,
+    ) -> Self {
+        Self(Arc::new(at))
+    }
+}
+
+impl std::fmt::Debug for Disturbance {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Disturbance")
+    }
+}
+
+impl Storage {
+    /// Opens what a double holds, as after a restart.
+    pub(crate) async fn open_double(
+        double: &Arc<Double>,
+        disturbance: Disturbance,
+        clock: Clock,
+        tasks: &TaskTracker,
+    ) -> Result<Self, Error> {
+        let newest = double.state().newest();
+        let database = Database {
+            kind: Kind::Double(Arc::clone(double)),
+            disturbance: Some(disturbance),
+        };
+        Self::start(database, newest, clock, tasks, CancellationToken::new()).await
+    }
+
+    /// Opens a database of which only the writer is disturbed. Paused time stands still while it
+    /// works.
+    pub(crate) async fn open_disturbed(
+        settings: &Settings,
+        disturbance: Disturbance,
+        clock: Clock,
+        tasks: &TaskTracker,
+    ) -> Result<Self, Error> {
+        let _still = still();
+        let (sqlite, newest) = sqlite::Sqlite::open(settings).await?;
+        let database = Database {
+            kind: Kind::Sqlite(Box::new(sqlite)),
+            disturbance: Some(disturbance),
+        };
+        Self::start(database, newest, clock, tasks, CancellationToken::new()).await
+    }
+}
+
+/// What storage reads.
+#[derive(Debug)]
+pub(super) struct Database {
+    kind: Kind,
+    disturbance: Option<Disturbance>,
+}
+
+#[derive(Debug)]
+enum Kind {
+    Sqlite(Box<sqlite::Sqlite>),
+    Double(Arc<Double>),
+}
+
+/// Keeps the time of a paused runtime from going on by itself.
+struct Still(#[expect(dead_code, reason = "dropping it is what counts")] mpsc::Sender<()>);
+
+fn still() -> Still {
+    let (end, ended) = mpsc::channel();
+    // A runtime does not advance its time while it waits for one of these.
+    tokio::task::spawn_blocking(move || ended.recv());
+    Still(end)
+}
+
+impl Database {
+    pub(super) async fn open(settings: &Settings) -> Result<(Self, Newest), Error> {
+        let (sqlite, newest) = sqlite::Sqlite::open(settings).await?;
+        let database = Self {
+            kind: Kind::Sqlite(Box::new(sqlite)),
+            disturbance: None,
+        };
+        Ok((database, newest))
+    }
+
+    pub(super) fn writer(&self) -> Option<Writer> {
+        let kind = match &self.kind {
+            Kind::Sqlite(database) => WriterKind::Sqlite(database.writer()?),
+            Kind::Double(double) => WriterKind::Double(Arc::clone(double)),
+        };
+        Some(Writer {
+            kind,
+            disturbance: self.disturbance.clone(),
+        })
+    }
+
+    pub(super) async fn close(&self, writer: Writer) {
+        if let (Kind::Sqlite(database), WriterKind::Sqlite(writer)) = (&self.kind, writer.kind) {
+            database.close(writer).await;
+        }
+    }
+}
+
+macro_rules! reads {
+    ($($name:ident($($argument:ident: $type:ty),*) -> $answer:ty;)*) => {
+        impl Database {$(
+            pub(super) async fn $name(&self, $($argument: $type),*) -> Result<$answer, Error> {
+                match &self.kind {
+                    Kind::Sqlite(database) => {
+                        let _still = self.disturbance.as_ref().map(|_| still());
+                        database.$name($($argument),*).await
+                    }
+                    Kind::Double(double) => Ok(double.state().$name($($argument),*)),
+                }
+            }
+        )*}
+    };
+}
+
+reads! {
+    newest_entity() -> EntityRow;
+    newest_task() -> i64;
+    tasks_due(from: Timestamp, limit: usize) -> Vec<(i64, i64)>;
+    tasks(keys: &[TaskKey]) -> Vec<Task>;
+    tasks_of(entity: EntityRow) -> Vec<Task>;
+    sequence_at(until: Timestamp) -> Sequence;
+    tenant(tenant: &Tenant) -> Option<TenantRow>;
+    current(tenant: TenantRow, id: EntityId) -> Option<Version>;
+    as_of(tenant: TenantRow, id: EntityId, at: Sequence) -> Option<Version>;
+    by_transaction(tenant: TenantRow, id: EntityId, transaction: TransactionId, at: Sequence) -> Option<Version>;
+    versions(tenant: TenantRow, positions: &[Position]) -> Vec<Version>;
+    scan(tenant: TenantRow, model: ModelRow, after: Option<EntityId>, at: Sequence, limit: i64) -> (Vec<Version>, Option<EntityId>);
+    page(model: ModelRow, limit: i64, offset: i64) -> Vec<Position>;
+    positions(ids: &[EntityId]) -> Vec<(EntityId, Position)>;
+    has_entities(model: ModelRow) -> bool;
+    count(model: ModelRow) -> i64;
+    counts_by_state(model: ModelRow) -> Vec<(StateName, i64)>;
+    history(tenant: TenantRow, id: EntityId, at: Sequence, limit: i64) -> Vec<Change>;
+    workflow(hash: &str) -> Option<Workflow>;
+    trail(tenant: TenantRow, id: EntityId, until: Position, limit: i64) -> Vec<Recorded>;
+    models(tenant: TenantRow) -> Vec<Listed>;
+    definitions(tenant: TenantRow, model: &ModelKey) -> Option<Definitions>;
+}
+
+/// What the committer writes with.
+#[derive(Debug)]
+pub(super) struct Writer {
+    kind: WriterKind,
+    disturbance: Option<Disturbance>,
+}
+
+#[derive(Debug)]
+enum WriterKind {
+    Sqlite(sqlite::Writer),
+    Double(Arc<Double>),
+}
+
+impl Writer {
+    async fn pass(&self, moment: Moment) -> Result<(), sqlx::Error> {
+        match &self.disturbance {
+            Some(Disturbance(at)) if !at(moment).await => Err(sqlx::Error::WorkerCrashed),
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    fn still(&self) -> Option<Still> {
+        match (&self.kind, &self.disturbance) {
+            (WriterKind::Sqlite(_), Some(_)) => Some(still()),
+            _ => None,
+        }
+    }
+
+    pub(super) async fn write(&mut self, batch: &Batch) -> Result<(), sqlx::Error> {
+        self.pass(Moment::BeforeWrite).await?;
+        let still = self.still();
+        match &mut self.kind {
+            WriterKind::Sqlite(writer) => writer.write(batch).await?,
+            WriterKind::Double(double) => double.state().write(batch),
+        }
+        drop(still);
+        self.pass(Moment::AfterWrite).await
+    }
+
+    pub(super) async fn reopen(&mut self) -> Result<(), sqlx::Error> {
+        self.pass(Moment::Reopening).await?;
+        let _still = self.still();
+        match &mut self.kind {
+            WriterKind::Sqlite(writer) => writer.reopen().await,
+            WriterKind::Double(_) => Ok(()),
+        }
+    }
+
+    pub(super) async fn knows(&mut self, sequences: &[i64]) -> Result<bool, sqlx::Error> {
+        let still = self.still();
+        let known = match &mut self.kind {
+            WriterKind::Sqlite(writer) => writer.knows(sequences).await?,
+            WriterKind::Double(double) => {
+                let state = double.state();
+                sequences.iter().any(|seq| state.commits.contains_key(seq))
+            }
+        };
+        drop(still);
+        Ok(known)
+    }
+
+    pub(super) async fn tenant(&mut self, tenant: &Tenant) -> Result<TenantRow, Error> {
+        let still = self.still();
+        match &mut self.kind {
+            WriterKind::Sqlite(writer) => {
+                let row = writer.tenant(tenant).await;
+                drop(still);
+                row
+            }
+            WriterKind::Double(double) => {
+                let mut state = double.state();
+                if state.tenant(tenant).is_none() {
+                    state.tenants.push(tenant.clone());
+                }
+                state.tenant(tenant).ok_or(Error::Stopped)
+            }
+        }
+    }
+
+    pub(super) async fn actor(
+        &mut self,
+        tenant: TenantRow,
+        actor: &Actor,
+    ) -> Result<ActorRow, Error> {
+        let still = self.still();
+        match &mut self.kind {
+            WriterKind::Sqlite(writer) => {
+                let row = writer.actor(tenant, actor).await;
+                drop(still);
+                row
+            }
+            WriterKind::Double(double) => Ok(double.state().actor(tenant, actor)),
+        }
+    }
+
+    pub(super) async fn change_model(
+        &mut self,
+        commit: &ModelCommit<'_>,
+        effect: &Effect<'_>,
+    ) -> Result<(), Error> {
+        let still = self.still();
+        match &mut self.kind {
+            WriterKind::Sqlite(writer) => {
+                let changed = writer.change_model(commit, effect).await;
+                drop(still);
+                changed
+            }
+            WriterKind::Double(double) => double.state().change_model(commit, effect),
+        }
+    }
+}
+
+/// A database in memory that outlives those who open it.
+#[derive(Debug, Default)]
+pub(crate) struct Double(Mutex<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    tenants: Vec<Tenant>,
+    actors: Vec<(TenantRow, Actor)>,
+    models: Vec<StoredModel>,
+    /// By their hashes.
+    workflows: HashMap<String, Arc<Workflow>>,
+    commits: BTreeMap<i64, CommitRow>,
+    sequences: HashMap<Uuid, i64>,
+    entities: BTreeMap<i64, StoredEntity>,
+    rows: BTreeMap<EntityId, i64>,
+    versions: BTreeMap<i64, NewVersion>,
+    decisions: BTreeMap<i64, NewDecision>,
+    tasks: BTreeMap<i64, TaskRow>,
+    /// What a database would have refused.
+    violations: Vec<String>,
+}
+
+#[derive(Debug)]
+struct StoredModel {
+    tenant: TenantRow,
+    key: ModelKey,
+    /// None of one that was deleted.
+    lock: Option<Lock>,
+    schema: Schema,
+    updated: i64,
+    revision: i64,
+    workflow_revision: i64,
+    workflows: WorkflowSet,
+}
+
+#[derive(Debug)]
+struct StoredEntity {
+    made: NewEntity,
+    n: i64,
+    state: Arc<str>,
+    live: bool,
+    versions: Vec<i64>,
+    decisions: Vec<i64>,
+}
+
+impl Double {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What was written that no database would have taken.
+    pub(crate) fn violations(&self) -> Vec<String> {
+        self.state().violations.clone()
+    }
+}
+
+fn row(index: usize) -> i64 {
+    i64::try_from(index).expect("few rows") + 1
+}
+
+impl State {
+    fn newest(&self) -> Newest {
+        let newest = self.commits.last_key_value();
+        Newest {
+            sequence: Sequence(newest.map_or(0, |(seq, _)| *seq)),
+            at: Timestamp::from_micros(newest.map_or(0, |(_, commit)| commit.at)),
+        }
+    }
+
+    fn insist(&mut self, holds: bool, what: impl FnOnce() -> String) {
+        if !holds {
+            self.violations.push(what());
+        }
+    }
+
+    fn write(&mut self, batch: &Batch) {
+        for commit in &batch.commits {
+            let newest = self.newest();
+            let follows = commit.seq > newest.sequence.0 && commit.at > newest.at.micros();
+            self.insist(follows, || format!("{commit:?} after {newest:?}"));
+            let before = self.sequences.insert(commit.id, commit.seq);
+            self.insist(before.is_none(), || format!("{commit:?} a second time"));
+            self.commits.insert(commit.seq, commit.clone());
+        }
+        for made in &batch.created {
+            let entity = StoredEntity {
+                made: made.clone(),
+                n: made.n,
+                state: Arc::clone(&made.state),
+                live: true,
+                versions: Vec::new(),
+                decisions: Vec::new(),
+            };
+            let id = EntityId::from_uuid(made.id);
+            let before = self.rows.insert(id, made.e);
+            let other = self.entities.insert(made.e, entity);
+            self.insist(before.is_none() && other.is_none(), || {
+                format!("{made:?} a second time")
+            });
+        }
+        for moved in &batch.moved {
+            if let Some(entity) = self.entities.get_mut(&moved.e) {
+                entity.n = moved.n;
+                entity.state = Arc::clone(&moved.state);
+            }
+        }
+        for version in &batch.versions {
+            self.add_version(version.clone());
+        }
+        for decision in &batch.decisions {
+            if let Some(entity) = self.entities.get_mut(&decision.e) {
+                entity.decisions.push(decision.n);
+            }
+            let before = self.decisions.insert(decision.n, decision.clone());
+            self.insist(before.is_none(), || format!("{decision:?} a second time"));
+        }
+        for done in &batch.tasks_done {
+            self.tasks.remove(&done.0);
+        }
+        for task in &batch.tasks {
+            self.tasks.retain(|_, other| {
+                (other.e, other.kind, &other.name) != (task.e, task.kind, &task.name)
+            });
+            let before = self.tasks.insert(task.k, task.clone());
+            self.insist(before.is_none(), || format!("{task:?} a second time"));
+        }
+        for group in &batch.removals {
+            for (e, n) in group.entities.iter().zip(group.first..) {
+                self.remove(*e, n, group);
+            }
+        }
+    }
+
+    fn add_version(&mut self, version: NewVersion) {
+        let n = version.n;
+        match self.entities.get_mut(&version.e) {
+            Some(entity) => entity.versions.push(n),
+            None => self
+                .violations
+                .push(format!("{version:?} of no entity that there is")),
+        }
+        let has_commit = self.commits.contains_key(&version.seq);
+        let before = self.versions.insert(n, version);
+        self.insist(has_commit && before.is_none(), || {
+            format!("version {n} a second time, or without a commit")
+        });
+    }
+
+    fn remove(&mut self, e: i64, n: i64, group: &sqlite::Removals) {
+        let Some(entity) = self.entities.get_mut(&e) else {
+            self.violations
+                .push(format!("{e} was removed, and never made"));
+            return;
+        };
+        entity.live = false;
+        entity.n = n;
+        let version = NewVersion {
+            n,
+            e,
+            m: entity.made.m,
+            seq: group.seq,
+            kind: ChangeKind::Delete,
+            state: Arc::clone(&entity.state),
+            transition: None,
+            author: group.author,
+            executor: group.executor,
+            data: None,
+            record: None,
+        };
+        self.add_version(version);
+    }
+
+    fn actor(&mut self, tenant: TenantRow, actor: &Actor) -> ActorRow {
+        let known = |(of, known): &(TenantRow, Actor)| *of == tenant && known == actor;
+        let index = self.actors.iter().position(known).unwrap_or_else(|| {
+            self.actors.push((tenant, actor.clone()));
+            self.actors.len() - 1
+        });
+        ActorRow(row(index))
+    }
+
+    fn change_model(&mut self, commit: &ModelCommit<'_>, effect: &Effect<'_>) -> Result<(), Error> {
+        let (seq, at) = (commit.commit.seq, commit.commit.at);
+        let index = match (effect, commit.row) {
+            (Effect::Make(_), _) => {
+                let same =
+                    |model: &StoredModel| model.tenant == commit.tenant && model.key == *commit.key;
+                self.models.iter().position(same).unwrap_or_else(|| {
+                    self.models.push(StoredModel {
+                        tenant: commit.tenant,
+                        key: commit.key.clone(),
+                        lock: None,
+                        schema: Schema::default(),
+                        updated: at,
+                        revision: seq,
+                        workflow_revision: 0,
+                        workflows: WorkflowSet::default(),
+                    });
+                    self.models.len() - 1
+                })
+            }
+            (_, Some(ModelRow(m))) => usize::try_from(m - 1).expect("a row"),
+            (_, None) => return Err(Error::ModelNotFound(commit.key.clone())),
+        };
+        let model = &mut self.models[index];
+        match effect {
+            Effect::Make(schema) => {
+                model.lock = Some(Lock::Unlocked);
+                model.schema = (*schema).clone();
+                (model.updated, model.revision) = (at, seq);
+            }
+            Effect::Extend(schema) => {
+                model.schema = std::mem::take(&mut model.schema).merge((*schema).clone());
+                (model.updated, model.revision) = (at, seq);
+            }
+            Effect::Touch => (model.updated, model.revision) = (at, seq),
+            Effect::SetLock(lock) => (model.lock, model.revision) = (Some(*lock), seq),
+            Effect::Delete => {
+                (model.lock, model.revision) = (None, seq);
+                model.schema = Schema::default();
+                (model.workflow_revision, model.workflows) = (0, WorkflowSet::default());
+            }
+            Effect::SetWorkflows(workflows) => {
+                model.workflow_revision = seq;
+                model.workflows = (*workflows).clone();
+                for entry in &workflows.entries {
+                    let hash = entry.workflow.definition.hash.to_string();
+                    self.workflows.insert(hash, Arc::clone(&entry.workflow));
+                }
+            }
+        }
+        self.sequences.insert(commit.commit.id, seq);
+        self.commits.insert(seq, commit.commit.clone());
+        Ok(())
+    }
+}
+
+/// Reads, as the statements in `sqlite/sql` do them.
+impl State {
+    fn newest_entity(&self) -> EntityRow {
+        EntityRow(self.entities.last_key_value().map_or(0, |(e, _)| *e))
+    }
+
+    fn newest_task(&self) -> i64 {
+        self.tasks.last_key_value().map_or(0, |(k, _)| *k)
+    }
+
+    fn tasks_due(&self, from: Timestamp, limit: usize) -> Vec<(i64, i64)> {
+        let all = self.tasks.values().map(|task| (task.due, task.k));
+        let mut due: Vec<_> = all.filter(|(due, _)| *due >= from.micros()).collect();
+        due.sort_unstable();
+        due.truncate(limit);
+        due
+    }
+
+    fn tasks(&self, keys: &[TaskKey]) -> Vec<Task> {
+        keys.iter()
+            .filter_map(|key| self.tasks.get(&key.0))
+            .map(|row| self.task(row))
+            .collect()
+    }
+
+    fn tasks_of(&self, entity: EntityRow) -> Vec<Task> {
+        let of_it = self.tasks.values().filter(|task| task.e == entity.0);
+        of_it.map(|row| self.task(row)).collect()
+    }
+
+    fn task(&self, row: &TaskRow) -> Task {
+        let kind = TaskKind::ALL
+            .into_iter()
+            .find(|kind| kind.code() == row.kind);
+        Task {
+            key: TaskKey(row.k),
+            tenant: self.tenants[usize::try_from(row.t - 1).expect("a row")].clone(),
+            entity: EntityId::from_uuid(self.entities[&row.e].made.id),
+            kind: kind.expect("a kind"),
+            name: Arc::clone(&row.name),
+            due: Timestamp::from_micros(row.due),
+            body: Arc::clone(&row.body),
+        }
+    }
+
+    fn sequence_at(&self, until: Timestamp) -> Sequence {
+        let mut newest_first = self.commits.values().rev();
+        let found = newest_first.find(|commit| commit.at <= until.micros());
+        Sequence(found.map_or(0, |commit| commit.seq))
+    }
+
+    fn tenant(&self, tenant: &Tenant) -> Option<TenantRow> {
+        let index = self.tenants.iter().position(|known| known == tenant)?;
+        Some(TenantRow(row(index)))
+    }
+
+    fn model(&self, m: i64) -> &StoredModel {
+        &self.models[usize::try_from(m - 1).expect("a row")]
+    }
+
+    fn entity(&self, tenant: TenantRow, id: EntityId) -> Option<&StoredEntity> {
+        let entity = self.entities.get(self.rows.get(&id)?)?;
+        (self.model(entity.made.m).tenant == tenant).then_some(entity)
+    }
+
+    fn version(&self, n: i64) -> Version {
+        let version = &self.versions[&n];
+        let made = &self.entities[&version.e].made;
+        let commit = &self.commits[&version.seq];
+        let model = self.model(made.m);
+        let document = version.data.clone().unwrap_or_else(|| "null".into());
+        Version {
+            row: EntityRow(version.e),
+            tenant: model.tenant,
+            position: Position(n),
+            live: version.kind != ChangeKind::Delete,
+            image: Image {
+                id: EntityId::from_uuid(made.id),
+                model: model.key.clone(),
+                state: (&*version.state).into(),
+                document: Json::trusted(document),
+                created: Timestamp::from_micros(made.created),
+                updated: Timestamp::from_micros(commit.at),
+                transaction: TransactionId::from_uuid(commit.id),
+                transition: version.transition.as_deref().map(Into::into),
+                workflow: made.workflow.as_deref().map(Into::into),
+            },
+        }
+    }
+
+    fn current(&self, tenant: TenantRow, id: EntityId) -> Option<Version> {
+        Some(self.version(self.entity(tenant, id)?.n))
+    }
+
+    fn as_of(&self, tenant: TenantRow, id: EntityId, at: Sequence) -> Option<Version> {
+        let mut newest_first = self.entity(tenant, id)?.versions.iter().rev();
+        let n = newest_first.find(|n| **n <= at.0)?;
+        Some(self.version(*n))
+    }
+
+    fn by_transaction(
+        &self,
+        tenant: TenantRow,
+        id: EntityId,
+        transaction: TransactionId,
+        at: Sequence,
+    ) -> Option<Version> {
+        let seq = self.sequences.get(&transaction.uuid())?;
+        let mut newest_first = self.entity(tenant, id)?.versions.iter().rev();
+        let n = newest_first.find(|n| **n <= at.0 && self.versions[n].seq == *seq)?;
+        Some(self.version(*n))
+    }
+
+    fn versions(&self, tenant: TenantRow, positions: &[Position]) -> Vec<Version> {
+        let known = positions
+            .iter()
+            .filter(|position| self.versions.contains_key(&position.0));
+        known
+            .map(|position| self.version(position.0))
+            .filter(|version| version.tenant == tenant)
+            .collect()
+    }
+
+    fn scan(
+        &self,
+        tenant: TenantRow,
+        model: ModelRow,
+        after: Option<EntityId>,
+        at: Sequence,
+        limit: i64,
+    ) -> (Vec<Version>, Option<EntityId>) {
+        let limit = usize::try_from(limit).expect("a number of rows");
+        let of_model = |id: &EntityId| {
+            let entity = self.entity(tenant, *id);
+            after.is_none_or(|after| *id > after)
+                && entity.is_some_and(|entity| entity.made.m == model.0)
+        };
+        let mut ids: Vec<_> = self.rows.keys().copied().filter(of_model).collect();
+        ids.truncate(limit);
+        let reached = ids.last().copied().filter(|_| ids.len() == limit);
+        let versions = ids
+            .into_iter()
+            .filter_map(|id| self.as_of(tenant, id, at))
+            .filter(|version| version.live)
+            .collect();
+        (versions, reached)
+    }
+
+    fn live(&self, model: ModelRow) -> impl Iterator<Item = &StoredEntity> {
+        let all = self.rows.values().map(|e| &self.entities[e]);
+        all.filter(move |entity| entity.live && entity.made.m == model.0)
+    }
+
+    fn page(&self, model: ModelRow, limit: i64, offset: i64) -> Vec<Position> {
+        let [limit, offset] =
+            [limit, offset].map(|number| usize::try_from(number).expect("a number of rows"));
+        let page = self.live(model).skip(offset).take(limit);
+        page.map(|entity| Position(entity.n)).collect()
+    }
+
+    fn positions(&self, ids: &[EntityId]) -> Vec<(EntityId, Position)> {
+        let position = |id: &EntityId| Some((*id, Position(self.entities[self.rows.get(id)?].n)));
+        ids.iter().filter_map(position).collect()
+    }
+
+    fn has_entities(&self, model: ModelRow) -> bool {
+        self.live(model).next().is_some()
+    }
+
+    fn count(&self, model: ModelRow) -> i64 {
+        row(self.live(model).count()) - 1
+    }
+
+    fn counts_by_state(&self, model: ModelRow) -> Vec<(StateName, i64)> {
+        let mut counts = BTreeMap::new();
+        for entity in self.live(model) {
+            *counts.entry(StateName::from(&*entity.state)).or_default() += 1;
+        }
+        counts.into_iter().collect()
+    }
+
+    fn change(&self, version: &NewVersion) -> Change {
+        let commit = &self.commits[&version.seq];
+        let (author, executor) = match version.author {
+            Some(author) => (author, version.executor),
+            None => (commit.author, commit.executor),
+        };
+        let actor = |a: i64| {
+            self.actors[usize::try_from(a - 1).expect("a row")]
+                .1
+                .clone()
+        };
+        Change {
+            position: Position(version.n),
+            kind: version.kind,
+            at: Timestamp::from_micros(commit.at),
+            transaction: TransactionId::from_uuid(commit.id),
+            author: actor(author),
+            executor: executor.map(actor),
+        }
+    }
+
+    fn history(&self, tenant: TenantRow, id: EntityId, at: Sequence, limit: i64) -> Vec<Change> {
+        let Some(entity) = self.entity(tenant, id) else {
+            return Vec::new();
+        };
+        let seen = entity.versions.iter().rev().filter(|n| **n <= at.0);
+        seen.take(usize::try_from(limit).expect("a number of rows"))
+            .map(|n| self.change(&self.versions[n]))
+            .collect()
+    }
+
+    fn workflow(&self, hash: &str) -> Option<Workflow> {
+        self.workflows
+            .get(hash)
+            .map(|workflow| Workflow::clone(workflow))
+    }
+
+    fn trail(&self, tenant: TenantRow, id: EntityId, until: Position, limit: i64) -> Vec<Recorded> {
+        let Some(entity) = self.entity(tenant, id) else {
+            return Vec::new();
+        };
+        let mut all: Vec<_> = entity.versions.iter().chain(&entity.decisions).collect();
+        all.retain(|n| **n <= until.0);
+        all.sort_unstable_by(|a, b| b.cmp(a));
+        all.truncate(usize::try_from(limit).expect("a number of rows"));
+        all.into_iter().map(|n| self.recorded(*n)).collect()
+    }
+
+    fn recorded(&self, n: i64) -> Recorded {
+        let version = self.versions.get(&n);
+        let (seq, record) = match version {
+            Some(version) => (version.seq, version.record.as_deref()),
+            // A decision belongs to the first commit after it.
+            None => (
+                self.commits.range(n..).next().map_or(0, |(seq, _)| *seq),
+                Some(&*self.decisions[&n].record),
+            ),
+        };
+        let commit = &self.commits[&seq];
+        Recorded {
+            position: Position(n),
+            at: Timestamp::from_micros(commit.at),
+            transaction: TransactionId::from_uuid(commit.id),
+            entry: TransactionId::from_uuid(commit.entry.unwrap_or(commit.id)),
+            change: version.map(|version| self.change(version)),
+            record: record.map_or_else(Record::default, |text| {
+                Record::decode(text).expect("what was encoded")
+            }),
+        }
+    }
+
+    fn models(&self, tenant: TenantRow) -> Vec<Listed> {
+        let of_tenant = self
+            .models
+            .iter()
+            .zip(1..)
+            .filter(|(model, _)| model.tenant == tenant);
+        let mut listed: Vec<_> = of_tenant
+            .filter_map(|(model, m)| {
+                Some(Listed {
+                    row: ModelRow(m),
+                    key: model.key.clone(),
+                    lock: model.lock?,
+                    updated: Timestamp::from_micros(model.updated),
+                })
+            })
+            .collect();
+        listed.sort_unstable_by(|one, other| one.key.cmp(&other.key));
+        listed
+    }
+
+    fn definitions(&self, tenant: TenantRow, key: &ModelKey) -> Option<Definitions> {
+        let same = |model: &StoredModel| model.tenant == tenant && model.key == *key;
+        let index = self.models.iter().position(same)?;
+        let model = &self.models[index];
+        Some(Definitions {
+            tenant,
+            row: ModelRow(row(index)),
+            revision: model.revision,
+            workflow_revision: model.workflow_revision,
+            model: Model {
+                key: key.clone(),
+                lock: model.lock?,
+                schema: model.schema.clone(),
+                updated: Timestamp::from_micros(model.updated),
+            },
+            workflows: model.workflows.clone(),
+        })
+    }
+}
