@@ -5,6 +5,7 @@
 //! After the import there is nothing left to check: every target state exists, every criterion
 //! parses, every name is a name (`workflow-engine.md` §1 and §4).
 
+mod build;
 mod check;
 mod diagram;
 mod json;
