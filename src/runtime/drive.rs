@@ -110,11 +110,17 @@ impl Runtime {
     ) -> Result<(Fate, Vec<String>), Stopped> {
         let mut tasks = Vec::new();
         if let Some(base) = &anchor.base
-            && anchor.definitions.workflows.has_timers()
+            && (anchor.task.is_some() || anchor.definitions.workflows.has_timers())
         {
             tasks = session.unit()?.tasks(base).await?;
-            let done = anchor.task.as_ref().map(|task| task.key);
-            tasks.retain(|task| Some(task.key) != done);
+            if let Some(due) = &anchor.task {
+                let before = tasks.len();
+                tasks.retain(|task| task.key != due.key);
+                // It was read before the entity, which may have moved or armed it anew since.
+                if tasks.len() == before {
+                    return Ok((Fate::Dropped, Vec::new()));
+                }
+            }
             run.has_armed(tasks.iter().filter_map(later::armed).collect());
         }
         let definitions = Arc::clone(&anchor.definitions);

@@ -157,6 +157,10 @@ impl Runtime {
         let grace = self.0.settings.expiry_grace;
         match timeout {
             Some(timeout) if late > timeout + grace => {
+                let stored = unit.tasks(&base).await?;
+                if stored.iter().all(|stored| stored.key != task.key) {
+                    return Ok(Done::Yes);
+                }
                 let record = RunRecord {
                     start: StartKind::Timer,
                     asked: Some(task.name.to_string()),
@@ -271,5 +275,117 @@ fn system() -> Principal {
             name: "system".into(),
         },
         roles: Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::{Clock, ManualClock};
+    use crate::compat::Compat;
+    use crate::compute::{self, Members};
+    use crate::engine::Limits;
+    use crate::id::ModelKey;
+    use crate::model::Schema;
+    use crate::runtime::{Content, NewEntity, Settings, Update};
+    use crate::storage::{self, Durability, Migrate, ModelChange, Place, Storage};
+    use crate::workflow::{ImportMode, Workflow, WorkflowSet};
+
+    const WORKFLOW: &str = r#"{"name":"w","initialState":"A","states":{
+        "A":{"transitions":[{"name":"T","next":"B","manual":false,"schedule":{"delayMs":1000}}]},
+        "B":{}}}"#;
+
+    async fn runtime(clock: &ManualClock) -> Runtime {
+        let settings = storage::Settings {
+            place: Place::Memory,
+            durability: Durability::Full,
+            busy_timeout: Duration::from_secs(1),
+            cache_kib: 1_000,
+            migrate: Migrate::Yes,
+        };
+        let clock = Clock::Manual(clock.clone());
+        let (tasks, stop) = (TaskTracker::new(), CancellationToken::new());
+        let storage = Storage::open(&settings, clock.clone(), &tasks, stop)
+            .await
+            .expect("opens");
+        let settings = Settings {
+            limits: Limits::default(),
+            calls: compute::Settings {
+                wait_for_member: Duration::ZERO,
+                response_timeout: Duration::from_secs(1),
+                out_max: 1,
+            },
+            compat: Compat::default(),
+            token_life: Duration::from_secs(1),
+            expiry_grace: Duration::ZERO,
+            task_pause: Duration::from_secs(1),
+        };
+        Runtime::new(storage, Members::default(), clock, settings)
+    }
+
+    #[tokio::test]
+    async fn a_timer_that_was_armed_anew_after_it_was_read_does_not_fire() {
+        let clock = ManualClock::default();
+        let runtime = runtime(&clock).await;
+        let by = Initiator {
+            tenant: "t".into(),
+            principal: system(),
+            cancel: CancellationToken::new(),
+        };
+        let (model, json) = (ModelKey::new("m", 1), r#"{"n":1}"#);
+        let document = || Document::parse(json).expect("JSON");
+        let workflow = Arc::new(Workflow::parse(WORKFLOW).expect("a workflow").workflow);
+        for change in [
+            ModelChange::Import(Schema::infer(&document())),
+            ModelChange::SetWorkflows {
+                seen: 0,
+                workflows: WorkflowSet::default().import(ImportMode::Merge, vec![workflow.into()]),
+            },
+            ModelChange::Lock,
+        ] {
+            let storage = runtime.storage();
+            let changed = storage
+                .change_model(&by.tenant, by.attribution(), &model, change)
+                .await;
+            changed.expect("changes");
+        }
+        let mut session = runtime.session(&by, None).await.expect("a session");
+        let entity = NewEntity {
+            model,
+            document: document(),
+        };
+        let created = runtime.create(&mut session, entity, &by).await;
+        let id = created.expect("creates").id;
+        session.finish(&by.cancel).await.expect("commits");
+
+        let mut unit = runtime.storage().unit(&by.tenant, by.attribution());
+        let version = unit.read(id).await.expect("reads").expect("there");
+        let due = unit.tasks(&version).await.expect("reads").remove(0);
+
+        clock.advance_ms(1_000);
+        let mut session = runtime.session(&by, None).await.expect("a session");
+        let update = Update {
+            id,
+            content: Content::Kept,
+            transition: None,
+            if_match: None,
+        };
+        runtime
+            .update(&mut session, update, &by)
+            .await
+            .expect("updates");
+        session.finish(&by.cancel).await.expect("commits");
+
+        assert!(matches!(runtime.fire(due).await, Ok(Done::Yes)));
+        let mut unit = runtime.storage().unit(&by.tenant, by.attribution());
+        let version = unit.read(id).await.expect("reads").expect("there");
+        assert_eq!(version.image.state.as_str(), "A");
+        let armed = unit.tasks(&version).await.expect("reads").remove(0);
+        assert_eq!(armed.due.micros(), 2_000_000);
+        clock.advance_ms(1_000);
+        assert!(matches!(runtime.fire(armed).await, Ok(Done::Yes)));
+        let mut unit = runtime.storage().unit(&by.tenant, by.attribution());
+        let version = unit.read(id).await.expect("reads").expect("there");
+        assert_eq!(version.image.state.as_str(), "B");
     }
 }
