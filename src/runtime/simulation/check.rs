@@ -149,6 +149,8 @@ struct Replay<'a> {
     life: &'a Life,
     state: Option<StateName>,
     armed: BTreeMap<String, (StateName, i64)>,
+    /// Timers whose guard did not hold when they were due.
+    declined: BTreeSet<String>,
     /// Timers that processors have asked for, with the state they are for.
     asked: Vec<(StateName, TransitionName)>,
     findings: Vec<String>,
@@ -161,6 +163,7 @@ impl<'a> Replay<'a> {
             life,
             state: None,
             armed: BTreeMap::new(),
+            declined: BTreeSet::new(),
             asked: Vec::new(),
             findings: Vec::new(),
         }
@@ -292,7 +295,9 @@ impl<'a> Replay<'a> {
                     self.armed.insert(transition.clone(), (state, *due));
                 }
                 Entry::Cancelled { transition, .. } => {
-                    let was_armed = self.armed.remove(transition).is_some();
+                    // A run that had begun before a timer was declined still knows of it.
+                    let was_armed =
+                        self.armed.remove(transition).is_some() || self.declined.remove(transition);
                     self.insist(was_armed, || format!("{transition} was cancelled unarmed"));
                 }
                 Entry::Expired { transition, .. } => {
@@ -330,6 +335,7 @@ impl<'a> Replay<'a> {
             && let Some(declined) = &run.asked
         {
             self.armed.remove(declined);
+            self.declined.insert(declined.clone());
         }
     }
 
