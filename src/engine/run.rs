@@ -3,6 +3,7 @@
 use std::{
     collections::BTreeMap,
     sync::{Arc, OnceLock},
+    time::Duration,
 };
 
 use serde::{Deserialize, Serialize};
@@ -83,6 +84,21 @@ pub struct Suspended {
     asked: Option<String>,
     /// What the version before the whole run asked for.
     previous_transition: String,
+    /// Timers that processors have asked for, to be armed when the run ends.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    timers: Vec<AwaitedTimer>,
+}
+
+/// A timer of a processor, as it is stored.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct AwaitedTimer {
+    state: String,
+    transition: String,
+    /// In microseconds since 1970.
+    due: i64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    timeout_ms: Option<u64>,
 }
 
 /// One entity on its way.
@@ -202,12 +218,14 @@ impl Run {
         now: Timestamp,
     ) -> Self {
         let mut previous: Arc<str> = base.transition_for_latest_save().into();
+        let mut pending = Vec::new();
         let (kind, asked) = match &start {
             Start::Create | Start::Loopback => (StartKind::Update, None),
             Start::Named(name) => (StartKind::Transition, Some(name.clone())),
             Start::Fired { transition, .. } => (StartKind::Timer, Some(transition.clone())),
             Start::Resumed(suspended) => {
                 previous = suspended.previous_transition.as_str().into();
+                pending.extend(suspended.timers.iter().map(Timer::from));
                 let asked = suspended.asked.as_deref().map(TransitionName::from);
                 (StartKind::Continued, asked)
             }
@@ -233,7 +251,7 @@ impl Run {
             asked,
             warnings: Vec::new(),
             armed: Vec::new(),
-            pending: Vec::new(),
+            pending,
             timers: Vec::new(),
         }
     }
@@ -321,6 +339,7 @@ impl Run {
             steps: cascade.steps,
             asked: self.asked.as_ref().map(ToString::to_string),
             previous_transition: self.previous_transition.to_string(),
+            timers: self.pending.iter().map(AwaitedTimer::from).collect(),
         })
     }
 
@@ -391,6 +410,30 @@ impl Run {
             before,
             schema,
             lifecycle: self.lifecycle(),
+        }
+    }
+}
+
+impl From<&Timer> for AwaitedTimer {
+    fn from(timer: &Timer) -> Self {
+        let millis = |timeout: Duration| u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX);
+        Self {
+            state: timer.state.to_string(),
+            transition: timer.transition.to_string(),
+            due: timer.due.micros(),
+            timeout_ms: timer.timeout.map(millis),
+        }
+    }
+}
+
+impl From<&AwaitedTimer> for Timer {
+    fn from(timer: &AwaitedTimer) -> Self {
+        Self {
+            kind: TimerKind::Processor,
+            state: timer.state.as_str().into(),
+            transition: timer.transition.as_str().into(),
+            due: Timestamp::from_micros(timer.due),
+            timeout: timer.timeout_ms.map(Duration::from_millis),
         }
     }
 }

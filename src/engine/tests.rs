@@ -366,3 +366,38 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_run_that_is_resumed_still_arms_what_a_processor_before_had_asked_for() {
+    let machine = Machine::of(&[r#"{"name":"w","initialState":"A","states":{
+            "A":{"transitions":[{"name":"T","next":"B","manual":false,"processors":[
+                {"type":"scheduled","name":"later","config":{"delayMs":5,"transition":"U"}},
+                {"name":"p","executionMode":"COMMIT_BEFORE_DISPATCH"}]}]},
+            "B":{"transitions":[{"name":"U","next":"A","manual":true}]}}}"#]);
+    let mut run = create("{}");
+    let suspended = loop {
+        let taken = step(run, Input::Go, machine.world()).expect("goes on");
+        run = taken.run;
+        if matches!(taken.next, Next::Call(_)) {
+            break run.suspended().expect("in front of a processor");
+        }
+    };
+    let resumed = Run::update(
+        &run.image(),
+        Document::parse("{}").expect("JSON"),
+        Start::Resumed(suspended),
+        TransactionId::NIL,
+        Timestamp::from_micros(9),
+    );
+    let outcome = machine
+        .drive(resumed, |_| Ok(processed(None)))
+        .expect("settles")
+        .finish();
+    let [TimerChange::Arm(timer)] = &outcome.timers[..] else {
+        panic!("one timer: {:?}", outcome.timers)
+    };
+    assert_eq!(
+        (timer.kind, timer.transition.as_str(), timer.due.micros()),
+        (TimerKind::Processor, "U", 5_002)
+    );
+}
