@@ -124,6 +124,7 @@ impl Runtime {
             run.has_armed(tasks.iter().filter_map(later::armed).collect());
         }
         let definitions = Arc::clone(&anchor.definitions);
+        let began_in = session.id();
         let mut input = Input::Go;
         loop {
             let world = World {
@@ -142,6 +143,12 @@ impl Runtime {
                 }
                 Next::Settled => break,
             };
+        }
+        // What was still to be stored when the run began has been, if a part was committed.
+        if let Some(base) = anchor.base.as_ref().filter(|_| session.id() != began_in)
+            && definitions.workflows.has_timers()
+        {
+            tasks = session.unit()?.tasks(base).await?;
         }
         let outcome = run.finish();
         let (fate, warnings) = (outcome.fate, outcome.warnings.clone());
