@@ -4,12 +4,14 @@
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
     fmt::Write as _,
+    time::Duration,
 };
 
 use super::{
     MODEL,
     world::{Action, DeedKind, Ledger, Op, Origin, Outcome, World, tenant},
 };
+use crate::clock::Timestamp;
 use crate::engine::{Entry, RunRecord, StartKind};
 use crate::entity::ChangeKind;
 use crate::id::{EntityId, ModelKey, StateName, TransactionId, TransitionName};
@@ -35,7 +37,7 @@ pub(super) async fn check(world: &World, storage: &Storage) {
     };
     let mut findings = Vec::new();
     for life in &lives {
-        let mut replay = Replay::new(world, life);
+        let mut replay = Replay::new(world, life, storage.now());
         replay.all();
         findings.append(&mut replay.findings);
     }
@@ -136,7 +138,11 @@ async fn read(world: &World, storage: &Storage) -> Result<Vec<Life>, crate::stor
     Ok(lives)
 }
 
-/// Whether a run has committed a part and not the rest.
+/// For how long a continuation may wait to be tried: as long as the calls of one run take, and
+/// more. One of a timer may fail for as long as there is its workflow.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Whether anything waits that is no timer.
 pub(super) async fn is_anything_unfinished(world: &World, storage: &Storage) -> bool {
     let lives = read(world, storage).await.unwrap_or_default();
     let mut tasks = lives.iter().flat_map(|life| &life.tasks);
@@ -147,23 +153,29 @@ pub(super) async fn is_anything_unfinished(world: &World, storage: &Storage) -> 
 struct Replay<'a> {
     world: &'a World,
     life: &'a Life,
+    now: Timestamp,
     state: Option<StateName>,
     armed: BTreeMap<String, (StateName, i64)>,
-    /// Timers whose guard did not hold when they were due.
-    declined: BTreeSet<String>,
+    /// Timers that were over without a change of the entity: a run that was under way at that time
+    /// still tells of them.
+    over: BTreeSet<String>,
+    /// Timers of states that were left, be it for a moment.
+    left: BTreeSet<String>,
     /// Timers that processors have asked for, with the state they are for.
     asked: Vec<(StateName, TransitionName)>,
     findings: Vec<String>,
 }
 
 impl<'a> Replay<'a> {
-    const fn new(world: &'a World, life: &'a Life) -> Self {
+    const fn new(world: &'a World, life: &'a Life, now: Timestamp) -> Self {
         Self {
             world,
             life,
+            now,
             state: None,
             armed: BTreeMap::new(),
-            declined: BTreeSet::new(),
+            over: BTreeSet::new(),
+            left: BTreeSet::new(),
             asked: Vec::new(),
             findings: Vec::new(),
         }
@@ -243,23 +255,23 @@ impl<'a> Replay<'a> {
         let stored: BTreeMap<String, i64> = timers
             .map(|task| (task.name.to_string(), task.due.micros()))
             .collect();
-        // One that came due between two segments, when its state had been left already, was
-        // dropped without a word (`workflow-engine.md` §9.4, step 4).
-        let state = read.map(|version| version.image.state.as_str());
+        // One of a state that was left between two parts of a run may have been dropped when due.
         let told: BTreeMap<String, i64> = self
             .armed
             .iter()
-            .filter(|(name, (of, _))| stored.contains_key(*name) || state == Some(of.as_str()))
+            .filter(|(name, _)| !self.left.contains(*name) || stored.contains_key(*name))
             .map(|(name, (_, due))| (name.clone(), *due))
             .collect();
         self.insist(stored == told, || {
             format!("has timers {stored:?}, and its record tells of {told:?}")
         });
-        let continued = self
-            .life
-            .tasks
-            .iter()
-            .any(|task| task.kind == TaskKind::Continuation);
+        let tried = self.world.ledger().tried.get(&self.life.id).copied();
+        let now = self.now;
+        let is_left = |task: &Task| {
+            let since = tried.map_or(task.due, |tried| tried.max(task.due));
+            task.kind == TaskKind::Continuation && now.since(since) > PATIENCE
+        };
+        let continued = self.life.tasks.iter().any(is_left);
         self.insist(!continued, || "a continuation is left".to_owned());
     }
 
@@ -292,15 +304,16 @@ impl<'a> Replay<'a> {
                 } => {
                     let state = StateName::from(state.as_str());
                     self.asked.retain(|(_, asked)| asked.as_str() != transition);
+                    self.left.remove(transition);
                     self.armed.insert(transition.clone(), (state, *due));
                 }
                 Entry::Cancelled { transition, .. } => {
-                    // A run that had begun before a timer was declined still knows of it.
-                    let was_armed =
-                        self.armed.remove(transition).is_some() || self.declined.remove(transition);
+                    let was_over = self.over.remove(transition);
+                    let was_armed = self.armed.remove(transition).is_some() || was_over;
                     self.insist(was_armed, || format!("{transition} was cancelled unarmed"));
                 }
                 Entry::Expired { transition, .. } => {
+                    self.over.insert(transition.clone());
                     self.armed.remove(transition);
                 }
                 Entry::Settled { state } => {
@@ -334,8 +347,8 @@ impl<'a> Replay<'a> {
             && !expired
             && let Some(declined) = &run.asked
         {
+            self.over.insert(declined.clone());
             self.armed.remove(declined);
-            self.declined.insert(declined.clone());
         }
     }
 
@@ -345,6 +358,9 @@ impl<'a> Replay<'a> {
             here.as_ref().is_some_and(|here| here.as_str() == from),
             || format!("moved from {from} while in {here:?}"),
         );
+        if from != to {
+            self.left.extend(self.armed.keys().cloned());
+        }
         let plan = &self.world.plan.workflow;
         let taken = plan
             .state(&StateName::from(from))
@@ -437,7 +453,10 @@ impl<'a> Effects<'a> {
             let key = (entity, transaction);
             match deed.kind {
                 DeedKind::Create => {
-                    made.insert(key);
+                    // Unless a part of it was committed before.
+                    if self.ledger.ops[action.op].began == Some(transaction) {
+                        made.insert(key);
+                    }
                     expected.insert(key, Some(*action));
                 }
                 DeedKind::Delete if made.contains(&key) => {
@@ -522,9 +541,13 @@ impl<'a> Effects<'a> {
                 let version = life.and_then(|life| life.versions.get(&transaction));
                 let writer =
                     version.and_then(|version| self.ledger.writer(&version.image.document));
-                // A later deed of the same session may have begun to replace it.
-                let is_later = writer
-                    .is_some_and(|writer| writer.op == action.op && writer.deed > action.deed);
+                // A later deed of that session may have begun to replace it, and ended in another
+                // transaction.
+                let is_later = writer.is_some_and(|writer| {
+                    let deed = &self.ledger.ops[writer.op].deeds[writer.deed];
+                    matches!(self.ledger.ops[writer.op].origin, Origin::Client)
+                        && deed.transaction != Some(transaction)
+                });
                 if !deleted && !is_later && writer != Some(action) {
                     findings.push(format!("{action:?} was replaced by {writer:?}"));
                 }

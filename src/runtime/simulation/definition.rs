@@ -136,7 +136,8 @@ impl Maker {
         if random.chance(15)
             && let Some(later) = random.pick(&by_name)
         {
-            let mut config = json!({"delayMs": random.between(0, 1_500), "transition": later.name});
+            let mut config =
+                json!({"delayMs": random.between(20, 1_500), "transition": later.name});
             if random.chance(30) {
                 config["timeoutMs"] = random.below(300).into();
             }

@@ -10,7 +10,7 @@ mod people;
 mod random;
 mod world;
 
-use std::{sync::Arc, time::Duration};
+use std::{num::NonZero, sync::Arc, time::Duration};
 
 use tokio::{
     task::JoinSet,
@@ -303,28 +303,65 @@ fn given(name: &str, otherwise: u64) -> u64 {
     }
 }
 
-/// Runs schedules from the seed that is given; one that fails is told with all that happened.
+/// Runs schedules from the seed that is given, on all processors; one that fails is told with all
+/// that happened.
 #[expect(clippy::print_stdout, reason = "this is what the command is run for")]
-fn run(store: &str, simulate: impl Fn(u64, bool) -> Report, schedules: u64) {
+fn run(store: &str, simulate: fn(u64, bool) -> Report, schedules: u64) {
     let first = given("INTERLOCK_SIMULATION_SEED", 1);
     let began = std::time::Instant::now();
-    let (mut ops, mut calls) = (0, 0);
-    for seed in first..first + schedules {
-        let report = simulate(seed, false);
-        ops += report.ops;
-        calls += report.calls;
-        if !report.failures.is_empty() {
-            println!("{}", simulate(seed, true).trace);
-            panic!(
-                "seed {seed} over {store}: {:#?}\nagain: INTERLOCK_SIMULATION_SEED={seed} INTERLOCK_SIMULATION_SCHEDULES=1 cargo test --release --lib simulation -- --nocapture",
-                report.failures
-            );
-        }
+    let hands = std::thread::available_parallelism().map_or(1, NonZero::get);
+    let (ops, calls, failed) = std::thread::scope(|scope| {
+        let shares: Vec<_> = (0..hands)
+            .map(|hand| {
+                let seeds = (first..first + schedules).skip(hand).step_by(hands);
+                scope.spawn(move || some(seeds, simulate))
+            })
+            .collect();
+        let share = |share: std::thread::ScopedJoinHandle<'_, _>| share.join().expect("no panic");
+        let shares = shares.into_iter().map(share);
+        shares.fold((0, 0, None), |(ops, calls, failed), more: Share| {
+            let failed = [failed, more.failed].into_iter().flatten().min();
+            (ops + more.ops, calls + more.calls, failed)
+        })
+    });
+    if let Some(seed) = failed {
+        let Report {
+            trace, failures, ..
+        } = simulate(seed, true);
+        println!("{trace}");
+        panic!(
+            "seed {seed} over {store}: {failures:#?}\nagain: INTERLOCK_SIMULATION_SEED={seed} INTERLOCK_SIMULATION_SCHEDULES=1 cargo test --release --lib simulation -- --nocapture"
+        );
     }
     println!(
         "{schedules} schedules over {store} from seed {first} in {:.1?}: {ops} sessions, {calls} calls of members, nothing wrong",
         began.elapsed()
     );
+}
+
+/// What came of some schedules, up to the first that failed.
+struct Share {
+    ops: usize,
+    calls: usize,
+    failed: Option<u64>,
+}
+
+fn some(seeds: impl Iterator<Item = u64>, simulate: fn(u64, bool) -> Report) -> Share {
+    let mut share = Share {
+        ops: 0,
+        calls: 0,
+        failed: None,
+    };
+    for seed in seeds {
+        let report = simulate(seed, false);
+        share.ops += report.ops;
+        share.calls += report.calls;
+        if !report.failures.is_empty() {
+            share.failed = Some(seed);
+            break;
+        }
+    }
+    share
 }
 
 #[test]

@@ -10,7 +10,7 @@ use std::{
 use tokio::sync::Notify;
 
 use super::{definition::Plan, random::Random};
-use crate::clock::Clock;
+use crate::clock::{Clock, Timestamp};
 use crate::compute::Request;
 use crate::entity::{Document, Json};
 use crate::id::{CallId, DispatchKey, EntityId, Tenant, TransactionId};
@@ -34,6 +34,8 @@ pub(super) struct Ledger {
     /// Whose each numbered document is.
     pub(super) writes: Vec<Action>,
     pub(super) calls: BTreeMap<DispatchKey, CallNote>,
+    /// When a member was last called for an entity.
+    pub(super) tried: BTreeMap<EntityId, Timestamp>,
     /// The attempts whose answers were taken.
     pub(super) accepted: BTreeSet<CallId>,
     /// Whether storage may fail, members may be unreliable, and so on.
@@ -129,6 +131,7 @@ impl World {
                 ops: Vec::new(),
                 writes: Vec::new(),
                 calls: BTreeMap::new(),
+                tried: BTreeMap::new(),
                 accepted: BTreeSet::new(),
                 rough: true,
                 until_crash: None,
@@ -176,6 +179,9 @@ impl World {
     pub(super) fn called(&self, request: &Request) {
         let work = &request.work;
         let mut ledger = self.ledger();
+        if let Some(now) = ledger.clock.as_ref().map(Clock::now) {
+            ledger.tried.insert(work.entity, now);
+        }
         let note = ledger
             .calls
             .entry(request.dispatch)
