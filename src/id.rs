@@ -118,9 +118,11 @@ uuid_ids! {
     Ticket;
     /// Names one event that we send.
     MessageId;
+    /// Names one message that is kept for someone (`rest.md` §6).
+    EdgeMessageId;
 }
 
-fresh_ids! { EntityId TransactionId MemberId CallId DispatchKey Ticket MessageId }
+fresh_ids! { EntityId TransactionId MemberId CallId DispatchKey Ticket MessageId EdgeMessageId }
 
 names! {
     /// A tenant: the legal entity that owns models, entities and members.

@@ -23,12 +23,32 @@ const USER_HEADER: &str = "x-mock-user";
 const ROLES_HEADER: &str = "x-mock-roles";
 const KIND_HEADER: &str = "x-mock-kind";
 
+/// The documented mock caller: ids and what is shown of them.
+const MOCK_TENANT: (&str, &str) = ("mock-tenant", "Mock Tenant");
+const MOCK_USER: (&str, &str) = ("mock-user-001", "Mock User");
+
 /// Someone who calls. Cheap to clone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Caller {
     pub tenant: Tenant,
     pub actor: Actor,
     pub roles: Roles,
+}
+
+impl Caller {
+    /// What people call the user; the id, where nothing else is known.
+    pub fn user_name(&self) -> &str {
+        shown(&self.actor.name, MOCK_USER)
+    }
+
+    /// What people call the tenant; likewise.
+    pub fn tenant_name(&self) -> &str {
+        shown(self.tenant.as_str(), MOCK_TENANT)
+    }
+}
+
+fn shown<'a>(id: &'a str, (known, name): (&str, &'static str)) -> &'a str {
+    if id == known { name } else { id }
 }
 
 /// The roles of a caller.
@@ -87,10 +107,10 @@ impl Authenticator {
     /// The caller of the documented mock mode.
     pub fn mock_caller(roles: Roles, kind: ActorKind) -> Caller {
         Caller {
-            tenant: "mock-tenant".into(),
+            tenant: MOCK_TENANT.0.into(),
             actor: Actor {
                 kind,
-                name: "mock-user-001".into(),
+                name: MOCK_USER.0.into(),
             },
             roles,
         }

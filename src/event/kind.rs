@@ -61,6 +61,18 @@ event_types! {
     EntityWorkflowImportRequest,
     EntityWorkflowImportResponse,
 
+    // Messages.
+    MessageCreateRequest,
+    MessageCreateResponse,
+    MessageDeleteRequest,
+    MessageDeleteResponse,
+    MessageGetRequest,
+    MessageGetResponse,
+
+    // The caller.
+    AccountGetRequest,
+    AccountGetResponse,
+
     // Writes.
     EntityCreateCollectionRequest,
     EntityCreateRequest,

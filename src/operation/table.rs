@@ -4,15 +4,17 @@
 use super::{
     Route, audit_entity::AuditEntity, audit_finished::AuditFinished, cancel_search::CancelSearch,
     count_by_state::CountByState, count_entities::CountEntities, create_entities::CreateEntities,
-    create_entity::CreateEntity, delete_entities::DeleteEntities, delete_entity::DeleteEntity,
-    delete_model::DeleteModel, draw_workflows::DrawWorkflows, explain_workflow::ExplainWorkflow,
-    export_model::ExportModel, export_workflows::ExportWorkflows, get_entity::GetEntity,
-    import_model::ImportModel, import_workflows::ImportWorkflows, list_changes::ListChanges,
-    list_entities::ListEntities, list_models::ListModels, list_transitions::ListTransitions,
-    lock_model::LockModel, patch_entity::PatchEntity, search_entities::SearchEntities,
-    search_results::SearchResults, search_status::SearchStatus, set_unique_keys::SetUniqueKeys,
-    submit_search::SubmitSearch, transition_entity::TransitionEntity,
-    update_entities::UpdateEntities, update_entity::UpdateEntity,
+    create_entity::CreateEntity, create_message::CreateMessage, delete_entities::DeleteEntities,
+    delete_entity::DeleteEntity, delete_messages::DeleteMessages, delete_model::DeleteModel,
+    draw_workflows::DrawWorkflows, explain_workflow::ExplainWorkflow, export_model::ExportModel,
+    export_workflows::ExportWorkflows, get_account::GetAccount, get_entity::GetEntity,
+    get_message::GetMessage, import_model::ImportModel, import_workflows::ImportWorkflows,
+    list_changes::ListChanges, list_entities::ListEntities, list_models::ListModels,
+    list_transitions::ListTransitions, lock_model::LockModel, patch_entity::PatchEntity,
+    search_entities::SearchEntities, search_results::SearchResults, search_status::SearchStatus,
+    set_unique_keys::SetUniqueKeys, submit_search::SubmitSearch,
+    transition_entity::TransitionEntity, update_entities::UpdateEntities,
+    update_entity::UpdateEntity,
 };
 
 /// Every operation there is.
@@ -48,4 +50,8 @@ pub const ROUTES: &[Route] = &[
     Route::to::<SearchStatus>(),
     Route::to::<SearchResults>(),
     Route::to::<CancelSearch>(),
+    Route::to::<CreateMessage>(),
+    Route::to::<GetMessage>(),
+    Route::to::<DeleteMessages>(),
+    Route::to::<GetAccount>(),
 ];

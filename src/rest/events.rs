@@ -16,7 +16,7 @@ use cloudevents::{
 use futures_util::{Stream, StreamExt as _, stream};
 use tokio_util::sync::CancellationToken;
 
-use super::{Gateway, TOKEN_HEADER, problem, read_body};
+use super::{Gateway, Limit, TOKEN_HEADER, problem, read_body};
 use crate::auth::Caller;
 use crate::error::{Code, Failure};
 use crate::event::{Event, Rejected, json::batch_from_json};
@@ -69,7 +69,7 @@ async fn serve(gateway: &Arc<Gateway>, request: Request) -> Result<Response, Fai
             .map(Into::into),
     };
     let (head, body) = request.into_parts();
-    let body = read_body(body).await?;
+    let body = read_body(body, Limit::USUAL).await?;
     let Incoming { mode, events } = read(&head.headers, &body)?;
     if mode == Mode::Batched {
         let answers = stream::iter(events).then(move |event| {

@@ -27,7 +27,7 @@ use http_body_util::{BodyExt as _, Limited};
 use tokio_util::sync::CancellationToken;
 
 use crate::auth::Authenticator;
-use crate::error::Failure;
+use crate::error::{Code, Failure};
 use crate::event::{Data, Event};
 use crate::id::MessageId;
 use crate::operation::{Context, Services, dispatch};
@@ -36,9 +36,7 @@ pub use admin::{Readiness, admin};
 pub use spelling::{SPELLINGS, Spelling};
 
 use parts::Parts;
-
-/// The largest body that is taken, in bytes.
-const BODY_MAX: usize = 10 << 20;
+use spelling::Limit;
 
 /// The header that joins a request to an open transaction (`rest.md` §9).
 const TOKEN_HEADER: &str = "x-tx-token";
@@ -117,7 +115,7 @@ async fn try_serve(
 ) -> Result<Response, Failure> {
     let caller = gateway.authenticator.caller(request.headers())?;
     let (head, body) = request.into_parts();
-    let body = read_body(body).await?;
+    let body = read_body(body, spelling.limit).await?;
     let parts = Parts::new(path, &head, body)?;
     let id = MessageId::fresh().to_string();
     let event = Event {
@@ -141,12 +139,14 @@ async fn try_serve(
 }
 
 /// The body, whole; one that is too large could not be read (`errors.md` §1).
-async fn read_body(body: Body) -> Result<Bytes, Failure> {
-    match Limited::new(body, BODY_MAX).collect().await {
+async fn read_body(body: Body, limit: Limit) -> Result<Bytes, Failure> {
+    match Limited::new(body, limit.bytes).collect().await {
         Ok(collected) => Ok(collected.to_bytes()),
         Err(error) => Err(Failure::malformed(format!(
-            "failed to read body: {error}; {BODY_MAX} bytes are allowed"
-        ))),
+            "failed to read body: {error}; {} bytes are allowed",
+            limit.bytes
+        ))
+        .as_known(Code::BadRequest, limit.status)),
     }
 }
 

@@ -73,9 +73,18 @@ impl Parts {
 
     /// A part of the path that names an entity.
     pub(super) fn entity(&self, part: &str) -> Result<&str, Failure> {
+        self.uuid(part, "entityId")
+    }
+
+    /// A part of the path that names a message.
+    pub(super) fn message(&self) -> Result<&str, Failure> {
+        self.uuid("messageId", "messageId")
+    }
+
+    fn uuid(&self, part: &str, parameter: &str) -> Result<&str, Failure> {
         let text = self.path(part);
         uuid::Uuid::try_parse(text)
-            .map_err(|_| bad("entityId", format!("`{text}` is not a UUID")))?;
+            .map_err(|_| bad(parameter, format!("`{text}` is not a UUID")))?;
         Ok(text)
     }
 
@@ -163,6 +172,12 @@ impl Parts {
             .to_str()
             .map(Some)
             .map_err(|_| bad(name, "it is not a text"))
+    }
+
+    /// A header that must be given, once.
+    pub(super) fn required_header(&self, name: &str) -> Result<&str, Failure> {
+        self.single_header(name)?
+            .ok_or_else(|| bad(name, "this header is required"))
     }
 
     /// The body as text.

@@ -1,23 +1,24 @@
 //! The table of spellings: which request and path says which event (`rest.md` §2–§4, §12).
 
-use axum::http::Method;
+use axum::http::{Method, StatusCode};
 
 use super::{
     answer::Answered::{self, First, Lines, List, Text, Value},
     parts::Parts,
-    write::{audit, entity, model, search},
+    write::{account, audit, entity, message, model, search},
 };
 use crate::error::Failure;
 use crate::event::EventType::{
-    self, EntityAuditFinishedGetRequest, EntityAuditGetRequest, EntityChangesMetadataGetRequest,
-    EntityCreateCollectionRequest, EntityCreateRequest, EntityDeleteAllRequest,
-    EntityDeleteRequest, EntityGetAllRequest, EntityGetRequest, EntityModelDeleteRequest,
-    EntityModelExportRequest, EntityModelGetAllRequest, EntityModelImportRequest,
-    EntityModelSetUniqueKeysRequest, EntityModelTransitionRequest, EntityPatchRequest,
-    EntitySearchRequest, EntitySnapshotSearchRequest, EntityStatsByStateGetRequest,
-    EntityStatsGetRequest, EntityTransitionRequest, EntityTransitionsGetRequest,
-    EntityUpdateCollectionRequest, EntityUpdateRequest, EntityWorkflowDiagramRequest,
-    EntityWorkflowExportRequest, EntityWorkflowImportRequest, SnapshotCancelRequest,
+    self, AccountGetRequest, EntityAuditFinishedGetRequest, EntityAuditGetRequest,
+    EntityChangesMetadataGetRequest, EntityCreateCollectionRequest, EntityCreateRequest,
+    EntityDeleteAllRequest, EntityDeleteRequest, EntityGetAllRequest, EntityGetRequest,
+    EntityModelDeleteRequest, EntityModelExportRequest, EntityModelGetAllRequest,
+    EntityModelImportRequest, EntityModelSetUniqueKeysRequest, EntityModelTransitionRequest,
+    EntityPatchRequest, EntitySearchRequest, EntitySnapshotSearchRequest,
+    EntityStatsByStateGetRequest, EntityStatsGetRequest, EntityTransitionRequest,
+    EntityTransitionsGetRequest, EntityUpdateCollectionRequest, EntityUpdateRequest,
+    EntityWorkflowDiagramRequest, EntityWorkflowExportRequest, EntityWorkflowImportRequest,
+    MessageCreateRequest, MessageDeleteRequest, MessageGetRequest, SnapshotCancelRequest,
     SnapshotGetRequest, SnapshotGetStatusRequest, WorkflowExplainRequest,
 };
 
@@ -29,6 +30,44 @@ pub struct Spelling {
     /// Makes the payload of the event, which has that id.
     pub(super) write: fn(&Parts, &str) -> Result<String, Failure>,
     pub(super) read: Answered,
+    /// How much of a body is taken.
+    pub(super) limit: Limit,
+}
+
+/// How large a body may be, and what is answered to a larger one (`rest.md` §1).
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Limit {
+    pub(super) bytes: usize,
+    pub(super) status: StatusCode,
+}
+
+impl Limit {
+    /// What most paths take.
+    pub(super) const USUAL: Self = Self {
+        bytes: 10 << 20,
+        status: StatusCode::BAD_REQUEST,
+    };
+    const SMALL: Self = Self {
+        bytes: 1 << 20,
+        ..Self::USUAL
+    };
+    /// A condition has no documented limit; memory does.
+    const LARGE: Self = Self {
+        bytes: 64 << 20,
+        ..Self::USUAL
+    };
+    /// Some say what is wrong by their status.
+    const TOLD: Self = Self {
+        status: StatusCode::PAYLOAD_TOO_LARGE,
+        ..Self::USUAL
+    };
+}
+
+impl Spelling {
+    const fn taking(mut self, limit: Limit) -> Self {
+        self.limit = limit;
+        self
+    }
 }
 
 const fn spell(
@@ -44,6 +83,7 @@ const fn spell(
         request,
         write,
         read,
+        limit: Limit::USUAL,
     }
 }
 
@@ -62,7 +102,7 @@ pub const SPELLINGS: &[Spelling] = &[
     spell(GET, "/model/export/{converter}/{entityName}/{modelVersion}", EntityModelExportRequest, model::export_model, Value(model::payload)),
     spell(PUT, "/model/{entityName}/{modelVersion}/lock", EntityModelTransitionRequest, model::lock, Value(model::locked)),
     spell(PUT, "/model/{entityName}/{modelVersion}/unlock", EntityModelTransitionRequest, model::unlock, Value(model::unlocked)),
-    spell(PUT, "/model/{entityName}/{modelVersion}/unique-keys", EntityModelSetUniqueKeysRequest, model::unique_keys, Value(model::keys_set)),
+    spell(PUT, "/model/{entityName}/{modelVersion}/unique-keys", EntityModelSetUniqueKeysRequest, model::unique_keys, Value(model::keys_set)).taking(Limit::SMALL),
     spell(GET, "/model/", EntityModelGetAllRequest, model::nothing, Value(model::models)),
     spell(DELETE, "/model/{entityName}/{modelVersion}", EntityModelDeleteRequest, model::model, Value(model::model_deleted)),
     spell(POST, "/model/{entityName}/{modelVersion}/workflow/import", EntityWorkflowImportRequest, model::import_workflows, Value(model::workflows_imported)),
@@ -75,7 +115,7 @@ pub const SPELLINGS: &[Spelling] = &[
     spell(GET, "/entity/{first}", EntityGetRequest, entity::get, Value(entity::envelope)),
     spell(DELETE, "/entity/{first}", EntityDeleteRequest, entity::delete, Value(entity::deleted)),
     spell(GET, "/entity/{first}/{second}", EntityGetAllRequest, entity::list, List(entity::envelope)),
-    spell(DELETE, "/entity/{first}/{second}", EntityDeleteAllRequest, entity::delete_all, Value(entity::all_deleted)),
+    spell(DELETE, "/entity/{first}/{second}", EntityDeleteAllRequest, entity::delete_all, Value(entity::all_deleted)).taking(Limit::LARGE),
     spell(PUT, "/entity/{first}/{second}", EntityUpdateRequest, entity::update, Value(entity::transaction)),
     spell(PATCH, "/entity/{first}/{second}", EntityPatchRequest, entity::patch, Value(entity::transaction)),
     spell(PUT, "/entity/{first}/{second}/{third}", EntityUpdateRequest, entity::update_by_transition, Value(entity::transaction)),
@@ -101,6 +141,14 @@ pub const SPELLINGS: &[Spelling] = &[
     spell(GET, "/search/async/{jobId}/status", SnapshotGetStatusRequest, search::snapshot, Value(search::snapshot_status)),
     spell(GET, "/search/async/{jobId}", SnapshotGetRequest, search::snapshot, List(entity::envelope)),
     spell(PUT, "/search/async/{jobId}/cancel", SnapshotCancelRequest, search::snapshot, Value(search::snapshot_status)),
+    // Messages (`rest.md` §6).
+    spell(POST, "/message/new/{subject}", MessageCreateRequest, message::create, Value(message::created)).taking(Limit::TOLD),
+    spell(GET, "/message/{messageId}", MessageGetRequest, message::one, Value(message::message)),
+    spell(GET, "/message/get/{messageId}", MessageGetRequest, message::one, Value(message::message_as_text)),
+    spell(DELETE, "/message/{messageId}", MessageDeleteRequest, message::one, Value(message::deleted)),
+    spell(DELETE, "/message", MessageDeleteRequest, message::many, Value(message::all_deleted)).taking(Limit::TOLD),
+    // The caller (`rest.md` §7).
+    spell(GET, "/account", AccountGetRequest, model::nothing, Value(account::account)),
 ];
 
 #[cfg(test)]

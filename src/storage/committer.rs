@@ -21,6 +21,7 @@ use super::{
     ActorRow, Definitions, EntityRow, Error, Storage, TenantRow, Version, Writer,
     draft::{Attribution, Committed, Draft, Write},
     judge::{self, ModelView, View},
+    message,
     sqlite::{
         Batch, CommitRow, EntityMove, ModelCommit, NewDecision, NewEntity, NewVersion, Removals,
         TaskDone, TaskRow,
@@ -371,6 +372,7 @@ impl Committer {
         }
         rows.removals.append(&mut removals);
         self.tasks(tenant, draft, &written, rows);
+        message::add_rows(draft, tenant, committed, rows);
         Ok(tenant)
     }
 

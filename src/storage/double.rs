@@ -12,16 +12,16 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use uuid::Uuid;
 
 use super::{
-    ActorRow, Definitions, EntityRow, Error, Listed, ModelRow, Recorded, Settings, Storage, Task,
-    TaskKey, TaskKind, TenantRow, Version,
+    ActorRow, Definitions, EntityRow, Error, Listed, Message, ModelRow, Recorded, Settings,
+    Storage, Task, TaskKey, TaskKind, TenantRow, Version,
     judge::Effect,
     sqlite::{self, Batch, CommitRow, ModelCommit, Newest},
-    sqlite::{NewDecision, NewEntity, NewVersion, TaskRow},
+    sqlite::{MessageRow, NewDecision, NewEntity, NewVersion, TaskRow},
 };
 use crate::clock::{Clock, Timestamp};
 use crate::engine::Record;
 use crate::entity::{Actor, Change, ChangeKind, Image, Json, Position, Sequence};
-use crate::id::{EntityId, ModelKey, StateName, Tenant, TransactionId};
+use crate::id::{EdgeMessageId, EntityId, ModelKey, StateName, Tenant, TransactionId};
 use crate::model::{Lock, Model, Schema};
 use crate::workflow::{Workflow, WorkflowSet};
 
@@ -158,6 +158,7 @@ reads! {
     tasks_due(from: Timestamp, limit: usize) -> Vec<(i64, i64)>;
     tasks(keys: &[TaskKey]) -> Vec<Task>;
     tasks_of(entity: EntityRow) -> Vec<Task>;
+    message(tenant: TenantRow, id: EdgeMessageId) -> Option<Message>;
     sequence_at(until: Timestamp) -> Sequence;
     tenant(tenant: &Tenant) -> Option<TenantRow>;
     current(tenant: TenantRow, id: EntityId) -> Option<Version>;
@@ -307,6 +308,7 @@ struct State {
     versions: BTreeMap<i64, NewVersion>,
     decisions: BTreeMap<i64, NewDecision>,
     tasks: BTreeMap<i64, TaskRow>,
+    messages: HashMap<(Uuid, i64), MessageRow>,
     /// What a database would have refused.
     violations: Vec<String>,
 }
@@ -414,6 +416,14 @@ impl State {
             });
             let before = self.tasks.insert(task.k, task.clone());
             self.insist(before.is_none(), || format!("{task:?} a second time"));
+        }
+        for message in &batch.messages {
+            let key = (message.id, message.t);
+            let before = self.messages.insert(key, message.clone());
+            self.insist(before.is_none(), || format!("{message:?} a second time"));
+        }
+        for gone in &batch.messages_gone {
+            self.messages.remove(&(gone.id, gone.t));
         }
         for group in &batch.removals {
             for (e, n) in group.entities.iter().zip(group.first..) {
@@ -549,6 +559,16 @@ impl State {
             .filter_map(|key| self.tasks.get(&key.0))
             .map(|row| self.task(row))
             .collect()
+    }
+
+    fn message(&self, tenant: TenantRow, id: EdgeMessageId) -> Option<Message> {
+        let row = self.messages.get(&(id.uuid(), tenant.0))?;
+        let part = |part: &Arc<str>| Json::trusted(Arc::clone(part));
+        Some(Message {
+            header: part(&row.header),
+            metadata: part(&row.metadata),
+            content: part(&row.content),
+        })
     }
 
     fn tasks_of(&self, entity: EntityRow) -> Vec<Task> {

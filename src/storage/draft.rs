@@ -4,6 +4,7 @@ use std::{collections::HashMap, sync::Arc};
 
 use super::{
     EntityRow, ModelRow,
+    message::MessageChange,
     task::{Decision, TaskChange},
 };
 use crate::clock::Timestamp;
@@ -38,6 +39,7 @@ pub(super) struct Draft {
     /// What was decided about entities that are not changed.
     pub(super) decisions: Vec<Decision>,
     pub(super) tasks: Vec<TaskChange>,
+    pub(super) messages: Vec<MessageChange>,
     /// The transaction that the request began with, where this is a later one.
     pub(super) entry: Option<TransactionId>,
     /// A unit that changes a model does nothing else.
@@ -80,6 +82,7 @@ impl Draft {
             && self.removals.is_empty()
             && self.decisions.is_empty()
             && self.tasks.is_empty()
+            && self.messages.is_empty()
     }
 
     /// Every entity that is written or deleted, and the version it replaces.

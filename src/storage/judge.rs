@@ -180,6 +180,7 @@ mod tests {
             removals: Vec::new(),
             decisions: Vec::new(),
             tasks: Vec::new(),
+            messages: Vec::new(),
             entry: None,
             model: None,
         }

@@ -17,6 +17,7 @@ mod draft;
 mod health;
 mod instant;
 mod judge;
+mod message;
 mod names;
 mod snapshot;
 mod sqlite;
@@ -42,6 +43,7 @@ use crate::workflow::Workflow;
 
 pub use definitions::Definitions;
 pub use draft::{Attribution, Committed, ModelChange};
+pub use message::Message;
 pub use snapshot::{History, Listed, ModelCount, Recorded, Scan, Snapshot};
 pub use task::{NewTask, NextTask, Task, TaskKey, TaskKind};
 pub use unit::{Mark, UnitOfWork};

@@ -13,6 +13,7 @@ use super::{
     Definitions, EntityRow, Error, Snapshot, Storage, UNCOMMITTED, Version,
     committer::{Claim, Submission},
     draft::{Attribution, Base, Committed, Draft, Guard, ModelChange, Removal, Write},
+    message::MessageChange,
     task::{Decision, Dropped, NewTask, Task, TaskChange, TaskKey},
 };
 use crate::engine::{Record, RunRecord};
@@ -49,6 +50,8 @@ pub struct UnitOfWork {
     decisions: Vec<Decision>,
     /// In the order in which they were made; only a rollback takes any back.
     tasks: Vec<TaskChange>,
+    /// Likewise.
+    pub(super) messages: Vec<MessageChange>,
     /// The transaction that the request began with, where this is a later one.
     entry: Option<TransactionId>,
     /// What [`Self::roll_back_to`] puts back, oldest first; kept while there is a mark.
@@ -89,6 +92,7 @@ pub struct Mark {
     undo: usize,
     decisions: usize,
     tasks: usize,
+    messages: usize,
 }
 
 impl Storage {
@@ -107,6 +111,7 @@ impl Storage {
             bytes: 0,
             decisions: Vec::new(),
             tasks: Vec::new(),
+            messages: Vec::new(),
             entry: None,
             undo: Vec::new(),
             marks: 0,
@@ -131,6 +136,7 @@ impl Storage {
             removals: Vec::new(),
             decisions: Vec::new(),
             tasks: Vec::new(),
+            messages: Vec::new(),
             entry: None,
             model: Some((model.clone(), change)),
         };
@@ -350,6 +356,12 @@ impl UnitOfWork {
         Ok(())
     }
 
+    /// Makes room for so many bytes more.
+    pub(super) const fn grow(&mut self, bytes: usize) -> Result<(), Error> {
+        self.bytes += bytes;
+        self.refuse_excess()
+    }
+
     const fn refuse_excess(&self) -> Result<(), Error> {
         if self.bytes > BYTES_MAX {
             Err(Error::TooLarge {
@@ -461,6 +473,7 @@ impl UnitOfWork {
             undo: self.undo.len(),
             decisions: self.decisions.len(),
             tasks: self.tasks.len(),
+            messages: self.messages.len(),
         }
     }
 
@@ -474,6 +487,7 @@ impl UnitOfWork {
         }
         self.decisions.truncate(mark.decisions);
         self.tasks.truncate(mark.tasks);
+        self.messages.truncate(mark.messages);
     }
 
     /// Keeps what was changed since the mark, which is no more.
@@ -534,6 +548,7 @@ impl UnitOfWork {
             removals,
             decisions: self.decisions,
             tasks: self.tasks,
+            messages: self.messages,
             entry: self.entry,
             model: None,
         }

@@ -5,6 +5,7 @@
     reason = "what is sent reads best as a literal, and a story is told whole"
 )]
 
+mod account;
 mod attack;
 mod audit;
 mod callback;
@@ -17,6 +18,7 @@ mod events_over_http;
 mod execution;
 mod explain;
 mod member;
+mod message;
 mod method;
 mod model;
 mod moves;

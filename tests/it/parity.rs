@@ -26,7 +26,7 @@ fn example(kind: &str, model: &Value, id: &str) -> Value {
         | "EntityGetAllRequest"
         | "EntityStatsGetRequest"
         | "EntityStatsByStateGetRequest" => json!({"model": model}),
-        "EntityModelGetAllRequest" => json!({}),
+        "EntityModelGetAllRequest" | "AccountGetRequest" => json!({}),
         "EntityModelSetUniqueKeysRequest" => json!({"model": model, "uniqueKeys": []}),
         "EntityWorkflowImportRequest" => json!({"model": model, "workflows": [workflow]}),
         "EntityCreateRequest" => {
@@ -63,6 +63,8 @@ fn example(kind: &str, model: &Value, id: &str) -> Value {
         "SnapshotGetStatusRequest" | "SnapshotGetRequest" | "SnapshotCancelRequest" => {
             json!({"snapshotId": nil})
         }
+        "MessageCreateRequest" => json!({"header": {"subject": "s"}, "payload": {"n": 1}}),
+        "MessageGetRequest" | "MessageDeleteRequest" => json!({"messageId": nil}),
         other => panic!("{other} has no example: every operation needs one"),
     }
 }
@@ -185,6 +187,8 @@ fn spelled(path: &str, kind: &str, model: &Value, id: &str) -> (String, String) 
         ("{transition}", "UPDATE"),
         ("{transactionId}", "00000000-0000-0000-0000-000000000000"),
         ("{jobId}", "00000000-0000-0000-0000-000000000000"),
+        ("{messageId}", "00000000-0000-0000-0000-000000000000"),
+        ("{subject}", "s"),
         ("{first}", first),
         ("{second}", second),
         ("{third}", third),
@@ -210,6 +214,8 @@ fn spelled(path: &str, kind: &str, model: &Value, id: &str) -> (String, String) 
             json!({"type": "group", "operator": "AND", "conditions": []}).to_string()
         }
         "EntityDeleteAllRequest" => String::new(),
+        "MessageCreateRequest" => json!({"payload": {"n": 1}}).to_string(),
+        "MessageDeleteRequest" if !path.contains('{') => "[]".to_owned(),
         _ => "{\"n\":1}".to_owned(),
     };
     (filled, body)
@@ -237,7 +243,7 @@ async fn every_spelling_is_served_and_says_what_its_event_says() {
             rest.with("content-type", "application/merge-patch+json")
                 .with("if-match", "*")
         } else {
-            rest.clone()
+            rest.with("content-type", "application/json")
         };
         let said = door
             .send(spelling.method.as_str(), &format!("/api{path}"), body)

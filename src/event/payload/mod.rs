@@ -3,10 +3,12 @@
 //! Requests are read into borrowed structs, so that a document inside stays the text it was;
 //! answers are written by [`Object`], which takes such text as it is.
 
+pub mod account;
 pub mod audit;
 pub mod compute;
 pub mod entity;
 pub mod explain;
+pub mod message;
 pub mod model;
 mod object;
 pub mod search;
@@ -180,7 +182,19 @@ fn filler(kind: EventType, request: &str, object: Object) -> Object {
             .raw("modelVersion", "0")
             .text("state", "")
             .raw("count", "0"),
-        T::EntityChangesMetadataResponse => object.text("requestId", request),
+        T::EntityChangesMetadataResponse | T::AccountGetResponse => {
+            object.text("requestId", request)
+        }
+        T::MessageCreateResponse => object
+            .text("requestId", request)
+            .raw("entityIds", "[]")
+            .text("transactionId", &TransactionId::NIL.to_string()),
+        T::MessageDeleteResponse => object.text("requestId", request).raw("entityIds", "[]"),
+        T::MessageGetResponse => object
+            .text("requestId", request)
+            .raw("header", "{}")
+            .raw("metaData", "{}")
+            .raw("content", "null"),
         // What else is answered has no members of its own.
         _ => object,
     }

@@ -1,7 +1,9 @@
 //! Payloads from requests, and bodies from payloads: one pair of functions per spelling.
 
+pub(super) mod account;
 pub(super) mod audit;
 pub(super) mod entity;
+pub(super) mod message;
 pub(super) mod model;
 pub(super) mod search;
 

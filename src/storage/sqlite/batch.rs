@@ -23,6 +23,8 @@ pub(in crate::storage) struct Batch {
     pub(in crate::storage) tasks: Vec<TaskRow>,
     /// Tasks that are done or void.
     pub(in crate::storage) tasks_done: Vec<TaskDone>,
+    pub(in crate::storage) messages: Vec<MessageRow>,
+    pub(in crate::storage) messages_gone: Vec<MessageGone>,
     /// When the new tasks are due, for those who wait for them.
     pub(in crate::storage) agenda: Vec<(i64, i64)>,
 }
@@ -44,6 +46,23 @@ pub(in crate::storage) struct TaskRow {
     pub(in crate::storage) kind: i64,
     pub(in crate::storage) name: Arc<str>,
     pub(in crate::storage) body: Arc<str>,
+}
+
+#[derive(Debug, Clone)]
+pub(in crate::storage) struct MessageRow {
+    pub(in crate::storage) id: Uuid,
+    pub(in crate::storage) t: i64,
+    pub(in crate::storage) seq: i64,
+    pub(in crate::storage) header: Arc<str>,
+    pub(in crate::storage) metadata: Arc<str>,
+    pub(in crate::storage) content: Arc<str>,
+}
+
+/// A message that there shall be no more, if it is that tenant's.
+#[derive(Debug)]
+pub(in crate::storage) struct MessageGone {
+    pub(in crate::storage) id: Uuid,
+    pub(in crate::storage) t: i64,
 }
 
 #[derive(Debug)]
@@ -146,6 +165,8 @@ impl Batch {
             self.decisions.len(),
             self.tasks.len(),
             self.tasks_done.len(),
+            self.messages.len(),
+            self.messages_gone.len(),
         ]
         .into_iter()
         .max()
@@ -217,6 +238,18 @@ impl Batch {
             part(&self.tasks, from),
             size,
         );
+        insert(
+            query,
+            "insert into message(id, t, seq, header, metadata, content)",
+            part(&self.messages, from),
+            size,
+        );
+        let gone = part(&self.messages_gone, from);
+        if !gone.is_empty() {
+            query.push("delete from message where (id, t) in (");
+            values(query, gone, size);
+            query.push(");");
+        }
     }
 }
 
@@ -277,6 +310,26 @@ impl Row for TaskRow {
             .add(Arc::clone(&self.name))
             .add(Arc::clone(&self.body))
             .add(0_i64);
+    }
+}
+
+impl Row for MessageRow {
+    const COLUMNS: usize = 6;
+
+    fn bind(&self, values: &mut Values<'_>) {
+        values.add(self.id).add(self.t).add(self.seq);
+        values
+            .add(Arc::clone(&self.header))
+            .add(Arc::clone(&self.metadata))
+            .add(Arc::clone(&self.content));
+    }
+}
+
+impl Row for MessageGone {
+    const COLUMNS: usize = 2;
+
+    fn bind(&self, values: &mut Values<'_>) {
+        values.add(self.id).add(self.t);
     }
 }
 

@@ -7,14 +7,15 @@ use sqlx::SqlitePool;
 
 use super::{
     Newest, Sqlite,
-    rows::{ChangeRow, ModelRowData, ScanRow, TaskData, TrailRow, VersionRow},
+    rows::{ChangeRow, MessageData, ModelRowData, ScanRow, TaskData, TrailRow, VersionRow},
 };
 use crate::clock::Timestamp;
 use crate::entity::{Change, Position, Sequence};
-use crate::id::{EntityId, ModelKey, StateName, Tenant, TransactionId};
+use crate::id::{EdgeMessageId, EntityId, ModelKey, StateName, Tenant, TransactionId};
 use crate::model::{Model, Schema};
 use crate::storage::{
-    Definitions, EntityRow, Error, Listed, ModelRow, Recorded, Task, TaskKey, TenantRow, Version,
+    Definitions, EntityRow, Error, Listed, Message, ModelRow, Recorded, Task, TaskKey, TenantRow,
+    Version,
 };
 use crate::workflow::{Entry, Workflow, WorkflowSet};
 
@@ -30,6 +31,7 @@ const ENTITY_PAGE: &str = include_str!("sql/entity_page.sql");
 const ENTITY_POSITIONS: &str = include_str!("sql/entity_positions.sql");
 const ENTITY_SCAN: &str = include_str!("sql/entity_scan.sql");
 const HISTORY: &str = include_str!("sql/history.sql");
+const MESSAGE_GET: &str = include_str!("sql/message_get.sql");
 const MODEL_DELTAS: &str = include_str!("sql/model_deltas.sql");
 const MODEL_GET: &str = include_str!("sql/model_get.sql");
 const MODEL_LIST: &str = include_str!("sql/model_list.sql");
@@ -137,6 +139,19 @@ impl Sqlite {
             .fetch_optional(&self.reads)
             .await?;
         Ok(row.map(TenantRow))
+    }
+
+    pub(in crate::storage) async fn message(
+        &self,
+        tenant: TenantRow,
+        id: EdgeMessageId,
+    ) -> Result<Option<Message>, Error> {
+        let row: Option<MessageData> = sqlx::query_as(MESSAGE_GET)
+            .bind(id.uuid())
+            .bind(tenant.0)
+            .fetch_optional(&self.reads)
+            .await?;
+        Ok(row.map(Message::from))
     }
 
     pub(in crate::storage) async fn current(

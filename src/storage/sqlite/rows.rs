@@ -8,7 +8,9 @@ use crate::engine::Record;
 use crate::entity::{Actor, Change, ChangeKind, Image, Json, Position};
 use crate::id::{EntityId, ModelKey, TransactionId};
 use crate::model::Lock;
-use crate::storage::{EntityRow, Error, Recorded, Task, TaskKey, TaskKind, TenantRow, Version};
+use crate::storage::{
+    EntityRow, Error, Message, Recorded, Task, TaskKey, TaskKind, TenantRow, Version,
+};
 
 /// A version, joined with its entity, commit and model.
 #[derive(Debug, FromRow)]
@@ -49,6 +51,24 @@ impl VersionRow {
                 transition: row.transition.map(Into::into),
                 workflow: row.workflow.map(Into::into),
             },
+        }
+    }
+}
+
+/// A message.
+#[derive(Debug, FromRow)]
+pub(super) struct MessageData {
+    header: String,
+    metadata: String,
+    content: String,
+}
+
+impl From<MessageData> for Message {
+    fn from(row: MessageData) -> Self {
+        Self {
+            header: Json::trusted(row.header),
+            metadata: Json::trusted(row.metadata),
+            content: Json::trusted(row.content),
         }
     }
 }

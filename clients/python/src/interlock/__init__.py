@@ -84,6 +84,7 @@ from interlock.explanation import (
 from interlock.member import Member
 from interlock.operations import Condition, ModelName, Operations, OrderBy, UniqueKey
 from interlock.records import (
+    Account,
     AllDeleted,
     Audited,
     AuditedChange,
@@ -96,6 +97,7 @@ from interlock.records import (
     Executor,
     FailedItem,
     Imported,
+    Message,
     Model,
     ModelKey,
     NewEntity,
@@ -106,6 +108,7 @@ from interlock.records import (
 )
 
 __all__ = [
+    "Account",
     "AllDeleted",
     "AnswerNotRead",
     "Audited",
@@ -148,6 +151,7 @@ __all__ = [
     "InvalidCondition",
     "InvalidFieldPath",
     "Member",
+    "Message",
     "MessageTooLarge",
     "Metadata",
     "Model",

@@ -14,6 +14,7 @@ from typing import Any, Literal, Protocol, TypedDict
 from interlock import errors, events
 from interlock.explanation import Explanation
 from interlock.records import (
+    Account,
     AllDeleted,
     Audited,
     AuditedStep,
@@ -22,6 +23,7 @@ from interlock.records import (
     Deleted,
     Entity,
     Imported,
+    Message,
     Model,
     NewEntity,
     Snapshot,
@@ -661,6 +663,66 @@ class Operations:
         """
         payload = {"snapshotId": snapshot_id}
         return Snapshot.read(await self.call("SnapshotCancelRequest", payload))
+
+    # Messages.
+
+    async def create_message(
+        self,
+        subject: str,
+        content: Any,
+        *,
+        metadata: Mapping[str, Any] | None = None,
+        content_type: str | None = None,
+        message_id: str | None = None,
+        user_id: str | None = None,
+        recipient: str | None = None,
+        reply_to: str | None = None,
+        correlation_id: str | None = None,
+    ) -> str:
+        """Keep a message for whoever asks for it by the id that this gives.
+
+        The content is anything that JSON can say; what else is known of the message is kept
+        beside it.
+        """
+        header = {"subject": subject} | _given(
+            contentType=content_type,
+            messageId=message_id,
+            userId=user_id,
+            recipient=recipient,
+            replyTo=reply_to,
+            correlationId=correlation_id,
+        )
+        payload = {"header": header, "payload": content} | _given(metaData=metadata)
+        answer = await self.call("MessageCreateRequest", payload)
+        return str(answer["entityIds"][0])
+
+    async def get_message(self, message_id: str) -> Message:
+        """Read a message.
+
+        Raises:
+            EntityNotFound: there is none.
+
+        """
+        return Message.read(await self.call("MessageGetRequest", {"messageId": message_id}))
+
+    async def delete_message(self, message_id: str) -> None:
+        """Delete a message.
+
+        Raises:
+            EntityNotFound: there is none.
+
+        """
+        await self.call("MessageDeleteRequest", {"messageId": message_id})
+
+    async def delete_messages(self, message_ids: Iterable[str]) -> None:
+        """Delete messages; those that are not there are no error."""
+        await self.call("MessageDeleteRequest", {"messageIds": list(message_ids)})
+
+    # The caller.
+
+    async def account(self) -> Account:
+        """Tell who the server takes the caller for."""
+        return Account.read(await self.call("AccountGetRequest", {}))
 
     async def _entities(
         self, event_type: str, payload: Mapping[str, Any]

@@ -343,6 +343,44 @@ Audited = AuditedChange | AuditedStep
 """One thing that happened to an entity."""
 
 
+@dataclass(frozen=True, slots=True)
+class Message:
+    """A message that was kept."""
+
+    header: dict[str, Any]
+    """`subject`, `contentType`, `contentLength`, `contentEncoding`, and what else was given."""
+    metadata: dict[str, Any]
+    content: Any
+
+    @classmethod
+    def read(cls, payload: Json) -> Message:
+        """Read it from an answer."""
+        return cls(payload["header"], payload["metaData"], payload["content"])
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """Who is calling, as the server sees it."""
+
+    user_id: str
+    user_name: str
+    tenant_id: str
+    tenant_name: str
+    roles: tuple[str, ...]
+
+    @classmethod
+    def read(cls, payload: Json) -> Account:
+        """Read it from an answer."""
+        info = payload["userAccountInfo"]
+        return cls(
+            user_id=info["userId"],
+            user_name=info["userName"],
+            tenant_id=info["legalEntity"]["id"],
+            tenant_name=info["legalEntity"]["name"],
+            roles=tuple(role["id"] for role in info["roles"]),
+        )
+
+
 def audited(payload: Json) -> Audited:
     """Read an item of an audit trail from a payload."""
     if payload["auditEventType"] == "EntityChange":

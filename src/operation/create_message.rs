@@ -1,0 +1,48 @@
+//! Keeps a message (`rest.md` §6).
+
+use super::{Access, Answer, Context, Family, Operation, writing::document};
+use crate::entity::Json;
+use crate::error::{Code, Failure};
+use crate::event::{
+    EventType,
+    payload::{self, message},
+};
+use crate::storage::Message;
+
+pub(super) struct CreateMessage(Message);
+
+impl Operation for CreateMessage {
+    const REQUEST: EventType = EventType::MessageCreateRequest;
+    const RESPONSE: EventType = EventType::MessageCreateResponse;
+    const FAMILY: Family = Family::Entity;
+    const ACCESS: Access = Access::Write;
+
+    fn parse(payload: &str) -> Result<Self, Failure> {
+        let request: message::Create<'_> = payload::decode(payload)?;
+        let content = document(request.payload)?.json().clone();
+        let metadata = match request.meta_data {
+            None => Json::trusted("{}"),
+            Some(metadata) => document(metadata)?.json().clone(),
+        };
+        if !metadata.as_str().starts_with('{') {
+            return Err(Failure::new(Code::BadRequest, "metaData is not an object"));
+        }
+        let header = request.header.to_json(content.as_str().len());
+        Ok(Self(Message {
+            header: Json::trusted(header),
+            metadata,
+            content,
+        }))
+    }
+
+    async fn run(self, cx: Context) -> Result<Answer, Failure> {
+        let mut session = cx.session().await?;
+        let id = session.unit()?.put_message(self.0)?;
+        let transaction = session.entry();
+        session.finish(cx.cancel()).await?;
+        cx.answer(
+            Self::RESPONSE,
+            message::created(cx.request(), id, transaction),
+        )
+    }
+}

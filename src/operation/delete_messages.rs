@@ -1,0 +1,59 @@
+//! Deletes messages: one that must be there, or any number that need not (`rest.md` §6).
+
+use super::{Access, Answer, Context, Family, Operation};
+use crate::error::{Code, Failure};
+use crate::event::{
+    EventType,
+    payload::{self, message},
+};
+use crate::id::EdgeMessageId;
+
+pub(super) enum DeleteMessages {
+    One(EdgeMessageId),
+    Many(Vec<EdgeMessageId>),
+}
+
+impl Operation for DeleteMessages {
+    const REQUEST: EventType = EventType::MessageDeleteRequest;
+    const RESPONSE: EventType = EventType::MessageDeleteResponse;
+    const FAMILY: Family = Family::Entity;
+    const ACCESS: Access = Access::Write;
+
+    fn parse(payload: &str) -> Result<Self, Failure> {
+        let request: message::Delete = payload::decode(payload)?;
+        match (request.message_id, request.message_ids) {
+            (Some(id), None) => message::message_id(&id).map(Self::One),
+            (None, Some(ids)) => ids
+                .iter()
+                .enumerate()
+                .map(|(index, id)| {
+                    id.parse().map_err(|error: crate::id::NotAUuid| {
+                        Failure::new(Code::BadRequest, error.to_string()).of_item(index)
+                    })
+                })
+                .collect::<Result<_, _>>()
+                .map(Self::Many),
+            (Some(_), Some(_)) | (None, None) => Err(Failure::malformed(
+                "invalid payload: give either messageId or messageIds",
+            )),
+        }
+    }
+
+    async fn run(self, cx: Context) -> Result<Answer, Failure> {
+        let mut session = cx.session().await?;
+        let unit = session.unit()?;
+        let ids = match self {
+            Self::One(id) => {
+                let found = unit.message(id).await?;
+                found.ok_or_else(|| message::not_found(&id.to_string()))?;
+                vec![id]
+            }
+            Self::Many(ids) => ids,
+        };
+        for id in &ids {
+            unit.drop_message(*id)?;
+        }
+        session.finish(cx.cancel()).await?;
+        cx.answer(Self::RESPONSE, message::deleted(cx.request(), &ids))
+    }
+}

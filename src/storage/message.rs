@@ -1,0 +1,114 @@
+//! Messages: texts that travel beside entities (`rest.md` §6).
+//!
+//! They are written and deleted by the same commits as everything else. Nothing changes one, so
+//! that a unit may read what is committed at the moment, whatever its snapshot.
+
+use std::collections::HashSet;
+
+use super::{
+    Error, Storage, TenantRow, UnitOfWork,
+    draft::{Committed, Draft},
+    sqlite::{Batch, MessageGone, MessageRow},
+};
+use crate::entity::Json;
+use crate::id::{EdgeMessageId, Tenant};
+
+/// What a message takes beside its parts, roughly.
+const MESSAGE_BYTES: usize = 200;
+
+/// What a deletion takes.
+const DELETION_BYTES: usize = 64;
+
+/// A message, part by part as JSON.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Message {
+    pub header: Json,
+    pub metadata: Json,
+    pub content: Json,
+}
+
+/// What a unit does to a message.
+#[derive(Debug, Clone)]
+pub(super) enum MessageChange {
+    Put(EdgeMessageId, Message),
+    Drop(EdgeMessageId),
+}
+
+impl MessageChange {
+    const fn id(&self) -> EdgeMessageId {
+        match self {
+            Self::Put(id, _) | Self::Drop(id) => *id,
+        }
+    }
+
+    const fn gone(&self) -> Option<EdgeMessageId> {
+        match self {
+            Self::Drop(id) => Some(*id),
+            Self::Put(..) => None,
+        }
+    }
+}
+
+impl Storage {
+    async fn message(&self, tenant: &Tenant, id: EdgeMessageId) -> Result<Option<Message>, Error> {
+        match self.tenant_row(tenant).await? {
+            Some(tenant) => self.0.database.message(tenant, id).await,
+            None => Ok(None),
+        }
+    }
+}
+
+impl UnitOfWork {
+    /// The message as this unit sees it.
+    pub async fn message(&mut self, id: EdgeMessageId) -> Result<Option<Message>, Error> {
+        let own = self.messages.iter().rev().find(|own| own.id() == id);
+        match own {
+            Some(MessageChange::Put(_, message)) => Ok(Some(message.clone())),
+            Some(MessageChange::Drop(_)) => Ok(None),
+            None => self.storage().message(self.tenant(), id).await,
+        }
+    }
+
+    /// A new message.
+    pub fn put_message(&mut self, message: Message) -> Result<EdgeMessageId, Error> {
+        let parts = [&message.header, &message.metadata, &message.content];
+        let size: usize = parts.iter().map(|part| part.as_str().len()).sum();
+        self.grow(size + MESSAGE_BYTES)?;
+        let id = EdgeMessageId::fresh();
+        self.messages.push(MessageChange::Put(id, message));
+        Ok(id)
+    }
+
+    /// Deletes a message, if there is one of that id.
+    pub fn drop_message(&mut self, id: EdgeMessageId) -> Result<(), Error> {
+        self.grow(DELETION_BYTES)?;
+        self.messages.push(MessageChange::Drop(id));
+        Ok(())
+    }
+}
+
+/// Adds the rows of one unit to a batch; none for what the unit has both made and deleted.
+pub(super) fn add_rows(draft: &Draft, tenant: TenantRow, committed: Committed, rows: &mut Batch) {
+    let gone: HashSet<_> = draft
+        .messages
+        .iter()
+        .filter_map(MessageChange::gone)
+        .collect();
+    for change in &draft.messages {
+        match change {
+            MessageChange::Put(id, _) if gone.contains(id) => {}
+            MessageChange::Put(id, message) => rows.messages.push(MessageRow {
+                id: id.uuid(),
+                t: tenant.0,
+                seq: committed.sequence.0,
+                header: message.header.shared(),
+                metadata: message.metadata.shared(),
+                content: message.content.shared(),
+            }),
+            MessageChange::Drop(id) => rows.messages_gone.push(MessageGone {
+                id: id.uuid(),
+                t: tenant.0,
+            }),
+        }
+    }
+}
