@@ -27,7 +27,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("compute",   &["callout", "entity", "id"]),
     ("runtime",   &["callout", "clock", "compat", "compute", "engine", "entity", "error", "explain", "id", "model", "storage", "workflow"]),
     ("search",    &["clock", "condition", "entity", "error", "id", "model", "storage"]),
-    ("event",     &["callout", "clock", "engine", "entity", "error", "explain", "id", "model"]),
+    ("event",     &["callout", "clock", "condition", "engine", "entity", "error", "explain", "id", "model", "workflow"]),
     ("operation", &["audit", "auth", "clock", "compat", "compute", "condition", "entity", "error", "event", "id", "model", "runtime", "search", "storage", "workflow"]),
     ("grpc",      &["auth", "callout", "compute", "entity", "error", "event", "id", "operation"]),
     ("rest",      &["auth", "clock", "error", "event", "id", "operation"]),
@@ -51,6 +51,8 @@ const ONLY_IN: &[(&str, &[&str], &str)] = &[
     ("QueryBuilder", &["storage/sqlite/"], "SQL is built in one place"),
     ("spawn", &["app/", "grpc/stream/", "runtime/fire.rs", "storage/mod.rs"], "tasks are started by owners, under a tracker"),
     ("serde::", &["event/payload/", "rest/", "cli/", "runtime/token.rs", "runtime/later.rs", "workflow/json.rs", "engine/record.rs", "engine/run.rs", "storage/sqlite/"], "types of the domain are not a wire format"),
+    ("schemars::", &["condition/form.rs", "event/payload/", "rest/", "workflow/json.rs"], "only what is on the wire is described"),
+    (".route(", &["rest/mod.rs", "rest/admin.rs"], "paths are in tables, whose rows are described"),
     // Each is held for a few instructions and never across an await; their comments say why a
     // task would not do.
     ("Mutex", &["compute/member.rs", "grpc/stream/outbound.rs", "grpc/stream/requests.rs", "runtime/transactions.rs", "storage/instant.rs", "storage/task.rs"], "shared state is counted"),

@@ -7,6 +7,7 @@
 
 mod compare;
 mod evaluate;
+mod form;
 mod impossible;
 mod operator;
 mod parse;
@@ -20,6 +21,7 @@ use crate::id::FunctionName;
 
 pub use compare::Operand;
 pub use evaluate::{Facts, LeafOutcome, Lifecycle, Told, Trace};
+pub use form::{Form, FunctionForm};
 pub use impossible::Finding;
 pub use operator::{Operator, TextTest};
 pub use schema::UnknownPaths;

@@ -1,7 +1,8 @@
 //! What the wire means: the `CloudEvents` envelope, the event types, their payloads.
 //!
 //! May use: [`crate::id`], [`crate::clock`], [`crate::error`], [`crate::entity`],
-//! [`crate::callout`], [`crate::model`], [`crate::engine`], [`crate::explain`].
+//! [`crate::callout`], [`crate::model`], [`crate::condition`], [`crate::workflow`],
+//! [`crate::engine`], [`crate::explain`].
 //! [`Event`] is our own envelope, because the SDK's is neither validating nor lossless: data is
 //! kept as the bytes that came. Conversions to the other forms are in [`proto`], [`json`] and
 //! [`sdk`]. To add an event type: a line in [`kind`], its payload in the file of its family.

@@ -8,9 +8,12 @@
 mod admin;
 mod answer;
 mod events;
+mod openapi;
+mod page;
 mod parts;
 mod problem;
 mod spelling;
+mod told;
 mod write;
 
 use std::{collections::BTreeMap, sync::Arc};
@@ -18,10 +21,10 @@ use std::{collections::BTreeMap, sync::Arc};
 use axum::{
     Router,
     body::{Body, Bytes},
-    extract::{RawPathParams, Request},
+    extract::{RawPathParams, Request, rejection::RawPathParamsRejection},
     http::{Method, StatusCode, header},
     response::{IntoResponse as _, Response},
-    routing::{MethodFilter, MethodRouter},
+    routing::{MethodFilter, MethodRouter, get},
 };
 use http_body_util::{BodyExt as _, Limited};
 use tokio_util::sync::CancellationToken;
@@ -33,8 +36,10 @@ use crate::id::MessageId;
 use crate::operation::{Context, Services, dispatch};
 
 pub use admin::{Readiness, admin};
+pub use openapi::openapi;
 pub use spelling::{SPELLINGS, Spelling};
 
+use page::PAGES;
 use parts::Parts;
 use spelling::Limit;
 
@@ -62,7 +67,8 @@ pub fn router(gateway: Gateway, context: &str) -> Router {
     let mut by_path: BTreeMap<&'static str, MethodRouter> = BTreeMap::new();
     for spelling in SPELLINGS {
         let gateway = Arc::clone(&gateway);
-        let handler = async move |path: RawPathParams, request: Request| {
+        let handler = async move |path: Result<RawPathParams, RawPathParamsRejection>,
+                                  request: Request| {
             serve(&gateway, spelling, &path, request).await
         };
         let routes = by_path.remove(spelling.path).unwrap_or_default();
@@ -72,12 +78,19 @@ pub fn router(gateway: Gateway, context: &str) -> Router {
     for (path, routes) in by_path {
         paths = paths.route(path, routes);
     }
-    paths = paths.route("/events", events::routes(&gateway));
+    for page in PAGES {
+        paths = paths.route(page.path, (page.serve)(&gateway));
+    }
     let all = if context.is_empty() {
         paths
     } else {
         Router::new().nest(context, paths)
     };
+    let context: Arc<str> = context.into();
+    let all = all.route(
+        "/openapi.json",
+        get(async move |request: Request| openapi::serve(&request, &context)),
+    );
     all.fallback(async || {
         (
             StatusCode::NOT_FOUND,
@@ -96,7 +109,7 @@ fn filter(method: &Method) -> MethodFilter {
 async fn serve(
     gateway: &Gateway,
     spelling: &'static Spelling,
-    path: &RawPathParams,
+    path: &Result<RawPathParams, RawPathParamsRejection>,
     request: Request,
 ) -> Response {
     // Nested routers see the path without the context, which is what `instance` says.
@@ -110,9 +123,12 @@ async fn serve(
 async fn try_serve(
     gateway: &Gateway,
     spelling: &'static Spelling,
-    path: &RawPathParams,
+    path: &Result<RawPathParams, RawPathParamsRejection>,
     request: Request,
 ) -> Result<Response, Failure> {
+    let path = path
+        .as_ref()
+        .map_err(|error| Failure::malformed(format!("the path is not readable: {error}")))?;
     let caller = gateway.authenticator.caller(request.headers())?;
     let (head, body) = request.into_parts();
     let body = read_body(body, spelling.limit).await?;

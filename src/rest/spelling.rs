@@ -5,6 +5,7 @@ use axum::http::{Method, StatusCode};
 use super::{
     answer::Answered::{self, First, Lines, List, Text, Value},
     parts::Parts,
+    told::{self, Told},
     write::{account, audit, entity, message, model, search},
 };
 use crate::error::Failure;
@@ -30,6 +31,8 @@ pub struct Spelling {
     /// Makes the payload of the event, which has that id.
     pub(super) write: fn(&Parts, &str) -> Result<String, Failure>,
     pub(super) read: Answered,
+    /// What is said of it in the `OpenAPI` document.
+    pub(super) told: &'static Told,
     /// How much of a body is taken.
     pub(super) limit: Limit,
 }
@@ -76,6 +79,7 @@ const fn spell(
     request: EventType,
     write: fn(&Parts, &str) -> Result<String, Failure>,
     read: Answered,
+    told: &'static Told,
 ) -> Spelling {
     Spelling {
         method,
@@ -83,6 +87,7 @@ const fn spell(
         request,
         write,
         read,
+        told,
         limit: Limit::USUAL,
     }
 }
@@ -98,57 +103,57 @@ const DELETE: Method = Method::DELETE;
 #[rustfmt::skip]
 pub const SPELLINGS: &[Spelling] = &[
     // Models (`rest.md` §2).
-    spell(POST, "/model/import/{dataFormat}/{converter}/{entityName}/{modelVersion}", EntityModelImportRequest, model::import_model, Value(model::model_id)),
-    spell(GET, "/model/export/{converter}/{entityName}/{modelVersion}", EntityModelExportRequest, model::export_model, Value(model::payload)),
-    spell(PUT, "/model/{entityName}/{modelVersion}/lock", EntityModelTransitionRequest, model::lock, Value(model::locked)),
-    spell(PUT, "/model/{entityName}/{modelVersion}/unlock", EntityModelTransitionRequest, model::unlock, Value(model::unlocked)),
-    spell(PUT, "/model/{entityName}/{modelVersion}/unique-keys", EntityModelSetUniqueKeysRequest, model::unique_keys, Value(model::keys_set)).taking(Limit::SMALL),
-    spell(GET, "/model/", EntityModelGetAllRequest, model::nothing, Value(model::models)),
-    spell(DELETE, "/model/{entityName}/{modelVersion}", EntityModelDeleteRequest, model::model, Value(model::model_deleted)),
-    spell(POST, "/model/{entityName}/{modelVersion}/workflow/import", EntityWorkflowImportRequest, model::import_workflows, Value(model::workflows_imported)),
-    spell(GET, "/model/{entityName}/{modelVersion}/workflow/export", EntityWorkflowExportRequest, model::model, Value(model::workflows)),
-    spell(GET, "/model/{entityName}/{modelVersion}/workflow/diagram", EntityWorkflowDiagramRequest, model::draw_workflows, Text(model::diagram)),
+    spell(POST, "/model/import/{dataFormat}/{converter}/{entityName}/{modelVersion}", EntityModelImportRequest, model::import_model, Value(model::model_id), &told::model::IMPORT),
+    spell(GET, "/model/export/{converter}/{entityName}/{modelVersion}", EntityModelExportRequest, model::export_model, Value(model::payload), &told::model::EXPORT),
+    spell(PUT, "/model/{entityName}/{modelVersion}/lock", EntityModelTransitionRequest, model::lock, Value(model::locked), &told::model::LOCK),
+    spell(PUT, "/model/{entityName}/{modelVersion}/unlock", EntityModelTransitionRequest, model::unlock, Value(model::unlocked), &told::model::UNLOCK),
+    spell(PUT, "/model/{entityName}/{modelVersion}/unique-keys", EntityModelSetUniqueKeysRequest, model::unique_keys, Value(model::keys_set), &told::model::UNIQUE_KEYS).taking(Limit::SMALL),
+    spell(GET, "/model/", EntityModelGetAllRequest, model::nothing, Value(model::models), &told::model::LIST),
+    spell(DELETE, "/model/{entityName}/{modelVersion}", EntityModelDeleteRequest, model::model, Value(model::model_deleted), &told::model::DELETE),
+    spell(POST, "/model/{entityName}/{modelVersion}/workflow/import", EntityWorkflowImportRequest, model::import_workflows, Value(model::workflows_imported), &told::model::IMPORT_WORKFLOWS),
+    spell(GET, "/model/{entityName}/{modelVersion}/workflow/export", EntityWorkflowExportRequest, model::model, Value(model::workflows), &told::model::EXPORT_WORKFLOWS),
+    spell(GET, "/model/{entityName}/{modelVersion}/workflow/diagram", EntityWorkflowDiagramRequest, model::draw_workflows, Text(model::diagram), &told::model::DRAW_WORKFLOWS),
     // Entities (`rest.md` §3).
-    spell(POST, "/entity/{first}/{second}/{third}", EntityCreateRequest, entity::create, Value(entity::chunks)),
-    spell(POST, "/entity/{first}", EntityCreateCollectionRequest, entity::create_collection, Value(entity::chunks)),
-    spell(PUT, "/entity/{first}", EntityUpdateCollectionRequest, entity::update_collection, Value(entity::chunks)),
-    spell(GET, "/entity/{first}", EntityGetRequest, entity::get, Value(entity::envelope)),
-    spell(DELETE, "/entity/{first}", EntityDeleteRequest, entity::delete, Value(entity::deleted)),
-    spell(GET, "/entity/{first}/{second}", EntityGetAllRequest, entity::list, List(entity::envelope)),
-    spell(DELETE, "/entity/{first}/{second}", EntityDeleteAllRequest, entity::delete_all, Value(entity::all_deleted)).taking(Limit::LARGE),
-    spell(PUT, "/entity/{first}/{second}", EntityUpdateRequest, entity::update, Value(entity::transaction)),
-    spell(PATCH, "/entity/{first}/{second}", EntityPatchRequest, entity::patch, Value(entity::transaction)),
-    spell(PUT, "/entity/{first}/{second}/{third}", EntityUpdateRequest, entity::update_by_transition, Value(entity::transaction)),
-    spell(PATCH, "/entity/{first}/{second}/{third}", EntityPatchRequest, entity::patch_by_transition, Value(entity::transaction)),
-    spell(GET, "/entity/{entityId}/changes", EntityChangesMetadataGetRequest, entity::changes, List(entity::change)),
-    spell(GET, "/entity/{entityId}/transitions", EntityTransitionsGetRequest, entity::transitions, Value(entity::transition_names)),
-    spell(POST, "/entity/{entityId}/transitions/{transition}", EntityTransitionRequest, entity::transition, Value(entity::available)),
-    spell(GET, "/platform-api/entity/fetch/transitions", EntityTransitionsGetRequest, entity::transitions_of_class, Value(entity::transition_names)),
-    spell(PUT, "/platform-api/entity/transition", EntityTransitionRequest, entity::transition_by_query, Value(entity::available)),
-    spell(GET, "/entity/stats", EntityStatsGetRequest, search::stats, List(search::count)),
-    spell(GET, "/entity/stats/{entityName}/{modelVersion}", EntityStatsGetRequest, search::stats_of_model, First(search::count)),
-    spell(GET, "/entity/stats/states", EntityStatsByStateGetRequest, search::stats, List(search::count_in_state)),
-    spell(GET, "/entity/stats/states/{entityName}/{modelVersion}", EntityStatsByStateGetRequest, search::stats_of_model, List(search::count_in_state)),
-    spell(GET, "/entity/{entityId}/explain", WorkflowExplainRequest, entity::explain, Value(model::payload_as_is)),
-    spell(POST, "/model/{entityName}/{modelVersion}/workflow/explain", WorkflowExplainRequest, model::explain, Value(model::payload_as_is)),
+    spell(POST, "/entity/{first}/{second}/{third}", EntityCreateRequest, entity::create, Value(entity::chunks), &told::entity::CREATE),
+    spell(POST, "/entity/{first}", EntityCreateCollectionRequest, entity::create_collection, Value(entity::chunks), &told::entity::CREATE_COLLECTION),
+    spell(PUT, "/entity/{first}", EntityUpdateCollectionRequest, entity::update_collection, Value(entity::chunks), &told::entity::UPDATE_COLLECTION),
+    spell(GET, "/entity/{first}", EntityGetRequest, entity::get, Value(entity::envelope), &told::entity::GET),
+    spell(DELETE, "/entity/{first}", EntityDeleteRequest, entity::delete, Value(entity::deleted), &told::entity::DELETE),
+    spell(GET, "/entity/{first}/{second}", EntityGetAllRequest, entity::list, List(entity::envelope), &told::entity::LIST),
+    spell(DELETE, "/entity/{first}/{second}", EntityDeleteAllRequest, entity::delete_all, Value(entity::all_deleted), &told::entity::DELETE_ALL).taking(Limit::LARGE),
+    spell(PUT, "/entity/{first}/{second}", EntityUpdateRequest, entity::update, Value(entity::transaction), &told::entity::UPDATE),
+    spell(PATCH, "/entity/{first}/{second}", EntityPatchRequest, entity::patch, Value(entity::transaction), &told::entity::PATCH),
+    spell(PUT, "/entity/{first}/{second}/{third}", EntityUpdateRequest, entity::update_by_transition, Value(entity::transaction), &told::entity::UPDATE_BY_TRANSITION),
+    spell(PATCH, "/entity/{first}/{second}/{third}", EntityPatchRequest, entity::patch_by_transition, Value(entity::transaction), &told::entity::PATCH_BY_TRANSITION),
+    spell(GET, "/entity/{entityId}/changes", EntityChangesMetadataGetRequest, entity::changes, List(entity::change), &told::entity::CHANGES),
+    spell(GET, "/entity/{entityId}/transitions", EntityTransitionsGetRequest, entity::transitions, Value(entity::transition_names), &told::entity::TRANSITIONS),
+    spell(POST, "/entity/{entityId}/transitions/{transition}", EntityTransitionRequest, entity::transition, Value(entity::available), &told::entity::TRANSITION_NOW),
+    spell(GET, "/platform-api/entity/fetch/transitions", EntityTransitionsGetRequest, entity::transitions_of_class, Value(entity::transition_names), &told::entity::TRANSITIONS_OF_CLASS),
+    spell(PUT, "/platform-api/entity/transition", EntityTransitionRequest, entity::transition_by_query, Value(entity::available), &told::entity::TRANSITION_BY_QUERY),
+    spell(GET, "/entity/stats", EntityStatsGetRequest, search::stats, List(search::count), &told::statistics::COUNT),
+    spell(GET, "/entity/stats/{entityName}/{modelVersion}", EntityStatsGetRequest, search::stats_of_model, First(search::count), &told::statistics::COUNT_OF_MODEL),
+    spell(GET, "/entity/stats/states", EntityStatsByStateGetRequest, search::stats, List(search::count_in_state), &told::statistics::COUNT_BY_STATE),
+    spell(GET, "/entity/stats/states/{entityName}/{modelVersion}", EntityStatsByStateGetRequest, search::stats_of_model, List(search::count_in_state), &told::statistics::COUNT_BY_STATE_OF_MODEL),
+    spell(GET, "/entity/{entityId}/explain", WorkflowExplainRequest, entity::explain, Value(model::payload_as_is), &told::audit::EXPLAIN),
+    spell(POST, "/model/{entityName}/{modelVersion}/workflow/explain", WorkflowExplainRequest, model::explain, Value(model::payload_as_is), &told::model::EXPLAIN),
     // Audit (`rest.md` §5).
-    spell(GET, "/audit/entity/{entityId}", EntityAuditGetRequest, audit::page, Value(audit::items)),
-    spell(GET, "/audit/entity/{entityId}/workflow/{transactionId}/finished", EntityAuditFinishedGetRequest, audit::finished, Value(audit::item)),
+    spell(GET, "/audit/entity/{entityId}", EntityAuditGetRequest, audit::page, Value(audit::items), &told::audit::PAGE),
+    spell(GET, "/audit/entity/{entityId}/workflow/{transactionId}/finished", EntityAuditFinishedGetRequest, audit::finished, Value(audit::item), &told::audit::FINISHED),
     // Search (`rest.md` §4).
-    spell(POST, "/search/direct/{entityName}/{modelVersion}", EntitySearchRequest, search::search, Lines(entity::envelope)),
-    spell(POST, "/search/{entityName}/{modelVersion}", EntitySearchRequest, search::search_cut_off, List(entity::envelope)),
-    spell(POST, "/search/async/{entityName}/{modelVersion}", EntitySnapshotSearchRequest, search::submit_search, Value(search::snapshot_id)),
-    spell(GET, "/search/async/{jobId}/status", SnapshotGetStatusRequest, search::snapshot, Value(search::snapshot_status)),
-    spell(GET, "/search/async/{jobId}", SnapshotGetRequest, search::snapshot, List(entity::envelope)),
-    spell(PUT, "/search/async/{jobId}/cancel", SnapshotCancelRequest, search::snapshot, Value(search::snapshot_status)),
+    spell(POST, "/search/direct/{entityName}/{modelVersion}", EntitySearchRequest, search::search, Lines(entity::envelope), &told::search::DIRECT),
+    spell(POST, "/search/{entityName}/{modelVersion}", EntitySearchRequest, search::search_cut_off, List(entity::envelope), &told::search::CUT_OFF),
+    spell(POST, "/search/async/{entityName}/{modelVersion}", EntitySnapshotSearchRequest, search::submit_search, Value(search::snapshot_id), &told::search::SUBMIT),
+    spell(GET, "/search/async/{jobId}/status", SnapshotGetStatusRequest, search::snapshot, Value(search::snapshot_status), &told::search::STATUS),
+    spell(GET, "/search/async/{jobId}", SnapshotGetRequest, search::snapshot, List(entity::envelope), &told::search::RESULTS),
+    spell(PUT, "/search/async/{jobId}/cancel", SnapshotCancelRequest, search::snapshot, Value(search::snapshot_status), &told::search::CANCEL),
     // Messages (`rest.md` §6).
-    spell(POST, "/message/new/{subject}", MessageCreateRequest, message::create, Value(message::created)).taking(Limit::TOLD),
-    spell(GET, "/message/{messageId}", MessageGetRequest, message::one, Value(message::message)),
-    spell(GET, "/message/get/{messageId}", MessageGetRequest, message::one, Value(message::message_as_text)),
-    spell(DELETE, "/message/{messageId}", MessageDeleteRequest, message::one, Value(message::deleted)),
-    spell(DELETE, "/message", MessageDeleteRequest, message::many, Value(message::all_deleted)).taking(Limit::TOLD),
+    spell(POST, "/message/new/{subject}", MessageCreateRequest, message::create, Value(message::created), &told::message::CREATE).taking(Limit::TOLD),
+    spell(GET, "/message/{messageId}", MessageGetRequest, message::one, Value(message::message), &told::message::GET),
+    spell(GET, "/message/get/{messageId}", MessageGetRequest, message::one, Value(message::message_as_text), &told::message::GET_AS_TEXT),
+    spell(DELETE, "/message/{messageId}", MessageDeleteRequest, message::one, Value(message::deleted), &told::message::DELETE),
+    spell(DELETE, "/message", MessageDeleteRequest, message::many, Value(message::all_deleted), &told::message::DELETE_ALL).taking(Limit::TOLD),
     // The caller (`rest.md` §7).
-    spell(GET, "/account", AccountGetRequest, model::nothing, Value(account::account)),
+    spell(GET, "/account", AccountGetRequest, model::nothing, Value(account::account), &told::message::ACCOUNT),
 ];
 
 #[cfg(test)]

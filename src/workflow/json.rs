@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
@@ -11,6 +12,7 @@ use super::{
     check::{Place, Problems},
 };
 use crate::compat::Compat;
+use crate::condition::Form;
 use crate::entity::{Document, Json};
 
 /// A definition that was read, and what its author should know about it.
@@ -35,119 +37,186 @@ const ATTACH_ENTITY: bool = true;
 
 pub(super) type Raw = Option<Box<RawValue>>;
 
-#[derive(Serialize, Deserialize)]
+/// A state machine for the entities of a model.
+#[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct WorkflowJson {
+#[schemars(rename = "Workflow")]
+pub struct WorkflowJson {
+    /// The schema version, like `1.1`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) version: Option<Arc<str>>,
+    /// Unique among the workflows of the model.
+    #[schemars(required, length(min = 1, max = 256))]
     #[serde(default)]
     pub(super) name: Arc<str>,
+    /// What it is for.
     #[serde(default, skip_serializing_if = "left_out::is_blank")]
     pub(super) desc: Option<Arc<str>>,
+    /// Where entities begin.
+    #[schemars(required, length(min = 1, max = 256))]
     #[serde(default)]
     pub(super) initial_state: Arc<str>,
+    /// Whether new entities get it; true if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) active: Option<bool>,
+    /// Which entities it is for; all, if absent.
+    #[schemars(with = "Option<Form>")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) criterion: Raw,
+    /// The states, by their names.
+    #[schemars(required)]
     #[serde(default)]
     pub(super) states: BTreeMap<Arc<str>, StateJson>,
+    /// Anything; kept and given back.
+    #[schemars(with = "Option<serde_json::Map<String, serde_json::Value>>")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) annotations: Raw,
+    /// Anything; kept and given back.
+    #[schemars(with = "Option<serde_json::Map<String, serde_json::Value>>")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) criterion_annotations: Raw,
 }
 
-#[derive(Serialize, Deserialize)]
+/// A state, and the ways out of it; one without any is an end.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "State")]
 pub(super) struct StateJson {
+    /// The ways out.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) transitions: Vec<TransitionJson>,
+    /// Anything; kept and given back.
+    #[schemars(with = "Option<serde_json::Map<String, serde_json::Value>>")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) annotations: Raw,
 }
 
-#[derive(Serialize, Deserialize)]
+/// A way from one state to another. Automated ones are tried in order.
+#[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "Transition")]
 pub(super) struct TransitionJson {
+    /// Unique among those of the state.
+    #[schemars(required, length(min = 1, max = 256))]
     #[serde(default)]
     pub(super) name: Arc<str>,
+    /// The state it leads to.
+    #[schemars(required, length(min = 1, max = 256))]
     #[serde(default)]
     pub(super) next: Arc<str>,
+    /// Whether it is only taken when someone asks; else it is taken by itself.
+    #[schemars(with = "bool", required)]
     #[serde(default)]
     pub(super) manual: Option<bool>,
+    /// Whether it is never taken.
     #[serde(default, skip_serializing_if = "left_out::is_false")]
     pub(super) disabled: Option<bool>,
+    /// When it may be taken; always, if absent.
+    #[schemars(with = "Option<Form>")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) criterion: Raw,
+    /// What is done when it is taken, in order.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) processors: Option<Vec<ProcessorJson>>,
+    /// Takes it after some time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) schedule: Option<ScheduleJson>,
+    /// Anything; kept and given back.
+    #[schemars(with = "Option<serde_json::Map<String, serde_json::Value>>")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) annotations: Raw,
+    /// Anything; kept and given back.
+    #[schemars(with = "Option<serde_json::Map<String, serde_json::Value>>")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) criterion_annotations: Raw,
 }
 
-#[derive(Serialize, Deserialize)]
+/// A call of a compute member when the transition is taken, or a timer.
+#[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "Processor")]
 pub(super) struct ProcessorJson {
+    /// `EXTERNAL` calls a member, `scheduled` takes a transition later.
     #[serde(default, rename = "type")]
     pub(super) kind: Arc<str>,
+    /// What members know it by.
+    #[schemars(required, length(min = 1, max = 256))]
     #[serde(default)]
     pub(super) name: Arc<str>,
+    /// `SYNC`, `ASYNC_SAME_TX`, `ASYNC_NEW_TX` or `COMMIT_BEFORE_DISPATCH`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) execution_mode: Option<Arc<str>>,
+    /// Whether what the member writes is a transaction of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) start_new_tx_on_dispatch: Option<bool>,
+    /// How it is called.
     #[serde(default)]
     pub(super) config: ConfigJson,
+    /// Anything; kept and given back.
+    #[schemars(with = "Option<serde_json::Map<String, serde_json::Value>>")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) annotations: Raw,
 }
 
-#[derive(Default, Serialize, Deserialize)]
+/// How a processor is called.
+#[derive(Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "ProcessorConfig")]
 pub(super) struct ConfigJson {
     /// Always written for calls: absence means true, so leaving `false` out would turn it round.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) attach_entity: Option<bool>,
+    /// The tags that the member must have, separated by commas.
     #[serde(default, skip_serializing_if = "left_out::is_blank")]
     pub(super) calculation_nodes_tags: Option<Arc<str>>,
+    /// How long it may take; 30 000 if absent.
     #[serde(default, skip_serializing_if = "left_out::is_zero")]
     pub(super) response_timeout_ms: Option<i64>,
+    /// `NONE`, `FIXED` or `EXPONENTIAL`.
     #[serde(default, skip_serializing_if = "left_out::is_blank")]
     pub(super) retry_policy: Option<Arc<str>>,
+    /// Sent to the member as it is.
     #[serde(default, skip_serializing_if = "left_out::is_blank")]
     pub(super) context: Option<Arc<str>>,
+    /// Whether what the member writes is a transaction of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) start_new_tx_on_dispatch: Option<bool>,
+    /// Wait for `crossoverToAsyncMs` only, then commit and go on later.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) async_result: Option<bool>,
+    /// How long is waited with `asyncResult`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) crossover_to_async_ms: Option<i64>,
+    /// Of a timer: how long it runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) delay_ms: Option<i64>,
+    /// Of a timer: what it takes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) transition: Option<Arc<str>>,
+    /// Of a timer: how late it may be.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) timeout_ms: Option<i64>,
 }
 
-#[derive(Serialize, Deserialize)]
+/// Takes the transition after some time in the state.
+#[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "Schedule")]
 pub(super) struct ScheduleJson {
     /// 0 where a function says.
     #[serde(default)]
     pub(super) delay_ms: i64,
+    /// How late it may be.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) timeout_ms: Option<i64>,
+    /// Says when, instead of `delayMs`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) function: Option<ScheduleFunctionJson>,
 }
 
-#[derive(Serialize, Deserialize)]
+/// A compute member that says when.
+#[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "ScheduleFunction")]
 pub(super) struct ScheduleFunctionJson {
     #[serde(default)]
     pub(super) name: Arc<str>,

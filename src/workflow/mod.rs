@@ -1,7 +1,7 @@
 //! The definition of a state machine: parsed and checked once, at import.
 //!
 //! May use: [`crate::id`], [`crate::error`], [`crate::compat`], [`crate::entity`],
-//! [`crate::model`], [`crate::callout`], [`crate::condition`].
+//! [`crate::callout`], [`crate::model`], [`crate::condition`].
 //! After the import there is nothing left to check: every target state exists, every criterion
 //! parses, every name is a name (`workflow-engine.md` §1 and §4).
 
@@ -22,7 +22,7 @@ use crate::id::{FunctionName, ProcessorName, StateName, TransitionName, Workflow
 
 pub use check::{CyclePolicy, Place, Problem, check_cycles};
 pub use diagram::{Language, draw};
-pub use json::{DefinitionError, Parsed};
+pub use json::{DefinitionError, Parsed, WorkflowJson};
 pub use set::{Entry, ImportMode, UnknownMode, WorkflowSet};
 
 use std::sync::Arc;

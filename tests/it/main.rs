@@ -22,6 +22,7 @@ mod message;
 mod method;
 mod model;
 mod moves;
+mod openapi;
 mod parity;
 mod patch;
 mod process;

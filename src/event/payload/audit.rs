@@ -1,5 +1,6 @@
 //! Payloads about what happened (`stream.md` §3, `rest.md` §5).
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -8,7 +9,7 @@ use crate::clock::Timestamp;
 use crate::entity::Change;
 use crate::id::{EntityId, Tenant, TransactionId};
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Get {
     #[serde(rename = "id")]
@@ -32,7 +33,7 @@ pub struct Get {
     pub limit: Option<i64>,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct GetFinished {
     #[serde(rename = "id")]

@@ -1,5 +1,6 @@
 //! Payloads between the server and its compute members (`grpc.md` §9).
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -9,7 +10,7 @@ use crate::entity::{Image, Json};
 use crate::event::EventType;
 use crate::id::{CallId, EntityId, MemberId, Tenant, TransactionId, WorkflowName};
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Join {
     #[serde(rename = "id")]
@@ -21,7 +22,7 @@ pub struct Join {
 }
 
 /// What a member says it has done.
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Answer<'a> {
     pub request_id: String,
@@ -46,7 +47,7 @@ pub struct Answer<'a> {
     pub result: Option<&'a RawValue>,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 pub struct AnswerError {
     #[serde(default)]
     pub message: Option<String>,
@@ -54,7 +55,7 @@ pub struct AnswerError {
     pub retryable: Option<bool>,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 pub struct AnswerPayload<'a> {
     #[serde(default, borrow)]
     pub data: Option<&'a RawValue>,

@@ -1,14 +1,18 @@
 //! Payloads of writes to entities (`grpc.md` §8.2, `stream.md` §3.1).
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::{DataFormat, ModelSpec, Object, RequiredText, list, model::spec, success, text_list};
+use super::{
+    DataFormat, ModelSpec, Object, RequiredText, list, model::spec, search::Condition, success,
+    text_list,
+};
 use crate::clock::PointInTime;
 use crate::error::{Code, Failure};
 use crate::id::{EntityId, ModelKey, TransactionId, TransitionName};
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Create<'a> {
     #[serde(rename = "id")]
@@ -21,14 +25,14 @@ pub struct Create<'a> {
     pub chunk_size: Option<usize>,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 pub struct NewEntity<'a> {
     pub model: ModelSpec,
     #[serde(borrow)]
     pub data: &'a RawValue,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CreateCollection<'a> {
     #[serde(rename = "id")]
@@ -41,7 +45,7 @@ pub struct CreateCollection<'a> {
     pub chunk_size: Option<usize>,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Update<'a> {
     #[serde(rename = "id")]
@@ -51,7 +55,7 @@ pub struct Update<'a> {
     pub payload: Change<'a>,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct UpdateCollection<'a> {
     #[serde(rename = "id")]
@@ -63,7 +67,7 @@ pub struct UpdateCollection<'a> {
     pub chunk_size: Option<usize>,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Change<'a> {
     pub entity_id: String,
@@ -75,7 +79,7 @@ pub struct Change<'a> {
     pub if_match: Option<String>,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Patch<'a> {
     #[serde(rename = "id")]
@@ -85,7 +89,7 @@ pub struct Patch<'a> {
     pub payload: PatchPayload<'a>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 pub enum PatchFormat {
     /// RFC 7386.
     #[serde(rename = "MERGE_PATCH")]
@@ -95,7 +99,7 @@ pub enum PatchFormat {
     Json,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PatchPayload<'a> {
     pub entity_id: String,
@@ -108,7 +112,7 @@ pub struct PatchPayload<'a> {
     pub if_match: Option<String>,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Delete {
     #[serde(rename = "id")]
@@ -116,7 +120,7 @@ pub struct Delete {
     pub entity_id: String,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct DeleteAll {
     #[serde(rename = "id")]
@@ -128,10 +132,11 @@ pub struct DeleteAll {
     pub verbose: Option<bool>,
     /// Deletes by condition come with their own issue.
     #[serde(default)]
+    #[schemars(with = "Option<Condition>")]
     pub condition: Option<serde::de::IgnoredAny>,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Transition {
     #[serde(rename = "id")]

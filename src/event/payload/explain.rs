@@ -1,5 +1,6 @@
 //! Payloads of explanations (`stream.md` §3).
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -8,7 +9,7 @@ use crate::engine::StartKind;
 use crate::explain::{Guard, Node, ToldRun, ToldStep, Way};
 use crate::id::{EntityId, ModelKey};
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Explain<'a> {
     #[serde(rename = "id")]

@@ -15,6 +15,9 @@ pub mod search;
 pub mod stream;
 pub mod workflow;
 
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 
 use super::EventType;
@@ -27,6 +30,20 @@ pub use object::{Object, list, text_list};
 /// schemas require; answers quote the envelope's id instead.
 pub struct RequiredText;
 
+impl JsonSchema for RequiredText {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "RequiredText".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": "string", "description": "Anything, conventionally the id of the event."})
+    }
+}
+
 impl<'de> Deserialize<'de> for RequiredText {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         String::deserialize(deserializer).map(|_| Self)
@@ -34,7 +51,7 @@ impl<'de> Deserialize<'de> for RequiredText {
 }
 
 /// Names a model in a payload.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 pub struct ModelSpec {
     pub name: String,
     pub version: i32,
@@ -47,7 +64,7 @@ impl From<ModelSpec> for ModelKey {
 }
 
 /// The format of a document in a payload.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 pub enum DataFormat {
     /// Also what an empty text means.
     #[serde(rename = "JSON", alias = "")]

@@ -1,5 +1,6 @@
 //! Payloads about models (`grpc.md` §8.1).
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -9,7 +10,7 @@ use crate::id::ModelKey;
 use crate::model::Lock;
 
 /// How a sample is read or a model written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 pub enum Converter {
     #[serde(rename = "SAMPLE_DATA")]
     SampleData,
@@ -19,7 +20,7 @@ pub enum Converter {
     JsonSchema,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Import<'a> {
     #[serde(rename = "id")]
@@ -31,7 +32,7 @@ pub struct Import<'a> {
     pub payload: &'a RawValue,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 pub struct Export {
     #[serde(rename = "id")]
     _id: RequiredText,
@@ -40,7 +41,7 @@ pub struct Export {
 }
 
 /// The `LOCK` or `UNLOCK` of a model.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 pub enum LockChange {
     #[serde(rename = "LOCK", alias = "lock", alias = "Lock")]
     Lock,
@@ -48,7 +49,7 @@ pub enum LockChange {
     Unlock,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 pub struct Transition {
     #[serde(rename = "id")]
     _id: RequiredText,
@@ -56,7 +57,7 @@ pub struct Transition {
     pub transition: LockChange,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 pub struct Delete {
     #[serde(rename = "id")]
     _id: RequiredText,
@@ -64,7 +65,7 @@ pub struct Delete {
 }
 
 /// The keys are read by the issue that enforces them.
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SetUniqueKeys {
     #[serde(rename = "id")]
@@ -72,6 +73,7 @@ pub struct SetUniqueKeys {
     #[serde(rename = "model")]
     _model: ModelSpec,
     #[serde(rename = "uniqueKeys")]
+    #[schemars(with = "Vec<serde_json::Value>")]
     _unique_keys: Vec<serde::de::IgnoredAny>,
 }
 

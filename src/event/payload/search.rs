@@ -1,14 +1,16 @@
 //! Payloads of reads (`grpc.md` §8.3).
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{ModelSpec, Object, RequiredText, model::spec, success, text_list};
 use crate::clock::PointInTime;
+pub use crate::condition::Form as Condition;
 use crate::entity::{Change, Image};
 use crate::id::{ModelKey, StateName, TransitionName};
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Get {
     #[serde(rename = "id")]
@@ -20,7 +22,7 @@ pub struct Get {
     pub transaction_id: Option<String>,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct GetAll {
     #[serde(rename = "id")]
@@ -34,13 +36,14 @@ pub struct GetAll {
     pub point_in_time: Option<String>,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Search<'a> {
     #[serde(rename = "id")]
     _id: RequiredText,
     pub model: ModelSpec,
     #[serde(borrow)]
+    #[schemars(with = "Condition")]
     pub condition: &'a RawValue,
     #[serde(default)]
     pub point_in_time: Option<String>,
@@ -55,14 +58,14 @@ pub struct Search<'a> {
     pub tracking_read: Option<bool>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum LimitExceeded {
     Fail,
     Truncate,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 pub struct OrderBy {
     pub path: String,
     #[serde(default)]
@@ -71,14 +74,14 @@ pub struct OrderBy {
     pub desc: Option<bool>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum OrderSource {
     Data,
     Meta,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Stats {
     #[serde(rename = "id")]
@@ -89,7 +92,7 @@ pub struct Stats {
     pub states: Option<Vec<String>>,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Changes {
     #[serde(rename = "id")]
@@ -100,7 +103,7 @@ pub struct Changes {
 }
 
 /// Jobs are made by the issue about snapshot searches.
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SnapshotSearch {
     #[serde(rename = "id")]
@@ -108,10 +111,11 @@ pub struct SnapshotSearch {
     #[serde(rename = "model")]
     _model: ModelSpec,
     #[serde(rename = "condition")]
+    #[schemars(with = "Condition")]
     _condition: serde::de::IgnoredAny,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Snapshot {
     #[serde(rename = "id")]

@@ -1,12 +1,13 @@
 //! Payloads of the stream itself (`stream.md` §2).
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{Object, error, success};
 use crate::error::Failure;
 use crate::id::MessageId;
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Cancel {
     pub request_id: String,

@@ -1,13 +1,15 @@
 //! Payloads about workflows (`stream.md` §3).
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{ModelSpec, RequiredText, list, model::spec, success, text_list};
 use crate::entity::Json;
 use crate::id::ModelKey;
+pub use crate::workflow::WorkflowJson as Definition;
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Import<'a> {
     #[serde(rename = "id")]
@@ -18,10 +20,11 @@ pub struct Import<'a> {
     #[serde(default)]
     pub allow_cycles: Option<bool>,
     #[serde(default, borrow)]
+    #[schemars(with = "Vec<Definition>")]
     pub workflows: Vec<&'a RawValue>,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 pub struct Export {
     #[serde(rename = "id")]
     _id: RequiredText,
@@ -29,7 +32,7 @@ pub struct Export {
 }
 
 /// The language of a picture.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum DiagramFormat {
     #[default]
@@ -46,7 +49,7 @@ impl DiagramFormat {
     }
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 pub struct Diagram {
     #[serde(rename = "id")]
     _id: RequiredText,

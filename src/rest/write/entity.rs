@@ -1,12 +1,13 @@
 //! Entities: writing them, reading them, what became of them.
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::super::parts::{Parts, spec};
 use super::{Written, bad, begin, known_format, optional, read};
 use crate::error::{Code, Failure};
-use crate::event::payload::{Object, list as json_list};
+use crate::event::payload::{ModelSpec, Object, list as json_list};
 
 const WINDOW: i64 = 100;
 const WINDOW_MAX: i64 = 1_000;
@@ -43,15 +44,20 @@ fn unquoted(item: usize, text: &str) -> Result<&str, Failure> {
         .map_err(|error| Failure::malformed(format!("item {item}: invalid JSON: {error}")))
 }
 
+/// An entity to be made.
+#[derive(Deserialize, JsonSchema)]
+#[schemars(rename = "NewEntity")]
+pub(in crate::rest) struct Created<'a> {
+    #[serde(borrow)]
+    #[schemars(with = "ModelSpec")]
+    model: &'a RawValue,
+    /// The document, as JSON in a text.
+    payload: String,
+}
+
 pub(in crate::rest) fn create_collection(parts: &Parts, id: &str) -> Written {
-    #[derive(Deserialize)]
-    struct Item<'a> {
-        #[serde(borrow)]
-        model: &'a RawValue,
-        payload: String,
-    }
     let format = known_format(parts.path("first"))?;
-    let items: Vec<Item<'_>> = parts.json_as("JSON array")?;
+    let items: Vec<Created<'_>> = parts.json_as("JSON array")?;
     let payloads: Result<Vec<_>, Failure> = items
         .iter()
         .enumerate()
@@ -68,23 +74,31 @@ pub(in crate::rest) fn create_collection(parts: &Parts, id: &str) -> Written {
     Ok(object.number("chunkSize", window(parts)?).finish())
 }
 
+/// A new document for an entity.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "EntityUpdate")]
+pub(in crate::rest) struct Updated {
+    /// The entity.
+    #[serde(default)]
+    #[schemars(with = "String", required)]
+    id: Option<String>,
+    /// The document, as JSON in a text.
+    payload: String,
+    /// The transition to take with it.
+    #[serde(default)]
+    transition: Option<String>,
+    /// The `transactionId` of the version that the change is based on.
+    #[serde(default)]
+    if_match: Option<String>,
+}
+
 pub(in crate::rest) fn update_collection(parts: &Parts, id: &str) -> Written {
-    #[derive(Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    struct Item {
-        #[serde(default)]
-        id: Option<String>,
-        payload: String,
-        #[serde(default)]
-        transition: Option<String>,
-        #[serde(default)]
-        if_match: Option<String>,
-    }
     let format = parts.path("first");
     if format != "JSON" {
         return Err(bad(format!("unsupported format `{format}`; use JSON")));
     }
-    let items: Vec<Item> = parts.json_as("JSON array")?;
+    let items: Vec<Updated> = parts.json_as("JSON array")?;
     if items.is_empty() {
         return Err(bad("collection is empty"));
     }

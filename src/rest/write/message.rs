@@ -1,5 +1,6 @@
 //! Messages (`rest.md` §6).
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -7,14 +8,18 @@ use super::super::parts::Parts;
 use super::{Written, bad, begin, optional, read};
 use crate::event::payload::{Object, list, text_list};
 
+/// A message to be kept.
+#[derive(Deserialize, JsonSchema)]
+pub(in crate::rest) struct NewMessage<'a> {
+    /// Any JSON, also null.
+    #[serde(borrow)]
+    payload: &'a RawValue,
+    /// What else is to be known of it.
+    #[serde(borrow, default, rename = "metaData", alias = "meta-data")]
+    metadata: Option<&'a RawValue>,
+}
+
 pub(in crate::rest) fn create(parts: &Parts, id: &str) -> Written {
-    #[derive(Deserialize)]
-    struct Body<'a> {
-        #[serde(borrow)]
-        payload: &'a RawValue,
-        #[serde(borrow, default, rename = "metaData", alias = "meta-data")]
-        metadata: Option<&'a RawValue>,
-    }
     let content_type = parts.required_header("content-type")?;
     let length = parts.required_header("content-length")?;
     let length: i64 = length
@@ -34,7 +39,7 @@ pub(in crate::rest) fn create(parts: &Parts, id: &str) -> Written {
     ] {
         header = optional(header, name, parts.single_header(from)?);
     }
-    let body: Body<'_> = parts.json_as("message")?;
+    let body: NewMessage<'_> = parts.json_as("message")?;
     let object = begin(id)
         .raw("header", &header.finish())
         .raw("payload", body.payload.get());

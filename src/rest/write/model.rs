@@ -1,12 +1,13 @@
 //! Models and their workflows.
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::super::parts::{Parts, spec};
 use super::{Written, bad, begin, known_format, optional, read};
 use crate::error::Failure;
-use crate::event::payload::{Object, list as json_list, text_list};
+use crate::event::payload::{Object, list as json_list, text_list, workflow::Definition};
 use crate::id::ModelKey;
 
 #[expect(clippy::unnecessary_wraps, reason = "the table asks for it")]
@@ -77,18 +78,26 @@ pub(in crate::rest) fn unique_keys(parts: &Parts, id: &str) -> Written {
         .finish())
 }
 
+/// The workflows of a model, and how they are to meet those it has.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "WorkflowImport")]
+pub(in crate::rest) struct Import<'a> {
+    /// `MERGE` replaces those of the same name, `REPLACE` all; `ACTIVATE` leaves the others
+    /// inactive.
+    #[serde(default)]
+    #[serde(rename = "importMode")]
+    #[schemars(extend("examples" = ["MERGE", "REPLACE", "ACTIVATE"]))]
+    mode: Option<String>,
+    /// Take definitions in which a run could go round by itself for ever.
+    #[serde(default)]
+    allow_cycles: Option<bool>,
+    #[serde(default, borrow)]
+    #[schemars(with = "Vec<Definition>")]
+    workflows: Vec<&'a RawValue>,
+}
+
 pub(in crate::rest) fn import_workflows(parts: &Parts, id: &str) -> Written {
-    #[derive(Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    struct Import<'a> {
-        #[serde(default)]
-        #[serde(rename = "importMode")]
-        mode: Option<String>,
-        #[serde(default)]
-        allow_cycles: Option<bool>,
-        #[serde(default, borrow)]
-        workflows: Vec<&'a RawValue>,
-    }
     let import: Import<'_> = parts.json_as("workflow import")?;
     let object = begin(id).raw("model", &spec(parts.model()?));
     let object = optional(object, "importMode", import.mode.as_deref());
@@ -211,16 +220,21 @@ pub(in crate::rest) fn workflows(parts: &Parts, payload: &str) -> Written {
     Ok(object.raw("workflows", answer.workflows.get()).finish())
 }
 
+/// An entity that is not there.
+#[derive(Deserialize, JsonSchema)]
+pub(in crate::rest) struct Supposed<'a> {
+    /// Its document.
+    #[serde(borrow)]
+    data: &'a RawValue,
+    /// The state it is in; without one it is about to be made.
+    #[serde(default)]
+    state: Option<String>,
+    /// The transition to take.
+    #[serde(default)]
+    transition: Option<String>,
+}
+
 pub(in crate::rest) fn explain(parts: &Parts, id: &str) -> Written {
-    #[derive(Deserialize)]
-    struct Supposed<'a> {
-        #[serde(borrow)]
-        data: &'a RawValue,
-        #[serde(default)]
-        state: Option<String>,
-        #[serde(default)]
-        transition: Option<String>,
-    }
     let supposed: Supposed<'_> = parts.json_as("explain request")?;
     let object = begin(id)
         .raw("model", &spec(parts.model()?))

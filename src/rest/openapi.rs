@@ -1,0 +1,459 @@
+//! The `OpenAPI` 3.1 document: made of the tables of paths, the table of operations, the types of
+//! payloads and the table of codes (`rest.md` §8).
+
+use std::{collections::BTreeMap, sync::LazyLock};
+
+use axum::{
+    extract::Request,
+    http::{Method, header},
+    response::Response,
+};
+use schemars::{JsonSchema, SchemaGenerator, generate::SchemaSettings};
+use serde_json::{Map, Value, json};
+
+use super::{
+    answer::Answered,
+    json,
+    page::{PAGES, Page},
+    spelling::{SPELLINGS, Spelling},
+    told::{
+        ALWAYS, Body, Parameter, Shape, Tag, Told, WRITES,
+        parameter::{Place, TOKEN, part},
+    },
+};
+use crate::auth::Permission;
+use crate::error::Code;
+use crate::operation::{Access, Route};
+
+/// Where components are that schemas refer to.
+const COMPONENTS: &str = "/components/schemas";
+
+/// The document, but for where it is served.
+static DOCUMENT: LazyLock<Value> = LazyLock::new(document);
+
+/// The document of a service that is reached there.
+pub fn openapi(server: &str) -> String {
+    let mut document = DOCUMENT.clone();
+    document["servers"] = json!([{"url": server}]);
+    document.to_string()
+}
+
+/// Answers the document. Where it is served is what the caller was told to ask.
+pub(super) fn serve(request: &Request, context: &str) -> Response {
+    let header = |name: &str| {
+        let value = request.headers().get(name)?.to_str().ok()?;
+        Some(value.split(',').next()?.trim().to_owned())
+    };
+    let scheme = header("x-forwarded-proto").filter(|scheme| scheme == "https");
+    let host = header("x-forwarded-host")
+        .or_else(|| header(header::HOST.as_str()))
+        .or_else(|| request.uri().authority().map(ToString::to_string));
+    let server = match host {
+        Some(host) => format!("{}://{host}{context}", scheme.as_deref().unwrap_or("http")),
+        None => context.to_owned(),
+    };
+    json(openapi(&server))
+}
+
+/// A failure (RFC 9457). Programs tell failures apart by `properties.errorCode`.
+#[derive(JsonSchema)]
+#[expect(
+    dead_code,
+    reason = "problems are written as text; this is their schema"
+)]
+struct Problem {
+    r#type: String,
+    title: String,
+    status: u16,
+    /// The code, and what is wrong in words.
+    detail: Option<String>,
+    instance: String,
+    /// Of an internal failure: finds its cause in the server's log.
+    ticket: Option<String>,
+    properties: ProblemProperties,
+}
+
+/// What programs need to know of a failure.
+#[derive(JsonSchema)]
+#[schemars(rename_all = "camelCase")]
+#[expect(
+    dead_code,
+    reason = "problems are written as text; this is their schema"
+)]
+struct ProblemProperties {
+    error_code: String,
+    /// There, and true, only if the same request may succeed later.
+    retryable: Option<bool>,
+}
+
+/// One method of one path, from whichever table it is.
+struct Entry {
+    path: &'static str,
+    method: &'static Method,
+    told: &'static Told,
+    /// What is answered, by media type.
+    media: Vec<(&'static str, Shape, Amount)>,
+    codes: Vec<(u16, Code)>,
+    /// Anyone may ask, without saying who they are.
+    is_public: bool,
+    takes_token: bool,
+    /// What the table of operations says.
+    operation: Option<&'static Route>,
+}
+
+/// How many of what a shape describes are in a body.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Amount {
+    One,
+    List,
+    Lines,
+}
+
+impl Entry {
+    fn spelled(spelling: &'static Spelling) -> Self {
+        let (media, amount) = match spelling.read {
+            Answered::Value(_) | Answered::First(_) => ("application/json", Amount::One),
+            Answered::Text(_) => ("text/plain", Amount::One),
+            Answered::List(_) => ("application/json", Amount::List),
+            Answered::Lines(_) => ("application/x-ndjson", Amount::Lines),
+        };
+        let route = Route::of(spelling.request);
+        let mut codes = ALWAYS.to_vec();
+        if route.is_some_and(|route| route.access == Access::Write) {
+            codes.extend(WRITES);
+        }
+        codes.extend(spelling.told.codes.iter().copied().flatten());
+        let mut codes = with_status(codes);
+        if spelling.limit.status != Code::BadRequest.status() {
+            codes.push((spelling.limit.status.as_u16(), Code::BadRequest));
+        }
+        Self {
+            path: spelling.path,
+            method: &spelling.method,
+            told: spelling.told,
+            media: vec![(media, spelling.told.answer, amount)],
+            codes,
+            is_public: false,
+            takes_token: true,
+            operation: route,
+        }
+    }
+
+    fn of_page(page: &'static Page) -> Self {
+        let media = page.media.iter();
+        Self {
+            path: page.path,
+            method: &page.method,
+            told: page.told,
+            media: media
+                .map(|(media, shape)| (*media, *shape, Amount::One))
+                .collect(),
+            codes: with_status(page.told.codes.iter().copied().flatten().copied()),
+            is_public: page.is_public,
+            takes_token: false,
+            operation: None,
+        }
+    }
+
+    /// The names in braces in the path, and what they are.
+    fn parts(&self) -> Vec<(&'static str, Option<Parameter>)> {
+        names_in(self.path)
+            .map(|name| {
+                let told = self.told.parts.iter().find(|(given, _)| *given == name);
+                (name, told.map(|(_, part)| *part).or_else(|| part(name)))
+            })
+            .collect()
+    }
+}
+
+fn with_status(codes: impl IntoIterator<Item = Code>) -> Vec<(u16, Code)> {
+    let with = |code: Code| (code.status().as_u16(), code);
+    codes.into_iter().map(with).collect()
+}
+
+/// The names in braces.
+fn names_in(path: &'static str) -> impl Iterator<Item = &'static str> {
+    path.split('/')
+        .filter_map(|segment| segment.strip_prefix('{')?.strip_suffix('}'))
+}
+
+fn entries() -> Vec<Entry> {
+    let spelled = SPELLINGS.iter().map(Entry::spelled);
+    spelled.chain(PAGES.iter().map(Entry::of_page)).collect()
+}
+
+fn document() -> Value {
+    let settings = SchemaSettings::draft2020_12().with(|settings| {
+        settings.definitions_path = COMPONENTS.into();
+        settings.meta_schema = None;
+    });
+    let mut generator = settings.into_generator();
+    generator.subschema_for::<Problem>();
+    let entries = entries();
+    let mut by_path: BTreeMap<&'static str, Vec<&Entry>> = BTreeMap::new();
+    for entry in &entries {
+        by_path.entry(entry.path).or_default().push(entry);
+    }
+    let mut paths = Map::new();
+    for (path, entries) in by_path {
+        let names = shared_names(&entries);
+        let readable = names.iter().fold(path.to_owned(), |path, (name, shared)| {
+            path.replace(&format!("{{{name}}}"), &format!("{{{shared}}}"))
+        });
+        let methods = entries.iter().map(|entry| {
+            (
+                entry.method.as_str().to_ascii_lowercase(),
+                operation(entry, &names, &mut generator),
+            )
+        });
+        paths.insert(readable, Value::Object(methods.collect()));
+    }
+    json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Interlock",
+            "version": env!("CARGO_PKG_VERSION"),
+            "description": DESCRIPTION,
+            "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"}
+        },
+        "tags": Tag::ALL.iter().map(|tag| json!({"name": tag.name(), "description": tag.meaning()})).collect::<Value>(),
+        "paths": paths,
+        "security": [{"bearer": []}],
+        "components": {
+            "securitySchemes": {
+                "bearer": {"type": "http", "scheme": "bearer", "bearerFormat": "JWT", "description": "Not looked at while authentication is mocked, which is the default."}
+            },
+            "schemas": generator.take_definitions(true)
+        }
+    })
+}
+
+const DESCRIPTION: &str = "Every record is an *entity* in a *workflow*, and everything is a \
+    CloudEvent: each path here spells an event that gRPC takes, too. Bodies are JSON, and numbers \
+    in documents keep their digits. Failures are problem documents (RFC 9457); programs look at \
+    `properties.errorCode`. `GET help` below the context path tells the rest.";
+
+/// What parts of a path are called where methods that share it mean different things by them: one
+/// name, because paths that differ in their parts' names are the same path.
+fn shared_names(entries: &[&Entry]) -> Vec<(&'static str, String)> {
+    let mut shared: Vec<(&'static str, Vec<&'static str>)> = Vec::new();
+    for (name, part) in entries.iter().flat_map(|entry| entry.parts()) {
+        let meaning = part.map_or(name, |part| part.name);
+        match shared.iter_mut().find(|(given, _)| *given == name) {
+            Some((_, meanings)) if meanings.contains(&meaning) => {}
+            Some((_, meanings)) => meanings.push(meaning),
+            None => shared.push((name, vec![meaning])),
+        }
+    }
+    let join = |meanings: Vec<&str>| {
+        let mut joined = String::new();
+        for meaning in meanings {
+            if joined.is_empty() {
+                joined.push_str(meaning);
+            } else {
+                joined.push_str("Or");
+                joined.push_str(&meaning[..1].to_ascii_uppercase());
+                joined.push_str(&meaning[1..]);
+            }
+        }
+        joined
+    };
+    shared
+        .into_iter()
+        .map(|(name, meanings)| (name, join(meanings)))
+        .collect()
+}
+
+fn operation(
+    entry: &Entry,
+    names: &[(&'static str, String)],
+    generator: &mut SchemaGenerator,
+) -> Value {
+    let told = entry.told;
+    let mut parameters = Vec::new();
+    for (name, part) in entry.parts() {
+        let shared = names.iter().find(|(given, _)| *given == name);
+        if let (Some(part), Some((_, shared))) = (part, shared) {
+            parameters.push(parameter(&part, shared, generator));
+        }
+    }
+    let token = entry.takes_token.then_some(&TOKEN);
+    for given in told.parameters.iter().chain(token) {
+        parameters.push(parameter(given, given.name, generator));
+    }
+    let mut object = json!({
+        "operationId": told.name,
+        "tags": [told.tag.name()],
+        "summary": told.summary,
+        "description": description(entry),
+        "parameters": parameters,
+        "responses": responses(entry, generator)
+    });
+    if let Some(body) = body(&told.body, generator) {
+        object["requestBody"] = body;
+    }
+    if entry.is_public {
+        object["security"] = json!([]);
+    }
+    object
+}
+
+fn description(entry: &Entry) -> String {
+    let mut paragraphs = Vec::new();
+    if !entry.told.text.is_empty() {
+        paragraphs.push(entry.told.text.to_owned());
+    }
+    if let Some(route) = entry.operation {
+        paragraphs.push(format!("Event: `{}`.", route.request));
+        if let Permission::Role(role) = route.needs {
+            paragraphs.push(format!("Needs the role `{role}`."));
+        }
+    }
+    paragraphs.join("\n\n")
+}
+
+fn parameter(parameter: &Parameter, name: &str, generator: &mut SchemaGenerator) -> Value {
+    let text = if name == parameter.name || parameter.place != Place::Path {
+        parameter.text.to_owned()
+    } else {
+        format!("`{}`. {}", parameter.name, parameter.text)
+    };
+    json!({
+        "name": name,
+        "in": parameter.place.as_str(),
+        "required": parameter.required,
+        "description": text,
+        "schema": (parameter.shape)(generator)
+    })
+}
+
+fn body(body: &Body, generator: &mut SchemaGenerator) -> Option<Value> {
+    let json = |shape: &Shape, required: bool, generator: &mut SchemaGenerator| {
+        Some(json!({
+            "required": required,
+            "content": {"application/json": {"schema": shape(generator)}}
+        }))
+    };
+    match body {
+        Body::None => None,
+        Body::Json(shape) => json(shape, true, generator),
+        Body::OptionalJson(shape) => json(shape, false, generator),
+        Body::Media(media) => {
+            let content: Map<String, Value> = media
+                .iter()
+                .map(|(name, shape)| ((*name).to_owned(), json!({"schema": shape(generator)})))
+                .collect();
+            Some(json!({"required": true, "content": content}))
+        }
+    }
+}
+
+fn responses(entry: &Entry, generator: &mut SchemaGenerator) -> Value {
+    let content: Map<String, Value> = entry
+        .media
+        .iter()
+        .map(|(media, shape, amount)| {
+            let schema = shape(generator);
+            let schema = match amount {
+                Amount::One => json!({"schema": schema}),
+                Amount::List => json!({"schema": {"type": "array", "items": schema}}),
+                // `OpenAPI` 3.1 has no word for one value to a line.
+                Amount::Lines => json!({"schema": {"type": "string", "description": "One value to a line.", "contentSchema": schema}}),
+            };
+            ((*media).to_owned(), schema)
+        })
+        .collect();
+    let mut responses = Map::new();
+    responses.insert(
+        "200".to_owned(),
+        json!({"description": entry.told.summary, "content": content}),
+    );
+    let mut by_status: BTreeMap<u16, Vec<&'static str>> = BTreeMap::new();
+    for (status, code) in &entry.codes {
+        let names = by_status.entry(*status).or_default();
+        if !names.contains(&code.as_str()) {
+            names.push(code.as_str());
+        }
+    }
+    for (status, mut names) in by_status {
+        names.sort_unstable();
+        responses.insert(status.to_string(), problem(status, &names));
+    }
+    Value::Object(responses)
+}
+
+/// A failure with one of those codes.
+fn problem(status: u16, codes: &[&str]) -> Value {
+    let listed: Vec<_> = codes.iter().map(|code| format!("`{code}`")).collect();
+    json!({
+        "description": listed.join(", "),
+        "content": {"application/problem+json": {"schema": {
+            "allOf": [{"$ref": format!("#{COMPONENTS}/Problem")}],
+            "properties": {
+                "status": {"const": status},
+                "properties": {"properties": {"errorCode": {"enum": codes}}}
+            }
+        }}}
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn every_part_of_a_path_is_described() {
+        for entry in entries() {
+            for (name, part) in entry.parts() {
+                assert!(part.is_some(), "{} {}: {name}", entry.method, entry.path);
+            }
+            let numbered = names_in(entry.path)
+                .filter(|name| ["first", "second", "third"].contains(name))
+                .all(|name| entry.told.parts.iter().any(|(given, _)| *given == name));
+            assert!(numbered, "{} {}", entry.method, entry.path);
+        }
+    }
+
+    #[test]
+    fn every_method_of_every_path_has_a_name_of_its_own_and_a_summary() {
+        let mut names = BTreeSet::new();
+        for Entry { told, path, .. } in entries() {
+            assert!(names.insert(told.name), "{path}: {} is taken", told.name);
+            assert!(
+                !told.summary.is_empty() && !told.summary.ends_with('.'),
+                "{path}"
+            );
+        }
+    }
+
+    #[test]
+    fn every_method_of_every_path_is_in_the_document_once() {
+        let methods: usize = DOCUMENT["paths"]
+            .as_object()
+            .expect("an object")
+            .values()
+            .map(|path| path.as_object().expect("an object").len())
+            .sum();
+        assert_eq!(methods, SPELLINGS.len() + PAGES.len());
+    }
+
+    #[test]
+    fn what_is_referred_to_is_there() {
+        fn check(value: &Value) {
+            match value {
+                Value::Object(members) => {
+                    if let Some(Value::String(reference)) = members.get("$ref") {
+                        let pointer = reference.strip_prefix('#').expect("in the document");
+                        assert!(DOCUMENT.pointer(pointer).is_some(), "{reference}");
+                    }
+                    members.values().for_each(check);
+                }
+                Value::Array(items) => items.iter().for_each(check),
+                Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+            }
+        }
+        check(&DOCUMENT);
+    }
+}

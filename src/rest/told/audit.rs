@@ -1,0 +1,232 @@
+//! What happened to entities, and why.
+#![expect(
+    dead_code,
+    reason = "answers are written as text; these are their schemas"
+)]
+
+use schemars::{JsonSchema, json_schema};
+use serde_json::Value;
+
+use super::{
+    NO_ENTITY, Parameter, Tag, Told,
+    entity::{Executor, change_type},
+    model::ModelKey,
+    of,
+    parameter::{instant, text, texts, uuid},
+};
+use crate::error::Code;
+
+/// Some of what happened, the newest first.
+#[derive(JsonSchema)]
+struct AuditPage {
+    items: Vec<AuditEvent>,
+    pagination: Pagination,
+}
+
+#[derive(JsonSchema)]
+#[schemars(rename_all = "camelCase", inline)]
+struct Pagination {
+    has_next: bool,
+    /// The `cursor` of the next page.
+    next_cursor: Option<String>,
+}
+
+/// Something that happened to an entity.
+#[derive(JsonSchema)]
+#[schemars(tag = "auditEventType")]
+enum AuditEvent {
+    /// A version was written.
+    #[schemars(rename_all = "camelCase")]
+    EntityChange {
+        #[schemars(schema_with = "change_type")]
+        change_type: String,
+        severity: String,
+        #[schemars(schema_with = "instant")]
+        utc_time: String,
+        micros_time: i64,
+        system: bool,
+        #[schemars(schema_with = "uuid")]
+        entity_id: Option<String>,
+        #[schemars(schema_with = "uuid")]
+        transaction_id: Option<String>,
+        actor: Actor,
+        executed_by: Option<Executor>,
+    },
+    /// The workflow did something.
+    #[schemars(rename_all = "camelCase")]
+    StateMachine {
+        /// `STATE_MACHINE_START`, `TRANSITION_MAKE` and so on.
+        event_type: String,
+        severity: String,
+        #[schemars(schema_with = "instant")]
+        utc_time: String,
+        micros_time: i64,
+        #[schemars(schema_with = "uuid")]
+        entity_id: String,
+        /// In words.
+        details: String,
+        /// The same, for programs.
+        data: Value,
+        #[schemars(schema_with = "uuid")]
+        transaction_id: Option<String>,
+        state: Option<String>,
+    },
+}
+
+#[derive(JsonSchema)]
+#[schemars(rename_all = "camelCase", inline)]
+struct Actor {
+    id: String,
+    name: String,
+    legal_id: Option<String>,
+}
+
+/// Why an entity moves, moved or would move as it does.
+#[derive(JsonSchema)]
+#[schemars(rename_all = "camelCase")]
+pub(super) struct Explanation {
+    #[schemars(schema_with = "uuid")]
+    entity_id: Option<String>,
+    model: ModelKey,
+    state: Option<String>,
+    /// The ways out of the state.
+    transitions: Vec<Way>,
+    /// What transactions did, or what one would do.
+    runs: Vec<Run>,
+}
+
+/// A way out of a state.
+#[derive(JsonSchema)]
+struct Way {
+    name: String,
+    next: String,
+    /// What would take it.
+    trigger: String,
+    /// Null where a member would have to say.
+    open: Option<bool>,
+    why: String,
+    criterion: Option<Criterion>,
+}
+
+/// What was decided about a workflow or a transition.
+#[derive(JsonSchema)]
+struct Guard {
+    name: String,
+    held: Option<bool>,
+    because: Option<String>,
+    criterion: Option<Criterion>,
+}
+
+/// A part of a criterion, and what it said: true, false, or null where it was not asked.
+#[derive(JsonSchema)]
+#[schemars(untagged)]
+enum Criterion {
+    Leaf {
+        path: String,
+        operator: String,
+        operand: Option<Value>,
+        held: Option<bool>,
+        /// The value, as JSON in a text; cut if it is long.
+        seen: Option<String>,
+    },
+    Function {
+        function: String,
+        held: Option<bool>,
+        reason: Option<String>,
+        criterion: Option<Box<Self>>,
+    },
+    Group {
+        group: String,
+        held: Option<bool>,
+        conditions: Vec<Self>,
+    },
+}
+
+/// What happened in one transaction.
+#[derive(JsonSchema)]
+#[schemars(rename_all = "camelCase")]
+struct Run {
+    start: String,
+    transition: Option<String>,
+    workflow: Option<Chosen>,
+    skipped_workflows: Option<Vec<Guard>>,
+    steps: Vec<Step>,
+    settled: Option<String>,
+    stopped: Option<String>,
+}
+
+#[derive(JsonSchema)]
+#[schemars(inline)]
+struct Chosen {
+    name: String,
+    why: String,
+}
+
+/// What happened in one state.
+#[derive(JsonSchema)]
+struct Step {
+    state: Option<String>,
+    considered: Vec<Guard>,
+    calls: Option<Vec<String>>,
+    took: Option<String>,
+    next: Option<String>,
+}
+
+pub(in crate::rest) const PAGE: Told = Told {
+    text: "The newest first. What the workflow did is read out of the decisions that were stored \
+           with each version.",
+    parameters: &[
+        Parameter::query(
+            "eventType",
+            texts,
+            "`StateMachine`, `EntityChange` or `System`; repeat the parameter for more than one.",
+        ),
+        Parameter::query(
+            "severity",
+            |_| json_schema!({"enum": ["ERROR", "INFO", "WARN", "DEBUG"]}),
+            "Only these.",
+        ),
+        Parameter::query("fromUtcTime", instant, "Not before."),
+        Parameter::query("toUtcTime", instant, "Before."),
+        Parameter::query("transactionId", text, "Only of that transaction."),
+        Parameter::query("cursor", text, "The `nextCursor` of the page before."),
+        Parameter::query(
+            "limit",
+            |_| json_schema!({"type": "integer", "minimum": 1, "default": 20}),
+            "How many make a page, 1000 at most.",
+        ),
+    ],
+    codes: &[NO_ENTITY],
+    ..Told::new(
+        Tag::Audit,
+        "listAuditEvents",
+        "What happened to an entity",
+        of::<AuditPage>,
+    )
+};
+
+pub(in crate::rest) const FINISHED: Told = Told {
+    codes: &[NO_ENTITY],
+    ..Told::new(
+        Tag::Audit,
+        "getFinishedEvent",
+        "How a transaction left the workflow of an entity",
+        of::<AuditEvent>,
+    )
+};
+
+pub(in crate::rest) const EXPLAIN: Told = Told {
+    text: "Now: every way out of its state, and the part of each criterion that closes it. With \
+           `transactionId`: what that transaction saw. Nothing is changed, and no member is asked.",
+    parameters: &[
+        Parameter::query("transition", text, "Only this one."),
+        Parameter::query("transactionId", text, "What that transaction decided."),
+    ],
+    codes: &[NO_ENTITY, &[Code::TransitionNotFound]],
+    ..Told::new(
+        Tag::Audit,
+        "explainEntity",
+        "Why an entity did or did not move",
+        of::<Explanation>,
+    )
+};

@@ -1,0 +1,489 @@
+//! Entities.
+#![expect(
+    dead_code,
+    reason = "answers are written as text; these are their schemas"
+)]
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde_json::Value;
+
+use super::{
+    Body, CONDITION, DOCUMENT, NO_ENTITY, NO_MODEL, Parameter, RUN, Tag, Told,
+    model::ModelKey,
+    of,
+    parameter::{
+        CONSISTENCY, ENTITY_ID, ENTITY_NAME, FORMAT, IF_MATCH, JSON_FORMAT, MODEL_VERSION,
+        POINT_IN_TIME, SIZE, TIMEOUT, TRANSACTION, TRANSITION, WINDOW, instant, text, truth, uuid,
+    },
+};
+use crate::error::Code;
+use crate::event::payload::search::Condition;
+use crate::rest::write::entity::{Created, Updated};
+
+/// An entity, and what is known about it.
+#[derive(JsonSchema)]
+pub(super) struct Entity {
+    #[schemars(schema_with = "the_type")]
+    r#type: String,
+    /// The document, as it was written.
+    data: Value,
+    meta: Meta,
+}
+
+fn the_type(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({"const": "ENTITY"})
+}
+
+/// What is known about an entity.
+#[derive(JsonSchema)]
+#[schemars(rename_all = "camelCase")]
+struct Meta {
+    #[schemars(schema_with = "uuid")]
+    id: String,
+    model_key: ModelKey,
+    /// The state of its workflow that it is in.
+    state: String,
+    #[schemars(schema_with = "instant")]
+    creation_date: String,
+    #[schemars(schema_with = "instant")]
+    last_update_time: String,
+    /// The transaction that wrote this version: what `If-Match` takes.
+    #[schemars(schema_with = "uuid")]
+    transaction_id: String,
+    /// The transition that led to this version.
+    transition_for_latest_save: String,
+    /// The instant that was asked for.
+    #[schemars(schema_with = "text")]
+    point_in_time: Option<String>,
+}
+
+/// What one transaction wrote.
+#[derive(JsonSchema)]
+#[schemars(rename_all = "camelCase")]
+struct Transaction {
+    #[schemars(schema_with = "uuid")]
+    transaction_id: String,
+    #[schemars(schema_with = "uuids")]
+    entity_ids: Vec<String>,
+}
+
+pub(super) fn uuids(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({"type": "array", "items": {"type": "string", "format": "uuid"}})
+}
+
+/// What one transaction of several wrote, or why it wrote nothing.
+#[derive(JsonSchema)]
+#[schemars(rename_all = "camelCase")]
+struct Chunk {
+    #[schemars(schema_with = "uuid")]
+    transaction_id: Option<String>,
+    #[schemars(schema_with = "uuids")]
+    entity_ids: Vec<String>,
+    /// Items that were left out.
+    failed: Option<Vec<Left>>,
+    /// Why nothing of the transaction was done; the ones before it are.
+    error: Option<ChunkError>,
+}
+
+#[derive(JsonSchema)]
+#[schemars(rename_all = "camelCase")]
+struct Left {
+    #[schemars(schema_with = "uuid")]
+    entity_id: String,
+    error: ItemError,
+}
+
+#[derive(JsonSchema)]
+#[schemars(rename_all = "camelCase")]
+struct ItemError {
+    code: String,
+    message: String,
+    item_index: i64,
+}
+
+#[derive(JsonSchema)]
+#[schemars(rename_all = "camelCase")]
+struct ChunkError {
+    code: String,
+    message: String,
+    chunk_index: i64,
+}
+
+/// An entity that is no more. Its versions are.
+#[derive(JsonSchema)]
+#[schemars(rename_all = "camelCase")]
+struct Deleted {
+    #[schemars(schema_with = "uuid")]
+    id: String,
+    model_key: ModelKey,
+    #[schemars(schema_with = "uuid")]
+    transaction_id: String,
+}
+
+/// What was deleted. Two members are misspelled because existing clients read them so.
+#[derive(JsonSchema)]
+#[schemars(rename_all = "camelCase")]
+struct AllDeleted {
+    #[schemars(schema_with = "uuid")]
+    entity_model_class_id: String,
+    delete_result: DeleteResult,
+    /// With `verbose=true`.
+    #[schemars(schema_with = "uuids")]
+    ids: Option<Vec<String>>,
+}
+
+#[derive(JsonSchema)]
+#[schemars(rename_all = "camelCase")]
+struct DeleteResult {
+    number_of_entitites: i64,
+    number_of_entitites_removed: i64,
+    id_to_error: std::collections::BTreeMap<String, String>,
+}
+
+/// One change of an entity.
+#[derive(JsonSchema)]
+#[schemars(rename_all = "camelCase")]
+struct ChangeMeta {
+    #[schemars(schema_with = "change_type")]
+    change_type: String,
+    #[schemars(schema_with = "instant")]
+    time_of_change: String,
+    user: String,
+    #[schemars(schema_with = "uuid")]
+    transaction_id: Option<String>,
+    attributed_kind: Option<String>,
+    executed_by: Option<Executor>,
+}
+
+/// Who did it, where that is not whose change it is.
+#[derive(JsonSchema)]
+pub(super) struct Executor {
+    id: String,
+    kind: String,
+}
+
+pub(super) fn change_type(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({"enum": ["CREATE", "UPDATE", "DELETE"]})
+}
+
+fn document(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "type": "object",
+        "description": "The document: an object that fits the model.",
+        "examples": [{"customer": {"name": "Ada", "country": "GB"}, "total": 19.9}]
+    })
+}
+
+fn documents(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "description": "One document, or a list of them.",
+        "anyOf": [{"type": "object"}, {"type": "array", "items": {"type": "object"}}],
+        "examples": [{"customer": {"name": "Ada", "country": "GB"}, "total": 19.9}]
+    })
+}
+
+fn merge_patch(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "description": "RFC 7386: members replace members, and null removes one.",
+        "examples": [{"total": 21}]
+    })
+}
+
+fn json_patch(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "description": "RFC 6902: steps, done in order.",
+        "type": "array",
+        "items": {
+            "type": "object",
+            "required": ["op", "path"],
+            "properties": {
+                "op": {"enum": ["add", "remove", "replace", "move", "copy", "test"]},
+                "path": {"type": "string"},
+                "from": {"type": "string"},
+                "value": {}
+            }
+        },
+        "examples": [[{"op": "replace", "path": "/total", "value": 21}]]
+    })
+}
+
+fn names(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({"type": "array", "items": {"type": "string"}, "description": "Names of transitions."})
+}
+
+const NOT_LOCKED: &[Code] = &[Code::ModelNotLocked];
+const MODIFIED: &[Code] = &[Code::EntityModified];
+const NO_TRANSITION: &[Code] = &[Code::TransitionNotFound];
+const PATCHED: &[Code] = &[Code::PreconditionRequired, Code::UnsupportedMediaType];
+
+pub(in crate::rest) const CREATE: Told = Told {
+    text: "It begins in the initial state of its workflow and goes as far as transitions take it \
+           by themselves, all in one transaction. A body that begins with `[` is a list, of which \
+           every `transactionWindow` make one transaction; if one of those fails, the ones before \
+           it stay.",
+    parts: &[
+        ("first", FORMAT),
+        ("second", ENTITY_NAME),
+        ("third", MODEL_VERSION),
+    ],
+    parameters: &[WINDOW, TIMEOUT, CONSISTENCY],
+    body: Body::Json(documents),
+    codes: &[DOCUMENT, RUN, NO_MODEL, NOT_LOCKED],
+    ..Told::new(
+        Tag::Entities,
+        "createEntity",
+        "Make an entity, or several of one model",
+        of::<Vec<Chunk>>,
+    )
+};
+
+pub(in crate::rest) const CREATE_COLLECTION: Told = Told {
+    text: "Every `transactionWindow` of them make one transaction; if one of those fails, the \
+           ones before it stay.",
+    parts: &[("first", FORMAT)],
+    parameters: &[WINDOW, TIMEOUT],
+    body: Body::Json(of::<Vec<Created<'static>>>),
+    codes: &[DOCUMENT, RUN, NO_MODEL, NOT_LOCKED],
+    ..Told::new(
+        Tag::Entities,
+        "createEntities",
+        "Make entities of any models",
+        of::<Vec<Chunk>>,
+    )
+};
+
+pub(in crate::rest) const UPDATE_COLLECTION: Told = Told {
+    text: "An item whose `ifMatch` names another version is left out and told in `failed`; any \
+           other failure undoes the transaction it is in.",
+    parts: &[("first", JSON_FORMAT)],
+    parameters: &[WINDOW, TIMEOUT],
+    body: Body::Json(of::<Vec<Updated>>),
+    codes: &[DOCUMENT, RUN, NO_ENTITY, NO_TRANSITION],
+    ..Told::new(
+        Tag::Entities,
+        "updateEntities",
+        "Replace the documents of entities",
+        of::<Vec<Chunk>>,
+    )
+};
+
+pub(in crate::rest) const GET: Told = Told {
+    parts: &[("first", ENTITY_ID)],
+    parameters: &[POINT_IN_TIME, TRANSACTION],
+    codes: &[NO_ENTITY],
+    ..Told::new(
+        Tag::Entities,
+        "getEntity",
+        "An entity: now, at an instant, or as a transaction left it",
+        of::<Entity>,
+    )
+};
+
+pub(in crate::rest) const DELETE: Told = Told {
+    text: "Its history stays, and can be read at an earlier instant.",
+    parts: &[("first", ENTITY_ID)],
+    codes: &[NO_ENTITY],
+    ..Told::new(
+        Tag::Entities,
+        "deleteEntity",
+        "Delete an entity",
+        of::<Deleted>,
+    )
+};
+
+pub(in crate::rest) const LIST: Told = Told {
+    text: "Ordered by id.",
+    parts: &[("first", ENTITY_NAME), ("second", MODEL_VERSION)],
+    parameters: &[
+        Parameter::query(
+            "pageSize",
+            |_| json_schema!({"type": "integer", "minimum": 0, "maximum": 10000, "default": 20}),
+            "How many make a page.",
+        ),
+        Parameter::query(
+            "pageNumber",
+            |_| json_schema!({"type": "integer", "minimum": 0, "maximum": 214_748, "default": 0}),
+            "Which page; the first is 0.",
+        ),
+        POINT_IN_TIME,
+    ],
+    codes: &[NO_MODEL],
+    ..Told::new(
+        Tag::Entities,
+        "listEntities",
+        "The entities of a model, a page at a time",
+        of::<Entity>,
+    )
+};
+
+pub(in crate::rest) const DELETE_ALL: Told = Told {
+    text: "All of them, or those that fit the condition in the body.",
+    parts: &[("first", ENTITY_NAME), ("second", MODEL_VERSION)],
+    parameters: &[
+        POINT_IN_TIME,
+        Parameter::query("verbose", truth, "Answer the ids, too."),
+        SIZE,
+    ],
+    body: Body::OptionalJson(of::<Condition>),
+    codes: &[NO_MODEL, CONDITION, &[Code::NotImplemented]],
+    ..Told::new(
+        Tag::Entities,
+        "deleteEntities",
+        "Delete the entities of a model",
+        of::<AllDeleted>,
+    )
+};
+
+pub(in crate::rest) const UPDATE: Told = Told {
+    text: "The state stays, unless a transition goes on by itself.",
+    parts: &[("first", FORMAT), ("second", ENTITY_ID)],
+    parameters: &[IF_MATCH, TIMEOUT, CONSISTENCY],
+    body: Body::Json(document),
+    codes: &[DOCUMENT, RUN, NO_ENTITY, MODIFIED, NO_TRANSITION],
+    ..Told::new(
+        Tag::Entities,
+        "updateEntity",
+        "Replace the document of an entity",
+        of::<Transaction>,
+    )
+};
+
+pub(in crate::rest) const UPDATE_BY_TRANSITION: Told = Told {
+    parts: &[
+        ("first", FORMAT),
+        ("second", ENTITY_ID),
+        ("third", TRANSITION),
+    ],
+    parameters: &[IF_MATCH, TIMEOUT, CONSISTENCY],
+    body: Body::Json(document),
+    codes: &[DOCUMENT, RUN, NO_ENTITY, MODIFIED, NO_TRANSITION],
+    ..Told::new(
+        Tag::Entities,
+        "updateEntityByTransition",
+        "Replace the document of an entity, and take a transition",
+        of::<Transaction>,
+    )
+};
+
+const PATCHES: Body = Body::Media(&[
+    ("application/merge-patch+json", merge_patch),
+    ("application/json-patch+json", json_patch),
+]);
+
+const MATCH_REQUIRED: Parameter = Parameter::header(
+    "If-Match",
+    text,
+    "The `transactionId` of the version that the patch is based on, or `*` for any.",
+)
+.required();
+
+pub(in crate::rest) const PATCH: Told = Told {
+    parts: &[("first", JSON_FORMAT), ("second", ENTITY_ID)],
+    parameters: &[MATCH_REQUIRED],
+    body: PATCHES,
+    codes: &[DOCUMENT, RUN, NO_ENTITY, MODIFIED, NO_TRANSITION, PATCHED],
+    ..Told::new(
+        Tag::Entities,
+        "patchEntity",
+        "Change a part of the document of an entity",
+        of::<Transaction>,
+    )
+};
+
+pub(in crate::rest) const PATCH_BY_TRANSITION: Told = Told {
+    parts: &[
+        ("first", JSON_FORMAT),
+        ("second", ENTITY_ID),
+        ("third", TRANSITION),
+    ],
+    parameters: &[MATCH_REQUIRED],
+    body: PATCHES,
+    codes: &[DOCUMENT, RUN, NO_ENTITY, MODIFIED, NO_TRANSITION, PATCHED],
+    ..Told::new(
+        Tag::Entities,
+        "patchEntityByTransition",
+        "Change a part of the document of an entity, and take a transition",
+        of::<Transaction>,
+    )
+};
+
+pub(in crate::rest) const CHANGES: Told = Told {
+    text: "The newest first, 1000 at most.",
+    parameters: &[POINT_IN_TIME],
+    codes: &[NO_ENTITY],
+    ..Told::new(
+        Tag::Entities,
+        "listChanges",
+        "What changed an entity, when, and who",
+        of::<ChangeMeta>,
+    )
+};
+
+/// Here an id need not be a UUID to be unknown.
+const ANY_ID: Parameter = Parameter {
+    shape: super::parameter::name,
+    ..ENTITY_ID
+};
+
+pub(in crate::rest) const TRANSITIONS: Told = Told {
+    text: "All that its state declares, whether or not they can be taken now; `explain` says that.",
+    parts: &[("entityId", ANY_ID)],
+    parameters: &[POINT_IN_TIME, TRANSACTION],
+    codes: &[NO_ENTITY],
+    ..Told::new(
+        Tag::Entities,
+        "listTransitions",
+        "The transitions that the state of an entity declares",
+        names,
+    )
+};
+
+pub(in crate::rest) const TRANSITION_NOW: Told = Told {
+    codes: &[RUN, NO_ENTITY, NO_TRANSITION, DOCUMENT],
+    ..Told::new(
+        Tag::Entities,
+        "takeTransition",
+        "Take a transition; those available afterwards are answered",
+        names,
+    )
+};
+
+const ENTITY_QUERY: Parameter = Parameter::query("entityId", text, "The entity.").required();
+
+pub(in crate::rest) const TRANSITIONS_OF_CLASS: Told = Told {
+    text: "For existing clients; `GET /entity/{entityId}/transitions` is the same.",
+    parameters: &[
+        Parameter::query(
+            "entityClass",
+            |_| json_schema!({"type": "string", "pattern": "^.+\\.[0-9]{1,9}$", "examples": ["order.1"]}),
+            "The name of the model, a dot, and its version.",
+        )
+        .required(),
+        ENTITY_QUERY,
+        POINT_IN_TIME,
+        TRANSACTION,
+    ],
+    codes: &[NO_ENTITY],
+    ..Told::new(
+        Tag::Entities,
+        "listTransitionsOfClass",
+        "The transitions that the state of an entity declares",
+        names,
+    )
+};
+
+pub(in crate::rest) const TRANSITION_BY_QUERY: Told = Told {
+    text: "For existing clients; `POST /entity/{entityId}/transitions/{transition}` is the same.",
+    parameters: &[
+        ENTITY_QUERY,
+        Parameter::query("transitionName", text, "The transition to take.").required(),
+        Parameter::query("entityClass", text, "Not looked at."),
+    ],
+    codes: &[RUN, NO_ENTITY, NO_TRANSITION, DOCUMENT],
+    ..Told::new(
+        Tag::Entities,
+        "takeTransitionByQuery",
+        "Take a transition; those available afterwards are answered",
+        names,
+    )
+};

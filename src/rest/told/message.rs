@@ -1,0 +1,186 @@
+//! Messages, and the caller.
+#![expect(
+    dead_code,
+    reason = "answers are written as text; these are their schemas"
+)]
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde_json::{Map, Value};
+
+use super::{
+    Body, NO_ENTITY, Parameter, Tag, Told,
+    entity::uuids,
+    of,
+    parameter::{instant, text, uuid},
+};
+use crate::rest::write::message::NewMessage;
+
+/// A message that was kept, and the transaction that keeps it.
+#[derive(JsonSchema)]
+#[schemars(rename_all = "camelCase")]
+struct MessageKept {
+    #[schemars(schema_with = "uuids")]
+    entity_ids: Vec<String>,
+    #[schemars(schema_with = "uuid")]
+    transaction_id: String,
+}
+
+/// Messages that were deleted.
+#[derive(JsonSchema)]
+#[schemars(rename_all = "camelCase")]
+struct MessagesDeleted {
+    #[schemars(schema_with = "uuids")]
+    entity_ids: Vec<String>,
+    success: Option<bool>,
+}
+
+/// A message.
+#[derive(JsonSchema)]
+#[schemars(rename_all = "camelCase")]
+struct Message {
+    header: MessageHeader,
+    meta_data: Map<String, Value>,
+    content: Value,
+}
+
+/// What is known of a message beside its content.
+#[derive(JsonSchema)]
+#[schemars(rename_all = "camelCase")]
+struct MessageHeader {
+    subject: String,
+    content_type: String,
+    /// In bytes.
+    content_length: i64,
+    content_encoding: String,
+    message_id: Option<String>,
+    user_id: Option<String>,
+    recipient: Option<String>,
+    reply_to: Option<String>,
+    correlation_id: Option<String>,
+}
+
+/// A message, as existing clients read it.
+#[derive(JsonSchema)]
+#[schemars(rename_all = "camelCase")]
+struct MessageAsText {
+    header: MessageHeader,
+    meta_data: MessageValues,
+    /// JSON in a text.
+    content: String,
+}
+
+#[derive(JsonSchema)]
+#[schemars(rename_all = "camelCase", inline)]
+struct MessageValues {
+    values: Map<String, Value>,
+    indexed_values: Map<String, Value>,
+}
+
+fn ids(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({"type": "array", "items": {"type": "string", "format": "uuid"}})
+}
+
+const HEADERS: &[Parameter] = &[
+    Parameter::header("Content-Encoding", text, "Kept with it; `UTF-8` if absent."),
+    Parameter::header("X-Message-ID", text, "Kept with it."),
+    Parameter::header("X-User-ID", text, "Kept with it."),
+    Parameter::header("X-Recipient", text, "Kept with it."),
+    Parameter::header("X-Reply-To", text, "Kept with it."),
+    Parameter::header("X-Correlation-ID", text, "Kept with it."),
+];
+
+pub(in crate::rest) const CREATE: Told = Told {
+    text: "`Content-Type` and `Content-Length` are required, and kept with it.",
+    parameters: HEADERS,
+    body: Body::Json(of::<NewMessage<'static>>),
+    ..Told::new(
+        Tag::Messages,
+        "createMessage",
+        "Keep a message",
+        of::<Vec<MessageKept>>,
+    )
+};
+
+pub(in crate::rest) const GET: Told = Told {
+    codes: &[NO_ENTITY],
+    ..Told::new(Tag::Messages, "getMessage", "A message", of::<Message>)
+};
+
+pub(in crate::rest) const GET_AS_TEXT: Told = Told {
+    text: "For existing clients: the content is JSON in a text.",
+    codes: &[NO_ENTITY],
+    ..Told::new(
+        Tag::Messages,
+        "getMessageAsText",
+        "A message, its content as text",
+        of::<MessageAsText>,
+    )
+};
+
+pub(in crate::rest) const DELETE: Told = Told {
+    codes: &[NO_ENTITY],
+    ..Told::new(
+        Tag::Messages,
+        "deleteMessage",
+        "Delete a message",
+        of::<MessagesDeleted>,
+    )
+};
+
+pub(in crate::rest) const DELETE_ALL: Told = Told {
+    text: "Ids of no message are passed over.",
+    body: Body::Json(ids),
+    ..Told::new(
+        Tag::Messages,
+        "deleteMessages",
+        "Delete messages",
+        of::<Vec<MessagesDeleted>>,
+    )
+};
+
+/// Who is calling.
+#[derive(JsonSchema)]
+#[schemars(rename_all = "camelCase")]
+struct Account {
+    user_account_info: UserAccount,
+}
+
+#[derive(JsonSchema)]
+#[schemars(rename_all = "camelCase")]
+struct UserAccount {
+    user_id: String,
+    user_name: String,
+    /// The tenant.
+    legal_entity: Named,
+    roles: Vec<Role>,
+    current_subscription: Subscription,
+}
+
+#[derive(JsonSchema)]
+#[schemars(inline)]
+struct Named {
+    id: String,
+    name: String,
+}
+
+#[derive(JsonSchema)]
+#[schemars(inline)]
+struct Role {
+    id: String,
+}
+
+/// Nothing is sold; it always says the same.
+#[derive(JsonSchema)]
+#[schemars(rename_all = "camelCase")]
+struct Subscription {
+    id: String,
+    legal_entity_id: String,
+    status: String,
+    tier_name: String,
+    #[schemars(schema_with = "instant")]
+    period_from: String,
+    limits: Vec<Value>,
+}
+
+pub(in crate::rest) const ACCOUNT: Told =
+    Told::new(Tag::Account, "getAccount", "Who is calling", of::<Account>);

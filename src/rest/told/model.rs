@@ -1,0 +1,247 @@
+//! Models and their workflows.
+#![expect(
+    dead_code,
+    reason = "answers are written as text; these are their schemas"
+)]
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde_json::Value;
+
+use super::{
+    Body, DOCUMENT, NO_MODEL, Parameter, Tag, Told, of,
+    parameter::{EXPORT_CONVERTER, uuid},
+};
+use crate::error::Code;
+use crate::event::payload::workflow::Definition;
+use crate::rest::write::model::{Import, Supposed};
+
+/// A model as a list tells it.
+#[derive(JsonSchema)]
+#[schemars(rename_all = "camelCase")]
+struct EntityModel {
+    /// Made of name and version: the same everywhere.
+    #[schemars(schema_with = "uuid")]
+    id: String,
+    model_name: String,
+    model_version: i32,
+    current_state: Lock,
+    /// When it was last imported.
+    #[schemars(schema_with = "super::parameter::instant")]
+    model_update_date: Option<String>,
+}
+
+/// Entities can be made of a model that is locked; its shape can be changed while it is not.
+#[derive(JsonSchema)]
+#[schemars(rename_all = "UPPERCASE", inline)]
+enum Lock {
+    Locked,
+    Unlocked,
+}
+
+/// Names a model.
+#[derive(JsonSchema)]
+pub(super) struct ModelKey {
+    name: String,
+    version: i32,
+}
+
+/// What was done to a model.
+#[derive(JsonSchema)]
+#[schemars(rename_all = "camelCase")]
+struct ActionResult {
+    success: bool,
+    /// In words.
+    message: String,
+    #[schemars(schema_with = "uuid")]
+    model_id: String,
+    model_key: ModelKey,
+}
+
+/// A model's shape, in the form that was asked for.
+#[derive(JsonSchema)]
+#[schemars(rename_all = "camelCase")]
+struct ExportedModel {
+    current_state: Lock,
+    /// A JSON Schema, or the simple view.
+    model: Value,
+    /// The keys of which no two entities may have the same.
+    unique_keys: Option<Vec<UniqueKey>>,
+}
+
+/// Fields that together name one entity.
+#[derive(JsonSchema)]
+struct UniqueKey {
+    id: String,
+    /// Paths, like `$.mail`.
+    fields: Vec<String>,
+}
+
+/// The keys of a model, instead of those it has.
+#[derive(JsonSchema)]
+#[schemars(rename_all = "camelCase")]
+struct UniqueKeys {
+    unique_keys: Vec<UniqueKey>,
+}
+
+#[derive(JsonSchema)]
+struct WorkflowsImported {
+    success: bool,
+    /// What was taken, and cannot have been meant.
+    warnings: Option<Vec<String>>,
+}
+
+/// The workflows of a model.
+#[derive(JsonSchema)]
+#[schemars(rename_all = "camelCase")]
+struct ExportedWorkflows {
+    entity_name: String,
+    model_version: i32,
+    workflows: Vec<Definition>,
+}
+
+fn sample(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "description": "A document like those that entities will be.",
+        "examples": [{"customer": {"name": "Ada", "country": "GB"}, "total": 12.5}]
+    })
+}
+
+fn diagram(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({"type": "string", "description": "The picture, in the language that was asked for."})
+}
+
+const LOCKED: &[Code] = &[Code::ModelAlreadyLocked];
+const UNLOCKED: &[Code] = &[Code::ModelAlreadyUnlocked];
+const IN_USE: &[Code] = &[Code::ModelHasEntities];
+const NO_WORKFLOW: &[Code] = &[Code::WorkflowNotFound];
+
+pub(in crate::rest) const IMPORT: Told = Told {
+    text: "The first import makes the model, unlocked. Further ones widen it: what was seen stays \
+           allowed. Lock it to make entities of it.",
+    body: Body::Json(sample),
+    codes: &[DOCUMENT, LOCKED],
+    ..Told::new(
+        Tag::Models,
+        "importModel",
+        "Learn a model from a sample; its id is answered",
+        uuid,
+    )
+};
+
+pub(in crate::rest) const EXPORT: Told = Told {
+    parts: &[("converter", EXPORT_CONVERTER)],
+    codes: &[NO_MODEL],
+    ..Told::new(
+        Tag::Models,
+        "exportModel",
+        "The shape of a model",
+        of::<ExportedModel>,
+    )
+};
+
+pub(in crate::rest) const LIST: Told = Told::new(
+    Tag::Models,
+    "listModels",
+    "Every model",
+    of::<Vec<EntityModel>>,
+);
+
+pub(in crate::rest) const LOCK: Told = Told {
+    codes: &[NO_MODEL, LOCKED],
+    ..Told::new(
+        Tag::Models,
+        "lockModel",
+        "Lock a model, so that entities can be made of it",
+        of::<ActionResult>,
+    )
+};
+
+pub(in crate::rest) const UNLOCK: Told = Told {
+    codes: &[NO_MODEL, UNLOCKED, IN_USE],
+    ..Told::new(
+        Tag::Models,
+        "unlockModel",
+        "Unlock a model that has no entities, so that it can change",
+        of::<ActionResult>,
+    )
+};
+
+pub(in crate::rest) const DELETE: Told = Told {
+    codes: &[NO_MODEL, LOCKED, IN_USE],
+    ..Told::new(
+        Tag::Models,
+        "deleteModel",
+        "Delete a model that is unlocked and has no entities",
+        of::<ActionResult>,
+    )
+};
+
+pub(in crate::rest) const UNIQUE_KEYS: Told = Told {
+    text: "The list replaces the one there was; an empty list removes all keys. The model must be \
+           unlocked.",
+    body: Body::Json(of::<UniqueKeys>),
+    codes: &[NO_MODEL, LOCKED, &[Code::NotImplemented]],
+    ..Told::new(
+        Tag::Models,
+        "setUniqueKeys",
+        "Set the keys of which no two entities may have the same",
+        of::<ActionResult>,
+    )
+};
+
+pub(in crate::rest) const IMPORT_WORKFLOWS: Told = Told {
+    text: "A definition that breaks a rule is refused, naming the place; what only cannot have \
+           been meant is taken and told in `warnings`. See the help topic `workflows`.",
+    body: Body::Json(of::<Import<'static>>),
+    codes: &[
+        NO_MODEL,
+        &[
+            Code::ValidationFailed,
+            Code::WorkflowSchemaVersionUnsupported,
+        ],
+    ],
+    ..Told::new(
+        Tag::Workflows,
+        "importWorkflows",
+        "Set the workflows of a model",
+        of::<WorkflowsImported>,
+    )
+};
+
+pub(in crate::rest) const EXPORT_WORKFLOWS: Told = Told {
+    codes: &[NO_MODEL, NO_WORKFLOW],
+    ..Told::new(
+        Tag::Workflows,
+        "exportWorkflows",
+        "The workflows of a model",
+        of::<ExportedWorkflows>,
+    )
+};
+
+pub(in crate::rest) const DRAW_WORKFLOWS: Told = Told {
+    parameters: &[Parameter::query(
+        "format",
+        |_| json_schema!({"type": "string", "enum": ["mermaid", "dot"], "default": "mermaid"}),
+        "The language of the picture.",
+    )],
+    codes: &[NO_MODEL, NO_WORKFLOW],
+    ..Told::new(
+        Tag::Workflows,
+        "drawWorkflows",
+        "The workflows of a model as a picture",
+        diagram,
+    )
+};
+
+pub(in crate::rest) const EXPLAIN: Told = Told {
+    text: "What each workflow and transition would say to that document. Nothing is written, and \
+           no member is asked.",
+    body: Body::Json(of::<Supposed<'static>>),
+    codes: &[NO_MODEL, DOCUMENT, &[Code::TransitionNotFound]],
+    ..Told::new(
+        Tag::Workflows,
+        "explainWorkflows",
+        "What would become of a document",
+        of::<super::audit::Explanation>,
+    )
+};

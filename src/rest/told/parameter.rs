@@ -1,0 +1,226 @@
+//! What stands in a path, a query or a header.
+
+use schemars::{Schema, SchemaGenerator, json_schema};
+
+use super::Shape;
+
+/// Where a parameter stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::rest) enum Place {
+    Path,
+    Query,
+    Header,
+}
+
+impl Place {
+    pub(in crate::rest) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Path => "path",
+            Self::Query => "query",
+            Self::Header => "header",
+        }
+    }
+}
+
+/// One parameter.
+#[derive(Clone, Copy)]
+pub(in crate::rest) struct Parameter {
+    pub(in crate::rest) name: &'static str,
+    pub(in crate::rest) place: Place,
+    pub(in crate::rest) required: bool,
+    pub(in crate::rest) shape: Shape,
+    pub(in crate::rest) text: &'static str,
+}
+
+impl Parameter {
+    const fn path(name: &'static str, shape: Shape, text: &'static str) -> Self {
+        Self {
+            name,
+            place: Place::Path,
+            required: true,
+            shape,
+            text,
+        }
+    }
+
+    pub(in crate::rest) const fn query(
+        name: &'static str,
+        shape: Shape,
+        text: &'static str,
+    ) -> Self {
+        Self {
+            name,
+            place: Place::Query,
+            required: false,
+            shape,
+            text,
+        }
+    }
+
+    pub(in crate::rest) const fn header(
+        name: &'static str,
+        shape: Shape,
+        text: &'static str,
+    ) -> Self {
+        Self {
+            name,
+            place: Place::Header,
+            required: false,
+            shape,
+            text,
+        }
+    }
+
+    pub(in crate::rest) const fn required(self) -> Self {
+        Self {
+            required: true,
+            ..self
+        }
+    }
+}
+
+pub(in crate::rest) fn text(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({"type": "string"})
+}
+
+/// A text that is not empty: a part of a path cannot be.
+pub(in crate::rest) fn name(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({"type": "string", "minLength": 1})
+}
+
+pub(in crate::rest) fn uuid(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({"type": "string", "format": "uuid"})
+}
+
+pub(in crate::rest) fn instant(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({"type": "string", "format": "date-time"})
+}
+
+pub(in crate::rest) fn truth(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({"type": "boolean"})
+}
+
+pub(in crate::rest) fn int32(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({"type": "integer", "format": "int32", "minimum": i32::MIN, "maximum": i32::MAX})
+}
+
+pub(in crate::rest) fn int64(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({"type": "integer", "format": "int64"})
+}
+
+/// A list that is written by repeating the parameter.
+pub(in crate::rest) fn texts(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({"type": "array", "items": {"type": "string"}})
+}
+
+const CONVERTER: Parameter = Parameter::path("converter", import_converter, "What the body is.");
+const DATA_FORMAT: Parameter = Parameter::path("dataFormat", format, "The format of the sample.");
+const JOB: Parameter = Parameter::path("jobId", name, "The search job.");
+const MESSAGE_ID: Parameter = Parameter::path("messageId", uuid, "The message.");
+const SUBJECT: Parameter = Parameter::path("subject", name, "What it is about.");
+const TRANSACTION_ID: Parameter = Parameter::path("transactionId", name, "The transaction.");
+pub(in crate::rest) const ENTITY_ID: Parameter = Parameter::path("entityId", uuid, "The entity.");
+pub(in crate::rest) const ENTITY_NAME: Parameter =
+    Parameter::path("entityName", name, "The name of the model.");
+pub(in crate::rest) const MODEL_VERSION: Parameter =
+    Parameter::path("modelVersion", int32, "The version of the model.");
+pub(in crate::rest) const TRANSITION: Parameter = Parameter::path(
+    "transition",
+    name,
+    "The transition to take: one that may be taken by hand.",
+);
+pub(in crate::rest) const FORMAT: Parameter =
+    Parameter::path("format", format, "The format of the documents.");
+pub(in crate::rest) const JSON_FORMAT: Parameter = Parameter::path(
+    "format",
+    json_format,
+    "The format of the documents: JSON is the only one here.",
+);
+pub(in crate::rest) const EXPORT_CONVERTER: Parameter =
+    Parameter::path("converter", export_converter, "The form to export.");
+
+/// What parts of paths are where a description does not say otherwise.
+const PARTS: &[Parameter] = &[
+    CONVERTER,
+    DATA_FORMAT,
+    ENTITY_ID,
+    ENTITY_NAME,
+    JOB,
+    MESSAGE_ID,
+    MODEL_VERSION,
+    SUBJECT,
+    TRANSACTION_ID,
+    TRANSITION,
+];
+
+/// A part of a path, by its name.
+pub(in crate::rest) fn part(name: &str) -> Option<Parameter> {
+    PARTS.iter().find(|part| part.name == name).copied()
+}
+
+fn format(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({"type": "string", "enum": ["JSON", "XML"]})
+}
+
+fn json_format(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({"type": "string", "enum": ["JSON"]})
+}
+
+fn import_converter(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({"type": "string", "enum": ["SAMPLE_DATA"]})
+}
+
+fn export_converter(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({"type": "string", "enum": ["JSON_SCHEMA", "SIMPLE_VIEW"]})
+}
+
+/// Joins any request to a transaction.
+pub(in crate::rest) const TOKEN: Parameter = Parameter::header(
+    "X-Tx-Token",
+    text,
+    "Joins the request to the open transaction of a compute member's call: it reads what that has \
+     written, and its own writes are committed with it or not at all. Members find it in the \
+     attribute `cyodatxtoken` of the event that calls them.",
+);
+
+pub(in crate::rest) const POINT_IN_TIME: Parameter = Parameter::query(
+    "pointInTime",
+    instant,
+    "Answers as it was at that instant (RFC 3339).",
+);
+
+pub(in crate::rest) const TRANSACTION: Parameter = Parameter::query(
+    "transactionId",
+    text,
+    "Answers as that transaction left it. Not together with `pointInTime`.",
+);
+
+pub(in crate::rest) const IF_MATCH: Parameter = Parameter::header(
+    "If-Match",
+    text,
+    "The `transactionId` of the version that the change is based on; if there is a newer one, \
+     nothing is written (`ENTITY_MODIFIED`).",
+);
+
+pub(in crate::rest) const WINDOW: Parameter = Parameter::query(
+    "transactionWindow",
+    |_| json_schema!({"type": "integer", "minimum": 1, "maximum": 1000, "default": 100}),
+    "How many entities make one transaction.",
+);
+
+/// Read, so that they must be what they say, and without effect.
+pub(in crate::rest) const TIMEOUT: Parameter = Parameter::query(
+    "transactionTimeoutMillis",
+    int64,
+    "Accepted for existing clients; no effect.",
+);
+pub(in crate::rest) const CONSISTENCY: Parameter = Parameter::query(
+    "waitForConsistencyAfter",
+    truth,
+    "Accepted for existing clients; no effect.",
+);
+pub(in crate::rest) const SIZE: Parameter = Parameter::query(
+    "transactionSize",
+    int32,
+    "Accepted for existing clients; no effect.",
+);

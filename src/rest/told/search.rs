@@ -1,0 +1,117 @@
+//! Finding entities.
+#![expect(
+    dead_code,
+    reason = "answers are written as text; these are their schemas"
+)]
+
+use schemars::{JsonSchema, json_schema};
+
+use super::{
+    Body, CONDITION, NO_MODEL, Parameter, Tag, Told,
+    entity::Entity,
+    of,
+    parameter::{POINT_IN_TIME, instant, texts, truth, uuid},
+};
+use crate::error::Code;
+use crate::event::payload::search::Condition;
+
+const NOT_YET: &[Code] = &[Code::NotImplemented];
+
+const LIMIT: Parameter = Parameter::query(
+    "limit",
+    |_| json_schema!({"type": "integer", "minimum": 1, "maximum": 10000, "default": 1000}),
+    "How many may match.",
+);
+
+const SORT: Parameter = Parameter::query(
+    "sort",
+    texts,
+    "What to order by: `path`, `path:desc`, or `@field` of what is known about the entity, like \
+     `@creationDate`; repeat the parameter for more than one.",
+);
+
+const TRACKING: Parameter = Parameter::query(
+    "trackingRead",
+    truth,
+    "Within a transaction: what was found must not have changed when it commits.",
+);
+
+pub(in crate::rest) const DIRECT: Told = Told {
+    text: "One entity to a line. If more than `limit` match, the answer is `SEARCH_RESULT_LIMIT`.",
+    parameters: &[LIMIT, POINT_IN_TIME, SORT, TRACKING],
+    body: Body::Json(of::<Condition>),
+    codes: &[NO_MODEL, CONDITION, &[Code::SearchResultLimit], NOT_YET],
+    ..Told::new(
+        Tag::Search,
+        "search",
+        "The entities that fit a condition",
+        of::<Entity>,
+    )
+};
+
+pub(in crate::rest) const CUT_OFF: Told = Told {
+    text: "For existing clients: a list, of at most `limit`.",
+    parameters: &[LIMIT, POINT_IN_TIME, SORT, TRACKING],
+    body: Body::Json(of::<Condition>),
+    codes: &[NO_MODEL, CONDITION, NOT_YET],
+    ..Told::new(
+        Tag::Search,
+        "searchUpToLimit",
+        "The first entities that fit a condition",
+        of::<Entity>,
+    )
+};
+
+/// How a search job stands.
+#[derive(JsonSchema)]
+#[schemars(rename_all = "camelCase")]
+struct Job {
+    #[schemars(schema_with = "uuid")]
+    snapshot_id: String,
+    status: String,
+    #[schemars(schema_with = "instant")]
+    expiration_date: Option<String>,
+    entities_count: Option<i64>,
+}
+
+pub(in crate::rest) const SUBMIT: Told = Told {
+    parameters: &[POINT_IN_TIME, SORT],
+    body: Body::Json(of::<Condition>),
+    codes: &[NO_MODEL, CONDITION, NOT_YET],
+    ..Told::new(
+        Tag::Search,
+        "submitSearch",
+        "Start a search job; its id is answered",
+        uuid,
+    )
+};
+
+pub(in crate::rest) const STATUS: Told = Told {
+    codes: &[NOT_YET],
+    ..Told::new(
+        Tag::Search,
+        "getSearchStatus",
+        "How a search job stands",
+        of::<Job>,
+    )
+};
+
+pub(in crate::rest) const RESULTS: Told = Told {
+    codes: &[NOT_YET],
+    ..Told::new(
+        Tag::Search,
+        "getSearchResults",
+        "What a search job found",
+        of::<Entity>,
+    )
+};
+
+pub(in crate::rest) const CANCEL: Told = Told {
+    codes: &[NOT_YET],
+    ..Told::new(
+        Tag::Search,
+        "cancelSearch",
+        "Cancel a search job",
+        of::<Job>,
+    )
+};

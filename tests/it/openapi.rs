@@ -1,0 +1,75 @@
+//! The `OpenAPI` document (`rest.md` §8).
+
+use interlock::rest::SPELLINGS;
+use serde_json::{Value, json};
+
+use crate::support::Server;
+
+#[tokio::test]
+async fn the_document_says_where_it_was_asked_for() {
+    let server = Server::start();
+    let said = server.rest().get("/openapi.json").await;
+    assert_eq!(said.headers["content-type"], "application/json");
+    let document = said.ok();
+    assert_eq!(document["openapi"], "3.1.0");
+    assert_eq!(
+        document["servers"],
+        json!([{"url": format!("http://{}/api", server.http)}])
+    );
+    let behind = server
+        .rest()
+        .with("x-forwarded-host", "records.example")
+        .with("x-forwarded-proto", "https");
+    assert_eq!(
+        behind.get("/openapi.json").await.ok()["servers"],
+        json!([{"url": "https://records.example/api"}])
+    );
+}
+
+#[tokio::test]
+async fn the_document_follows_the_context_path() {
+    let server = Server::with(&[("CYODA_CONTEXT_PATH", "")]);
+    let document = server.rest().get("/openapi.json").await.ok();
+    assert_eq!(
+        document["servers"],
+        json!([{"url": format!("http://{}", server.http)}])
+    );
+}
+
+/// The path of the document with the parts of one of ours in place of the names.
+fn fits(described: &str, path: &str) -> bool {
+    let is_part = |segment: &str| segment.starts_with('{');
+    described.split('/').count() == path.split('/').count()
+        && described
+            .split('/')
+            .zip(path.split('/'))
+            .all(|(one, other)| one == other || is_part(one) && is_part(other))
+}
+
+#[tokio::test]
+async fn every_spelling_is_described_with_its_event_and_its_failures() {
+    let server = Server::start();
+    let document = server.rest().get("/openapi.json").await.ok();
+    let paths = document["paths"].as_object().expect("an object");
+    for spelling in SPELLINGS {
+        let method = spelling.method.as_str().to_ascii_lowercase();
+        let described: Vec<&Value> = paths
+            .iter()
+            .filter(|(path, _)| fits(path, spelling.path))
+            .map(|(_, methods)| &methods[&method])
+            .filter(|operation| operation.is_object())
+            .collect();
+        let [operation] = described[..] else {
+            panic!(
+                "{method} {} is described {} times",
+                spelling.path,
+                described.len()
+            );
+        };
+        let text = operation["description"].as_str().expect("a text");
+        assert!(text.contains(spelling.request.as_str()), "{text}");
+        let refused = &operation["responses"]["401"]["content"]["application/problem+json"];
+        let codes = &refused["schema"]["properties"]["properties"]["properties"]["errorCode"];
+        assert_eq!(codes["enum"], json!(["UNAUTHORIZED"]), "{}", spelling.path);
+    }
+}
