@@ -9,7 +9,7 @@ use crate::id::EntityId;
 use crate::storage::{Snapshot, Version};
 
 /// How many entities are read at once when they are sent.
-const PART: usize = 128;
+const PART: usize = 256;
 
 /// One entity that was found.
 #[derive(Debug)]
@@ -56,10 +56,10 @@ impl Hits {
         Self { snapshot, hits }
     }
 
-    pub(super) fn at(snapshot: Snapshot, positions: Vec<Position>) -> Self {
+    pub(super) fn at(snapshot: Snapshot, positions: Vec<(EntityId, Position)>) -> Self {
         let hits = positions
             .into_iter()
-            .map(|position| Hit::At(EntityId::NIL, position))
+            .map(|(id, position)| Hit::At(id, position))
             .collect();
         Self { snapshot, hits }
     }
@@ -89,9 +89,11 @@ impl Hits {
 }
 
 impl Outgoing {
-    /// The next entities, in order; none at the end.
+    /// The next entities, in order; none at the end. There are as many as fit into a part, and
+    /// none at all if a part leads to none of this tenant.
     pub async fn next(&mut self) -> Result<Option<Vec<Image>>, Failure> {
-        let part: Vec<Hit> = self.hits.by_ref().take(PART).collect();
+        let ahead = self.hits.as_slice();
+        let part = &ahead[..ahead.len().min(PART)];
         if part.is_empty() {
             return Ok(None);
         }
@@ -102,11 +104,24 @@ impl Outgoing {
                 Hit::Own(_) => None,
             })
             .collect();
-        let mut committed = self.snapshot.versions(&positions).await?.into_iter();
-        let images = part.into_iter().filter_map(|hit| match hit {
-            Hit::At(..) => committed.next().map(|version| version.image),
-            Hit::Own(version) => Some(version.image),
-        });
-        Ok(Some(images.collect()))
+        let (committed, mut reached) = self.snapshot.versions(&positions).await?;
+        let mut committed = committed.into_iter().peekable();
+        let mut images = Vec::with_capacity(part.len());
+        for _ in 0..part.len() {
+            // What did not fit into the part comes with the next one.
+            if matches!(self.hits.as_slice().first(), Some(Hit::At(..))) && reached == 0 {
+                break;
+            }
+            match self.hits.next() {
+                Some(Hit::At(_, position)) => {
+                    reached -= 1;
+                    let is_it = |version: &Version| version.position == position;
+                    images.extend(committed.next_if(is_it).map(|version| version.image));
+                }
+                Some(Hit::Own(version)) => images.push(version.image),
+                None => break,
+            }
+        }
+        Ok(Some(images))
     }
 }

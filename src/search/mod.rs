@@ -7,6 +7,7 @@
 
 mod hits;
 mod order;
+mod page;
 mod walk;
 
 use crate::condition::{Condition, Facts, Lifecycle, UnknownPaths};
@@ -16,6 +17,7 @@ use crate::storage::{Definitions, Version};
 
 pub use hits::{Hits, Outgoing};
 pub use order::{Order, OrderError, SORT_KEYS_MAX, SortKey, SortSubject};
+pub use page::page;
 pub use walk::View;
 
 use hits::Hit;
@@ -107,35 +109,6 @@ fn keep_best(ranked: &mut Vec<Ranked<Hit>>, query: &Query<'_>) -> usize {
     ranked.sort_by(|one, other| query.order.compare(one, other));
     ranked.truncate(query.limit);
     ranked.iter().map(Ranked::key_bytes).sum()
-}
-
-/// One page of the entities of a model, in the order of their ids.
-pub async fn page(
-    view: View,
-    definitions: &Definitions,
-    number: i64,
-    size: i64,
-) -> Result<Hits, Failure> {
-    let offset = number.saturating_mul(size);
-    let snapshot = view.snapshot().clone();
-    if view.is_current() {
-        let positions = snapshot.current_page(definitions, offset, size).await?;
-        return Ok(Hits::at(snapshot, positions));
-    }
-    let mut walk = Walk::new(view, definitions);
-    let mut skip = usize::try_from(offset).unwrap_or(usize::MAX);
-    let wanted = usize::try_from(size).unwrap_or(0);
-    let mut hits = Vec::new();
-    while hits.len() < wanted {
-        let Some(part) = walk.next().await? else {
-            break;
-        };
-        let skipped = skip.min(part.len());
-        skip -= skipped;
-        hits.extend(part.into_iter().skip(skipped).map(Hit::from));
-    }
-    hits.truncate(wanted);
-    Ok(Hits::of(snapshot, hits))
 }
 
 fn document(version: &Version) -> Result<Document, Failure> {

@@ -48,6 +48,10 @@ impl View {
         &self.snapshot
     }
 
+    pub(super) fn into_own(self) -> BTreeMap<EntityId, Option<Version>> {
+        self.own
+    }
+
     pub(super) const fn is_current(&self) -> bool {
         self.current
     }
@@ -73,18 +77,7 @@ impl Walk {
         let Some(committed) = self.scan.next().await? else {
             return Ok(None);
         };
-        // Own changes up to where the scan has come, or all that is left at its end.
-        let mut own = match self.scan.reached() {
-            Some(reached) => {
-                let ahead = self.own.split_off(&reached);
-                std::mem::replace(&mut self.own, ahead)
-            }
-            None => std::mem::take(&mut self.own),
-        };
-        if let Some(reached) = self.scan.reached() {
-            // `split_off` leaves the id itself ahead; it has been passed.
-            own.extend(self.own.remove_entry(&reached));
-        }
+        let own = up_to(&mut self.own, self.scan.reached());
         if own.is_empty() {
             return Ok(Some(committed));
         }
@@ -100,4 +93,19 @@ impl Walk {
         }
         Ok(Some(seen.into_values().collect()))
     }
+}
+
+/// Takes the changes up to an id, it included; without one, all.
+pub(super) fn up_to(
+    own: &mut BTreeMap<EntityId, Option<Version>>,
+    reached: Option<EntityId>,
+) -> BTreeMap<EntityId, Option<Version>> {
+    let Some(reached) = reached else {
+        return std::mem::take(own);
+    };
+    let ahead = own.split_off(&reached);
+    let mut passed = std::mem::replace(own, ahead);
+    // `split_off` leaves the id itself ahead.
+    passed.extend(own.remove_entry(&reached));
+    passed
 }

@@ -164,9 +164,10 @@ reads! {
     current(tenant: TenantRow, id: EntityId) -> Option<Version>;
     as_of(tenant: TenantRow, id: EntityId, at: Sequence) -> Option<Version>;
     by_transaction(tenant: TenantRow, id: EntityId, transaction: TransactionId, at: Sequence) -> Option<Version>;
-    versions(tenant: TenantRow, positions: &[Position]) -> Vec<Version>;
+    versions(tenant: TenantRow, positions: &[Position]) -> (Vec<Version>, usize);
     scan(tenant: TenantRow, model: ModelRow, after: Option<EntityId>, at: Sequence, limit: i64) -> (Vec<Version>, Option<EntityId>);
-    page(model: ModelRow, limit: i64, offset: i64) -> Vec<Position>;
+    page(model: ModelRow, limit: i64, offset: i64) -> Vec<(EntityId, Position)>;
+    page_as_of(model: ModelRow, after: Option<EntityId>, at: Sequence, limit: i64, offset: i64) -> Vec<(EntityId, Position)>;
     positions(ids: &[EntityId]) -> Vec<(EntityId, Position)>;
     has_entities(model: ModelRow) -> bool;
     count(model: ModelRow) -> i64;
@@ -659,14 +660,14 @@ impl State {
         Some(self.version(*n))
     }
 
-    fn versions(&self, tenant: TenantRow, positions: &[Position]) -> Vec<Version> {
+    fn versions(&self, tenant: TenantRow, positions: &[Position]) -> (Vec<Version>, usize) {
         let known = positions
             .iter()
             .filter(|position| self.versions.contains_key(&position.0));
-        known
+        let versions = known
             .map(|position| self.version(position.0))
-            .filter(|version| version.tenant == tenant)
-            .collect()
+            .filter(|version| version.tenant == tenant);
+        (versions.collect(), positions.len())
     }
 
     fn scan(
@@ -699,11 +700,32 @@ impl State {
         all.filter(move |entity| entity.live && entity.made.m == model.0)
     }
 
-    fn page(&self, model: ModelRow, limit: i64, offset: i64) -> Vec<Position> {
+    fn page(&self, model: ModelRow, limit: i64, offset: i64) -> Vec<(EntityId, Position)> {
         let [limit, offset] =
             [limit, offset].map(|number| usize::try_from(number).expect("a number of rows"));
         let page = self.live(model).skip(offset).take(limit);
-        page.map(|entity| Position(entity.n)).collect()
+        page.map(|entity| (EntityId::from_uuid(entity.made.id), Position(entity.n)))
+            .collect()
+    }
+
+    fn page_as_of(
+        &self,
+        model: ModelRow,
+        after: Option<EntityId>,
+        at: Sequence,
+        limit: i64,
+        offset: i64,
+    ) -> Vec<(EntityId, Position)> {
+        let [limit, offset] =
+            [limit, offset].map(|number| usize::try_from(number).expect("a number of rows"));
+        let of_model = self.rows.iter().filter_map(|(id, e)| {
+            let entity = &self.entities[e];
+            let is_ahead = after.is_none_or(|after| *id > after) && entity.made.m == model.0;
+            let then = entity.versions.iter().rev().find(|n| **n <= at.0)?;
+            let was_there = self.versions[then].kind != ChangeKind::Delete;
+            (is_ahead && was_there).then_some((*id, Position(*then)))
+        });
+        of_model.skip(offset).take(limit).collect()
     }
 
     fn positions(&self, ids: &[EntityId]) -> Vec<(EntityId, Position)> {

@@ -168,10 +168,11 @@ impl Snapshot {
         }
     }
 
-    /// The versions at these positions, in their order.
-    pub async fn versions(&self, positions: &[Position]) -> Result<Vec<Version>, Error> {
+    /// The versions at the first of these positions, in their order, and how many positions that
+    /// were: at least one, and fewer than all if their documents are large.
+    pub async fn versions(&self, positions: &[Position]) -> Result<(Vec<Version>, usize), Error> {
         let Some(tenant) = self.tenant else {
-            return Ok(Vec::new());
+            return Ok((Vec::new(), positions.len()));
         };
         self.storage.0.database.versions(tenant, positions).await
     }
@@ -186,18 +187,33 @@ impl Snapshot {
         }
     }
 
-    /// The positions of one page of the entities of a model, in the order of their ids; as they
-    /// are now, whatever the sequence of the snapshot.
+    /// One page of the entities of a model, in the order of their ids: which they are, and where
+    /// their versions stand. They are as they are now, whatever the sequence of the snapshot.
     pub async fn current_page(
         &self,
         definitions: &Definitions,
         offset: i64,
         limit: i64,
-    ) -> Result<Vec<Position>, Error> {
+    ) -> Result<Vec<(EntityId, Position)>, Error> {
         self.storage
             .0
             .database
             .page(definitions.row, limit, offset)
+            .await
+    }
+
+    /// The same, of those that come after an id, as they were then.
+    pub async fn page(
+        &self,
+        definitions: &Definitions,
+        after: Option<EntityId>,
+        offset: i64,
+        limit: i64,
+    ) -> Result<Vec<(EntityId, Position)>, Error> {
+        self.storage
+            .0
+            .database
+            .page_as_of(definitions.row, after, self.at, limit, offset)
             .await
     }
 }

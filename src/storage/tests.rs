@@ -1,3 +1,5 @@
+mod many;
+
 use std::{sync::Arc, time::Duration};
 
 use tokio_util::{sync::CancellationToken, task::TaskTracker};

@@ -115,7 +115,7 @@ async fn read(world: &World, storage: &Storage) -> Result<Vec<Life>, crate::stor
         trail.reverse();
         let changes = trail.iter().filter_map(|recorded| recorded.change.as_ref());
         let positions: Vec<_> = changes.map(|change| change.position).collect();
-        let versions = snapshot.versions(&positions).await?;
+        let (versions, _) = snapshot.versions(&positions).await?;
         let current = snapshot.version(id).await?;
         let tasks = match &current {
             Some(current) => {

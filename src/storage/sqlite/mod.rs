@@ -4,6 +4,7 @@
 //! one text (`LIMITS.md` (c), STORAGE.md §3).
 
 mod batch;
+mod many;
 mod read;
 mod rows;
 mod writer;

@@ -7,7 +7,7 @@ use sqlx::SqlitePool;
 
 use super::{
     Newest, Sqlite,
-    rows::{ChangeRow, MessageData, ModelRowData, ScanRow, TaskData, TrailRow, VersionRow},
+    rows::{ChangeRow, MessageData, ModelRowData, TaskData, TrailRow, VersionRow},
 };
 use crate::clock::Timestamp;
 use crate::entity::{Change, Position, Sequence};
@@ -27,9 +27,7 @@ const ENTITY_COUNT: &str = include_str!("sql/entity_count.sql");
 const ENTITY_COUNTS_BY_STATE: &str = include_str!("sql/entity_counts_by_state.sql");
 const ENTITY_EXISTS: &str = include_str!("sql/entity_exists.sql");
 const ENTITY_NEWEST: &str = include_str!("sql/entity_newest.sql");
-const ENTITY_PAGE: &str = include_str!("sql/entity_page.sql");
 const ENTITY_POSITIONS: &str = include_str!("sql/entity_positions.sql");
-const ENTITY_SCAN: &str = include_str!("sql/entity_scan.sql");
 const HISTORY: &str = include_str!("sql/history.sql");
 const MESSAGE_GET: &str = include_str!("sql/message_get.sql");
 const MODEL_DELTAS: &str = include_str!("sql/model_deltas.sql");
@@ -45,7 +43,6 @@ const VERSION_AS_OF: &str = include_str!("sql/version_as_of.sql");
 const VERSION_BY_TRANSACTION: &str = include_str!("sql/version_by_transaction.sql");
 const VERSION_CURRENT: &str = include_str!("sql/version_current.sql");
 const VERSION_NEWEST: &str = include_str!("sql/version_newest.sql");
-const VERSIONS_BY_POSITION: &str = include_str!("sql/versions_by_position.sql");
 const WORKFLOW_SET_GET: &str = include_str!("sql/workflow_set_get.sql");
 
 /// An element of `workflow_set.list`.
@@ -197,79 +194,6 @@ impl Sqlite {
             .fetch_optional(&self.reads)
             .await?;
         Ok(row.map(|row| row.version(tenant)))
-    }
-
-    /// The versions at these positions, in their order; those of other tenants are left out.
-    pub(in crate::storage) async fn versions(
-        &self,
-        tenant: TenantRow,
-        positions: &[Position],
-    ) -> Result<Vec<Version>, Error> {
-        let list = json_list(positions.iter().map(|position| position.0));
-        let rows: Vec<VersionRow> = sqlx::query_as(VERSIONS_BY_POSITION)
-            .bind(list)
-            .bind(tenant.0)
-            .fetch_all(&self.reads)
-            .await?;
-        let mut versions: Vec<Version> = rows.into_iter().map(|row| row.version(tenant)).collect();
-        versions.sort_unstable_by_key(|version| version.position);
-        let at = |position: &Position| {
-            versions
-                .binary_search_by_key(position, |version| version.position)
-                .ok()
-        };
-        Ok(positions
-            .iter()
-            .filter_map(at)
-            .map(|index| versions[index].clone())
-            .collect())
-    }
-
-    /// The next entities of a model after `after`, and how far that went; none at the end.
-    pub(in crate::storage) async fn scan(
-        &self,
-        tenant: TenantRow,
-        model: ModelRow,
-        after: Option<EntityId>,
-        at: Sequence,
-        limit: i64,
-    ) -> Result<(Vec<Version>, Option<EntityId>), Error> {
-        let after = after
-            .map(|id| id.uuid().as_bytes().to_vec())
-            .unwrap_or_default();
-        let rows: Vec<ScanRow> = sqlx::query_as(ENTITY_SCAN)
-            .bind(model.0)
-            .bind(after)
-            .bind(at.0)
-            .bind(limit)
-            .fetch_all(&self.reads)
-            .await?;
-        let is_last = i64::try_from(rows.len()).unwrap_or(limit) < limit;
-        let reached = rows
-            .last()
-            .filter(|_| !is_last)
-            .map(|row| EntityId::from_uuid(row.id));
-        Ok((
-            rows.into_iter()
-                .filter_map(|row| row.version(tenant))
-                .collect(),
-            reached,
-        ))
-    }
-
-    pub(in crate::storage) async fn page(
-        &self,
-        model: ModelRow,
-        limit: i64,
-        offset: i64,
-    ) -> Result<Vec<Position>, Error> {
-        let rows: Vec<i64> = sqlx::query_scalar(ENTITY_PAGE)
-            .bind(model.0)
-            .bind(limit)
-            .bind(offset)
-            .fetch_all(&self.reads)
-            .await?;
-        Ok(rows.into_iter().map(Position).collect())
     }
 
     /// The current position and row of each of these entities that there is.

@@ -30,6 +30,14 @@ pub(super) struct VersionRow {
     version: i32,
 }
 
+/// A version that was asked for by its place in a list.
+#[derive(Debug, FromRow)]
+pub(super) struct PickedRow {
+    pub(super) index: i64,
+    #[sqlx(flatten)]
+    pub(super) version: VersionRow,
+}
+
 impl VersionRow {
     /// The version, which was asked for as one of this tenant.
     pub(super) fn version(self, tenant: TenantRow) -> Version {

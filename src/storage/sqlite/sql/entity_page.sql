@@ -1,2 +1,3 @@
--- The current versions on one page of the entities of a model, by position.
-select n from entity where m = ?1 and live order by id limit ?2 offset ?3
+-- One page of the entities of a model as they are now; the rows before it are passed over in
+-- the index alone.
+select id, n from entity where m = ?1 and live order by id limit ?2 offset ?3

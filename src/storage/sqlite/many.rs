@@ -1,0 +1,134 @@
+//! Reading many entities: pages by an index alone, and documents a part at a time.
+//!
+//! A part ends with a number of rows or of bytes, whichever comes first, so that what is held
+//! does not depend on how large documents are.
+
+use futures_util::TryStreamExt as _;
+
+use super::{
+    Sqlite,
+    read::json_list,
+    rows::{PickedRow, ScanRow},
+};
+use crate::entity::{Position, Sequence};
+use crate::id::EntityId;
+use crate::storage::{Error, ModelRow, TenantRow, Version};
+
+const ENTITY_PAGE: &str = include_str!("sql/entity_page.sql");
+const ENTITY_PAGE_AS_OF: &str = include_str!("sql/entity_page_as_of.sql");
+const ENTITY_SCAN: &str = include_str!("sql/entity_scan.sql");
+const VERSIONS_BY_POSITION: &str = include_str!("sql/versions_by_position.sql");
+
+/// How many bytes of documents a part holds; one document more may go beyond.
+const PART_BYTES: usize = 2 << 20;
+
+impl Sqlite {
+    /// The versions at the first of these positions, in their order, and how many positions
+    /// that were; those of other tenants are left out.
+    pub(in crate::storage) async fn versions(
+        &self,
+        tenant: TenantRow,
+        positions: &[Position],
+    ) -> Result<(Vec<Version>, usize), Error> {
+        let list = json_list(positions.iter().map(|position| position.0));
+        let mut rows = sqlx::query_as(VERSIONS_BY_POSITION)
+            .bind(list)
+            .bind(tenant.0)
+            .fetch(&self.reads);
+        let mut versions = Vec::with_capacity(positions.len());
+        let mut bytes = 0;
+        while let Some(row) = rows.try_next().await? {
+            let PickedRow { index, version } = row;
+            let version = version.version(tenant);
+            bytes += version.image.document.as_str().len();
+            versions.push(version);
+            if bytes > PART_BYTES {
+                return Ok((versions, usize::try_from(index).unwrap_or(0) + 1));
+            }
+        }
+        Ok((versions, positions.len()))
+    }
+
+    /// The next entities of a model after `after`, and how far that went; none at the end.
+    pub(in crate::storage) async fn scan(
+        &self,
+        tenant: TenantRow,
+        model: ModelRow,
+        after: Option<EntityId>,
+        at: Sequence,
+        limit: i64,
+    ) -> Result<(Vec<Version>, Option<EntityId>), Error> {
+        let mut rows = sqlx::query_as(ENTITY_SCAN)
+            .bind(model.0)
+            .bind(bytes_of(after))
+            .bind(at.0)
+            .bind(limit)
+            .fetch(&self.reads);
+        let mut versions = Vec::new();
+        let mut reached = None;
+        let (mut count, mut bytes) = (0, 0);
+        while let Some(row) = rows.try_next().await? {
+            let row: ScanRow = row;
+            count += 1;
+            reached = Some(EntityId::from_uuid(row.id));
+            let Some(version) = row.version(tenant) else {
+                continue;
+            };
+            bytes += version.image.document.as_str().len();
+            versions.push(version);
+            if bytes > PART_BYTES {
+                return Ok((versions, reached));
+            }
+        }
+        Ok((versions, reached.filter(|_| count == limit)))
+    }
+
+    /// A page of the entities of a model as they are now, in the order of their ids.
+    pub(in crate::storage) async fn page(
+        &self,
+        model: ModelRow,
+        limit: i64,
+        offset: i64,
+    ) -> Result<Vec<(EntityId, Position)>, Error> {
+        let rows: Vec<(uuid::Uuid, i64)> = sqlx::query_as(ENTITY_PAGE)
+            .bind(model.0)
+            .bind(limit)
+            .bind(offset)
+            .fetch_all(&self.reads)
+            .await?;
+        Ok(listed(rows))
+    }
+
+    /// A page of the entities of a model that come after `after`, as they were at a sequence.
+    pub(in crate::storage) async fn page_as_of(
+        &self,
+        model: ModelRow,
+        after: Option<EntityId>,
+        at: Sequence,
+        limit: i64,
+        offset: i64,
+    ) -> Result<Vec<(EntityId, Position)>, Error> {
+        let rows: Vec<(uuid::Uuid, i64)> = sqlx::query_as(ENTITY_PAGE_AS_OF)
+            .bind(model.0)
+            .bind(bytes_of(after))
+            .bind(at.0)
+            .bind(limit)
+            .bind(offset)
+            .fetch_all(&self.reads)
+            .await?;
+        Ok(listed(rows))
+    }
+}
+
+fn listed(rows: Vec<(uuid::Uuid, i64)>) -> Vec<(EntityId, Position)> {
+    rows.into_iter()
+        .map(|(id, n)| (EntityId::from_uuid(id), Position(n)))
+        .collect()
+}
+
+/// What all ids after that one are above; every id is above no bytes.
+fn bytes_of(after: Option<EntityId>) -> Vec<u8> {
+    after
+        .map(|id| id.uuid().as_bytes().to_vec())
+        .unwrap_or_default()
+}
