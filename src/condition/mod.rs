@@ -243,6 +243,11 @@ impl Condition {
         }
     }
 
+    /// Whether that is all it says; other conditions may hold for every entity too.
+    pub fn is_everything(&self) -> bool {
+        matches!(self, Self::Group { connective: Connective::And, children } if children.is_empty())
+    }
+
     /// Calls `visit` for every leaf, in reading order, until it fails.
     pub fn try_leaves<E>(&self, visit: &mut dyn FnMut(&Leaf) -> Result<(), E>) -> Result<(), E> {
         match self {

@@ -1,16 +1,26 @@
-//! Deletes all entities of a model, in one transaction (`grpc.md` §8.2).
+//! Deletes entities of a model, all or those that satisfy a condition, in one transaction
+//! (`rest.md` §3.7, `grpc.md` §8.2).
 
-use super::{Access, Answer, Context, Family, Operation};
+use super::{Access, Answer, Context, Family, Operation, reply::cancelled};
 use crate::clock::PointInTime;
+use crate::condition::Condition;
 use crate::error::{Code, Failure};
 use crate::event::{
     EventType,
-    payload::{self, entity},
+    payload::{
+        self,
+        entity::{self, AllDeleted},
+    },
 };
 use crate::id::ModelKey;
+use crate::search::{Matches, View};
+
+/// How many entities that could not be deleted are told.
+const FAILED_MAX: usize = 100_000;
 
 pub(super) struct DeleteEntities {
     model: ModelKey,
+    condition: Condition,
     then: Option<PointInTime>,
     verbose: bool,
 }
@@ -22,40 +32,65 @@ impl Operation for DeleteEntities {
     const ACCESS: Access = Access::Write;
 
     fn parse(payload: &str) -> Result<Self, Failure> {
-        let request: entity::DeleteAll = payload::decode(payload)?;
-        if request.condition.is_some() {
-            return Err(Failure::new(
-                Code::NotImplemented,
-                "deleting by condition is not supported yet; delete by id, or all of a model",
-            ));
-        }
+        let request: entity::DeleteAll<'_> = payload::decode(payload)?;
+        let condition = match request.condition {
+            None => Condition::everything(),
+            // Whatever is wrong with it, here it is the condition that is (`errors.md` §3.4).
+            Some(given) => Condition::parse(given.get())
+                .map_err(|error| Failure::new(Code::InvalidCondition, error.to_string()))?,
+        };
         Ok(Self {
             model: request.model.into(),
+            condition,
             then: entity::point_in_time(request.point_in_time.as_deref())?,
             verbose: request.verbose == Some(true),
         })
     }
 
     async fn run(self, cx: Context) -> Result<Answer, Failure> {
+        let definitions = cx.definitions(&self.model).await?;
+        let by = cx.initiator();
         let mut session = cx.session().await?;
-        let deleted = cx
-            .runtime()
-            .delete_all(
-                &mut session,
-                &self.model,
-                self.then.as_ref(),
-                &cx.initiator(),
-            )
-            .await?;
-        session.finish(cx.cancel()).await?;
-        let listed = if self.verbose {
-            deleted.as_slice()
-        } else {
-            &[]
+        let view = match &self.then {
+            Some(then) => {
+                let at = cx.storage().at(then).await?;
+                View::as_of(cx.storage().snapshot(&cx.caller().tenant, at).await?)
+            }
+            None => View::of(session.unit()?, &definitions).await?,
         };
+        let mut matches = Matches::new(view, &definitions, &self.condition)?;
+        let mut deleted = AllDeleted::default();
+        while let Some(found) = matches.next().await? {
+            let outcomes = cx
+                .runtime()
+                .delete_found(&mut session, found, self.then.as_ref(), &by)
+                .await?;
+            for (id, outcome) in outcomes {
+                match outcome {
+                    Ok(()) => {
+                        deleted.count += 1;
+                        deleted.listed.extend(self.verbose.then_some(id));
+                    }
+                    Err(failure) => deleted.failed.push((id, failure)),
+                }
+            }
+            if deleted.failed.len() > FAILED_MAX {
+                return Err(Failure::new(
+                    Code::TransactionTooLarge,
+                    format!(
+                        "more than {FAILED_MAX} of the entities that matched then are gone by now; \
+                         narrow the condition or take a later pointInTime"
+                    ),
+                ));
+            }
+            if cx.cancel().is_cancelled() {
+                return Err(cancelled());
+            }
+        }
+        session.finish(cx.cancel()).await?;
         cx.answer(
             Self::RESPONSE,
-            entity::all_deleted(cx.request(), &self.model, deleted.len(), listed),
+            entity::all_deleted(cx.request(), &self.model, &deleted),
         )
     }
 }

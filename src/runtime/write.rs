@@ -1,7 +1,7 @@
 //! What requests do to entities, one at a time: a batch is n of these in one session, so there is
 //! one code path for one entity and for many.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::sync::Arc;
 
 use super::{Error, Initiator, Runtime, Session, drive::Anchor};
 use crate::clock::PointInTime;
@@ -157,61 +157,35 @@ impl Runtime {
         })
     }
 
-    /// Deletes every entity of a model, or those that were there at a point in time; their ids.
-    pub async fn delete_all(
+    /// Deletes entities that were found, as the session's unit sees them or at an earlier time;
+    /// what became of each, in their order.
+    pub async fn delete_found(
         &self,
         session: &mut Session,
-        model: &ModelKey,
+        found: Vec<Version>,
         then: Option<&PointInTime>,
         by: &Initiator,
-    ) -> Result<Vec<EntityId>, Failure> {
-        let definitions = self.definitions(session, model).await?;
+    ) -> Result<Vec<(EntityId, Result<(), Failure>)>, Failure> {
         let attribution = attribution(session, by)?.map(Arc::new);
         let unit = session.unit()?;
-        let mut deleted = Vec::new();
-        let now = unit.snapshot().await?.clone();
-        // What the unit itself has changed, it sees its own way; at an earlier time, not at all.
-        let own = if then.is_none() {
-            unit.own_changes(model)
+        let now = if then.is_some() {
+            unit.now_of(found).await?
         } else {
-            BTreeMap::new()
+            let seen = |version: Version| (version.image.id, Some(version));
+            found.into_iter().map(seen).collect()
         };
-        for version in own.values().flatten() {
-            unit.remove(version, attribution.clone())?;
-            deleted.push(version.image.id);
-        }
-        let mut scan = match then {
-            None => now.scan(&definitions),
-            Some(then) => {
-                let at = self.0.storage.at(then).await?;
-                self.0
-                    .storage
-                    .snapshot(&by.tenant, at)
-                    .await?
-                    .scan(&definitions)
-            }
-        };
-        while let Some(part) = scan.next().await? {
-            for version in part
-                .into_iter()
-                .filter(|version| !own.contains_key(&version.image.id))
-            {
-                let id = version.image.id;
-                let base = if then.is_some() {
-                    unit.read(id).await?
-                } else {
-                    Some(version)
-                };
-                if let Some(base) = base {
-                    unit.remove(&base, attribution.clone())?;
-                    deleted.push(id);
+        let mut outcomes = Vec::with_capacity(now.len());
+        for (id, version) in now {
+            let outcome = match version {
+                Some(version) => {
+                    unit.remove(&version, attribution.clone())?;
+                    Ok(())
                 }
-            }
-            if by.cancel.is_cancelled() {
-                return Err(Error::Cancelled.into());
-            }
+                None => Err(Error::EntityNotFound(id).into()),
+            };
+            outcomes.push((id, outcome));
         }
-        Ok(deleted)
+        Ok(outcomes)
     }
 
     /// The transitions that can be asked for by name where an entity is, in the order they are

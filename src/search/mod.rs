@@ -6,6 +6,7 @@
 //! position, and read again when it is sent, so a search holds a few bytes for each hit.
 
 mod hits;
+mod matches;
 mod order;
 mod page;
 mod walk;
@@ -16,6 +17,7 @@ use crate::error::{Code, Coded, Failure};
 use crate::storage::{Definitions, Version};
 
 pub use hits::{Hits, Outgoing};
+pub use matches::Matches;
 pub use order::{Order, OrderError, SORT_KEYS_MAX, SortKey, SortSubject};
 pub use page::page;
 pub use walk::View;

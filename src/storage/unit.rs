@@ -242,6 +242,52 @@ impl UnitOfWork {
         self.snapshot().await?.entity(id).await
     }
 
+    /// What there is now of entities that were found at an earlier time, in their order: as this
+    /// unit has left them, or as they are newest; none of those that are gone. Nothing is
+    /// remembered as seen, since it was the earlier time that decided something.
+    pub async fn now_of(
+        &self,
+        found: Vec<Version>,
+    ) -> Result<Vec<(EntityId, Option<Version>)>, Error> {
+        let database = &self.storage.0.database;
+        let ids: Vec<_> = found.iter().map(|version| version.image.id).collect();
+        let newest: HashMap<_, _> = database.positions(&ids).await?.into_iter().collect();
+        let moved = |version: &Version| {
+            newest
+                .get(&version.image.id)
+                .copied()
+                .filter(|newest| *newest != version.position)
+        };
+        let (tenant, mut ahead) = (found.first(), found.iter().filter_map(moved).collect());
+        let mut current = HashMap::new();
+        if let Some(tenant) = tenant.map(|version| version.tenant) {
+            while let Some(part) =
+                Some(std::mem::take(&mut ahead)).filter(|part: &Vec<_>| !part.is_empty())
+            {
+                let (versions, reached) = database.versions(tenant, &part).await?;
+                current.extend(
+                    versions
+                        .into_iter()
+                        .map(|version| (version.image.id, version)),
+                );
+                ahead = part.into_iter().skip(reached).collect();
+            }
+        }
+        let now = |version: Version| {
+            let id = version.image.id;
+            let seen = match self.own(id) {
+                Own::Here(version) => Some(*version),
+                Own::Gone => None,
+                Own::Untouched => match newest.get(&id) {
+                    Some(newest) if *newest == version.position => Some(version),
+                    _ => current.remove(&id).filter(|version| version.live),
+                },
+            };
+            (id, seen)
+        };
+        Ok(found.into_iter().map(now).collect())
+    }
+
     /// Remembers to have seen an entity at a position: the commit fails if it has moved.
     pub fn track(&mut self, id: EntityId, position: Option<Position>) -> Result<(), Error> {
         if self.reads.len() >= READS_MAX {

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Server, create, get, locked_model, new_entity};
+use crate::support::{Server, create, exactly, get, locked_model, new_entity};
 
 #[tokio::test]
 async fn an_entity_is_made_changed_and_deleted_and_its_history_stays() {
@@ -123,13 +123,6 @@ async fn an_entity_is_made_changed_and_deleted_and_its_history_stays() {
         connection.fails("EntityGetRequest", both).await,
         "BAD_REQUEST"
     );
-}
-
-/// The same instant with digits below the microsecond, which make it exact.
-fn exactly(time: &Value) -> String {
-    let time = time.as_str().expect("a time").trim_end_matches('Z');
-    let (seconds, fraction) = time.split_once('.').unwrap_or((time, ""));
-    format!("{seconds}.{fraction:0<6}001Z")
 }
 
 #[tokio::test]

@@ -11,6 +11,7 @@ mod audit;
 mod callback;
 mod compat;
 mod conformance;
+mod deletion;
 mod diagram;
 mod durability;
 mod entity;

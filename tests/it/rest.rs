@@ -638,13 +638,6 @@ async fn lists_searches_and_counts_have_their_documented_forms() {
             "NOT_IMPLEMENTED",
         ),
         (
-            "DELETE",
-            "/api/entity/doc/1",
-            condition,
-            501,
-            "NOT_IMPLEMENTED",
-        ),
-        (
             "GET",
             "/api/entity/stats/none/1",
             "",

@@ -122,7 +122,7 @@ pub struct Delete {
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct DeleteAll {
+pub struct DeleteAll<'a> {
     #[serde(rename = "id")]
     _id: RequiredText,
     pub model: ModelSpec,
@@ -130,10 +130,17 @@ pub struct DeleteAll {
     pub point_in_time: Option<String>,
     #[serde(default)]
     pub verbose: Option<bool>,
-    /// Deletes by condition come with their own issue.
-    #[serde(default)]
+    /// Which of them; all, if absent. A null is no condition, and deletes nothing.
+    #[serde(borrow, default, deserialize_with = "given")]
     #[schemars(with = "Option<Condition>")]
-    pub condition: Option<serde::de::IgnoredAny>,
+    pub condition: Option<&'a RawValue>,
+}
+
+/// A member that is there, be it null.
+fn given<'de: 'a, 'a, D: serde::Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<&'a RawValue>, D::Error> {
+    <&RawValue>::deserialize(deserializer).map(Some)
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -278,16 +285,37 @@ pub fn deleted(
         .finish()
 }
 
-pub fn all_deleted(request: &str, model: &ModelKey, count: usize, listed: &[EntityId]) -> String {
-    success(request, &[])
+/// What deleting many has done.
+#[derive(Debug, Default)]
+pub struct AllDeleted {
+    pub count: usize,
+    /// Those that are to be told.
+    pub listed: Vec<EntityId>,
+    pub failed: Vec<(EntityId, Failure)>,
+}
+
+pub fn all_deleted(request: &str, model: &ModelKey, deleted: &AllDeleted) -> String {
+    let object = success(request, &[])
         .text("requestId", request)
         .raw(
             "entityIds",
-            &text_list(listed.iter().map(ToString::to_string)),
+            &text_list(deleted.listed.iter().map(ToString::to_string)),
         )
         .text("modelId", &model.id().to_string())
-        .number("numDeleted", i64::try_from(count).unwrap_or(i64::MAX))
-        .finish()
+        .number(
+            "numDeleted",
+            i64::try_from(deleted.count).unwrap_or(i64::MAX),
+        );
+    if deleted.failed.is_empty() {
+        return object.finish();
+    }
+    let failed = deleted
+        .failed
+        .iter()
+        .fold(Object::new(), |object, (id, failure)| {
+            object.text(&id.to_string(), &failure.to_string())
+        });
+    object.raw("errorsById", &failed.finish()).finish()
 }
 
 pub fn transitioned(request: &str, available: &[TransitionName], warnings: &[String]) -> String {

@@ -325,7 +325,7 @@ pub(in crate::rest) const DELETE_ALL: Told = Told {
         SIZE,
     ],
     body: Body::OptionalJson(of::<Condition>),
-    codes: &[NO_MODEL, CONDITION, &[Code::NotImplemented]],
+    codes: &[NO_MODEL, CONDITION],
     ..Told::new(
         Tag::Entities,
         "deleteEntities",

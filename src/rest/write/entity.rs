@@ -1,5 +1,7 @@
 //! Entities: writing them, reading them, what became of them.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -156,18 +158,20 @@ pub(in crate::rest) fn list(parts: &Parts, id: &str) -> Written {
 
 pub(in crate::rest) fn delete_all(parts: &Parts, id: &str) -> Written {
     let object = begin(id).raw("model", &spec(parts.model_at("first", "second")?));
-    parts.instant("pointInTime")?;
+    let then = parts.instant("pointInTime")?;
     let verbose = parts
         .query_as::<bool>("verbose", "true or false")?
         .unwrap_or(false);
     let object = object.truth("verbose", verbose);
     // An empty body deletes all, at whatever time they were made (`rest.md` §3.7).
-    Ok(if parts.text()?.trim().is_empty() {
-        object
-    } else {
-        object.raw("condition", parts.json()?.get())
+    if parts.text()?.trim().is_empty() {
+        return Ok(object.finish());
     }
-    .finish())
+    let condition = parts
+        .json()
+        .map_err(|failure| Failure::new(Code::InvalidCondition, failure.message()))?;
+    let object = object.raw("condition", condition.get());
+    Ok(optional(object, "pointInTime", then).finish())
 }
 
 pub(in crate::rest) fn update(parts: &Parts, id: &str) -> Written {
@@ -364,12 +368,19 @@ pub(in crate::rest) fn all_deleted(parts: &Parts, payload: &str) -> Written {
         model_id: String,
         #[serde(rename = "numDeleted")]
         count: i64,
+        #[serde(default)]
+        errors_by_id: BTreeMap<String, String>,
     }
     let answer: Deleted<'_> = read(payload)?;
+    let failed = i64::try_from(answer.errors_by_id.len()).unwrap_or(i64::MAX);
+    let errors = answer
+        .errors_by_id
+        .iter()
+        .fold(Object::new(), |object, (id, error)| object.text(id, error));
     let result = Object::new()
-        .number("numberOfEntitites", answer.count)
+        .number("numberOfEntitites", answer.count + failed)
         .number("numberOfEntititesRemoved", answer.count)
-        .raw("idToError", "{}");
+        .raw("idToError", &errors.finish());
     let object = Object::new()
         .text("entityModelClassId", &answer.model_id)
         .raw("deleteResult", &result.finish());

@@ -192,6 +192,22 @@ impl Connection {
         (payloads, end)
     }
 
+    /// The same with extension attributes, without the end.
+    pub(crate) async fn all_with(
+        &self,
+        kind: &str,
+        payload: Value,
+        attributes: &[(&str, &str)],
+    ) -> Vec<Value> {
+        let mut event = request(kind, &self.fresh_id(), payload);
+        for (name, value) in attributes {
+            event = event.with(name, AttributeValue::String((*value).into()));
+        }
+        let mut answers = self.ask(event).await;
+        answers.pop();
+        answers.iter().map(payload_of).collect()
+    }
+
     /// The next event that answers no request of ours.
     pub(crate) async fn unasked(&self) -> Option<Event> {
         tokio::time::timeout(PATIENCE, self.unasked.lock().await.recv())

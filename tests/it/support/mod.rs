@@ -85,3 +85,10 @@ pub(crate) async fn get(connection: &Connection, id: &str) -> Value {
 pub(crate) fn state(entity: &Value) -> &str {
     entity["meta"]["state"].as_str().expect("a state")
 }
+
+/// The same instant with digits below the microsecond, which make it exact.
+pub(crate) fn exactly(time: &Value) -> String {
+    let time = time.as_str().expect("a time").trim_end_matches('Z');
+    let (seconds, fraction) = time.split_once('.').unwrap_or((time, ""));
+    format!("{seconds}.{fraction:0<6}001Z")
+}

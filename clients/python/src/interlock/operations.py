@@ -395,7 +395,7 @@ class Operations:
 
         Raises:
             ModelNotFound: there is no such model.
-            NotSupported: the server cannot delete by condition yet.
+            InvalidCondition: the condition is none; nothing was deleted.
 
         """
         payload = _of(model) | {"verbose": list_ids}

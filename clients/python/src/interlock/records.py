@@ -219,11 +219,18 @@ class AllDeleted:
     count: int
     entity_ids: tuple[str, ...]
     """Which they were; empty unless that was asked for."""
+    errors: Mapping[str, str]
+    """Why those that are named matched at the time that was asked for, and are not deleted."""
 
     @classmethod
     def read(cls, payload: Json) -> AllDeleted:
         """Read it from a payload."""
-        return cls(payload["modelId"], payload["numDeleted"], tuple(payload["entityIds"]))
+        return cls(
+            payload["modelId"],
+            payload["numDeleted"],
+            tuple(payload["entityIds"]),
+            payload.get("errorsById", {}),
+        )
 
 
 @dataclass(frozen=True, slots=True)

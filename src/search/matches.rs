@@ -1,0 +1,50 @@
+//! Everything that matches, however much it is: for those who do something with each.
+
+use super::{View, document, facts, walk::Walk};
+use crate::condition::{Condition, UnknownPaths};
+use crate::error::Failure;
+use crate::storage::{Definitions, Version};
+
+/// A walk over what matches, in the order of ids.
+pub struct Matches<'a> {
+    walk: Walk,
+    definitions: &'a Definitions,
+    condition: &'a Condition,
+}
+
+impl<'a> Matches<'a> {
+    /// Refuses a condition that makes no sense for the model, as a search does.
+    pub fn new(
+        view: View,
+        definitions: &'a Definitions,
+        condition: &'a Condition,
+    ) -> Result<Self, Failure> {
+        condition.check_against(&definitions.model.schema, UnknownPaths::Refused)?;
+        Ok(Self {
+            walk: Walk::new(view, definitions),
+            definitions,
+            condition,
+        })
+    }
+
+    /// The next that match; none at the end. A part may be empty although more follow.
+    pub async fn next(&mut self) -> Result<Option<Vec<Version>>, Failure> {
+        let Some(mut part) = self.walk.next().await? else {
+            return Ok(None);
+        };
+        if self.condition.is_everything() {
+            return Ok(Some(part));
+        }
+        let mut matching = Vec::with_capacity(part.len());
+        for version in part.drain(..) {
+            let document = document(&version)?;
+            if self
+                .condition
+                .holds(facts(&version, &document, self.definitions), None)
+            {
+                matching.push(version);
+            }
+        }
+        Ok(Some(matching))
+    }
+}
