@@ -18,15 +18,15 @@ use crate::id::{EntityId, ModelKey, StateName, TransactionId, TransitionName};
 use crate::storage::{Recorded, Storage, Task, TaskKind, Version};
 
 /// Everything that is recorded of one entity.
-struct Life {
-    id: EntityId,
+pub(super) struct Life {
+    pub(super) id: EntityId,
     /// As readers get it.
-    current: Option<Version>,
+    pub(super) current: Option<Version>,
     /// Oldest first.
-    trail: Vec<Recorded>,
+    pub(super) trail: Vec<Recorded>,
     /// The versions of the trail that are no deletions, by transaction.
     versions: BTreeMap<TransactionId, Version>,
-    tasks: Vec<Task>,
+    pub(super) tasks: Vec<Task>,
 }
 
 /// Reads everything and holds it against what is known.
@@ -97,7 +97,10 @@ impl Life {
     }
 }
 
-async fn read(world: &World, storage: &Storage) -> Result<Vec<Life>, crate::storage::Error> {
+pub(super) async fn read(
+    world: &World,
+    storage: &Storage,
+) -> Result<Vec<Life>, crate::storage::Error> {
     let snapshot = storage.snapshot(&tenant(), storage.latest()).await?;
     let mut ids: BTreeSet<EntityId> = world.ledger().entities.iter().copied().collect();
     if let Some(definitions) = storage

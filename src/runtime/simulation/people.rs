@@ -35,7 +35,7 @@ pub(super) struct Person {
     pub(super) random: Random,
 }
 
-fn initiator(kind: ActorKind, name: &str) -> Initiator {
+pub(super) fn initiator(kind: ActorKind, name: &str) -> Initiator {
     Initiator {
         tenant: tenant(),
         principal: Principal {
