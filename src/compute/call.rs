@@ -32,6 +32,8 @@ pub struct CallSpec<'a> {
     pub settings: &'a CallSettings,
     /// Names the call towards members, whatever becomes of its attempts.
     pub dispatch: DispatchKey,
+    /// What the next attempt is sent to join the transaction with.
+    pub token: Option<Arc<str>>,
     pub work: Arc<Work>,
 }
 
@@ -130,6 +132,7 @@ impl Members {
         let request = Request {
             call: CallId::fresh(),
             dispatch: spec.dispatch,
+            token: spec.token.clone(),
             work: Arc::clone(&spec.work),
         };
         let patience = spec
@@ -241,7 +244,6 @@ mod tests {
             passage: None,
             entity: EntityId::NIL,
             transaction: None,
-            token: None,
             context: None,
             attached: None,
             principal: Principal {
@@ -270,6 +272,7 @@ mod tests {
             tenant: &tenant,
             settings: &settings,
             dispatch: DispatchKey::fresh(),
+            token: None,
             work: work(),
         };
         members.call(&spec, &SETTINGS).await

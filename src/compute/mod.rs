@@ -23,6 +23,8 @@ pub struct Request {
     pub call: CallId,
     /// The same for every attempt of one call.
     pub dispatch: DispatchKey,
+    /// Joins the transaction the call is made in, for as long as this attempt may count.
+    pub token: Option<Arc<str>>,
     pub work: Arc<Work>,
 }
 
@@ -36,8 +38,6 @@ pub struct Work {
     pub entity: EntityId,
     /// None if the call is made outside any.
     pub transaction: Option<TransactionId>,
-    /// Joins the transaction the call is made in.
-    pub token: Option<Box<str>>,
     /// The configured context, as it is.
     pub context: Option<Arc<str>>,
     /// The entity, if the call carries it.

@@ -41,7 +41,7 @@ pub(super) fn call(request: &Request) -> Event {
     if !work.principal.roles.is_empty() {
         event = event.with(AUTH_CLAIMS, text(&work.principal.roles.join(",")));
     }
-    match &work.token {
+    match &request.token {
         Some(token) => event.with(TOKEN_ATTRIBUTE, text(token)),
         None => event,
     }

@@ -7,6 +7,7 @@ use tracing::{Instrument as _, Span, info_span, warn};
 use super::{
     Error, Initiator, Runtime, Session,
     later::{self, Continuation},
+    token::Ticket,
 };
 use crate::callout::{Attachment, Reply};
 use crate::compat::Compat;
@@ -196,10 +197,10 @@ impl Runtime {
         let (id, sent) = (image.id, image.document.clone());
         // What the member reads through its token is the entity as it is now.
         anchor.stage(session, image, None)?;
-        let token = Some(self.token(session, call));
-        let spec = spec(session, run, call, token, DispatchKey::fresh(), by);
+        let transaction = Some(session.id());
+        let mut spec = spec(run, call, transaction, DispatchKey::fresh(), by);
         let began = Instant::now();
-        let (called, before) = self.call_joined(session, &spec, by).await?;
+        let (called, before) = self.call_joined(session, call, &mut spec, by).await?;
         let mut answered = answered(call, called, began);
         let unit = session.unit()?;
         if call.scope == Scope::Savepoint {
@@ -241,15 +242,14 @@ impl Runtime {
         let answered = if joins {
             self.go_on(session, run, anchor).await?;
             let sent = run.image().document;
-            let token = Some(self.token(session, call));
-            let spec = spec(session, run, call, token, dispatch, by);
-            let (called, before) = self.call_joined(session, &spec, by).await?;
+            let mut spec = spec(run, call, Some(session.id()), dispatch, by);
+            let (called, before) = self.call_joined(session, call, &mut spec, by).await?;
             session.unit()?.release(before);
             let mut answered = answered(call, called, began);
             take_in_changes(session, run.subject().id, &sent, call, &mut answered).await?;
             answered
         } else {
-            let spec = spec(session, run, call, None, dispatch, by);
+            let spec = spec(run, call, None, dispatch, by);
             let called = self.call_alone(&spec).await;
             self.go_on(session, run, anchor).await?;
             answered(call, called, began)
@@ -276,8 +276,8 @@ impl Runtime {
         let (id, sent) = (image.id, image.document.clone());
         anchor.stage(session, image, None)?;
         let dispatch = DispatchKey::fresh();
-        let token = Some(self.token(session, call));
-        let spec = spec(session, run, call, token, dispatch, by);
+        let mut spec = spec(run, call, Some(session.id()), dispatch, by);
+        spec.token = Some(self.token(session.ticket(), call));
         let mut calling = Box::pin(self.call_alone(&spec));
         let began = Instant::now();
         session.park();
@@ -386,17 +386,14 @@ impl Runtime {
             .ok_or_else(|| storage::Error::Conflict.into())
     }
 
-    /// The token that joins the session's transaction for as long as a call may take.
-    fn token(&self, session: &Session, call: &Call) -> Box<str> {
+    /// The token that joins a session's transaction for as long as a call may take.
+    fn token(&self, ticket: Ticket, call: &Call) -> Arc<str> {
         let life = self
             .0
             .settings
             .token_life
             .max(self.0.settings.calls.longest(&call.settings));
-        self.0
-            .signer
-            .sign(session.ticket(), self.0.clock.now(), life)
-            .into()
+        self.0.signer.sign(ticket, self.0.clock.now(), life).into()
     }
 
     /// A call of a member that does not join the transaction, with all its attempts.
@@ -406,17 +403,21 @@ impl Runtime {
     }
 
     /// A call of a member that may join the unit, which is parked meanwhile. What an attempt wrote
-    /// that is followed by another is undone; the mark is where the last one began.
+    /// that is followed by another is undone; the mark is where the last one began. Who was sent an
+    /// attempt that has failed may not know it yet, and joins no more.
     async fn call_joined(
         &self,
         session: &mut Session,
-        spec: &CallSpec<'_>,
+        call: &Call,
+        spec: &mut CallSpec<'_>,
         by: &Initiator,
     ) -> Result<(Called, Mark), Stopped> {
         let (members, settings) = (&self.0.members, &self.0.settings.calls);
         let before = session.unit()?.mark();
         let mut attempts = Attempts::default();
         loop {
+            let ticket = session.ticket();
+            spec.token = Some(self.token(ticket, call));
             session.park();
             let attempt = members.attempt(spec, settings, &mut attempts);
             let attempted = tokio::select! {
@@ -426,8 +427,16 @@ impl Runtime {
             };
             session.take_back().await?;
             match attempted {
-                Attempted::Ended(called) => return Ok((called, before)),
-                Attempted::Again => session.unit()?.roll_back_to(&before),
+                Attempted::Ended(called) => {
+                    if called.outcome.is_err() {
+                        session.revoke(ticket);
+                    }
+                    return Ok((called, before));
+                }
+                Attempted::Again => {
+                    session.revoke(ticket);
+                    session.unit()?.roll_back_to(&before);
+                }
             }
             tokio::select! {
                 () = tokio::time::sleep(RETRY_PAUSE) => {}
@@ -438,10 +447,9 @@ impl Runtime {
 }
 
 fn spec<'a>(
-    session: &Session,
     run: &Run,
     call: &'a Call,
-    token: Option<Box<str>>,
+    transaction: Option<TransactionId>,
     dispatch: DispatchKey,
     by: &'a Initiator,
 ) -> CallSpec<'a> {
@@ -451,8 +459,7 @@ fn spec<'a>(
         workflow: call.workflow.clone(),
         passage: call.passage.clone(),
         entity: image.id,
-        transaction: token.is_some().then(|| session.id()),
-        token,
+        transaction,
         context: call.settings.context.clone(),
         principal: by.principal.clone(),
         attached: (call.settings.attachment == Attachment::Entity).then_some(image),
@@ -461,6 +468,7 @@ fn spec<'a>(
         tenant: &by.tenant,
         settings: &call.settings,
         dispatch,
+        token: None,
         work: Arc::new(work),
     }
 }

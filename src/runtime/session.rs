@@ -31,6 +31,8 @@ pub struct Session {
     role: Role,
     /// The frame that parking opens.
     level: usize,
+    /// Attempts of calls that were made in it have greater numbers.
+    since: u64,
 }
 
 #[derive(Debug)]
@@ -42,8 +44,9 @@ enum Role {
 }
 
 impl Session {
-    pub(super) const fn own(transactions: Arc<Transactions>, unit: UnitOfWork) -> Self {
+    pub(super) fn own(transactions: Arc<Transactions>, unit: UnitOfWork) -> Self {
         Self {
+            since: transactions.next_attempt(),
             transactions,
             id: unit.id(),
             entry: unit.id(),
@@ -63,12 +66,13 @@ impl Session {
     ) -> Result<Self, Error> {
         let id = ticket.transaction;
         let lease = transactions
-            .ask_to_join(id, tenant, ticket.level)?
+            .ask_to_join(tenant, ticket)?
             .await
             .map_err(|_| Error::TransactionNotFound(id))?;
         let (mut unit, level) = lease.take().ok_or(Error::TransactionNotFound(id))?;
         let mark = unit.mark();
         Ok(Self {
+            since: transactions.next_attempt(),
             transactions,
             id,
             entry: id,
@@ -169,12 +173,18 @@ impl Session {
         }
     }
 
-    /// What a token must say to join in the call that is about to be made.
-    pub(super) const fn ticket(&self) -> Ticket {
+    /// What a token must say to join in the attempt of a call that is about to be made.
+    pub(super) fn ticket(&self) -> Ticket {
         Ticket {
             transaction: self.id,
             level: self.level,
+            attempt: self.transactions.next_attempt(),
         }
+    }
+
+    /// Lets nobody join any more in an attempt that has failed, or in calls that were made in it.
+    pub(super) fn revoke(&self, ticket: Ticket) {
+        self.transactions.revoke(ticket.transaction, ticket.attempt);
     }
 
     /// Whether the unit is someone else's.
@@ -292,6 +302,7 @@ impl Drop for Session {
             (Role::Owner { in_table: false }, _) => {}
             (Role::Joined(mark), Some(mut unit)) => {
                 if let Some(mark) = mark.take() {
+                    self.transactions.revoke(self.id, self.since);
                     unit.roll_back_to(&mark);
                     unit.release(mark);
                 }
@@ -299,6 +310,7 @@ impl Drop for Session {
             }
             (Role::Joined(mark), None) => {
                 if let Some(mark) = mark.take() {
+                    self.transactions.revoke(self.id, self.since);
                     self.transactions.abandon(self.id, self.level, mark);
                 }
             }

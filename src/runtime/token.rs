@@ -22,6 +22,8 @@ pub(super) struct Ticket {
     pub(super) transaction: TransactionId,
     /// How many calls the one it was made for is nested in.
     pub(super) level: usize,
+    /// The number of the attempt.
+    pub(super) attempt: u64,
 }
 
 /// What a token says.
@@ -33,6 +35,8 @@ struct Claims {
     t: String,
     /// The nesting of the call.
     l: usize,
+    /// The attempt of the call.
+    a: u64,
     /// When the token expires, in seconds since 1970.
     e: i64,
 }
@@ -59,6 +63,7 @@ impl Signer {
             n: NODE.to_owned(),
             t: ticket.transaction.to_string(),
             l: ticket.level,
+            a: ticket.attempt,
             e: (now.millis() / 1_000)
                 .saturating_add(life)
                 .saturating_add(1),
@@ -97,6 +102,7 @@ impl Signer {
         Ok(Ticket {
             transaction: claims.t.parse().map_err(|_| Error::TokenMalformed)?,
             level: claims.l,
+            attempt: claims.a,
         })
     }
 }
@@ -111,6 +117,7 @@ mod tests {
         let ticket = Ticket {
             transaction: TransactionId::fresh(),
             level: 2,
+            attempt: 7,
         };
         let at = |seconds: i64| Timestamp::from_micros(seconds * 1_000_000);
         let token = signer.sign(ticket, at(100), Duration::from_secs(90));
@@ -120,7 +127,7 @@ mod tests {
             Err(Error::TokenExpired)
         ));
         let (claims, signature) = token.split_once('.').expect("two parts");
-        let forged = URL_SAFE_NO_PAD.encode(r#"{"n":"standalone","t":"00000000-0000-0000-0000-000000000000","l":0,"e":99999999999}"#);
+        let forged = URL_SAFE_NO_PAD.encode(r#"{"n":"standalone","t":"00000000-0000-0000-0000-000000000000","l":0,"a":0,"e":99999999999}"#);
         for bad in [
             "",
             ".",

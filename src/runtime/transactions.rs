@@ -10,12 +10,16 @@
 
 use std::{
     collections::{HashMap, VecDeque},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    ops::Range,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 use tokio::sync::oneshot;
 
-use super::Error;
+use super::{Error, token::Ticket};
 use crate::id::{Tenant, TransactionId};
 use crate::storage::{Mark, UnitOfWork};
 
@@ -29,6 +33,7 @@ const WAITING_MAX: usize = 1_024;
 #[derive(Debug, Default)]
 pub(super) struct Transactions {
     open: Mutex<HashMap<TransactionId, Open>>,
+    attempts: AtomicU64,
 }
 
 #[derive(Debug)]
@@ -38,6 +43,8 @@ struct Open {
     parked: Option<UnitOfWork>,
     frames: Vec<Frame>,
     waiting: VecDeque<Waiting>,
+    /// The attempts of calls that nobody joins in any more.
+    revoked: Vec<Range<u64>>,
 }
 
 #[derive(Debug, Default)]
@@ -57,7 +64,7 @@ struct Waiting {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Who {
     /// A request that joins in the frame of that number.
-    Joining(usize),
+    Joining { level: usize, attempt: u64 },
     /// The owner of the frame of that number.
     Owner(usize),
 }
@@ -101,28 +108,55 @@ impl Transactions {
             parked: None,
             frames: Vec::new(),
             waiting: VecDeque::new(),
+            revoked: Vec::new(),
         });
         entry.frames.push(Frame::default());
         entry.parked = Some(unit);
         entry.hand_on(self);
     }
 
+    /// A number for an attempt of a call; those made later have greater ones.
+    pub(super) fn next_attempt(&self) -> u64 {
+        self.attempts.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// The attempts of a transaction from that number on have come to nothing: what they ask for
+    /// comes too late.
+    pub(super) fn revoke(&self, id: TransactionId, first: u64) {
+        let mut open = self.lock();
+        if let Some(entry) = open.get_mut(&id) {
+            let over = first..self.attempts.load(Ordering::Relaxed);
+            entry.waiting.retain(|waiting| match waiting.who {
+                Who::Joining { attempt, .. } => !over.contains(&attempt),
+                Who::Owner(_) => true,
+            });
+            entry.revoked.push(over);
+        }
+    }
+
     /// Asks for the unit on behalf of a request of that tenant, which joins in a frame.
     pub(super) fn ask_to_join(
         self: &Arc<Self>,
-        id: TransactionId,
         tenant: &Tenant,
-        level: usize,
+        ticket: Ticket,
     ) -> Result<oneshot::Receiver<Lease>, Error> {
+        let Ticket {
+            transaction: id,
+            level,
+            attempt,
+        } = ticket;
         let mut open = self.lock();
         let entry = open.get_mut(&id).ok_or(Error::TransactionNotFound(id))?;
         if entry.tenant != *tenant {
             return Err(Error::ForeignTransaction);
         }
+        if entry.revoked.iter().any(|over| over.contains(&attempt)) {
+            return Err(Error::TransactionNotFound(id));
+        }
         if entry.waiting.len() >= WAITING_MAX {
             return Err(Error::TransactionBusy);
         }
-        Ok(entry.ask(self, Who::Joining(level)))
+        Ok(entry.ask(self, Who::Joining { level, attempt }))
     }
 
     /// Asks for the unit on behalf of the owner of a frame.
@@ -208,7 +242,7 @@ impl Open {
                 Who::Owner(_) => {
                     self.frames.pop();
                 }
-                Who::Joining(_) => {
+                Who::Joining { .. } => {
                     if let Some(frame) = self.frames.last_mut() {
                         frame.joined += 1;
                     }
@@ -233,14 +267,14 @@ impl Open {
     fn take_from(&mut self, who: Who, unit: UnitOfWork) {
         match who {
             Who::Owner(_) => self.frames.push(Frame::default()),
-            Who::Joining(_) => self.leave(),
+            Who::Joining { .. } => self.leave(),
         }
         self.parked = Some(unit);
     }
 
     fn may_have(&self, who: Who) -> bool {
         match who {
-            Who::Joining(level) => level + 1 == self.frames.len(),
+            Who::Joining { level, .. } => level + 1 == self.frames.len(),
             Who::Owner(level) => level + 1 == self.frames.len() && self.frames[level].joined == 0,
         }
     }

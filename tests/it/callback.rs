@@ -718,3 +718,45 @@ async fn what_a_member_wrote_in_an_attempt_that_is_repeated_is_undone() {
         .collect();
     assert_eq!(numbers, [2, 2]);
 }
+
+#[tokio::test]
+async fn the_token_of_an_attempt_that_failed_joins_no_later_one() {
+    let server = Server::start();
+    let connection = server.connect().await;
+    let member = Member::join(&server, &[]).await;
+    let note = locked_model(&connection, "note", json!({"n": 1})).await;
+    let processors = json!([
+        {"name": "p", "executionMode": "ASYNC_NEW_TX"},
+        {"name": "q", "executionMode": "SYNC", "config": {"retryPolicy": "FIXED"}}]);
+    let sample = json!({"n": 1});
+    let model = governed_model(&connection, "one", sample, processed_by(processors)).await;
+    let making = connection.ok("EntityCreateRequest", new_entity(&model, &json!({"n": 1})));
+    let failed = || {
+        Reply::Raw(
+            json!({"success": false, "error": {"code": "X", "message": "later", "retryable": true}}),
+        )
+    };
+    let serving = async {
+        let mut earlier: Vec<String> = Vec::new();
+        for reply in [failed(), failed(), Reply::Nothing] {
+            let call = member.next().await;
+            for token in &earlier {
+                let new = new_entity(&note, &json!({"n": 0}));
+                let written = joined(&connection, token, "EntityCreateRequest", new).await;
+                let told = written["error"]["message"].as_str().expect("a failure");
+                assert!(told.starts_with("TRANSACTION_NOT_FOUND"), "{written}");
+            }
+            let new = new_entity(&note, &json!({"n": earlier.len()}));
+            let written = joined(&connection, call.token(), "EntityCreateRequest", new).await;
+            assert_eq!(written["success"], true, "{written}");
+            earlier.push(call.token().to_owned());
+            member.reply(&call, reply).await;
+        }
+    };
+    tokio::join!(making, serving);
+    let (notes, _) = connection
+        .all("EntityGetAllRequest", json!({"model": note}))
+        .await;
+    assert_eq!(notes.len(), 1);
+    assert_eq!(notes[0]["payload"]["data"]["n"], 2);
+}

@@ -258,7 +258,7 @@ impl Person {
         self.world.called(&request);
         self.world.boundary("a call is out").await;
         let rough = self.world.ledger().rough;
-        if request.work.token.is_some() && self.random.chance(30) {
+        if request.token.is_some() && self.random.chance(30) {
             self.call_back(&request).await;
         }
         let delay = if rough && self.random.chance(5) {
@@ -387,6 +387,6 @@ impl Person {
             parent,
         };
         let by = initiator(ActorKind::Service, "m");
-        Box::pin(self.act(&by, work.token.as_deref(), origin, &except)).await;
+        Box::pin(self.act(&by, request.token.as_deref(), origin, &except)).await;
     }
 }
