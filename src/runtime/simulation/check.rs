@@ -15,7 +15,7 @@ use crate::clock::Timestamp;
 use crate::engine::{Entry, RunRecord, StartKind};
 use crate::entity::ChangeKind;
 use crate::id::{EntityId, ModelKey, StateName, TransactionId, TransitionName};
-use crate::storage::{Recorded, Storage, Task, TaskKind, Version};
+use crate::storage::{Error, Recorded, Snapshot, Storage, Task, TaskKind, Version};
 
 /// Everything that is recorded of one entity.
 pub(super) struct Life {
@@ -97,21 +97,11 @@ impl Life {
     }
 }
 
-pub(super) async fn read(
-    world: &World,
-    storage: &Storage,
-) -> Result<Vec<Life>, crate::storage::Error> {
+pub(super) async fn read(world: &World, storage: &Storage) -> Result<Vec<Life>, Error> {
     let snapshot = storage.snapshot(&tenant(), storage.latest()).await?;
     let mut ids: BTreeSet<EntityId> = world.ledger().entities.iter().copied().collect();
-    if let Some(definitions) = storage
-        .definitions(&tenant(), &ModelKey::new(MODEL, 1))
-        .await?
-    {
-        let mut scan = snapshot.scan(&definitions);
-        while let Some(part) = scan.next().await? {
-            ids.extend(part.iter().map(|version| version.image.id));
-        }
-    }
+    let there = there(storage, &snapshot).await?;
+    ids.extend(there.iter().map(|version| version.image.id));
     let mut lives = Vec::new();
     for id in ids {
         let mut trail = snapshot.trail(id, None, 100_000).await?;
@@ -146,10 +136,29 @@ pub(super) async fn read(
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Whether anything waits that is no timer.
-pub(super) async fn is_anything_unfinished(world: &World, storage: &Storage) -> bool {
-    let lives = read(world, storage).await.unwrap_or_default();
-    let mut tasks = lives.iter().flat_map(|life| &life.tasks);
-    tasks.any(|task| task.kind == TaskKind::Continuation)
+pub(super) async fn is_anything_unfinished(storage: &Storage) -> Result<bool, Error> {
+    let snapshot = storage.snapshot(&tenant(), storage.latest()).await?;
+    let mut unit = storage.unit(&tenant(), super::attribution());
+    for version in there(storage, &snapshot).await? {
+        let tasks = unit.tasks(&version).await?;
+        if tasks.iter().any(|task| task.kind == TaskKind::Continuation) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// All entities that there are.
+async fn there(storage: &Storage, snapshot: &Snapshot) -> Result<Vec<Version>, Error> {
+    let key = ModelKey::new(MODEL, 1);
+    let mut there = Vec::new();
+    if let Some(definitions) = storage.definitions(&tenant(), &key).await? {
+        let mut scan = snapshot.scan(&definitions);
+        while let Some(mut part) = scan.next().await? {
+            there.append(&mut part);
+        }
+    }
+    Ok(there)
 }
 
 /// The records of an entity, told again: nothing torn, and no timer early or lost.

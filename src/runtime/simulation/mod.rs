@@ -271,7 +271,7 @@ async fn settle(
     // What is due again and again is never all done, so only the rests of runs are waited for.
     for _ in 0..100 {
         sleep(Duration::from_millis(200)).await;
-        if !check::is_anything_unfinished(world, storage).await {
+        if let Ok(false) = check::is_anything_unfinished(storage).await {
             break;
         }
     }
