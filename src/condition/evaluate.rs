@@ -44,7 +44,7 @@ pub struct LeafOutcome {
     /// [`Leaf::index`].
     pub leaf: u32,
     pub held: bool,
-    /// The value looked at, as JSON; cut if long, none if absent.
+    /// The value looked at, as JSON; cut if long, none if absent. Of a function, what was said.
     pub seen: Option<Box<str>>,
 }
 
@@ -66,6 +66,16 @@ impl Trace {
             },
         );
         self.outcomes.push(LeafOutcome { leaf, held, seen });
+    }
+
+    /// What a member said is for people, and short enough already (`grpc.md` §9.5): the point may
+    /// be at its end.
+    fn note_judgement(&mut self, leaf: u32, judgement: &Judgement) {
+        self.outcomes.push(LeafOutcome {
+            leaf,
+            held: judgement.matches,
+            seen: judgement.reason.clone(),
+        });
     }
 }
 
@@ -134,7 +144,7 @@ impl Function {
             return Verdict::Asks(self);
         };
         if let Some(trace) = trace {
-            trace.note(self.index, judgement.matches, judgement.reason.as_deref());
+            trace.note_judgement(self.index, judgement);
         }
         Verdict::of(judgement.matches)
     }
@@ -660,6 +670,21 @@ mod tests {
             Verdict::Fails => "fails".to_owned(),
             Verdict::Asks(function) => format!("asks {}", function.name),
         }
+    }
+
+    #[test]
+    fn a_long_value_is_cut_and_a_long_reason_is_not() {
+        let long = "because ".repeat(30);
+        let mut trace = Trace::default();
+        trace.note(1, false, Some(&long));
+        let judgement = Judgement {
+            matches: false,
+            reason: Some(long.as_str().into()),
+        };
+        trace.note_judgement(2, &judgement);
+        let seen = |index: usize| trace.outcomes[index].seen.as_deref().expect("seen");
+        assert_eq!(seen(0).chars().count(), SEEN_MAX + 1);
+        assert_eq!(seen(1), long);
     }
 
     #[test]
