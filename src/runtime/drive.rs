@@ -30,6 +30,8 @@ pub(super) struct Anchor {
     pub(super) by: Option<Attribution>,
     /// What the run is to complete, where a task began it or goes on with it.
     pub(super) task: Option<Task>,
+    /// The tasks of the entity, where they were read with it.
+    pub(super) tasks: Option<Vec<Task>>,
     /// The call that a resumed run begins with: what was done before it is committed already.
     pub(super) resumed: Option<DispatchKey>,
 }
@@ -113,7 +115,10 @@ impl Runtime {
         if let Some(base) = &anchor.base
             && (anchor.task.is_some() || anchor.definitions.workflows.has_timers())
         {
-            tasks = session.unit()?.tasks(base).await?;
+            tasks = match anchor.tasks.take() {
+                Some(tasks) => tasks,
+                None => session.unit()?.tasks(base).await?,
+            };
             if let Some(due) = &anchor.task {
                 let before = tasks.len();
                 tasks.retain(|task| task.key != due.key);
@@ -524,6 +529,7 @@ impl Anchor {
             base,
             by,
             task: None,
+            tasks: None,
             resumed: None,
         }
     }

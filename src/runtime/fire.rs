@@ -3,7 +3,7 @@
 use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
 use futures_util::FutureExt as _;
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tracing::{info, warn};
 
@@ -17,10 +17,17 @@ use crate::engine::{Entry, Run, RunRecord, Start, StartKind};
 use crate::entity::{Actor, ActorKind, Document};
 use crate::error::{Code, Failure};
 use crate::id::{StateName, TransitionName};
-use crate::storage::{Attribution, NextTask, Task, TaskKind};
+use crate::storage::{Attribution, Due, NextTask, Task, TaskKind};
 
 /// How many tasks are in work at once.
 const AT_ONCE: usize = 256;
+
+/// How many tasks are read at once, even if there is room for fewer: one trip for each that ends
+/// would cost more than the task.
+const READ_AT_ONCE: usize = AT_ONCE / 2;
+
+/// For how long what was read of an entity will do, while its task waits for room.
+const FRESH: Duration = Duration::from_millis(200);
 
 /// How long is waited after a conflict, which says that the entity has just moved.
 const AFTER_CONFLICT: Duration = Duration::from_millis(50);
@@ -52,25 +59,18 @@ impl Runtime {
                 return;
             }
             let free = room.available_permits() + 1;
-            let waits = match storage.next_task(free) {
-                NextTask::Due(keys) => match storage.tasks(&keys).await {
+            let waits = match storage.next_task(free.max(READ_AT_ONCE)) {
+                NextTask::Due(keys) => match storage.due(&keys).await {
                     Ok(due) => {
                         drop(permit);
-                        for task in due {
+                        for due in due {
                             let Ok(permit) = Arc::clone(&room).acquire_owned().await else {
                                 return;
                             };
-                            let runtime = self.clone();
-                            tasks.spawn(async move {
-                                let key = task.key;
-                                let looked = AssertUnwindSafe(runtime.look_after(task));
-                                if looked.catch_unwind().await.is_err() {
-                                    // The panic is logged; the task is as it was.
-                                    let storage = runtime.storage();
-                                    storage.postpone(key, storage.now().after(AFTER_TROUBLE));
-                                }
-                                drop(permit);
-                            });
+                            if stop.is_cancelled() {
+                                return;
+                            }
+                            tasks.spawn(self.clone().look_after_one(due, permit));
                         }
                         continue;
                     }
@@ -108,12 +108,23 @@ impl Runtime {
         }
     }
 
-    async fn look_after(&self, task: Task) {
-        let key = task.key;
-        let entity = task.entity;
-        let done = match task.kind {
-            TaskKind::Schedule | TaskKind::Timer => self.fire(task).await,
-            TaskKind::Continuation => self.go_on_with(task).await,
+    async fn look_after_one(self, due: Due, room: OwnedSemaphorePermit) {
+        let key = due.task.key;
+        let looked = AssertUnwindSafe(self.look_after(due));
+        if looked.catch_unwind().await.is_err() {
+            // The panic is logged; the task is as it was.
+            let storage = self.storage();
+            storage.postpone(key, storage.now().after(AFTER_TROUBLE));
+        }
+        drop(room);
+    }
+
+    async fn look_after(&self, due: Due) {
+        let key = due.task.key;
+        let entity = due.task.entity;
+        let done = match due.task.kind {
+            TaskKind::Schedule | TaskKind::Timer => self.fire(due).await,
+            TaskKind::Continuation => self.go_on_with(due.task).await,
         };
         let pause = match done {
             Ok(Done::Yes) => return,
@@ -130,7 +141,8 @@ impl Runtime {
     }
 
     /// `workflow-engine.md` §9.4.
-    async fn fire(&self, task: Task) -> Result<Done, Failure> {
+    async fn fire(&self, due: Due) -> Result<Done, Failure> {
+        let Due { task, seen } = due;
         let body = TimerBody::read(&task)?;
         let state = StateName::from(body.state());
         let timeout = body.timeout();
@@ -146,18 +158,29 @@ impl Runtime {
         let mut session = self.session_for(&by, attribution);
         session.is_patient(self.0.settings.task_pause);
         let unit = session.unit()?;
-        let base = unit.read(task.entity).await?;
+        let now = self.0.clock.now();
+        let mut tasks = None;
+        let base = match seen.filter(|seen| now.since(seen.at) < FRESH) {
+            Some(seen) => {
+                let (base, of_it) = unit.begin_with(seen).await?;
+                tasks = Some(of_it);
+                Some(base)
+            }
+            None => unit.read(task.entity).await?,
+        };
         let Some(base) = base.filter(|base| base.image.state == state) else {
             unit.drop_task(&task);
             session.finish(&by.cancel).await?;
             return Ok(Done::Yes);
         };
-        let now = self.0.clock.now();
         let late = now.since(task.due);
         let grace = self.0.settings.expiry_grace;
         match timeout {
             Some(timeout) if late > timeout + grace => {
-                let stored = unit.tasks(&base).await?;
+                let stored = match tasks {
+                    Some(tasks) => tasks,
+                    None => unit.tasks(&base).await?,
+                };
                 if stored.iter().all(|stored| stored.key != task.key) {
                     return Ok(Done::Yes);
                 }
@@ -197,6 +220,7 @@ impl Runtime {
         );
         let mut anchor = Anchor::new(definitions, Some(base), None);
         anchor.task = Some(task);
+        anchor.tasks = tasks;
         self.drive(&mut session, run, anchor, &by).await?;
         session.finish(&by.cancel).await?;
         Ok(Done::Yes)
@@ -376,14 +400,30 @@ mod tests {
             .expect("updates");
         session.finish(&by.cancel).await.expect("commits");
 
-        assert!(matches!(runtime.fire(due).await, Ok(Done::Yes)));
+        assert!(matches!(
+            runtime
+                .fire(Due {
+                    task: due,
+                    seen: None
+                })
+                .await,
+            Ok(Done::Yes)
+        ));
         let mut unit = runtime.storage().unit(&by.tenant, by.attribution());
         let version = unit.read(id).await.expect("reads").expect("there");
         assert_eq!(version.image.state.as_str(), "A");
         let armed = unit.tasks(&version).await.expect("reads").remove(0);
         assert_eq!(armed.due.micros(), 2_000_000);
         clock.advance_ms(1_000);
-        assert!(matches!(runtime.fire(armed).await, Ok(Done::Yes)));
+        assert!(matches!(
+            runtime
+                .fire(Due {
+                    task: armed,
+                    seen: None
+                })
+                .await,
+            Ok(Done::Yes)
+        ));
         let mut unit = runtime.storage().unit(&by.tenant, by.attribution());
         let version = unit.read(id).await.expect("reads").expect("there");
         assert_eq!(version.image.state.as_str(), "B");

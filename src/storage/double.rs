@@ -3,7 +3,7 @@
 #![cfg(test)]
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, BTreeSet, HashMap},
     sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc},
 };
 
@@ -556,10 +556,13 @@ impl State {
     }
 
     fn tasks(&self, keys: &[TaskKey]) -> Vec<Task> {
-        keys.iter()
-            .filter_map(|key| self.tasks.get(&key.0))
-            .map(|row| self.task(row))
-            .collect()
+        let known = keys.iter().filter_map(|key| self.tasks.get(&key.0));
+        let entities: BTreeSet<i64> = known.map(|task| task.e).collect();
+        let of_them = self
+            .tasks
+            .values()
+            .filter(|task| entities.contains(&task.e));
+        of_them.map(|row| self.task(row)).collect()
     }
 
     fn message(&self, tenant: TenantRow, id: EdgeMessageId) -> Option<Message> {

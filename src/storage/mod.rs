@@ -14,6 +14,7 @@ mod catalog;
 mod committer;
 mod definitions;
 mod draft;
+mod due;
 mod health;
 mod instant;
 mod judge;
@@ -43,6 +44,7 @@ use crate::workflow::Workflow;
 
 pub use definitions::Definitions;
 pub use draft::{Attribution, Committed, ModelChange};
+pub use due::{Due, Seen};
 pub use message::Message;
 pub use snapshot::{History, Listed, ModelCount, Recorded, Scan, Snapshot};
 pub use task::{NewTask, NextTask, Task, TaskKey, TaskKind};
@@ -327,11 +329,6 @@ impl Storage {
     /// Has a task looked at again, at an instant.
     pub fn postpone(&self, task: TaskKey, until: Timestamp) {
         self.0.agenda.add([(until.micros(), task.0)]);
-    }
-
-    /// Those of the tasks that are still to be done.
-    pub async fn tasks(&self, keys: &[TaskKey]) -> Result<Vec<Task>, Error> {
-        self.0.database.tasks(keys).await
     }
 
     /// Takes from the table what is due from an instant on.

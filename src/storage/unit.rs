@@ -17,7 +17,7 @@ use super::{
     task::{Decision, Dropped, NewTask, Task, TaskChange, TaskKey},
 };
 use crate::engine::{Record, RunRecord};
-use crate::entity::{Image, Position};
+use crate::entity::{Image, Position, Sequence};
 use crate::id::{EntityId, ModelKey, Tenant, TransactionId};
 
 /// How many bytes of writes a unit holds at most.
@@ -213,6 +213,12 @@ impl UnitOfWork {
             self.snapshot = Some(self.storage.snapshot(&self.tenant, latest).await?);
         }
         self.snapshot.as_ref().ok_or(Error::Stopped)
+    }
+
+    /// Has the unit see what was committed up to a sequence. It must not have read yet.
+    pub(super) async fn see_as_of(&mut self, at: Sequence) -> Result<(), Error> {
+        self.snapshot = Some(self.storage.snapshot(&self.tenant, at).await?);
+        Ok(())
     }
 
     /// The model of that name, as it is now; definitions are not part of a unit's snapshot.

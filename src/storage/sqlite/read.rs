@@ -99,7 +99,7 @@ impl Sqlite {
             .await?)
     }
 
-    /// The tasks of those keys that are still there.
+    /// The tasks of those keys that are still there, and all others of the same entities.
     pub(in crate::storage) async fn tasks(&self, keys: &[TaskKey]) -> Result<Vec<Task>, Error> {
         let rows: Vec<TaskData> = sqlx::query_as(TASK_GET)
             .bind(json_list(keys.iter().map(|key| key.0)))

@@ -1,6 +1,6 @@
--- Tasks by their keys, given as a JSON list.
+-- Tasks by their keys, given as a JSON list, with all other tasks of the same entities.
 select task.k, tenant.name as tenant, entity.id, task.kind, task.name, task.due, task.body
 from task
 join tenant on tenant.t = task.t
 join entity on entity.e = task.e
-where task.k in (select value from json_each(?1))
+where task.e in (select e from task where k in (select value from json_each(?1)))
