@@ -1,4 +1,4 @@
-//! The benchmark: rows T1–T5 of `DESIGN.md` beside their floors, and what the process weighs.
+//! The benchmark: rows T1–T5 and T7 of `DESIGN.md` beside their floors, and what the process weighs.
 //!
 //! `cargo bench` builds the service as it is released, starts it as a process of its own on a
 //! fresh file, loads it from this process, and prints one table. A floor is raw parts doing the
@@ -15,6 +15,7 @@ mod message;
 mod process;
 mod report;
 mod row;
+mod timers;
 mod weight;
 
 use std::{path::PathBuf, time::Duration};
@@ -41,7 +42,7 @@ struct Options {
     /// How many rounds each row has.
     #[arg(long, default_value_t = 5)]
     rounds: usize,
-    /// Only rows whose name begins like this (T1 … T5, start, memory, size); may be repeated.
+    /// Only rows whose name begins like this (T1 … T5, T7, start, memory, size); may be repeated.
     #[arg(long, value_name = "NAME")]
     only: Vec<String>,
     /// How many connections share the unary calls in flight.
@@ -125,6 +126,10 @@ async fn measure(options: &Options) {
     for row in ROWS.iter().filter(|row| options.includes(row.name)) {
         report::progress(row.name);
         report.add_row(row, &row.measure(&plan).await);
+    }
+    if options.includes(timers::NAME) {
+        report::progress(timers::NAME);
+        report.add_timers(&timers::measure(&plan).await);
     }
     for weight in weight::WEIGHTS {
         if options.includes(weight.name) {

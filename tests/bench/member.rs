@@ -1,4 +1,4 @@
-//! A compute member that answers every call with a changed document.
+//! A compute member: a processor that changes the document, and a function that says when.
 
 use std::sync::{
     Arc,
@@ -15,6 +15,12 @@ use crate::{
     message::{Sizes, TAG, decode, event, text},
     process::Client,
 };
+
+/// What a function looks at.
+#[derive(Deserialize)]
+struct Timed<'a> {
+    reference: &'a str,
+}
 
 /// A member at work, until it is dropped.
 pub(crate) struct Member {
@@ -83,10 +89,29 @@ impl Drop for Member {
 /// The answer to a call; to anything else, none.
 fn answer(frame: Frame) -> Option<Frame> {
     let request = decode(frame);
-    if request.r#type != "EntityProcessorCalculationRequest" {
-        return None;
+    let call = || -> Call<'_> { serde_json::from_str(text(&request)).expect("a call") };
+    match request.r#type.as_str() {
+        "EntityProcessorCalculationRequest" => Some(processed(&call())),
+        "EntityFunctionCalculationRequest" => Some(computed(&call())),
+        _ => None,
     }
-    let call: Call<'_> = serde_json::from_str(text(&request)).expect("a call");
+}
+
+fn computed(call: &Call<'_>) -> Frame {
+    let document = call.payload.data.get();
+    let Timed { reference } = serde_json::from_str(document).expect("a reference");
+    let Call {
+        request_id,
+        entity_id,
+        ..
+    } = *call;
+    let text = format!(
+        r#"{{"id":"{request_id}","requestId":"{request_id}","entityId":"{entity_id}","success":true,"resultKind":"Schedule","result":{{"fireAt":{reference}}}}}"#
+    );
+    event("EntityFunctionCalculationResponse", request_id, text, [])
+}
+
+fn processed(call: &Call<'_>) -> Frame {
     let changed = call
         .payload
         .data
@@ -96,14 +121,9 @@ fn answer(frame: Frame) -> Option<Frame> {
         request_id,
         entity_id,
         ..
-    } = call;
+    } = *call;
     let text = format!(
         r#"{{"id":"{request_id}","requestId":"{request_id}","entityId":"{entity_id}","success":true,"payload":{{"type":"JSON","data":{changed}}}}}"#
     );
-    Some(event(
-        "EntityProcessorCalculationResponse",
-        request_id,
-        text,
-        [],
-    ))
+    event("EntityProcessorCalculationResponse", request_id, text, [])
 }

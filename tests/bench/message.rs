@@ -24,11 +24,13 @@ const REQUEST_ID: &str = "requestid";
 /// What every good answer says.
 const SUCCESS: &str = r#"{"success":true}"#;
 
-/// The models of the load: entities of one are created, those of the other processed as well.
+/// The models of the load: entities of one are created, those of another processed as well, and
+/// those of the last wait for the time that their reference is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Model {
     Plain,
     Processed,
+    Timed,
 }
 
 impl Model {
@@ -36,6 +38,7 @@ impl Model {
         match self {
             Self::Plain => "plain",
             Self::Processed => "processed",
+            Self::Timed => "timed",
         }
     }
 
@@ -50,6 +53,10 @@ impl Model {
                 r#"{{"NEW":{{"transitions":[{{"name":"PROCESS","next":"DONE","manual":false,"processors":[
                     {{"type":"EXTERNAL","name":"check","executionMode":"SYNC",
                       "config":{{"attachEntity":true,"calculationNodesTags":"{TAG}"}}}}]}}]}},"DONE":{{}}}}"#
+            ),
+            Self::Timed => format!(
+                r#"{{"NEW":{{"transitions":[{{"name":"FIRE","next":"DONE","manual":false,"schedule":{{
+                    "function":{{"name":"when","resultKind":"Schedule","calculationNodesTags":"{TAG}"}}}}}}]}},"DONE":{{}}}}"#
             ),
         };
         format!(r#"{{"version":"1","name":"only","initialState":"NEW","states":{states}}}"#)

@@ -10,6 +10,7 @@ use std::time::Duration;
 use crate::{
     load::Measured,
     row::{Goal, Outcome, Row},
+    timers,
     weight::{Weight, What, megabytes},
 };
 
@@ -23,6 +24,11 @@ pub(crate) struct Report {
 const HEAD: [&str; 7] = [
     "", "workload", "measured", "floor", "ratio", "goal", "reached",
 ];
+
+/// The goals of T7: how late, how many in a second, how many bytes.
+const LATE_MAX: Duration = Duration::from_millis(50);
+const FIRES_MIN: f64 = 10_000.0;
+const MEMORY_MAX: f64 = 200.0;
 
 impl Report {
     pub(crate) fn add_row(&mut self, row: &Row, outcome: &Outcome) {
@@ -74,6 +80,52 @@ impl Report {
         for (name, load) in &outcome.loads {
             self.details.push(spread(name, load));
         }
+    }
+
+    pub(crate) fn add_timers(&mut self, outcome: &timers::Outcome) {
+        let late = |quantile| Duration::from_micros(outcome.late.value_at_quantile(quantile));
+        let p99 = late(0.99);
+        let steady = format!(
+            "timers, {} armed, {} due in a second: p99 late",
+            timers::ARMED,
+            timers::STEADY_RATE
+        );
+        let burst = format!("timers, {} due at once", timers::BURST);
+        let fires = outcome.fires;
+        let each = outcome.memory_each;
+        let lines = [
+            (steady, milliseconds(p99), "≤ 50 ms", p99 <= LATE_MAX),
+            (burst, thousands(fires), "≥ 10 k/s", fires >= FIRES_MIN),
+            (
+                "memory of a timer".to_owned(),
+                format!("{each:.0} B"),
+                "≤ 200 B",
+                each <= MEMORY_MAX,
+            ),
+        ];
+        for (workload, measured, goal, reached) in lines {
+            let none = || "—".to_owned();
+            self.lines.push([
+                timers::NAME.to_owned(),
+                workload,
+                measured,
+                none(),
+                none(),
+                goal.to_owned(),
+                verdict(reached, false),
+            ]);
+        }
+        self.details.push(format!(
+            "{}: late p50 {}   p90 {}   p99 {}   p99.9 {}   max {}; {:.1} µs of a core for each; other programs used {:.0} % of the machine",
+            timers::NAME,
+            milliseconds(late(0.5)),
+            milliseconds(late(0.9)),
+            milliseconds(p99),
+            milliseconds(late(0.999)),
+            milliseconds(late(1.0)),
+            outcome.cpu_each.as_secs_f64() * 1e6,
+            outcome.others * 100.0
+        ));
     }
 
     pub(crate) fn add_weight(&mut self, weight: &Weight, measured: &[f64]) {

@@ -198,7 +198,7 @@ impl<'a> Bench<'a> {
             succeeded(answer.into_inner());
         }
         let member = match row.model {
-            Model::Plain => None,
+            Model::Plain | Model::Timed => None,
             Model::Processed => Some(Member::join(service.client().await).await),
         };
         let request = row.model.create("c0-0");
