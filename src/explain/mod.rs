@@ -12,7 +12,8 @@ use std::sync::Arc;
 use crate::callout::{Callee, Passage};
 use crate::condition::{Condition, Facts, Told, Trace, Verdict};
 use crate::engine::{
-    self, Call, Considered, Entry, Input, Next, Reason, Run, RunRecord, StartKind, World,
+    self, Call, CallRecord, Considered, Entry, Input, Next, Reason, Run, RunRecord, StartKind,
+    World,
 };
 use crate::id::{StateName, TransitionName};
 use crate::workflow::{Trigger, Workflow, WorkflowSet};
@@ -270,10 +271,7 @@ pub fn tell(
                 step.considered.push(past(considered, criterion));
             }
             Entry::Called(call) => {
-                step.calls.push(match &call.failure {
-                    Some(failure) => failure.clone(),
-                    None => format!("{} is done", call.name),
-                });
+                step.calls.push(called(call));
             }
             Entry::Moved {
                 transition,
@@ -298,6 +296,17 @@ pub fn tell(
         told.steps.push(step);
     }
     told
+}
+
+fn called(call: &CallRecord) -> String {
+    let told = match &call.failure {
+        Some(failure) => failure.clone(),
+        None => format!("{} is done", call.name),
+    };
+    match call.attempts {
+        0 | 1 => told,
+        attempts => format!("{told} ({attempts} attempts)"),
+    }
 }
 
 /// The state in which the first of these entries was noted.

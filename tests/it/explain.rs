@@ -293,3 +293,37 @@ async fn the_command_line_says_it_in_words() {
     assert_eq!(told["runs"][0]["settled"], "DONE");
     assert_eq!(explain(&["--transaction", "x"]).0, Some(1));
 }
+
+#[tokio::test]
+async fn a_call_that_took_more_than_one_attempt_says_how_many() {
+    let server = Server::start();
+    let connection = server.connect().await;
+    let member = Member::join(&server, &[]).await;
+    let processor =
+        json!({"name": "p", "executionMode": "SYNC", "config": {"retryPolicy": "FIXED"}});
+    let workflow = json!({"version": "1", "name": "w", "initialState": "A", "states": {
+        "A": {"transitions": [{"name": "go", "next": "B", "manual": false, "processors": [processor]}]},
+        "B": {}}});
+    let model = governed_model(&connection, "order", json!({"n": 1}), workflow).await;
+    let making = create(&connection, &model, json!({"n": 1}));
+    let serving = async {
+        let error = json!({"code": "X", "message": "later", "retryable": true});
+        for reply in [
+            Reply::Raw(json!({"success": false, "error": error})),
+            Reply::Nothing,
+        ] {
+            let call = member.next().await;
+            member.reply(&call, reply).await;
+        }
+    };
+    let (id, ()) = tokio::join!(making, serving);
+    let made = get(&connection, &id).await;
+    let told = connection
+        .ok(
+            "WorkflowExplainRequest",
+            json!({"entityId": id, "transactionId": made["meta"]["transactionId"]}),
+        )
+        .await;
+    let calls = &told["runs"][0]["steps"][0]["calls"];
+    assert_eq!(*calls, json!(["p is done (2 attempts)"]));
+}
