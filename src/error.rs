@@ -55,10 +55,15 @@ codes! {
     EntityModified = "ENTITY_MODIFIED", 412, Never;
     EntityNotFound = "ENTITY_NOT_FOUND", 404, Never;
     Forbidden = "FORBIDDEN", 403, Never;
+    /// The idempotency key belongs to another request.
+    IdempotencyConflict = "IDEMPOTENCY_CONFLICT", 409, Never;
     /// A leaf whose value fits none of the declared types.
     IncompatibleType = "INCOMPATIBLE_TYPE", 400, Never;
     InvalidCondition = "INVALID_CONDITION", 400, Never;
     InvalidFieldPath = "INVALID_FIELD_PATH", 400, Never;
+    /// A document that gives some fields of a unique key and not all, or one that is no scalar.
+    InvalidUniqueKey = "INVALID_UNIQUE_KEY", 422, Never;
+    InvalidUniqueKeyDefinition = "INVALID_UNIQUE_KEY_DEFINITION", 422, Never;
     ModelAlreadyLocked = "MODEL_ALREADY_LOCKED", 409, Never;
     ModelAlreadyUnlocked = "MODEL_ALREADY_UNLOCKED", 409, Never;
     ModelHasEntities = "MODEL_HAS_ENTITIES", 409, Never;
@@ -86,6 +91,8 @@ codes! {
     TransactionTooLarge = "TRANSACTION_TOO_LARGE", 413, Never;
     TransitionNotFound = "TRANSITION_NOT_FOUND", 404, Never;
     Unauthorized = "UNAUTHORIZED", 401, Never;
+    /// Another live entity has these values of a unique key.
+    UniqueViolation = "UNIQUE_VIOLATION", 409, Never;
     UnknownEventType = "UNKNOWN_EVENT_TYPE", 400, Never;
     /// A patch in a format that is none.
     UnsupportedMediaType = "UNSUPPORTED_MEDIA_TYPE", 415, Never;

@@ -1,6 +1,6 @@
 //! Exact decimal numbers, read from their literals and never rounded.
 
-use std::{borrow::Cow, cmp::Ordering};
+use std::{borrow::Cow, cmp::Ordering, fmt};
 
 /// A number as sign, significant digits and exponent: `±0.d₁d₂… × 10^exponent`.
 ///
@@ -141,6 +141,14 @@ impl Number {
                 .cmp(&other.exponent)
                 .then_with(|| self.digits.cmp(&other.digits)),
         }
+    }
+}
+
+impl fmt::Display for Number {
+    /// One spelling for each value; not that of JSON.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let sign = if self.negative { "-" } else { "" };
+        write!(f, "{sign}0.{}e{}", self.digits, self.exponent)
     }
 }
 

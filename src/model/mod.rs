@@ -11,6 +11,7 @@ mod export;
 mod infer;
 mod schema;
 mod types;
+mod unique;
 
 use crate::clock::Timestamp;
 use crate::entity::Document;
@@ -22,6 +23,7 @@ pub use codec::CodecError;
 pub use export::{json_schema, simple_view};
 pub use schema::{Node, Schema};
 pub use types::{DataType, Types};
+pub use unique::{InvalidKeys, InvalidValue, KeyDefinition, KeyValue, UniqueKeys};
 
 /// A model of a tenant.
 #[derive(Debug, Clone)]
@@ -31,6 +33,7 @@ pub struct Model {
     pub schema: Schema,
     /// When a sample was last imported.
     pub updated: Timestamp,
+    pub unique_keys: UniqueKeys,
 }
 
 /// Whether entities can be made, or the schema changed.

@@ -30,10 +30,9 @@ impl Operation for ExportModel {
 
     async fn run(self, cx: Context) -> Result<Answer, Failure> {
         let definitions = cx.definitions(&self.model).await?;
-        let model = &definitions.model;
         let shape = match self.converter {
-            model::Converter::SimpleView => simple_view(&model.schema),
-            model::Converter::JsonSchema => json_schema(&model.schema),
+            model::Converter::SimpleView => simple_view(&definitions.model.schema),
+            model::Converter::JsonSchema => json_schema(&definitions.model.schema),
             model::Converter::SampleData => {
                 return Err(Failure::new(
                     Code::BadRequest,
@@ -42,9 +41,15 @@ impl Operation for ExportModel {
             }
         };
         let document = Object::new()
-            .text("currentState", model.lock.as_str())
-            .raw("model", &shape.to_string())
-            .finish();
+            .text("currentState", definitions.model.lock.as_str())
+            .raw("model", &shape.to_string());
+        let document = if definitions.has_unique_keys() {
+            let keys = model::unique_keys(&definitions.model.unique_keys);
+            document.raw("uniqueKeys", &keys)
+        } else {
+            document
+        }
+        .finish();
         cx.answer(
             Self::RESPONSE,
             model::exported(cx.request(), &self.model, &document),

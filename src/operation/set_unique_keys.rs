@@ -1,13 +1,19 @@
-//! Sets the composite unique keys of a model: registered, not made yet.
+//! Sets the composite unique keys of a model (`models-and-entities.md` §9).
 
 use super::{Access, Answer, Context, Family, Operation};
-use crate::error::{Code, Failure};
+use crate::error::Failure;
 use crate::event::{
     EventType,
     payload::{self, model},
 };
+use crate::id::ModelKey;
+use crate::model::{KeyDefinition, Lock};
+use crate::storage::ModelChange;
 
-pub(super) struct SetUniqueKeys;
+pub(super) struct SetUniqueKeys {
+    model: ModelKey,
+    keys: Vec<KeyDefinition>,
+}
 
 impl Operation for SetUniqueKeys {
     const REQUEST: EventType = EventType::EntityModelSetUniqueKeysRequest;
@@ -16,14 +22,22 @@ impl Operation for SetUniqueKeys {
     const ACCESS: Access = Access::Write;
 
     fn parse(payload: &str) -> Result<Self, Failure> {
-        let _: model::SetUniqueKeys = payload::decode(payload)?;
-        Ok(Self)
+        let request: model::SetUniqueKeys = payload::decode(payload)?;
+        Ok(Self {
+            model: request.model.into(),
+            keys: request.unique_keys.into_iter().map(Into::into).collect(),
+        })
     }
 
-    async fn run(self, _cx: Context) -> Result<Answer, Failure> {
-        Err(Failure::new(
-            Code::NotImplemented,
-            "unique keys are not supported yet",
-        ))
+    async fn run(self, cx: Context) -> Result<Answer, Failure> {
+        // What is wrong with them is told only of a model that is there and unlocked.
+        let change = ModelChange::SetUniqueKeys(self.keys);
+        cx.storage()
+            .change_model(&cx.caller().tenant, cx.attribution(), &self.model, change)
+            .await?;
+        cx.answer(
+            Self::RESPONSE,
+            model::locked(cx.request(), &self.model, Lock::Unlocked),
+        )
     }
 }

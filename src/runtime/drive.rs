@@ -541,6 +541,12 @@ impl Anchor {
         image: Image,
         record: Option<RunRecord>,
     ) -> Result<(), Failure> {
+        // What is staged for a member need not be whole yet; what a run saves must be.
+        if record.is_some() && self.definitions.has_unique_keys() {
+            let document = Document::from_json(&image.document)
+                .map_err(|error| Failure::internal(error.to_string()))?;
+            self.definitions.model.unique_keys.values(&document)?;
+        }
         let runs = record.into_iter().collect();
         let unit = session.unit()?;
         let base = match &self.base {

@@ -71,7 +71,7 @@ impl Runtime {
         if definitions.model.lock == Lock::Unlocked {
             return Err(storage::Error::ModelNotLocked(model).into());
         }
-        definitions.model.check(&document)?;
+        check(&definitions, &document)?;
         let now = self.0.clock.now();
         let subject = Subject {
             id: EntityId::fresh(),
@@ -118,14 +118,14 @@ impl Runtime {
         let document = match content {
             Content::Kept => read()?,
             Content::Replaced(document) => {
-                definitions.model.check(&document)?;
+                check(&definitions, &document)?;
                 document
             }
             Content::Patched(patch) => {
                 let patched = patch.apply(&read()?);
                 let document =
                     patched.map_err(|error| Failure::new(Code::BadRequest, error.to_string()))?;
-                definitions.model.check(&document)?;
+                check(&definitions, &document)?;
                 document
             }
         };
@@ -149,16 +149,17 @@ impl Runtime {
         by: &Initiator,
     ) -> Result<Deleted, Failure> {
         let by = attribution(session, by)?.map(Arc::new);
-        let unit = session.unit()?;
-        let base = unit.read(id).await?.ok_or(Error::EntityNotFound(id))?;
-        unit.remove(&base, by)?;
+        let base = session.unit()?.read(id).await?;
+        let base = base.ok_or(Error::EntityNotFound(id))?;
+        let definitions = self.definitions(session, &base.image.model).await?;
+        session.unit()?.remove(&definitions, &base, by)?;
         Ok(Deleted {
             model: base.image.model,
         })
     }
 
-    /// Deletes entities that were found, as the session's unit sees them or at an earlier time;
-    /// what became of each, in their order.
+    /// Deletes entities of one model that were found, as the session's unit sees them or at an
+    /// earlier time; what became of each, in their order.
     pub async fn delete_found(
         &self,
         session: &mut Session,
@@ -166,6 +167,11 @@ impl Runtime {
         then: Option<&PointInTime>,
         by: &Initiator,
     ) -> Result<Vec<(EntityId, Result<(), Failure>)>, Failure> {
+        let Some(first) = found.first() else {
+            return Ok(Vec::new());
+        };
+        // Asked for last: they are those of everything that was found, or there is a conflict.
+        let definitions = self.definitions(session, &first.image.model).await?;
         let attribution = attribution(session, by)?.map(Arc::new);
         let unit = session.unit()?;
         let now = if then.is_some() {
@@ -178,7 +184,7 @@ impl Runtime {
         for (id, version) in now {
             let outcome = match version {
                 Some(version) => {
-                    unit.remove(&version, attribution.clone())?;
+                    unit.remove(&definitions, &version, attribution.clone())?;
                     Ok(())
                 }
                 None => Err(Error::EntityNotFound(id).into()),
@@ -232,6 +238,13 @@ impl Runtime {
         let definitions = session.unit()?.definitions(model).await?;
         Ok(definitions.ok_or_else(|| storage::Error::ModelNotFound(model.clone()))?)
     }
+}
+
+/// What is checked of a document that a request brings, before anybody works on it.
+fn check(definitions: &Definitions, document: &Document) -> Result<(), Failure> {
+    definitions.model.check(document)?;
+    definitions.model.unique_keys.values(document)?;
+    Ok(())
 }
 
 /// `grpc.md` §10: who joins as a service or as the system executes on behalf of the author; a

@@ -18,13 +18,13 @@ use tokio_util::sync::CancellationToken;
 use tracing::{error, info, warn};
 
 use super::{
-    ActorRow, Definitions, EntityRow, Error, Storage, TenantRow, Version, Writer,
+    ActorRow, Definitions, EntityRow, Error, Storage, TenantRow, Version, Writer, claims,
     draft::{Attribution, Committed, Draft, Write},
     judge::{self, ModelView, View},
     message,
     sqlite::{
-        Batch, CommitRow, EntityMove, ModelCommit, NewDecision, NewEntity, NewVersion, Removals,
-        TaskDone, TaskRow,
+        Batch, CommitRow, EntityMove, Freed, ModelCommit, NewDecision, NewEntity, NewVersion,
+        Removals, TaskDone, TaskRow,
     },
     task::{TaskChange, TaskKey, noted},
 };
@@ -232,6 +232,13 @@ impl Committer {
             view.current
                 .extend(found.into_iter().map(|(id, position)| (id, Some(position))));
         }
+        let drafts = batch.iter().map(|submission| &submission.draft);
+        let claimed: Vec<_> = drafts.flat_map(claims::claimed).collect();
+        if !claimed.is_empty() {
+            for (claim, holder) in self.storage.0.database.holders(&claimed).await? {
+                view.holders.know(claim, holder);
+            }
+        }
         Ok(view)
     }
 
@@ -324,6 +331,9 @@ impl Committer {
         for (write, n, attribution) in versions {
             let e = self.entity_row(write);
             written.insert(write.image.id, e);
+            if let Some(claims) = &write.claims {
+                claims.write(write, e, rows);
+            }
             let state = write.image.state.shared();
             let kind = if write.base.is_none() {
                 ChangeKind::Create
@@ -371,6 +381,9 @@ impl Committer {
             });
         }
         rows.removals.append(&mut removals);
+        let freed = draft.removals.iter().filter(|removal| removal.keyed);
+        rows.freed
+            .extend(freed.map(|removal| Freed(removal.base.row.0)));
         self.tasks(tenant, draft, &written, rows);
         message::add_rows(draft, tenant, committed, rows);
         Ok(tenant)

@@ -16,3 +16,9 @@ pub struct Definitions {
     pub model: Model,
     pub workflows: WorkflowSet,
 }
+
+impl Definitions {
+    pub fn has_unique_keys(&self) -> bool {
+        !self.model.unique_keys.is_empty()
+    }
+}

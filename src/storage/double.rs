@@ -14,6 +14,7 @@ use uuid::Uuid;
 use super::{
     ActorRow, Definitions, EntityRow, Error, Listed, Message, ModelRow, Recorded, Settings,
     Storage, Task, TaskKey, TaskKind, TenantRow, Version,
+    claims::Claim,
     judge::Effect,
     sqlite::{self, Batch, CommitRow, ModelCommit, Newest},
     sqlite::{MessageRow, NewDecision, NewEntity, NewVersion, TaskRow},
@@ -22,7 +23,7 @@ use crate::clock::{Clock, Timestamp};
 use crate::engine::Record;
 use crate::entity::{Actor, Change, ChangeKind, Image, Json, Position, Sequence};
 use crate::id::{EdgeMessageId, EntityId, ModelKey, StateName, Tenant, TransactionId};
-use crate::model::{Lock, Model, Schema};
+use crate::model::{Lock, Model, Schema, UniqueKeys};
 use crate::workflow::{Workflow, WorkflowSet};
 
 /// When a writer may be disturbed.
@@ -169,6 +170,7 @@ reads! {
     page(model: ModelRow, limit: i64, offset: i64) -> Vec<(EntityId, Position)>;
     page_as_of(model: ModelRow, after: Option<EntityId>, at: Sequence, limit: i64, offset: i64) -> Vec<(EntityId, Position)>;
     positions(ids: &[EntityId]) -> Vec<(EntityId, Position)>;
+    holders(claims: &[Claim]) -> Vec<(Claim, EntityId)>;
     has_entities(model: ModelRow) -> bool;
     count(model: ModelRow) -> i64;
     counts_by_state(model: ModelRow) -> Vec<(StateName, i64)>;
@@ -310,6 +312,8 @@ struct State {
     decisions: BTreeMap<i64, NewDecision>,
     tasks: BTreeMap<i64, TaskRow>,
     messages: HashMap<(Uuid, i64), MessageRow>,
+    /// Who holds what value of what key of what model.
+    claims: BTreeMap<(i64, i64, Vec<u8>), i64>,
     /// What a database would have refused.
     violations: Vec<String>,
 }
@@ -321,6 +325,7 @@ struct StoredModel {
     /// None of one that was deleted.
     lock: Option<Lock>,
     schema: Schema,
+    unique_keys: UniqueKeys,
     updated: i64,
     revision: i64,
     workflow_revision: i64,
@@ -408,6 +413,13 @@ impl State {
             let before = self.decisions.insert(decision.n, decision.clone());
             self.insist(before.is_none(), || format!("{decision:?} a second time"));
         }
+        self.claims
+            .retain(|_, e| batch.freed.iter().all(|freed| freed.0 != *e));
+        for claim in &batch.claims {
+            let key = (claim.m, claim.u, claim.key.clone());
+            let before = self.claims.insert(key, claim.e);
+            self.insist(before.is_none(), || format!("{claim:?} a second time"));
+        }
         for done in &batch.tasks_done {
             self.tasks.remove(&done.0);
         }
@@ -493,6 +505,7 @@ impl State {
                         key: commit.key.clone(),
                         lock: None,
                         schema: Schema::default(),
+                        unique_keys: UniqueKeys::default(),
                         updated: at,
                         revision: seq,
                         workflow_revision: 0,
@@ -509,6 +522,7 @@ impl State {
             Effect::Make(schema) => {
                 model.lock = Some(Lock::Unlocked);
                 model.schema = (*schema).clone();
+                model.unique_keys = UniqueKeys::default();
                 (model.updated, model.revision) = (at, seq);
             }
             Effect::Extend(schema) => {
@@ -517,6 +531,9 @@ impl State {
             }
             Effect::Touch => (model.updated, model.revision) = (at, seq),
             Effect::SetLock(lock) => (model.lock, model.revision) = (Some(*lock), seq),
+            Effect::SetUniqueKeys(keys) => {
+                (model.unique_keys, model.revision) = (keys.clone(), seq);
+            }
             Effect::Delete => {
                 (model.lock, model.revision) = (None, seq);
                 model.schema = Schema::default();
@@ -736,6 +753,16 @@ impl State {
         ids.iter().filter_map(position).collect()
     }
 
+    fn holders(&self, claims: &[Claim]) -> Vec<(Claim, EntityId)> {
+        let holder = |claim: &Claim| {
+            let (m, u) = (claim.model.0, i64::from(claim.value.key));
+            let e = self.claims.get(&(m, u, claim.value.bytes.to_vec()))?;
+            let id = EntityId::from_uuid(self.entities[e].made.id);
+            Some((claim.clone(), id))
+        };
+        claims.iter().filter_map(holder).collect()
+    }
+
     fn has_entities(&self, model: ModelRow) -> bool {
         self.live(model).next().is_some()
     }
@@ -857,6 +884,7 @@ impl State {
                 lock: model.lock?,
                 schema: model.schema.clone(),
                 updated: Timestamp::from_micros(model.updated),
+                unique_keys: model.unique_keys.clone(),
             },
             workflows: model.workflows.clone(),
         })

@@ -4,13 +4,14 @@ use std::{collections::HashMap, sync::Arc};
 
 use super::{
     EntityRow, ModelRow,
+    claims::Claims,
     message::MessageChange,
     task::{Decision, TaskChange},
 };
 use crate::clock::Timestamp;
 use crate::entity::{Actor, Image, Position, Sequence};
 use crate::id::{EntityId, ModelKey, Tenant, TransactionId};
-use crate::model::Schema;
+use crate::model::{KeyDefinition, Schema};
 use crate::workflow::WorkflowSet;
 
 /// Who is to be remembered for a write (`models-and-entities.md` §10).
@@ -58,6 +59,8 @@ pub(super) struct Guard {
 pub(super) struct Removal {
     pub(super) id: EntityId,
     pub(super) base: Base,
+    /// Whether its model has unique keys.
+    pub(super) keyed: bool,
     /// Where it is not the unit's.
     pub(super) by: Option<Arc<Attribution>>,
 }
@@ -69,6 +72,8 @@ pub(super) struct Write {
     pub(super) model: ModelRow,
     /// The version it replaces; none if the entity is new.
     pub(super) base: Option<Base>,
+    /// What it claims of the unique keys of its model; none if that stays as it was.
+    pub(super) claims: Option<Box<Claims>>,
     /// The decision record, encoded.
     pub(super) record: Option<Arc<str>>,
     /// Where it is not the unit's.
@@ -111,6 +116,8 @@ pub enum ModelChange {
     Lock,
     Unlock,
     Delete,
+    /// Replaces the unique keys.
+    SetUniqueKeys(Vec<KeyDefinition>),
     /// Replaces the workflows, unless someone else did since they were read.
     SetWorkflows {
         seen: i64,

@@ -5,11 +5,12 @@ use std::collections::HashMap;
 
 use super::{
     Definitions, Error,
+    claims::Holders,
     draft::{Draft, ModelChange},
 };
 use crate::entity::{Position, Sequence};
 use crate::id::{EntityId, ModelKey, Tenant};
-use crate::model::Lock;
+use crate::model::{Lock, UniqueKeys};
 use crate::workflow::WorkflowSet;
 
 /// What units are judged against.
@@ -20,6 +21,8 @@ pub(super) struct View {
     pub(super) current: HashMap<EntityId, Option<Position>>,
     /// The models that the batch mentions.
     pub(super) models: HashMap<(Tenant, ModelKey), Option<ModelView>>,
+    /// Who holds what the batch claims of unique keys.
+    pub(super) holders: Holders,
 }
 
 /// What judging wants to know of a model.
@@ -55,6 +58,7 @@ pub(super) fn judge(view: &mut View, draft: &Draft, first: Position) -> Result<S
     if !reads_hold || !writes_hold {
         return Err(Error::Conflict);
     }
+    view.holders.give(draft)?;
     let mut position = first;
     for (id, _) in draft.bases() {
         view.current.insert(id, Some(position));
@@ -75,6 +79,7 @@ pub(super) enum Effect<'a> {
     SetLock(Lock),
     Delete,
     SetWorkflows(&'a WorkflowSet),
+    SetUniqueKeys(UniqueKeys),
 }
 
 /// Judges a change of a model (`models-and-entities.md` §2).
@@ -95,20 +100,30 @@ pub(super) fn judge_model<'a>(
             ModelChange::Lock
             | ModelChange::Unlock
             | ModelChange::Delete
+            | ModelChange::SetUniqueKeys(_)
             | ModelChange::SetWorkflows { .. } => Err(Error::ModelNotFound(key.clone())),
         };
     };
     match (change, current.model.lock) {
         (ModelChange::Import(schema), Lock::Unlocked) => {
             let known = &current.model.schema;
-            Ok(if known.clone().merge(schema.clone()) == *known {
-                Effect::Touch
-            } else {
-                Effect::Extend(schema)
-            })
+            let merged = known.clone().merge(schema.clone());
+            if merged == *known {
+                return Ok(Effect::Touch);
+            }
+            current.model.check_keys(&merged)?;
+            Ok(Effect::Extend(schema))
         }
-        (ModelChange::Import(_) | ModelChange::Lock | ModelChange::Delete, Lock::Locked) => {
-            Err(Error::ModelAlreadyLocked(key.clone()))
+        (
+            ModelChange::Import(_)
+            | ModelChange::Lock
+            | ModelChange::Delete
+            | ModelChange::SetUniqueKeys(_),
+            Lock::Locked,
+        ) => Err(Error::ModelAlreadyLocked(key.clone())),
+        // Nothing is claimed: an unlocked model has no entities.
+        (ModelChange::SetUniqueKeys(keys), Lock::Unlocked) => {
+            Ok(Effect::SetUniqueKeys(current.model.read_keys(keys)?))
         }
         (ModelChange::Lock, Lock::Unlocked) => Ok(Effect::SetLock(Lock::Locked)),
         (ModelChange::Unlock, Lock::Unlocked) => Err(Error::ModelAlreadyUnlocked(key.clone())),
@@ -127,7 +142,7 @@ pub(super) fn judge_model<'a>(
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::clock::Timestamp;
     use crate::entity::{Actor, ActorKind, Image, Json};
@@ -137,8 +152,10 @@ mod tests {
         draft::{Base, Guard, Write},
     };
 
-    fn draft(reads: &[(EntityId, Option<i64>)], writes: &[(EntityId, Option<i64>)]) -> Draft {
-        let at = Timestamp::from_micros(0);
+    pub(in crate::storage) fn draft(
+        reads: &[(EntityId, Option<i64>)],
+        writes: &[(EntityId, Option<i64>)],
+    ) -> Draft {
         Draft {
             id: TransactionId::NIL,
             tenant: "t".into(),
@@ -154,35 +171,38 @@ mod tests {
                 .map(|(id, seen)| (*id, seen.map(Position)))
                 .collect(),
             guards: Vec::new(),
-            writes: writes
-                .iter()
-                .map(|(id, base)| Write {
-                    image: Image {
-                        id: *id,
-                        model: ModelKey::new("m", 1),
-                        state: "A".into(),
-                        document: Json::trusted("{}"),
-                        created: at,
-                        updated: at,
-                        transaction: TransactionId::NIL,
-                        transition: None,
-                        workflow: None,
-                    },
-                    model: ModelRow(1),
-                    base: base.map(|position| Base {
-                        row: EntityRow(1),
-                        position: Position(position),
-                    }),
-                    record: None,
-                    attribution: None,
-                })
-                .collect(),
+            writes: writes.iter().map(|(id, base)| write(*id, *base)).collect(),
             removals: Vec::new(),
             decisions: Vec::new(),
             tasks: Vec::new(),
             messages: Vec::new(),
             entry: None,
             model: None,
+        }
+    }
+
+    pub(in crate::storage) fn write(id: EntityId, base: Option<i64>) -> Write {
+        let at = Timestamp::from_micros(0);
+        Write {
+            image: Image {
+                id,
+                model: ModelKey::new("m", 1),
+                state: "A".into(),
+                document: Json::trusted("{}"),
+                created: at,
+                updated: at,
+                transaction: TransactionId::NIL,
+                transition: None,
+                workflow: None,
+            },
+            model: ModelRow(1),
+            base: base.map(|position| Base {
+                row: EntityRow(1),
+                position: Position(position),
+            }),
+            claims: None,
+            record: None,
+            attribution: None,
         }
     }
 

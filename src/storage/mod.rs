@@ -11,6 +11,7 @@
 
 mod cache;
 mod catalog;
+mod claims;
 mod committer;
 mod definitions;
 mod draft;
@@ -39,7 +40,7 @@ use crate::clock::{Clock, PointInTime, Timestamp};
 use crate::entity::{Image, Position, Sequence};
 use crate::error::{Code, Coded, Properties};
 use crate::id::{ModelKey, Tenant};
-use crate::model::Lock;
+use crate::model::{InvalidKeys, InvalidValue, Lock};
 use crate::workflow::Workflow;
 
 pub use definitions::Definitions;
@@ -147,6 +148,14 @@ pub enum Error {
     ModelAlreadyUnlocked(ModelKey),
     #[error("model {model} has {count} entities; delete them first")]
     ModelHasEntities { model: ModelKey, count: i64 },
+    #[error(
+        "unique key `{key}` of model {model}: another entity has these values; change them, or that one"
+    )]
+    UniqueViolation { model: ModelKey, key: Arc<str> },
+    #[error(transparent)]
+    InvalidUniqueKeys(#[from] InvalidKeys),
+    #[error(transparent)]
+    InvalidUniqueValue(#[from] InvalidValue),
     #[error("the transaction holds more than {what}; split it")]
     TooLarge { what: &'static str },
     #[error("the request was cancelled")]
@@ -186,6 +195,9 @@ impl Coded for Error {
             Self::ModelAlreadyLocked(_) => Code::ModelAlreadyLocked,
             Self::ModelAlreadyUnlocked(_) => Code::ModelAlreadyUnlocked,
             Self::ModelHasEntities { .. } => Code::ModelHasEntities,
+            Self::UniqueViolation { .. } => Code::UniqueViolation,
+            Self::InvalidUniqueKeys(error) => error.code(),
+            Self::InvalidUniqueValue(error) => error.code(),
             Self::TooLarge { .. } => Code::TransactionTooLarge,
             Self::Cancelled => Code::Cancelled,
             Self::Unavailable | Self::Stopped => Code::StorageUnavailable,
@@ -233,8 +245,11 @@ impl Coded for Error {
                 properties.push(("entityCount", (*count).into()));
                 properties
             }
+            Self::InvalidUniqueKeys(error) => error.properties(),
+            Self::InvalidUniqueValue(error) => error.properties(),
             Self::Conflict
             | Self::ModelNotLocked(_)
+            | Self::UniqueViolation { .. }
             | Self::TooLarge { .. }
             | Self::Cancelled
             | Self::Unavailable

@@ -1,3 +1,4 @@
+mod keys;
 mod many;
 
 use std::{sync::Arc, time::Duration};
@@ -254,7 +255,7 @@ async fn a_unit_goes_on_seeing_what_was_there_when_it_began_to_read() {
                 .update(&model, &base, with(&base, 7), Vec::new(), None)
                 .expect("fits");
         } else {
-            other.remove(&base, None).expect("fits");
+            other.remove(&model, &base, None).expect("fits");
         }
         commit(other).await.expect("commits");
     }
@@ -294,7 +295,7 @@ async fn rolling_back_to_a_mark_keeps_what_was_before_it() {
     let lost_id = lost.id;
     unit.create(&model, lost, Vec::new(), None).expect("fits");
     let base = unit.read(old).await.expect("reads").expect("there");
-    unit.remove(&base, None).expect("fits");
+    unit.remove(&model, &base, None).expect("fits");
     let mine = unit.read(kept_id).await.expect("reads").expect("there");
     unit.update(&model, &mine, with(&mine, 4), Vec::new(), None)
         .expect("fits");
@@ -336,7 +337,7 @@ async fn history_keeps_every_version_with_who_wrote_it() {
     commit(unit).await.expect("commits");
     let mut unit = bench.unit();
     let base = unit.read(id).await.expect("reads").expect("there");
-    unit.remove(&base, None).expect("fits");
+    unit.remove(&model, &base, None).expect("fits");
     commit(unit).await.expect("commits");
 
     let now = bench.snapshot().await;
@@ -441,7 +442,7 @@ async fn the_life_of_a_model_follows_its_table() {
     }
     let mut unit = bench.unit();
     let base = unit.read(id).await.expect("reads").expect("there");
-    unit.remove(&base, None).expect("fits");
+    unit.remove(&locked, &base, None).expect("fits");
     commit(unit).await.expect("commits");
     bench
         .change(&key, ModelChange::Unlock)
@@ -570,7 +571,7 @@ async fn one_unit_may_be_larger_than_a_text_takes() {
     while let Some(part) = scan.next().await.expect("scans") {
         for version in &part {
             if count % 2 == 0 {
-                unit.remove(version, None).expect("fits");
+                unit.remove(&model, version, None).expect("fits");
             } else {
                 unit.update(&model, version, with(version, -1), Vec::new(), None)
                     .expect("fits");

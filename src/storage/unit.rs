@@ -11,13 +11,14 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     Definitions, EntityRow, Error, Snapshot, Storage, UNCOMMITTED, Version,
+    claims::Claims,
     committer::{Claim, Submission},
     draft::{Attribution, Base, Committed, Draft, Guard, ModelChange, Removal, Write},
     message::MessageChange,
     task::{Decision, Dropped, NewTask, Task, TaskChange, TaskKey},
 };
 use crate::engine::{Record, RunRecord};
-use crate::entity::{Image, Position, Sequence};
+use crate::entity::{Image, Json, Position, Sequence};
 use crate::id::{EntityId, ModelKey, Tenant, TransactionId};
 
 /// How many bytes of writes a unit holds at most.
@@ -63,7 +64,7 @@ pub struct UnitOfWork {
 #[derive(Debug, Clone)]
 enum Changed {
     Saved(Box<Saved>),
-    Removed(Base, Option<Arc<Attribution>>),
+    Removed(Removed),
     /// Made and removed again: nothing to commit, and nothing to see.
     Unmade,
 }
@@ -75,8 +76,18 @@ struct Saved {
     image: Image,
     definitions: Arc<Definitions>,
     base: Option<Base>,
+    /// The document it replaces, if the model has unique keys.
+    before: Option<Json>,
     runs: Vec<RunRecord>,
     attribution: Option<Attribution>,
+}
+
+#[derive(Debug, Clone)]
+struct Removed {
+    base: Base,
+    /// Whether its model has unique keys.
+    keyed: bool,
+    by: Option<Arc<Attribution>>,
 }
 
 /// What a unit itself has made of an entity.
@@ -316,7 +327,7 @@ impl UnitOfWork {
     fn own(&self, id: EntityId) -> Own {
         match self.changes.get(&id) {
             Some(Changed::Saved(saved)) => Own::Here(Box::new(saved.version())),
-            Some(Changed::Removed(..) | Changed::Unmade) => Own::Gone,
+            Some(Changed::Removed(_) | Changed::Unmade) => Own::Gone,
             None => Own::Untouched,
         }
     }
@@ -329,7 +340,7 @@ impl UnitOfWork {
                 (saved.image.model == *model).then(|| (*id, Some(saved.version())))
             }
             // Which model it was of does not matter: it is not there.
-            Changed::Removed(..) | Changed::Unmade => Some((*id, None)),
+            Changed::Removed(_) | Changed::Unmade => Some((*id, None)),
         };
         self.changes.iter().filter_map(seen).collect()
     }
@@ -349,6 +360,7 @@ impl UnitOfWork {
             image,
             definitions: Arc::clone(definitions),
             base: None,
+            before: None,
             runs,
             attribution: by,
         })
@@ -368,6 +380,9 @@ impl UnitOfWork {
             image,
             definitions: Arc::clone(definitions),
             base: Some(base.base()),
+            before: definitions
+                .has_unique_keys()
+                .then(|| base.image.document.clone()),
             runs,
             attribution: by,
         })
@@ -380,6 +395,7 @@ impl UnitOfWork {
         if let Some(Changed::Saved(earlier)) = self.changes.get(&id) {
             saved.order = earlier.order;
             saved.base = earlier.base;
+            saved.before.clone_from(&earlier.before);
             saved.runs.splice(0..0, earlier.runs.iter().cloned());
             if self.marks == 0 {
                 self.bytes -= size(earlier);
@@ -393,14 +409,24 @@ impl UnitOfWork {
     }
 
     /// Deletes an entity that `base` was read of.
-    pub fn remove(&mut self, base: &Version, by: Option<Arc<Attribution>>) -> Result<(), Error> {
+    pub fn remove(
+        &mut self,
+        definitions: &Definitions,
+        base: &Version,
+        by: Option<Arc<Attribution>>,
+    ) -> Result<(), Error> {
         let id = base.image.id;
+        let remove = |base| {
+            Changed::Removed(Removed {
+                base,
+                keyed: definitions.has_unique_keys(),
+                by,
+            })
+        };
         let removed = match self.changes.get(&id) {
-            Some(Changed::Saved(saved)) => saved
-                .base
-                .map_or(Changed::Unmade, |base| Changed::Removed(base, by)),
-            Some(Changed::Removed(..) | Changed::Unmade) => return Ok(()),
-            None => Changed::Removed(base.base(), by),
+            Some(Changed::Saved(saved)) => saved.base.map_or(Changed::Unmade, remove),
+            Some(Changed::Removed(_) | Changed::Unmade) => return Ok(()),
+            None => remove(base.base()),
         };
         self.bytes += REMOVAL_BYTES;
         self.refuse_excess()?;
@@ -554,7 +580,7 @@ impl UnitOfWork {
     pub async fn commit(self, cancel: &CancellationToken) -> Result<Committed, Error> {
         let Self { storage, bytes, .. } = &self;
         let (storage, bytes) = (storage.clone(), *bytes);
-        let draft = self.into_draft();
+        let draft = self.into_draft()?;
         if draft.is_empty() {
             // What was only read was read as of one sequence; there is nothing to judge.
             return Ok(Committed {
@@ -565,31 +591,39 @@ impl UnitOfWork {
         storage.submit(draft, bytes, cancel).await
     }
 
-    fn into_draft(self) -> Draft {
+    fn into_draft(self) -> Result<Draft, Error> {
         let mut saved = Vec::new();
         let mut removals = Vec::new();
         for (id, changed) in self.changes {
             match changed {
                 Changed::Saved(changed) => saved.push(changed),
-                Changed::Removed(base, by) => removals.push(Removal { id, base, by }),
+                Changed::Removed(Removed { base, keyed, by }) => removals.push(Removal {
+                    id,
+                    base,
+                    keyed,
+                    by,
+                }),
                 Changed::Unmade => {}
             }
         }
         saved.sort_unstable_by_key(|saved| saved.order);
         removals.sort_unstable_by_key(|removal| removal.base.row);
-        let write = |saved: Box<Saved>| Write {
-            image: saved.image,
-            model: saved.definitions.row,
-            base: saved.base,
-            record: Record { runs: saved.runs }.encode().map(Into::into),
-            attribution: saved
-                .attribution
-                .filter(|attribution| *attribution != self.attribution),
+        let write = |saved: Box<Saved>| {
+            Ok(Write {
+                claims: saved.claims()?.map(Box::new),
+                image: saved.image,
+                model: saved.definitions.row,
+                base: saved.base,
+                record: Record { runs: saved.runs }.encode().map(Into::into),
+                attribution: saved
+                    .attribution
+                    .filter(|attribution| *attribution != self.attribution),
+            })
         };
-        Draft {
+        Ok(Draft {
             id: self.id,
             tenant: self.tenant,
-            writes: saved.into_iter().map(write).collect(),
+            writes: saved.into_iter().map(write).collect::<Result<_, Error>>()?,
             attribution: self.attribution,
             reads: self.reads,
             guards: self
@@ -603,7 +637,7 @@ impl UnitOfWork {
             messages: self.messages,
             entry: self.entry,
             model: None,
-        }
+        })
     }
 }
 
@@ -617,6 +651,15 @@ impl Version {
 }
 
 impl Saved {
+    /// What the entity claims of the unique keys of its model, if that changes.
+    fn claims(&self) -> Result<Option<Claims>, Error> {
+        if !self.definitions.has_unique_keys() {
+            return Ok(None);
+        }
+        let keys = &self.definitions.model.unique_keys;
+        Claims::of(keys, self.before.as_ref(), &self.image.document)
+    }
+
     /// The image as a version that is not committed yet.
     fn version(&self) -> Version {
         Version {

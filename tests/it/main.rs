@@ -34,4 +34,5 @@ mod segments;
 mod stream;
 mod support;
 mod timers;
+mod unique_keys;
 mod workflow;

@@ -14,11 +14,15 @@ from interlock import (
     Count,
     EntityModified,
     EntityNotFound,
+    InvalidUniqueKey,
+    InvalidUniqueKeyDefinition,
     ModelAlreadyLocked,
     ModelKey,
     ModelNotFound,
     NotSupported,
     SearchResultLimit,
+    UniqueKey,
+    UniqueViolation,
     Update,
     WorkflowNotFound,
 )
@@ -271,11 +275,26 @@ async def test_a_part_of_a_document_is_changed(client: Client) -> None:
     assert (await client.get(entity)).data == {"sku": "A-1"}
 
 
+async def test_values_of_unique_keys_belong_to_one_entity(client: Client) -> None:
+    await client.import_model(PARCEL, {"sku": "A-1", "quantity": 3})
+    with pytest.raises(InvalidUniqueKeyDefinition):
+        await client.set_unique_keys(PARCEL, [{"id": "by-sku", "fields": ["$.none"]}])
+    keys: list[UniqueKey] = [{"id": "by-sku", "fields": ["$.sku", "$.quantity"]}]
+    await client.set_unique_keys(PARCEL, keys)
+    assert (await client.export_model(PARCEL))["uniqueKeys"] == keys
+    await client.lock_model(PARCEL)
+    with pytest.raises(ModelAlreadyLocked):
+        await client.set_unique_keys(PARCEL, [])
+    await client.create(PARCEL, {"sku": "A-1", "quantity": 3})
+    with pytest.raises(UniqueViolation):
+        await client.create(PARCEL, {"sku": "A-1", "quantity": 3.0})
+    with pytest.raises(InvalidUniqueKey):
+        await client.create(PARCEL, {"sku": "A-2"})
+
+
 async def test_what_the_server_cannot_do_yet_is_said(client: Client) -> None:
     await make_model(client)
     search = "00000000-0000-0000-0000-000000000000"
-    with pytest.raises(NotSupported):
-        await client.set_unique_keys(PARCEL, [{"id": "sku", "fields": ["$.sku"]}])
     with pytest.raises(NotSupported):
         await client.submit_search(PARCEL, ALL)
     with pytest.raises(NotSupported):

@@ -4,10 +4,10 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::{DataFormat, ModelSpec, Object, RequiredText, list, success};
+use super::{DataFormat, ModelSpec, Object, RequiredText, list, success, text_list};
 use crate::clock::Timestamp;
 use crate::id::ModelKey;
-use crate::model::Lock;
+use crate::model::{KeyDefinition, Lock, UniqueKeys};
 
 /// How a sample is read or a model written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -64,17 +64,40 @@ pub struct Delete {
     pub model: ModelSpec,
 }
 
-/// The keys are read by the issue that enforces them.
+/// A unique key, as clients write it.
+#[derive(Deserialize, JsonSchema)]
+pub struct UniqueKey {
+    pub id: String,
+    /// Paths such as `$.a.b`; scalars, in no array.
+    pub fields: Vec<String>,
+}
+
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SetUniqueKeys {
     #[serde(rename = "id")]
     _id: RequiredText,
-    #[serde(rename = "model")]
-    _model: ModelSpec,
-    #[serde(rename = "uniqueKeys")]
-    #[schemars(with = "Vec<serde_json::Value>")]
-    _unique_keys: Vec<serde::de::IgnoredAny>,
+    pub model: ModelSpec,
+    pub unique_keys: Vec<UniqueKey>,
+}
+
+impl From<UniqueKey> for KeyDefinition {
+    fn from(key: UniqueKey) -> Self {
+        Self {
+            id: key.id,
+            fields: key.fields,
+        }
+    }
+}
+
+/// Unique keys as clients read them.
+pub fn unique_keys(keys: &UniqueKeys) -> String {
+    list(keys.iter().map(|(id, fields)| {
+        Object::new()
+            .text("id", id)
+            .raw("fields", &text_list(fields))
+            .finish()
+    }))
 }
 
 pub fn imported(request: &str, model: &ModelKey) -> String {

@@ -160,9 +160,11 @@ pub(super) const WRITES: &[Code] = &[
 const RUN: &[Code] = &[
     Code::ComputeMemberDisconnected,
     Code::DispatchTimeout,
+    Code::InvalidUniqueKey,
     Code::NoComputeMemberForTag,
     Code::ScheduleFunctionInvalidResult,
     Code::TooManyRequests,
+    Code::UniqueViolation,
     Code::WorkflowFailed,
 ];
 

@@ -112,6 +112,7 @@ fn diagram(_: &mut SchemaGenerator) -> Schema {
 
 const LOCKED: &[Code] = &[Code::ModelAlreadyLocked];
 const UNLOCKED: &[Code] = &[Code::ModelAlreadyUnlocked];
+const KEYS: &[Code] = &[Code::InvalidUniqueKeyDefinition];
 const IN_USE: &[Code] = &[Code::ModelHasEntities];
 const NO_WORKFLOW: &[Code] = &[Code::WorkflowNotFound];
 
@@ -119,7 +120,7 @@ pub(in crate::rest) const IMPORT: Told = Told {
     text: "The first import makes the model, unlocked. Further ones widen it: what was seen stays \
            allowed. Lock it to make entities of it.",
     body: Body::Json(sample),
-    codes: &[DOCUMENT, LOCKED],
+    codes: &[DOCUMENT, LOCKED, KEYS],
     ..Told::new(
         Tag::Models,
         "importModel",
@@ -180,7 +181,7 @@ pub(in crate::rest) const UNIQUE_KEYS: Told = Told {
     text: "The list replaces the one there was; an empty list removes all keys. The model must be \
            unlocked.",
     body: Body::Json(of::<UniqueKeys>),
-    codes: &[NO_MODEL, LOCKED, &[Code::NotImplemented]],
+    codes: &[NO_MODEL, LOCKED, KEYS],
     ..Told::new(
         Tag::Models,
         "setUniqueKeys",

@@ -20,6 +20,9 @@ pub(in crate::storage) struct Batch {
     pub(in crate::storage) versions: Vec<NewVersion>,
     pub(in crate::storage) removals: Vec<Removals>,
     pub(in crate::storage) decisions: Vec<NewDecision>,
+    /// Entities whose claims of unique keys end; that comes before any are made.
+    pub(in crate::storage) freed: Vec<Freed>,
+    pub(in crate::storage) claims: Vec<NewClaim>,
     pub(in crate::storage) tasks: Vec<TaskRow>,
     /// Tasks that are done or void.
     pub(in crate::storage) tasks_done: Vec<TaskDone>,
@@ -67,6 +70,20 @@ pub(in crate::storage) struct MessageGone {
 
 #[derive(Debug)]
 pub(in crate::storage) struct TaskDone(pub(in crate::storage) i64);
+
+/// An entity that claims nothing any more.
+#[derive(Debug)]
+pub(in crate::storage) struct Freed(pub(in crate::storage) i64);
+
+/// A value of a unique key, and the entity that has it.
+#[derive(Debug, Clone)]
+pub(in crate::storage) struct NewClaim {
+    pub(in crate::storage) m: i64,
+    /// The place of the key among those of the model.
+    pub(in crate::storage) u: i64,
+    pub(in crate::storage) key: Vec<u8>,
+    pub(in crate::storage) e: i64,
+}
 
 /// Entities that one commit deletes.
 #[derive(Debug)]
@@ -152,7 +169,7 @@ impl Values<'_> {
 /// How many rows of one table a text takes.
 const TEXT_ROWS: usize = 512;
 
-/// How many entities one statement deletes.
+/// How many entities one statement deletes, or the claims of how many.
 const REMOVED_AT_ONCE: usize = 4_096;
 
 impl Batch {
@@ -163,6 +180,7 @@ impl Batch {
             self.moved.len(),
             self.versions.len(),
             self.decisions.len(),
+            self.claims.len(),
             self.tasks.len(),
             self.tasks_done.len(),
             self.messages.len(),
@@ -175,16 +193,32 @@ impl Batch {
 
     /// The whole batch as one transaction in one text; none if it is too large for that.
     pub(super) fn text(&self) -> Option<QueryBuilder<Sqlite>> {
-        let is_small = self.longest() <= TEXT_ROWS && self.removals.is_empty();
+        let is_small =
+            self.longest().max(self.freed.len()) <= TEXT_ROWS && self.removals.is_empty();
         is_small.then(|| {
             let mut query = QueryBuilder::new("begin immediate;");
+            if !self.freed.is_empty() {
+                query.push("delete from unique_key where e in (");
+                values(
+                    &mut query,
+                    &self.freed,
+                    self.freed.len().next_power_of_two(),
+                );
+                query.push(");");
+            }
             self.add_rows(&mut query, 0);
             query.push("commit");
             query
         })
     }
 
-    /// The rows as texts for a transaction that is open.
+    /// The entities whose claims end, as JSON lists for one statement each.
+    pub(super) fn freed(&self) -> impl Iterator<Item = String> {
+        let parts = self.freed.chunks(REMOVED_AT_ONCE);
+        parts.map(|part| json_list(part.iter().map(|freed| freed.0)))
+    }
+
+    /// The rows as texts for a transaction that is open, in which the claims that end have ended.
     pub(super) fn texts(&self) -> impl Iterator<Item = QueryBuilder<Sqlite>> {
         (0..self.longest()).step_by(TEXT_ROWS).map(|from| {
             let mut query = QueryBuilder::new("");
@@ -223,6 +257,12 @@ impl Batch {
             query,
             "insert into decision(n, e, record)",
             part(&self.decisions, from),
+            size,
+        );
+        insert(
+            query,
+            "insert into unique_key(m, u, key, e)",
+            part(&self.claims, from),
             size,
         );
         let done = part(&self.tasks_done, from);
@@ -297,6 +337,26 @@ impl Row for NewDecision {
 
     fn bind(&self, values: &mut Values<'_>) {
         values.add(self.n).add(self.e).add(Arc::clone(&self.record));
+    }
+}
+
+impl Row for Freed {
+    const COLUMNS: usize = 1;
+
+    fn bind(&self, values: &mut Values<'_>) {
+        values.add(self.0);
+    }
+}
+
+impl Row for NewClaim {
+    const COLUMNS: usize = 4;
+
+    fn bind(&self, values: &mut Values<'_>) {
+        values
+            .add(self.m)
+            .add(self.u)
+            .add(self.key.clone())
+            .add(self.e);
     }
 }
 

@@ -29,8 +29,8 @@ use crate::clock::Timestamp;
 use crate::entity::Sequence;
 
 pub(super) use batch::{
-    Batch, CommitRow, EntityMove, MessageGone, MessageRow, NewDecision, NewEntity, NewVersion,
-    Removals, TaskDone, TaskRow,
+    Batch, CommitRow, EntityMove, Freed, MessageGone, MessageRow, NewClaim, NewDecision, NewEntity,
+    NewVersion, Removals, TaskDone, TaskRow,
 };
 pub(super) use writer::{ModelCommit, Writer};
 

@@ -1,6 +1,6 @@
 //! Reading: every function is one trip, or one per part of a definition.
 
-use std::sync::Arc;
+use std::{fmt::Write as _, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 use sqlx::SqlitePool;
@@ -12,10 +12,10 @@ use super::{
 use crate::clock::Timestamp;
 use crate::entity::{Change, Position, Sequence};
 use crate::id::{EdgeMessageId, EntityId, ModelKey, StateName, Tenant, TransactionId};
-use crate::model::{Model, Schema};
+use crate::model::{KeyValue, Model, Schema};
 use crate::storage::{
     Definitions, EntityRow, Error, Listed, Message, ModelRow, Recorded, Task, TaskKey, TenantRow,
-    Version,
+    Version, claims::Claim,
 };
 use crate::workflow::{Entry, Workflow, WorkflowSet};
 
@@ -39,6 +39,7 @@ const TASK_NEWEST: &str = include_str!("sql/task_newest.sql");
 const TASK_OF_ENTITY: &str = include_str!("sql/task_of_entity.sql");
 const TENANT_GET: &str = include_str!("sql/tenant_get.sql");
 const TRAIL: &str = include_str!("sql/trail.sql");
+const UNIQUE_KEY_HOLDERS: &str = include_str!("sql/unique_key_holders.sql");
 const VERSION_AS_OF: &str = include_str!("sql/version_as_of.sql");
 const VERSION_BY_TRANSACTION: &str = include_str!("sql/version_by_transaction.sql");
 const VERSION_CURRENT: &str = include_str!("sql/version_current.sql");
@@ -212,6 +213,33 @@ impl Sqlite {
             .collect())
     }
 
+    /// The claims that are held, and by whom.
+    pub(in crate::storage) async fn holders(
+        &self,
+        claims: &[Claim],
+    ) -> Result<Vec<(Claim, EntityId)>, Error> {
+        let list = json_list(claims.iter().map(|Claim { model, value }| {
+            let hex = value.bytes.iter().fold(String::new(), |mut hex, byte| {
+                let _ = write!(hex, "{byte:02x}");
+                hex
+            });
+            format!("[{},{},\"{hex}\"]", model.0, value.key)
+        }));
+        let rows: Vec<(i64, u16, Vec<u8>, uuid::Uuid)> = sqlx::query_as(UNIQUE_KEY_HOLDERS)
+            .bind(list)
+            .fetch_all(&self.reads)
+            .await?;
+        let held = |(m, key, bytes, id): (i64, u16, Vec<u8>, uuid::Uuid)| {
+            let value = KeyValue {
+                key,
+                bytes: bytes.into(),
+            };
+            let model = ModelRow(m);
+            (Claim { model, value }, EntityId::from_uuid(id))
+        };
+        Ok(rows.into_iter().map(held).collect())
+    }
+
     pub(in crate::storage) async fn has_entities(&self, model: ModelRow) -> Result<bool, Error> {
         Ok(sqlx::query_scalar(ENTITY_EXISTS)
             .bind(model.0)
@@ -324,6 +352,7 @@ impl Sqlite {
                 lock: row.lock()?,
                 schema: schema(&self.reads, row.m).await?,
                 updated: row.updated(),
+                unique_keys: row.unique_keys()?,
             },
             workflows,
         }))
@@ -388,7 +417,6 @@ async fn workflows(reads: &SqlitePool, model: i64) -> Result<(i64, WorkflowSet),
 
 /// A JSON list for `json_each`, which takes numbers and names, never documents.
 pub(super) fn json_list<T: std::fmt::Display>(items: impl Iterator<Item = T>) -> String {
-    use std::fmt::Write as _;
     let mut list = String::from("[");
     for item in items {
         if list.len() > 1 {

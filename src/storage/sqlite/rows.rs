@@ -7,7 +7,7 @@ use crate::clock::Timestamp;
 use crate::engine::Record;
 use crate::entity::{Actor, Change, ChangeKind, Image, Json, Position};
 use crate::id::{EntityId, ModelKey, TransactionId};
-use crate::model::Lock;
+use crate::model::{Lock, UniqueKeys};
 use crate::storage::{
     EntityRow, Error, Message, Recorded, Task, TaskKey, TaskKind, TenantRow, Version,
 };
@@ -216,6 +216,7 @@ pub(super) struct ModelRowData {
     name: String,
     version: i32,
     state: String,
+    unique_keys: Option<String>,
     updated: i64,
     pub(super) rev: i64,
 }
@@ -234,6 +235,17 @@ impl ModelRowData {
                 column: "state",
                 row: self.m,
             })
+    }
+
+    pub(super) fn unique_keys(&self) -> Result<UniqueKeys, Error> {
+        let Some(text) = &self.unique_keys else {
+            return Ok(UniqueKeys::default());
+        };
+        UniqueKeys::decode(text).ok_or(Error::Inconsistent {
+            table: "model",
+            column: "unique_keys",
+            row: self.m,
+        })
     }
 
     pub(super) const fn updated(&self) -> Timestamp {

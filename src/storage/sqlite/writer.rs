@@ -25,7 +25,9 @@ const MODEL_SET_STATE: &str = include_str!("sql/model_set_state.sql");
 const MODEL_TOUCH: &str = include_str!("sql/model_touch.sql");
 const REMOVE_ENTITIES: &str = include_str!("sql/remove_entities.sql");
 const REMOVE_VERSIONS: &str = include_str!("sql/remove_versions.sql");
+const MODEL_SET_UNIQUE_KEYS: &str = include_str!("sql/model_set_unique_keys.sql");
 const TENANT_PUT: &str = include_str!("sql/tenant_put.sql");
+const UNIQUE_KEY_FREE: &str = include_str!("sql/unique_key_free.sql");
 const WORKFLOW_SET_PUT: &str = include_str!("sql/workflow_set_put.sql");
 
 /// The one connection that writes. It is opened when it is first needed, and again after a
@@ -218,6 +220,14 @@ impl Writer {
                         .await?;
                 }
             }
+            (Effect::SetUniqueKeys(keys), Some(row)) => {
+                sqlx::query(MODEL_SET_UNIQUE_KEYS)
+                    .bind(row.0)
+                    .bind((!keys.is_empty()).then(|| keys.encode()))
+                    .bind(seq)
+                    .execute(&mut *transaction)
+                    .await?;
+            }
             (Effect::SetWorkflows(workflows), Some(row)) => {
                 set_workflows(&mut transaction, row, seq, workflows).await?;
             }
@@ -243,6 +253,12 @@ async fn write_in_parts(
     batch: &Batch,
 ) -> Result<(), sqlx::Error> {
     let mut transaction = connection.begin_with("begin immediate").await?;
+    for entities in batch.freed() {
+        sqlx::query(UNIQUE_KEY_FREE)
+            .bind(entities)
+            .execute(&mut *transaction)
+            .await?;
+    }
     for mut text in batch.texts() {
         text.build().execute(&mut *transaction).await?;
     }

@@ -76,7 +76,7 @@ async fn pages_of_any_time_are_what_was_there_then() {
                     touched.push((which, id));
                     if doing == 2 {
                         live.swap_remove(at);
-                        unit.remove(&base, None).expect("fits");
+                        unit.remove(&models[which], &base, None).expect("fits");
                     } else {
                         unit.update(&models[which], &base, with(&base, n), Vec::new(), None)
                             .expect("fits");

@@ -91,6 +91,14 @@ class EntityModified(Conflict, code="ENTITY_MODIFIED"):
     """The entity is not at the version that `if_match` names."""
 
 
+class UniqueViolation(InterlockError, code="UNIQUE_VIOLATION"):
+    """Another entity has the values of a unique key; making the request again will not help."""
+
+
+class IdempotencyConflict(InterlockError, code="IDEMPOTENCY_CONFLICT"):
+    """The idempotency key belongs to another request."""
+
+
 class WrongModelState(InterlockError):
     """The model is not in the state that the request needs."""
 
@@ -133,6 +141,14 @@ class ConditionTypeMismatch(ValidationError, code="CONDITION_TYPE_MISMATCH"):
 
 class InvalidFieldPath(ValidationError, code="INVALID_FIELD_PATH"):
     """A condition or an order names a field that the model does not have."""
+
+
+class InvalidUniqueKey(ValidationError, code="INVALID_UNIQUE_KEY"):
+    """A document gives some fields of a unique key and not all of them."""
+
+
+class InvalidUniqueKeyDefinition(ValidationError, code="INVALID_UNIQUE_KEY_DEFINITION"):
+    """A field of a unique key is no scalar of the model, or would not be any more."""
 
 
 class SearchResultLimit(ValidationError, code="SEARCH_RESULT_LIMIT"):

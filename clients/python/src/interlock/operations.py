@@ -199,10 +199,12 @@ class Operations:
         return [Model.read(item) for item in answer["models"]]
 
     async def set_unique_keys(self, model: ModelName, keys: Sequence[UniqueKey]) -> None:
-        """Replace the unique keys of an unlocked model.
+        """Replace the unique keys of an unlocked model; an empty list clears them.
 
         Raises:
-            NotSupported: the server cannot do this yet.
+            ModelNotFound: there is no such model.
+            ModelAlreadyLocked: the model is locked.
+            InvalidUniqueKeyDefinition: a key is given twice, or a field is no scalar.
 
         """
         payload = _of(model) | {"uniqueKeys": keys}
