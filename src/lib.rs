@@ -4,7 +4,7 @@
 //! `tests/architecture.rs` holds them to it.
 //!
 //! ```text
-//! names and failures   id  clock  error  compat
+//! names and failures   id  clock  error  compat  telemetry
 //! pure                 entity  callout  model  condition  workflow  engine  explain
 //! services             storage  auth  audit  compute  runtime  search
 //! protocol             event  operation
@@ -20,6 +20,7 @@ pub mod clock;
 pub mod compat;
 pub mod error;
 pub mod id;
+pub mod telemetry;
 
 pub mod callout;
 pub mod condition;

@@ -19,7 +19,7 @@ use crate::compat::Compat;
 use crate::compute;
 use crate::engine::Limits;
 use crate::grpc::StreamSettings;
-use crate::rest::Detail;
+use crate::rest::{Bearer, Detail, Origins};
 use crate::runtime;
 use crate::storage::{self, Durability, Migrate, Place};
 
@@ -41,6 +41,10 @@ pub struct Config {
     /// The largest gRPC message that is taken, in bytes.
     pub grpc_message_max: usize,
     pub authenticator: Authenticator,
+    /// Whose pages may use REST from a browser; none, if no page of another origin may.
+    pub origins: Option<Origins>,
+    /// What those who ask for measurements have to bring.
+    pub metrics_bearer: Option<Bearer>,
     /// What the operator should know, to be logged.
     pub warnings: Vec<String>,
 }
@@ -166,6 +170,12 @@ impl Sources {
             return Ok((full, setting.default.to_owned()));
         }
         Ok((full, value))
+    }
+
+    /// The name a setting was given under, or its documented one.
+    fn given_as(&self, name: &str) -> String {
+        self.raw(name)
+            .map_or_else(|| format!("{THEIRS}{name}"), |(full, _)| full)
     }
 
     fn read<T>(
@@ -342,6 +352,8 @@ impl Config {
             },
             grpc_message_max: sources.count("GRPC_MAX_MESSAGE_BYTES")?,
             authenticator: authenticator(&mut sources)?,
+            origins: origins(&sources)?,
+            metrics_bearer: metrics_bearer(&sources)?,
             warnings: sources.warnings,
         })
     }
@@ -368,6 +380,28 @@ fn storage_settings(sources: &Sources) -> Result<storage::Settings, ConfigError>
             Migrate::No
         },
     })
+}
+
+fn origins(sources: &Sources) -> Result<Option<Origins>, ConfigError> {
+    let name = "CORS_ALLOWED_ORIGINS";
+    let list = sources.string(name)?;
+    let origins = Origins::parse(&list).map_err(|error| ConfigError::Value {
+        setting: sources.given_as(name),
+        value: list.clone(),
+        expected: format!("a list of origins like https://app.example.com: {error}"),
+    })?;
+    Ok(sources.truth("CORS_ENABLED")?.then_some(origins))
+}
+
+fn metrics_bearer(sources: &Sources) -> Result<Option<Bearer>, ConfigError> {
+    let secret = sources.string("METRICS_BEARER")?;
+    if secret.is_empty() && sources.truth("METRICS_REQUIRE_AUTH")? {
+        return Err(ConfigError::Together(format!(
+            "{}=true needs CYODA_METRICS_BEARER, or CYODA_METRICS_BEARER_FILE",
+            sources.given_as("METRICS_REQUIRE_AUTH")
+        )));
+    }
+    Ok((!secret.is_empty()).then(|| Bearer::new(&secret)))
 }
 
 fn authenticator(sources: &mut Sources) -> Result<Authenticator, ConfigError> {

@@ -1,19 +1,18 @@
 //! The process: configuration, telemetry, wiring, shutdown.
 //!
-//! May use: [`crate::clock`], [`crate::compat`], [`crate::entity`], [`crate::engine`],
-//! [`crate::storage`], [`crate::auth`], [`crate::compute`], [`crate::runtime`], [`crate::event`],
-//! [`crate::operation`], [`crate::grpc`], [`crate::rest`].
+//! May use: [`crate::clock`], [`crate::compat`], [`crate::telemetry`], [`crate::entity`],
+//! [`crate::engine`], [`crate::storage`], [`crate::auth`], [`crate::compute`], [`crate::runtime`],
+//! [`crate::event`], [`crate::operation`], [`crate::grpc`], [`crate::rest`].
 
 pub mod config;
 mod listen;
 pub mod settings;
-pub mod telemetry;
 
 use std::{sync::Arc, time::Duration};
 
 use tokio::time::{sleep, timeout};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
-use tracing::{error, info, warn};
+use tracing::{info, warn};
 
 use crate::auth::Authenticator;
 use crate::clock::Clock;
@@ -23,6 +22,7 @@ use crate::operation::Services;
 use crate::rest::{self, Gateway};
 use crate::runtime::Runtime;
 use crate::storage::Storage;
+use crate::telemetry::Telemetry;
 
 use config::Config;
 use listen::{Listeners, Serving};
@@ -57,7 +57,7 @@ pub enum Error {
 }
 
 /// Runs the service until it is told to stop.
-pub async fn run(config: Config) -> Result<(), Error> {
+pub async fn run(config: Config, telemetry: Telemetry) -> Result<(), Error> {
     let tasks = TaskTracker::new();
     let committer = CancellationToken::new();
     let opening = Storage::open(&config.storage, Clock::System, &tasks, committer.clone());
@@ -82,6 +82,7 @@ pub async fn run(config: Config) -> Result<(), Error> {
     }
     let services = Services {
         runtime,
+        telemetry: telemetry.clone(),
         in_work: TaskTracker::new(),
     };
     let authenticator = config.authenticator.clone();
@@ -98,17 +99,29 @@ pub async fn run(config: Config) -> Result<(), Error> {
         services,
         authenticator,
         detail: config.error_detail,
+        origins: config.origins.clone(),
+    };
+    let is_ready: rest::Readiness = {
+        let storage = storage.clone();
+        Arc::new(move || {
+            let storage = storage.clone();
+            Box::pin(async move { storage.is_ready().await })
+        })
     };
     let serving = Serving {
         grpc: service,
         rest: rest::router(gateway, &config.context_path),
-        admin: rest::admin({
-            let storage = storage.clone();
-            Arc::new(move || storage.is_well())
-        }),
+        admin: rest::admin(
+            is_ready,
+            telemetry.exporter().clone(),
+            config.metrics_bearer.clone(),
+        ),
         storage,
     };
     announce(&config, &listeners);
+    let measured = telemetry.exporter().clone().keep_up();
+    let measuring = stop.clone();
+    tasks.spawn(async move { measuring.run_until_cancelled(measured).await });
     let served = tokio::spawn(serving.run(listeners, stop.clone()));
     let outcome = until_stopped(served, stop).await;
     // Streams first, which still commit; then the committer, which answers what waits.
@@ -181,13 +194,4 @@ fn announce(config: &Config, listeners: &Listeners) {
         version = env!("CARGO_PKG_VERSION"),
         "interlock is ready"
     );
-}
-
-/// Tells the log of panics, wherever they are contained.
-pub fn log_panics() {
-    std::panic::set_hook(Box::new(|panic| {
-        let text = panic.payload_as_str().unwrap_or("without a message");
-        let place = panic.location().map(ToString::to_string);
-        error!(panic = text, place, "a panic was contained");
-    }));
 }

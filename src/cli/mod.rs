@@ -1,7 +1,7 @@
 //! The command line: the service, and a client of it.
 //!
-//! May use: [`crate::id`], [`crate::workflow`], [`crate::storage`], [`crate::auth`],
-//! [`crate::event`], [`crate::operation`], [`crate::app`].
+//! May use: [`crate::id`], [`crate::telemetry`], [`crate::workflow`], [`crate::storage`],
+//! [`crate::auth`], [`crate::event`], [`crate::operation`], [`crate::app`].
 //! The only place that prints.
 #![expect(
     clippy::print_stdout,
@@ -23,9 +23,9 @@ use clap::{Parser, Subcommand, ValueEnum};
 use crate::app::{
     self,
     config::{Config, Sources},
-    telemetry,
 };
 use crate::storage::Storage;
+use crate::telemetry::{Telemetry, log_panics};
 
 /// A gRPC-first service in which every record is an entity in a workflow and everything is a `CloudEvent`.
 #[derive(Parser)]
@@ -154,8 +154,8 @@ fn with_config(command: impl FnOnce(Config) -> ExitCode) -> ExitCode {
 }
 
 fn serve(config: Config) -> ExitCode {
-    telemetry::start(config.log_level);
-    app::log_panics();
+    let telemetry = Telemetry::start(config.log_level);
+    log_panics();
     for warning in &config.warnings {
         tracing::warn!("{warning}");
     }
@@ -166,7 +166,7 @@ fn serve(config: Config) -> ExitCode {
         Ok(runtime) => runtime,
         Err(error) => return failed(&error),
     };
-    match runtime.block_on(app::run(config)) {
+    match runtime.block_on(app::run(config, telemetry)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => failed(&error),
     }

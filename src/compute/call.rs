@@ -5,8 +5,9 @@ use std::{sync::Arc, time::Duration};
 use tokio::time::{Instant, timeout_at};
 
 use super::{Failed, Members, Rejection, Request, Response, Work, member::Member};
-use crate::callout::{CallSettings, Reply, RetryPolicy, Tags};
+use crate::callout::{CallSettings, Callee, Reply, RetryPolicy, Tags};
 use crate::id::{CallId, DispatchKey, MemberId, Tenant};
+use crate::telemetry::measure;
 
 /// How many attempts follow the first under [`RetryPolicy::Fixed`].
 const FURTHER_ATTEMPTS: u32 = 3;
@@ -139,7 +140,10 @@ impl Members {
             .settings
             .response_timeout
             .unwrap_or(settings.response_timeout);
-        match attempt(&member, request, patience).await {
+        let begun = std::time::Instant::now();
+        let answered = attempt(&member, request, patience).await;
+        kind(&spec.work.callee).since(begun);
+        match answered {
             Ok((reply, warnings)) if spec.work.callee.is_answered_by(&reply) => {
                 ended(Ok(reply), warnings, attempts)
             }
@@ -171,6 +175,15 @@ impl Members {
             }
             timeout_at(deadline, joined).await.ok()?;
         }
+    }
+}
+
+/// What is measured of a call.
+const fn kind(callee: &Callee) -> measure::Call {
+    match callee {
+        Callee::Processor(_) => measure::Call::Processor,
+        Callee::Criterion { .. } => measure::Call::Criterion,
+        Callee::Schedule(_) => measure::Call::Schedule,
     }
 }
 

@@ -1,6 +1,6 @@
 //! The connected compute members: who they are, and calling them.
 //!
-//! May use: [`crate::id`], [`crate::entity`], [`crate::callout`].
+//! May use: [`crate::id`], [`crate::telemetry`], [`crate::entity`], [`crate::callout`].
 //! Must not: wait for one member on behalf of another. A member has a bounded queue of its own
 //! and a table of the calls that are out; the edge that holds its stream feeds the one and
 //! empties the other (`grpc.md` §9–§12).

@@ -73,6 +73,16 @@ event_types! {
     AccountGetRequest,
     AccountGetResponse,
 
+    // What an operator may change.
+    LogLevelGetRequest,
+    LogLevelGetResponse,
+    LogLevelSetRequest,
+    LogLevelSetResponse,
+    TraceSamplerGetRequest,
+    TraceSamplerGetResponse,
+    TraceSamplerSetRequest,
+    TraceSamplerSetResponse,
+
     // Writes.
     EntityCreateCollectionRequest,
     EntityCreateRequest,

@@ -15,11 +15,13 @@ use crate::event::{Event, EventType, TOKEN_ATTRIBUTE};
 use crate::id::ModelKey;
 use crate::runtime::{Initiator, Runtime, Session};
 use crate::storage::{self, Attribution, Definitions, Storage};
+use crate::telemetry::Telemetry;
 
 /// The services that operations use; cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Services {
     pub runtime: Runtime,
+    pub telemetry: Telemetry,
     /// Every request in work, through whatever door it came.
     pub in_work: TaskTracker,
 }
@@ -75,6 +77,10 @@ impl Context {
 
     pub const fn runtime(&self) -> &Runtime {
         &self.services.runtime
+    }
+
+    pub const fn telemetry(&self) -> &Telemetry {
+        &self.services.telemetry
     }
 
     pub fn storage(&self) -> &Storage {

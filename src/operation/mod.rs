@@ -1,9 +1,9 @@
 //! What each request does: one event type, one file, one row.
 //!
 //! May use: [`crate::id`], [`crate::clock`], [`crate::error`], [`crate::compat`],
-//! [`crate::entity`], [`crate::model`], [`crate::condition`], [`crate::workflow`],
-//! [`crate::storage`], [`crate::audit`], [`crate::auth`], [`crate::compute`], [`crate::runtime`],
-//! [`crate::search`], [`crate::event`].
+//! [`crate::telemetry`], [`crate::entity`], [`crate::model`], [`crate::condition`],
+//! [`crate::workflow`], [`crate::storage`], [`crate::audit`], [`crate::auth`], [`crate::compute`],
+//! [`crate::runtime`], [`crate::search`], [`crate::event`].
 //! Every door comes in through [`dispatch`] (DESIGN decision 1). To add an operation: its types
 //! in [`crate::event`], a file here with `parse` and `run`, a row in [`table`], and its spelling in
 //! REST if it has one.
@@ -27,7 +27,9 @@ mod export_model;
 mod export_workflows;
 mod get_account;
 mod get_entity;
+mod get_log_level;
 mod get_message;
+mod get_trace_sampler;
 mod import_model;
 mod import_workflows;
 mod list_changes;
@@ -40,6 +42,8 @@ mod reply;
 mod search_entities;
 mod search_results;
 mod search_status;
+mod set_log_level;
+mod set_trace_sampler;
 mod set_unique_keys;
 mod submit_search;
 mod table;
@@ -48,7 +52,7 @@ mod update_entities;
 mod update_entity;
 mod writing;
 
-use std::{panic::AssertUnwindSafe, pin::Pin};
+use std::{panic::AssertUnwindSafe, pin::Pin, sync::LazyLock, time::Instant};
 
 use futures_util::{FutureExt as _, Stream, StreamExt as _, future::BoxFuture, stream};
 use tracing::{Instrument as _, error, info_span};
@@ -56,6 +60,7 @@ use tracing::{Instrument as _, error, info_span};
 use crate::auth::Permission;
 use crate::error::Failure;
 use crate::event::{Event, EventType, payload};
+use crate::telemetry::measure::Operations;
 
 pub use context::{Context, Services};
 pub use reply::{Reply, refusal};
@@ -142,7 +147,12 @@ impl Route {
 
     /// The row of a request type; none if nobody can ask for it.
     pub fn of(kind: EventType) -> Option<&'static Self> {
-        ROUTES.iter().find(|route| route.request == kind)
+        Self::place(kind).map(|place| &ROUTES[place])
+    }
+
+    /// Which row of the table is that of a request type.
+    fn place(kind: EventType) -> Option<usize> {
+        ROUTES.iter().position(|route| route.request == kind)
     }
 
     /// The answer that says that the operation failed.
@@ -154,22 +164,34 @@ impl Route {
     }
 }
 
+/// How long each operation takes, in the order of the table.
+static MEASURED: LazyLock<Vec<Operations>> = LazyLock::new(|| {
+    let measured = |route: &Route| Operations::of(route.request.as_str());
+    ROUTES.iter().map(measured).collect()
+});
+
 /// The single entry to every operation, for every door.
 pub async fn dispatch(cx: Context, event: Event) -> Result<Answer, Failure> {
     let kind = event.kind;
-    let route = Route::of(kind).ok_or_else(|| Failure::unknown_type(kind.as_str()))?;
+    let place = Route::place(kind).ok_or_else(|| Failure::unknown_type(kind.as_str()))?;
+    let route = &ROUTES[place];
     route.needs.check(cx.caller())?;
+    let begun = Instant::now();
     let span = info_span!("operation", event.r#type = %kind, tenant = %cx.caller().tenant, request.id = %cx.request());
     let answer = AssertUnwindSafe((route.run)(cx, event))
         .catch_unwind()
         .instrument(span)
         .await;
-    match answer {
-        Ok(Ok(Answer::One(event))) => Ok(Answer::One(event)),
-        Ok(Ok(Answer::Many(events))) => Ok(Answer::Many(guarded(events, kind))),
-        Ok(Err(failure)) => Err(reported(kind, failure)),
-        Err(panic) => Err(reported(kind, panicked(panic.as_ref()))),
-    }
+    let measured = &MEASURED[place];
+    measured.since(begun);
+    let failure = match answer {
+        Ok(Ok(Answer::One(event))) => return Ok(Answer::One(event)),
+        Ok(Ok(Answer::Many(events))) => return Ok(Answer::Many(guarded(events, kind))),
+        Ok(Err(failure)) => failure,
+        Err(panic) => panicked(panic.as_ref()),
+    };
+    measured.failed(failure.code().as_str());
+    Err(reported(kind, failure))
 }
 
 /// The same events; what goes wrong on the way is reported, and a panic is a failure.

@@ -8,13 +8,14 @@ use super::{
     delete_entity::DeleteEntity, delete_messages::DeleteMessages, delete_model::DeleteModel,
     draw_workflows::DrawWorkflows, explain_workflow::ExplainWorkflow, export_model::ExportModel,
     export_workflows::ExportWorkflows, get_account::GetAccount, get_entity::GetEntity,
-    get_message::GetMessage, import_model::ImportModel, import_workflows::ImportWorkflows,
-    list_changes::ListChanges, list_entities::ListEntities, list_models::ListModels,
-    list_transitions::ListTransitions, lock_model::LockModel, patch_entity::PatchEntity,
-    search_entities::SearchEntities, search_results::SearchResults, search_status::SearchStatus,
-    set_unique_keys::SetUniqueKeys, submit_search::SubmitSearch,
-    transition_entity::TransitionEntity, update_entities::UpdateEntities,
-    update_entity::UpdateEntity,
+    get_log_level::GetLogLevel, get_message::GetMessage, get_trace_sampler::GetTraceSampler,
+    import_model::ImportModel, import_workflows::ImportWorkflows, list_changes::ListChanges,
+    list_entities::ListEntities, list_models::ListModels, list_transitions::ListTransitions,
+    lock_model::LockModel, patch_entity::PatchEntity, search_entities::SearchEntities,
+    search_results::SearchResults, search_status::SearchStatus, set_log_level::SetLogLevel,
+    set_trace_sampler::SetTraceSampler, set_unique_keys::SetUniqueKeys,
+    submit_search::SubmitSearch, transition_entity::TransitionEntity,
+    update_entities::UpdateEntities, update_entity::UpdateEntity,
 };
 
 /// Every operation there is.
@@ -54,4 +55,8 @@ pub const ROUTES: &[Route] = &[
     Route::to::<GetMessage>(),
     Route::to::<DeleteMessages>(),
     Route::to::<GetAccount>(),
+    Route::to::<GetLogLevel>(),
+    Route::to::<SetLogLevel>(),
+    Route::to::<GetTraceSampler>(),
+    Route::to::<SetTraceSampler>(),
 ];

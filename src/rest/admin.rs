@@ -1,22 +1,103 @@
-//! The listener of operators: whether the process lives and is ready (`rest.md` §8).
+//! The listener of operators: whether the process lives, is ready, and what it has measured
+//! (`rest.md` §8).
 
 use std::sync::Arc;
 
-use axum::{Router, http::StatusCode, routing::get};
+use axum::{
+    Router,
+    extract::Request,
+    http::{HeaderMap, StatusCode, header},
+    response::{IntoResponse as _, Response},
+    routing::get,
+};
+use futures_util::future::BoxFuture;
+use sha2::{Digest as _, Sha256};
+use subtle::ConstantTimeEq as _;
+
+use crate::telemetry::measure::Exporter;
 
 /// Says whether the service can do its work.
-pub type Readiness = Arc<dyn Fn() -> bool + Send + Sync>;
+pub type Readiness = Arc<dyn Fn() -> BoxFuture<'static, bool> + Send + Sync>;
 
-pub fn admin(is_ready: Readiness) -> Router {
-    let ready = move || {
-        let answer = if is_ready() {
+/// The text format of Prometheus.
+const METRICS_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
+
+/// A secret that a request for measurements has to bring. Only its digest is kept, so that what
+/// is compared is always as long.
+#[derive(Clone)]
+pub struct Bearer([u8; 32]);
+
+impl Bearer {
+    pub fn new(secret: &str) -> Self {
+        Self(Sha256::digest(secret).into())
+    }
+
+    fn is_in(&self, headers: &HeaderMap) -> bool {
+        let given = headers
+            .get(header::AUTHORIZATION)
+            .and_then(|value| value.as_bytes().split_first_chunk::<7>())
+            .filter(|(scheme, _)| scheme.eq_ignore_ascii_case(b"bearer "))
+            .map(|(_, token)| token.trim_ascii());
+        // How long the comparison takes tells nothing of where the two differ.
+        given.is_some_and(|given| bool::from(Sha256::digest(given).ct_eq(&self.0)))
+    }
+}
+
+impl std::fmt::Debug for Bearer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Bearer")
+    }
+}
+
+pub fn admin(is_ready: Readiness, exporter: Exporter, bearer: Option<Bearer>) -> Router {
+    let ready = async move || {
+        if is_ready().await {
             (StatusCode::OK, "ready")
         } else {
             (StatusCode::SERVICE_UNAVAILABLE, "not ready")
-        };
-        std::future::ready(answer)
+        }
+    };
+    let metrics = async move |request: Request| match &bearer {
+        Some(bearer) if !bearer.is_in(request.headers()) => unauthorized(),
+        Some(_) | None => ([(header::CONTENT_TYPE, METRICS_TYPE)], exporter.text()).into_response(),
     };
     Router::new()
         .route("/livez", get(async || "ok"))
         .route("/readyz", get(ready))
+        .route("/metrics", get(metrics))
+}
+
+fn unauthorized() -> Response {
+    let challenge = r#"Bearer realm="cyoda metrics""#;
+    (
+        StatusCode::UNAUTHORIZED,
+        [(header::WWW_AUTHENTICATE, challenge)],
+    )
+        .into_response()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bearer_is_told_from_what_is_not_quite_it() {
+        let bearer = Bearer::new("s3cret");
+        for (header, fits) in [
+            ("Bearer s3cret", true),
+            ("bearer s3cret ", true),
+            ("Bearer s3cre", false),
+            ("Bearer s3cret2", false),
+            ("Bearer ", false),
+            ("Bearer", false),
+            ("Basic s3cret", false),
+            ("s3cret", false),
+            ("", false),
+        ] {
+            let value = header.parse().expect("a header");
+            let headers = HeaderMap::from_iter([(header::AUTHORIZATION, value)]);
+            assert_eq!(bearer.is_in(&headers), fits, "{header}");
+        }
+        assert!(!bearer.is_in(&HeaderMap::new()));
+    }
 }

@@ -1,12 +1,13 @@
 //! The gateway: REST as another spelling of the events.
 //!
-//! May use: [`crate::id`], [`crate::clock`], [`crate::error`], [`crate::auth`], [`crate::event`],
-//! [`crate::operation`].
+//! May use: [`crate::id`], [`crate::clock`], [`crate::error`], [`crate::telemetry`],
+//! [`crate::auth`], [`crate::event`], [`crate::operation`].
 //! Must not: decide anything. [`spelling`] is a table; a request becomes a payload, the payload an
 //! event, and what answers the event becomes a body.
 
 mod admin;
 mod answer;
+mod cors;
 mod events;
 mod openapi;
 mod page;
@@ -33,9 +34,10 @@ use crate::auth::Authenticator;
 use crate::error::{Code, Failure};
 use crate::event::{Data, Event};
 use crate::id::MessageId;
-use crate::operation::{Context, Services, dispatch};
+use crate::operation::{Context, Route, Services, dispatch};
 
-pub use admin::{Readiness, admin};
+pub use admin::{Bearer, Readiness, admin};
+pub use cors::{BadOrigin, Origins};
 pub use openapi::openapi;
 pub use spelling::{SPELLINGS, Spelling};
 
@@ -52,6 +54,8 @@ pub struct Gateway {
     pub services: Services,
     pub authenticator: Authenticator,
     pub detail: Detail,
+    /// The origins whose pages may use it; none is told of any.
+    pub origins: Option<Origins>,
 }
 
 /// How much callers are told of an internal failure.
@@ -63,6 +67,7 @@ pub enum Detail {
 
 /// Every path, below `context` (which may be empty).
 pub fn router(gateway: Gateway, context: &str) -> Router {
+    let origins = gateway.origins.clone();
     let gateway = Arc::new(gateway);
     let mut by_path: BTreeMap<&'static str, MethodRouter> = BTreeMap::new();
     for spelling in SPELLINGS {
@@ -87,18 +92,23 @@ pub fn router(gateway: Gateway, context: &str) -> Router {
         Router::new().nest(context, paths)
     };
     let context: Arc<str> = context.into();
-    let all = all.route(
-        "/openapi.json",
-        get(async move |request: Request| openapi::serve(&request, &context)),
-    );
-    all.fallback(async || {
-        (
-            StatusCode::NOT_FOUND,
-            [(header::CONTENT_TYPE, "text/plain; charset=utf-8")],
-            "404 page not found\n",
+    let all = all
+        .route(
+            "/openapi.json",
+            get(async move |request: Request| openapi::serve(&request, &context)),
         )
-    })
-    .method_not_allowed_fallback(async || StatusCode::METHOD_NOT_ALLOWED)
+        .fallback(async || {
+            (
+                StatusCode::NOT_FOUND,
+                [(header::CONTENT_TYPE, "text/plain; charset=utf-8")],
+                "404 page not found\n",
+            )
+        })
+        .method_not_allowed_fallback(async || StatusCode::METHOD_NOT_ALLOWED);
+    match origins {
+        Some(origins) => cors::allow(all, origins),
+        None => all,
+    }
 }
 
 fn filter(method: &Method) -> MethodFilter {
@@ -130,6 +140,10 @@ async fn try_serve(
         .as_ref()
         .map_err(|error| Failure::malformed(format!("the path is not readable: {error}")))?;
     let caller = gateway.authenticator.caller(request.headers())?;
+    // Who may not ask is not told how to.
+    if let Some(route) = Route::of(spelling.request) {
+        route.needs.check(&caller)?;
+    }
     let (head, body) = request.into_parts();
     let body = read_body(body, spelling.limit).await?;
     let parts = Parts::new(path, &head, body)?;

@@ -2,12 +2,20 @@
 
 use std::sync::Arc;
 
-use axum::{http::Method, routing::MethodRouter};
+use axum::{
+    extract::Request,
+    http::{Method, StatusCode},
+    response::{IntoResponse as _, Response},
+    routing::{MethodRouter, get},
+};
 
 use super::{
-    Gateway, events,
+    Gateway, events, json, problem,
     told::{self, Shape, Told},
 };
+use crate::error::{Code, Failure};
+use crate::event::payload::Object;
+use crate::telemetry::has_panicked;
 
 /// A path that spells no event.
 pub(super) struct Page {
@@ -23,11 +31,63 @@ pub(super) struct Page {
 }
 
 /// Every such path.
-pub(super) const PAGES: &[Page] = &[Page {
-    method: Method::POST,
-    path: "/events",
-    is_public: false,
-    media: told::events::MEDIA,
-    told: &told::events::POST,
-    serve: events::routes,
-}];
+pub(super) const PAGES: &[Page] = &[
+    Page {
+        method: Method::POST,
+        path: "/events",
+        is_public: false,
+        media: told::events::MEDIA,
+        told: &told::events::POST,
+        serve: events::routes,
+    },
+    Page {
+        method: Method::GET,
+        path: "/health",
+        is_public: true,
+        media: told::operators::HEALTH_MEDIA,
+        told: &told::operators::HEALTH,
+        serve: |_| get(async || health(has_panicked())),
+    },
+    Page {
+        method: Method::GET,
+        path: "/account/subscriptions",
+        is_public: false,
+        media: &[],
+        told: &told::operators::SUBSCRIPTIONS,
+        serve: subscriptions,
+    },
+];
+
+/// Whether nothing has gone wrong in a way that nobody had thought of (`rest.md` §8).
+fn health(has_panicked: bool) -> Response {
+    let (status, text) = if has_panicked {
+        (StatusCode::SERVICE_UNAVAILABLE, "DOWN")
+    } else {
+        (StatusCode::OK, "UP")
+    };
+    let body = json(Object::new().text("status", text).finish());
+    (status, body).into_response()
+}
+
+/// Nothing is subscribed to here (`rest.md` §7).
+fn subscriptions(gateway: &Arc<Gateway>) -> MethodRouter {
+    let gateway = Arc::clone(gateway);
+    get(async move |request: Request| {
+        let failure = match gateway.authenticator.caller(request.headers()) {
+            Ok(_) => Failure::new(Code::NotImplemented, "there are no subscriptions"),
+            Err(failure) => failure,
+        };
+        problem::response(&failure, request.uri().path(), gateway.detail)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_brings_the_service_down_in_its_own_words() {
+        assert_eq!(health(false).status(), StatusCode::OK);
+        assert_eq!(health(true).status(), StatusCode::SERVICE_UNAVAILABLE);
+    }
+}

@@ -6,7 +6,7 @@ use super::{
     answer::Answered::{self, First, Lines, List, Text, Value},
     parts::Parts,
     told::{self, Told},
-    write::{account, audit, entity, message, model, search},
+    write::{account, audit, entity, message, model, search, settings},
 };
 use crate::error::Failure;
 use crate::event::EventType::{
@@ -19,8 +19,9 @@ use crate::event::EventType::{
     EntityStatsByStateGetRequest, EntityStatsGetRequest, EntityTransitionRequest,
     EntityTransitionsGetRequest, EntityUpdateCollectionRequest, EntityUpdateRequest,
     EntityWorkflowDiagramRequest, EntityWorkflowExportRequest, EntityWorkflowImportRequest,
-    MessageCreateRequest, MessageDeleteRequest, MessageGetRequest, SnapshotCancelRequest,
-    SnapshotGetRequest, SnapshotGetStatusRequest, WorkflowExplainRequest,
+    LogLevelGetRequest, LogLevelSetRequest, MessageCreateRequest, MessageDeleteRequest,
+    MessageGetRequest, SnapshotCancelRequest, SnapshotGetRequest, SnapshotGetStatusRequest,
+    TraceSamplerGetRequest, TraceSamplerSetRequest, WorkflowExplainRequest,
 };
 
 /// One REST route: a spelling of one event type.
@@ -154,6 +155,11 @@ pub const SPELLINGS: &[Spelling] = &[
     spell(DELETE, "/message", MessageDeleteRequest, message::many, Value(message::all_deleted), &told::message::DELETE_ALL).taking(Limit::TOLD),
     // The caller (`rest.md` §7).
     spell(GET, "/account", AccountGetRequest, model::nothing, Value(account::account), &told::message::ACCOUNT),
+    // What an operator may change (`rest.md` §8).
+    spell(GET, "/admin/log-level", LogLevelGetRequest, model::nothing, Value(settings::log_level), &told::operators::LOG_LEVEL),
+    spell(POST, "/admin/log-level", LogLevelSetRequest, settings::set_log_level, Value(settings::log_level), &told::operators::SET_LOG_LEVEL),
+    spell(GET, "/admin/trace-sampler", TraceSamplerGetRequest, model::nothing, Value(settings::trace_sampler), &told::operators::TRACE_SAMPLER),
+    spell(POST, "/admin/trace-sampler", TraceSamplerSetRequest, settings::set_trace_sampler, Value(settings::trace_sampler), &told::operators::SET_TRACE_SAMPLER),
 ];
 
 #[cfg(test)]

@@ -1,8 +1,9 @@
 //! Runs: from a request to its commit, with everything members do in between.
 //!
 //! May use: [`crate::id`], [`crate::clock`], [`crate::error`], [`crate::compat`],
-//! [`crate::entity`], [`crate::callout`], [`crate::model`], [`crate::workflow`], [`crate::engine`],
-//! [`crate::explain`], [`crate::storage`], [`crate::compute`].
+//! [`crate::telemetry`], [`crate::entity`], [`crate::callout`], [`crate::model`],
+//! [`crate::workflow`], [`crate::engine`], [`crate::explain`], [`crate::storage`],
+//! [`crate::compute`].
 //! A [`Session`] is one request at work on a unit: its own, or one that is open already and that
 //! the request joins with a token. While a member is called the unit is parked, so that what the
 //! member does in the meantime can join it (`grpc.md` §10).
@@ -18,7 +19,10 @@ mod token;
 mod transactions;
 mod write;
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use tokio_util::sync::CancellationToken;
 
@@ -29,6 +33,7 @@ use crate::engine::Limits;
 use crate::error::{Code, Coded, Properties};
 use crate::id::{EntityId, Tenant, TransactionId};
 use crate::storage::{Attribution, Storage};
+use crate::telemetry::measure::Step;
 
 pub use explain::{Explained, Supposed};
 pub use session::Session;
@@ -158,8 +163,11 @@ impl Runtime {
 impl Runtime {
     /// A session on a unit of its own, for what is done in someone's name.
     fn session_for(&self, by: &Initiator, attribution: Attribution) -> Session {
+        let begun = Instant::now();
         let unit = self.0.storage.unit(&by.tenant, attribution);
-        Session::own(Arc::clone(&self.0.transactions), unit)
+        let session = Session::own(Arc::clone(&self.0.transactions), unit);
+        Step::Begin.since(begun);
+        session
     }
 }
 

@@ -1,6 +1,9 @@
 //! One request at work on a unit.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use tokio_util::sync::CancellationToken;
 
@@ -10,6 +13,7 @@ use super::{Error, Initiator, token::Ticket, transactions::Transactions};
 use crate::error::Failure;
 use crate::id::{Tenant, TransactionId};
 use crate::storage::{self, Attribution, Mark, Storage, Task, UnitOfWork};
+use crate::telemetry::measure::Step;
 
 /// A request at work on a unit, its own or one it joined.
 ///
@@ -298,8 +302,16 @@ impl Drop for Unfinished {
 impl Drop for Session {
     fn drop(&mut self) {
         match (&mut self.role, self.unit.take()) {
-            (Role::Owner { in_table: true }, _) => self.transactions.close(self.id),
-            (Role::Owner { in_table: false }, _) => {}
+            (Role::Owner { in_table }, unit) => {
+                let (begun, is_open) = (Instant::now(), *in_table || unit.is_some());
+                if *in_table {
+                    self.transactions.close(self.id);
+                }
+                drop(unit);
+                if is_open {
+                    Step::Rollback.since(begun);
+                }
+            }
             (Role::Joined(mark), Some(mut unit)) => {
                 if let Some(mark) = mark.take() {
                     self.transactions.revoke(self.id, self.since);

@@ -1,7 +1,7 @@
 //! Durable state: what was committed, and the units of work that add to it.
 //!
-//! May use: [`crate::id`], [`crate::clock`], [`crate::error`], [`crate::entity`], [`crate::model`],
-//! [`crate::workflow`], [`crate::engine`].
+//! May use: [`crate::id`], [`crate::clock`], [`crate::error`], [`crate::telemetry`],
+//! [`crate::entity`], [`crate::model`], [`crate::workflow`], [`crate::engine`].
 //! Must not: be open towards a database while someone else's code runs (DESIGN decision 3). A
 //! [`UnitOfWork`] reads as of one sequence, keeps its writes in memory and hands them to the
 //! committer, which judges everything that waits, writes the survivors in one database
@@ -33,7 +33,10 @@ mod tests;
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
-use tokio::sync::{mpsc, watch};
+use tokio::{
+    sync::{mpsc, watch},
+    time::timeout,
+};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::clock::{Clock, PointInTime, Timestamp};
@@ -283,6 +286,9 @@ struct Inner {
     agenda: task::Agenda,
 }
 
+/// How long the database may take to answer a small question before it counts as gone.
+const PATIENCE: Duration = Duration::from_secs(1);
+
 /// How many finished units may wait for the committer.
 const QUEUE_MAX: usize = 4_096;
 
@@ -366,7 +372,13 @@ impl Storage {
 
     /// Whether writes are taken.
     pub fn is_well(&self) -> bool {
-        self.0.health.is_well()
+        self.0.health.is_well() && !self.0.submissions.is_closed()
+    }
+
+    /// Whether writes are taken and the database answers.
+    pub async fn is_ready(&self) -> bool {
+        let answered = timeout(PATIENCE, self.0.database.newest_task()).await;
+        self.is_well() && matches!(answered, Ok(Ok(_)))
     }
 
     /// The newest sequence; never below that of an answered commit.

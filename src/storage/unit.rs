@@ -4,6 +4,7 @@
 use std::{
     collections::{BTreeMap, HashMap},
     sync::Arc,
+    time::Instant,
 };
 
 use tokio::sync::oneshot;
@@ -20,6 +21,7 @@ use super::{
 use crate::engine::{Record, RunRecord};
 use crate::entity::{Image, Json, Position, Sequence};
 use crate::id::{EntityId, ModelKey, Tenant, TransactionId};
+use crate::telemetry::measure::{Open, Step, conflicted};
 
 /// How many bytes of writes a unit holds at most.
 const BYTES_MAX: usize = 64 << 20;
@@ -58,6 +60,8 @@ pub struct UnitOfWork {
     /// What [`Self::roll_back_to`] puts back, oldest first; kept while there is a mark.
     undo: Vec<(EntityId, Option<Changed>)>,
     marks: usize,
+    /// Counts it among those that are open.
+    _open: Open,
 }
 
 /// What a unit has made of one entity.
@@ -126,6 +130,7 @@ impl Storage {
             entry: None,
             undo: Vec::new(),
             marks: 0,
+            _open: Open::new(),
         }
     }
 
@@ -166,6 +171,21 @@ impl Storage {
     }
 
     async fn submit(
+        &self,
+        draft: Draft,
+        bytes: usize,
+        cancel: &CancellationToken,
+    ) -> Result<Committed, Error> {
+        let begun = Instant::now();
+        let outcome = self.try_submit(draft, bytes, cancel).await;
+        Step::Commit.since(begun);
+        if matches!(outcome, Err(Error::Conflict)) {
+            conflicted();
+        }
+        outcome
+    }
+
+    async fn try_submit(
         &self,
         draft: Draft,
         bytes: usize,

@@ -26,7 +26,12 @@ fn example(kind: &str, model: &Value, id: &str) -> Value {
         | "EntityGetAllRequest"
         | "EntityStatsGetRequest"
         | "EntityStatsByStateGetRequest" => json!({"model": model}),
-        "EntityModelGetAllRequest" | "AccountGetRequest" => json!({}),
+        "EntityModelGetAllRequest"
+        | "AccountGetRequest"
+        | "LogLevelGetRequest"
+        | "TraceSamplerGetRequest" => json!({}),
+        "LogLevelSetRequest" => json!({"level": "info"}),
+        "TraceSamplerSetRequest" => json!({"sampler": "never"}),
         "EntityModelSetUniqueKeysRequest" => json!({"model": model, "uniqueKeys": []}),
         "EntityWorkflowImportRequest" => json!({"model": model, "workflows": [workflow]}),
         "EntityCreateRequest" => {
@@ -214,6 +219,7 @@ fn spelled(path: &str, kind: &str, model: &Value, id: &str) -> (String, String) 
             json!({"type": "group", "operator": "AND", "conditions": []}).to_string()
         }
         "EntityDeleteAllRequest" => String::new(),
+        "LogLevelSetRequest" | "TraceSamplerSetRequest" => example(kind, model, id).to_string(),
         "MessageCreateRequest" => json!({"payload": {"n": 1}}).to_string(),
         "MessageDeleteRequest" if !path.contains('{') => "[]".to_owned(),
         _ => "{\"n\":1}".to_owned(),

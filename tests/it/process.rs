@@ -85,6 +85,9 @@ fn a_bad_setting_ends_the_start_with_its_name() {
         ("CYODA_STORAGE_BACKEND", "postgres"),
         ("INTERLOCK_STREAM_SEND_TIMEOUT", "soon"),
         ("CYODA_SQLITE_PATH", "/proc/no/such/folder/x.db"),
+        ("CYODA_CORS_ALLOWED_ORIGINS", "https://a.example/path"),
+        ("INTERLOCK_CORS_ALLOWED_ORIGINS", "null"),
+        ("CYODA_METRICS_REQUIRE_AUTH", "true"),
     ] {
         let (code, _, error) = run(folder.path(), &[(name, value)], &[]);
         assert_eq!(code, Some(1), "{name}");

@@ -12,6 +12,7 @@ pub mod message;
 pub mod model;
 mod object;
 pub mod search;
+pub mod settings;
 pub mod stream;
 pub mod workflow;
 
@@ -212,6 +213,13 @@ fn filler(kind: EventType, request: &str, object: Object) -> Object {
             .raw("header", "{}")
             .raw("metaData", "{}")
             .raw("content", "null"),
+        T::LogLevelGetResponse | T::LogLevelSetResponse => {
+            object.text("requestId", request).text("level", "")
+        }
+        T::TraceSamplerGetResponse | T::TraceSamplerSetResponse => object
+            .text("requestId", request)
+            .text("sampler", "")
+            .truth("parentBased", true),
         // What else is answered has no members of its own.
         _ => object,
     }

@@ -10,6 +10,7 @@ pub(super) mod entity;
 pub(super) mod events;
 pub(super) mod message;
 pub(super) mod model;
+pub(super) mod operators;
 pub(super) mod parameter;
 pub(super) mod search;
 pub(super) mod statistics;
@@ -39,6 +40,7 @@ pub(super) enum Tag {
     Audit,
     Messages,
     Account,
+    Operators,
     Events,
 }
 
@@ -52,6 +54,7 @@ impl Tag {
         Self::Audit,
         Self::Messages,
         Self::Account,
+        Self::Operators,
         Self::Events,
     ];
 
@@ -65,6 +68,7 @@ impl Tag {
             Self::Audit => "Audit",
             Self::Messages => "Messages",
             Self::Account => "Account",
+            Self::Operators => "Operators",
             Self::Events => "Events",
         }
     }
@@ -79,6 +83,7 @@ impl Tag {
             Self::Audit => "What happened to an entity, and why.",
             Self::Messages => "Any JSON under a subject, kept beside the entities.",
             Self::Account => "The caller.",
+            Self::Operators => "How the service fares, and what may be changed while it runs.",
             Self::Events => "The same operations as CloudEvents over HTTP.",
         }
     }

@@ -6,6 +6,7 @@ pub(super) mod entity;
 pub(super) mod message;
 pub(super) mod model;
 pub(super) mod search;
+pub(super) mod settings;
 
 use serde::Deserialize;
 

@@ -26,6 +26,7 @@ from interlock.records import (
     Message,
     Model,
     NewEntity,
+    Sampler,
     Snapshot,
     Transitioned,
     Update,
@@ -725,6 +726,28 @@ class Operations:
     async def account(self) -> Account:
         """Tell who the server takes the caller for."""
         return Account.read(await self.call("AccountGetRequest", {}))
+
+    # What an operator may change; all of it needs the role ROLE_ADMIN.
+
+    async def log_level(self) -> str:
+        """Tell what the server logs: `debug`, `info`, `warn` or `error`."""
+        return str((await self.call("LogLevelGetRequest", {}))["level"])
+
+    async def set_log_level(self, level: Literal["debug", "info", "warn", "error"]) -> str:
+        """Change what the server logs until it ends; give what it was before."""
+        return str((await self.call("LogLevelSetRequest", {"level": level}))["previous"])
+
+    async def trace_sampler(self) -> Sampler:
+        """Tell which requests the server would trace."""
+        return Sampler.read(await self.call("TraceSamplerGetRequest", {}))
+
+    async def set_trace_sampler(self, sampler: Sampler) -> None:
+        """Change which requests the server would trace, until it ends.
+
+        Traces are not exported yet, so this has no effect.
+        """
+        payload = {"sampler": sampler.name, "parentBased": sampler.parent_based}
+        await self.call("TraceSamplerSetRequest", payload | _given(ratio=sampler.ratio))
 
     async def _entities(
         self, event_type: str, payload: Mapping[str, Any]

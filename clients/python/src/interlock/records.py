@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from interlock import errors
 
@@ -386,6 +386,22 @@ class Account:
             tenant_name=info["legalEntity"]["name"],
             roles=tuple(role["id"] for role in info["roles"]),
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Sampler:
+    """Which requests a server would trace."""
+
+    name: Literal["always", "never", "ratio"]
+    ratio: float | None = None
+    """With `ratio`, and only with it: which part of them, above 0 and at most 1."""
+    parent_based: bool = True
+    """A request that is part of a trace is traced if that is."""
+
+    @classmethod
+    def read(cls, payload: Json) -> Sampler:
+        """Read it from an answer."""
+        return cls(payload["sampler"], payload.get("ratio"), payload["parentBased"])
 
 
 def audited(payload: Json) -> Audited:

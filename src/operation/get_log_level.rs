@@ -1,0 +1,32 @@
+//! What is logged (`rest.md` §8).
+
+use super::{Access, Answer, Context, Family, Operation};
+use crate::auth::{Permission, ROLE_ADMIN};
+use crate::error::Failure;
+use crate::event::{
+    EventType,
+    payload::{self, settings},
+};
+use crate::telemetry::level_name;
+
+pub(super) struct GetLogLevel;
+
+impl Operation for GetLogLevel {
+    const REQUEST: EventType = EventType::LogLevelGetRequest;
+    const RESPONSE: EventType = EventType::LogLevelGetResponse;
+    const FAMILY: Family = Family::Search;
+    const ACCESS: Access = Access::Read;
+    const NEEDS: Permission = Permission::Role(ROLE_ADMIN);
+
+    fn parse(payload: &str) -> Result<Self, Failure> {
+        payload::decode::<settings::Get>(payload).map(|_| Self)
+    }
+
+    async fn run(self, cx: Context) -> Result<Answer, Failure> {
+        let level = level_name(cx.telemetry().log_level());
+        cx.answer(
+            Self::RESPONSE,
+            settings::log_level(cx.request(), level, None),
+        )
+    }
+}

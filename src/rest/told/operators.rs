@@ -1,0 +1,133 @@
+//! What operators see and change.
+#![expect(
+    dead_code,
+    reason = "answers are written as text; these are their schemas"
+)]
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+
+use super::{Body, Shape, Tag, Told, of};
+use crate::error::Code;
+
+/// Whether the service is well.
+#[derive(JsonSchema)]
+struct Health {
+    #[schemars(schema_with = "health")]
+    status: String,
+}
+
+fn health(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({"enum": ["UP", "DOWN"]})
+}
+
+pub(in crate::rest) const HEALTH_MEDIA: &[(&str, Shape)] = &[("application/json", of::<Health>)];
+
+pub(in crate::rest) const HEALTH: Told = Told {
+    text: "`DOWN`, with status 503, once anything has panicked, until the next start.",
+    ..Told::new(
+        Tag::Operators,
+        "getHealth",
+        "Whether the service is well",
+        of::<Health>,
+    )
+};
+
+fn nothing(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({})
+}
+
+pub(in crate::rest) const SUBSCRIPTIONS: Told = Told {
+    text: "Nothing is sold here, so this is always refused.",
+    codes: &[&[Code::NotImplemented, Code::Unauthorized]],
+    ..Told::new(
+        Tag::Account,
+        "getSubscriptions",
+        "What is subscribed to",
+        nothing,
+    )
+};
+
+/// What is logged.
+#[derive(JsonSchema)]
+struct LogLevel {
+    #[schemars(schema_with = "level")]
+    level: String,
+    /// What it was before, where it was changed.
+    #[schemars(schema_with = "level")]
+    previous: Option<String>,
+}
+
+/// What shall be logged.
+#[derive(JsonSchema)]
+struct NewLogLevel {
+    #[schemars(schema_with = "level")]
+    level: String,
+}
+
+fn level(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({"enum": ["debug", "info", "warn", "error"]})
+}
+
+const FOR_NOW: &str = "For `ROLE_ADMIN`; a change is forgotten when the process ends.";
+
+pub(in crate::rest) const LOG_LEVEL: Told = Told {
+    text: FOR_NOW,
+    ..Told::new(
+        Tag::Operators,
+        "getLogLevel",
+        "What is logged",
+        of::<LogLevel>,
+    )
+};
+
+pub(in crate::rest) const SET_LOG_LEVEL: Told = Told {
+    text: FOR_NOW,
+    body: Body::Json(of::<NewLogLevel>),
+    ..Told::new(
+        Tag::Operators,
+        "setLogLevel",
+        "Change what is logged",
+        of::<LogLevel>,
+    )
+};
+
+/// Which requests would be traced.
+#[derive(JsonSchema)]
+struct TraceSampler {
+    #[schemars(schema_with = "sampler")]
+    sampler: String,
+    /// With `ratio`, and only with it: above 0, and at most 1.
+    #[schemars(schema_with = "ratio")]
+    ratio: Option<f64>,
+    /// A request that is part of a trace is traced if that is; `true` if absent.
+    parent_based: Option<bool>,
+}
+
+fn sampler(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({"enum": ["always", "never", "ratio"]})
+}
+
+fn ratio(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({"type": "number", "exclusiveMinimum": 0, "maximum": 1})
+}
+
+pub(in crate::rest) const TRACE_SAMPLER: Told = Told {
+    text: FOR_NOW,
+    ..Told::new(
+        Tag::Operators,
+        "getTraceSampler",
+        "Which requests would be traced",
+        of::<TraceSampler>,
+    )
+};
+
+pub(in crate::rest) const SET_TRACE_SAMPLER: Told = Told {
+    text: FOR_NOW,
+    body: Body::Json(of::<TraceSampler>),
+    ..Told::new(
+        Tag::Operators,
+        "setTraceSampler",
+        "Change which requests would be traced",
+        of::<TraceSampler>,
+    )
+};

@@ -1,0 +1,123 @@
+//! The log: lines of text with fields, on standard output.
+
+use std::{
+    io::IsTerminal as _,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use tokio::sync::watch;
+use tracing::{Level, error};
+use tracing_subscriber::{
+    Registry,
+    filter::{LevelFilter, Targets},
+    layer::SubscriberExt as _,
+    reload,
+    util::SubscriberInitExt as _,
+};
+
+/// Set by the first panic and never unset: what it left behind is not known.
+static PANICKED: AtomicBool = AtomicBool::new(false);
+
+/// The log of this process.
+#[derive(Debug, Clone)]
+pub(super) struct Log {
+    level: Arc<watch::Sender<Level>>,
+    filter: reload::Handle<Targets, Registry>,
+}
+
+/// What is at least as important as `level`; of libraries, warnings.
+fn targets(level: Level) -> Targets {
+    Targets::new()
+        .with_default(LevelFilter::WARN)
+        .with_target("interlock", level)
+}
+
+impl Log {
+    pub(super) fn start(level: Level) -> Self {
+        let (filter, handle) = reload::Layer::new(targets(level));
+        let lines = tracing_subscriber::fmt::layer()
+            .with_ansi(std::io::stdout().is_terminal())
+            .with_target(false);
+        // A second start, as in tests, keeps the first.
+        let _ = tracing_subscriber::registry()
+            .with(filter)
+            .with(lines)
+            .try_init();
+        Self {
+            level: Arc::new(watch::Sender::new(level)),
+            filter: handle,
+        }
+    }
+
+    pub(super) fn level(&self) -> Level {
+        *self.level.borrow()
+    }
+
+    pub(super) fn set(&self, level: Level) -> Level {
+        let previous = self.level.send_replace(level);
+        // There is none to change if another start was first.
+        let _ = self.filter.reload(targets(level));
+        previous
+    }
+}
+
+/// The name of a level, as settings and requests spell it.
+pub fn level_name(level: Level) -> &'static str {
+    match level {
+        Level::ERROR => "error",
+        Level::WARN => "warn",
+        Level::INFO => "info",
+        _ => "debug",
+    }
+}
+
+/// The level of that name, whatever its case.
+pub fn parse_level(name: &str) -> Option<Level> {
+    [Level::DEBUG, Level::INFO, Level::WARN, Level::ERROR]
+        .into_iter()
+        .find(|level| level_name(*level).eq_ignore_ascii_case(name))
+}
+
+/// Tells the log of panics, wherever they are contained, and remembers that there was one.
+pub fn log_panics() {
+    std::panic::set_hook(Box::new(|panic| {
+        PANICKED.store(true, Ordering::Release);
+        super::measure::panicked();
+        let text = panic.payload_as_str().unwrap_or("without a message");
+        let place = panic.location().map(ToString::to_string);
+        error!(panic = text, place, "a panic was contained");
+    }));
+}
+
+/// Whether anything in this process has panicked since it began.
+pub fn has_panicked() -> bool {
+    PANICKED.load(Ordering::Acquire)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn levels_have_names_that_lead_back_to_them() {
+        for name in ["debug", "info", "warn", "error"] {
+            assert_eq!(parse_level(name).map(level_name), Some(name));
+        }
+        assert_eq!(parse_level("WARN"), Some(Level::WARN));
+        for name in ["", "trace", "off", "loud"] {
+            assert_eq!(parse_level(name), None, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_panic_that_was_contained_is_remembered() {
+        let before = std::panic::take_hook();
+        log_panics();
+        let contained = std::panic::catch_unwind(|| panic!("of this test"));
+        std::panic::set_hook(before);
+        assert!(contained.is_err() && has_panicked());
+    }
+}

@@ -1,0 +1,242 @@
+//! What is measured: the only place that names a measurement (`config-and-cli.md` §11).
+//!
+//! Handles are made once, so that measuring is a few atomic operations and no look-up. No label
+//! names an entity, a model or a tenant: what is exported stays as small as it is at the start.
+//! Where no recorder was installed, as in most tests, the handles do nothing.
+
+use std::{
+    sync::LazyLock,
+    time::{Duration, Instant},
+};
+
+use metrics::{
+    Counter, Gauge, Histogram, counter, describe_counter, describe_gauge, describe_histogram,
+    gauge, histogram,
+};
+use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
+use metrics_process::Collector;
+
+const TX_DURATION: &str = "cyoda_tx_duration_seconds";
+const TX_ACTIVE: &str = "cyoda_tx_active";
+const TX_CONFLICTS: &str = "cyoda_tx_conflicts_total";
+const DISPATCH_DURATION: &str = "cyoda_dispatch_duration_seconds";
+const DISPATCH_COUNT: &str = "cyoda_dispatch_count_total";
+const OPERATION_DURATION: &str = "interlock_operation_duration_seconds";
+const OPERATION_FAILURES: &str = "interlock_operation_failures_total";
+const PANICS: &str = "interlock_panics_total";
+const WORKERS: &str = "interlock_runtime_workers";
+const ALIVE_TASKS: &str = "interlock_runtime_alive_tasks";
+const QUEUE_DEPTH: &str = "interlock_runtime_global_queue_depth";
+
+/// The bounds of all histograms, in seconds: from a cached read to a member that takes its time.
+const BOUNDS: &[f64] = &[
+    0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5,
+    5.0, 10.0, 30.0,
+];
+
+/// How often what was measured is summed up, so that it does not wait in memory for someone who
+/// asks.
+const UPKEEP: Duration = Duration::from_secs(5);
+
+static TRANSACTIONS: LazyLock<Transactions> = LazyLock::new(|| Transactions {
+    begin: histogram!(TX_DURATION, "op" => "begin"),
+    commit: histogram!(TX_DURATION, "op" => "commit"),
+    rollback: histogram!(TX_DURATION, "op" => "rollback"),
+    active: gauge!(TX_ACTIVE),
+    conflicts: counter!(TX_CONFLICTS),
+});
+
+static DISPATCHES: LazyLock<[Dispatches; 3]> = LazyLock::new(|| {
+    ["processor", "criteria", "schedule"].map(|kind| Dispatches {
+        duration: histogram!(DISPATCH_DURATION, "type" => kind),
+        count: counter!(DISPATCH_COUNT, "type" => kind),
+    })
+});
+
+struct Transactions {
+    begin: Histogram,
+    commit: Histogram,
+    rollback: Histogram,
+    active: Gauge,
+    conflicts: Counter,
+}
+
+struct Dispatches {
+    duration: Histogram,
+    count: Counter,
+}
+
+/// What is done to a transaction.
+#[derive(Debug, Clone, Copy)]
+pub enum Step {
+    Begin,
+    Commit,
+    Rollback,
+}
+
+impl Step {
+    /// Something of this kind began at an instant and has ended now.
+    pub fn since(self, begun: Instant) {
+        let histogram = match self {
+            Self::Begin => &TRANSACTIONS.begin,
+            Self::Commit => &TRANSACTIONS.commit,
+            Self::Rollback => &TRANSACTIONS.rollback,
+        };
+        histogram.record(begun.elapsed());
+    }
+}
+
+/// A transaction that is open until this is dropped.
+#[derive(Debug)]
+pub struct Open(());
+
+impl Open {
+    pub fn new() -> Self {
+        TRANSACTIONS.active.increment(1.0);
+        Self(())
+    }
+}
+
+impl Default for Open {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        TRANSACTIONS.active.decrement(1.0);
+    }
+}
+
+/// Someone else committed first.
+pub fn conflicted() {
+    TRANSACTIONS.conflicts.increment(1);
+}
+
+/// What a member is asked for.
+#[derive(Debug, Clone, Copy)]
+pub enum Call {
+    Processor,
+    Criterion,
+    Schedule,
+}
+
+impl Call {
+    /// A member was asked at an instant, and has answered or failed now.
+    pub fn since(self, begun: Instant) {
+        let dispatches = &DISPATCHES[self as usize];
+        dispatches.count.increment(1);
+        dispatches.duration.record(begun.elapsed());
+    }
+}
+
+/// How long operations of one type take, until their answer begins.
+#[derive(Debug)]
+pub struct Operations {
+    kind: &'static str,
+    duration: Histogram,
+}
+
+impl Operations {
+    pub fn of(kind: &'static str) -> Self {
+        Self {
+            kind,
+            duration: histogram!(OPERATION_DURATION, "type" => kind),
+        }
+    }
+
+    pub fn since(&self, begun: Instant) {
+        self.duration.record(begun.elapsed());
+    }
+
+    /// One has failed with a code; codes are few.
+    pub fn failed(&self, code: &'static str) {
+        counter!(OPERATION_FAILURES, "type" => self.kind, "code" => code).increment(1);
+    }
+}
+
+/// Something has panicked.
+pub(super) fn panicked() {
+    counter!(PANICS).increment(1);
+}
+
+/// Gives what was measured to those who ask.
+#[derive(Debug, Clone)]
+pub struct Exporter {
+    handle: PrometheusHandle,
+    process: Collector,
+}
+
+impl Exporter {
+    pub(super) fn start() -> Self {
+        // The bounds are there, so this does not fail; without them there would be quantiles.
+        let builder = PrometheusBuilder::new()
+            .set_buckets(BOUNDS)
+            .unwrap_or_default();
+        let recorder = builder.build_recorder();
+        let exporter = Self {
+            handle: recorder.handle(),
+            process: Collector::default(),
+        };
+        // A second start, as in tests, keeps the first.
+        if metrics::set_global_recorder(recorder).is_ok() {
+            describe();
+            exporter.process.describe();
+            LazyLock::force(&TRANSACTIONS);
+            LazyLock::force(&DISPATCHES);
+            counter!(PANICS).absolute(0);
+        }
+        exporter
+    }
+
+    /// Everything measured, as it is now.
+    pub fn text(&self) -> String {
+        self.process.collect();
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            let runtime = runtime.metrics();
+            for (name, count) in [
+                (WORKERS, runtime.num_workers()),
+                (ALIVE_TASKS, runtime.num_alive_tasks()),
+                (QUEUE_DEPTH, runtime.global_queue_depth()),
+            ] {
+                gauge!(name).set(u32::try_from(count).unwrap_or(u32::MAX));
+            }
+        }
+        self.handle.render()
+    }
+
+    /// Sums up what was measured, again and again.
+    pub async fn keep_up(self) {
+        loop {
+            tokio::time::sleep(UPKEEP).await;
+            self.handle.run_upkeep();
+        }
+    }
+}
+
+fn describe() {
+    describe_histogram!(
+        TX_DURATION,
+        "how long transactions take to begin, to commit and to be rolled back"
+    );
+    describe_gauge!(TX_ACTIVE, "transactions that are open");
+    describe_counter!(
+        TX_CONFLICTS,
+        "transactions that were refused because someone else had committed first"
+    );
+    describe_histogram!(DISPATCH_DURATION, "how long compute members take to answer");
+    describe_counter!(DISPATCH_COUNT, "how often compute members were asked");
+    describe_histogram!(
+        OPERATION_DURATION,
+        "how long operations take until their answer begins, by event type"
+    );
+    describe_counter!(
+        OPERATION_FAILURES,
+        "operations that failed, by event type and code"
+    );
+    describe_counter!(PANICS, "panics that were contained");
+    describe_gauge!(WORKERS, "threads that run tasks");
+    describe_gauge!(ALIVE_TASKS, "tasks that have not ended");
+    describe_gauge!(QUEUE_DEPTH, "tasks that wait for a thread");
+}

@@ -1,0 +1,106 @@
+//! Pages of other origins (`config-and-cli.md` §10).
+
+use crate::support::{Rest, Said, Server};
+
+const ALLOW_ORIGIN: &str = "access-control-allow-origin";
+
+fn from(server: &Server, origin: &str) -> Rest {
+    server.rest().with("origin", origin)
+}
+
+async fn preflight(server: &Server, origin: &str) -> Said {
+    from(server, origin)
+        .with("access-control-request-method", "PATCH")
+        .with("access-control-request-headers", "if-match")
+        .send("OPTIONS", "/api/entity/JSON/x", "")
+        .await
+}
+
+fn allowed(said: &Said) -> Option<&str> {
+    let origin = said.headers.get(ALLOW_ORIGIN)?;
+    Some(origin.to_str().expect("text"))
+}
+
+#[tokio::test]
+async fn pages_of_this_machine_are_allowed_by_default() {
+    let server = Server::start();
+    let said = preflight(&server, "http://localhost:3000").await;
+    assert_eq!((said.status.as_u16(), said.text.as_str()), (204, ""));
+    for (name, value) in [
+        (ALLOW_ORIGIN, "http://localhost:3000"),
+        (
+            "access-control-allow-methods",
+            "GET, POST, PUT, PATCH, DELETE, OPTIONS",
+        ),
+        (
+            "access-control-allow-headers",
+            "Authorization, Content-Type, traceparent, tracestate",
+        ),
+        ("access-control-max-age", "86400"),
+        ("vary", "origin"),
+    ] {
+        assert_eq!(said.headers[name], value, "{name}");
+    }
+    assert!(
+        !said
+            .headers
+            .contains_key("access-control-allow-credentials")
+    );
+    let other = preflight(&server, "https://evil.example").await;
+    assert_eq!((other.status.as_u16(), allowed(&other)), (204, None));
+    assert_eq!(other.headers["vary"], "origin");
+    for (path, status) in [
+        ("/api/model/", 200),
+        ("/api/nowhere", 404),
+        ("/nowhere", 404),
+    ] {
+        let said = from(&server, "http://127.0.0.1").get(path).await;
+        assert_eq!(said.status, status);
+        assert_eq!(allowed(&said), Some("http://127.0.0.1"), "{path}");
+        assert_eq!(said.headers["vary"], "origin", "{path}");
+        let said = server.rest().get(path).await;
+        assert_eq!(
+            (allowed(&said), said.headers["vary"].to_str().expect("text")),
+            (None, "origin")
+        );
+    }
+    // What only looks like a question.
+    let said = server.rest().send("OPTIONS", "/api/model/", "").await;
+    assert_eq!((said.status.as_u16(), said.text.as_str()), (405, ""));
+    assert_eq!(said.headers["vary"], "origin");
+}
+
+#[tokio::test]
+async fn everyone_or_a_list_may_be_allowed() {
+    let everyone = Server::with(&[("CYODA_CORS_ALLOWED_ORIGINS", "*")]);
+    assert_eq!(
+        allowed(&preflight(&everyone, "https://any.example").await),
+        Some("*")
+    );
+    let said = from(&everyone, "https://any.example")
+        .get("/api/model/")
+        .await;
+    assert_eq!(allowed(&said), Some("*"));
+    let listed = Server::with(&[(
+        "CYODA_CORS_ALLOWED_ORIGINS",
+        "https://a.example, https://b.example:8443",
+    )]);
+    for (origin, is_allowed) in [
+        ("https://a.example", true),
+        ("https://b.example:8443", true),
+        ("https://b.example", false),
+        ("http://a.example", false),
+        ("http://localhost", false),
+    ] {
+        let said = preflight(&listed, origin).await;
+        assert_eq!(allowed(&said), is_allowed.then_some(origin));
+    }
+}
+
+#[tokio::test]
+async fn nobody_may_be_allowed() {
+    let server = Server::with(&[("CYODA_CORS_ENABLED", "false")]);
+    assert_eq!(preflight(&server, "http://localhost").await.status, 405);
+    let said = from(&server, "http://localhost").get("/api/model/").await;
+    assert!(allowed(&said).is_none() && !said.headers.contains_key("vary"));
+}
