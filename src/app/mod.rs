@@ -84,6 +84,7 @@ pub async fn run(config: Config, telemetry: Telemetry) -> Result<(), Error> {
         runtime,
         telemetry: telemetry.clone(),
         in_work: TaskTracker::new(),
+        stopping: stop.clone(),
     };
     let authenticator = config.authenticator.clone();
     let service = grpc::Service {

@@ -71,7 +71,7 @@ impl Target {
             (Family::Model, _) => client.entity_model_manage(request).await,
             (Family::Entity, _) => client.entity_manage(request).await,
             (Family::Search, Answers::One) => client.entity_search(request).await,
-            (Family::Search, Answers::Many) => {
+            (Family::Search, Answers::Many | Answers::Live) => {
                 let mut answers = client
                     .entity_search_collection(request)
                     .await

@@ -11,7 +11,7 @@ const fn method(route: &Route) -> &'static str {
         (Family::Model, _) => "entityModelManage",
         (Family::Entity, _) => "entityManage",
         (Family::Search, Answers::One) => "entitySearch",
-        (Family::Search, Answers::Many) => "entitySearchCollection",
+        (Family::Search, Answers::Many | Answers::Live) => "entitySearchCollection",
     }
 }
 
@@ -19,6 +19,7 @@ const fn answers(route: &Route) -> &'static str {
     match route.answers {
         Answers::One => "one",
         Answers::Many => "many",
+        Answers::Live => "live",
     }
 }
 

@@ -125,3 +125,18 @@ pub struct Change {
     /// Who made it, where that is someone else.
     pub executor: Option<Actor>,
 }
+
+/// A change, as the feed tells it.
+#[derive(Debug, Clone)]
+pub struct Changed {
+    pub position: Position,
+    pub entity: EntityId,
+    pub model: ModelKey,
+    /// The state after the change; of a deletion, the last one.
+    pub state: StateName,
+    pub kind: ChangeKind,
+    pub transaction: TransactionId,
+    pub at: Timestamp,
+    /// Only where it was asked for; a deletion has none.
+    pub document: Option<Json>,
+}

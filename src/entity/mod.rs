@@ -13,7 +13,7 @@ mod temporal;
 
 pub use document::{Document, DocumentError, Elements, Json, Members, Shape, Value};
 pub use image::{
-    Actor, ActorKind, Change, ChangeKind, Image, Position, Sequence, UnknownActorKind,
+    Actor, ActorKind, Change, ChangeKind, Changed, Image, Position, Sequence, UnknownActorKind,
 };
 pub use number::{Number, NumberClass};
 pub use patch::{Patch, PatchError};

@@ -95,6 +95,9 @@ impl Method {
                 .map(move |item| match item {
                     Ok(event) => Ok(event.into()),
                     // Some have been sent already: only the status can tell.
+                    Err(failure) if failure.retryable() => {
+                        Err(Status::unavailable(failure.to_string()))
+                    }
                     Err(failure) => Err(Status::internal(failure.to_string())),
                 })
                 .boxed(),

@@ -43,6 +43,14 @@ pub struct StreamSettings {
     pub keep_alive_timeout: Duration,
 }
 
+impl StreamSettings {
+    /// How many of the requests in work may be such as have an answer without an end: half, so
+    /// that the others are served whatever is subscribed to.
+    const fn live_max(&self) -> usize {
+        self.in_flight_max / 2
+    }
+}
+
 /// The service.
 #[derive(Debug, Clone)]
 pub struct Service {

@@ -24,6 +24,8 @@ pub struct Services {
     pub telemetry: Telemetry,
     /// Every request in work, through whatever door it came.
     pub in_work: TaskTracker,
+    /// Cancelled when the server begins to stop; answers without an end of their own end then.
+    pub stopping: CancellationToken,
 }
 
 /// Who asks, for what, and with which services. It stops here: below, a function takes the one
@@ -73,6 +75,10 @@ impl Context {
 
     pub const fn cancel(&self) -> &CancellationToken {
         &self.cancel
+    }
+
+    pub const fn stopping(&self) -> &CancellationToken {
+        &self.services.stopping
     }
 
     pub const fn runtime(&self) -> &Runtime {

@@ -46,6 +46,7 @@ mod set_log_level;
 mod set_trace_sampler;
 mod set_unique_keys;
 mod submit_search;
+mod subscribe_changes;
 mod table;
 mod transition_entity;
 mod update_entities;
@@ -88,6 +89,8 @@ pub enum Family {
 pub enum Answers {
     One,
     Many,
+    /// As many as there will be: only the caller ends it.
+    Live,
 }
 
 /// Whether an operation changes anything.
@@ -250,11 +253,17 @@ mod tests {
             );
         }
         assert_eq!(ROUTES.len(), asked.len());
-        assert!(
-            ROUTES
-                .iter()
-                .all(|route| route.response.as_str().ends_with("Response"))
-        );
+        for route in ROUTES {
+            let suffix = match route.answers {
+                Answers::One | Answers::Many => "Response",
+                Answers::Live => "Event",
+            };
+            assert!(
+                route.response.as_str().ends_with(suffix),
+                "{}",
+                route.request
+            );
+        }
     }
 
     /// Requests that the server makes, or that are about the stream they are on.

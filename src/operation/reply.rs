@@ -35,7 +35,7 @@ impl Reply {
             Err(failure) if failure.is_in_request() => Self::refusal(request, &failure),
             Err(failure) => match route.answers {
                 Answers::One => Self::One(quoting(request, route.refuse(request, &failure))),
-                Answers::Many => {
+                Answers::Many | Answers::Live => {
                     Self::many(request, route, stream::iter([Err(failure)]).boxed(), cancel)
                 }
             },

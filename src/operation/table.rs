@@ -14,8 +14,9 @@ use super::{
     lock_model::LockModel, patch_entity::PatchEntity, search_entities::SearchEntities,
     search_results::SearchResults, search_status::SearchStatus, set_log_level::SetLogLevel,
     set_trace_sampler::SetTraceSampler, set_unique_keys::SetUniqueKeys,
-    submit_search::SubmitSearch, transition_entity::TransitionEntity,
-    update_entities::UpdateEntities, update_entity::UpdateEntity,
+    submit_search::SubmitSearch, subscribe_changes::SubscribeChanges,
+    transition_entity::TransitionEntity, update_entities::UpdateEntities,
+    update_entity::UpdateEntity,
 };
 
 /// Every operation there is.
@@ -51,6 +52,7 @@ pub const ROUTES: &[Route] = &[
     Route::to::<SearchStatus>(),
     Route::to::<SearchResults>(),
     Route::to::<CancelSearch>(),
+    Route::to::<SubscribeChanges>(),
     Route::to::<CreateMessage>(),
     Route::to::<GetMessage>(),
     Route::to::<DeleteMessages>(),

@@ -1,18 +1,30 @@
 //! Answers as bodies.
 
+use std::{convert::Infallible, time::Duration};
+
 use axum::{
     body::{Body, Bytes},
     http::header,
-    response::{IntoResponse as _, Response},
+    response::{
+        IntoResponse as _, Response,
+        sse::{Event as SentEvent, KeepAlive, Sse},
+    },
 };
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 
 use super::{json, parts::Parts, text};
 use crate::error::Failure;
+use crate::event::payload;
 use crate::operation::{Answer, Events};
 
 /// Makes a body, or an item of one, of the payload of an event.
 pub(super) type Read = fn(&Parts, &str) -> Result<String, Failure>;
+
+/// The same of an event that has a sequence, which comes with it.
+pub(super) type ReadNumbered = fn(&Parts, &str) -> Result<(i64, String), Failure>;
+
+/// How long a live answer is silent before it shows that it lives.
+const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
 /// How the answer to a request is spelled.
 #[derive(Clone, Copy)]
@@ -27,6 +39,8 @@ pub(super) enum Answered {
     Lines(Read),
     /// Any number of events, of which there is one.
     First(Read),
+    /// Events without an end: server-sent events, whose ids are the sequences.
+    Live(ReadNumbered),
 }
 
 impl Answered {
@@ -44,7 +58,8 @@ impl Answered {
                 list(read, events, parts, page_of(parts)).await
             }
             (Self::Lines(read), Answer::Many(events)) => lines(read, events, parts).await,
-            (Self::List(_) | Self::Lines(_), Answer::One(_))
+            (Self::Live(read), Answer::Many(events)) => Ok(live(read, events, parts)),
+            (Self::List(_) | Self::Lines(_) | Self::Live(_), Answer::One(_))
             | (Self::Value(_) | Self::Text(_), Answer::Many(_)) => Err(Failure::internal(
                 "the table of spellings and that of operations disagree",
             )),
@@ -94,6 +109,23 @@ async fn lines(read: Read, events: Events, parts: &Parts) -> Result<Response, Fa
         .await?
         .map(move |event| Ok(read(&parts, event?.text()?)? + "\n"));
     Ok(streamed("application/x-ndjson", items))
+}
+
+/// Events as they come. A failure is one more, of the type `failure`, and the last.
+fn live(read: ReadNumbered, events: Events, parts: &Parts) -> Response {
+    let parts = parts.without_body();
+    let events = events.map(move |event| {
+        let told = event.and_then(|event| read(&parts, event.text()?));
+        Ok::<_, Infallible>(match told {
+            Ok((sequence, body)) => SentEvent::default().id(sequence.to_string()).data(body),
+            Err(failure) => SentEvent::default()
+                .event("failure")
+                .data(payload::error(&failure)),
+        })
+    });
+    Sse::new(events)
+        .keep_alive(KeepAlive::new().interval(KEEP_ALIVE))
+        .into_response()
 }
 
 /// A body that is sent as it comes. A failure on the way cuts it off: there is no trailer for it

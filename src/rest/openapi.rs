@@ -116,6 +116,7 @@ impl Entry {
             Answered::Text(_) => ("text/plain", Amount::One),
             Answered::List(_) => ("application/json", Amount::List),
             Answered::Lines(_) => ("application/x-ndjson", Amount::Lines),
+            Answered::Live(_) => ("text/event-stream", Amount::Lines),
         };
         let route = Route::of(spelling.request);
         let mut codes = ALWAYS.to_vec();

@@ -3,17 +3,17 @@
 use axum::http::{Method, StatusCode};
 
 use super::{
-    answer::Answered::{self, First, Lines, List, Text, Value},
+    answer::Answered::{self, First, Lines, List, Live, Text, Value},
     parts::Parts,
     told::{self, Told},
-    write::{account, audit, entity, message, model, search, settings},
+    write::{account, audit, entity, feed, message, model, search, settings},
 };
 use crate::error::Failure;
 use crate::event::EventType::{
     self, AccountGetRequest, EntityAuditFinishedGetRequest, EntityAuditGetRequest,
-    EntityChangesMetadataGetRequest, EntityCreateCollectionRequest, EntityCreateRequest,
-    EntityDeleteAllRequest, EntityDeleteRequest, EntityGetAllRequest, EntityGetRequest,
-    EntityModelDeleteRequest, EntityModelExportRequest, EntityModelGetAllRequest,
+    EntityChangesMetadataGetRequest, EntityChangesSubscribeRequest, EntityCreateCollectionRequest,
+    EntityCreateRequest, EntityDeleteAllRequest, EntityDeleteRequest, EntityGetAllRequest,
+    EntityGetRequest, EntityModelDeleteRequest, EntityModelExportRequest, EntityModelGetAllRequest,
     EntityModelImportRequest, EntityModelSetUniqueKeysRequest, EntityModelTransitionRequest,
     EntityPatchRequest, EntitySearchRequest, EntitySnapshotSearchRequest,
     EntityStatsByStateGetRequest, EntityStatsGetRequest, EntityTransitionRequest,
@@ -127,6 +127,7 @@ pub const SPELLINGS: &[Spelling] = &[
     spell(PUT, "/entity/{first}/{second}/{third}", EntityUpdateRequest, entity::update_by_transition, Value(entity::transaction), &told::entity::UPDATE_BY_TRANSITION),
     spell(PATCH, "/entity/{first}/{second}/{third}", EntityPatchRequest, entity::patch_by_transition, Value(entity::transaction), &told::entity::PATCH_BY_TRANSITION),
     spell(GET, "/entity/{entityId}/changes", EntityChangesMetadataGetRequest, entity::changes, List(entity::change), &told::entity::CHANGES),
+    spell(GET, "/entity/changes/stream", EntityChangesSubscribeRequest, feed::subscribe, Live(feed::change), &told::feed::SUBSCRIBE),
     spell(GET, "/entity/{entityId}/transitions", EntityTransitionsGetRequest, entity::transitions, Value(entity::transition_names), &told::entity::TRANSITIONS),
     spell(POST, "/entity/{entityId}/transitions/{transition}", EntityTransitionRequest, entity::transition, Value(entity::available), &told::entity::TRANSITION_NOW),
     spell(GET, "/platform-api/entity/fetch/transitions", EntityTransitionsGetRequest, entity::transitions_of_class, Value(entity::transition_names), &told::entity::TRANSITIONS_OF_CLASS),
@@ -180,14 +181,13 @@ mod tests {
         }
         for spelling in SPELLINGS {
             let route = Route::of(spelling.request).expect("an operation");
-            let takes_many = !matches!(spelling.read, Value(_) | Text(_));
-            assert_eq!(
-                route.answers == Answers::Many,
-                takes_many,
-                "{} {}",
-                spelling.method,
-                spelling.path
-            );
+            let fitting = match spelling.read {
+                Value(_) | Text(_) => Answers::One,
+                List(_) | Lines(_) | First(_) => Answers::Many,
+                Live(_) => Answers::Live,
+            };
+            let (method, path) = (&spelling.method, spelling.path);
+            assert_eq!(route.answers, fitting, "{method} {path}");
         }
     }
 }

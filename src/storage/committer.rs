@@ -29,7 +29,7 @@ use super::{
     task::{TaskChange, TaskKey, noted},
 };
 use crate::clock::Timestamp;
-use crate::entity::{ChangeKind, Image, Position, Sequence};
+use crate::entity::{Image, Position, Sequence};
 use crate::id::{EntityId, Tenant, TransactionId};
 
 /// How many units a batch holds at most.
@@ -335,11 +335,7 @@ impl Committer {
                 claims.write(write, e, rows);
             }
             let state = write.image.state.shared();
-            let kind = if write.base.is_none() {
-                ChangeKind::Create
-            } else {
-                ChangeKind::Update
-            };
+            let kind = write.kind();
             match write.base {
                 None => rows.created.push(NewEntity {
                     e: e.0,
@@ -566,8 +562,13 @@ impl Committer {
     /// Makes a durable batch known: cache, then sequence, then callers (STORAGE.md §3).
     fn answer(&mut self, survivors: Vec<Survivor>, rows: &Batch) {
         let mut entities = rows.versions.iter().map(|version| EntityRow(version.e));
+        let mut news = self.storage.0.recent.batch();
         for survivor in &survivors {
             let draft = &survivor.submission.draft;
+            if let Some(news) = &mut news {
+                let committed = survivor.committed;
+                news.add_unit(draft, survivor.first, committed, &self.storage.0.cache);
+            }
             for (write, n) in draft.writes.iter().zip(survivor.first.0..) {
                 let Some(row) = entities.next() else { break };
                 self.storage.0.cache.put(Version {
@@ -587,6 +588,13 @@ impl Committer {
             }
         }
         self.publish();
+        let tenants = survivors
+            .iter()
+            .map(|survivor| &survivor.submission.draft.tenant);
+        self.storage
+            .0
+            .recent
+            .publish(news, Sequence(self.next - 1), tenants);
         self.storage.0.agenda.add(rows.agenda.iter().copied());
         for survivor in survivors {
             answer(survivor.submission, Ok(survivor.committed));

@@ -15,13 +15,14 @@ use super::{
     ActorRow, Definitions, EntityRow, Error, Listed, Message, ModelRow, Recorded, Settings,
     Storage, Task, TaskKey, TaskKind, TenantRow, Version,
     claims::Claim,
+    feed::Range,
     judge::Effect,
     sqlite::{self, Batch, CommitRow, ModelCommit, Newest},
     sqlite::{MessageRow, NewDecision, NewEntity, NewVersion, TaskRow},
 };
 use crate::clock::{Clock, Timestamp};
 use crate::engine::Record;
-use crate::entity::{Actor, Change, ChangeKind, Image, Json, Position, Sequence};
+use crate::entity::{Actor, Change, ChangeKind, Changed, Image, Json, Position, Sequence};
 use crate::id::{EdgeMessageId, EntityId, ModelKey, StateName, Tenant, TransactionId};
 use crate::model::{Lock, Model, Schema, UniqueKeys};
 use crate::workflow::{Workflow, WorkflowSet};
@@ -179,6 +180,8 @@ reads! {
     trail(tenant: TenantRow, id: EntityId, until: Position, limit: i64) -> Vec<Recorded>;
     models(tenant: TenantRow) -> Vec<Listed>;
     definitions(tenant: TenantRow, model: &ModelKey) -> Option<Definitions>;
+    model_row(tenant: TenantRow, model: &ModelKey) -> Option<ModelRow>;
+    changes(range: &Range) -> (Vec<Changed>, Position);
 }
 
 /// What the committer writes with.
@@ -814,6 +817,49 @@ impl State {
         self.workflows
             .get(hash)
             .map(|workflow| Workflow::clone(workflow))
+    }
+
+    fn model_row(&self, tenant: TenantRow, key: &ModelKey) -> Option<ModelRow> {
+        let of_it = |model: &StoredModel| model.tenant == tenant && model.key == *key;
+        self.models
+            .iter()
+            .position(of_it)
+            .map(|index| ModelRow(row(index)))
+    }
+
+    fn changes(&self, range: &Range) -> (Vec<Changed>, Position) {
+        let mut changes = Vec::new();
+        let mut bytes = 0;
+        for (n, version) in self.versions.range(range.after.0 + 1..=range.until.0) {
+            let image = self.version(*n);
+            let is_wanted = image.tenant == range.tenant
+                && range.model.is_none_or(|model| model.0 == version.m)
+                && range
+                    .states
+                    .as_ref()
+                    .is_none_or(|states| states.contains(&image.image.state));
+            if !is_wanted {
+                continue;
+            }
+            let document = version.data.clone().filter(|_| range.documents);
+            bytes += document.as_ref().map_or(0, |text| text.len());
+            let is_full = changes.len() == range.limit || bytes > range.bytes;
+            if is_full && let Some(Changed { position, .. }) = changes.last() {
+                let reached = *position;
+                return (changes, reached);
+            }
+            changes.push(Changed {
+                position: Position(*n),
+                entity: image.image.id,
+                model: image.image.model,
+                state: image.image.state,
+                kind: version.kind,
+                transaction: image.image.transaction,
+                at: image.image.updated,
+                document: document.map(Json::trusted),
+            });
+        }
+        (changes, range.until)
     }
 
     fn trail(&self, tenant: TenantRow, id: EntityId, until: Position, limit: i64) -> Vec<Recorded> {

@@ -9,7 +9,7 @@ use super::{
     task::{Decision, TaskChange},
 };
 use crate::clock::Timestamp;
-use crate::entity::{Actor, Image, Position, Sequence};
+use crate::entity::{Actor, ChangeKind, Image, Position, Sequence};
 use crate::id::{EntityId, ModelKey, Tenant, TransactionId};
 use crate::model::{KeyDefinition, Schema};
 use crate::workflow::WorkflowSet;
@@ -78,6 +78,16 @@ pub(super) struct Write {
     pub(super) record: Option<Arc<str>>,
     /// Where it is not the unit's.
     pub(super) attribution: Option<Attribution>,
+}
+
+impl Write {
+    pub(super) const fn kind(&self) -> ChangeKind {
+        if self.base.is_none() {
+            ChangeKind::Create
+        } else {
+            ChangeKind::Update
+        }
+    }
 }
 
 impl Draft {

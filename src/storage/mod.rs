@@ -16,6 +16,7 @@ mod committer;
 mod definitions;
 mod draft;
 mod due;
+mod feed;
 mod health;
 mod instant;
 mod judge;
@@ -49,6 +50,7 @@ use crate::workflow::Workflow;
 pub use definitions::Definitions;
 pub use draft::{Attribution, Committed, ModelChange};
 pub use due::{Due, Seen};
+pub use feed::{Feed, Wanted};
 pub use message::Message;
 pub use snapshot::{History, Listed, ModelCount, Recorded, Scan, Snapshot};
 pub use task::{NewTask, NextTask, Task, TaskKey, TaskKind};
@@ -163,6 +165,8 @@ pub enum Error {
     TooLarge { what: &'static str },
     #[error("the request was cancelled")]
     Cancelled,
+    #[error("position {} is not there yet; the newest is {}", .after.0, .latest.0)]
+    NotYet { after: Position, latest: Sequence },
     #[error("writes are refused until the storage is well again; try again later")]
     Unavailable,
     #[error("column {column} of row {row} in {table} is not what it should be")]
@@ -203,6 +207,7 @@ impl Coded for Error {
             Self::InvalidUniqueValue(error) => error.code(),
             Self::TooLarge { .. } => Code::TransactionTooLarge,
             Self::Cancelled => Code::Cancelled,
+            Self::NotYet { .. } => Code::BadRequest,
             Self::Unavailable | Self::Stopped => Code::StorageUnavailable,
             Self::Inconsistent { .. }
             | Self::NotCommitted
@@ -250,6 +255,7 @@ impl Coded for Error {
             }
             Self::InvalidUniqueKeys(error) => error.properties(),
             Self::InvalidUniqueValue(error) => error.properties(),
+            Self::NotYet { latest, .. } => vec![("newest", latest.0.into())],
             Self::Conflict
             | Self::ModelNotLocked(_)
             | Self::UniqueViolation { .. }
@@ -278,6 +284,7 @@ struct Inner {
     cache: cache::Cache,
     catalog: catalog::Catalog,
     names: names::Names,
+    recent: feed::Recent,
     instants: instant::Instants,
     clock: Clock,
     submissions: mpsc::Sender<committer::Submission>,
@@ -319,6 +326,7 @@ impl Storage {
             cache: cache::Cache::default(),
             catalog: catalog::Catalog::default(),
             names: names::Names::default(),
+            recent: feed::Recent::new(newest.sequence),
             instants: instant::Instants::new(newest.at),
             clock,
             submissions,

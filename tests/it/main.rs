@@ -19,6 +19,7 @@ mod entity;
 mod events_over_http;
 mod execution;
 mod explain;
+mod feed;
 mod member;
 mod message;
 mod method;

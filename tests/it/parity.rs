@@ -1,7 +1,7 @@
 //! Every operation through every door: the table of operations against the doors.
 
 use interlock::{
-    operation::{Answers, Family, ROUTES},
+    operation::{Answers, Family, ROUTES, Route},
     rest::SPELLINGS,
 };
 use serde_json::{Value, json};
@@ -65,6 +65,7 @@ fn example(kind: &str, model: &Value, id: &str) -> Value {
         "EntitySearchRequest" | "EntitySnapshotSearchRequest" => {
             json!({"model": model, "condition": everything})
         }
+        "EntityChangesSubscribeRequest" => json!({"fromSequence": 0, "includeData": true}),
         "SnapshotGetStatusRequest" | "SnapshotGetRequest" | "SnapshotCancelRequest" => {
             json!({"snapshotId": nil})
         }
@@ -88,9 +89,11 @@ async fn every_operation_is_answered_by_its_type_through_every_grpc_door() {
     for route in ROUTES {
         let kind = route.request.as_str();
         let payload = example(kind, &model, &id);
-        let streamed = connection
-            .ask(request(kind, &connection.fresh_id(), payload.clone()))
-            .await;
+        let event = request(kind, &connection.fresh_id(), payload.clone());
+        let streamed = match route.answers {
+            Answers::One | Answers::Many => connection.ask(event).await,
+            Answers::Live => connection.taste(event).await,
+        };
         assert_eq!(streamed[0].kind, route.response, "{kind} on the stream");
         let event = request(kind, "1", payload);
         let called = match (route.family, route.answers) {
@@ -116,6 +119,14 @@ async fn every_operation_is_answered_by_its_type_through_every_grpc_door() {
                 .streaming("entitySearchCollection", event, &[])
                 .await
                 .expect(kind),
+            (Family::Search, Answers::Live) => {
+                let mut answers = connection
+                    .live("entitySearchCollection", event, &[])
+                    .await
+                    .expect(kind);
+                let first = answers.message().await.expect(kind).expect("an answer");
+                vec![first.event().expect("an event")]
+            }
         };
         assert_eq!(called[0].kind, route.response, "{kind} by its method");
         assert_eq!(payload_of(&called[0])["id"], "1", "{kind}");
@@ -133,8 +144,17 @@ async fn every_operation_is_answered_through_cloud_events_over_http() {
         let mut payload = example(kind, &model, &id);
         payload["id"] = json!("1");
         let event = json!([{"specversion": "1.0", "id": "1", "source": "/", "type": kind, "data": payload}]);
-        let answers = rest.post("/api/events", event.to_string()).await.ok();
-        assert_eq!(answers[0]["type"], route.response.as_str(), "{kind}");
+        let kind_answered = if route.answers == Answers::Live {
+            let mut answers = rest.open("POST", "/api/events", &event.to_string()).await;
+            // A comma follows an event when the next one comes.
+            let first = answers.until("}").await.expect("an event");
+            let kind = first.split(r#""type":""#).nth(1).expect("a type");
+            kind.split('"').next().expect("a name").to_owned()
+        } else {
+            let answers = rest.post("/api/events", event.to_string()).await.ok();
+            answers[0]["type"].as_str().expect("a type").to_owned()
+        };
+        assert_eq!(kind_answered, route.response.as_str(), "{kind}");
     }
 }
 
@@ -233,6 +253,13 @@ async fn every_spelling_is_served_and_says_what_its_event_says() {
     let rest: Rest = server.rest();
     for spelling in SPELLINGS {
         let kind = spelling.request.as_str();
+        if Route::of(spelling.request).expect(kind).answers == Answers::Live {
+            let path = format!("/api{}?fromSequence=0", spelling.path);
+            let mut coming = rest.open(spelling.method.as_str(), &path, "").await;
+            assert_eq!(coming.headers["content-type"], "text/event-stream");
+            assert!(coming.sent().await.expect("an event").id.is_some());
+            continue;
+        }
         let (path, body) = spelled(spelling.path, kind, &model, &id);
         // What would take the stage away is tried on something that is not there.
         let path = if kind == "EntityDeleteRequest" {

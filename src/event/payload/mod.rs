@@ -8,6 +8,7 @@ pub mod audit;
 pub mod compute;
 pub mod entity;
 pub mod explain;
+pub mod feed;
 pub mod message;
 pub mod model;
 mod object;
@@ -200,7 +201,7 @@ fn filler(kind: EventType, request: &str, object: Object) -> Object {
             .raw("modelVersion", "0")
             .text("state", "")
             .raw("count", "0"),
-        T::EntityChangesMetadataResponse | T::AccountGetResponse => {
+        T::EntityChangesMetadataResponse | T::EntityChangeEvent | T::AccountGetResponse => {
             object.text("requestId", request)
         }
         T::MessageCreateResponse => object

@@ -14,13 +14,16 @@ use crate::auth::Caller;
 use crate::error::{Code, Failure};
 use crate::event::{Event, TOKEN_ATTRIBUTE};
 use crate::grpc::StreamSettings;
-use crate::operation::{Context, Reply, Route, Services, dispatch};
+use crate::operation::{Answers, Context, Reply, Route, Services, dispatch};
 
 /// How many bytes of requests are in work, and as many again may wait, unless one alone is larger.
 const BYTES_MAX: usize = 64 << 20;
 
 /// How many requests that quote a transaction are in work; those are not counted otherwise.
 const JOINED_MAX: usize = 1_024;
+
+/// When it may be worth asking again.
+const RETRY_AFTER_MS: i64 = 100;
 
 /// The requests of one stream.
 ///
@@ -38,7 +41,7 @@ pub(super) struct Requests {
 #[derive(Default)]
 struct State {
     /// Every request that is not answered, by its id.
-    unanswered: HashMap<Box<str>, CancellationToken>,
+    unanswered: HashMap<Box<str>, Unanswered>,
     waiting: VecDeque<Waiting>,
     waiting_bytes: usize,
     working: usize,
@@ -47,6 +50,12 @@ struct State {
     joined: usize,
     /// Nothing new is begun, but on behalf of a transaction that is open.
     refuses: bool,
+}
+
+/// A request that is not answered, or not to its end.
+struct Unanswered {
+    cancel: CancellationToken,
+    answers: Answers,
 }
 
 /// A request that waits for its turn.
@@ -110,9 +119,9 @@ impl Requests {
         event: Event,
         owes_answers: bool,
     ) -> Admission {
-        if Route::of(event.kind).is_none() {
+        let Some(route) = Route::of(event.kind) else {
             return Admission::Refused(Failure::unknown_type(event.kind.as_str()));
-        }
+        };
         if event.id.is_empty() {
             return Admission::Refused(Failure::malformed(
                 "a request needs an envelope id, which its answer quotes",
@@ -136,12 +145,18 @@ impl Requests {
         } else {
             owes_answers && !state.has_room(&self.settings)
         };
-        if is_full {
-            let failure = Failure::new(
-                Code::TooManyRequests,
-                "too many requests wait on this stream; wait for answers",
-            )
-            .with("retryAfterMs", 100);
+        // What has no end of its own must leave places to what has, and whatever waited for such
+        // a place might wait for ever.
+        let is_too_much =
+            route.answers == Answers::Live && state.live() >= self.settings.live_max();
+        if is_full || is_too_much {
+            let message = if is_full {
+                "too many requests wait on this stream; wait for answers"
+            } else {
+                "too many subscriptions are on this stream; cancel one, or open another stream"
+            };
+            let failure =
+                Failure::new(Code::TooManyRequests, message).with("retryAfterMs", RETRY_AFTER_MS);
             return Admission::Answered(Reply::new(
                 &event.id,
                 event.kind,
@@ -150,7 +165,11 @@ impl Requests {
             ));
         }
         let cancel = CancellationToken::new();
-        state.unanswered.insert(event.id.clone(), cancel.clone());
+        let unanswered = Unanswered {
+            cancel: cancel.clone(),
+            answers: route.answers,
+        };
+        state.unanswered.insert(event.id.clone(), unanswered);
         let request = Waiting {
             event,
             caller: caller.clone(),
@@ -174,10 +193,10 @@ impl Requests {
     /// Cancels a request; false if none of that id is in work.
     pub(super) fn cancel(&self, id: &str) -> bool {
         let mut state = self.lock();
-        let Some(cancel) = state.unanswered.get(id) else {
+        let Some(unanswered) = state.unanswered.get(id) else {
             return false;
         };
-        cancel.cancel();
+        unanswered.cancel.cancel();
         // One that has not begun is answered now.
         if let Some(at) = state
             .waiting
@@ -214,8 +233,8 @@ impl Requests {
     /// Cancels everything: nobody waits for answers.
     pub(super) fn give_up(&self) {
         self.refuse_new();
-        for cancel in self.lock().unanswered.values() {
-            cancel.cancel();
+        for unanswered in self.lock().unanswered.values() {
+            unanswered.cancel.cancel();
         }
     }
 
@@ -294,6 +313,13 @@ impl Requests {
 }
 
 impl State {
+    /// How many requests have an answer without an end.
+    fn live(&self) -> usize {
+        let all = self.unanswered.values();
+        all.filter(|unanswered| unanswered.answers == Answers::Live)
+            .count()
+    }
+
     fn has_room(&self, settings: &StreamSettings) -> bool {
         self.waiting.is_empty() && self.working < settings.in_flight_max
             || self.waiting.len() < settings.queued_max && self.waiting_bytes < BYTES_MAX

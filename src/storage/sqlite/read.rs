@@ -7,15 +7,15 @@ use sqlx::SqlitePool;
 
 use super::{
     Newest, Sqlite,
-    rows::{ChangeRow, MessageData, ModelRowData, TaskData, TrailRow, VersionRow},
+    rows::{ChangeRow, FeedRow, MessageData, ModelRowData, TaskData, TrailRow, VersionRow},
 };
 use crate::clock::Timestamp;
-use crate::entity::{Change, Position, Sequence};
+use crate::entity::{Change, Changed, Position, Sequence};
 use crate::id::{EdgeMessageId, EntityId, ModelKey, StateName, Tenant, TransactionId};
 use crate::model::{KeyValue, Model, Schema};
 use crate::storage::{
     Definitions, EntityRow, Error, Listed, Message, ModelRow, Recorded, Task, TaskKey, TenantRow,
-    Version, claims::Claim,
+    Version, claims::Claim, feed::Range,
 };
 use crate::workflow::{Entry, Workflow, WorkflowSet};
 
@@ -28,11 +28,14 @@ const ENTITY_COUNTS_BY_STATE: &str = include_str!("sql/entity_counts_by_state.sq
 const ENTITY_EXISTS: &str = include_str!("sql/entity_exists.sql");
 const ENTITY_NEWEST: &str = include_str!("sql/entity_newest.sql");
 const ENTITY_POSITIONS: &str = include_str!("sql/entity_positions.sql");
+const FEED: &str = include_str!("sql/feed.sql");
+const FEED_SIZES: &str = include_str!("sql/feed_sizes.sql");
 const HISTORY: &str = include_str!("sql/history.sql");
 const MESSAGE_GET: &str = include_str!("sql/message_get.sql");
 const MODEL_DELTAS: &str = include_str!("sql/model_deltas.sql");
 const MODEL_GET: &str = include_str!("sql/model_get.sql");
 const MODEL_LIST: &str = include_str!("sql/model_list.sql");
+const MODEL_ROW: &str = include_str!("sql/model_row.sql");
 const TASK_DUE: &str = include_str!("sql/task_due.sql");
 const TASK_GET: &str = include_str!("sql/task_get.sql");
 const TASK_NEWEST: &str = include_str!("sql/task_newest.sql");
@@ -283,6 +286,75 @@ impl Sqlite {
             .fetch_all(&self.reads)
             .await?;
         rows.into_iter().map(TryInto::try_into).collect()
+    }
+
+    /// The row of a model, also of one that was deleted.
+    pub(in crate::storage) async fn model_row(
+        &self,
+        tenant: TenantRow,
+        model: &ModelKey,
+    ) -> Result<Option<ModelRow>, Error> {
+        let row: Option<i64> = sqlx::query_scalar(MODEL_ROW)
+            .bind(tenant.0)
+            .bind(&*model.name)
+            .bind(model.version)
+            .fetch_optional(&self.reads)
+            .await?;
+        Ok(row.map(ModelRow))
+    }
+
+    /// A page of the feed, and how far it goes.
+    pub(in crate::storage) async fn changes(
+        &self,
+        range: &Range,
+    ) -> Result<(Vec<Changed>, Position), Error> {
+        let states = range.states.as_ref().map(|states| {
+            let names: Vec<_> = states.iter().map(StateName::as_str).collect();
+            serde_json::Value::from(names).to_string()
+        });
+        let limit = i64::try_from(range.limit).unwrap_or(i64::MAX);
+        let mut until = range.until;
+        if range.documents {
+            let sizes: Vec<(i64, i64)> = sqlx::query_as(FEED_SIZES)
+                .bind(range.after.0)
+                .bind(range.until.0)
+                .bind(range.tenant.0)
+                .bind(range.model.map(|model| model.0))
+                .bind(&states)
+                .bind(limit)
+                .fetch_all(&self.reads)
+                .await?;
+            let mut bytes = 0;
+            let fitting = sizes.iter().take_while(|(_, size)| {
+                let is_first = bytes == 0;
+                bytes = usize::try_from(*size).map_or(usize::MAX, |size| bytes + size.max(1));
+                is_first || bytes <= range.bytes
+            });
+            match fitting.last() {
+                Some((last, _)) if Some(last) != sizes.last().map(|(n, _)| n) => {
+                    until = Position(*last);
+                }
+                Some(_) => {}
+                None => return Ok((Vec::new(), range.until)),
+            }
+        }
+        let rows: Vec<FeedRow> = sqlx::query_as(FEED)
+            .bind(range.after.0)
+            .bind(until.0)
+            .bind(range.tenant.0)
+            .bind(range.model.map(|model| model.0))
+            .bind(&states)
+            .bind(range.documents)
+            .bind(limit)
+            .fetch_all(&self.reads)
+            .await?;
+        // With fewer than there may be, these were all.
+        let reached = match rows.last() {
+            Some(last) if rows.len() == range.limit => Position(last.n),
+            Some(_) | None => until,
+        };
+        let changes = rows.into_iter().map(Changed::try_from);
+        Ok((changes.collect::<Result<_, _>>()?, reached))
     }
 
     /// The workflow that has that hash, in hexadecimal.

@@ -5,7 +5,7 @@ use uuid::Uuid;
 
 use crate::clock::Timestamp;
 use crate::engine::Record;
-use crate::entity::{Actor, Change, ChangeKind, Image, Json, Position};
+use crate::entity::{Actor, Change, ChangeKind, Changed, Image, Json, Position};
 use crate::id::{EntityId, ModelKey, TransactionId};
 use crate::model::{Lock, UniqueKeys};
 use crate::storage::{
@@ -78,6 +78,41 @@ impl From<MessageData> for Message {
             metadata: Json::trusted(row.metadata),
             content: Json::trusted(row.content),
         }
+    }
+}
+
+/// A version, as the feed tells it.
+#[derive(Debug, FromRow)]
+pub(super) struct FeedRow {
+    pub(super) n: i64,
+    kind: i64,
+    state: String,
+    data: Option<String>,
+    id: Uuid,
+    tx: Uuid,
+    at: i64,
+    name: String,
+    version: i32,
+}
+
+impl TryFrom<FeedRow> for Changed {
+    type Error = Error;
+
+    fn try_from(row: FeedRow) -> Result<Self, Error> {
+        Ok(Self {
+            position: Position(row.n),
+            entity: EntityId::from_uuid(row.id),
+            model: ModelKey::new(&row.name, row.version),
+            state: row.state.into(),
+            kind: decode_kind(row.kind).ok_or(Error::Inconsistent {
+                table: "version",
+                column: "kind",
+                row: row.n,
+            })?,
+            transaction: TransactionId::from_uuid(row.tx),
+            at: Timestamp::from_micros(row.at),
+            document: row.data.map(Json::trusted),
+        })
     }
 }
 

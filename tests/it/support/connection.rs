@@ -14,7 +14,7 @@ use interlock::event::{
     AttributeValue, Event, EventType, frame::Frame,
     proto::service::cloud_events_service_client::CloudEventsServiceClient,
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
 use tokio_stream::{StreamExt as _, wrappers::ReceiverStream};
 use tonic::{Request, Status, metadata::MetadataValue, transport::Channel};
@@ -149,6 +149,33 @@ impl Connection {
         all
     }
 
+    /// Sends a request whose answer does not end by itself; the first event that answers it, and
+    /// what comes once it is cancelled.
+    pub(crate) async fn taste(&self, event: Event) -> Answers {
+        let id = event.id.to_string();
+        let mut answers = self.begin(event).await;
+        let mut next = async || {
+            tokio::time::timeout(PATIENCE, answers.recv())
+                .await
+                .expect("an answer in time")
+        };
+        let mut all = vec![next().await.expect("an answer")];
+        if all[0].kind != EventType::EventStreamEnd {
+            self.cancel(&id).await;
+            while let Some(event) = next().await {
+                all.push(event);
+            }
+        }
+        all
+    }
+
+    /// Cancels a request.
+    pub(crate) async fn cancel(&self, id: &str) {
+        let cancel = json!({"requestId": id});
+        self.send(request("EventCancelRequest", &self.fresh_id(), cancel))
+            .await;
+    }
+
     /// Asks for what one event answers; its payload.
     pub(crate) async fn call(&self, kind: &str, payload: Value) -> Value {
         self.call_with(kind, payload, &[]).await
@@ -276,6 +303,21 @@ impl Connection {
         event: Event,
         metadata: &[(&'static str, &str)],
     ) -> Result<Answers, Status> {
+        let frames: Result<Vec<Frame>, Status> =
+            self.live(method, event, metadata).await?.collect().await;
+        Ok(frames?
+            .into_iter()
+            .map(|frame| frame.event().expect("an event"))
+            .collect())
+    }
+
+    /// The same, while the answers come.
+    pub(crate) async fn live(
+        &self,
+        method: &str,
+        event: Event,
+        metadata: &[(&'static str, &str)],
+    ) -> Result<tonic::Streaming<Frame>, Status> {
         let mut client = self.client.clone();
         let request = self.request(event.into(), metadata);
         let answered = match method {
@@ -283,11 +325,7 @@ impl Connection {
             "entitySearchCollection" => client.entity_search_collection(request).await,
             other => panic!("{other} is no streaming method"),
         };
-        let frames: Result<Vec<Frame>, Status> = answered?.into_inner().collect().await;
-        Ok(frames?
-            .into_iter()
-            .map(|frame| frame.event().expect("an event"))
-            .collect())
+        Ok(answered?.into_inner())
     }
 
     pub(crate) fn request(

@@ -1,6 +1,6 @@
 //! A REST client.
 
-use std::net::SocketAddr;
+use std::{net::SocketAddr, time::Duration};
 
 use http::{Request, StatusCode};
 use http_body_util::{BodyExt as _, Full};
@@ -9,6 +9,9 @@ use hyper_util::{
     rt::TokioExecutor,
 };
 use serde_json::Value;
+
+/// How long more of an answer is waited for.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Talks to the gateway.
 #[derive(Clone)]
@@ -75,6 +78,60 @@ impl Said {
     }
 }
 
+/// An answer that is still coming.
+pub(crate) struct Coming {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: http::HeaderMap,
+    body: hyper::body::Incoming,
+    text: String,
+}
+
+/// A server-sent event.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Sent {
+    pub(crate) id: Option<String>,
+    pub(crate) kind: Option<String>,
+    pub(crate) data: String,
+}
+
+impl Coming {
+    /// Everything up to a text, and that; none if the answer ends before.
+    pub(crate) async fn until(&mut self, text: &str) -> Option<String> {
+        loop {
+            if let Some(at) = self.text.find(text) {
+                let rest = self.text.split_off(at + text.len());
+                return Some(std::mem::replace(&mut self.text, rest));
+            }
+            let frame = tokio::time::timeout(PATIENCE, self.body.frame())
+                .await
+                .expect("more in time")?
+                .ok()?;
+            let bytes = frame.into_data().expect("data");
+            self.text
+                .push_str(std::str::from_utf8(&bytes).expect("text"));
+        }
+    }
+
+    /// The next server-sent event that is no comment.
+    pub(crate) async fn sent(&mut self) -> Option<Sent> {
+        loop {
+            let block = self.until("\n\n").await?;
+            let mut sent = Sent::default();
+            for line in block.lines() {
+                match line.split_once(": ") {
+                    Some(("id", id)) => sent.id = Some(id.to_owned()),
+                    Some(("event", kind)) => sent.kind = Some(kind.to_owned()),
+                    Some(("data", data)) => sent.data.push_str(data),
+                    Some(_) | None => {}
+                }
+            }
+            if sent != Sent::default() {
+                return Some(sent);
+            }
+        }
+    }
+}
+
 impl Rest {
     pub(crate) fn new(address: SocketAddr) -> Self {
         Self {
@@ -111,6 +168,31 @@ impl Rest {
             status: head.status,
             headers: head.headers,
             text: String::from_utf8(body.to_vec()).expect("text"),
+        }
+    }
+
+    /// Sends a request whose answer may never end.
+    pub(crate) async fn open(&self, method: &str, path: &str, body: &str) -> Coming {
+        let mut request = Request::builder()
+            .method(method)
+            .uri(format!("{}{path}", self.base));
+        for (name, value) in &self.headers {
+            request = request.header(name, value);
+        }
+        let request = request
+            .body(Full::new(body.to_owned().into()))
+            .expect("a request");
+        let (head, body) = self
+            .client
+            .request(request)
+            .await
+            .expect("an answer")
+            .into_parts();
+        Coming {
+            status: head.status,
+            headers: head.headers,
+            body,
+            text: String::new(),
         }
     }
 

@@ -5,7 +5,7 @@ Nothing here waits or sends; `interlock.member` does.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
@@ -284,3 +284,8 @@ class _Transaction:
 
     async def ask(self, kind: str, payload: Mapping[str, Any]) -> Answer:
         return await self._stream.ask(kind, payload, self._lane)
+
+    def listen(self, kind: str, payload: Mapping[str, Any]) -> AsyncGenerator[CloudEvent, None]:
+        raise errors.NotSupported(
+            "what goes on for ever is no part of a transaction; ask through a client"
+        )

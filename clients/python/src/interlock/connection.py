@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from typing import Any
 
 import grpc
 
-from interlock import errors
+from interlock import errors, events
 from interlock.cloudevents_pb2 import CloudEvent
-from interlock.stream import Answer, Stream
+from interlock.stream import Answer, Stream, failure
 
 Metadata = Mapping[str, str] | Callable[[], Awaitable[Mapping[str, str]]]
 """What is sent when a stream is opened: itself, or what makes it anew each time."""
@@ -33,6 +33,7 @@ CLOSE_TIMEOUT = 10.0
 """How long closing waits for the answers to what was asked, in seconds."""
 
 _METHOD = "/org.cyoda.cloud.api.grpc.CloudEventsService/startStreaming"
+_LISTEN = "/org.cyoda.cloud.api.grpc.CloudEventsService/entitySearchCollection"
 
 # Between two attempts to open a stream, in seconds: doubling, and never quite the same.
 _FIRST_DELAY = 0.1
@@ -99,6 +100,44 @@ class Connection:
         stream = await self.stream()
         return await stream.ask(kind, payload)
 
+    async def listen(
+        self, kind: str, payload: Mapping[str, Any]
+    ) -> AsyncGenerator[CloudEvent, None]:
+        """Ask for what is answered without an end, by a call of its own.
+
+        So whoever reads it slowly holds up nobody else: the server waits.
+
+        Raises:
+            ClientClosed: the client was closed.
+            ConnectionLost: there is no connection within the connect timeout, or it has ended.
+            InterlockError: the server refuses the request.
+
+        """
+        if self._is_closed:
+            raise errors.ClientClosed("the client is closed")
+        await self.connect()
+        made = await self._metadata() if callable(self._metadata) else self._metadata
+        method: grpc.aio.UnaryStreamMultiCallable[CloudEvent, CloudEvent] = (
+            self._connected_channel().unary_stream(
+                _LISTEN,
+                request_serializer=CloudEvent.SerializeToString,
+                response_deserializer=CloudEvent.FromString,
+            )
+        )
+        call = method(events.event(kind, payload), metadata=tuple(made.items()))
+        try:
+            async for event in call:
+                yield event
+        except grpc.aio.AioRpcError as error:
+            raise failure(error) from None
+        except asyncio.CancelledError:
+            # Closing the channel cancels its calls, and those who wait for them.
+            if self._is_closed:
+                raise errors.ClientClosed("the client was closed") from None
+            raise
+        finally:
+            call.cancel()
+
     async def connect(self) -> None:
         """Wait until the server can be reached.
 
@@ -154,7 +193,7 @@ class Connection:
     async def _open_in_the_end(self) -> Stream:
         while True:
             if self._is_closed:
-                raise errors.ConnectionLost("the client is closed", retryable=False)
+                raise errors.ClientClosed("the client is closed")
             if self._stream is not None and self._stream.failure is None:
                 return self._stream
             if self._delay > 0:

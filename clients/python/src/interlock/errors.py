@@ -226,6 +226,10 @@ class ConnectionLost(InterlockError, code="CONNECTION_LOST"):
     """
 
 
+class ClientClosed(ConnectionLost):
+    """The client was closed."""
+
+
 class AnswerNotRead(InterlockError, code="ANSWER_NOT_READ"):
     """A streamed answer was given up because nobody read it; see `interlock.stream`."""
 

@@ -6,12 +6,16 @@ or to `stream`, and in `records` the class of what it answers.
 
 from __future__ import annotations
 
+import asyncio
+import logging
+import random
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from datetime import datetime, timedelta
 from typing import Any, Literal, Protocol, TypedDict
 
 from interlock import errors, events
+from interlock.cloudevents_pb2 import CloudEvent
 from interlock.explanation import Explanation
 from interlock.records import (
     Account,
@@ -22,6 +26,7 @@ from interlock.records import (
     Count,
     Deleted,
     Entity,
+    FeedChange,
     Imported,
     Message,
     Model,
@@ -41,6 +46,12 @@ ModelName = tuple[str, int]
 Condition = Mapping[str, Any]
 """A condition as JSON; `{"type": "group", "operator": "AND", "conditions": []}` matches all."""
 
+
+log = logging.getLogger("interlock")
+
+# Between two attempts to go on with a feed, in seconds: doubling, and never quite the same.
+_FIRST_DELAY = 0.1
+_LONGEST_DELAY = 5.0
 
 AUDIT_PAGE = 1000
 """How many items of an audit trail are asked for at a time; as many as a server gives."""
@@ -67,6 +78,9 @@ class Asker(Protocol):
 
     async def ask(self, kind: str, payload: Mapping[str, Any]) -> Answer:
         """Send a request; the answer is used as a context."""
+
+    def listen(self, kind: str, payload: Mapping[str, Any]) -> AsyncGenerator[CloudEvent, None]:
+        """Ask for what is answered without an end; give the events as they come."""
 
 
 class Operations:
@@ -501,6 +515,64 @@ class Operations:
         async with aclosing(self.stream("EntityChangesMetadataGetRequest", payload)) as items:
             async for item in items:
                 yield Change.read(item)
+
+    async def subscribe_changes(
+        self,
+        *,
+        model: ModelName | None = None,
+        states: Sequence[str] = (),
+        from_sequence: int | None = None,
+        include_data: bool = False,
+    ) -> AsyncGenerator[FeedChange, None]:
+        """Follow the changes of all entities, or of a model's, in the order of their commits.
+
+        Those after `from_sequence`, where 0 is before the first; without it, those from now on.
+        With `states`, only those that leave an entity in one of them. It goes on for ever: when
+        the connection is lost, it goes on after the last change that was given, so none is
+        missing and none comes twice. To go on after a restart of the program, keep the
+        `sequence` of the last change that was dealt with.
+
+        It is a call of its own, so it may be read as slowly as need be.
+
+        Raises:
+            ModelNotFound: there never was such a model.
+            BadRequest: `from_sequence` is negative, or the server has not come that far.
+            ConnectionLost: there is no connection in the beginning, or the client was closed.
+
+        """
+        wanted = (_of(model) if model else {}) | _given(states=list(states) or None)
+        wanted |= {"includeData": include_data}
+        # Also where it is not needed: it says whether there is a server.
+        newest = await self._newest()
+        reached = newest if from_sequence is None else from_sequence
+        delay = _FIRST_DELAY
+        while True:
+            payload = wanted | {"fromSequence": reached}
+            try:
+                answers = self._asker.listen("EntityChangesSubscribeRequest", payload)
+                async with aclosing(answers):
+                    async for event in answers:
+                        change = FeedChange.read(events.answer(event))
+                        reached, delay = change.sequence, _FIRST_DELAY
+                        yield change
+            except errors.ClientClosed:
+                raise
+            except (errors.ConnectionLost, errors.StorageUnavailable) as lost:
+                log.warning("the change feed has ended after %d: %s; going on", reached, lost)
+            await asyncio.sleep(random.uniform(delay / 2, delay))
+            delay = min(_LONGEST_DELAY, 2 * delay)
+
+    async def _newest(self) -> int:
+        # The refusal of a sequence that nobody can have seen names the newest there is.
+        never = {"fromSequence": 2**63 - 1}
+        try:
+            answers = self._asker.listen("EntityChangesSubscribeRequest", never)
+            async with aclosing(answers):
+                async for event in answers:
+                    events.answer(event)
+        except errors.BadRequest as refused:
+            return int(refused.properties["newest"])
+        raise errors.ServerError("the server does not say how far it has come")
 
     async def audit(
         self,

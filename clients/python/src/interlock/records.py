@@ -270,6 +270,38 @@ class Change:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class FeedChange:
+    """One entry in the change feed."""
+
+    sequence: int
+    """Its place in the feed; what to go on from."""
+    entity_id: str
+    model: ModelKey
+    state: str
+    """The state that the entity is in after the change; the last one, if it was deleted."""
+    kind: str
+    """`CREATE`, `UPDATE` or `DELETE`."""
+    at: datetime
+    transaction_id: str
+    data: dict[str, Any] | None
+    """The document, if it was asked for; None of a deletion."""
+
+    @classmethod
+    def read(cls, payload: Json) -> FeedChange:
+        """Read it from a payload."""
+        return cls(
+            sequence=payload["sequence"],
+            entity_id=payload["entityId"],
+            model=ModelKey.read(payload["model"]),
+            state=payload["state"],
+            kind=payload["changeType"],
+            at=datetime.fromisoformat(payload["timeOfChange"]),
+            transaction_id=payload["transactionId"],
+            data=payload.get("data"),
+        )
+
+
 class Executor(NamedTuple):
     """Who did something for somebody else."""
 

@@ -77,18 +77,18 @@ class Stream:
     async def serve(self) -> None:
         """Read and write until the stream ends, for whatever reason."""
         writing = asyncio.create_task(self._write())
-        failure: errors.InterlockError = errors.ConnectionLost("the stream was closed")
+        ended: errors.InterlockError = errors.ConnectionLost("the stream was closed")
         try:
             async for event in self._call:
                 self._take(event)
                 if self._unread_bytes > UNREAD_BYTES_MAX:
                     await self._wait_for_readers()
         except grpc.aio.AioRpcError as error:
-            failure = _failure(error)
+            ended = failure(error)
         finally:
             writing.cancel()
             self._call.cancel()
-            self._end(failure)
+            self._end(ended)
 
     async def opened(self) -> None:
         """Wait until the server has taken the stream.
@@ -296,7 +296,8 @@ class Answer:
         self._leave()
 
 
-def _failure(error: grpc.aio.AioRpcError) -> errors.InterlockError:
+def failure(error: grpc.aio.AioRpcError) -> errors.InterlockError:
+    """Say what it means that a call has ended."""
     code, details = error.code(), error.details() or "the server does not say why"
     if code in _LASTING:
         return errors.with_code(_LASTING[code], details)

@@ -1,0 +1,81 @@
+//! The change feed.
+#![expect(
+    dead_code,
+    reason = "answers are written as text; these are their schemas"
+)]
+
+use schemars::JsonSchema;
+use serde_json::Value;
+
+use super::{
+    NO_MODEL, Parameter, Tag, Told,
+    entity::change_type,
+    of,
+    parameter::{instant, int32, int64, name, text, texts, truth, uuid},
+};
+
+/// One change of an entity.
+#[derive(JsonSchema)]
+#[schemars(rename_all = "camelCase")]
+struct FeedEntry {
+    /// Its place in the feed, and the event's `id`.
+    sequence: i64,
+    #[schemars(schema_with = "uuid")]
+    entity_id: String,
+    model: Model,
+    /// After the change; the last one, if the entity was deleted.
+    state: String,
+    #[schemars(schema_with = "change_type")]
+    change_type: String,
+    #[schemars(schema_with = "uuid")]
+    transaction_id: String,
+    #[schemars(schema_with = "instant")]
+    time_of_change: String,
+    /// The document, if it was asked for; a deletion has none.
+    data: Option<Value>,
+}
+
+#[derive(JsonSchema)]
+#[schemars(inline)]
+struct Model {
+    name: String,
+    version: i32,
+}
+
+pub(in crate::rest) const SUBSCRIBE: Told = Told {
+    text: "Server-sent events that go on until the call is closed: every change in the order of \
+           commits, once, and what is committed later as it is. The `id` of each is its sequence, \
+           so a client that connects again with `Last-Event-ID` misses nothing. An event `failure` \
+           is the last one.",
+    parameters: &[
+        Parameter::query(
+            "entityName",
+            name,
+            "Only of this model; with `modelVersion`.",
+        ),
+        Parameter::query("modelVersion", int32, "Its version."),
+        Parameter::query(
+            "states",
+            texts,
+            "Only changes that leave the entity in one of these states.",
+        ),
+        Parameter::query(
+            "fromSequence",
+            int64,
+            "What was seen last, 0 for nothing; without it, the feed begins now.",
+        ),
+        Parameter::query("includeData", truth, "Whether to send the documents."),
+        Parameter::header(
+            "Last-Event-ID",
+            text,
+            "What was seen last; before `fromSequence`.",
+        ),
+    ],
+    codes: &[NO_MODEL],
+    ..Told::new(
+        Tag::Events,
+        "followChanges",
+        "Every change, as it is committed",
+        of::<FeedEntry>,
+    )
+};
