@@ -54,8 +54,17 @@ pub(crate) fn cpu_time_of(process: u32) -> Duration {
 
 /// The resident memory of a process, in bytes.
 pub(crate) fn memory_of(process: u32) -> u64 {
+    status_of(process, "VmRSS:")
+}
+
+/// The most it ever was, in bytes.
+pub(crate) fn peak_memory_of(process: u32) -> u64 {
+    status_of(process, "VmHWM:")
+}
+
+fn status_of(process: u32, name: &str) -> u64 {
     let status = read(&format!("/proc/{process}/status"));
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let line = status.lines().find_map(|line| line.strip_prefix(name));
     let text = line.expect("a line").trim().trim_end_matches(" kB");
     text.parse::<u64>().expect("a number") * 1_024
 }

@@ -1,4 +1,4 @@
-//! The benchmark: rows T1–T5 and T7 of `DESIGN.md` beside their floors, and what the process weighs.
+//! The benchmark: rows T1–T5, T7 and T9 of `DESIGN.md` beside their floors, and what the process weighs.
 //!
 //! `cargo bench` builds the service as it is released, starts it as a process of its own on a
 //! fresh file, loads it from this process, and prints one table. A floor is raw parts doing the
@@ -7,6 +7,7 @@
 //! round, so that a busy machine hurts both; ratios are of one round, and the table shows their
 //! median and span.
 
+mod feed;
 mod floor;
 mod load;
 mod machine;
@@ -42,7 +43,7 @@ struct Options {
     /// How many rounds each row has.
     #[arg(long, default_value_t = 5)]
     rounds: usize,
-    /// Only rows whose name begins like this (T1 … T5, T7, start, memory, size); may be repeated.
+    /// Only rows whose name begins like this (T1 … T5, T7, T9, start, memory, size); may be repeated.
     #[arg(long, value_name = "NAME")]
     only: Vec<String>,
     /// How many connections share the unary calls in flight.
@@ -130,6 +131,10 @@ async fn measure(options: &Options) {
     if options.includes(timers::NAME) {
         report::progress(timers::NAME);
         report.add_timers(&timers::measure(&plan).await);
+    }
+    if options.includes(feed::NAME) {
+        report::progress(feed::NAME);
+        report.add_feed(&feed::measure(&plan).await);
     }
     for weight in weight::WEIGHTS {
         if options.includes(weight.name) {

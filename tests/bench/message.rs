@@ -18,6 +18,9 @@ pub(crate) const TAG: &str = "bench";
 /// The attribute that tells the echo server how large its answer shall be.
 const ANSWER_BYTES: &str = "answerbytes";
 
+/// The attribute that tells it how many there shall be.
+const ANSWER_COUNT: &str = "answercount";
+
 /// The attribute that names the request an answer is to.
 const REQUEST_ID: &str = "requestid";
 
@@ -98,6 +101,25 @@ impl Model {
     }
 }
 
+impl Model {
+    /// The request to create many in one transaction.
+    pub(crate) fn create_many(self, id: &str, count: u32) -> Frame {
+        let spec = self.spec();
+        let item = |n| {
+            format!(
+                r#"{{"model":{spec},"data":{}}}"#,
+                document(&format!("{id}-{n}"))
+            )
+        };
+        let items: Vec<String> = (0..count).map(item).collect();
+        let text = format!(
+            r#"{{"id":"{id}","dataFormat":"JSON","payloads":[{}]}}"#,
+            items.join(",")
+        );
+        event("EntityCreateCollectionRequest", id, text, [])
+    }
+}
+
 /// A document of 1 KiB: 32 members, two levels, one long text. No two are alike.
 fn document(id: &str) -> String {
     const TEXT: &str = "The interlocking holds every signal at danger until the points are set, \
@@ -156,6 +178,33 @@ impl Sizes {
         let envelope = sized(String::new()).0.len();
         sized("x".repeat(self.request.saturating_sub(envelope)))
     }
+}
+
+/// A request to the echo server for so many messages of this size.
+pub(crate) fn stream_of(count: u32, bytes: usize) -> Frame {
+    let number = |number| Attr::CeInteger(i32::try_from(number).expect("small"));
+    event(
+        "EntityChangesSubscribeRequest",
+        "1",
+        String::new(),
+        [
+            (ANSWER_BYTES, number(u32::try_from(bytes).expect("small"))),
+            (ANSWER_COUNT, number(count)),
+        ],
+    )
+}
+
+/// What the echo server answers to that.
+pub(crate) fn streamed(request: Frame) -> impl Iterator<Item = Frame> {
+    let request = decode(request);
+    let number = |name| match request.attributes.get(name).map(|value| &value.attr) {
+        Some(Some(Attr::CeInteger(number))) => usize::try_from(*number).unwrap_or(0),
+        _ => 0,
+    };
+    let sized = |text| event("EntityChangeEvent", "1", text, []);
+    let envelope = sized(String::new()).0.len();
+    let text = "x".repeat(number(ANSWER_BYTES).saturating_sub(envelope));
+    std::iter::repeat_n(sized(text), number(ANSWER_COUNT))
 }
 
 /// What the echo server answers.

@@ -90,6 +90,11 @@ impl Process {
     pub(crate) fn memory(&self) -> u64 {
         machine::memory_of(self.child.id())
     }
+
+    /// The most it ever was.
+    pub(crate) fn peak_memory(&self) -> u64 {
+        machine::peak_memory_of(self.child.id())
+    }
 }
 
 impl Drop for Process {

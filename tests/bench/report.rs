@@ -8,6 +8,7 @@
 use std::time::Duration;
 
 use crate::{
+    feed,
     load::Measured,
     row::{Goal, Outcome, Row},
     timers,
@@ -29,6 +30,11 @@ const HEAD: [&str; 7] = [
 const LATE_MAX: Duration = Duration::from_millis(50);
 const FIRES_MIN: f64 = 10_000.0;
 const MEMORY_MAX: f64 = 200.0;
+
+/// The goals of T9: how late, how many in a second, how many MB.
+const DELIVERY_MAX: Duration = Duration::from_millis(10);
+const CATCH_UP_MIN: f64 = 100_000.0;
+const FEED_MEMORY_MAX: f64 = 256.0;
 
 impl Report {
     pub(crate) fn add_row(&mut self, row: &Row, outcome: &Outcome) {
@@ -124,6 +130,64 @@ impl Report {
             milliseconds(late(0.999)),
             milliseconds(late(1.0)),
             outcome.cpu_each.as_secs_f64() * 1e6,
+            outcome.others * 100.0
+        ));
+    }
+
+    pub(crate) fn add_feed(&mut self, outcome: &feed::Outcome) {
+        let late = |quantile| Duration::from_micros(outcome.delivery.value_at_quantile(quantile));
+        let memory = megabytes(outcome.memory);
+        let none = || "—".to_owned();
+        let mut add = |workload: String, measured, floor, ratio, goal: String, reached| {
+            let name = feed::NAME.to_owned();
+            let reached = verdict(reached, false);
+            self.lines
+                .push([name, workload, measured, floor, ratio, goal, reached]);
+        };
+        add(
+            format!(
+                "feed, {} creations in flight: p99 to deliver",
+                feed::IN_FLIGHT
+            ),
+            milliseconds(late(0.99)),
+            none(),
+            none(),
+            "≤ 10 ms".to_owned(),
+            late(0.99) <= DELIVERY_MAX,
+        );
+        let names = ["feed, catching up", "feed, catching up with documents"];
+        for (name, caught_up) in names.into_iter().zip(&outcome.catching_up) {
+            let rate = middle_of(caught_up.services.clone());
+            let floor = middle_of(caught_up.floors.clone());
+            add(
+                name.to_owned(),
+                thousands(rate),
+                thousands(floor),
+                format!("{:.0} %", rate / floor * 100.0),
+                "≥ 100 k/s".to_owned(),
+                rate >= CATCH_UP_MIN,
+            );
+        }
+        add(
+            format!("feed, memory to tell {}", feed::CHANGES),
+            format!("{memory:.0} MB"),
+            none(),
+            none(),
+            format!("≤ {FEED_MEMORY_MAX:.0} MB"),
+            memory <= FEED_MEMORY_MAX,
+        );
+        let [plain, with_data] = &outcome.catching_up;
+        self.details.push(format!(
+            "{}: delivered p50 {}   p90 {}   p99 {}   p99.9 {}   max {}, at {}; catching up takes {:.1} µs of a core for each, {:.1} µs with documents; other programs used {:.0} % of the machine",
+            feed::NAME,
+            milliseconds(late(0.5)),
+            milliseconds(late(0.9)),
+            milliseconds(late(0.99)),
+            milliseconds(late(0.999)),
+            milliseconds(late(1.0)),
+            thousands(outcome.committed),
+            plain.cpu_each.as_secs_f64() * 1e6,
+            with_data.cpu_each.as_secs_f64() * 1e6,
             outcome.others * 100.0
         ));
     }
