@@ -63,6 +63,23 @@ impl Compat {
         self.is_cyoda()
     }
 
+    /// Whether a text that reads as a time is none where a text is declared, and the other way
+    /// round (`models-and-entities.md` §3.4).
+    pub const fn times_are_no_texts(self) -> bool {
+        self.is_cyoda()
+    }
+
+    /// Whether a model is made from samples only, not from a `SIMPLE_VIEW` too (`rest.md` §2.2).
+    pub const fn models_come_from_samples(self) -> bool {
+        self.is_cyoda()
+    }
+
+    /// Whether a condition on an unknown field is refused even where the model may still grow
+    /// one (`search.md` §3).
+    pub const fn unknown_fields_are_refused(self) -> bool {
+        self.is_cyoda()
+    }
+
     /// Whether a processor without `executionMode` is `SYNC`, not `ASYNC_NEW_TX` (W3).
     pub const fn absent_mode_is_sync(self) -> bool {
         self.is_cyoda()

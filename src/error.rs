@@ -59,6 +59,8 @@ codes! {
     IdempotencyConflict = "IDEMPOTENCY_CONFLICT", 409, Never;
     /// A leaf whose value fits none of the declared types.
     IncompatibleType = "INCOMPATIBLE_TYPE", 400, Never;
+    /// A change level that is none.
+    InvalidChangeLevel = "INVALID_CHANGE_LEVEL", 400, Never;
     InvalidCondition = "INVALID_CONDITION", 400, Never;
     InvalidFieldPath = "INVALID_FIELD_PATH", 400, Never;
     /// A document that gives some fields of a unique key and not all, or one that is no scalar.
@@ -75,6 +77,8 @@ codes! {
     NotImplemented = "NOT_IMPLEMENTED", 501, Never;
     /// The connection was lost at commit; only a repeat with an idempotency key is safe.
     OutcomeUnknown = "OUTCOME_UNKNOWN", 503, Never;
+    /// An object, an array or a scalar where the model has another of these.
+    PolymorphicSlot = "POLYMORPHIC_SLOT", 400, Never;
     /// A patch without `If-Match`.
     PreconditionRequired = "PRECONDITION_REQUIRED", 428, Never;
     /// The function of a schedule answered what is no schedule.

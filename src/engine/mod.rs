@@ -21,6 +21,7 @@ use std::time::Duration;
 
 use crate::callout::{CallSettings, Callee, Passage, Reply};
 use crate::clock::Timestamp;
+use crate::entity::Document;
 use crate::id::WorkflowName;
 use crate::model::Schema;
 use crate::workflow::WorkflowSet;
@@ -75,6 +76,19 @@ pub enum Input {
 pub struct Answered {
     pub result: Result<Answer, CallError>,
     pub record: CallRecord,
+}
+
+impl Answered {
+    /// The document that a processor made, if it made one.
+    pub fn document(&self) -> Option<&Document> {
+        match &self.result {
+            Ok(Answer {
+                reply: Reply::Processed(document),
+                ..
+            }) => document.as_ref(),
+            Ok(_) | Err(_) => None,
+        }
+    }
 }
 
 /// What a member answered.

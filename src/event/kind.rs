@@ -48,10 +48,14 @@ event_types! {
     EntityModelGetAllResponse,
     EntityModelImportRequest,
     EntityModelImportResponse,
+    EntityModelSetChangeLevelRequest,
+    EntityModelSetChangeLevelResponse,
     EntityModelSetUniqueKeysRequest,
     EntityModelSetUniqueKeysResponse,
     EntityModelTransitionRequest,
     EntityModelTransitionResponse,
+    EntityModelValidateRequest,
+    EntityModelValidateResponse,
 
     // Workflows.
     EntityWorkflowDiagramRequest,

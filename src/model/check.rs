@@ -7,15 +7,17 @@ use super::{
     schema::{Node, Schema},
     types::{DataType, Types},
 };
+use crate::compat::Compat;
 use crate::entity::{Document, Shape, Value};
 
-/// How many violations one message tells of.
-const LISTED_MAX: usize = 100;
+/// How many violations are told one by one.
+pub(super) const LISTED_MAX: usize = 1_000;
 
 /// One place where a document is not what its model says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Violation {
-    path: String,
+    /// Dotted, without `$`; empty for the document itself.
+    pub path: String,
     fault: Fault,
 }
 
@@ -34,11 +36,60 @@ enum Fault {
     },
 }
 
-impl Violation {
-    pub(super) fn of_type(&self) -> Option<(&str, &Types, DataType)> {
-        match &self.fault {
-            Fault::Type { expected, actual } => Some((&self.path, expected, *actual)),
+/// Where a document is not what its model says, in the order of the document.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Violations {
+    /// The first thousand.
+    pub listed: Vec<Violation>,
+    /// How many came after those.
+    pub more: usize,
+    /// The first one about the type of a leaf, which decides the code.
+    of_type: Option<Violation>,
+}
+
+impl Violations {
+    pub const fn is_none(&self) -> bool {
+        self.listed.is_empty()
+    }
+
+    pub(super) fn of_type(&self) -> Option<(&str, Types, DataType)> {
+        let violation = self.of_type.as_ref()?;
+        match &violation.fault {
+            Fault::Type { expected, actual } => Some((&violation.path, *expected, *actual)),
             Fault::Unexpected | Fault::Kind { .. } => None,
+        }
+    }
+}
+
+impl std::fmt::Display for Violations {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        for (index, violation) in self.listed.iter().enumerate() {
+            let separator = if index == 0 { "" } else { "; " };
+            write!(f, "{separator}{violation}")?;
+        }
+        if self.more > 0 {
+            write!(f, "; and {} more", self.more)?;
+        }
+        Ok(())
+    }
+}
+
+impl Violation {
+    /// What the model has at the path: types, or a kind of thing; nothing where it has no field.
+    pub fn expected(&self) -> Vec<&'static str> {
+        match &self.fault {
+            Fault::Unexpected => Vec::new(),
+            Fault::Type { expected, .. } => expected.iter().map(DataType::as_str).collect(),
+            Fault::Kind { expected, .. } => vec![expected],
+        }
+    }
+
+    /// What the document has there; nothing said of a field that should not be there.
+    pub fn found(&self) -> Option<&str> {
+        match &self.fault {
+            Fault::Unexpected => None,
+            Fault::Type { actual, .. } => Some(actual.as_str()),
+            Fault::Kind { actual, .. } => Some(actual),
         }
     }
 }
@@ -58,40 +109,44 @@ impl std::fmt::Display for Violation {
     }
 }
 
-pub(super) fn list(violations: &[Violation]) -> String {
-    let mut text = violations
-        .iter()
-        .take(LISTED_MAX)
-        .map(ToString::to_string)
-        .collect::<Vec<_>>()
-        .join("; ");
-    if violations.len() > LISTED_MAX {
-        let _ = write!(text, "; and {} more", violations.len() - LISTED_MAX);
-    }
-    text
-}
-
-pub(super) fn violations(schema: &Schema, document: &Document) -> Vec<Violation> {
+pub(super) fn violations(schema: &Schema, document: &Document, compat: Compat) -> Violations {
     let mut check = Check {
+        compat,
         path: String::new(),
-        found: Vec::new(),
+        found: Violations::default(),
     };
     check.value(&schema.root, document.root());
     check.found
 }
 
 struct Check {
+    compat: Compat,
     /// Where we are: `lines[2].qty`.
     path: String,
-    found: Vec<Violation>,
+    found: Violations,
 }
 
 impl Check {
     fn report(&mut self, fault: Fault) {
-        self.found.push(Violation {
+        let is_of_type = matches!(fault, Fault::Type { .. });
+        let is_first_of_type = is_of_type && self.found.of_type.is_none();
+        let is_listed = self.found.listed.len() < LISTED_MAX;
+        if !is_listed {
+            self.found.more += 1;
+        }
+        if !is_listed && !is_first_of_type {
+            return;
+        }
+        let violation = Violation {
             path: self.path.clone(),
             fault,
-        });
+        };
+        if is_first_of_type {
+            self.found.of_type = Some(violation.clone());
+        }
+        if is_listed {
+            self.found.listed.push(violation);
+        }
     }
 
     /// Checks something whose path begins with where we are.
@@ -138,7 +193,7 @@ impl Check {
                 }
             }
             (structure @ (Shape::Object(_) | Shape::Array(_)), _) => self.report(Fault::Kind {
-                expected: expected(node),
+                expected: expected_kind(node),
                 actual: kind(&structure).to_owned(),
             }),
             (leaf, _) => self.leaf(node, &leaf),
@@ -148,12 +203,14 @@ impl Check {
     fn leaf(&mut self, node: &Node, leaf: &Shape<'_>) {
         let actual = leaf_type(leaf);
         // A null is welcome at a leaf, and at a structure that has been seen as a leaf too.
-        if node.types.accept(actual) || actual == DataType::Null && !node.is_structure() {
+        if node.types.accept(actual, self.compat)
+            || actual == DataType::Null && !node.is_structure()
+        {
             return;
         }
         self.report(if node.types.is_empty() && node.is_structure() {
             Fault::Kind {
-                expected: expected(node),
+                expected: expected_kind(node),
                 actual: actual.as_str().to_owned(),
             }
         } else {
@@ -165,7 +222,7 @@ impl Check {
     }
 }
 
-const fn expected(node: &Node) -> &'static str {
+pub(super) const fn expected_kind(node: &Node) -> &'static str {
     match node {
         Node {
             members: Some(_), ..
@@ -219,8 +276,33 @@ mod tests {
             ("[]", "expected object, got array"),
             ("1", "expected object, got INTEGER"),
         ] {
-            let found = violations(&schema, &Document::parse(document).expect(document));
-            assert_eq!(list(&found), told, "{document}");
+            let document = Document::parse(document).expect(document);
+            let found = violations(&schema, &document, Compat::Documented);
+            assert_eq!(found.to_string(), told, "{document:?}");
         }
+    }
+
+    #[test]
+    fn times_and_texts_are_told_apart_by_profile() {
+        let schema = |sample: &str| Schema::infer(&Document::parse(sample).expect(sample));
+        for (declared, given) in [("x", "2024"), ("2024", "n/a"), ("2024-01-01", "12:30")] {
+            let schema = schema(&format!("{{\"a\":\"{declared}\"}}"));
+            let document = Document::parse(&format!("{{\"a\":\"{given}\"}}")).expect("JSON");
+            assert!(violations(&schema, &document, Compat::Documented).is_none());
+            let found = violations(&schema, &document, Compat::Cyoda08);
+            assert!(found.of_type().is_some(), "{declared} {given}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_listed_is_counted_and_still_decides() {
+        let schema = Schema::infer(&Document::parse(r#"{"a":[{"n":1}]}"#).expect("JSON"));
+        let many = vec![r#"{"m":1}"#; LISTED_MAX + 5].join(",");
+        let document = format!(r#"{{"a":[{many},{{"n":"x"}}]}}"#);
+        let document = Document::parse(&document).expect("JSON");
+        let found = violations(&schema, &document, Compat::Documented);
+        assert_eq!((found.listed.len(), found.more), (LISTED_MAX, 6));
+        assert_eq!(found.of_type().expect("the last").0, "a[1005].n");
+        assert!(found.to_string().ends_with("; and 6 more"));
     }
 }

@@ -1,6 +1,7 @@
 //! The shape a document must have, and the life of that shape.
 //!
-//! May use: [`crate::id`], [`crate::clock`], [`crate::error`], [`crate::entity`].
+//! May use: [`crate::id`], [`crate::clock`], [`crate::error`], [`crate::compat`],
+//! [`crate::entity`].
 //! A [`Schema`] is inferred from samples and only ever grows: merging is commutative and
 //! associative, so the order in which samples or deltas arrive does not matter
 //! (`models-and-entities.md` §3).
@@ -9,18 +10,25 @@ mod check;
 mod codec;
 mod export;
 mod infer;
+mod level;
+#[cfg(test)]
+mod oracle;
 mod schema;
 mod types;
 mod unique;
 
+use std::sync::Arc;
+
 use crate::clock::Timestamp;
+use crate::compat::Compat;
 use crate::entity::Document;
 use crate::error::{Code, Coded, Properties};
 use crate::id::ModelKey;
 
-pub use check::Violation;
+pub use check::{Violation, Violations};
 pub use codec::CodecError;
 pub use export::{json_schema, simple_view};
+pub use level::{ChangeLevel, Excess, Extension};
 pub use schema::{Node, Schema};
 pub use types::{DataType, Types};
 pub use unique::{InvalidKeys, InvalidValue, KeyDefinition, KeyValue, UniqueKeys};
@@ -30,7 +38,9 @@ pub use unique::{InvalidKeys, InvalidValue, KeyDefinition, KeyValue, UniqueKeys}
 pub struct Model {
     pub key: ModelKey,
     pub lock: Lock,
-    pub schema: Schema,
+    /// How far documents may widen the schema; none if not at all.
+    pub change_level: Option<ChangeLevel>,
+    pub schema: Arc<Schema>,
     /// When a sample was last imported.
     pub updated: Timestamp,
     pub unique_keys: UniqueKeys,
@@ -52,24 +62,30 @@ impl Lock {
     }
 }
 
-/// Why a model does not take a document.
+/// Why a model does not take a document as it is.
 #[derive(Debug, Clone, thiserror::Error)]
-#[error("validation failed: {}", check::list(.violations))]
+#[error("validation failed: {violations}")]
 pub struct Mismatch {
     model: ModelKey,
-    violations: Vec<Violation>,
+    violations: Violations,
 }
 
-impl Mismatch {
-    fn first_of_type(&self) -> Option<(&str, &Types, DataType)> {
-        self.violations.iter().find_map(Violation::of_type)
-    }
+/// Why a model does not take a document, even if it may be widened.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum Refusal {
+    #[error(transparent)]
+    Mismatch(#[from] Mismatch),
+    #[error(transparent)]
+    Excess(#[from] Excess),
+    /// A field of a unique key would be no scalar any more.
+    #[error(transparent)]
+    Keys(#[from] InvalidKeys),
 }
 
 impl Coded for Mismatch {
     /// `models-and-entities.md` §4.2: one leaf of the wrong type decides the code.
     fn code(&self) -> Code {
-        if self.first_of_type().is_some() {
+        if self.violations.of_type().is_some() {
             Code::IncompatibleType
         } else {
             Code::BadRequest
@@ -77,7 +93,7 @@ impl Coded for Mismatch {
     }
 
     fn properties(&self) -> Properties {
-        let Some((path, expected, actual)) = self.first_of_type() else {
+        let Some((path, expected, actual)) = self.violations.of_type() else {
             return Properties::new();
         };
         let expected: Vec<_> = expected.iter().map(DataType::as_str).collect();
@@ -91,16 +107,52 @@ impl Coded for Mismatch {
     }
 }
 
+impl Coded for Refusal {
+    fn code(&self) -> Code {
+        match self {
+            Self::Mismatch(mismatch) => mismatch.code(),
+            Self::Excess(excess) => excess.code(),
+            Self::Keys(invalid) => invalid.code(),
+        }
+    }
+
+    fn properties(&self) -> Properties {
+        match self {
+            Self::Mismatch(mismatch) => mismatch.properties(),
+            Self::Excess(excess) => excess.properties(),
+            Self::Keys(invalid) => invalid.properties(),
+        }
+    }
+}
+
 impl Model {
-    /// Checks a document against the schema, every leaf of it.
-    pub fn check(&self, document: &Document) -> Result<(), Mismatch> {
-        let violations = check::violations(&self.schema, document);
-        if violations.is_empty() {
+    /// Where a document is not what the schema says, leaf by leaf.
+    pub fn violations(&self, document: &Document, compat: Compat) -> Violations {
+        check::violations(&self.schema, document, compat)
+    }
+
+    /// Takes a document that says nothing new.
+    pub fn check(&self, document: &Document, compat: Compat) -> Result<(), Mismatch> {
+        let violations = self.violations(document, compat);
+        if violations.is_none() {
             return Ok(());
         }
         Err(Mismatch {
             model: self.key.clone(),
             violations,
         })
+    }
+
+    /// Takes a document that says nothing new, or nothing beyond the change level, if there is
+    /// one; what it adds then (`models-and-entities.md` §4.1).
+    pub fn admit(&self, document: &Document, compat: Compat) -> Result<Option<Extension>, Refusal> {
+        let Some(level) = self.change_level else {
+            return Ok(self.check(document, compat).map(|()| None)?);
+        };
+        let extension = level::extension(&self.schema, document, level, compat)?;
+        if let Some(added) = extension.as_ref().filter(|_| !self.unique_keys.is_empty()) {
+            self.check_keys(&Schema::clone(&self.schema).merge(added.delta.clone()))?;
+        }
+        Ok(extension)
     }
 }

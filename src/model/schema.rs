@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use super::types::Types;
+use super::types::{DataType, Types};
 use crate::entity::{Path, Step};
 
 /// The shape of the documents of one model.
@@ -39,6 +39,32 @@ impl Node {
 
     pub const fn is_structure(&self) -> bool {
         self.members.is_some() || self.element.is_some()
+    }
+
+    /// The same, where of arrays that were empty the elements are `NULL`
+    /// (`models-and-entities.md` §3.1).
+    #[must_use]
+    pub(super) fn settled(self) -> Self {
+        let settled = |(name, node): (_, Self)| (name, node.settled());
+        Self {
+            types: self.types,
+            members: self
+                .members
+                .map(|members| members.into_iter().map(settled).collect()),
+            element: self
+                .element
+                .map(|element| Box::new(element.settled_element())),
+        }
+    }
+
+    /// The same for the element of an array.
+    #[must_use]
+    pub(super) fn settled_element(self) -> Self {
+        if self == Self::default() {
+            Self::leaf(Types::of(DataType::Null))
+        } else {
+            self.settled()
+        }
     }
 
     /// What both have seen.

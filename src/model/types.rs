@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::compat::Compat;
 use crate::entity::{NumberClass, TemporalClass};
 
 macro_rules! data_types {
@@ -74,6 +75,11 @@ impl DataType {
                 | Self::Year
                 | Self::YearMonth
         )
+    }
+
+    /// Whether it is a string in JSON that samples can tell.
+    fn is_text(self) -> bool {
+        self == Self::String || self.is_temporal()
     }
 
     /// Whether a value of this type may stand where `declared` is (`models-and-entities.md` §4.2).
@@ -195,12 +201,48 @@ impl Types {
     /// Whether a leaf of type `actual` is welcome.
     ///
     /// Any text is, where a text or a time is declared (`models-and-entities.md` §3.4, the
-    /// recommended rule).
-    pub fn accept(self, actual: DataType) -> bool {
-        let is_text =
-            |data_type: DataType| data_type == DataType::String || data_type.is_temporal();
-        self.any(|declared| {
-            actual.is_assignable_to(declared) || is_text(actual) && is_text(declared)
+    /// recommended rule), unless the profile tells them apart.
+    pub fn accept(self, actual: DataType, compat: Compat) -> bool {
+        let is_any_text = !compat.times_are_no_texts() && actual.is_text();
+        self.any(|declared| actual.is_assignable_to(declared) || is_any_text && declared.is_text())
+    }
+
+    /// Whether nothing but nulls was seen, or nothing at all.
+    pub(super) fn is_without_value(self) -> bool {
+        self.is_empty() || self == Self::of(DataType::Null)
+    }
+
+    /// Whether both are the same types, as far as the profile tells them apart.
+    pub(super) fn says_the_same_as(self, other: Self, compat: Compat) -> bool {
+        if compat.times_are_no_texts() {
+            self == other
+        } else {
+            self.without_times() == other.without_times()
+        }
+    }
+
+    /// The types of `self` that `declared` does not know.
+    pub(super) fn beyond(self, declared: Self, compat: Compat) -> Self {
+        let is_known = |data_type: DataType| {
+            declared.merge(Self::of(data_type)) == declared
+                || data_type.is_text() && declared.accept(data_type, compat)
+        };
+        self.iter()
+            .filter(|data_type| !is_known(*data_type))
+            .fold(Self::EMPTY, |set, data_type| {
+                Self(set.0 | Self::of(data_type).0)
+            })
+    }
+
+    /// The same with every text as `STRING`.
+    fn without_times(self) -> Self {
+        self.iter().fold(Self::EMPTY, |set, data_type| {
+            let data_type = if data_type.is_temporal() {
+                DataType::String
+            } else {
+                data_type
+            };
+            Self(set.0 | Self::of(data_type).0)
         })
     }
 }

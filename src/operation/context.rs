@@ -135,6 +135,27 @@ impl Context {
         Ok(definitions.ok_or_else(|| storage::Error::ModelNotFound(model.clone()))?)
     }
 
+    /// The model of that name, as the transaction sees it that the request joins, if it joins one.
+    pub async fn definitions_seen(&self, model: &ModelKey) -> Result<Arc<Definitions>, Failure> {
+        if !self.has_token() {
+            return self.definitions(model).await;
+        }
+        let mut session = self.session().await?;
+        let definitions = self.definitions_in(&mut session, model).await?;
+        session.finish(&self.cancel).await?;
+        Ok(definitions)
+    }
+
+    /// The model of that name, as a session sees it.
+    pub async fn definitions_in(
+        &self,
+        session: &mut Session,
+        model: &ModelKey,
+    ) -> Result<Arc<Definitions>, Failure> {
+        let definitions = session.unit()?.definitions(model).await?;
+        Ok(definitions.ok_or_else(|| storage::Error::ModelNotFound(model.clone()))?)
+    }
+
     /// The answer that is one event.
     pub fn answer(&self, kind: EventType, json: String) -> Result<Answer, Failure> {
         Ok(Answer::One(Event::ours(kind, json)))

@@ -29,7 +29,7 @@ impl Operation for ExportModel {
     }
 
     async fn run(self, cx: Context) -> Result<Answer, Failure> {
-        let definitions = cx.definitions(&self.model).await?;
+        let definitions = cx.definitions_seen(&self.model).await?;
         let shape = match self.converter {
             model::Converter::SimpleView => simple_view(&definitions.model.schema),
             model::Converter::JsonSchema => json_schema(&definitions.model.schema),

@@ -42,6 +42,7 @@ mod reply;
 mod search_entities;
 mod search_results;
 mod search_status;
+mod set_change_level;
 mod set_log_level;
 mod set_trace_sampler;
 mod set_unique_keys;
@@ -51,6 +52,7 @@ mod table;
 mod transition_entity;
 mod update_entities;
 mod update_entity;
+mod validate_model;
 mod writing;
 
 use std::{panic::AssertUnwindSafe, pin::Pin, sync::LazyLock, time::Instant};

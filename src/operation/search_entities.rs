@@ -6,13 +6,14 @@ use futures_util::stream;
 
 use super::{Access, Answer, Answers, Context, Events, Family, Operation, reply::cancelled};
 use crate::clock::PointInTime;
-use crate::condition::Condition;
+use crate::condition::{Condition, UnknownPaths};
 use crate::error::{Code, Failure};
 use crate::event::{
     Event, EventType,
     payload::{self, entity::point_in_time, search},
 };
 use crate::id::ModelKey;
+use crate::model::ChangeLevel;
 use crate::runtime::Session;
 use crate::search::{Excess, Hits, Order, Query, SortKey, View, find};
 use crate::storage::Definitions;
@@ -78,12 +79,13 @@ impl Operation for SearchEntities {
     }
 
     async fn run(self, cx: Context) -> Result<Answer, Failure> {
-        let definitions = cx.definitions(&self.model).await?;
         let mut session = cx.session().await?;
+        let definitions = cx.definitions_in(&mut session, &self.model).await?;
         let view = view(&cx, &mut session, &definitions, self.then.as_ref()).await?;
         let query = Query {
             definitions: &definitions,
             condition: &self.condition,
+            unknown_paths: unknown_paths(&cx, &definitions),
             order: &self.order,
             limit: self.limit,
             excess: self.excess,
@@ -99,6 +101,17 @@ impl Operation for SearchEntities {
         }
         session.finish(cx.cancel()).await?;
         Ok(Answer::Many(stream_of(cx, hits, None)))
+    }
+}
+
+/// What a condition on an unknown field means: a model that documents may widen by fields may
+/// still get it (`search.md` §3).
+fn unknown_paths(cx: &Context, definitions: &Definitions) -> UnknownPaths {
+    let may_grow = definitions.model.change_level == Some(ChangeLevel::Structural);
+    if may_grow && !cx.runtime().compat().unknown_fields_are_refused() {
+        UnknownPaths::Missing
+    } else {
+        UnknownPaths::Refused
     }
 }
 

@@ -12,11 +12,11 @@ use super::{
     import_model::ImportModel, import_workflows::ImportWorkflows, list_changes::ListChanges,
     list_entities::ListEntities, list_models::ListModels, list_transitions::ListTransitions,
     lock_model::LockModel, patch_entity::PatchEntity, search_entities::SearchEntities,
-    search_results::SearchResults, search_status::SearchStatus, set_log_level::SetLogLevel,
-    set_trace_sampler::SetTraceSampler, set_unique_keys::SetUniqueKeys,
+    search_results::SearchResults, search_status::SearchStatus, set_change_level::SetChangeLevel,
+    set_log_level::SetLogLevel, set_trace_sampler::SetTraceSampler, set_unique_keys::SetUniqueKeys,
     submit_search::SubmitSearch, subscribe_changes::SubscribeChanges,
     transition_entity::TransitionEntity, update_entities::UpdateEntities,
-    update_entity::UpdateEntity,
+    update_entity::UpdateEntity, validate_model::ValidateModel,
 };
 
 /// Every operation there is.
@@ -26,7 +26,9 @@ pub const ROUTES: &[Route] = &[
     Route::to::<LockModel>(),
     Route::to::<DeleteModel>(),
     Route::to::<ListModels>(),
+    Route::to::<SetChangeLevel>(),
     Route::to::<SetUniqueKeys>(),
+    Route::to::<ValidateModel>(),
     Route::to::<ImportWorkflows>(),
     Route::to::<ExportWorkflows>(),
     Route::to::<DrawWorkflows>(),

@@ -129,10 +129,10 @@ impl Runtime {
             }
             run.has_armed(tasks.iter().filter_map(later::armed).collect());
         }
-        let definitions = Arc::clone(&anchor.definitions);
         let began_in = session.id();
         let mut input = Input::Go;
         loop {
+            let definitions = Arc::clone(&anchor.definitions);
             let world = World {
                 workflows: &definitions.workflows,
                 schema: &definitions.model.schema,
@@ -145,6 +145,9 @@ impl Runtime {
                 Next::Go => Input::Go,
                 Next::Call(call) => {
                     let answered = self.call(session, &mut run, &call, anchor, by).await?;
+                    if let Some(document) = answered.document() {
+                        anchor.definitions = self.learn(session, &definitions, document)?;
+                    }
                     Input::Answered(Box::new(answered))
                 }
                 Next::Settled => break,
@@ -152,7 +155,7 @@ impl Runtime {
         }
         // What was still to be stored when the run began has been, if a part was committed.
         if let Some(base) = anchor.base.as_ref().filter(|_| session.id() != began_in)
-            && definitions.workflows.has_timers()
+            && anchor.definitions.workflows.has_timers()
         {
             tasks = session.unit()?.tasks(base).await?;
         }

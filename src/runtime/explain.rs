@@ -60,8 +60,12 @@ impl Runtime {
             document,
             state,
         } = supposed;
-        let definitions = self.known(tenant, &model).await?;
-        definitions.model.check(&document)?;
+        let known = self.known(tenant, &model).await?;
+        let admitted = known.model.admit(&document, self.0.settings.compat)?;
+        let definitions = match admitted {
+            Some(extension) => known.with(&extension.delta),
+            None => known,
+        };
         let now = self.0.clock.now();
         let Some(state) = state else {
             let subject = Subject {

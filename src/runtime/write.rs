@@ -71,7 +71,7 @@ impl Runtime {
         if definitions.model.lock == Lock::Unlocked {
             return Err(storage::Error::ModelNotLocked(model).into());
         }
-        check(&definitions, &document)?;
+        let definitions = self.admit(session, definitions, &document)?;
         let now = self.0.clock.now();
         let subject = Subject {
             id: EntityId::fresh(),
@@ -110,7 +110,7 @@ impl Runtime {
         if if_match.is_some_and(|expected| *expected != *base.image.transaction.to_string()) {
             return Err(Error::EntityModified(id).into());
         }
-        let definitions = self.definitions(session, &base.image.model).await?;
+        let mut definitions = self.definitions(session, &base.image.model).await?;
         let read = || {
             Document::from_json(&base.image.document)
                 .map_err(|error| Failure::internal(error.to_string()))
@@ -118,14 +118,16 @@ impl Runtime {
         let document = match content {
             Content::Kept => read()?,
             Content::Replaced(document) => {
-                check(&definitions, &document)?;
+                definitions = self.admit(session, definitions, &document)?;
                 document
             }
             Content::Patched(patch) => {
                 let patched = patch.apply(&read()?);
                 let document =
                     patched.map_err(|error| Failure::new(Code::BadRequest, error.to_string()))?;
-                check(&definitions, &document)?;
+                // A patch never widens the model (`rest.md` §3.6).
+                definitions.model.check(&document, self.0.settings.compat)?;
+                definitions.model.unique_keys.values(&document)?;
                 document
             }
         };
@@ -230,6 +232,40 @@ impl Runtime {
             .await?)
     }
 
+    /// Takes a document that a caller sent, and widens its model by it if that is allowed; the
+    /// definitions as the unit sees them from there on.
+    fn admit(
+        &self,
+        session: &mut Session,
+        definitions: Arc<Definitions>,
+        document: &Document,
+    ) -> Result<Arc<Definitions>, Failure> {
+        let admitted = definitions.model.admit(document, self.0.settings.compat)?;
+        definitions.model.unique_keys.values(document)?;
+        Ok(match admitted {
+            Some(extension) => session.unit()?.widen(&definitions, extension)?,
+            None => definitions,
+        })
+    }
+
+    /// The same for a document that a member made: it is taken in any case, and widens the model
+    /// only as far as any other may (`workflow-engine.md` §6.2).
+    pub(super) fn learn(
+        &self,
+        session: &mut Session,
+        definitions: &Arc<Definitions>,
+        document: &Document,
+    ) -> Result<Arc<Definitions>, Failure> {
+        if definitions.model.change_level.is_none() {
+            return Ok(Arc::clone(definitions));
+        }
+        let admitted = definitions.model.admit(document, self.0.settings.compat);
+        Ok(match admitted {
+            Ok(Some(extension)) => session.unit()?.widen(definitions, extension)?,
+            Ok(None) | Err(_) => Arc::clone(definitions),
+        })
+    }
+
     pub(super) async fn definitions(
         &self,
         session: &mut Session,
@@ -238,13 +274,6 @@ impl Runtime {
         let definitions = session.unit()?.definitions(model).await?;
         Ok(definitions.ok_or_else(|| storage::Error::ModelNotFound(model.clone()))?)
     }
-}
-
-/// What is checked of a document that a request brings, before anybody works on it.
-fn check(definitions: &Definitions, document: &Document) -> Result<(), Failure> {
-    definitions.model.check(document)?;
-    definitions.model.unique_keys.values(document)?;
-    Ok(())
 }
 
 /// `grpc.md` §10: who joins as a service or as the system executes on behalf of the author; a

@@ -31,6 +31,7 @@ use walk::Walk;
 pub struct Query<'a> {
     pub definitions: &'a Definitions,
     pub condition: &'a Condition,
+    pub unknown_paths: UnknownPaths,
     pub order: &'a Order,
     pub limit: usize,
     pub excess: Excess,
@@ -67,7 +68,7 @@ const KEY_BYTES_MAX: usize = 64 << 20;
 pub async fn find(view: View, query: &Query<'_>) -> Result<Hits, Failure> {
     query
         .condition
-        .check_against(&query.definitions.model.schema, UnknownPaths::Refused)?;
+        .check_against(&query.definitions.model.schema, query.unknown_paths)?;
     query.order.check_against(&query.definitions.model.schema)?;
     let snapshot = view.snapshot().clone();
     let mut walk = Walk::new(view, query.definitions);

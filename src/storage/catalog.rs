@@ -7,6 +7,7 @@ use std::{
 
 use super::{Definitions, TenantRow};
 use crate::id::ModelKey;
+use crate::model::Schema;
 
 /// The definitions in use. Swapped by the committer, in the order of commits.
 ///
@@ -44,6 +45,21 @@ impl Catalog {
                 (tenant, definitions.model.key.clone()),
                 Arc::clone(definitions),
             );
+        }
+    }
+
+    /// Swaps the schema of a model that was widened.
+    pub(super) fn widen(
+        &self,
+        tenant: TenantRow,
+        model: &ModelKey,
+        schema: &Arc<Schema>,
+        deltas: usize,
+    ) {
+        let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
+        state.generation += 1;
+        if let Some(known) = state.known.get_mut(&(tenant, model.clone())) {
+            *known = known.with_schema(Arc::clone(schema), deltas);
         }
     }
 

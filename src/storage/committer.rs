@@ -216,13 +216,12 @@ impl Committer {
                     e.insert(known);
                 }
             }
-            for guard in &draft.guards {
-                let key = (draft.tenant.clone(), guard.model.clone());
+            let guarded = draft.guards.iter().map(|guard| &guard.model);
+            let widened = draft.widenings.iter().map(|widening| &widening.model);
+            for model in guarded.chain(widened) {
+                let key = (draft.tenant.clone(), model.clone());
                 if let std::collections::hash_map::Entry::Vacant(e) = view.models.entry(key) {
-                    let model = self
-                        .storage
-                        .definitions(&draft.tenant, &guard.model)
-                        .await?;
+                    let model = self.storage.definitions(&draft.tenant, model).await?;
                     e.insert(model.as_deref().map(ModelView::from));
                 }
             }
@@ -265,9 +264,17 @@ impl Committer {
                         sequence,
                         at: Timestamp::from_micros(at),
                     };
-                    self.rows(&submission.draft, first, committed, &mut rows)
+                    match self
+                        .rows(&submission.draft, first, committed, &mut rows)
                         .await
-                        .map(|tenant| (tenant, committed))
+                    {
+                        // No later than this, since what comes after relies on it.
+                        Ok(tenant) => view.widen(&submission.draft).map(|deltas| {
+                            rows.add_deltas(deltas, committed.sequence);
+                            (tenant, committed)
+                        }),
+                        Err(error) => Err(error),
+                    }
                 }
                 Err(error) => Err(error),
             };
@@ -587,6 +594,11 @@ impl Committer {
                 self.storage.0.cache.forget(removal.id);
             }
         }
+        for grown in &rows.grown {
+            let (tenant, deltas) = (grown.tenant, grown.deltas);
+            let catalog = &self.storage.0.catalog;
+            catalog.widen(tenant, &grown.model, &grown.schema, deltas);
+        }
         self.publish();
         let tenants = survivors
             .iter()
@@ -660,8 +672,13 @@ impl Committer {
 impl From<&Definitions> for ModelView {
     fn from(definitions: &Definitions) -> Self {
         Self {
+            tenant: definitions.tenant,
+            row: definitions.row,
             lock: definitions.model.lock,
             revision: definitions.revision,
+            change_level: definitions.model.change_level,
+            schema: Arc::clone(&definitions.model.schema),
+            deltas: definitions.deltas,
         }
     }
 }

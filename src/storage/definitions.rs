@@ -1,7 +1,9 @@
 //! What governs the entities of one model.
 
+use std::sync::Arc;
+
 use super::{ModelRow, TenantRow};
-use crate::model::Model;
+use crate::model::{Model, Schema};
 use crate::workflow::WorkflowSet;
 
 /// A model and its workflows, as one commit left them.
@@ -9,8 +11,10 @@ use crate::workflow::WorkflowSet;
 pub struct Definitions {
     pub(super) tenant: TenantRow,
     pub(super) row: ModelRow,
-    /// The commit that changed the model last.
+    /// The commit that changed the model last; widening it is no change.
     pub(super) revision: i64,
+    /// How many deltas the schema is stored as.
+    pub(super) deltas: usize,
     /// The commit that set the workflows; 0 if none were.
     pub workflow_revision: i64,
     pub model: Model,
@@ -20,5 +24,20 @@ pub struct Definitions {
 impl Definitions {
     pub fn has_unique_keys(&self) -> bool {
         !self.model.unique_keys.is_empty()
+    }
+
+    /// The same, with more in the schema.
+    #[must_use]
+    pub fn with(&self, delta: &Schema) -> Arc<Self> {
+        let schema = Schema::clone(&self.model.schema).merge(delta.clone());
+        self.with_schema(Arc::new(schema), self.deltas)
+    }
+
+    /// The same with another schema, which is stored as so many deltas.
+    pub(super) fn with_schema(&self, schema: Arc<Schema>, deltas: usize) -> Arc<Self> {
+        let mut grown = self.clone();
+        grown.model.schema = schema;
+        grown.deltas = deltas;
+        Arc::new(grown)
     }
 }

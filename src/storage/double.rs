@@ -24,7 +24,7 @@ use crate::clock::{Clock, Timestamp};
 use crate::engine::Record;
 use crate::entity::{Actor, Change, ChangeKind, Changed, Image, Json, Position, Sequence};
 use crate::id::{EdgeMessageId, EntityId, ModelKey, StateName, Tenant, TransactionId};
-use crate::model::{Lock, Model, Schema, UniqueKeys};
+use crate::model::{ChangeLevel, Lock, Model, Schema, UniqueKeys};
 use crate::workflow::{Workflow, WorkflowSet};
 
 /// When a writer may be disturbed.
@@ -327,6 +327,7 @@ struct StoredModel {
     key: ModelKey,
     /// None of one that was deleted.
     lock: Option<Lock>,
+    change_level: Option<ChangeLevel>,
     schema: Schema,
     unique_keys: UniqueKeys,
     updated: i64,
@@ -441,6 +442,11 @@ impl State {
         for gone in &batch.messages_gone {
             self.messages.remove(&(gone.id, gone.t));
         }
+        for delta in &batch.deltas {
+            let model = &mut self.models[usize::try_from(delta.m - 1).expect("a row")];
+            let added = Schema::decode(&delta.delta).expect("what was encoded");
+            model.schema = std::mem::take(&mut model.schema).merge(added);
+        }
         for group in &batch.removals {
             for (e, n) in group.entities.iter().zip(group.first..) {
                 self.remove(*e, n, group);
@@ -507,6 +513,7 @@ impl State {
                         tenant: commit.tenant,
                         key: commit.key.clone(),
                         lock: None,
+                        change_level: None,
                         schema: Schema::default(),
                         unique_keys: UniqueKeys::default(),
                         updated: at,
@@ -524,6 +531,7 @@ impl State {
         match effect {
             Effect::Make(schema) => {
                 model.lock = Some(Lock::Unlocked);
+                model.change_level = None;
                 model.schema = (*schema).clone();
                 model.unique_keys = UniqueKeys::default();
                 (model.updated, model.revision) = (at, seq);
@@ -532,6 +540,11 @@ impl State {
                 model.schema = std::mem::take(&mut model.schema).merge((*schema).clone());
                 (model.updated, model.revision) = (at, seq);
             }
+            Effect::Fold(schema) => {
+                model.schema = schema.clone();
+                (model.updated, model.revision) = (at, seq);
+            }
+            Effect::SetChangeLevel(level) => model.change_level = Some(*level),
             Effect::Touch => (model.updated, model.revision) = (at, seq),
             Effect::SetLock(lock) => (model.lock, model.revision) = (Some(*lock), seq),
             Effect::SetUniqueKeys(keys) => {
@@ -924,11 +937,13 @@ impl State {
             tenant,
             row: ModelRow(row(index)),
             revision: model.revision,
+            deltas: 1,
             workflow_revision: model.workflow_revision,
             model: Model {
                 key: key.clone(),
                 lock: model.lock?,
-                schema: model.schema.clone(),
+                change_level: model.change_level,
+                schema: Arc::new(model.schema.clone()),
                 updated: Timestamp::from_micros(model.updated),
                 unique_keys: model.unique_keys.clone(),
             },

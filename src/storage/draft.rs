@@ -5,13 +5,14 @@ use std::{collections::HashMap, sync::Arc};
 use super::{
     EntityRow, ModelRow,
     claims::Claims,
+    growth::Widening,
     message::MessageChange,
     task::{Decision, TaskChange},
 };
 use crate::clock::Timestamp;
 use crate::entity::{Actor, ChangeKind, Image, Position, Sequence};
 use crate::id::{EntityId, ModelKey, Tenant, TransactionId};
-use crate::model::{KeyDefinition, Schema};
+use crate::model::{ChangeLevel, KeyDefinition, Schema};
 use crate::workflow::WorkflowSet;
 
 /// Who is to be remembered for a write (`models-and-entities.md` §10).
@@ -41,6 +42,8 @@ pub(super) struct Draft {
     pub(super) decisions: Vec<Decision>,
     pub(super) tasks: Vec<TaskChange>,
     pub(super) messages: Vec<MessageChange>,
+    /// What the documents add to their models.
+    pub(super) widenings: Vec<Widening>,
     /// The transaction that the request began with, where this is a later one.
     pub(super) entry: Option<TransactionId>,
     /// A unit that changes a model does nothing else.
@@ -128,6 +131,7 @@ pub enum ModelChange {
     Delete,
     /// Replaces the unique keys.
     SetUniqueKeys(Vec<KeyDefinition>),
+    SetChangeLevel(ChangeLevel),
     /// Replaces the workflows, unless someone else did since they were read.
     SetWorkflows {
         seen: i64,

@@ -1,16 +1,17 @@
 //! Which units of a batch may be committed: a pure function, in arrival order, over what was
 //! committed before and the survivors so far (STORAGE.md §3).
 
-use std::collections::HashMap;
+use std::{collections::HashMap, sync::Arc};
 
 use super::{
-    Definitions, Error,
+    Definitions, Error, ModelRow, TenantRow,
     claims::Holders,
     draft::{Draft, ModelChange},
+    growth::{FOLDED_AT, encoded},
 };
 use crate::entity::{Position, Sequence};
 use crate::id::{EntityId, ModelKey, Tenant};
-use crate::model::{Lock, UniqueKeys};
+use crate::model::{ChangeLevel, Lock, Schema, UniqueKeys};
 use crate::workflow::WorkflowSet;
 
 /// What units are judged against.
@@ -26,28 +27,92 @@ pub(super) struct View {
 }
 
 /// What judging wants to know of a model.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(super) struct ModelView {
+    pub(super) tenant: TenantRow,
+    pub(super) row: ModelRow,
     pub(super) lock: Lock,
     pub(super) revision: i64,
+    pub(super) change_level: Option<ChangeLevel>,
+    /// With what the survivors so far add.
+    pub(super) schema: Arc<Schema>,
+    /// How many deltas that is stored as.
+    pub(super) deltas: usize,
+}
+
+/// A delta that says something new.
+#[derive(Debug)]
+pub(super) struct NewDelta {
+    pub(super) tenant: TenantRow,
+    pub(super) row: ModelRow,
+    pub(super) model: ModelKey,
+    /// What it makes of the schema.
+    pub(super) schema: Arc<Schema>,
+    pub(super) deltas: usize,
+    /// What is to be stored.
+    pub(super) text: String,
+    /// Whether that is all of the schema, and takes the place of what was stored before.
+    pub(super) is_whole: bool,
+}
+
+impl View {
+    fn model(&self, tenant: &Tenant, key: &ModelKey) -> Option<&ModelView> {
+        self.models.get(&(tenant.clone(), key.clone()))?.as_ref()
+    }
+
+    /// Adds what a survivor's documents say to the schemas of their models; what of it is new.
+    pub(super) fn widen(&mut self, draft: &Draft) -> Result<Vec<NewDelta>, Error> {
+        let mut new = Vec::new();
+        for widening in &draft.widenings {
+            let key = (draft.tenant.clone(), widening.model.clone());
+            let Some(model) = self.models.get_mut(&key).and_then(Option::as_mut) else {
+                continue;
+            };
+            let schema = Schema::clone(&model.schema).merge(widening.delta.clone());
+            if schema == *model.schema {
+                continue;
+            }
+            let is_whole = model.deltas >= FOLDED_AT;
+            let text = encoded(if is_whole { &schema } else { &widening.delta })?;
+            model.schema = Arc::new(schema);
+            model.deltas = if is_whole { 1 } else { model.deltas + 1 };
+            new.push(NewDelta {
+                tenant: model.tenant,
+                row: model.row,
+                model: key.1,
+                schema: Arc::clone(&model.schema),
+                deltas: model.deltas,
+                text,
+                is_whole,
+            });
+        }
+        Ok(new)
+    }
 }
 
 /// Judges one unit whose first write would take `first`; the sequence it gets if it survives.
 /// Its writes and then its removals take the positions from `first` on, in their order.
 pub(super) fn judge(view: &mut View, draft: &Draft, first: Position) -> Result<Sequence, Error> {
     for guard in &draft.guards {
-        let model = view
-            .models
-            .get(&(draft.tenant.clone(), guard.model.clone()))
-            .copied()
-            .flatten();
-        match model {
+        match view.model(&draft.tenant, &guard.model) {
             None => return Err(Error::ModelNotFound(guard.model.clone())),
             Some(model) if model.lock == Lock::Unlocked => {
                 return Err(Error::ModelNotLocked(guard.model.clone()));
             }
             Some(model) if model.revision != guard.revision => return Err(Error::Conflict),
             Some(_) => {}
+        }
+    }
+    for widening in &draft.widenings {
+        let model = view
+            .model(&draft.tenant, &widening.model)
+            .ok_or_else(|| Error::ModelNotFound(widening.model.clone()))?;
+        // It was lowered since the document was looked at.
+        if model
+            .change_level
+            .is_none_or(|level| level < widening.needs)
+        {
+            return Err(Error::Conflict);
         }
     }
     let current = |id: &EntityId| view.current.get(id).copied().flatten();
@@ -71,12 +136,15 @@ pub(super) fn judge(view: &mut View, draft: &Draft, first: Position) -> Result<S
 /// What a change makes of a model.
 #[derive(Debug)]
 pub(super) enum Effect<'a> {
-    Make(&'a crate::model::Schema),
+    Make(&'a Schema),
     /// Adds a delta to the schema.
-    Extend(&'a crate::model::Schema),
+    Extend(&'a Schema),
+    /// Stores the whole schema in place of its deltas.
+    Fold(Schema),
     /// Remembers that a sample came that said nothing new.
     Touch,
     SetLock(Lock),
+    SetChangeLevel(ChangeLevel),
     Delete,
     SetWorkflows(&'a WorkflowSet),
     SetUniqueKeys(UniqueKeys),
@@ -101,18 +169,23 @@ pub(super) fn judge_model<'a>(
             | ModelChange::Unlock
             | ModelChange::Delete
             | ModelChange::SetUniqueKeys(_)
+            | ModelChange::SetChangeLevel(_)
             | ModelChange::SetWorkflows { .. } => Err(Error::ModelNotFound(key.clone())),
         };
     };
     match (change, current.model.lock) {
         (ModelChange::Import(schema), Lock::Unlocked) => {
             let known = &current.model.schema;
-            let merged = known.clone().merge(schema.clone());
-            if merged == *known {
+            let merged = Schema::clone(known).merge(schema.clone());
+            if merged == **known {
                 return Ok(Effect::Touch);
             }
             current.model.check_keys(&merged)?;
-            Ok(Effect::Extend(schema))
+            Ok(if current.deltas >= FOLDED_AT {
+                Effect::Fold(merged)
+            } else {
+                Effect::Extend(schema)
+            })
         }
         (
             ModelChange::Import(_)
@@ -134,6 +207,7 @@ pub(super) fn judge_model<'a>(
         }
         (ModelChange::Unlock, Lock::Locked) => Ok(Effect::SetLock(Lock::Unlocked)),
         (ModelChange::Delete, Lock::Unlocked) => Ok(Effect::Delete),
+        (ModelChange::SetChangeLevel(level), _) => Ok(Effect::SetChangeLevel(*level)),
         (ModelChange::SetWorkflows { seen, .. }, _) if *seen != current.workflow_revision => {
             Err(Error::Conflict)
         }
@@ -145,11 +219,12 @@ pub(super) fn judge_model<'a>(
 pub(super) mod tests {
     use super::*;
     use crate::clock::Timestamp;
-    use crate::entity::{Actor, ActorKind, Image, Json};
+    use crate::entity::{Actor, ActorKind, Document, Image, Json};
     use crate::id::TransactionId;
     use crate::storage::{
         Attribution, EntityRow, ModelRow,
         draft::{Base, Guard, Write},
+        growth::Widening,
     };
 
     pub(in crate::storage) fn draft(
@@ -176,6 +251,7 @@ pub(super) mod tests {
             decisions: Vec::new(),
             tasks: Vec::new(),
             messages: Vec::new(),
+            widenings: Vec::new(),
             entry: None,
             model: None,
         }
@@ -204,6 +280,67 @@ pub(super) mod tests {
             record: None,
             attribution: None,
         }
+    }
+
+    fn model_view(change_level: Option<ChangeLevel>) -> ModelView {
+        ModelView {
+            tenant: TenantRow(1),
+            row: ModelRow(1),
+            lock: Lock::Locked,
+            revision: 5,
+            change_level,
+            schema: Arc::default(),
+            deltas: 0,
+        }
+    }
+
+    #[test]
+    fn deltas_merge_and_only_what_is_new_is_stored() {
+        let key = ModelKey::new("m", 1);
+        let mut view = View::default();
+        let model = model_view(Some(ChangeLevel::Structural));
+        view.models.insert(("t".into(), key.clone()), Some(model));
+        let widening = |sample: &str, needs| {
+            let mut draft = draft(&[], &[]);
+            draft.widenings.push(Widening {
+                model: key.clone(),
+                delta: Schema::infer(&Document::parse(sample).expect(sample)),
+                needs,
+            });
+            draft
+        };
+        let mut stored = 0;
+        for n in 0..3 * i64::try_from(FOLDED_AT).expect("few") {
+            let draft = widening(&format!("{{\"f{n}\":1}}"), ChangeLevel::Structural);
+            assert!(judge(&mut view, &draft, Position(1)).is_ok());
+            let new = view.widen(&draft).expect("encodable");
+            assert!(
+                view.widen(&draft).expect("encodable").is_empty(),
+                "a second time"
+            );
+            stored = if new[0].is_whole { 1 } else { stored + 1 };
+            assert_eq!(new[0].deltas, stored);
+            assert!(stored <= FOLDED_AT);
+        }
+        let view_of = |level| View {
+            models: HashMap::from([(("t".into(), key.clone()), level)]),
+            ..View::default()
+        };
+        for (level, needs, fits) in [
+            (ChangeLevel::Type, ChangeLevel::Structural, false),
+            (ChangeLevel::Type, ChangeLevel::Type, true),
+            (ChangeLevel::Structural, ChangeLevel::Type, true),
+        ] {
+            let mut view = view_of(Some(model_view(Some(level))));
+            let judged = judge(&mut view, &widening("{}", needs), Position(1));
+            assert_eq!(judged.is_ok(), fits, "{level:?} {needs:?}");
+        }
+        let gone = judge(
+            &mut view_of(None),
+            &widening("{}", ChangeLevel::Type),
+            Position(1),
+        );
+        assert!(matches!(gone, Err(Error::ModelNotFound(_))));
     }
 
     #[test]
@@ -254,8 +391,12 @@ pub(super) mod tests {
             (Some((Lock::Locked, 5)), true),
         ] {
             let mut view = View::default();
-            let model = model.map(|(lock, revision)| ModelView { lock, revision });
-            view.models.insert(("t".into(), key.clone()), model);
+            let seen = model.map(|(lock, revision)| ModelView {
+                lock,
+                revision,
+                ..model_view(None)
+            });
+            view.models.insert(("t".into(), key.clone()), seen);
             let mut draft = draft(&[], &[]);
             draft.guards.push(Guard {
                 model: key.clone(),

@@ -1,5 +1,6 @@
 mod keys;
 mod many;
+mod widening;
 
 use std::{sync::Arc, time::Duration};
 
@@ -404,7 +405,7 @@ async fn the_life_of_a_model_follows_its_table() {
         .await
         .expect("merges");
     assert_eq!(
-        bench.definitions(&key).await.model.schema,
+        *bench.definitions(&key).await.model.schema,
         schema(r#"{"n":1,"s":"x"}"#)
     );
     assert_eq!(
@@ -468,7 +469,7 @@ async fn the_life_of_a_model_follows_its_table() {
         .expect("imports");
     bench.change(&key, ModelChange::Lock).await.expect("locks");
     assert_eq!(
-        bench.definitions(&key).await.model.schema,
+        *bench.definitions(&key).await.model.schema,
         schema(r#"{"z":1}"#)
     );
     let mut unit = bench.unit();

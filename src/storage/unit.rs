@@ -15,12 +15,14 @@ use super::{
     claims::Claims,
     committer::{Claim, Submission},
     draft::{Attribution, Base, Committed, Draft, Guard, ModelChange, Removal, Write},
+    growth::Growth,
     message::MessageChange,
     task::{Decision, Dropped, NewTask, Task, TaskChange, TaskKey},
 };
 use crate::engine::{Record, RunRecord};
 use crate::entity::{Image, Json, Position, Sequence};
 use crate::id::{EntityId, ModelKey, Tenant, TransactionId};
+use crate::model::Extension;
 use crate::telemetry::measure::{Open, Step, conflicted};
 
 /// How many bytes of writes a unit holds at most.
@@ -55,6 +57,8 @@ pub struct UnitOfWork {
     tasks: Vec<TaskChange>,
     /// Likewise.
     pub(super) messages: Vec<MessageChange>,
+    /// What its documents add to their models.
+    growth: Growth,
     /// The transaction that the request began with, where this is a later one.
     entry: Option<TransactionId>,
     /// What [`Self::roll_back_to`] puts back, oldest first; kept while there is a mark.
@@ -108,6 +112,7 @@ pub struct Mark {
     decisions: usize,
     tasks: usize,
     messages: usize,
+    growth: usize,
 }
 
 impl Storage {
@@ -127,6 +132,7 @@ impl Storage {
             decisions: Vec::new(),
             tasks: Vec::new(),
             messages: Vec::new(),
+            growth: Growth::default(),
             entry: None,
             undo: Vec::new(),
             marks: 0,
@@ -153,6 +159,7 @@ impl Storage {
             decisions: Vec::new(),
             tasks: Vec::new(),
             messages: Vec::new(),
+            widenings: Vec::new(),
             entry: None,
             model: Some((model.clone(), change)),
         };
@@ -252,9 +259,27 @@ impl UnitOfWork {
         Ok(())
     }
 
-    /// The model of that name, as it is now; definitions are not part of a unit's snapshot.
-    pub async fn definitions(&self, model: &ModelKey) -> Result<Option<Arc<Definitions>>, Error> {
-        self.storage.definitions(&self.tenant, model).await
+    /// The model of that name, as it is now and as this unit widens it; definitions are not part
+    /// of a unit's snapshot.
+    pub async fn definitions(
+        &mut self,
+        model: &ModelKey,
+    ) -> Result<Option<Arc<Definitions>>, Error> {
+        let definitions = self.storage.definitions(&self.tenant, model).await?;
+        Ok(definitions.map(|definitions| self.growth.apply(definitions)))
+    }
+
+    /// Widens a model by what a document adds, which is committed with the unit; the model as it
+    /// is then.
+    pub fn widen(
+        &mut self,
+        definitions: &Definitions,
+        extension: Extension,
+    ) -> Result<Arc<Definitions>, Error> {
+        let grown = definitions.with(&extension.delta);
+        self.bytes += self.growth.add(&definitions.model.key, extension)?;
+        self.refuse_excess()?;
+        Ok(grown)
     }
 
     /// The entity as this unit sees it, and remembers to have seen it.
@@ -572,6 +597,7 @@ impl UnitOfWork {
             decisions: self.decisions.len(),
             tasks: self.tasks.len(),
             messages: self.messages.len(),
+            growth: self.growth.len(),
         }
     }
 
@@ -586,6 +612,7 @@ impl UnitOfWork {
         self.decisions.truncate(mark.decisions);
         self.tasks.truncate(mark.tasks);
         self.messages.truncate(mark.messages);
+        self.growth.truncate(mark.growth);
     }
 
     /// Keeps what was changed since the mark, which is no more.
@@ -655,6 +682,7 @@ impl UnitOfWork {
             decisions: self.decisions,
             tasks: self.tasks,
             messages: self.messages,
+            widenings: self.growth.into_widenings(),
             entry: self.entry,
             model: None,
         })

@@ -160,3 +160,37 @@ async fn a_definition_outlives_its_profile() {
         .expect("an id");
     assert_eq!(get(&connection, id).await["meta"]["state"], "1 X");
 }
+
+/// Texts and times are told apart (`models-and-entities.md` §3.4), and models come from samples.
+#[tokio::test]
+async fn times_and_texts_follow_the_profile() {
+    for (settings, is_cyoda) in [(vec![], false), (vec![PROFILE], true)] {
+        let server = Server::with(&settings);
+        let connection = server.connect().await;
+        let sample = json!({"text": "x", "year": "2024"});
+        let model = locked_model(&connection, "doc", sample).await;
+        for data in [json!({"text": "2024"}), json!({"year": "n/a"})] {
+            let made = connection
+                .call("EntityCreateRequest", new_entity(&model, &data))
+                .await;
+            let expected = if is_cyoda { "INCOMPATIBLE_TYPE" } else { "" };
+            assert_eq!(refusal(&made), expected, "{data}");
+            let checked = connection
+                .ok(
+                    "EntityModelValidateRequest",
+                    json!({"model": model, "payload": data}),
+                )
+                .await;
+            assert_eq!(checked["valid"], !is_cyoda, "{data}");
+        }
+        let level = json!({"model": model, "changeLevel": "ARRAY_LENGTH"});
+        connection
+            .ok("EntityModelSetChangeLevelRequest", level)
+            .await;
+        let data = json!({"text": "2024"});
+        let made = connection
+            .call("EntityCreateRequest", new_entity(&model, &data))
+            .await;
+        assert_eq!(refusal(&made), if is_cyoda { "BAD_REQUEST" } else { "" });
+    }
+}

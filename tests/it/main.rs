@@ -9,6 +9,7 @@ mod account;
 mod attack;
 mod audit;
 mod callback;
+mod change_level;
 mod compat;
 mod conformance;
 mod cors;

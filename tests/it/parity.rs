@@ -32,6 +32,8 @@ fn example(kind: &str, model: &Value, id: &str) -> Value {
         | "TraceSamplerGetRequest" => json!({}),
         "LogLevelSetRequest" => json!({"level": "info"}),
         "TraceSamplerSetRequest" => json!({"sampler": "never"}),
+        "EntityModelSetChangeLevelRequest" => json!({"model": model, "changeLevel": "TYPE"}),
+        "EntityModelValidateRequest" => json!({"model": model, "payload": {"n": "x"}}),
         "EntityModelSetUniqueKeysRequest" => json!({"model": model, "uniqueKeys": []}),
         "EntityWorkflowImportRequest" => json!({"model": model, "workflows": [workflow]}),
         "EntityCreateRequest" => {
@@ -208,6 +210,7 @@ fn spelled(path: &str, kind: &str, model: &Value, id: &str) -> (String, String) 
         ("{modelVersion}", "1"),
         ("{dataFormat}", "JSON"),
         ("{converter}", converter),
+        ("{changeLevel}", "TYPE"),
         ("{entityId}", id),
         ("{transition}", "UPDATE"),
         ("{transactionId}", "00000000-0000-0000-0000-000000000000"),

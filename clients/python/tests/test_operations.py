@@ -14,12 +14,15 @@ from interlock import (
     Count,
     EntityModified,
     EntityNotFound,
+    IncompatibleType,
+    InvalidChangeLevel,
     InvalidUniqueKey,
     InvalidUniqueKeyDefinition,
     ModelAlreadyLocked,
     ModelKey,
     ModelNotFound,
     NotSupported,
+    PolymorphicSlot,
     SearchResultLimit,
     UniqueKey,
     UniqueViolation,
@@ -322,3 +325,22 @@ async def test_warnings_are_passed_on(client: Client) -> None:
     await make_model(client)
     written = await client.create(PARCEL, {})
     assert written.warnings[0].startswith("no workflows imported for model")
+
+
+async def test_entities_widen_a_model_as_far_as_its_level_goes(client: Client) -> None:
+    await make_model(client)
+    unknown = {"weight": "heavy", "colour": ["red"]}
+    with pytest.raises(IncompatibleType):
+        await client.create(PARCEL, unknown)
+    found = await client.validate(PARCEL, unknown)
+    assert [(place.path, place.expected, place.found) for place in found] == [
+        ("weight", ("DOUBLE",), "STRING"),
+        ("colour", (), None),
+    ]
+    await client.set_change_level(PARCEL, "STRUCTURAL")
+    await client.create(PARCEL, unknown)
+    assert await client.validate(PARCEL, unknown) == []
+    with pytest.raises(PolymorphicSlot):
+        await client.create(PARCEL, {"colour": {"hue": 7}})
+    with pytest.raises(InvalidChangeLevel):
+        await client.set_change_level(PARCEL, "ALL")  # type: ignore[arg-type]

@@ -157,6 +157,14 @@ fn filler(kind: EventType, request: &str, object: Object) -> Object {
             object.text("modelId", &nil).text("state", "")
         }
         T::EntityModelGetAllResponse => object.raw("models", "[]"),
+        T::EntityModelSetChangeLevelResponse => {
+            object.text("modelId", &nil).text("changeLevel", "")
+        }
+        T::EntityModelValidateResponse => object
+            .text("modelId", &nil)
+            .truth("valid", false)
+            .raw("errors", "[]")
+            .raw("errorCount", "0"),
         T::EntityWorkflowImportResponse => object.text("modelId", &nil).raw("workflows", "[]"),
         T::EntityWorkflowDiagramResponse => object
             .raw("model", no_model)

@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use super::{DataFormat, ModelSpec, Object, RequiredText, list, success, text_list};
 use crate::clock::Timestamp;
 use crate::id::ModelKey;
-use crate::model::{KeyDefinition, Lock, UniqueKeys};
+use crate::model::{ChangeLevel, KeyDefinition, Lock, UniqueKeys, Violations};
 
 /// How a sample is read or a model written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -72,6 +72,25 @@ pub struct UniqueKey {
     pub fields: Vec<String>,
 }
 
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SetChangeLevel {
+    #[serde(rename = "id")]
+    _id: RequiredText,
+    pub model: ModelSpec,
+    /// Looked at once the model is known to be there (`rest.md` §2.1).
+    pub change_level: String,
+}
+
+#[derive(Deserialize)]
+pub struct Validate<'a> {
+    #[serde(rename = "id")]
+    _id: RequiredText,
+    pub model: ModelSpec,
+    #[serde(borrow)]
+    pub payload: &'a RawValue,
+}
+
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SetUniqueKeys {
@@ -118,6 +137,35 @@ pub fn locked(request: &str, model: &ModelKey, lock: Lock) -> String {
     success(request, &[])
         .text("modelId", &model.id().to_string())
         .text("state", lock.as_str())
+        .finish()
+}
+
+pub fn change_level_set(request: &str, model: &ModelKey, level: ChangeLevel) -> String {
+    success(request, &[])
+        .text("modelId", &model.id().to_string())
+        .text("changeLevel", level.as_str())
+        .finish()
+}
+
+/// Every violation with its place, what the model has there and what the document has.
+pub fn validated(request: &str, model: &ModelKey, violations: &Violations) -> String {
+    let errors = violations.listed.iter().map(|violation| {
+        let object = Object::new()
+            .text("path", &violation.path)
+            .text("message", &violation.to_string())
+            .raw("expected", &text_list(violation.expected()));
+        match violation.found() {
+            Some(found) => object.text("found", found),
+            None => object,
+        }
+        .finish()
+    });
+    let total = violations.listed.len() + violations.more;
+    success(request, &[])
+        .text("modelId", &model.id().to_string())
+        .truth("valid", violations.is_none())
+        .raw("errors", &list(errors))
+        .number("errorCount", i64::try_from(total).unwrap_or(i64::MAX))
         .finish()
 }
 

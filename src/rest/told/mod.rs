@@ -175,7 +175,11 @@ const RUN: &[Code] = &[
 ];
 
 /// What can be wrong with a document.
-const DOCUMENT: &[Code] = &[Code::IncompatibleType, Code::NotImplemented];
+const DOCUMENT: &[Code] = &[
+    Code::IncompatibleType,
+    Code::PolymorphicSlot,
+    Code::NotImplemented,
+];
 
 /// What can be wrong with a condition.
 const CONDITION: &[Code] = &[

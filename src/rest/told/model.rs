@@ -106,6 +106,10 @@ fn sample(_: &mut SchemaGenerator) -> Schema {
     })
 }
 
+fn document(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({"description": "The document."})
+}
+
 fn diagram(_: &mut SchemaGenerator) -> Schema {
     json_schema!({"type": "string", "description": "The picture, in the language that was asked for."})
 }
@@ -173,6 +177,33 @@ pub(in crate::rest) const DELETE: Told = Told {
         Tag::Models,
         "deleteModel",
         "Delete a model that is unlocked and has no entities",
+        of::<ActionResult>,
+    )
+};
+
+pub(in crate::rest) const CHANGE_LEVEL: Told = Told {
+    text: "`ARRAY_LENGTH` lets arrays be longer, `ARRAY_ELEMENTS` have elements of other types, \
+           `TYPE` fields have values of other types, and `STRUCTURAL` lets entities have fields \
+           the model does not know. What an entity adds is committed with it. A level can be \
+           changed at any time, and not be taken away.",
+    codes: &[NO_MODEL, &[Code::InvalidChangeLevel]],
+    ..Told::new(
+        Tag::Models,
+        "setChangeLevel",
+        "Let new and updated entities widen a model",
+        of::<ActionResult>,
+    )
+};
+
+pub(in crate::rest) const VALIDATE: Told = Told {
+    text: "`success` says whether the document is valid; `message` names every place where it is \
+           not, with what is expected and what was found. The change level does not count.",
+    body: Body::Json(document),
+    codes: &[NO_MODEL],
+    ..Told::new(
+        Tag::Models,
+        "validateDocument",
+        "Check a document against a model",
         of::<ActionResult>,
     )
 };

@@ -114,6 +114,11 @@ pub(in crate::rest) fn texts(_: &mut SchemaGenerator) -> Schema {
 }
 
 const CONVERTER: Parameter = Parameter::path("converter", import_converter, "What the body is.");
+const CHANGE_LEVEL: Parameter = Parameter::path(
+    "changeLevel",
+    change_level,
+    "What entities may add to the model; each level permits what those before it do.",
+);
 const DATA_FORMAT: Parameter = Parameter::path("dataFormat", format, "The format of the sample.");
 const JOB: Parameter = Parameter::path("jobId", name, "The search job.");
 const MESSAGE_ID: Parameter = Parameter::path("messageId", uuid, "The message.");
@@ -141,6 +146,7 @@ pub(in crate::rest) const EXPORT_CONVERTER: Parameter =
 
 /// What parts of paths are where a description does not say otherwise.
 const PARTS: &[Parameter] = &[
+    CHANGE_LEVEL,
     CONVERTER,
     DATA_FORMAT,
     ENTITY_ID,
@@ -160,6 +166,10 @@ pub(in crate::rest) fn part(name: &str) -> Option<Parameter> {
 
 fn format(_: &mut SchemaGenerator) -> Schema {
     json_schema!({"type": "string", "enum": ["JSON", "XML"]})
+}
+
+fn change_level(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({"type": "string", "enum": ["ARRAY_LENGTH", "ARRAY_ELEMENTS", "TYPE", "STRUCTURAL"]})
 }
 
 fn json_format(_: &mut SchemaGenerator) -> Schema {

@@ -64,6 +64,53 @@ pub(in crate::rest) fn unlock(parts: &Parts, id: &str) -> Written {
         .finish())
 }
 
+pub(in crate::rest) fn change_level(parts: &Parts, id: &str) -> Written {
+    Ok(begin(id)
+        .raw("model", &spec(parts.model()?))
+        .text("changeLevel", parts.path("changeLevel"))
+        .finish())
+}
+
+pub(in crate::rest) fn change_level_set(parts: &Parts, _: &str) -> Written {
+    let level = parts.path("changeLevel");
+    action(parts, |model| {
+        format!("model {model} now at change level {level}")
+    })
+}
+
+pub(in crate::rest) fn validate(parts: &Parts, id: &str) -> Written {
+    Ok(begin(id)
+        .raw("model", &spec(parts.model()?))
+        .raw("payload", parts.json()?.get())
+        .finish())
+}
+
+/// A document that is not valid is no failure: the check has succeeded (`rest.md` §2.2).
+pub(in crate::rest) fn validated(parts: &Parts, payload: &str) -> Written {
+    #[derive(Deserialize)]
+    struct Violation {
+        message: String,
+    }
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Validated {
+        valid: bool,
+        errors: Vec<Violation>,
+        error_count: usize,
+    }
+    let answer: Validated = read(payload)?;
+    if answer.valid {
+        return action(parts, |_| "Validation passed".to_owned());
+    }
+    let more = answer.error_count - answer.errors.len();
+    let mut told: Vec<_> = answer.errors.into_iter().map(|one| one.message).collect();
+    if more > 0 {
+        told.push(format!("and {more} more"));
+    }
+    let message = format!("Validation failed: {}", told.join("; "));
+    outcome(parts, false, |_| message)
+}
+
 pub(in crate::rest) fn unique_keys(parts: &Parts, id: &str) -> Written {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
@@ -133,10 +180,14 @@ pub(in crate::rest) fn payload(_: &Parts, payload: &str) -> Written {
 
 /// What was done to a model, said of the one in the path.
 fn action(parts: &Parts, message: impl FnOnce(&str) -> String) -> Written {
+    outcome(parts, true, message)
+}
+
+fn outcome(parts: &Parts, success: bool, message: impl FnOnce(&str) -> String) -> Written {
     let (name, version) = parts.model()?;
     let key = ModelKey::new(name, version);
     let object = Object::new()
-        .truth("success", true)
+        .truth("success", success)
         .text("message", &message(&key.to_string()));
     Ok(object
         .text("modelId", &key.id().to_string())

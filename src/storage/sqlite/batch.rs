@@ -9,7 +9,8 @@ use sqlx::{QueryBuilder, Sqlite};
 use uuid::Uuid;
 
 use super::{read::json_list, rows::encode_kind};
-use crate::entity::ChangeKind;
+use crate::entity::{ChangeKind, Sequence};
+use crate::storage::judge::NewDelta;
 
 /// Everything a batch writes.
 #[derive(Debug, Default)]
@@ -28,6 +29,11 @@ pub(in crate::storage) struct Batch {
     pub(in crate::storage) tasks_done: Vec<TaskDone>,
     pub(in crate::storage) messages: Vec<MessageRow>,
     pub(in crate::storage) messages_gone: Vec<MessageGone>,
+    pub(in crate::storage) deltas: Vec<DeltaRow>,
+    /// Models whose earlier deltas are not needed any more.
+    pub(in crate::storage) folded: Vec<Folded>,
+    /// The widened models, for those who know them.
+    pub(in crate::storage) grown: Vec<NewDelta>,
     /// When the new tasks are due, for those who wait for them.
     pub(in crate::storage) agenda: Vec<(i64, i64)>,
 }
@@ -83,6 +89,21 @@ pub(in crate::storage) struct NewClaim {
     pub(in crate::storage) u: i64,
     pub(in crate::storage) key: Vec<u8>,
     pub(in crate::storage) e: i64,
+}
+
+/// What a commit adds to the schema of a model.
+#[derive(Debug, Clone)]
+pub(in crate::storage) struct DeltaRow {
+    pub(in crate::storage) m: i64,
+    pub(in crate::storage) n: i64,
+    pub(in crate::storage) delta: String,
+}
+
+/// A model, and its first delta that counts.
+#[derive(Debug)]
+pub(in crate::storage) struct Folded {
+    pub(in crate::storage) m: i64,
+    pub(in crate::storage) n: i64,
 }
 
 /// Entities that one commit deletes.
@@ -173,6 +194,22 @@ const TEXT_ROWS: usize = 512;
 const REMOVED_AT_ONCE: usize = 4_096;
 
 impl Batch {
+    /// Adds what the commit of that sequence adds to schemas.
+    pub(in crate::storage) fn add_deltas(&mut self, deltas: Vec<NewDelta>, sequence: Sequence) {
+        for mut delta in deltas {
+            let (m, n) = (delta.row.0, sequence.0);
+            if delta.is_whole {
+                self.folded.push(Folded { m, n });
+            }
+            self.deltas.push(DeltaRow {
+                m,
+                n,
+                delta: std::mem::take(&mut delta.text),
+            });
+            self.grown.push(delta);
+        }
+    }
+
     fn longest(&self) -> usize {
         [
             self.commits.len(),
@@ -185,6 +222,7 @@ impl Batch {
             self.tasks_done.len(),
             self.messages.len(),
             self.messages_gone.len(),
+            self.deltas.len(),
         ]
         .into_iter()
         .max()
@@ -270,6 +308,18 @@ impl Batch {
             query.push("delete from task where k in (");
             values(query, done, size);
             query.push(");");
+        }
+        insert(
+            query,
+            "insert into model_delta(m, n, delta)",
+            part(&self.deltas, from),
+            size,
+        );
+        let folded = part(&self.folded, from);
+        if !folded.is_empty() {
+            query.push("delete from model_delta where exists (select 1 from (");
+            values(query, folded, size);
+            query.push(") v where model_delta.m = v.column1 and model_delta.n < v.column2);");
         }
         // A new task replaces one of the same entity, kind and name.
         insert(
@@ -398,6 +448,22 @@ impl Row for TaskDone {
 
     fn bind(&self, values: &mut Values<'_>) {
         values.add(self.0);
+    }
+}
+
+impl Row for DeltaRow {
+    const COLUMNS: usize = 3;
+
+    fn bind(&self, values: &mut Values<'_>) {
+        values.add(self.m).add(self.n).add(self.delta.clone());
+    }
+}
+
+impl Row for Folded {
+    const COLUMNS: usize = 2;
+
+    fn bind(&self, values: &mut Values<'_>) {
+        values.add(self.m).add(self.n);
     }
 }
 

@@ -414,15 +414,18 @@ impl Sqlite {
             .await?;
         let Some(row) = row else { return Ok(None) };
         let (workflow_revision, workflows) = workflows(&self.reads, row.m).await?;
+        let (schema, deltas) = schema(&self.reads, row.m).await?;
         Ok(Some(Definitions {
             tenant,
             row: ModelRow(row.m),
             revision: row.rev,
+            deltas,
             workflow_revision,
             model: Model {
                 key: row.key(),
                 lock: row.lock()?,
-                schema: schema(&self.reads, row.m).await?,
+                change_level: row.change_level()?,
+                schema: Arc::new(schema),
                 updated: row.updated(),
                 unique_keys: row.unique_keys()?,
             },
@@ -431,7 +434,8 @@ impl Sqlite {
     }
 }
 
-async fn schema(reads: &SqlitePool, model: i64) -> Result<Schema, Error> {
+/// The schema of a model, and how many deltas it is stored as.
+async fn schema(reads: &SqlitePool, model: i64) -> Result<(Schema, usize), Error> {
     let deltas: Vec<String> = sqlx::query_scalar(MODEL_DELTAS)
         .bind(model)
         .fetch_all(reads)
@@ -441,9 +445,10 @@ async fn schema(reads: &SqlitePool, model: i64) -> Result<Schema, Error> {
         column: "delta",
         row: model,
     };
-    deltas.iter().try_fold(Schema::default(), |schema, delta| {
-        Ok(schema.merge(Schema::decode(delta).map_err(inconsistent)?))
-    })
+    let schema = deltas.iter().try_fold(Schema::default(), |schema, delta| {
+        Ok::<_, Error>(schema.merge(Schema::decode(delta).map_err(inconsistent)?))
+    })?;
+    Ok((schema, deltas.len()))
 }
 
 async fn workflows(reads: &SqlitePool, model: i64) -> Result<(i64, WorkflowSet), Error> {

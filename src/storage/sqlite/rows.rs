@@ -7,7 +7,7 @@ use crate::clock::Timestamp;
 use crate::engine::Record;
 use crate::entity::{Actor, Change, ChangeKind, Changed, Image, Json, Position};
 use crate::id::{EntityId, ModelKey, TransactionId};
-use crate::model::{Lock, UniqueKeys};
+use crate::model::{ChangeLevel, Lock, UniqueKeys};
 use crate::storage::{
     EntityRow, Error, Message, Recorded, Task, TaskKey, TaskKind, TenantRow, Version,
 };
@@ -252,6 +252,7 @@ pub(super) struct ModelRowData {
     version: i32,
     state: String,
     unique_keys: Option<String>,
+    change_level: Option<String>,
     updated: i64,
     pub(super) rev: i64,
 }
@@ -281,6 +282,18 @@ impl ModelRowData {
             column: "unique_keys",
             row: self.m,
         })
+    }
+
+    pub(super) fn change_level(&self) -> Result<Option<ChangeLevel>, Error> {
+        let Some(name) = &self.change_level else {
+            return Ok(None);
+        };
+        let inconsistent = Error::Inconsistent {
+            table: "model",
+            column: "change_level",
+            row: self.m,
+        };
+        ChangeLevel::from_name(name).ok_or(inconsistent).map(Some)
     }
 
     pub(super) const fn updated(&self) -> Timestamp {

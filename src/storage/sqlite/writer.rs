@@ -21,6 +21,7 @@ const MODEL_CLEAR_DELTAS: &str = include_str!("sql/model_clear_deltas.sql");
 const MODEL_CLEAR_WORKFLOWS: &str = include_str!("sql/model_clear_workflows.sql");
 const MODEL_DELTA_ADD: &str = include_str!("sql/model_delta_add.sql");
 const MODEL_PUT: &str = include_str!("sql/model_put.sql");
+const MODEL_SET_CHANGE_LEVEL: &str = include_str!("sql/model_set_change_level.sql");
 const MODEL_SET_STATE: &str = include_str!("sql/model_set_state.sql");
 const MODEL_TOUCH: &str = include_str!("sql/model_touch.sql");
 const REMOVE_ENTITIES: &str = include_str!("sql/remove_entities.sql");
@@ -206,6 +207,21 @@ impl Writer {
             (Effect::Extend(schema), Some(row)) => {
                 add_delta(&mut transaction, row, seq, schema).await?;
                 touch(&mut transaction, row, at, seq).await?;
+            }
+            (Effect::Fold(schema), Some(row)) => {
+                sqlx::query(MODEL_CLEAR_DELTAS)
+                    .bind(row.0)
+                    .execute(&mut *transaction)
+                    .await?;
+                add_delta(&mut transaction, row, seq, schema).await?;
+                touch(&mut transaction, row, at, seq).await?;
+            }
+            (Effect::SetChangeLevel(level), Some(row)) => {
+                sqlx::query(MODEL_SET_CHANGE_LEVEL)
+                    .bind(row.0)
+                    .bind(level.as_str())
+                    .execute(&mut *transaction)
+                    .await?;
             }
             (Effect::Touch, Some(row)) => touch(&mut transaction, row, at, seq).await?,
             (Effect::SetLock(lock), Some(row)) => {

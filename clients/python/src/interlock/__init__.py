@@ -43,6 +43,7 @@ from interlock.errors import (
     IdempotencyConflict,
     IncompatibleType,
     InterlockError,
+    InvalidChangeLevel,
     InvalidCondition,
     InvalidFieldPath,
     InvalidUniqueKey,
@@ -57,6 +58,7 @@ from interlock.errors import (
     NotFound,
     NotSupported,
     OutcomeUnknown,
+    PolymorphicSlot,
     RequestCancelled,
     SearchJobNotFound,
     SearchResultLimit,
@@ -87,7 +89,7 @@ from interlock.explanation import (
     Guard,
 )
 from interlock.member import Member
-from interlock.operations import Condition, ModelName, Operations, OrderBy, UniqueKey
+from interlock.operations import ChangeLevel, Condition, ModelName, Operations, OrderBy, UniqueKey
 from interlock.records import (
     Account,
     AllDeleted,
@@ -111,6 +113,7 @@ from interlock.records import (
     Snapshot,
     Transitioned,
     Update,
+    Violation,
     Written,
 )
 
@@ -124,6 +127,7 @@ __all__ = [
     "BadRequest",
     "Caller",
     "Change",
+    "ChangeLevel",
     "Chunk",
     "Client",
     "ClientClosed",
@@ -158,6 +162,7 @@ __all__ = [
     "Imported",
     "IncompatibleType",
     "InterlockError",
+    "InvalidChangeLevel",
     "InvalidCondition",
     "InvalidFieldPath",
     "InvalidUniqueKey",
@@ -182,6 +187,7 @@ __all__ = [
     "Operations",
     "OrderBy",
     "OutcomeUnknown",
+    "PolymorphicSlot",
     "Rejected",
     "RequestCancelled",
     "Retryable",
@@ -204,6 +210,7 @@ __all__ = [
     "UnknownEventType",
     "Update",
     "ValidationError",
+    "Violation",
     "WorkflowFailed",
     "WorkflowNotFound",
     "Written",

@@ -131,6 +131,14 @@ class IncompatibleType(ValidationError, code="INCOMPATIBLE_TYPE"):
     """A value has none of the types that the model declares for its place."""
 
 
+class PolymorphicSlot(ValidationError, code="POLYMORPHIC_SLOT"):
+    """An object, a list or a plain value stands where the model has another of these."""
+
+
+class InvalidChangeLevel(ValidationError, code="INVALID_CHANGE_LEVEL"):
+    """There is no such change level."""
+
+
 class InvalidCondition(ValidationError, code="INVALID_CONDITION"):
     """A condition makes no sense."""
 

@@ -35,6 +35,7 @@ from interlock.records import (
     Snapshot,
     Transitioned,
     Update,
+    Violation,
     Written,
     audited,
 )
@@ -42,6 +43,9 @@ from interlock.stream import Answer
 
 ModelName = tuple[str, int]
 """The name and the version of a model."""
+
+ChangeLevel = Literal["ARRAY_LENGTH", "ARRAY_ELEMENTS", "TYPE", "STRUCTURAL"]
+"""How far entities may widen their model."""
 
 Condition = Mapping[str, Any]
 """A condition as JSON; `{"type": "group", "operator": "AND", "conditions": []}` matches all."""
@@ -212,6 +216,33 @@ class Operations:
         """List the models of the caller's tenant."""
         answer = await self.call("EntityModelGetAllRequest", {})
         return [Model.read(item) for item in answer["models"]]
+
+    async def set_change_level(self, model: ModelName, level: ChangeLevel) -> None:
+        """Let new and updated entities widen a model, each level by what the ones before do too.
+
+        `ARRAY_LENGTH` lets lists be longer, `ARRAY_ELEMENTS` have elements of other types, `TYPE`
+        fields have values of other types, and `STRUCTURAL` lets entities have new fields. A level
+        can be changed at any time, and not be taken away.
+
+        Raises:
+            ModelNotFound: there is no such model.
+            InvalidChangeLevel: there is no such level.
+
+        """
+        await self.call("EntityModelSetChangeLevelRequest", _of(model) | {"changeLevel": level})
+
+    async def validate(self, model: ModelName, document: Any) -> list[Violation]:
+        """Give every place where a document is not what a model says; none if it fits.
+
+        The change level of the model does not count. Of more than a thousand places the first
+        thousand are given.
+
+        Raises:
+            ModelNotFound: there is no such model.
+
+        """
+        answer = await self.call("EntityModelValidateRequest", _of(model) | {"payload": document})
+        return [Violation.read(item) for item in answer["errors"]]
 
     async def set_unique_keys(self, model: ModelName, keys: Sequence[UniqueKey]) -> None:
         """Replace the unique keys of an unlocked model; an empty list clears them.

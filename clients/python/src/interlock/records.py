@@ -51,6 +51,29 @@ class Model:
 
 
 @dataclass(frozen=True, slots=True)
+class Violation:
+    """A place where a document is not what its model says."""
+
+    path: str
+    """Dotted, as in `lines[2].qty`; empty for the document itself."""
+    message: str
+    expected: tuple[str, ...]
+    """What the model has there: types, or a kind of thing; empty where it has no such field."""
+    found: str | None
+    """What the document has there; `None` where it should have nothing."""
+
+    @classmethod
+    def read(cls, payload: Json) -> Violation:
+        """Read it from a payload."""
+        return cls(
+            path=payload["path"],
+            message=payload["message"],
+            expected=tuple(payload["expected"]),
+            found=payload.get("found"),
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class Imported:
     """What an import of workflows did."""
 

@@ -1,0 +1,42 @@
+//! Checks a document against a model, strictly and to its end (`rest.md` §2.2).
+
+use super::{Access, Answer, Context, Family, Operation};
+use crate::entity::Document;
+use crate::error::Failure;
+use crate::event::{
+    EventType,
+    payload::{self, model},
+};
+use crate::id::ModelKey;
+
+pub(super) struct ValidateModel {
+    model: ModelKey,
+    document: Document,
+}
+
+impl Operation for ValidateModel {
+    const REQUEST: EventType = EventType::EntityModelValidateRequest;
+    const RESPONSE: EventType = EventType::EntityModelValidateResponse;
+    const FAMILY: Family = Family::Model;
+    const ACCESS: Access = Access::Read;
+
+    fn parse(payload: &str) -> Result<Self, Failure> {
+        let request: model::Validate<'_> = payload::decode(payload)?;
+        let document = Document::from_raw(request.payload)
+            .map_err(|error| Failure::malformed(format!("invalid document: {error}")))?;
+        Ok(Self {
+            model: request.model.into(),
+            document,
+        })
+    }
+
+    async fn run(self, cx: Context) -> Result<Answer, Failure> {
+        let definitions = cx.definitions_seen(&self.model).await?;
+        let compat = cx.runtime().compat();
+        let violations = definitions.model.violations(&self.document, compat);
+        cx.answer(
+            Self::RESPONSE,
+            model::validated(cx.request(), &self.model, &violations),
+        )
+    }
+}

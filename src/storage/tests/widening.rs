@@ -1,0 +1,116 @@
+//! Models that units widen.
+
+use std::collections::BTreeMap;
+
+use super::*;
+use crate::compat::Compat;
+use crate::model::ChangeLevel;
+
+#[tokio::test]
+async fn many_deltas_are_folded_and_say_the_same_afterwards() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let place = Place::File(folder.path().join("interlock.db"));
+    let bench = Bench::on(place.clone()).await;
+    let model = bench.locked_model("m").await;
+    let key = &model.model.key;
+    let level = ModelChange::SetChangeLevel(ChangeLevel::Structural);
+    bench.change(key, level).await.expect("sets");
+    let widen = async |n: usize| {
+        let definitions = bench.definitions(key).await;
+        let mut unit = bench.unit();
+        let sample = Document::parse(&format!(r#"{{"f{n}":1}}"#)).expect("JSON");
+        let extension = definitions.model.admit(&sample, Compat::Documented);
+        let extension = extension.expect("permitted").expect("new");
+        let seen = unit.widen(&definitions, extension).expect("fits");
+        assert_ne!(seen.model.schema, definitions.model.schema);
+        let own = unit
+            .definitions(key)
+            .await
+            .expect("reads")
+            .expect("a model");
+        assert_eq!(own.model.schema, seen.model.schema);
+        unit.create(
+            &definitions,
+            image(&unit, &definitions, 1),
+            Vec::new(),
+            None,
+        )
+        .expect("fits");
+        commit(unit).await.expect("commits");
+    };
+    let deltas = async || {
+        let known = bench.definitions(key).await;
+        bench.storage.0.catalog.forget(known.tenant, key);
+        let stored = bench.definitions(key).await;
+        assert_eq!(stored.model.schema, known.model.schema);
+        assert_eq!(stored.deltas, known.deltas);
+        stored.deltas
+    };
+    for n in 0..growth::FOLDED_AT - 1 {
+        widen(n).await;
+    }
+    assert_eq!(deltas().await, growth::FOLDED_AT);
+    widen(1_000).await;
+    assert_eq!(deltas().await, 1);
+    // At once, and in one batch: those that come after the fold are kept apart again.
+    for n in 0..growth::FOLDED_AT - 3 {
+        widen(2_000 + n).await;
+    }
+    futures_util::future::join_all((0..8).map(|n| widen(3_000 + n))).await;
+    assert!(deltas().await <= 7);
+    let before = bench.definitions(key).await;
+    bench.stop().await;
+    let bench = Bench::on(place).await;
+    assert_eq!(
+        bench.definitions(key).await.model.schema,
+        before.model.schema
+    );
+    assert_eq!(before.revision, model.revision, "widening is no change");
+}
+
+#[tokio::test]
+async fn a_unit_forgets_what_it_would_have_added_when_it_is_rolled_back() {
+    let bench = Bench::start().await;
+    let model = bench.locked_model("m").await;
+    let key = &model.model.key;
+    let level = ModelChange::SetChangeLevel(ChangeLevel::Structural);
+    bench.change(key, level).await.expect("sets");
+    let definitions = bench.definitions(key).await;
+    let widen = |unit: &mut UnitOfWork, name: &str| {
+        let sample = Document::parse(&format!(r#"{{"{name}":1}}"#)).expect("JSON");
+        let extension = definitions.model.admit(&sample, Compat::Documented);
+        let extension = extension.expect("permitted").expect("new");
+        unit.widen(&definitions, extension).expect("fits");
+    };
+    let mut unit = bench.unit();
+    widen(&mut unit, "kept");
+    let mark = unit.mark();
+    widen(&mut unit, "lost");
+    let seen = unit
+        .definitions(key)
+        .await
+        .expect("reads")
+        .expect("a model");
+    assert_eq!(
+        seen.model.schema.root.members.as_ref().map(BTreeMap::len),
+        Some(3)
+    );
+    unit.roll_back_to(&mark);
+    unit.release(mark);
+    widen(&mut unit, "kept too");
+    let seen = unit
+        .definitions(key)
+        .await
+        .expect("reads")
+        .expect("a model");
+    let names: Vec<_> = seen.model.schema.root.members.iter().flatten().collect();
+    let names: Vec<_> = names.into_iter().map(|(name, _)| &**name).collect();
+    assert_eq!(names, ["kept", "kept too", "n"]);
+    let nothing = commit(unit).await.expect("there is nothing to commit");
+    assert_eq!(nothing.sequence, bench.storage.latest());
+    assert_eq!(
+        bench.definitions(key).await.model.schema,
+        definitions.model.schema
+    );
+    bench.stop().await;
+}
