@@ -68,6 +68,9 @@ pub enum ConfigError {
     Together(String),
 }
 
+/// The settings of the machine.
+pub const SYSTEM_FILE: &str = "/etc/interlock/interlock.env";
+
 type Variables = HashMap<String, String>;
 
 /// Variables from one place after the other; the first that says something counts.
@@ -80,15 +83,13 @@ pub struct Sources {
 impl Sources {
     /// The environment of the process and the files that belong to it.
     pub fn of_process() -> Self {
-        let environment: Variables = std::env::vars_os()
-            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
-            .collect();
-        let user = config_home(&environment).map(|home| home.join("interlock/interlock.env"));
+        let environment = process_environment();
+        let user = user_file_of(&environment);
         Self::new(
             environment,
             Path::new("."),
             user.as_deref(),
-            Path::new("/etc/interlock/interlock.env"),
+            Path::new(SYSTEM_FILE),
         )
     }
 
@@ -292,10 +293,85 @@ impl Sources {
     }
 }
 
+/// Numbers of settings that have no effect yet, and the least that each may be.
+const LEAST: &[(&str, i64)] = &[
+    ("IAM_TRUSTED_KEY_MAX_PER_TENANT", 0),
+    ("IAM_TRUSTED_KEY_MAX_VALIDITY_DAYS", 1),
+    ("IAM_TRUSTED_KEY_MAX_JWK_PROPERTIES", 1),
+    ("IAM_KEYPAIR_DEFAULT_VALIDITY_DAYS", 1),
+];
+
+/// How many bytes the secret of a cluster has at least.
+const SECRET_BYTES: usize = 32;
+
+/// What must hold of settings whose matter does not exist yet, so that a deployment that is not
+/// what it should be does not wait for that to be told (`config-and-cli.md` §0, §2.5, §12).
+fn check_what_comes_later(sources: &Sources) -> Result<(), ConfigError> {
+    let together = |text: String| Err(ConfigError::Together(text));
+    for (name, least) in LEAST {
+        let expected = format!("a whole number of at least {least}");
+        sources.read(name, &expected, |text| {
+            text.parse::<i64>().ok().filter(|number| number >= least)
+        })?;
+    }
+    // Not to start is what this setting is for.
+    if sources.truth("REQUIRE_JWT")? {
+        return together(format!(
+            "{}=true asks for CYODA_IAM_MODE=jwt, which this version does not have",
+            sources.given_as("REQUIRE_JWT")
+        ));
+    }
+    let id = sources.string("BOOTSTRAP_CLIENT_ID")?;
+    if id.is_empty() != sources.string("BOOTSTRAP_CLIENT_SECRET")?.is_empty() {
+        return together(
+            "CYODA_BOOTSTRAP_CLIENT_ID and CYODA_BOOTSTRAP_CLIENT_SECRET are given together or not at all"
+                .to_owned(),
+        );
+    }
+    if !sources.truth("CLUSTER_ENABLED")? {
+        return Ok(());
+    }
+    let address = sources.string("NODE_ADDR")?;
+    let has_scheme = address.starts_with("http://") || address.starts_with("https://");
+    let wanting = [
+        (
+            "CYODA_NODE_ID, which names this node",
+            sources.string("NODE_ID")?.is_empty(),
+        ),
+        (
+            "CYODA_HMAC_SECRET, of 32 bytes or more",
+            secret_bytes(&sources.string("HMAC_SECRET")?) < SECRET_BYTES,
+        ),
+        (
+            "CYODA_NODE_ADDR, which begins with http:// or https://",
+            !has_scheme,
+        ),
+    ];
+    match wanting.iter().find(|(_, is_wanting)| *is_wanting) {
+        Some((what, _)) => together(format!(
+            "{}=true needs {what}",
+            sources.given_as("CLUSTER_ENABLED")
+        )),
+        None => Ok(()),
+    }
+}
+
+/// How many bytes a secret says: as hexadecimal digits, or as it is.
+fn secret_bytes(secret: &str) -> usize {
+    let is_hex =
+        secret.len().is_multiple_of(2) && secret.bytes().all(|byte| byte.is_ascii_hexdigit());
+    if is_hex {
+        secret.len() / 2
+    } else {
+        secret.len()
+    }
+}
+
 impl Config {
     /// Reads every setting. One that does not parse is an error, never a silent default.
     pub fn read(mut sources: Sources) -> Result<Self, ConfigError> {
         sources.check_others()?;
+        check_what_comes_later(&sources)?;
         let storage = storage_settings(&sources)?;
         let everywhere = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
         let admin = sources.read("ADMIN_BIND_ADDRESS", "an IP address", |text| {
@@ -444,8 +520,20 @@ fn read_file(path: &Path, warnings: &mut Vec<String>) -> Option<Variables> {
     Some(variables)
 }
 
-fn config_home(environment: &Variables) -> Option<PathBuf> {
-    home_folder(environment, "XDG_CONFIG_HOME", ".config")
+fn process_environment() -> Variables {
+    std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+        .collect()
+}
+
+/// The file of the user who runs this process.
+pub fn user_file() -> Option<PathBuf> {
+    user_file_of(&process_environment())
+}
+
+fn user_file_of(environment: &Variables) -> Option<PathBuf> {
+    let home = home_folder(environment, "XDG_CONFIG_HOME", ".config");
+    home.map(|home| home.join("interlock/interlock.env"))
 }
 
 fn home_folder(environment: &Variables, variable: &str, below_home: &str) -> Option<PathBuf> {
@@ -583,6 +671,83 @@ mod tests {
         ] {
             let error = read(&[(name, value)]).expect_err(name).to_string();
             assert!(error.contains(name) && error.contains(value), "{error}");
+        }
+    }
+
+    #[test]
+    fn no_setting_falls_back_silently() {
+        for setting in SETTINGS {
+            if matches!(setting.kind, Kind::Text | Kind::List | Kind::Secret) {
+                continue;
+            }
+            for prefix in [OURS, THEIRS] {
+                let name = format!("{prefix}{}", setting.name);
+                let error = read(&[(&name, "\u{bf}")]).map(|_| ()).expect_err(&name);
+                let told = error.to_string();
+                assert!(
+                    told.starts_with(&format!("{name}=`\u{bf}` is not ")),
+                    "{told}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_had_together_is_refused() {
+        let secret = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff";
+        let cluster = [
+            ("CYODA_CLUSTER_ENABLED", "true"),
+            ("CYODA_NODE_ID", "a"),
+            ("CYODA_HMAC_SECRET", secret),
+        ];
+        read(&cluster).expect("a cluster, one day");
+        for (pairs, told) in [
+            (
+                &[("CYODA_REQUIRE_JWT", "true")][..],
+                "CYODA_REQUIRE_JWT=true",
+            ),
+            (
+                &[("INTERLOCK_METRICS_REQUIRE_AUTH", "1")],
+                "INTERLOCK_METRICS_REQUIRE_AUTH",
+            ),
+            (
+                &[("CYODA_BOOTSTRAP_CLIENT_ID", "x")],
+                "BOOTSTRAP_CLIENT_SECRET",
+            ),
+            (
+                &[("CYODA_BOOTSTRAP_CLIENT_SECRET", "x")],
+                "BOOTSTRAP_CLIENT_ID",
+            ),
+            (
+                &[("CYODA_IAM_TRUSTED_KEY_MAX_PER_TENANT", "-1")],
+                "at least 0",
+            ),
+            (
+                &[("CYODA_IAM_KEYPAIR_DEFAULT_VALIDITY_DAYS", "0")],
+                "at least 1",
+            ),
+            (&cluster[..1], "CYODA_NODE_ID"),
+            (&cluster[..2], "CYODA_HMAC_SECRET"),
+            (
+                &[cluster[0], cluster[1], ("CYODA_HMAC_SECRET", &secret[..62])],
+                "32 bytes",
+            ),
+            (
+                &[
+                    cluster[0],
+                    cluster[1],
+                    cluster[2],
+                    ("CYODA_NODE_ADDR", "host:8080"),
+                ],
+                "http://",
+            ),
+            (
+                &[("CYODA_CORS_ALLOWED_ORIGINS", "https://a.example:443")],
+                "CYODA_CORS_ALLOWED_ORIGINS",
+            ),
+        ] {
+            let error = read(pairs).map(|_| ()).expect_err(told).to_string();
+            assert!(error.contains(told), "{error}");
         }
     }
 

@@ -14,9 +14,14 @@ mod client;
 mod events;
 mod explain;
 mod health;
+mod init;
 mod workflow;
 
-use std::{process::ExitCode, time::Duration};
+use std::{
+    process::ExitCode,
+    sync::{Arc, atomic::AtomicBool},
+    time::Duration,
+};
 
 use clap::{Parser, Subcommand, ValueEnum};
 
@@ -47,6 +52,7 @@ Examples:
   interlock call EntityGetRequest '{\"entityId\":\"…\"}'
   interlock call EntityCreateRequest @new.json --metadata x-mock-tenant=acme
   interlock workflow draw order.json            a workflow as a picture, in Mermaid or DOT
+  interlock init                                write a file that explains every setting
   interlock health && echo ready
 
 Settings come from the environment and from .env files; README.md lists them.";
@@ -90,6 +96,20 @@ Examples:
 + stands before what holds, - before what does not, ? before what was not looked at or what a
 member would have to say. Nothing is changed, and no member is asked.")]
     Explain(explain::Arguments),
+    /// Write a file for your settings, with all of them explained; what is there stays.
+    #[command(after_help = "\
+Examples:
+  interlock init
+  interlock init --force        write it anew, whatever is in it
+  XDG_CONFIG_HOME=/srv/config interlock init
+
+The file is interlock/interlock.env in $XDG_CONFIG_HOME or ~/.config, for its owner alone. Nothing
+is written if it is there, or if /etc/interlock/interlock.env is.")]
+    Init {
+        /// Write the file anew if there is one.
+        #[arg(long)]
+        force: bool,
+    },
     /// Ask a running service whether it is ready; the exit code says so.
     #[command(after_help = "Example:\n  CYODA_ADMIN_PORT=9091 interlock health")]
     Health,
@@ -120,14 +140,27 @@ fn version() -> String {
     )
 }
 
+/// Has a command end, like any other, when nobody reads any more what it prints. The service
+/// goes on: whose connection is gone says so where it is written to.
+fn end_with_the_reader() {
+    let is_command = Arc::new(AtomicBool::new(true));
+    // Without it, printing would panic; there is no other harm.
+    let _ =
+        signal_hook::flag::register_conditional_default(signal_hook::consts::SIGPIPE, is_command);
+}
+
 /// Does what the arguments say; the exit code is that of the process.
 pub fn run() -> ExitCode {
     let arguments = Arguments::parse();
-    if arguments.version {
-        println!("interlock {}", version());
-        return ExitCode::SUCCESS;
+    let command = if arguments.version {
+        Command::Version
+    } else {
+        arguments.command.unwrap_or(Command::Serve)
+    };
+    if !matches!(command, Command::Serve) {
+        end_with_the_reader();
     }
-    match arguments.command.unwrap_or(Command::Serve) {
+    match command {
         Command::Serve => with_config(serve),
         Command::Call(arguments) => with_config(|config| call::run(&config, &arguments)),
         Command::Events { format } => {
@@ -136,6 +169,7 @@ pub fn run() -> ExitCode {
         }
         Command::Workflow(command) => workflow::run(&command),
         Command::Explain(arguments) => with_config(|config| explain::run(&config, &arguments)),
+        Command::Init { force } => init::run(force),
         Command::Health => with_config(|config| health::run(&config)),
         Command::Migrate { timeout } => with_config(|config| migrate(&config, timeout)),
         Command::Version => {

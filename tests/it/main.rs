@@ -12,6 +12,7 @@ mod callback;
 mod change_level;
 mod compat;
 mod conformance;
+mod conventions;
 mod cors;
 mod deletion;
 mod diagram;

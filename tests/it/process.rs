@@ -39,6 +39,7 @@ fn the_command_line_explains_itself() {
         "call",
         "events",
         "workflow",
+        "init",
         "health",
         "migrate",
         "version",
@@ -51,6 +52,7 @@ fn the_command_line_explains_itself() {
         &["call"],
         &["events"],
         &["workflow", "draw"],
+        &["init"],
         &["health"],
         &["migrate"],
     ] {
@@ -388,4 +390,67 @@ fn a_second_signal_stops_at_once() {
         assert_eq!(server.wait(), Some(2));
         assert!(begun.elapsed() < Duration::from_secs(5));
     });
+}
+
+#[test]
+fn a_file_of_settings_is_written_once() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join(".config/interlock/interlock.env");
+    let mode = |path: &Path| {
+        let metadata = std::fs::metadata(path).expect("there");
+        metadata.permissions().mode() & 0o777
+    };
+    let (code, said, _) = run(folder.path(), &[], &["init"]);
+    assert!(
+        code == Some(0) && said.contains("interlock.env was written"),
+        "{said}"
+    );
+    let text = std::fs::read_to_string(&path).expect("readable");
+    assert!(text.contains("\nCYODA_STORAGE_BACKEND=sqlite\n"), "{text}");
+    assert!(
+        text.contains("# port of REST\n#CYODA_HTTP_PORT=8080\n"),
+        "{text}"
+    );
+    assert_eq!(
+        (mode(&path), mode(path.parent().expect("a folder"))),
+        (0o600, 0o700)
+    );
+    std::fs::write(&path, "CYODA_LOG_LEVEL=warn\n").expect("writable");
+    let (code, said, _) = run(folder.path(), &[], &["init"]);
+    assert!(code == Some(0) && said.contains("there already"), "{said}");
+    let kept = std::fs::read_to_string(&path).expect("readable");
+    assert_eq!(kept, "CYODA_LOG_LEVEL=warn\n");
+    let (code, _, _) = run(folder.path(), &[], &["init", "--force"]);
+    assert_eq!(code, Some(0));
+    assert_eq!(std::fs::read_to_string(&path).expect("readable"), text);
+    let (code, _, _) = run(folder.path(), &[], &["init", "--loudly"]);
+    assert_eq!(code, Some(2));
+    let place = folder.path().join("other");
+    std::fs::write(&place, "no folder").expect("writable");
+    let place = place.to_str().expect("text");
+    let (code, _, error) = run(folder.path(), &[("XDG_CONFIG_HOME", place)], &["init"]);
+    assert!(
+        code == Some(1) && error.contains("could not be written"),
+        "{error}"
+    );
+    let (code, _, error) = run(folder.path(), &[("HOME", "")], &["init"]);
+    assert!(code == Some(1) && error.contains("no place"), "{error}");
+}
+
+#[test]
+fn a_command_whose_reader_has_gone_ends_without_a_word() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (reader, writer) = std::io::pipe().expect("a pipe");
+    drop(reader);
+    let output = command(folder.path(), &[])
+        .arg("events")
+        .stdout(writer)
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("starts")
+        .wait_with_output()
+        .expect("ends");
+    assert!(!output.status.success());
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
 }

@@ -1,0 +1,147 @@
+//! `interlock init`: a file for the user's settings, with every one of them explained.
+
+use std::{
+    fmt::Write as _,
+    fs::{DirBuilder, OpenOptions, Permissions},
+    io::{self, Write as _},
+    os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _},
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
+
+use super::failed;
+use crate::app::{
+    config::{SYSTEM_FILE, user_file},
+    settings::{Effect, Kind, OURS, SETTINGS},
+};
+
+/// There may be secrets in it.
+const FOLDER_MODE: u32 = 0o700;
+const FILE_MODE: u32 = 0o600;
+
+/// Why there is no file.
+#[derive(Debug, thiserror::Error)]
+enum Error {
+    #[error("neither XDG_CONFIG_HOME nor HOME is set, so there is no place for the file")]
+    NoPlace,
+    #[error("{} could not be written", .0.display())]
+    Write(PathBuf, #[source] io::Error),
+}
+
+pub(super) fn run(force: bool) -> ExitCode {
+    match init(force) {
+        Ok(text) => {
+            println!("{text}");
+            ExitCode::SUCCESS
+        }
+        Err(error) => failed(&error),
+    }
+}
+
+/// Writes the file unless there is one; what to tell of that.
+fn init(force: bool) -> Result<String, Error> {
+    let path = user_file().ok_or(Error::NoPlace)?;
+    let existing = [path.as_path(), Path::new(SYSTEM_FILE)]
+        .into_iter()
+        .find(|path| path.exists());
+    if let Some(existing) = existing.filter(|_| !force) {
+        return Ok(format!(
+            "{} is there already, and nothing was written; `interlock init --force` writes {} anew",
+            existing.display(),
+            path.display()
+        ));
+    }
+    write(&path).map_err(|error| Error::Write(path.clone(), error))?;
+    Ok(format!(
+        "{} was written; it explains every setting",
+        path.display()
+    ))
+}
+
+fn write(path: &Path) -> io::Result<()> {
+    if let Some(folder) = path.parent() {
+        DirBuilder::new()
+            .recursive(true)
+            .mode(FOLDER_MODE)
+            .create(folder)?;
+    }
+    let mut file = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(FILE_MODE)
+        .open(path)?;
+    // One that was there keeps its mode otherwise.
+    file.set_permissions(Permissions::from_mode(FILE_MODE))?;
+    file.write_all(text().as_bytes())?;
+    file.sync_all()
+}
+
+/// The file: what is chosen, then everything that may be, as comments.
+fn text() -> String {
+    let mut text = format!(
+        "# Settings of Interlock for this user.\n\
+         # The environment and the .env files of the working directory win over this file, and\n\
+         # this file over {SYSTEM_FILE}. Every name may begin with {OURS} instead of CYODA_.\n\
+         \n\
+         CYODA_STORAGE_BACKEND=sqlite\n"
+    );
+    let others = SETTINGS
+        .iter()
+        .filter(|setting| setting.effect == Effect::Now && setting.name != "STORAGE_BACKEND");
+    for setting in others {
+        let name = setting.documented();
+        let _ = write!(text, "\n# {}\n", setting.meaning);
+        if let Kind::Choice(choices) = setting.kind {
+            let _ = writeln!(text, "# one of: {}", choices.join(", "));
+        }
+        if setting.kind == Kind::Secret {
+            let _ = writeln!(text, "# {name}_FILE names a file that holds it");
+        }
+        let _ = writeln!(text, "#{name}={}", setting.default);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_file_says_what_would_hold_without_it() {
+        let lines = text();
+        let folder = tempfile::tempdir().expect("a folder");
+        for (name, text) in [
+            ("as-written", lines.clone()),
+            (
+                "all",
+                lines
+                    .replace("\n#CYODA", "\nCYODA")
+                    .replace("\n#INTERLOCK", "\nINTERLOCK"),
+            ),
+        ] {
+            let path = folder.path().join(name);
+            std::fs::write(&path, text).expect("writable");
+            let read: Vec<_> = dotenvy::from_path_iter(&path)
+                .expect("readable")
+                .collect::<Result<_, _>>()
+                .expect("lines that are settings");
+            for (name, value) in &read {
+                let setting = SETTINGS
+                    .iter()
+                    .find(|setting| setting.documented() == *name)
+                    .unwrap_or_else(|| panic!("{name} is no setting"));
+                assert_eq!(*value, setting.default, "{name}");
+            }
+            let expected = if name == "all" {
+                SETTINGS
+                    .iter()
+                    .filter(|setting| setting.effect == Effect::Now)
+                    .count()
+            } else {
+                1
+            };
+            assert_eq!(read.len(), expected);
+        }
+    }
+}
