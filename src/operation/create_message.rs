@@ -1,7 +1,9 @@
 //! Keeps a message (`rest.md` §6).
 
-use super::{Access, Answer, Context, Family, Operation, writing::document};
-use crate::entity::Json;
+use serde_json::value::RawValue;
+
+use super::{Access, Answer, Context, Family, Operation};
+use crate::entity::{Document, Json};
 use crate::error::{Code, Failure};
 use crate::event::{
     EventType,
@@ -19,10 +21,10 @@ impl Operation for CreateMessage {
 
     fn parse(payload: &str) -> Result<Self, Failure> {
         let request: message::Create<'_> = payload::decode(payload)?;
-        let content = document(request.payload)?.json().clone();
+        let content = json("payload", request.payload)?;
         let metadata = match request.meta_data {
             None => Json::trusted("{}"),
-            Some(metadata) => document(metadata)?.json().clone(),
+            Some(metadata) => json("metaData", metadata)?,
         };
         if !metadata.as_str().starts_with('{') {
             return Err(Failure::new(Code::BadRequest, "metaData is not an object"));
@@ -45,4 +47,11 @@ impl Operation for CreateMessage {
             message::created(cx.request(), id, transaction),
         )
     }
+}
+
+/// A part of a message, in the form in which it is kept.
+fn json(part: &str, raw: &RawValue) -> Result<Json, Failure> {
+    Document::from_raw(raw)
+        .map(|document| document.json().clone())
+        .map_err(|error| Failure::malformed(format!("invalid {part}: {error}")))
 }

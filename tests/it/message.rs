@@ -93,6 +93,21 @@ async fn what_is_missing_or_wrong_is_told() {
             .await
             .refused(400, "BAD_REQUEST");
     }
+    let deep = format!("{{\"payload\":{}{}}}", "[".repeat(300), "]".repeat(300));
+    for (body, told) in [
+        (deep.as_str(), "invalid payload: nested deeper"),
+        (
+            r#"{"payload":{"a":1,"a":2}}"#,
+            "invalid payload: the member `a`",
+        ),
+        (r#"{"payload":1,"metaData":{},"meta-data":{}}"#, "duplicate"),
+        (r#"{"payload":"\ud800"}"#, "invalid payload"),
+    ] {
+        let said = rest.post("/api/message/new/s", body.to_owned()).await;
+        let problem = said.refused(400, "BAD_REQUEST");
+        let detail = problem["detail"].as_str().expect("a detail");
+        assert!(detail.contains(told), "{detail}");
+    }
     let problem = rest.get("/api/message/x").await.refused(400, "BAD_REQUEST");
     assert_eq!(problem["properties"]["parameter"], "messageId");
     rest.delete("/api/message/x")
