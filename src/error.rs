@@ -49,6 +49,10 @@ codes! {
     ConditionTypeMismatch = "CONDITION_TYPE_MISMATCH", 400, Never;
     /// Someone else committed first.
     Conflict = "CONFLICT", 409, Later;
+    /// Two aggregations of grouped statistics have one name.
+    DuplicateAggregationAlias = "DUPLICATE_AGGREGATION_ALIAS", 400, Never;
+    /// Grouped statistics by one path twice.
+    DuplicateGroupBy = "DUPLICATE_GROUP_BY", 400, Never;
     /// A member did not answer in time, in profiles that answer so.
     DispatchTimeout = "DISPATCH_TIMEOUT", 503, Later;
     /// `If-Match` named another version.
@@ -57,8 +61,12 @@ codes! {
     Forbidden = "FORBIDDEN", 403, Never;
     /// The idempotency key belongs to another request.
     IdempotencyConflict = "IDEMPOTENCY_CONFLICT", 409, Never;
+    /// Grouped statistics of more groups than are held in memory.
+    GroupCardinalityExceeded = "GROUP_CARDINALITY_EXCEEDED", 422, Never;
     /// A leaf whose value fits none of the declared types.
     IncompatibleType = "INCOMPATIBLE_TYPE", 400, Never;
+    InvalidAggregationField = "INVALID_AGGREGATION_FIELD", 400, Never;
+    InvalidAggregationOp = "INVALID_AGGREGATION_OP", 400, Never;
     /// A change level that is none.
     InvalidChangeLevel = "INVALID_CHANGE_LEVEL", 400, Never;
     InvalidCondition = "INVALID_CONDITION", 400, Never;
@@ -66,6 +74,13 @@ codes! {
     /// A document that gives some fields of a unique key and not all, or one that is no scalar.
     InvalidUniqueKey = "INVALID_UNIQUE_KEY", 422, Never;
     InvalidUniqueKeyDefinition = "INVALID_UNIQUE_KEY_DEFINITION", 422, Never;
+    InvalidGroupByPath = "INVALID_GROUP_BY_PATH", 400, Never;
+    /// The limit of grouped statistics.
+    InvalidLimit = "INVALID_LIMIT", 400, Never;
+    /// Grouped statistics whose query cannot be read.
+    MalformedRequest = "MALFORMED_REQUEST", 400, Never;
+    /// Grouped statistics by nothing.
+    MissingGroupBy = "MISSING_GROUP_BY", 400, Never;
     ModelAlreadyLocked = "MODEL_ALREADY_LOCKED", 409, Never;
     ModelAlreadyUnlocked = "MODEL_ALREADY_UNLOCKED", 409, Never;
     ModelHasEntities = "MODEL_HAS_ENTITIES", 409, Never;

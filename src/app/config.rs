@@ -40,6 +40,8 @@ pub struct Config {
     pub streams: StreamSettings,
     /// The largest gRPC message that is taken, in bytes.
     pub grpc_message_max: usize,
+    /// How many groups grouped statistics may have.
+    pub groups_max: usize,
     pub authenticator: Authenticator,
     /// Whose pages may use REST from a browser; none, if no page of another origin may.
     pub origins: Option<Origins>,
@@ -427,6 +429,11 @@ impl Config {
                 keep_alive_timeout: seconds("KEEPALIVE_TIMEOUT")?,
             },
             grpc_message_max: sources.count("GRPC_MAX_MESSAGE_BYTES")?,
+            // Nothing above 0 means the default (`config-and-cli.md` §2).
+            groups_max: usize::try_from(sources.number::<i64>("STATS_GROUP_MAX")?)
+                .ok()
+                .filter(|groups| *groups > 0)
+                .unwrap_or(10_000),
             authenticator: authenticator(&mut sources)?,
             origins: origins(&sources)?,
             metrics_bearer: metrics_bearer(&sources)?,

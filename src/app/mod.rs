@@ -83,6 +83,7 @@ pub async fn run(config: Config, telemetry: Telemetry) -> Result<(), Error> {
     let services = Services {
         runtime,
         telemetry: telemetry.clone(),
+        groups_max: config.groups_max,
         in_work: TaskTracker::new(),
         stopping: stop.clone(),
     };

@@ -119,6 +119,8 @@ event_types! {
     EntityStatsByStateGetRequest,
     EntityStatsByStateResponse,
     EntityStatsGetRequest,
+    EntityStatsQueryRequest,
+    EntityStatsQueryResponse,
     EntityStatsResponse,
     EntityTransitionsGetRequest,
     EntityTransitionsGetResponse,

@@ -22,6 +22,8 @@ use crate::telemetry::Telemetry;
 pub struct Services {
     pub runtime: Runtime,
     pub telemetry: Telemetry,
+    /// How many groups grouped statistics may have.
+    pub groups_max: usize,
     /// Every request in work, through whatever door it came.
     pub in_work: TaskTracker,
     /// Cancelled when the server begins to stop; answers without an end of their own end then.
@@ -91,6 +93,11 @@ impl Context {
 
     pub fn storage(&self) -> &Storage {
         self.services.runtime.storage()
+    }
+
+    /// How many groups grouped statistics may have.
+    pub const fn groups_max(&self) -> usize {
+        self.services.groups_max
     }
 
     /// Whether the request quotes a transaction.

@@ -35,9 +35,7 @@ impl Operation for DeleteEntities {
         let request: entity::DeleteAll<'_> = payload::decode(payload)?;
         let condition = match request.condition {
             None => Condition::everything(),
-            // Whatever is wrong with it, here it is the condition that is (`errors.md` §3.4).
-            Some(given) => Condition::parse(given.get())
-                .map_err(|error| Failure::new(Code::InvalidCondition, error.to_string()))?,
+            Some(given) => condition(given.get())?,
         };
         Ok(Self {
             model: request.model.into(),
@@ -93,4 +91,15 @@ impl Operation for DeleteEntities {
             entity::all_deleted(cx.request(), &self.model, &deleted),
         )
     }
+}
+
+/// Reads a condition where one that cannot be read is no bad request, but a bad condition
+/// (`errors.md` §3.4).
+pub(super) fn condition(text: &str) -> Result<Condition, Failure> {
+    Condition::parse(text).map_err(|error| match Failure::from(error) {
+        failure if failure.code() == Code::BadRequest => {
+            Failure::new(Code::InvalidCondition, failure.message())
+        }
+        failure => failure,
+    })
 }

@@ -30,6 +30,7 @@ mod get_entity;
 mod get_log_level;
 mod get_message;
 mod get_trace_sampler;
+mod group_entities;
 mod import_model;
 mod import_workflows;
 mod list_changes;

@@ -17,12 +17,12 @@ use crate::event::EventType::{
     EntityModelImportRequest, EntityModelSetChangeLevelRequest, EntityModelSetUniqueKeysRequest,
     EntityModelTransitionRequest, EntityModelValidateRequest, EntityPatchRequest,
     EntitySearchRequest, EntitySnapshotSearchRequest, EntityStatsByStateGetRequest,
-    EntityStatsGetRequest, EntityTransitionRequest, EntityTransitionsGetRequest,
-    EntityUpdateCollectionRequest, EntityUpdateRequest, EntityWorkflowDiagramRequest,
-    EntityWorkflowExportRequest, EntityWorkflowImportRequest, LogLevelGetRequest,
-    LogLevelSetRequest, MessageCreateRequest, MessageDeleteRequest, MessageGetRequest,
-    SnapshotCancelRequest, SnapshotGetRequest, SnapshotGetStatusRequest, TraceSamplerGetRequest,
-    TraceSamplerSetRequest, WorkflowExplainRequest,
+    EntityStatsGetRequest, EntityStatsQueryRequest, EntityTransitionRequest,
+    EntityTransitionsGetRequest, EntityUpdateCollectionRequest, EntityUpdateRequest,
+    EntityWorkflowDiagramRequest, EntityWorkflowExportRequest, EntityWorkflowImportRequest,
+    LogLevelGetRequest, LogLevelSetRequest, MessageCreateRequest, MessageDeleteRequest,
+    MessageGetRequest, SnapshotCancelRequest, SnapshotGetRequest, SnapshotGetStatusRequest,
+    TraceSamplerGetRequest, TraceSamplerSetRequest, WorkflowExplainRequest,
 };
 
 /// One REST route: a spelling of one event type.
@@ -139,6 +139,7 @@ pub const SPELLINGS: &[Spelling] = &[
     spell(GET, "/entity/stats/{entityName}/{modelVersion}", EntityStatsGetRequest, search::stats_of_model, First(search::count), &told::statistics::COUNT_OF_MODEL),
     spell(GET, "/entity/stats/states", EntityStatsByStateGetRequest, search::stats, List(search::count_in_state), &told::statistics::COUNT_BY_STATE),
     spell(GET, "/entity/stats/states/{entityName}/{modelVersion}", EntityStatsByStateGetRequest, search::stats_of_model, List(search::count_in_state), &told::statistics::COUNT_BY_STATE_OF_MODEL),
+    spell(POST, "/entity/stats/{entityName}/{modelVersion}/query", EntityStatsQueryRequest, search::group, Value(search::buckets), &told::statistics::GROUP).taking(Limit::TOLD),
     spell(GET, "/entity/{entityId}/explain", WorkflowExplainRequest, entity::explain, Value(model::payload_as_is), &told::audit::EXPLAIN),
     spell(POST, "/model/{entityName}/{modelVersion}/workflow/explain", WorkflowExplainRequest, model::explain, Value(model::payload_as_is), &told::model::EXPLAIN),
     // Audit (`rest.md` §5).

@@ -5,6 +5,7 @@
 //! Every entity is judged by the evaluator (DESIGN decision 6); what is found is remembered by
 //! position, and read again when it is sent, so a search holds a few bytes for each hit.
 
+mod group;
 mod hits;
 mod matches;
 mod order;
@@ -16,6 +17,7 @@ use crate::entity::Document;
 use crate::error::{Code, Coded, Failure};
 use crate::storage::{Definitions, Version};
 
+pub use group::{Aggregate, Aggregation, Group, GroupBy, GroupError, Grouping, group};
 pub use hits::{Hits, Outgoing};
 pub use matches::Matches;
 pub use order::{Order, OrderError, SORT_KEYS_MAX, SortKey, SortSubject};

@@ -36,6 +36,7 @@ mod processor;
 mod rest;
 mod search;
 mod segments;
+mod statistics;
 mod stream;
 mod support;
 mod timers;

@@ -330,7 +330,7 @@ async fn failures_have_what_the_answers_type_requires() {
     let refused = connection
         .fails("EntityModelSetUniqueKeysRequest", keys)
         .await;
-    assert_eq!(refused, "NOT_IMPLEMENTED");
+    assert_eq!(refused, "MODEL_NOT_FOUND");
 }
 
 #[tokio::test]

@@ -71,6 +71,7 @@ fn example(kind: &str, model: &Value, id: &str) -> Value {
         "SnapshotGetStatusRequest" | "SnapshotGetRequest" | "SnapshotCancelRequest" => {
             json!({"snapshotId": nil})
         }
+        "EntityStatsQueryRequest" => json!({"model": model, "groupBy": ["state"]}),
         "MessageCreateRequest" => json!({"header": {"subject": "s"}, "payload": {"n": 1}}),
         "MessageGetRequest" | "MessageDeleteRequest" => json!({"messageId": nil}),
         other => panic!("{other} has no example: every operation needs one"),
@@ -243,6 +244,7 @@ fn spelled(path: &str, kind: &str, model: &Value, id: &str) -> (String, String) 
         }
         "EntityDeleteAllRequest" => String::new(),
         "LogLevelSetRequest" | "TraceSamplerSetRequest" => example(kind, model, id).to_string(),
+        "EntityStatsQueryRequest" => json!({"groupBy": ["state"]}).to_string(),
         "MessageCreateRequest" => json!({"payload": {"n": 1}}).to_string(),
         "MessageDeleteRequest" if !path.contains('{') => "[]".to_owned(),
         _ => "{\"n\":1}".to_owned(),

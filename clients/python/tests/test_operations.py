@@ -217,8 +217,6 @@ async def test_all_entities_of_a_model_can_be_deleted(client: Client) -> None:
     assert (deleted.count, set(deleted.entity_ids)) == (3, set(first.entity_ids))
     assert (await client.get(later.entity_id)).data == {"quantity": 9}
     assert (await client.delete_all(PARCEL)).count == 1
-    with pytest.raises(NotSupported):
-        await client.delete_all(PARCEL, condition=ALL)
 
 
 async def test_entities_are_listed_in_pages(client: Client) -> None:

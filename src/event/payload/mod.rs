@@ -14,6 +14,7 @@ pub mod model;
 mod object;
 pub mod search;
 pub mod settings;
+pub mod statistics;
 pub mod stream;
 pub mod workflow;
 
@@ -203,6 +204,7 @@ fn filler(kind: EventType, request: &str, object: Object) -> Object {
             .text("modelName", "")
             .raw("modelVersion", "0")
             .raw("count", "0"),
+        T::EntityStatsQueryResponse => object.text("requestId", request).raw("buckets", "[]"),
         T::EntityStatsByStateResponse => object
             .text("requestId", request)
             .text("modelName", "")

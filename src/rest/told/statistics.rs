@@ -4,12 +4,16 @@
     reason = "answers are written as text; these are their schemas"
 )]
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 
+use super::super::write::search::Query;
 use super::{
-    NO_MODEL, Parameter, Tag, Told, of,
+    Body, CONDITION, NO_MODEL, Parameter, Tag, Told, of,
     parameter::{POINT_IN_TIME, texts},
 };
+use crate::error::Code;
 
 /// How many entities a model has.
 #[derive(JsonSchema)]
@@ -75,5 +79,51 @@ pub(in crate::rest) const COUNT_BY_STATE_OF_MODEL: Told = Told {
         "countEntitiesOfModelByState",
         "How many entities of a model are in each state",
         of::<ModelStateStats>,
+    )
+};
+
+/// What one group holds.
+#[derive(JsonSchema)]
+#[schemars(rename_all = "camelCase")]
+struct StatsGroup {
+    group_key: Vec<StatsGroupKey>,
+    count: i64,
+    /// By their names; a number that there is none of is null. Absent if none was asked for.
+    aggregations: Option<BTreeMap<String, Option<f64>>>,
+}
+
+/// A value that the entities of a group have in common.
+#[derive(JsonSchema)]
+struct StatsGroupKey {
+    path: String,
+    /// Its text; null where it is missing, or no scalar.
+    #[schemars(required)]
+    value: Option<String>,
+}
+
+pub(in crate::rest) const GROUP: Told = Told {
+    text: "Those of most entities first. In a transaction its own changes count, unless \
+           `pointInTime` is given.",
+    body: Body::Json(of::<Query<'_>>),
+    codes: &[
+        NO_MODEL,
+        CONDITION,
+        &[
+            Code::DuplicateAggregationAlias,
+            Code::DuplicateGroupBy,
+            Code::GroupCardinalityExceeded,
+            Code::InvalidAggregationField,
+            Code::InvalidAggregationOp,
+            Code::InvalidGroupByPath,
+            Code::InvalidLimit,
+            Code::MalformedRequest,
+            Code::MissingGroupBy,
+        ],
+    ],
+    ..Told::new(
+        Tag::Statistics,
+        "groupEntities",
+        "Count entities by what they hold, and add up their numbers",
+        of::<Vec<StatsGroup>>,
     )
 };

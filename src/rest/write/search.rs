@@ -1,11 +1,15 @@
 //! Finding entities and counting them.
 
+use schemars::JsonSchema;
 use serde::Deserialize;
+use serde_json::value::RawValue;
 
 use super::super::parts::{Parts, spec};
 use super::{Written, begin, optional, read};
 use crate::error::{Code, Failure};
-use crate::event::payload::{Object, list as json_list, text_list};
+use crate::event::payload::{
+    Object, list as json_list, search::Condition, statistics::Aggregation, text_list,
+};
 
 const LIMIT_MAX: i64 = 10_000;
 
@@ -23,6 +27,62 @@ pub(in crate::rest) fn stats_of_model(parts: &Parts, id: &str) -> Written {
         .raw("states", &text_list(parts.query_all("states")))
         .finish())
 }
+
+/// The query of grouped statistics; strict, as the event is.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(rename = "StatsQuery")]
+pub(in crate::rest) struct Query<'a> {
+    /// `state`, or paths like `$.region`.
+    #[serde(borrow)]
+    #[schemars(with = "Vec<String>")]
+    group_by: Option<&'a RawValue>,
+    /// Which entities count; all, if absent.
+    #[serde(borrow)]
+    #[schemars(with = "Option<Condition>")]
+    condition: Option<&'a RawValue>,
+    #[serde(borrow)]
+    #[schemars(with = "Option<Vec<Aggregation>>")]
+    aggregations: Option<&'a RawValue>,
+    #[serde(borrow)]
+    #[schemars(with = "Option<String>")]
+    point_in_time: Option<&'a RawValue>,
+    /// How many groups, the largest first.
+    #[serde(borrow)]
+    #[schemars(with = "Option<i64>")]
+    limit: Option<&'a RawValue>,
+}
+
+pub(in crate::rest) fn group(parts: &Parts, id: &str) -> Written {
+    let object = begin(id).raw("model", &spec(parts.model()?));
+    let query: Query<'_> = parts
+        .json_as("query")
+        .map_err(|failure| Failure::new(Code::MalformedRequest, failure.message()))?;
+    let members = [
+        ("groupBy", query.group_by),
+        ("condition", query.condition),
+        ("aggregations", query.aggregations),
+        ("pointInTime", query.point_in_time),
+        ("limit", query.limit),
+    ];
+    let given = members
+        .into_iter()
+        .filter_map(|(name, value)| value.map(|value| (name, value.get())));
+    Ok(given
+        .fold(object, |object, (name, value)| object.raw(name, value))
+        .finish())
+}
+
+pub(in crate::rest) fn buckets(_: &Parts, payload: &str) -> Written {
+    #[derive(Deserialize)]
+    struct Answer<'a> {
+        #[serde(borrow)]
+        buckets: &'a RawValue,
+    }
+    let answer: Answer<'_> = read(payload)?;
+    Ok(answer.buckets.get().to_owned())
+}
+
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Counted {

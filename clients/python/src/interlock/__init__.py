@@ -46,6 +46,7 @@ from interlock.errors import (
     InvalidChangeLevel,
     InvalidCondition,
     InvalidFieldPath,
+    InvalidQuery,
     InvalidUniqueKey,
     InvalidUniqueKeyDefinition,
     MessageTooLarge,
@@ -89,7 +90,15 @@ from interlock.explanation import (
     Guard,
 )
 from interlock.member import Member
-from interlock.operations import ChangeLevel, Condition, ModelName, Operations, OrderBy, UniqueKey
+from interlock.operations import (
+    Aggregation,
+    ChangeLevel,
+    Condition,
+    ModelName,
+    Operations,
+    OrderBy,
+    UniqueKey,
+)
 from interlock.records import (
     Account,
     AllDeleted,
@@ -104,6 +113,7 @@ from interlock.records import (
     Executor,
     FailedItem,
     FeedChange,
+    Group,
     Imported,
     Message,
     Model,
@@ -119,6 +129,7 @@ from interlock.records import (
 
 __all__ = [
     "Account",
+    "Aggregation",
     "AllDeleted",
     "AnswerNotRead",
     "Audited",
@@ -157,6 +168,7 @@ __all__ = [
     "FailedItem",
     "FeedChange",
     "Forbidden",
+    "Group",
     "Guard",
     "IdempotencyConflict",
     "Imported",
@@ -165,6 +177,7 @@ __all__ = [
     "InvalidChangeLevel",
     "InvalidCondition",
     "InvalidFieldPath",
+    "InvalidQuery",
     "InvalidUniqueKey",
     "InvalidUniqueKeyDefinition",
     "Member",

@@ -159,6 +159,23 @@ class InvalidUniqueKeyDefinition(ValidationError, code="INVALID_UNIQUE_KEY_DEFIN
     """A field of a unique key is no scalar of the model, or would not be any more."""
 
 
+class InvalidQuery(ValidationError, code="MALFORMED_REQUEST"):
+    """A query for groups makes no sense, or leads to too many of them."""
+
+
+for _code in (
+    "MISSING_GROUP_BY",
+    "INVALID_GROUP_BY_PATH",
+    "DUPLICATE_GROUP_BY",
+    "INVALID_AGGREGATION_OP",
+    "INVALID_AGGREGATION_FIELD",
+    "DUPLICATE_AGGREGATION_ALIAS",
+    "INVALID_LIMIT",
+    "GROUP_CARDINALITY_EXCEEDED",
+):
+    _BY_CODE[_code] = InvalidQuery
+
+
 class SearchResultLimit(ValidationError, code="SEARCH_RESULT_LIMIT"):
     """More entities match than a search without a limit answers."""
 

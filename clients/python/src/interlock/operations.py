@@ -27,6 +27,7 @@ from interlock.records import (
     Deleted,
     Entity,
     FeedChange,
+    Group,
     Imported,
     Message,
     Model,
@@ -68,6 +69,14 @@ class OrderBy(TypedDict, total=False):
     """`$.a.b`, or with the source `meta` one of `state`, `creationDate`, …; required."""
     source: Literal["data", "meta"]
     desc: bool
+
+
+Aggregation = TypedDict(
+    "Aggregation",
+    {"op": Literal["sum", "avg", "min", "max", "stdev"], "field": str, "as": str},
+    total=False,
+)
+"""A number made of the numbers of a group; `op` and `field` are required."""
 
 
 class UniqueKey(TypedDict):
@@ -712,6 +721,36 @@ class Operations:
         payload = (_of(model) if model else {}) | _given(states=list(states) or None)
         answer = self.stream("EntityStatsByStateGetRequest", payload)
         return [Count.read(item) async for item in answer]
+
+    async def group(
+        self,
+        model: ModelName,
+        by: Sequence[str],
+        *,
+        aggregations: Sequence[Aggregation] = (),
+        condition: Condition | None = None,
+        point_in_time: datetime | None = None,
+        limit: int | None = None,
+    ) -> list[Group]:
+        """Count entities by what they hold, and add up their numbers; the largest groups first.
+
+        `by` names `state`, or fields like `$.region`.
+
+        Raises:
+            ModelNotFound: there is no such model.
+            InvalidQuery: the query makes no sense, or leads to too many groups.
+            InvalidCondition: the condition is none.
+
+        """
+        payload = _of(model) | {"groupBy": list(by)}
+        payload |= _given(
+            aggregations=list(aggregations) or None,
+            condition=condition,
+            pointInTime=_instant(point_in_time),
+            limit=limit,
+        )
+        answer = await self.call("EntityStatsQueryRequest", payload)
+        return [Group.read(bucket) for bucket in answer["buckets"]]
 
     # Searches that run on their own.
 

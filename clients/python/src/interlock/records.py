@@ -483,6 +483,23 @@ class Count:
 
 
 @dataclass(frozen=True, slots=True)
+class Group:
+    """Entities that have something in common."""
+
+    key: dict[str, str | None]
+    """What they are grouped by, and the text of its value; None where there is none."""
+    count: int
+    aggregations: dict[str, float | None]
+    """By name; None where there is no such number."""
+
+    @classmethod
+    def read(cls, payload: Json) -> Group:
+        """Read it from a payload."""
+        key = {part["path"]: part["value"] for part in payload["groupKey"]}
+        return cls(key, payload["count"], dict(payload.get("aggregations", {})))
+
+
+@dataclass(frozen=True, slots=True)
 class Snapshot:
     """A search that runs on its own and whose result is kept for a while."""
 

@@ -1,0 +1,100 @@
+//! Grouped statistics: how many entities there are by state or by what they hold, and sums over
+//! them (`search.md` §8).
+
+use super::{
+    Access, Answer, Context, Family, Operation, delete_entities::condition, reply::cancelled,
+    search_entities::view,
+};
+use crate::clock::PointInTime;
+use crate::condition::Condition;
+use crate::error::{Code, Failure};
+use crate::event::{
+    EventType,
+    payload::{
+        self,
+        entity::point_in_time,
+        statistics::{self, Bucket},
+    },
+};
+use crate::id::ModelKey;
+use crate::search::{Aggregation, GroupBy, GroupError, Grouping, group};
+
+pub(super) struct GroupEntities {
+    model: ModelKey,
+    by: Vec<GroupBy>,
+    aggregations: Vec<Aggregation>,
+    limit: Option<i64>,
+    /// Parsed only once everything else is known to be right.
+    condition: Option<Box<str>>,
+    then: Option<PointInTime>,
+}
+
+impl Operation for GroupEntities {
+    const REQUEST: EventType = EventType::EntityStatsQueryRequest;
+    const RESPONSE: EventType = EventType::EntityStatsQueryResponse;
+    const FAMILY: Family = Family::Search;
+    const ACCESS: Access = Access::Read;
+
+    fn parse(payload: &str) -> Result<Self, Failure> {
+        let malformed =
+            |failure: Failure| Failure::new(Code::MalformedRequest, failure.message()).in_request();
+        let query: statistics::Query<'_> = payload::decode(payload).map_err(malformed)?;
+        let then = point_in_time(query.point_in_time.as_deref()).map_err(malformed)?;
+        let by = query.group_by.unwrap_or_default();
+        if by.is_empty() {
+            return Err(GroupError::NoGroupBy.into());
+        }
+        let by = by.iter().map(|path| GroupBy::parse(path));
+        let by = by.collect::<Result<_, _>>()?;
+        let aggregations = query.aggregations.unwrap_or_default();
+        let aggregations = aggregations.iter().map(|given| {
+            Aggregation::parse(
+                given.op.as_deref().unwrap_or_default(),
+                given.field.as_deref().unwrap_or_default(),
+                given.name.as_deref(),
+            )
+        });
+        Ok(Self {
+            model: query.model.into(),
+            by,
+            aggregations: aggregations.collect::<Result<_, _>>()?,
+            limit: query.limit,
+            condition: query.condition.map(|condition| condition.get().into()),
+            then,
+        })
+    }
+
+    async fn run(self, cx: Context) -> Result<Answer, Failure> {
+        let grouping = Grouping::new(self.by, self.aggregations, self.limit, cx.groups_max())?;
+        let definitions = cx.definitions(&self.model).await?;
+        let condition = match self.condition {
+            Some(given) => condition(&given)?,
+            None => Condition::everything(),
+        };
+        // Fields are not looked up in the model: those that are unknown are those that are missing.
+        condition.check_patterns()?;
+        condition.check_times()?;
+        let mut session = cx.session().await?;
+        let view = view(&cx, &mut session, &definitions, self.then.as_ref()).await?;
+        let groups = tokio::select! {
+            groups = group(view, &definitions, &condition, &grouping) => groups?,
+            () = cx.cancel().cancelled() => return Err(cancelled()),
+        };
+        session.finish(cx.cancel()).await?;
+        let paths: Vec<String> = grouping.by.iter().map(ToString::to_string).collect();
+        let buckets = groups.iter().map(|group| {
+            let names = grouping.aggregations.iter().map(|one| &*one.name);
+            Bucket {
+                key: paths
+                    .iter()
+                    .zip(&group.key)
+                    .map(|(path, value)| (path.as_str(), value.as_deref()))
+                    .collect(),
+                count: group.count,
+                aggregations: (!grouping.aggregations.is_empty())
+                    .then(|| names.zip(group.numbers.iter().copied()).collect()),
+            }
+        });
+        cx.answer(Self::RESPONSE, statistics::buckets(cx.request(), buckets))
+    }
+}
