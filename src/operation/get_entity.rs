@@ -52,12 +52,8 @@ impl When {
         Ok(match self {
             Self::Now => session.unit()?.read(id).await?,
             Self::At(instant) => {
-                let at = cx.storage().at(instant).await?;
-                cx.storage()
-                    .snapshot(&cx.caller().tenant, at)
-                    .await?
-                    .entity(id)
-                    .await?
+                let tenant = &cx.caller().tenant;
+                cx.storage().entity_at(tenant, id, instant).await?
             }
             Self::WrittenBy(Some(transaction)) => {
                 cx.runtime().written_by(session, id, *transaction).await?

@@ -181,14 +181,15 @@ impl Committer {
             Some(judged) if !judged.1.is_empty() => judged,
             _ => return,
         };
-        let outcome = self.write(&rows).await;
-        self.storage.0.instants.finish();
-        match outcome {
+        match self.write(&rows).await {
             Ok(()) => self.answer(survivors, &rows),
-            Err(error) => refuse_all(
-                survivors.into_iter().map(|survivor| survivor.submission),
-                &error,
-            ),
+            Err(error) => {
+                self.storage.0.instants.finish();
+                refuse_all(
+                    survivors.into_iter().map(|survivor| survivor.submission),
+                    &error,
+                );
+            }
         }
     }
 
@@ -600,6 +601,8 @@ impl Committer {
             catalog.widen(tenant, &grown.model, &grown.schema, deltas);
         }
         self.publish();
+        // From here on a reader of that instant finds the batch in the cache, too.
+        self.storage.0.instants.finish();
         let tenants = survivors
             .iter()
             .map(|survivor| &survivor.submission.draft.tenant);

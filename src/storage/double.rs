@@ -165,6 +165,7 @@ reads! {
     tenant(tenant: &Tenant) -> Option<TenantRow>;
     current(tenant: TenantRow, id: EntityId) -> Option<Version>;
     as_of(tenant: TenantRow, id: EntityId, at: Sequence) -> Option<Version>;
+    version_at(tenant: TenantRow, id: EntityId, at: Timestamp) -> Option<(Version, Option<Timestamp>)>;
     by_transaction(tenant: TenantRow, id: EntityId, transaction: TransactionId, at: Sequence) -> Option<Version>;
     versions(tenant: TenantRow, positions: &[Position]) -> (Vec<Version>, usize);
     scan(tenant: TenantRow, model: ModelRow, after: Option<EntityId>, at: Sequence, limit: i64) -> (Vec<Version>, Option<EntityId>);
@@ -681,6 +682,19 @@ impl State {
         let mut newest_first = self.entity(tenant, id)?.versions.iter().rev();
         let n = newest_first.find(|n| **n <= at.0)?;
         Some(self.version(*n))
+    }
+
+    fn version_at(
+        &self,
+        tenant: TenantRow,
+        id: EntityId,
+        at: Timestamp,
+    ) -> Option<(Version, Option<Timestamp>)> {
+        let version = self.as_of(tenant, id, self.sequence_at(at))?;
+        let mut later = self.entity(tenant, id)?.versions.iter();
+        let next = later.find(|n| **n > version.position.0);
+        let until = next.map(|n| self.version(*n).image.updated);
+        Some((version, until))
     }
 
     fn by_transaction(

@@ -24,6 +24,7 @@ mod instant;
 mod judge;
 mod message;
 mod names;
+mod past;
 mod snapshot;
 mod sqlite;
 mod task;
@@ -284,6 +285,7 @@ pub struct Storage(Arc<Inner>);
 struct Inner {
     database: Database,
     cache: cache::Cache,
+    past: past::Past,
     catalog: catalog::Catalog,
     names: names::Names,
     recent: feed::Recent,
@@ -326,6 +328,7 @@ impl Storage {
         let storage = Self(Arc::new(Inner {
             database,
             cache: cache::Cache::default(),
+            past: past::Past::default(),
             catalog: catalog::Catalog::default(),
             names: names::Names::default(),
             recent: feed::Recent::new(newest.sequence),

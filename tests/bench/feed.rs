@@ -191,7 +191,7 @@ async fn deliver(service: &Process, plan: &Plan) -> (Histogram<u64>, f64) {
 }
 
 /// Makes as many entities as there shall be changes.
-async fn fill(service: &Process) {
+pub(crate) async fn fill(service: &Process) {
     let mut makers = JoinSet::new();
     for maker in 0..REQUESTS {
         let mut client = service.client().await;

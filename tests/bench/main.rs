@@ -14,6 +14,7 @@ mod machine;
 mod member;
 mod message;
 mod process;
+mod reads;
 mod report;
 mod row;
 mod timers;
@@ -43,7 +44,7 @@ struct Options {
     /// How many rounds each row has.
     #[arg(long, default_value_t = 5)]
     rounds: usize,
-    /// Only rows whose name begins like this (T1 … T5, T7, T9, start, memory, size); may be repeated.
+    /// Only rows whose name begins like this (T1 … T5, T7 … T9, pages, start, memory, size); may be repeated.
     #[arg(long, value_name = "NAME")]
     only: Vec<String>,
     /// How many connections share the unary calls in flight.
@@ -131,6 +132,14 @@ async fn measure(options: &Options) {
     if options.includes(timers::NAME) {
         report::progress(timers::NAME);
         report.add_timers(&timers::measure(&plan).await);
+    }
+    if options.includes(reads::T8) {
+        report::progress(reads::T8);
+        report.add_past(&reads::past(&plan).await);
+    }
+    if options.includes(reads::PAGES) {
+        report::progress(reads::PAGES);
+        report.add_pages(&reads::pages(&plan).await);
     }
     if options.includes(feed::NAME) {
         report::progress(feed::NAME);

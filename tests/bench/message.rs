@@ -102,6 +102,15 @@ impl Model {
 }
 
 impl Model {
+    /// The request to save an entity again.
+    pub(crate) fn again(entity: &str) -> Frame {
+        let text = format!(
+            r#"{{"id":"1","dataFormat":"JSON","payload":{{"entityId":"{entity}","data":{}}}}}"#,
+            document(entity)
+        );
+        event("EntityUpdateRequest", "1", text, [])
+    }
+
     /// The request to create many in one transaction.
     pub(crate) fn create_many(self, id: &str, count: u32) -> Frame {
         let spec = self.spec();

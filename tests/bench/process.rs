@@ -23,6 +23,8 @@ pub(crate) type Client = CloudEventsServiceClient<Channel>;
 pub(crate) struct Process {
     child: Child,
     address: SocketAddr,
+    /// Where REST is; the echo server has none.
+    http: Option<SocketAddr>,
 }
 
 impl Process {
@@ -47,19 +49,28 @@ impl Process {
     fn start(command: &mut Command) -> Self {
         let mut child = command.stdout(Stdio::piped()).spawn().expect("starts");
         let lines = BufReader::new(child.stdout.take().expect("piped")).lines();
-        let (ready, address) = mpsc::channel();
+        let (ready, addresses) = mpsc::channel();
         // Goes on reading to the end, so that the process never waits for us.
         std::thread::spawn(move || {
             for line in lines.map_while(Result::ok) {
                 if line.contains("is ready") {
-                    let _ = ready.send(grpc_address(&line));
+                    let _ = ready.send((address_of(&line, "grpc="), address_of(&line, "http=")));
                 }
             }
         });
-        let address = address
+        let (address, http) = addresses
             .recv_timeout(Duration::from_secs(20))
             .expect("the process is ready within 20 s");
-        Self { child, address }
+        Self {
+            child,
+            address: address.expect("an address"),
+            http,
+        }
+    }
+
+    /// Where REST is.
+    pub(crate) fn http(&self) -> SocketAddr {
+        self.http.expect("the service has REST")
     }
 
     /// A client on a connection of its own.
@@ -114,12 +125,12 @@ pub(crate) fn folder() -> tempfile::TempDir {
     tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder")
 }
 
-fn grpc_address(line: &str) -> SocketAddr {
-    let at = line.find("grpc=").expect("an address") + "grpc=".len();
-    let text = line[at..].split_whitespace().next().expect("an address");
-    let mut address: SocketAddr = text.parse().expect("an address");
+fn address_of(line: &str, name: &str) -> Option<SocketAddr> {
+    let at = line.find(name)? + name.len();
+    let text = line[at..].split_whitespace().next()?;
+    let mut address: SocketAddr = text.parse().ok()?;
     if address.ip().is_unspecified() {
         address.set_ip([127, 0, 0, 1].into());
     }
-    address
+    Some(address)
 }

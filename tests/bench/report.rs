@@ -10,6 +10,7 @@ use std::time::Duration;
 use crate::{
     feed,
     load::Measured,
+    reads,
     row::{Goal, Outcome, Row},
     timers,
     weight::{Weight, What, megabytes},
@@ -34,6 +35,11 @@ const MEMORY_MAX: f64 = 200.0;
 /// The goals of T9: how late, how many in a second, how many MB.
 const DELIVERY_MAX: Duration = Duration::from_millis(10);
 const CATCH_UP_MIN: f64 = 100_000.0;
+/// The goals of T8 and of pages: how many times what, and how many megabytes.
+const PAST_MAX: f64 = 1.2;
+const PAGE_MAX: f64 = 1.5;
+const PAGES_MEMORY_MAX: f64 = 256.0;
+
 const FEED_MEMORY_MAX: f64 = 256.0;
 
 impl Report {
@@ -131,6 +137,64 @@ impl Report {
             milliseconds(late(1.0)),
             outcome.cpu_each.as_secs_f64() * 1e6,
             outcome.others * 100.0
+        ));
+    }
+
+    pub(crate) fn add_past(&mut self, outcome: &reads::Past) {
+        let pairs = outcome.then.iter().zip(&outcome.now);
+        let mut ratios: Vec<f64> = pairs.map(|(then, now)| then / now).collect();
+        ratios.sort_by(f64::total_cmp);
+        let ratio = middle(&ratios);
+        self.lines.push([
+            reads::T8.to_owned(),
+            "read as of an earlier time; floor: of the current version".to_owned(),
+            milliseconds(Duration::from_secs_f64(middle_of(outcome.then.clone()))),
+            milliseconds(Duration::from_secs_f64(middle_of(outcome.now.clone()))),
+            format!(
+                "{ratio:.2} × [{:.2} .. {:.2}]",
+                ratios[0],
+                ratios[ratios.len() - 1]
+            ),
+            format!("p50 ≤ {PAST_MAX} ×"),
+            verdict(ratio <= PAST_MAX, false),
+        ]);
+        for (name, load) in ["then", "now"].into_iter().zip(&outcome.loads) {
+            self.details.push(spread(name, load));
+        }
+    }
+
+    pub(crate) fn add_pages(&mut self, outcome: &reads::Pages) {
+        let pairs = outcome.services.iter().zip(&outcome.floors);
+        let mut ratios: Vec<f64> = pairs.map(|(service, floor)| service / floor).collect();
+        ratios.sort_by(f64::total_cmp);
+        let ratio = middle(&ratios);
+        let memory = megabytes(outcome.memory);
+        self.lines.push([
+            reads::PAGES.to_owned(),
+            "the last of 100 pages over REST; floor: bare SQL".to_owned(),
+            milliseconds(Duration::from_secs_f64(middle_of(outcome.services.clone()))),
+            milliseconds(Duration::from_secs_f64(middle_of(outcome.floors.clone()))),
+            format!(
+                "{ratio:.2} × [{:.2} .. {:.2}]",
+                ratios[0],
+                ratios[ratios.len() - 1]
+            ),
+            format!("≤ {PAGE_MAX} ×"),
+            verdict(ratio <= PAGE_MAX, false),
+        ]);
+        self.lines.push([
+            reads::PAGES.to_owned(),
+            "memory to tell all pages of 1000000 entities".to_owned(),
+            format!("{memory:.0} MB"),
+            "—".to_owned(),
+            "—".to_owned(),
+            format!("≤ {PAGES_MEMORY_MAX:.0} MB"),
+            verdict(memory <= PAGES_MEMORY_MAX, false),
+        ]);
+        let [grpc, rest, as_of] = outcome.walks.map(|walk| walk.as_secs_f64());
+        self.details.push(format!(
+            "{}: all of them in {grpc:.1} s over gRPC, {rest:.1} s over REST, {as_of:.1} s as of a time",
+            reads::PAGES
         ));
     }
 

@@ -22,6 +22,7 @@ mod events_over_http;
 mod execution;
 mod explain;
 mod feed;
+mod history;
 mod member;
 mod message;
 mod method;

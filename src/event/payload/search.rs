@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use super::{ModelSpec, Object, RequiredText, model::spec, success, text_list};
 use crate::clock::PointInTime;
 pub use crate::condition::Form as Condition;
-use crate::entity::{Change, Image};
+use crate::entity::{Change, ChangeKind, Image};
 use crate::id::{ModelKey, StateName, TransitionName};
 
 #[derive(Deserialize, JsonSchema)]
@@ -190,8 +190,14 @@ pub fn count_in_state(request: &str, model: &ModelKey, state: &StateName, count:
 
 /// One change of an entity (`rest.md` §3.1; existing clients look for the transaction here).
 pub fn change(request: &str, change: &Change) -> String {
-    let mut meta = Object::new()
-        .text("transactionId", &change.transaction.to_string())
+    let meta = match change.kind {
+        // Documented so; the answer to the deletion names its transaction.
+        ChangeKind::Delete => Object::new(),
+        ChangeKind::Create | ChangeKind::Update => {
+            Object::new().text("transactionId", &change.transaction.to_string())
+        }
+    };
+    let mut meta = meta
         .text("timeOfChange", &change.at.to_string())
         .text("user", &change.author.name)
         .text("changeType", change.kind.as_str())

@@ -1,4 +1,5 @@
-//! Reading many entities: pages by an index alone, and documents a part at a time.
+//! Reading entities of any time: one at an instant, pages by an index alone, and documents a part
+//! at a time.
 //!
 //! A part ends with a number of rows or of bytes, whichever comes first, so that what is held
 //! does not depend on how large documents are.
@@ -8,8 +9,9 @@ use futures_util::TryStreamExt as _;
 use super::{
     Sqlite,
     read::json_list,
-    rows::{PickedRow, ScanRow},
+    rows::{DatedRow, PickedRow, ScanRow},
 };
+use crate::clock::Timestamp;
 use crate::entity::{Position, Sequence};
 use crate::id::EntityId;
 use crate::storage::{Error, ModelRow, TenantRow, Version};
@@ -17,6 +19,7 @@ use crate::storage::{Error, ModelRow, TenantRow, Version};
 const ENTITY_PAGE: &str = include_str!("sql/entity_page.sql");
 const ENTITY_PAGE_AS_OF: &str = include_str!("sql/entity_page_as_of.sql");
 const ENTITY_SCAN: &str = include_str!("sql/entity_scan.sql");
+const VERSION_AT: &str = include_str!("sql/version_at.sql");
 const VERSIONS_BY_POSITION: &str = include_str!("sql/versions_by_position.sql");
 
 /// How many bytes of documents a part holds; one document more may go beyond.
@@ -47,6 +50,25 @@ impl Sqlite {
             }
         }
         Ok((versions, positions.len()))
+    }
+
+    /// The version of an entity that was current at an instant, and when it was replaced.
+    pub(in crate::storage) async fn version_at(
+        &self,
+        tenant: TenantRow,
+        id: EntityId,
+        at: Timestamp,
+    ) -> Result<Option<(Version, Option<Timestamp>)>, Error> {
+        let row: Option<DatedRow> = sqlx::query_as(VERSION_AT)
+            .bind(id.uuid())
+            .bind(tenant.0)
+            .bind(at.micros())
+            .fetch_optional(&self.reads)
+            .await?;
+        Ok(row.map(|row| {
+            let until = row.until.map(Timestamp::from_micros);
+            (row.version.version(tenant), until)
+        }))
     }
 
     /// The next entities of a model after `after`, and how far that went; none at the end.

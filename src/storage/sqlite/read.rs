@@ -49,6 +49,9 @@ const VERSION_CURRENT: &str = include_str!("sql/version_current.sql");
 const VERSION_NEWEST: &str = include_str!("sql/version_newest.sql");
 const WORKFLOW_SET_GET: &str = include_str!("sql/workflow_set_get.sql");
 
+/// How many entities are asked for in one trip: there may be a million.
+const ASKED_AT_ONCE: usize = 4_096;
+
 /// An element of `workflow_set.list`.
 #[derive(Serialize, Deserialize)]
 pub(super) struct ListedWorkflow(pub(super) i64, pub(super) bool);
@@ -205,15 +208,20 @@ impl Sqlite {
         &self,
         ids: &[EntityId],
     ) -> Result<Vec<(EntityId, Position)>, Error> {
-        let list = json_list(ids.iter().map(|id| format!("\"{}\"", id.uuid().simple())));
-        let rows: Vec<(uuid::Uuid, i64)> = sqlx::query_as(ENTITY_POSITIONS)
-            .bind(list)
-            .fetch_all(&self.reads)
-            .await?;
-        Ok(rows
-            .into_iter()
-            .map(|(id, n)| (EntityId::from_uuid(id), Position(n)))
-            .collect())
+        let mut found = Vec::with_capacity(ids.len());
+        for part in ids.chunks(ASKED_AT_ONCE) {
+            let part = part.iter();
+            let list = json_list(part.map(|id| format!("\"{}\"", id.uuid().simple())));
+            let rows: Vec<(uuid::Uuid, i64)> = sqlx::query_as(ENTITY_POSITIONS)
+                .bind(list)
+                .fetch_all(&self.reads)
+                .await?;
+            found.extend(
+                rows.into_iter()
+                    .map(|(id, n)| (EntityId::from_uuid(id), Position(n))),
+            );
+        }
+        Ok(found)
     }
 
     /// The claims that are held, and by whom.

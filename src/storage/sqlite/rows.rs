@@ -30,6 +30,14 @@ pub(super) struct VersionRow {
     version: i32,
 }
 
+/// A version, and when the next one took its place.
+#[derive(Debug, FromRow)]
+pub(super) struct DatedRow {
+    #[sqlx(flatten)]
+    pub(super) version: VersionRow,
+    pub(super) until: Option<i64>,
+}
+
 /// A version that was asked for by its place in a list.
 #[derive(Debug, FromRow)]
 pub(super) struct PickedRow {

@@ -85,7 +85,7 @@ async fn pages_of_any_time_are_what_was_there_then() {
                 _ => {}
             }
         }
-        commit(unit).await.expect("commits");
+        let at = commit(unit).await.expect("commits").at;
         let now = bench.snapshot().await;
         for (which, id) in touched {
             match now.entity(id).await.expect("reads") {
@@ -93,9 +93,27 @@ async fn pages_of_any_time_are_what_was_there_then() {
                 None => known[which].remove(&id),
             };
         }
-        moments.push((now, known.clone()));
+        moments.push((now, at, known.clone()));
     }
-    for (snapshot, known) in &moments {
+    // One entity at an instant, twice: read, and remembered.
+    for (_, at, known) in moments.iter().chain(&moments) {
+        let instant = PointInTime {
+            until: *at,
+            text: "then".into(),
+        };
+        for (id, position) in known.iter().flatten() {
+            let then = bench.storage.entity_at(&tenant(), *id, &instant).await;
+            assert_eq!(then.expect("reads").expect("there").position, *position);
+        }
+        let gone = live
+            .iter()
+            .filter(|(which, id)| !known[*which].contains_key(id));
+        for (_, id) in gone {
+            let then = bench.storage.entity_at(&tenant(), *id, &instant).await;
+            assert!(then.expect("reads").is_none(), "not there yet");
+        }
+    }
+    for (snapshot, _, known) in &moments {
         for (model, known) in models.iter().zip(known) {
             let expected: Listed = known.iter().map(|(id, n)| (*id, *n)).collect();
             assert_eq!(paged(snapshot, model, 7).await, expected);
@@ -107,7 +125,7 @@ async fn pages_of_any_time_are_what_was_there_then() {
             assert_eq!(rest, wanted);
         }
     }
-    let (now, known) = moments.last().expect("moments");
+    let (now, _, known) = moments.last().expect("moments");
     let current = now.current_page(&models[0], 0, 1_000).await.expect("reads");
     assert_eq!(
         current,
