@@ -10,6 +10,7 @@ mod number;
 mod patch;
 mod path;
 mod temporal;
+mod xml;
 
 pub use document::{Document, DocumentError, Elements, Json, Members, Shape, Value};
 pub use image::{
@@ -19,6 +20,7 @@ pub use number::{Number, NumberClass};
 pub use patch::{Patch, PatchError};
 pub use path::{Path, PathError, Step};
 pub use temporal::{Temporal, TemporalClass};
+pub use xml::XmlError;
 
 /// How deep a document may nest (`models-and-entities.md` §4.2).
 pub const DEPTH_MAX: usize = 256;

@@ -16,6 +16,7 @@ mod oracle;
 mod schema;
 mod types;
 mod unique;
+mod view;
 
 use std::sync::Arc;
 
@@ -32,6 +33,7 @@ pub use level::{ChangeLevel, Excess, Extension};
 pub use schema::{Node, Schema};
 pub use types::{DataType, Types};
 pub use unique::{InvalidKeys, InvalidValue, KeyDefinition, KeyValue, UniqueKeys};
+pub use view::{SimpleView, ViewError};
 
 /// A model of a tenant.
 #[derive(Debug, Clone)]

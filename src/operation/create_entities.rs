@@ -2,7 +2,7 @@
 
 use super::{
     Access, Answer, Context, Family, Operation,
-    writing::{add, create_chunk, document, window_size, windows},
+    writing::{add, create_chunk, window_size, windows},
 };
 use crate::error::Failure;
 use crate::event::{
@@ -32,7 +32,7 @@ impl Operation for CreateEntities {
 
     fn parse(payload: &str) -> Result<Self, Failure> {
         let create: entity::CreateCollection<'_> = payload::decode(payload)?;
-        create.data_format.require_json()?;
+        let format = create.data_format;
         // With windows an empty list is one empty window (`rest.md` §3.2); without, it is refused.
         if create.payloads.is_empty() && create.chunk_size.is_none() {
             return Err(Failure::malformed("invalid payload: `payloads` is empty"));
@@ -40,7 +40,7 @@ impl Operation for CreateEntities {
         let entities = create.payloads.into_iter().map(|item| {
             Ok(NewEntity {
                 model: item.model.into(),
-                document: document(item.data)?,
+                document: format.of_item(item.data).read(item.data)?,
             })
         });
         Self::new(entities.collect::<Result<_, Failure>>()?, create.chunk_size)

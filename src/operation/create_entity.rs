@@ -2,9 +2,7 @@
 
 use serde_json::value::RawValue;
 
-use super::{
-    Access, Answer, Context, Family, Operation, create_entities::CreateEntities, writing::document,
-};
+use super::{Access, Answer, Context, Family, Operation, create_entities::CreateEntities};
 use crate::error::Failure;
 use crate::event::{
     EventType,
@@ -29,20 +27,20 @@ impl Operation for CreateEntity {
 
     fn parse(payload: &str) -> Result<Self, Failure> {
         let create: entity::Create<'_> = payload::decode(payload)?;
-        create.data_format.require_json()?;
+        let format = create.data_format;
         let model = ModelKey::from(create.payload.model);
         let data = create.payload.data;
         if !data.get().starts_with('[') {
             return Ok(Self::One(NewEntity {
                 model,
-                document: document(data)?,
+                document: format.read(data)?,
             }));
         }
         let items: Vec<&RawValue> = payload::decode(data.get())?;
         let entities = items.into_iter().map(|item| {
             Ok(NewEntity {
                 model: model.clone(),
-                document: document(item)?,
+                document: format.of_item(item).read(item)?,
             })
         });
         let entities = entities.collect::<Result<_, Failure>>()?;

@@ -1,11 +1,11 @@
-//! Makes a model from a sample, or adds a sample to one (`models-and-entities.md` §2 and §3).
+//! Makes a model from a sample or a simple view, or adds one to it (`models-and-entities.md` §2
+//! and §3).
 
 use super::{Access, Answer, Context, Family, Operation};
-use crate::entity::Document;
 use crate::error::{Code, Failure};
 use crate::event::{
     EventType,
-    payload::{self, model},
+    payload::{self, DataFormat, model},
 };
 use crate::id::ModelKey;
 use crate::model::Schema;
@@ -14,6 +14,7 @@ use crate::storage::ModelChange;
 pub(super) struct ImportModel {
     model: ModelKey,
     schema: Schema,
+    converter: model::Converter,
 }
 
 impl Operation for ImportModel {
@@ -24,26 +25,41 @@ impl Operation for ImportModel {
 
     fn parse(payload: &str) -> Result<Self, Failure> {
         let import: model::Import<'_> = payload::decode(payload)?;
-        import.data_format.require_json()?;
-        if import.converter != model::Converter::SampleData {
-            return Err(Failure::new(
-                Code::BadRequest,
-                "unsupported import converter; use SAMPLE_DATA",
-            ));
-        }
-        let sample = Document::from_raw(import.payload)
-            .map_err(|error| Failure::malformed(format!("invalid sample: {error}")))?;
+        let schema = match (import.converter, import.data_format) {
+            (model::Converter::SampleData, format) => Schema::infer(&format.read(import.payload)?),
+            (model::Converter::SimpleView, DataFormat::Json) => {
+                let view = model::simple_view(import.payload)?;
+                Schema::from_simple_view(&view)
+                    .map_err(|error| Failure::new(Code::BadRequest, error.to_string()))?
+            }
+            (model::Converter::SimpleView, DataFormat::Xml) => {
+                return Err(unsupported("a SIMPLE_VIEW is JSON"));
+            }
+            (model::Converter::JsonSchema, _) => {
+                return Err(unsupported("use SAMPLE_DATA or SIMPLE_VIEW"));
+            }
+        };
         Ok(Self {
             model: import.model.into(),
-            schema: Schema::infer(&sample),
+            schema,
+            converter: import.converter,
         })
     }
 
     async fn run(self, cx: Context) -> Result<Answer, Failure> {
+        let is_sample = self.converter == model::Converter::SampleData;
+        if !is_sample && cx.runtime().compat().models_come_from_samples() {
+            return Err(unsupported("use SAMPLE_DATA"));
+        }
         let change = ModelChange::Import(self.schema);
         cx.storage()
             .change_model(&cx.caller().tenant, cx.attribution(), &self.model, change)
             .await?;
         cx.answer(Self::RESPONSE, model::imported(cx.request(), &self.model))
     }
+}
+
+fn unsupported(advice: &str) -> Failure {
+    let message = format!("unsupported import converter; {advice}");
+    Failure::new(Code::BadRequest, message)
 }

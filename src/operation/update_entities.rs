@@ -25,14 +25,16 @@ impl Operation for UpdateEntities {
 
     fn parse(payload: &str) -> Result<Self, Failure> {
         let request: entity::UpdateCollection<'_> = payload::decode(payload)?;
-        request.data_format.require_json()?;
+        let format = request.data_format;
         window_size(request.chunk_size)?;
         if request.payloads.is_empty() {
             return Err(Failure::malformed("invalid payload: collection is empty"));
         }
         let items = request.payloads.into_iter().enumerate();
-        let updates =
-            items.map(|(item, change)| update(change).map_err(|failure| failure.of_item(item)));
+        let updates = items.map(|(item, change)| {
+            let format = format.of_item(change.data);
+            update(change, format).map_err(|failure| failure.of_item(item))
+        });
         Ok(Self {
             updates: updates.collect::<Result<_, Failure>>()?,
             window: request.chunk_size,

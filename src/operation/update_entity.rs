@@ -1,11 +1,11 @@
 //! Replaces the document of an entity, by a named transition or without (`workflow-engine.md` §7.4).
 
-use super::{Access, Answer, Context, Family, Operation, writing::document};
+use super::{Access, Answer, Context, Family, Operation};
 use crate::error::Failure;
 use crate::event::{
     EventType,
     payload::{
-        self,
+        self, DataFormat,
         entity::{self, Chunk},
     },
 };
@@ -14,10 +14,10 @@ use crate::runtime::{Content, Update};
 pub(super) struct UpdateEntity(Update);
 
 /// Reads one change, of one or of many.
-pub(super) fn update(change: entity::Change<'_>) -> Result<Update, Failure> {
+pub(super) fn update(change: entity::Change<'_>, format: DataFormat) -> Result<Update, Failure> {
     Ok(Update {
         id: entity::entity_id(&change.entity_id)?,
-        content: Content::Replaced(document(change.data)?),
+        content: Content::Replaced(format.read(change.data)?),
         transition: entity::transition(change.transition),
         if_match: change.if_match.map(Into::into),
     })
@@ -31,8 +31,7 @@ impl Operation for UpdateEntity {
 
     fn parse(payload: &str) -> Result<Self, Failure> {
         let request: entity::Update<'_> = payload::decode(payload)?;
-        request.data_format.require_json()?;
-        update(request.payload).map(Self)
+        update(request.payload, request.data_format).map(Self)
     }
 
     async fn run(self, cx: Context) -> Result<Answer, Failure> {

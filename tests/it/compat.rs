@@ -192,5 +192,11 @@ async fn times_and_texts_follow_the_profile() {
             .call("EntityCreateRequest", new_entity(&model, &data))
             .await;
         assert_eq!(refusal(&made), if is_cyoda { "BAD_REQUEST" } else { "" });
+        let view = json!({"model": {"name": "view", "version": 1}, "dataFormat": "JSON", "converter": "SIMPLE_VIEW", "payload": {"$": {".a": "LONG"}}});
+        let imported = connection.call("EntityModelImportRequest", view).await;
+        assert_eq!(
+            refusal(&imported),
+            if is_cyoda { "BAD_REQUEST" } else { "" }
+        );
     }
 }

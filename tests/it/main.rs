@@ -43,3 +43,4 @@ mod support;
 mod timers;
 mod unique_keys;
 mod workflow;
+mod xml;

@@ -1,8 +1,8 @@
 //! Models: import, life cycle, export.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
-use crate::support::{Server, create, locked_model};
+use crate::support::{Server, create, get, locked_model};
 
 #[tokio::test]
 async fn a_model_goes_through_its_life() {
@@ -192,4 +192,118 @@ async fn concurrent_imports_all_end_up_in_the_schema() {
             .len(),
         40
     );
+}
+
+/// Records with polymorphic and missing fields, and with names that have spaces and worse.
+#[tokio::test]
+async fn odd_records_load_as_a_model_and_as_entities() {
+    let server = Server::start();
+    let (connection, rest) = (server.connect().await, server.rest());
+    let films: Vec<Value> =
+        serde_json::from_str(include_str!("fixtures/films.json")).expect("JSON");
+    for film in &films {
+        let path = "/api/model/import/JSON/SAMPLE_DATA/film/1";
+        rest.post(path, film.to_string()).await.ok();
+    }
+    rest.put("/api/model/film/1/lock", "").await.ok();
+    let exported = rest.get("/api/model/export/SIMPLE_VIEW/film/1").await.ok();
+    let view = json!({
+        "$": {
+            ".": "NULL", ".IMDB Rating": "DOUBLE", ".IMDB Votes": "INTEGER", ".MPAA Rating": "STRING",
+            ".Director": "STRING", ".Release Date": "[STRING, LOCAL_DATE]", ".Running Time min": "INTEGER",
+            ".Title": "[INTEGER, STRING, YEAR]", ".US DVD Sales": "INTEGER", ".US Gross": "[LONG, STRING]",
+            ".a.b [c]": "BOOLEAN", "#.Cast": "OBJECT"},
+        "$.Cast": {".Extras[*]": "NULL", ".Lead Role[*]": "[INTEGER, STRING]"}});
+    assert_eq!(exported["model"], view);
+    let schema = rest.get("/api/model/export/JSON_SCHEMA/film/1").await.ok();
+    let properties = &schema["model"]["properties"];
+    assert_eq!(
+        properties["Title"],
+        json!({"oneOf": [{"type": "integer"}, {"type": "string"}, {"type": "string", "format": "year"}]})
+    );
+    assert_eq!(properties["US DVD Sales"], json!({"type": "integer"}));
+    assert_eq!(
+        properties["Cast"]["properties"]["Extras"],
+        json!({"type": "array", "items": {"type": "null"}})
+    );
+    let made = rest
+        .post("/api/entity/JSON/film/1", json!(films).to_string())
+        .await
+        .ok();
+    for (film, id) in films
+        .iter()
+        .zip(made[0]["entityIds"].as_array().expect("ids"))
+    {
+        let id = id.as_str().expect("an id");
+        assert_eq!(get(&connection, id).await["data"], *film);
+    }
+    // The view is enough to make the same model.
+    for body in [exported.to_string(), view.to_string()] {
+        let path = "/api/model/import/JSON/SIMPLE_VIEW/again/1";
+        rest.post(path, body).await.ok();
+        let again = rest.get("/api/model/export/SIMPLE_VIEW/again/1").await.ok();
+        assert_eq!(again["model"], view);
+    }
+    rest.put("/api/model/again/1/lock", "").await.ok();
+    rest.post("/api/entity/JSON/again/1", json!(films).to_string())
+        .await
+        .ok();
+    for wrong in [
+        r#"{"$":{".a":"NUMBER"}}"#,
+        "{}",
+        "[]",
+        r##"{"$":{"#.a":"OBJECT"}}"##,
+    ] {
+        let path = "/api/model/import/JSON/SIMPLE_VIEW/wrong/1";
+        rest.post(path, wrong).await.refused(400, "BAD_REQUEST");
+    }
+    let path = "/api/model/import/JSON/JSON_SCHEMA/wrong/1";
+    rest.post(path, "{}").await.refused(400, "BAD_REQUEST");
+}
+
+/// One week of earthquakes, each of which is a sample of what the others are.
+#[tokio::test]
+async fn real_records_load_as_a_model_and_as_entities() {
+    let server = Server::start();
+    let (connection, rest) = (server.connect().await, server.rest());
+    let path = "clients/python/examples/earthquakes/data/earthquakes.json";
+    let file = std::fs::read_to_string(path).expect("readable");
+    let file: Value = serde_json::from_str(&file).expect("JSON");
+    let reports = file["features"].as_array().expect("reports");
+    // All are one array, so that one import learns from all of them.
+    let samples = json!({"all": reports});
+    let import = json!({"model": {"name": "all", "version": 1}, "dataFormat": "JSON", "converter": "SAMPLE_DATA", "payload": samples});
+    connection.ok("EntityModelImportRequest", import).await;
+    let view = rest.get("/api/model/export/SIMPLE_VIEW/all/1").await.ok()["model"].clone();
+    assert_eq!(
+        view["$.all[*].properties"],
+        json!({".mag": "DOUBLE", ".place": "STRING", ".time": "LONG", ".updated": "LONG", ".tz": "INTEGER", ".url": "STRING",
+            ".detail": "STRING", ".felt": "INTEGER", ".cdi": "DOUBLE", ".mmi": "DOUBLE", ".alert": "STRING", ".status": "STRING",
+            ".tsunami": "INTEGER", ".sig": "INTEGER", ".net": "STRING", ".code": view["$.all[*].properties"][".code"].clone(),
+            ".ids": "STRING", ".sources": "STRING", ".types": "STRING", ".nst": "INTEGER", ".dmin": "DOUBLE", ".rms": "DOUBLE",
+            ".gap": view["$.all[*].properties"][".gap"].clone(), ".magType": "STRING", ".type": "STRING", ".title": "STRING"})
+    );
+    for report in [&reports[0], &reports[1]] {
+        let path = "/api/model/import/JSON/SAMPLE_DATA/quake/1";
+        rest.post(path, report.to_string()).await.ok();
+    }
+    rest.put("/api/model/quake/1/lock", "").await.ok();
+    rest.post("/api/model/quake/1/changeLevel/STRUCTURAL", "")
+        .await
+        .ok();
+    for window in reports.chunks(500) {
+        let body = json!(window).to_string();
+        rest.post("/api/entity/JSON/quake/1?transactionWindow=100", body)
+            .await
+            .ok();
+    }
+    let count = rest.get("/api/entity/stats/quake/1").await.ok();
+    assert_eq!(count["count"], reports.len());
+    // What was learnt on the way is what all of them together are.
+    let learnt = rest.get("/api/model/export/SIMPLE_VIEW/quake/1").await.ok();
+    let texts_as_one = |types: &Value| types.as_str().expect("types").replace(", YEAR", "");
+    for (name, types) in view["$.all[*].properties"].as_object().expect("fields") {
+        let found = &learnt["model"]["$.properties"][name];
+        assert_eq!(texts_as_one(found), texts_as_one(types), "{name}");
+    }
 }

@@ -22,8 +22,10 @@ use std::borrow::Cow;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
+use serde_json::value::RawValue;
 
 use super::EventType;
+use crate::entity::Document;
 use crate::error::{Code, Failure};
 use crate::id::{ModelId, ModelKey, TransactionId};
 
@@ -77,14 +79,29 @@ pub enum DataFormat {
 }
 
 impl DataFormat {
-    /// JSON is the only format so far.
-    pub fn require_json(self) -> Result<(), Failure> {
+    /// Reads a document of this format; XML is the text in a JSON string.
+    pub fn read(self, raw: &RawValue) -> Result<Document, Failure> {
+        let malformed = |error: &dyn std::fmt::Display| {
+            Failure::malformed(format!("invalid document: {error}"))
+        };
         match self {
-            Self::Json => Ok(()),
-            Self::Xml => Err(Failure::new(
-                Code::NotImplemented,
-                "XML is not supported yet; send JSON",
-            )),
+            Self::Json => Document::from_raw(raw).map_err(|error| malformed(&error)),
+            Self::Xml => {
+                let text: String = serde_json::from_str(raw.get())
+                    .map_err(|_| malformed(&"XML is sent as a JSON string"))?;
+                Document::from_xml(&text).map_err(|error| malformed(&error))
+            }
+        }
+    }
+
+    /// The format of one of many: what is no text can only be JSON, whatever it is called, and
+    /// existing clients send that (`grpc.md` §8.2).
+    #[must_use]
+    pub fn of_item(self, raw: &RawValue) -> Self {
+        if raw.get().starts_with('"') {
+            self
+        } else {
+            Self::Json
         }
     }
 }

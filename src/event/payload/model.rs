@@ -4,10 +4,11 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::{DataFormat, ModelSpec, Object, RequiredText, list, success, text_list};
+use super::{DataFormat, ModelSpec, Object, RequiredText, decode, list, success, text_list};
 use crate::clock::Timestamp;
+use crate::error::Failure;
 use crate::id::ModelKey;
-use crate::model::{ChangeLevel, KeyDefinition, Lock, UniqueKeys, Violations};
+use crate::model::{ChangeLevel, KeyDefinition, Lock, SimpleView, UniqueKeys, Violations};
 
 /// How a sample is read or a model written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -38,6 +39,17 @@ pub struct Export {
     _id: RequiredText,
     pub model: ModelSpec,
     pub converter: Converter,
+}
+
+/// A simple view, alone or as an export has it.
+pub fn simple_view(raw: &RawValue) -> Result<SimpleView, Failure> {
+    #[derive(Deserialize)]
+    struct Exported {
+        model: SimpleView,
+    }
+    decode::<Exported>(raw.get())
+        .map(|exported| exported.model)
+        .or_else(|_| decode(raw.get()))
 }
 
 /// The `LOCK` or `UNLOCK` of a model.
@@ -72,7 +84,7 @@ pub struct UniqueKey {
     pub fields: Vec<String>,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SetChangeLevel {
     #[serde(rename = "id")]
@@ -82,7 +94,7 @@ pub struct SetChangeLevel {
     pub change_level: String,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 pub struct Validate<'a> {
     #[serde(rename = "id")]
     _id: RequiredText,

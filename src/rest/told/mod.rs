@@ -175,11 +175,7 @@ const RUN: &[Code] = &[
 ];
 
 /// What can be wrong with a document.
-const DOCUMENT: &[Code] = &[
-    Code::IncompatibleType,
-    Code::PolymorphicSlot,
-    Code::NotImplemented,
-];
+const DOCUMENT: &[Code] = &[Code::IncompatibleType, Code::PolymorphicSlot];
 
 /// What can be wrong with a condition.
 const CONDITION: &[Code] = &[

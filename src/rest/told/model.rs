@@ -122,7 +122,8 @@ const NO_WORKFLOW: &[Code] = &[Code::WorkflowNotFound];
 
 pub(in crate::rest) const IMPORT: Told = Told {
     text: "The first import makes the model, unlocked. Further ones widen it: what was seen stays \
-           allowed. Lock it to make entities of it.",
+           allowed. Lock it to make entities of it. With the format `XML` the body is XML, which is \
+           read as JSON; with the converter `SIMPLE_VIEW` it is what an export in that form gives.",
     body: Body::Json(sample),
     codes: &[DOCUMENT, LOCKED, KEYS],
     ..Told::new(

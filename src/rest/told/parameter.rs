@@ -177,7 +177,7 @@ fn json_format(_: &mut SchemaGenerator) -> Schema {
 }
 
 fn import_converter(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({"type": "string", "enum": ["SAMPLE_DATA"]})
+    json_schema!({"type": "string", "enum": ["SAMPLE_DATA", "SIMPLE_VIEW"]})
 }
 
 fn export_converter(_: &mut SchemaGenerator) -> Schema {

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::super::parts::{Parts, spec};
-use super::{Written, bad, begin, known_format, optional, read};
+use super::{Written, bad, begin, body_of, known_format, optional, read};
 use crate::error::{Code, Failure};
 use crate::event::payload::{ModelSpec, Object, list as json_list};
 
@@ -28,15 +28,23 @@ pub(in crate::rest) fn create(parts: &Parts, id: &str) -> Written {
     let format = known_format(parts.path("first"))?;
     let entity = Object::new()
         .raw("model", &spec(parts.model_at("second", "third")?))
-        .raw("data", parts.json()?.get())
+        .raw("data", &body_of(parts, format)?)
         .finish();
     let object = begin(id).text("dataFormat", format).raw("payload", &entity);
-    Ok(if parts.text()?.starts_with('[') {
+    Ok(if format == "JSON" && parts.text()?.starts_with('[') {
         object.number("chunkSize", window(parts)?)
     } else {
         object
     }
     .finish())
+}
+
+/// The document that a text holds: JSON, or of a request that says so also XML, which stays a text.
+fn held(format: &str, item: usize, text: &str) -> Result<String, Failure> {
+    if format == "XML" && text.trim_start().starts_with('<') {
+        return Ok(serde_json::Value::from(text).to_string());
+    }
+    unquoted(item, text).map(ToOwned::to_owned)
 }
 
 /// Takes a document out of the text it is sent as.
@@ -66,7 +74,7 @@ pub(in crate::rest) fn create_collection(parts: &Parts, id: &str) -> Written {
         .map(|(index, item)| {
             Ok(Object::new()
                 .raw("model", item.model.get())
-                .raw("data", unquoted(index, &item.payload)?)
+                .raw("data", &held(format, index, &item.payload)?)
                 .finish())
         })
         .collect();
@@ -186,7 +194,7 @@ fn write_update(parts: &Parts, id: &str, transition: Option<&str>) -> Written {
     let format = known_format(parts.path("first"))?;
     let change = Object::new()
         .text("entityId", parts.entity("second")?)
-        .raw("data", parts.json()?.get());
+        .raw("data", &body_of(parts, format)?);
     let change = optional(
         optional(change, "transition", transition),
         "ifMatch",

@@ -11,6 +11,7 @@ pub(super) mod settings;
 
 use serde::Deserialize;
 
+use super::parts::Parts;
 use crate::error::{Code, Failure};
 use crate::event::payload::Object;
 
@@ -37,10 +38,21 @@ fn read<'a, T: Deserialize<'a>>(payload: &'a str) -> Result<T, Failure> {
         .map_err(|error| Failure::internal(format!("an answer could not be read: {error}")))
 }
 
+/// The document that is the body; of XML it is the text.
+fn body_of(parts: &Parts, format: &str) -> Result<String, Failure> {
+    Ok(if format == "XML" {
+        serde_json::Value::from(parts.text()?).to_string()
+    } else {
+        parts.json()?.get().to_owned()
+    })
+}
+
 fn known_format(format: &str) -> Result<&str, Failure> {
     if matches!(format, "JSON" | "XML") {
         Ok(format)
     } else {
-        Err(bad(format!("unsupported format `{format}`; use JSON")))
+        Err(bad(format!(
+            "unsupported format `{format}`; use JSON or XML"
+        )))
     }
 }

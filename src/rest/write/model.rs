@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::super::parts::{Parts, spec};
-use super::{Written, bad, begin, known_format, optional, read};
+use super::{Written, bad, begin, body_of, known_format, optional, read};
 use crate::error::Failure;
 use crate::event::payload::{Object, list as json_list, text_list, workflow::Definition};
 use crate::id::ModelKey;
@@ -25,16 +25,16 @@ fn format(parts: &Parts) -> Result<&str, Failure> {
 
 pub(in crate::rest) fn import_model(parts: &Parts, id: &str) -> Written {
     let (format, converter) = (format(parts)?, parts.path("converter"));
-    if converter != "SAMPLE_DATA" {
+    if !matches!(converter, "SAMPLE_DATA" | "SIMPLE_VIEW") {
         return Err(bad(format!(
-            "unsupported import converter `{converter}`; use SAMPLE_DATA"
+            "unsupported import converter `{converter}`; use SAMPLE_DATA or SIMPLE_VIEW"
         )));
     }
     let object = begin(id)
         .raw("model", &spec(parts.model()?))
         .text("dataFormat", format)
         .text("converter", converter);
-    Ok(object.raw("payload", parts.json()?.get()).finish())
+    Ok(object.raw("payload", &body_of(parts, format)?).finish())
 }
 
 pub(in crate::rest) fn export_model(parts: &Parts, id: &str) -> Written {
