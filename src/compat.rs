@@ -120,6 +120,11 @@ impl Compat {
         self.is_cyoda()
     }
 
+    /// Whether `Idempotency-Key` says nothing (`models-and-entities.md` §8).
+    pub const fn idempotency_keys_are_ignored(self) -> bool {
+        self.is_cyoda()
+    }
+
     /// Whether `version` must be one of 1.1 to 1.3, and is exported as 1.3 (W7).
     pub const fn schema_version_counts(self) -> bool {
         self.is_cyoda()

@@ -39,6 +39,8 @@ pub struct Config {
     pub look_after_tasks: bool,
     pub streams: StreamSettings,
     /// The largest gRPC message that is taken, in bytes.
+    /// How long outcomes of requests with an idempotency key are kept.
+    pub idempotency_life: Duration,
     pub grpc_message_max: usize,
     /// How many groups grouped statistics may have.
     pub groups_max: usize,
@@ -428,6 +430,7 @@ impl Config {
                 keep_alive_interval: seconds("KEEPALIVE_INTERVAL")?,
                 keep_alive_timeout: seconds("KEEPALIVE_TIMEOUT")?,
             },
+            idempotency_life: sources.duration("IDEMPOTENCY_TTL")?,
             grpc_message_max: sources.count("GRPC_MAX_MESSAGE_BYTES")?,
             // Nothing above 0 means the default (`config-and-cli.md` §2).
             groups_max: usize::try_from(sources.number::<i64>("STATS_GROUP_MAX")?)

@@ -18,7 +18,7 @@ use crate::auth::Authenticator;
 use crate::clock::Clock;
 use crate::compute::Members;
 use crate::grpc;
-use crate::operation::Services;
+use crate::operation::{Keys, Services};
 use crate::rest::{self, Gateway};
 use crate::runtime::Runtime;
 use crate::storage::Storage;
@@ -86,6 +86,7 @@ pub async fn run(config: Config, telemetry: Telemetry) -> Result<(), Error> {
         groups_max: config.groups_max,
         in_work: TaskTracker::new(),
         stopping: stop.clone(),
+        keys: Keys::new(config.idempotency_life),
     };
     let authenticator = config.authenticator.clone();
     let service = grpc::Service {

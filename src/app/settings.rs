@@ -126,6 +126,7 @@ pub const SETTINGS: &[Setting] = &[
     now("KEEPALIVE_TIMEOUT", Number, "30", "how long a member may be silent, in seconds"),
     ours("STREAM_MAX_IN_FLIGHT", Number, "256", "requests of one stream that are in work at once"),
     ours("STREAM_MAX_QUEUED", Number, "1024", "further requests of one stream that may wait"),
+    ours("IDEMPOTENCY_TTL", Duration, "24h", "how long the outcome of a request with an idempotency key is given again to repeats"),
     ours("STREAM_SEND_TIMEOUT", Duration, "30s", "how long a stream's reader may leave its answers unread"),
     ours("GRPC_MAX_MESSAGE_BYTES", Number, "16777216", "the largest gRPC message that is taken, in bytes"),
     now("STATS_GROUP_MAX", Number, "10000", "how many groups grouped statistics may have"),
@@ -194,7 +195,6 @@ pub const SETTINGS: &[Setting] = &[
     later("SCHEDULER_BATCH_SIZE", Number, "100"),
     later("SCHEDULER_DISTRIBUTION", Text, "round-robin"),
     later("SCHEDULER_COORDINATOR", Text, "lowest-node-id"),
-    Setting { ours: true, ..later("IDEMPOTENCY_TTL", Duration, "24h") },
     // Read by programs that are members, not by the server.
     later("COMPUTE_GRPC_ENDPOINT", Text, ""),
     later("COMPUTE_TOKEN", Text, ""),

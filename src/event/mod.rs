@@ -26,6 +26,9 @@ pub use kind::EventType;
 /// The extension attribute that joins a request to an open transaction (`grpc.md` §10).
 pub const TOKEN_ATTRIBUTE: &str = "cyodatxtoken";
 
+/// The extension attribute with the key of a request that is to be done once (`stream.md` §2).
+pub const IDEMPOTENCY_ATTRIBUTE: &str = "idempotencykey";
+
 /// The extension attribute that names the request an answer belongs to (`stream.md` §2).
 pub const REQUEST_ID_ATTRIBUTE: &str = "requestid";
 

@@ -7,14 +7,21 @@ use tokio_util::{
     task::{TaskTracker, task_tracker::TaskTrackerToken},
 };
 
-use super::{Answer, reply::cancelled};
+use super::{
+    Answer,
+    once::{Keys, Promised, WHOLE},
+    reply::cancelled,
+};
 use crate::auth::Caller;
 use crate::compute::Principal;
 use crate::error::Failure;
-use crate::event::{Event, EventType, TOKEN_ATTRIBUTE};
-use crate::id::ModelKey;
-use crate::runtime::{Initiator, Runtime, Session};
-use crate::storage::{self, Attribution, Definitions, Storage};
+use crate::event::{
+    Event, EventType, TOKEN_ATTRIBUTE,
+    payload::entity::{self, Chunk},
+};
+use crate::id::{EntityId, ModelKey, TransactionId};
+use crate::runtime::{Initiator, Promise, Runtime, Session};
+use crate::storage::{self, Attribution, Committed, Definitions, ModelChange, Storage};
 use crate::telemetry::Telemetry;
 
 /// The services that operations use; cheap to clone.
@@ -28,6 +35,8 @@ pub struct Services {
     pub in_work: TaskTracker,
     /// Cancelled when the server begins to stop; answers without an end of their own end then.
     pub stopping: CancellationToken,
+    /// Of requests that are to be done once.
+    pub keys: Keys,
 }
 
 /// Who asks, for what, and with which services. It stops here: below, a function takes the one
@@ -39,6 +48,7 @@ pub struct Context {
     request: Arc<str>,
     token: Option<Arc<str>>,
     cancel: CancellationToken,
+    promised: Option<Arc<Promised>>,
     _in_work: TaskTrackerToken,
 }
 
@@ -62,6 +72,7 @@ impl Context {
                 .filter(|token| !token.is_empty())
                 .map(Into::into),
             cancel,
+            promised: None,
             _in_work: services.in_work.token(),
         }
     }
@@ -125,12 +136,70 @@ impl Context {
 
     /// A session on the transaction the request quotes, or on one of its own.
     pub async fn session(&self) -> Result<Session, Failure> {
+        let request = Arc::clone(&self.request);
+        let so_far = move |transaction, entities: &[EntityId]| {
+            entity::written(&request, &Chunk::done(transaction, entities.to_vec()), &[])
+        };
+        self.session_for(WHOLE, so_far).await
+    }
+
+    /// The same, for one of several transactions, or where it is answered in another form if only
+    /// a part of it is committed.
+    pub(super) async fn session_for(
+        &self,
+        part: u32,
+        so_far: impl Fn(TransactionId, &[EntityId]) -> String + Send + Sync + 'static,
+    ) -> Result<Session, Failure> {
         let by = self.initiator();
-        tokio::select! {
-            session = self.runtime().session(&by, self.token.as_deref()) => Ok(session?),
+        let mut session = tokio::select! {
+            session = self.runtime().session(&by, self.token.as_deref()) => session?,
             // It may have to wait for the transaction.
-            () = self.cancel.cancelled() => Err(cancelled()),
+            () = self.cancel.cancelled() => return Err(cancelled()),
+        };
+        if let Some(promised) = &self.promised {
+            session.promise(Promise::new(promised.part(self, part), so_far));
         }
+        Ok(session)
+    }
+
+    /// Commits what a session did with the answer that tells of it, and gives that. Every
+    /// operation that writes ends so, or with [`Self::change_model`].
+    pub async fn finish(
+        &self,
+        session: Session,
+        kind: EventType,
+        json: String,
+    ) -> Result<Answer, Failure> {
+        session.finish_with(&json, &self.cancel).await?;
+        self.answer(kind, json)
+    }
+
+    /// Changes a model, with the answer that will tell of it.
+    pub async fn change_model(
+        &self,
+        model: &ModelKey,
+        change: ModelChange,
+        json: &str,
+    ) -> Result<Committed, storage::Error> {
+        let outcome = self.promised.as_deref();
+        let outcome = outcome.map(|promised| promised.outcome(self, json));
+        let (tenant, by) = (&self.caller.tenant, self.attribution());
+        self.storage()
+            .change_model_once(tenant, by, model, change, outcome)
+            .await
+    }
+
+    pub(super) const fn keys(&self) -> &Keys {
+        &self.services.keys
+    }
+
+    pub(super) fn promise(&mut self, promised: Promised) {
+        self.promised = Some(Arc::new(promised));
+    }
+
+    /// The request, if it is to be done once.
+    pub(super) fn promised(&self) -> Option<&Promised> {
+        self.promised.as_deref()
     }
 
     /// The model of that name, as it is now.

@@ -50,8 +50,8 @@ impl Operation for CreateEntities {
         let mut warnings = Vec::new();
         let size = window_size(self.window)?;
         let mut chunks = Vec::new();
-        for window in windows(self.entities, size) {
-            let outcome = create_chunk(&cx, window, &mut warnings).await;
+        for (part, window) in windows(self.entities, size) {
+            let outcome = create_chunk(&cx, part, window, &mut warnings).await;
             if add(&mut chunks, outcome)?.is_break() {
                 break;
             }

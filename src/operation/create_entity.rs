@@ -58,10 +58,7 @@ impl Operation for CreateEntity {
             .create(&mut session, entity, &cx.initiator())
             .await?;
         let chunk = Chunk::done(session.entry(), vec![created.id]);
-        session.finish(cx.cancel()).await?;
-        cx.answer(
-            Self::RESPONSE,
-            entity::written(cx.request(), &chunk, &created.warnings),
-        )
+        let json = entity::written(cx.request(), &chunk, &created.warnings);
+        cx.finish(session, Self::RESPONSE, json).await
     }
 }

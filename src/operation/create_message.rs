@@ -41,11 +41,8 @@ impl Operation for CreateMessage {
         let mut session = cx.session().await?;
         let id = session.unit()?.put_message(self.0)?;
         let transaction = session.entry();
-        session.finish(cx.cancel()).await?;
-        cx.answer(
-            Self::RESPONSE,
-            message::created(cx.request(), id, transaction),
-        )
+        let json = message::created(cx.request(), id, transaction);
+        cx.finish(session, Self::RESPONSE, json).await
     }
 }
 

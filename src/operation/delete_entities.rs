@@ -85,11 +85,8 @@ impl Operation for DeleteEntities {
                 return Err(cancelled());
             }
         }
-        session.finish(cx.cancel()).await?;
-        cx.answer(
-            Self::RESPONSE,
-            entity::all_deleted(cx.request(), &self.model, &deleted),
-        )
+        let json = entity::all_deleted(cx.request(), &self.model, &deleted);
+        cx.finish(session, Self::RESPONSE, json).await
     }
 }
 

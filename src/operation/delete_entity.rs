@@ -28,10 +28,7 @@ impl Operation for DeleteEntity {
             .delete(&mut session, self.0, &cx.initiator())
             .await?;
         let transaction = session.entry();
-        session.finish(cx.cancel()).await?;
-        cx.answer(
-            Self::RESPONSE,
-            entity::deleted(cx.request(), self.0, &deleted.model, transaction),
-        )
+        let json = entity::deleted(cx.request(), self.0, &deleted.model, transaction);
+        cx.finish(session, Self::RESPONSE, json).await
     }
 }

@@ -53,7 +53,7 @@ impl Operation for DeleteMessages {
         for id in &ids {
             unit.drop_message(*id)?;
         }
-        session.finish(cx.cancel()).await?;
-        cx.answer(Self::RESPONSE, message::deleted(cx.request(), &ids))
+        let json = message::deleted(cx.request(), &ids);
+        cx.finish(session, Self::RESPONSE, json).await
     }
 }

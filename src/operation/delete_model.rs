@@ -27,14 +27,9 @@ impl Operation for DeleteModel {
     }
 
     async fn run(self, cx: Context) -> Result<Answer, Failure> {
-        cx.storage()
-            .change_model(
-                &cx.caller().tenant,
-                cx.attribution(),
-                &self.model,
-                ModelChange::Delete,
-            )
+        let json = payload::success(cx.request(), &[]).finish();
+        cx.change_model(&self.model, ModelChange::Delete, &json)
             .await?;
-        cx.answer(Self::RESPONSE, payload::success(cx.request(), &[]).finish())
+        cx.answer(Self::RESPONSE, json)
     }
 }

@@ -52,10 +52,9 @@ impl Operation for ImportModel {
             return Err(unsupported("use SAMPLE_DATA"));
         }
         let change = ModelChange::Import(self.schema);
-        cx.storage()
-            .change_model(&cx.caller().tenant, cx.attribution(), &self.model, change)
-            .await?;
-        cx.answer(Self::RESPONSE, model::imported(cx.request(), &self.model))
+        let json = model::imported(cx.request(), &self.model);
+        cx.change_model(&self.model, change, &json).await?;
+        cx.answer(Self::RESPONSE, json)
     }
 }
 

@@ -80,34 +80,29 @@ impl Operation for ImportWorkflows {
             }
             let imported = workflows.iter().map(|entry| &entry.workflow.name);
             let never_chosen = merged.review_choice(imported);
+            let names: Vec<_> = workflows
+                .iter()
+                .map(|entry| entry.workflow.name.to_string())
+                .collect();
+            let mut told = warnings.clone();
+            told.extend(never_chosen);
+            let schema = &definitions.model.schema;
+            for entry in &workflows {
+                told.extend(entry.workflow.review(Some(schema)));
+            }
+            cut(&mut told);
+            let json = workflow::imported(cx.request(), &self.model, &names, &told);
             let change = ModelChange::SetWorkflows {
                 seen: definitions.workflow_revision,
                 workflows: merged,
             };
-            match cx
-                .storage()
-                .change_model(&cx.caller().tenant, cx.attribution(), &self.model, change)
-                .await
-            {
+            match cx.change_model(&self.model, change, &json).await {
                 // Another import came between; this one is judged against what it left.
                 Err(storage::Error::Conflict) if attempt < ATTEMPTS => {}
                 Err(error) => return Err(error.into()),
                 Ok(_) => {
-                    let names: Vec<_> = workflows
-                        .iter()
-                        .map(|entry| entry.workflow.name.to_string())
-                        .collect();
-                    let schema = &definitions.model.schema;
-                    warnings.extend(never_chosen);
-                    for entry in &workflows {
-                        warnings.extend(entry.workflow.review(Some(schema)));
-                    }
-                    cut(&mut warnings);
                     info!(model = %self.model, ?mode, workflows = ?names, "workflows imported");
-                    return cx.answer(
-                        Self::RESPONSE,
-                        workflow::imported(cx.request(), &self.model, &names, &warnings),
-                    );
+                    return cx.answer(Self::RESPONSE, json);
                 }
             }
         }

@@ -34,12 +34,8 @@ impl Operation for LockModel {
             model::LockChange::Lock => (ModelChange::Lock, Lock::Locked),
             model::LockChange::Unlock => (ModelChange::Unlock, Lock::Unlocked),
         };
-        cx.storage()
-            .change_model(&cx.caller().tenant, cx.attribution(), &self.model, change)
-            .await?;
-        cx.answer(
-            Self::RESPONSE,
-            model::locked(cx.request(), &self.model, lock),
-        )
+        let json = model::locked(cx.request(), &self.model, lock);
+        cx.change_model(&self.model, change, &json).await?;
+        cx.answer(Self::RESPONSE, json)
     }
 }

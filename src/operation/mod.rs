@@ -38,6 +38,7 @@ mod list_entities;
 mod list_models;
 mod list_transitions;
 mod lock_model;
+mod once;
 mod patch_entity;
 mod reply;
 mod search_entities;
@@ -67,6 +68,7 @@ use crate::event::{Event, EventType, payload};
 use crate::telemetry::measure::Operations;
 
 pub use context::{Context, Services};
+pub use once::Keys;
 pub use reply::{Reply, refusal};
 pub use table::ROUTES;
 
@@ -177,17 +179,25 @@ static MEASURED: LazyLock<Vec<Operations>> = LazyLock::new(|| {
 });
 
 /// The single entry to every operation, for every door.
-pub async fn dispatch(cx: Context, event: Event) -> Result<Answer, Failure> {
+pub async fn dispatch(mut cx: Context, event: Event) -> Result<Answer, Failure> {
     let kind = event.kind;
     let place = Route::place(kind).ok_or_else(|| Failure::unknown_type(kind.as_str()))?;
     let route = &ROUTES[place];
     route.needs.check(cx.caller())?;
     let begun = Instant::now();
     let span = info_span!("operation", event.r#type = %kind, tenant = %cx.caller().tenant, request.id = %cx.request());
-    let answer = AssertUnwindSafe((route.run)(cx, event))
-        .catch_unwind()
-        .instrument(span)
-        .await;
+    let work = async {
+        let _turn = match once::begin(&mut cx, route, &event).await? {
+            once::Begun::Now(turn) => turn,
+            once::Begun::Before(answer) => return Ok(answer),
+        };
+        let asked = cx.promised().is_some().then(|| cx.clone());
+        match ((route.run)(cx, event).await, asked) {
+            (Err(failure), Some(asked)) => once::met(&asked, route, failure).await,
+            (answer, _) => answer,
+        }
+    };
+    let answer = AssertUnwindSafe(work).catch_unwind().instrument(span).await;
     let measured = &MEASURED[place];
     measured.since(begun);
     let failure = match answer {

@@ -64,10 +64,7 @@ impl Operation for PatchEntity {
             .update(&mut session, self.update, &cx.initiator())
             .await?;
         let chunk = Chunk::done(session.entry(), vec![id]);
-        session.finish(cx.cancel()).await?;
-        cx.answer(
-            Self::RESPONSE,
-            entity::written(cx.request(), &chunk, &updated.warnings),
-        )
+        let json = entity::written(cx.request(), &chunk, &updated.warnings);
+        cx.finish(session, Self::RESPONSE, json).await
     }
 }

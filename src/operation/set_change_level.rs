@@ -34,13 +34,9 @@ impl Operation for SetChangeLevel {
         let level =
             ChangeLevel::from_name(&self.level).ok_or_else(|| invalid(&self.model, self.level))?;
         let change = ModelChange::SetChangeLevel(level);
-        cx.storage()
-            .change_model(&cx.caller().tenant, cx.attribution(), &self.model, change)
-            .await?;
-        cx.answer(
-            Self::RESPONSE,
-            model::change_level_set(cx.request(), &self.model, level),
-        )
+        let json = model::change_level_set(cx.request(), &self.model, level);
+        cx.change_model(&self.model, change, &json).await?;
+        cx.answer(Self::RESPONSE, json)
     }
 }
 

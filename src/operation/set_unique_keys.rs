@@ -32,12 +32,8 @@ impl Operation for SetUniqueKeys {
     async fn run(self, cx: Context) -> Result<Answer, Failure> {
         // What is wrong with them is told only of a model that is there and unlocked.
         let change = ModelChange::SetUniqueKeys(self.keys);
-        cx.storage()
-            .change_model(&cx.caller().tenant, cx.attribution(), &self.model, change)
-            .await?;
-        cx.answer(
-            Self::RESPONSE,
-            model::locked(cx.request(), &self.model, Lock::Unlocked),
-        )
+        let json = model::locked(cx.request(), &self.model, Lock::Unlocked);
+        cx.change_model(&self.model, change, &json).await?;
+        cx.answer(Self::RESPONSE, json)
     }
 }

@@ -1,6 +1,6 @@
 //! Takes a transition with the document as it is (`grpc.md` §8.2), in one transaction.
 
-use super::{Access, Answer, Context, Family, Operation};
+use super::{Access, Answer, Context, Family, Operation, once::WHOLE};
 use crate::error::{Code, Failure};
 use crate::event::{
     EventType,
@@ -29,7 +29,9 @@ impl Operation for TransitionEntity {
     }
 
     async fn run(self, cx: Context) -> Result<Answer, Failure> {
-        let mut session = cx.session().await?;
+        let request = cx.request().to_owned();
+        let so_far = move |_, _: &[EntityId]| entity::transitioned(&request, &[], &[]);
+        let mut session = cx.session_for(WHOLE, so_far).await?;
         let update = Update {
             id: self.id,
             content: Content::Kept,
@@ -43,10 +45,7 @@ impl Operation for TransitionEntity {
         let now = session.unit()?.peek(self.id).await?;
         let now = now.ok_or_else(|| Failure::new(Code::EntityNotFound, "entity not found"))?;
         let available = cx.runtime().transitions(&mut session, &now).await?;
-        session.finish(cx.cancel()).await?;
-        cx.answer(
-            Self::RESPONSE,
-            entity::transitioned(cx.request(), &available, &updated.warnings),
-        )
+        let json = entity::transitioned(cx.request(), &available, &updated.warnings);
+        cx.finish(session, Self::RESPONSE, json).await
     }
 }

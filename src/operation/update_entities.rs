@@ -45,8 +45,8 @@ impl Operation for UpdateEntities {
         let mut warnings = Vec::new();
         let size = window_size(self.window)?;
         let mut chunks = Vec::new();
-        for window in windows(self.updates, size) {
-            let outcome = update_chunk(&cx, window, &mut warnings).await;
+        for (part, window) in windows(self.updates, size) {
+            let outcome = update_chunk(&cx, part, window, &mut warnings).await;
             if add(&mut chunks, outcome)?.is_break() {
                 break;
             }

@@ -42,10 +42,7 @@ impl Operation for UpdateEntity {
             .update(&mut session, self.0, &cx.initiator())
             .await?;
         let chunk = Chunk::done(session.entry(), vec![id]);
-        session.finish(cx.cancel()).await?;
-        cx.answer(
-            Self::RESPONSE,
-            entity::written(cx.request(), &chunk, &updated.warnings),
-        )
+        let json = entity::written(cx.request(), &chunk, &updated.warnings);
+        cx.finish(session, Self::RESPONSE, json).await
     }
 }

@@ -4,19 +4,26 @@ use std::ops::ControlFlow;
 
 use crate::entity::Document;
 use crate::error::{Code, Failure};
-use crate::event::payload::entity::Chunk;
-use crate::runtime::{NewEntity, Update};
+use crate::event::payload::entity::{Chunk, StoredChunk};
+use crate::id::{EntityId, TransactionId};
+use crate::runtime::{self, NewEntity, Session, Update};
 
 use super::Context;
 
-/// Makes entities in one transaction; which of them failed is told.
+/// Makes entities in one transaction, unless a repeated request has made them before; which of
+/// them failed is told.
 pub(super) async fn create_chunk(
     cx: &Context,
+    part: u32,
     entities: Vec<NewEntity>,
     warnings: &mut Vec<String>,
 ) -> Result<Chunk, Failure> {
+    if let Some(chunk) = done_before(cx, part, warnings)? {
+        return Ok(chunk);
+    }
     let by = cx.initiator();
-    let mut session = cx.session().await?;
+    let mut session = cx.session_for(part, so_far).await?;
+    let mut told = Vec::new();
     let mut ids = Vec::with_capacity(entities.len());
     for (item, entity) in entities.into_iter().enumerate() {
         let created = cx
@@ -25,22 +32,28 @@ pub(super) async fn create_chunk(
             .await
             .map_err(|failure| failure.of_item(item))?;
         ids.push(created.id);
-        warnings.extend(created.warnings);
+        told.extend(created.warnings);
     }
-    let transaction = session.entry();
-    session.finish(cx.cancel()).await?;
-    Ok(Chunk::done(transaction, ids))
+    let chunk = Chunk::done(session.entry(), ids);
+    finish(cx, session, &chunk, &told).await?;
+    warnings.extend(told);
+    Ok(chunk)
 }
 
 /// Changes entities in one transaction. An item whose own precondition fails is left out; any
 /// other failure ends them all (`workflow-engine.md` §7.7).
 pub(super) async fn update_chunk(
     cx: &Context,
+    part: u32,
     updates: Vec<Update>,
     warnings: &mut Vec<String>,
 ) -> Result<Chunk, Failure> {
+    if let Some(chunk) = done_before(cx, part, warnings)? {
+        return Ok(chunk);
+    }
     let by = cx.initiator();
-    let mut session = cx.session().await?;
+    let mut session = cx.session_for(part, so_far).await?;
+    let mut told = Vec::new();
     let mut ids = Vec::with_capacity(updates.len());
     let mut failed = Vec::new();
     for (item, update) in updates.into_iter().enumerate() {
@@ -48,7 +61,7 @@ pub(super) async fn update_chunk(
         match cx.runtime().update(&mut session, update, &by).await {
             Ok(done) => {
                 ids.push(id);
-                warnings.extend(done.warnings);
+                told.extend(done.warnings);
             }
             Err(failure) if failure.code() == Code::EntityModified => {
                 failed.push((id, item, failure));
@@ -56,22 +69,75 @@ pub(super) async fn update_chunk(
             Err(failure) => return Err(failure.of_item(item)),
         }
     }
-    let transaction = session.entry();
-    session.finish(cx.cancel()).await?;
-    Ok(Chunk {
+    let chunk = Chunk {
         failed,
-        ..Chunk::done(transaction, ids)
-    })
+        ..Chunk::done(session.entry(), ids)
+    };
+    finish(cx, session, &chunk, &told).await?;
+    warnings.extend(told);
+    Ok(chunk)
 }
 
-/// Items in windows of a size; of no items, one empty window.
-pub(super) fn windows<T>(items: Vec<T>, size: usize) -> impl Iterator<Item = Vec<T>> {
+/// Commits a chunk with what a repeat of the request is to be told of it.
+async fn finish(
+    cx: &Context,
+    session: Session,
+    chunk: &Chunk,
+    warnings: &[String],
+) -> Result<(), Failure> {
+    let stored = StoredChunk::new(chunk, warnings).encode();
+    session.finish_with(&stored, cx.cancel()).await
+}
+
+/// A chunk of which only a part was committed.
+fn so_far(transaction: TransactionId, entities: &[EntityId]) -> String {
+    StoredChunk::new(&Chunk::done(transaction, entities.to_vec()), &[]).encode()
+}
+
+/// What a repeated request has done of it before.
+fn done_before(
+    cx: &Context,
+    part: u32,
+    warnings: &mut Vec<String>,
+) -> Result<Option<Chunk>, Failure> {
+    let Some(stored) = cx.promised().and_then(|promised| promised.done(part)) else {
+        return Ok(None);
+    };
+    let (chunk, told) =
+        read(stored).ok_or_else(|| Failure::internal("a stored chunk cannot be read"))?;
+    warnings.extend(told);
+    Ok(Some(chunk))
+}
+
+fn read(stored: &str) -> Option<(Chunk, Vec<String>)> {
+    let stored = StoredChunk::decode(stored)?;
+    let transaction = match stored.transaction {
+        Some(transaction) => Some(transaction.parse().ok()?),
+        None => None,
+    };
+    let ids = stored.entities.iter().map(|id| id.parse().ok());
+    let modified = stored.modified.iter().map(|(id, item)| {
+        let id = id.parse().ok()?;
+        Some((id, *item, runtime::Error::EntityModified(id).into()))
+    });
+    let chunk = Chunk {
+        transaction,
+        ids: ids.collect::<Option<_>>()?,
+        failed: modified.collect::<Option<_>>()?,
+        error: None,
+    };
+    Some((chunk, stored.warnings))
+}
+
+/// Items in windows of a size, numbered from 1; of no items, one empty window.
+pub(super) fn windows<T>(items: Vec<T>, size: usize) -> impl Iterator<Item = (u32, Vec<T>)> {
     let mut items = items.into_iter();
     let mut is_first = true;
-    std::iter::from_fn(move || {
+    let windows = std::iter::from_fn(move || {
         let window: Vec<T> = items.by_ref().take(size).collect();
         (std::mem::take(&mut is_first) || !window.is_empty()).then_some(window)
-    })
+    });
+    (1..).zip(windows)
 }
 
 /// Adds what became of a window. The first one's failure is the request's; a later one's ends

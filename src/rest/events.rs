@@ -16,10 +16,10 @@ use cloudevents::{
 use futures_util::{Stream, StreamExt as _, stream};
 use tokio_util::sync::CancellationToken;
 
-use super::{Gateway, Limit, TOKEN_HEADER, problem, read_body};
+use super::{Gateway, KEY_HEADER, Limit, TOKEN_HEADER, problem, read_body};
 use crate::auth::Caller;
 use crate::error::{Code, Failure};
-use crate::event::{Event, Rejected, json::batch_from_json};
+use crate::event::{AttributeValue, Event, IDEMPOTENCY_ATTRIBUTE, Rejected, json::batch_from_json};
 use crate::operation::{Context, Reply, dispatch};
 
 const STRUCTURED: &str = "application/cloudevents+json";
@@ -71,7 +71,13 @@ async fn serve(gateway: &Arc<Gateway>, request: Request) -> Result<Response, Fai
     let (head, body) = request.into_parts();
     let body = read_body(body, Limit::USUAL).await?;
     let Incoming { mode, events } = read(&head.headers, &body)?;
+    let key = head.headers.get(KEY_HEADER);
     if mode == Mode::Batched {
+        if key.is_some() {
+            return Err(Failure::malformed(format!(
+                "each event of a batch has its own key, as the attribute `{IDEMPOTENCY_ATTRIBUTE}`, not the header `{KEY_HEADER}`"
+            )));
+        }
         let answers = stream::iter(events).then(move |event| {
             let sender = sender.clone();
             async move { sender.answer(event).await.into_events() }
@@ -82,12 +88,29 @@ async fn serve(gateway: &Arc<Gateway>, request: Request) -> Result<Response, Fai
         .into_iter()
         .next()
         .ok_or_else(|| Failure::malformed("there is no event"))?;
+    let event = match key {
+        Some(key) => event.map(|event| with_key(event, key)),
+        None => event,
+    };
     match (sender.answer(event).await, mode) {
         (Reply::One(event), Mode::Binary) => Ok(binary(event)),
         (Reply::One(event), Mode::Structured | Mode::Batched) => Ok(structured(&event)),
         // A streamed answer is always a batch.
         (Reply::Many(events), _) => Ok(batch(events)),
     }
+}
+
+/// The event with the key that came as a header, unless it has one of its own.
+fn with_key(event: Event, key: &HeaderValue) -> Event {
+    if event.attributes.contains_key(IDEMPOTENCY_ATTRIBUTE) {
+        return event;
+    }
+    let value = match key.to_str() {
+        Ok(key) => AttributeValue::String(key.into()),
+        // Refused where keys are read.
+        Err(_) => AttributeValue::Bytes(Bytes::copy_from_slice(key.as_bytes())),
+    };
+    event.with(IDEMPOTENCY_ATTRIBUTE, value)
 }
 
 /// Reads the events of a request; what is no `CloudEvent` at all is a failure.

@@ -32,7 +32,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::auth::Authenticator;
 use crate::error::{Code, Failure};
-use crate::event::{Data, Event};
+use crate::event::{AttributeValue, Data, Event, IDEMPOTENCY_ATTRIBUTE};
 use crate::id::MessageId;
 use crate::operation::{Context, Route, Services, dispatch};
 
@@ -47,6 +47,9 @@ use spelling::Limit;
 
 /// The header that joins a request to an open transaction (`rest.md` §9).
 const TOKEN_HEADER: &str = "x-tx-token";
+
+/// The header with the key of a request that is to be done once (`stream.md` §2).
+const KEY_HEADER: &str = "idempotency-key";
 
 /// What the gateway needs.
 #[derive(Debug, Clone)]
@@ -154,6 +157,10 @@ async fn try_serve(
         kind: spelling.request,
         attributes: BTreeMap::new(),
         data: Data::Text((spelling.write)(&parts, &id)?.into()),
+    };
+    let event = match parts.single_header(KEY_HEADER)? {
+        Some(key) => event.with(IDEMPOTENCY_ATTRIBUTE, AttributeValue::String(key.into())),
+        None => event,
     };
     let token = parts.single_header(TOKEN_HEADER)?;
     // Dropped with the request, which cancels it.

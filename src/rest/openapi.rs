@@ -18,7 +18,7 @@ use super::{
     spelling::{SPELLINGS, Spelling},
     told::{
         ALWAYS, Body, Parameter, Shape, Tag, Told, WRITES,
-        parameter::{Place, TOKEN, part},
+        parameter::{KEY, Place, TOKEN, part},
     },
 };
 use crate::auth::Permission;
@@ -279,7 +279,9 @@ fn operation(
         }
     }
     let token = entry.takes_token.then_some(&TOKEN);
-    for given in told.parameters.iter().chain(token) {
+    let writes = |route: &&Route| route.access == Access::Write;
+    let key = entry.operation.filter(writes).map(|_| &KEY);
+    for given in told.parameters.iter().chain(token).chain(key) {
         parameters.push(parameter(given, given.name, generator));
     }
     let mut object = json!({

@@ -36,7 +36,7 @@ use crate::storage::{Attribution, Storage};
 use crate::telemetry::measure::Step;
 
 pub use explain::{Explained, Supposed};
-pub use session::Session;
+pub use session::{Promise, Session};
 pub use write::{Content, Created, Deleted, NewEntity, Update, Updated};
 
 use token::Signer;

@@ -11,8 +11,8 @@ use tracing::warn;
 
 use super::{Error, Initiator, token::Ticket, transactions::Transactions};
 use crate::error::Failure;
-use crate::id::{Tenant, TransactionId};
-use crate::storage::{self, Attribution, Mark, Storage, Task, UnitOfWork};
+use crate::id::{EntityId, Tenant, TransactionId};
+use crate::storage::{self, Attribution, Mark, Once, Outcome, Storage, Task, UnitOfWork};
 use crate::telemetry::measure::Step;
 
 /// A request at work on a unit, its own or one it joined.
@@ -30,6 +30,8 @@ pub struct Session {
     /// How long is waited before a failed rest is tried again; none where it is given up, since a
     /// caller is told and decides.
     patience: Option<Duration>,
+    /// What is to be remembered of the request, if it is to be done once.
+    promise: Option<Promise>,
     /// None while it is parked.
     unit: Option<UnitOfWork>,
     role: Role,
@@ -37,6 +39,48 @@ pub struct Session {
     level: usize,
     /// Attempts of calls that were made in it have greater numbers.
     since: u64,
+}
+
+/// Tells what was committed of a request.
+type SoFar = dyn Fn(TransactionId, &[EntityId]) -> String + Send + Sync;
+
+/// A request that is to be done once (`stream.md` §2).
+pub struct Promise {
+    once: Once,
+    /// What is answered if the request ends after a part of it was committed: given its
+    /// transaction, and the entities that it was about so far.
+    so_far: Box<SoFar>,
+    entities: Vec<EntityId>,
+    /// Whether an outcome was stored already.
+    stored: bool,
+}
+
+impl Promise {
+    pub fn new(
+        once: Once,
+        so_far: impl Fn(TransactionId, &[EntityId]) -> String + Send + Sync + 'static,
+    ) -> Self {
+        Self {
+            once,
+            so_far: Box::new(so_far),
+            entities: Vec::new(),
+            stored: false,
+        }
+    }
+
+    fn outcome(&self, answer: &str) -> Outcome {
+        Outcome {
+            once: self.once.clone(),
+            answer: answer.into(),
+            again: self.stored,
+        }
+    }
+}
+
+impl std::fmt::Debug for Promise {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Promise").field(&self.once).finish()
+    }
 }
 
 #[derive(Debug)]
@@ -56,6 +100,7 @@ impl Session {
             entry: unit.id(),
             unfinished: None,
             patience: None,
+            promise: None,
             unit: Some(unit),
             role: Role::Owner { in_table: false },
             level: 0,
@@ -82,6 +127,7 @@ impl Session {
             entry: id,
             unfinished: None,
             patience: None,
+            promise: None,
             unit: Some(unit),
             role: Role::Joined(Some(mark)),
             level,
@@ -108,10 +154,17 @@ impl Session {
     pub(super) async fn commit_segment(&mut self, by: &Initiator) -> Result<(), Failure> {
         let cancel = self.cancel_of(by);
         let gone = Error::TransactionNotFound(self.id);
-        let unit = self.unit.take().ok_or(gone)?;
+        let mut unit = self.unit.take().ok_or(gone)?;
         self.leave_table();
+        if let Some(promise) = &self.promise {
+            let so_far = (promise.so_far)(self.entry, &promise.entities);
+            unit.remember(promise.outcome(&so_far))?;
+        }
         let next = unit.successor(self.entry);
         unit.commit(&cancel).await?;
+        if let Some(promise) = &mut self.promise {
+            promise.stored = true;
+        }
         self.id = next.id();
         self.unit = Some(next);
         Ok(())
@@ -223,6 +276,30 @@ impl Session {
             .map_err(|_| gone())?;
         self.unit = Some(lease.take().ok_or_else(gone)?.0);
         Ok(())
+    }
+
+    /// Has the outcome of the request stored by the commits of its work.
+    pub fn promise(&mut self, promise: Promise) {
+        self.promise = Some(promise);
+    }
+
+    /// Takes note of an entity that the request is about to write.
+    pub(super) fn is_about(&mut self, id: EntityId) {
+        if let Some(promise) = &mut self.promise {
+            promise.entities.push(id);
+        }
+    }
+
+    /// The same as [`Self::finish`], with what is answered, for a request that is to be done once.
+    pub async fn finish_with(
+        mut self,
+        answer: &str,
+        cancel: &CancellationToken,
+    ) -> Result<(), Failure> {
+        if let Some(promise) = self.promise.take() {
+            self.unit()?.remember(promise.outcome(answer))?;
+        }
+        self.finish(cancel).await
     }
 
     /// Commits the unit if it is ours; otherwise its owner will, or will not.

@@ -81,6 +81,7 @@ impl Runtime {
             transaction: session.id(),
         };
         let id = subject.id;
+        session.is_about(id);
         let anchor = Anchor::new(definitions, None, attribution(session, by)?);
         let warnings = self
             .drive(session, Run::create(subject, document), anchor, by)
@@ -139,6 +140,7 @@ impl Runtime {
             self.0.clock.now(),
         );
         let anchor = Anchor::new(definitions, Some(base), attribution(session, by)?);
+        session.is_about(id);
         let warnings = self.drive(session, run, anchor, by).await?;
         Ok(Updated { warnings })
     }

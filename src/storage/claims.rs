@@ -8,7 +8,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::{
-    EntityRow, Error, ModelRow,
+    EntityRow, Error, ModelRow, Storage,
     draft::{Draft, Write},
     sqlite::{Batch, Freed, NewClaim},
 };
@@ -67,7 +67,7 @@ fn values(keys: &UniqueKeys, document: &Json) -> Result<Vec<KeyValue>, InvalidVa
 }
 
 /// Every claim of a unit.
-pub(super) fn claimed(draft: &Draft) -> impl Iterator<Item = Claim> {
+fn claimed(draft: &Draft) -> impl Iterator<Item = Claim> {
     draft.writes.iter().flat_map(|write| {
         let values = write.claims.iter().flat_map(|claims| &claims.values);
         values.map(|value| Claim {
@@ -75,6 +75,23 @@ pub(super) fn claimed(draft: &Draft) -> impl Iterator<Item = Claim> {
             value: value.clone(),
         })
     })
+}
+
+impl Storage {
+    /// Who holds what units claim; of none, without a trip.
+    pub(super) async fn holders(
+        &self,
+        drafts: impl Iterator<Item = &Draft>,
+    ) -> Result<Holders, Error> {
+        let claimed: Vec<_> = drafts.flat_map(claimed).collect();
+        let mut holders = Holders::default();
+        if !claimed.is_empty() {
+            for (claim, holder) in self.0.database.holders(&claimed).await? {
+                holders.know(claim, holder);
+            }
+        }
+        Ok(holders)
+    }
 }
 
 /// Who holds what the units of a batch claim, after those that survived so far.
@@ -85,7 +102,7 @@ pub(super) struct Holders {
 }
 
 impl Holders {
-    pub(super) fn know(&mut self, claim: Claim, holder: EntityId) {
+    fn know(&mut self, claim: Claim, holder: EntityId) {
         self.held.entry(holder).or_default().push(claim.clone());
         self.holder.insert(claim, holder);
     }

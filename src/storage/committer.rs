@@ -6,26 +6,25 @@
 
 use std::{
     collections::{BTreeMap, HashMap},
-    sync::{
-        Arc,
-        atomic::{AtomicU8, Ordering},
-    },
+    sync::Arc,
     time::Duration,
 };
 
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 use tracing::{error, info, warn};
 
 use super::{
-    ActorRow, Definitions, EntityRow, Error, Storage, TenantRow, Version, Writer, claims,
+    ActorRow, Definitions, EntityRow, Error, Storage, TenantRow, Version, Writer,
     draft::{Attribution, Committed, Draft, Write},
     judge::{self, ModelView, View},
     message,
+    outcome::{self, Sweeper},
     sqlite::{
         Batch, CommitRow, EntityMove, Freed, ModelCommit, NewDecision, NewEntity, NewVersion,
         Removals, TaskDone, TaskRow,
     },
+    submission::Submission,
     task::{TaskChange, TaskKey, noted},
 };
 use crate::clock::Timestamp;
@@ -41,48 +40,6 @@ const BATCH_BYTES: usize = 8 << 20;
 /// How long the committer waits before it tries a failed storage again.
 const RECOVERY_PAUSE: Duration = Duration::from_secs(1);
 
-/// A finished unit, and who waits for it.
-#[derive(Debug)]
-pub(super) struct Submission {
-    pub(super) draft: Draft,
-    pub(super) bytes: usize,
-    pub(super) claim: Claim,
-    pub(super) reply: oneshot::Sender<Result<Committed, Error>>,
-}
-
-/// Whether a unit can still be taken back.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Claim(Arc<AtomicU8>);
-
-impl Claim {
-    const WAITING: u8 = 0;
-    const WITHDRAWN: u8 = 1;
-    const TAKEN: u8 = 2;
-
-    /// Takes the unit back; false if it is being committed already.
-    pub(super) fn withdraw(&self) -> bool {
-        self.0
-            .compare_exchange(
-                Self::WAITING,
-                Self::WITHDRAWN,
-                Ordering::AcqRel,
-                Ordering::Acquire,
-            )
-            .is_ok()
-    }
-
-    fn take(&self) -> bool {
-        self.0
-            .compare_exchange(
-                Self::WAITING,
-                Self::TAKEN,
-                Ordering::AcqRel,
-                Ordering::Acquire,
-            )
-            .is_ok()
-    }
-}
-
 /// The state of the task.
 pub(super) struct Committer {
     storage: Storage,
@@ -97,6 +54,7 @@ pub(super) struct Committer {
     newest_task: Option<i64>,
     /// A submission that did not fit the last batch.
     left_over: Option<Submission>,
+    sweeper: Sweeper,
 }
 
 /// A unit that survived its judgement, before it is durable.
@@ -124,14 +82,19 @@ impl Committer {
             newest_entity: None,
             newest_task: None,
             left_over: None,
+            sweeper: Sweeper::default(),
         }
     }
 
     /// Commits until `stop` is cancelled and everything that was submitted before is answered.
     pub(super) async fn run(mut self, stop: CancellationToken) {
+        self.sweeper.plan(&self.storage).await;
         loop {
             tokio::select! {
                 biased;
+                () = self.sweeper.is_due() => {
+                    self.sweeper.sweep(&self.storage, self.writer.as_mut()).await;
+                }
                 first = next_submission(&mut self.left_over, &mut self.inbox) => match first {
                     Some(first) => self.batch(first).await,
                     None => break,
@@ -201,9 +164,13 @@ impl Committer {
         if self.newest_task.is_none() {
             self.newest_task = Some(self.storage.0.database.newest_task().await?);
         }
-        let mut view = View::default();
+        let drafts = || batch.iter().map(|submission| &submission.draft);
+        let mut view = View {
+            taken: self.storage.taken(drafts()).await?,
+            ..View::default()
+        };
         let mut unknown = Vec::new();
-        for draft in batch.iter().map(|submission| &submission.draft) {
+        for draft in drafts() {
             let replaced = draft
                 .bases()
                 .filter(|(_, base)| base.is_some())
@@ -232,13 +199,7 @@ impl Committer {
             view.current
                 .extend(found.into_iter().map(|(id, position)| (id, Some(position))));
         }
-        let drafts = batch.iter().map(|submission| &submission.draft);
-        let claimed: Vec<_> = drafts.flat_map(claims::claimed).collect();
-        if !claimed.is_empty() {
-            for (claim, holder) in self.storage.0.database.holders(&claimed).await? {
-                view.holders.know(claim, holder);
-            }
-        }
+        view.holders = self.storage.holders(drafts()).await?;
         Ok(view)
     }
 
@@ -385,6 +346,7 @@ impl Committer {
             });
         }
         rows.removals.append(&mut removals);
+        rows.outcomes.extend(outcome::rows(draft, tenant));
         let freed = draft.removals.iter().filter(|removal| removal.keyed);
         rows.freed
             .extend(freed.map(|removal| Freed(removal.base.row.0)));
@@ -600,6 +562,7 @@ impl Committer {
             let catalog = &self.storage.0.catalog;
             catalog.widen(tenant, &grown.model, &grown.schema, deltas);
         }
+        self.sweeper.note(&rows.outcomes, self.storage.now());
         self.publish();
         // From here on a reader of that instant finds the batch in the cache, too.
         self.storage.0.instants.finish();
@@ -637,6 +600,10 @@ impl Committer {
         let Some((key, change)) = &draft.model else {
             return Err(Error::Stopped);
         };
+        let taken = self.storage.taken(std::iter::once(draft)).await?;
+        if !taken.leaves_room_for(draft) {
+            return Err(Error::Repeated);
+        }
         let tenant = self.tenant_row(&draft.tenant).await?;
         let (author, executor) = self.attribution(tenant, &draft.attribution).await?;
         let current = self.storage.definitions_of(tenant, key).await?;
@@ -660,6 +627,7 @@ impl Committer {
                 author: author.0,
                 executor: executor.map(|executor| executor.0),
             },
+            outcomes: outcome::rows(draft, tenant).collect(),
         };
         let writer = self.writer.as_mut().ok_or(Error::Stopped)?;
         if let Err(error) = writer.change_model(&commit, &effect).await {
@@ -667,6 +635,7 @@ impl Committer {
             self.recover(&[sequence.0]).await?;
         }
         self.next += 1;
+        self.sweeper.note(&commit.outcomes, self.storage.now());
         self.storage.0.catalog.forget(tenant, key);
         Ok(Committed { sequence, at })
     }

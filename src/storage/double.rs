@@ -17,8 +17,9 @@ use super::{
     claims::Claim,
     feed::Range,
     judge::Effect,
+    outcome::{Remembered, Stored},
     sqlite::{self, Batch, CommitRow, ModelCommit, Newest},
-    sqlite::{MessageRow, NewDecision, NewEntity, NewVersion, TaskRow},
+    sqlite::{MessageRow, NewDecision, NewEntity, NewVersion, OutcomeRow, TaskRow},
 };
 use crate::clock::{Clock, Timestamp};
 use crate::engine::Record;
@@ -173,6 +174,9 @@ reads! {
     page_as_of(model: ModelRow, after: Option<EntityId>, at: Sequence, limit: i64, offset: i64) -> Vec<(EntityId, Position)>;
     positions(ids: &[EntityId]) -> Vec<(EntityId, Position)>;
     holders(claims: &[Claim]) -> Vec<(Claim, EntityId)>;
+    outcomes(tenant: TenantRow, key: &str, now: Timestamp) -> Vec<Remembered>;
+    prints(names: &[(TenantRow, Arc<str>)], now: Timestamp) -> Vec<Stored>;
+    next_expiry() -> Option<i64>;
     has_entities(model: ModelRow) -> bool;
     count(model: ModelRow) -> i64;
     counts_by_state(model: ModelRow) -> Vec<(StateName, i64)>;
@@ -280,6 +284,21 @@ impl Writer {
         }
     }
 
+    pub(super) async fn sweep(&mut self, now: Timestamp, limit: i64) -> Result<(), Error> {
+        let still = self.still();
+        match &mut self.kind {
+            WriterKind::Sqlite(writer) => {
+                let swept = writer.sweep(now, limit).await;
+                drop(still);
+                swept
+            }
+            WriterKind::Double(double) => {
+                double.state().sweep(now, limit);
+                Ok(())
+            }
+        }
+    }
+
     pub(super) async fn change_model(
         &mut self,
         commit: &ModelCommit<'_>,
@@ -318,6 +337,8 @@ struct State {
     messages: HashMap<(Uuid, i64), MessageRow>,
     /// Who holds what value of what key of what model.
     claims: BTreeMap<(i64, i64, Vec<u8>), i64>,
+    /// By tenant, key and part.
+    outcomes: BTreeMap<(i64, Arc<str>, i64), OutcomeRow>,
     /// What a database would have refused.
     violations: Vec<String>,
 }
@@ -425,6 +446,7 @@ impl State {
             let before = self.claims.insert(key, claim.e);
             self.insist(before.is_none(), || format!("{claim:?} a second time"));
         }
+        self.remember(&batch.outcomes);
         for done in &batch.tasks_done {
             self.tasks.remove(&done.0);
         }
@@ -453,6 +475,22 @@ impl State {
                 self.remove(*e, n, group);
             }
         }
+    }
+
+    fn remember(&mut self, outcomes: &[OutcomeRow]) {
+        for row in outcomes {
+            let name = (row.t, Arc::clone(&row.key), row.part);
+            self.outcomes.insert(name, row.clone());
+        }
+    }
+
+    fn sweep(&mut self, now: Timestamp, limit: i64) {
+        let mut left = limit;
+        self.outcomes.retain(|_, row| {
+            let goes = left > 0 && row.expires <= now.micros();
+            left -= i64::from(goes);
+            !goes
+        });
     }
 
     fn add_version(&mut self, version: NewVersion) {
@@ -565,6 +603,7 @@ impl State {
                 }
             }
         }
+        self.remember(&commit.outcomes);
         self.sequences.insert(commit.commit.id, seq);
         self.commits.insert(seq, commit.commit.clone());
         Ok(())
@@ -781,6 +820,36 @@ impl State {
     fn positions(&self, ids: &[EntityId]) -> Vec<(EntityId, Position)> {
         let position = |id: &EntityId| Some((*id, Position(self.entities[self.rows.get(id)?].n)));
         ids.iter().filter_map(position).collect()
+    }
+
+    fn outcomes(&self, tenant: TenantRow, key: &str, now: Timestamp) -> Vec<Remembered> {
+        let of_key =
+            |row: &&OutcomeRow| (row.t, &*row.key) == (tenant.0, key) && row.expires > now.micros();
+        let stored = self.outcomes.values().filter(of_key);
+        stored
+            .map(|row| Remembered {
+                part: u32::try_from(row.part).expect("a part"),
+                print: row.hash.clone().try_into().expect("a print"),
+                answer: Arc::clone(&row.answer),
+            })
+            .collect()
+    }
+
+    fn prints(&self, names: &[(TenantRow, Arc<str>)], now: Timestamp) -> Vec<Stored> {
+        let stored = names.iter().flat_map(|(tenant, key)| {
+            let stored = self.outcomes(*tenant, key, now).into_iter();
+            stored.map(|stored| Stored {
+                tenant: *tenant,
+                key: key.to_string(),
+                part: stored.part,
+                print: stored.print,
+            })
+        });
+        stored.collect()
+    }
+
+    fn next_expiry(&self) -> Option<i64> {
+        self.outcomes.values().map(|row| row.expires).min()
     }
 
     fn holders(&self, claims: &[Claim]) -> Vec<(Claim, EntityId)> {

@@ -7,6 +7,7 @@ use super::{
     claims::Claims,
     growth::Widening,
     message::MessageChange,
+    outcome::Outcome,
     task::{Decision, TaskChange},
 };
 use crate::clock::Timestamp;
@@ -44,6 +45,8 @@ pub(super) struct Draft {
     pub(super) messages: Vec<MessageChange>,
     /// What the documents add to their models.
     pub(super) widenings: Vec<Widening>,
+    /// What is to be answered to repeats of the requests that this is the work of.
+    pub(super) outcomes: Vec<Outcome>,
     /// The transaction that the request began with, where this is a later one.
     pub(super) entry: Option<TransactionId>,
     /// A unit that changes a model does nothing else.
@@ -101,6 +104,7 @@ impl Draft {
             && self.decisions.is_empty()
             && self.tasks.is_empty()
             && self.messages.is_empty()
+            && self.outcomes.is_empty()
     }
 
     /// Every entity that is written or deleted, and the version it replaces.

@@ -8,6 +8,7 @@ use super::{
     claims::Holders,
     draft::{Draft, ModelChange},
     growth::{FOLDED_AT, encoded},
+    outcome::Taken,
 };
 use crate::entity::{Position, Sequence};
 use crate::id::{EntityId, ModelKey, Tenant};
@@ -24,6 +25,8 @@ pub(super) struct View {
     pub(super) models: HashMap<(Tenant, ModelKey), Option<ModelView>>,
     /// Who holds what the batch claims of unique keys.
     pub(super) holders: Holders,
+    /// What is stored for the idempotency keys of the batch.
+    pub(super) taken: Taken,
 }
 
 /// What judging wants to know of a model.
@@ -93,6 +96,9 @@ impl View {
 /// Judges one unit whose first write would take `first`; the sequence it gets if it survives.
 /// Its writes and then its removals take the positions from `first` on, in their order.
 pub(super) fn judge(view: &mut View, draft: &Draft, first: Position) -> Result<Sequence, Error> {
+    if !view.taken.leaves_room_for(draft) {
+        return Err(Error::Repeated);
+    }
     for guard in &draft.guards {
         match view.model(&draft.tenant, &guard.model) {
             None => return Err(Error::ModelNotFound(guard.model.clone())),
@@ -124,6 +130,7 @@ pub(super) fn judge(view: &mut View, draft: &Draft, first: Position) -> Result<S
         return Err(Error::Conflict);
     }
     view.holders.give(draft)?;
+    view.taken.take(draft);
     let mut position = first;
     for (id, _) in draft.bases() {
         view.current.insert(id, Some(position));
@@ -252,6 +259,7 @@ pub(super) mod tests {
             tasks: Vec::new(),
             messages: Vec::new(),
             widenings: Vec::new(),
+            outcomes: Vec::new(),
             entry: None,
             model: None,
         }

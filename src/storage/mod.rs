@@ -24,9 +24,11 @@ mod instant;
 mod judge;
 mod message;
 mod names;
+mod outcome;
 mod past;
 mod snapshot;
 mod sqlite;
+mod submission;
 mod task;
 mod unit;
 
@@ -55,6 +57,7 @@ pub use draft::{Attribution, Committed, ModelChange};
 pub use due::{Due, Seen};
 pub use feed::{Feed, Wanted};
 pub use message::Message;
+pub use outcome::{Once, Outcome, Print, Remembered};
 pub use snapshot::{History, Listed, ModelCount, Recorded, Scan, Snapshot};
 pub use task::{NewTask, NextTask, Task, TaskKey, TaskKind};
 pub use unit::{Mark, UnitOfWork};
@@ -146,6 +149,10 @@ struct ActorRow(i64);
 pub enum Error {
     #[error("transaction conflict — retry")]
     Conflict,
+    #[error(
+        "a request with the same idempotency key was committed meanwhile; repeat it to be told its outcome"
+    )]
+    Repeated,
     #[error("model {0} not found")]
     ModelNotFound(ModelKey),
     #[error("model {0} is not locked; lock it before making entities")]
@@ -199,7 +206,7 @@ pub enum Error {
 impl Coded for Error {
     fn code(&self) -> Code {
         match self {
-            Self::Conflict => Code::Conflict,
+            Self::Conflict | Self::Repeated => Code::Conflict,
             Self::ModelNotFound(_) => Code::ModelNotFound,
             Self::ModelNotLocked(_) => Code::ModelNotLocked,
             Self::ModelAlreadyLocked(_) => Code::ModelAlreadyLocked,
@@ -260,6 +267,7 @@ impl Coded for Error {
             Self::InvalidUniqueValue(error) => error.properties(),
             Self::NotYet { latest, .. } => vec![("newest", latest.0.into())],
             Self::Conflict
+            | Self::Repeated
             | Self::ModelNotLocked(_)
             | Self::UniqueViolation { .. }
             | Self::TooLarge { .. }
@@ -291,7 +299,7 @@ struct Inner {
     recent: feed::Recent,
     instants: instant::Instants,
     clock: Clock,
-    submissions: mpsc::Sender<committer::Submission>,
+    submissions: mpsc::Sender<submission::Submission>,
     published: watch::Receiver<Sequence>,
     health: health::Health,
     agenda: task::Agenda,

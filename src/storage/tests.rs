@@ -1,5 +1,6 @@
 mod keys;
 mod many;
+mod outcomes;
 mod widening;
 
 use std::{sync::Arc, time::Duration};

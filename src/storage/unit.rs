@@ -13,10 +13,11 @@ use tokio_util::sync::CancellationToken;
 use super::{
     Definitions, EntityRow, Error, Snapshot, Storage, UNCOMMITTED, Version,
     claims::Claims,
-    committer::{Claim, Submission},
     draft::{Attribution, Base, Committed, Draft, Guard, ModelChange, Removal, Write},
     growth::Growth,
     message::MessageChange,
+    outcome::Outcome,
+    submission::{Claim, Submission},
     task::{Decision, Dropped, NewTask, Task, TaskChange, TaskKey},
 };
 use crate::engine::{Record, RunRecord};
@@ -57,6 +58,8 @@ pub struct UnitOfWork {
     tasks: Vec<TaskChange>,
     /// Likewise.
     pub(super) messages: Vec<MessageChange>,
+    /// Likewise.
+    pub(super) outcomes: Vec<Outcome>,
     /// What its documents add to their models.
     growth: Growth,
     /// The transaction that the request began with, where this is a later one.
@@ -113,6 +116,7 @@ pub struct Mark {
     tasks: usize,
     messages: usize,
     growth: usize,
+    outcomes: usize,
 }
 
 impl Storage {
@@ -133,6 +137,7 @@ impl Storage {
             tasks: Vec::new(),
             messages: Vec::new(),
             growth: Growth::default(),
+            outcomes: Vec::new(),
             entry: None,
             undo: Vec::new(),
             marks: 0,
@@ -148,6 +153,19 @@ impl Storage {
         model: &ModelKey,
         change: ModelChange,
     ) -> Result<Committed, Error> {
+        self.change_model_once(tenant, attribution, model, change, None)
+            .await
+    }
+
+    /// The same, with what is to be answered to a repeat.
+    pub async fn change_model_once(
+        &self,
+        tenant: &Tenant,
+        attribution: Attribution,
+        model: &ModelKey,
+        change: ModelChange,
+        outcome: Option<Outcome>,
+    ) -> Result<Committed, Error> {
         let draft = Draft {
             id: TransactionId::fresh(),
             tenant: tenant.clone(),
@@ -160,6 +178,7 @@ impl Storage {
             tasks: Vec::new(),
             messages: Vec::new(),
             widenings: Vec::new(),
+            outcomes: outcome.into_iter().collect(),
             entry: None,
             model: Some((model.clone(), change)),
         };
@@ -598,6 +617,7 @@ impl UnitOfWork {
             tasks: self.tasks.len(),
             messages: self.messages.len(),
             growth: self.growth.len(),
+            outcomes: self.outcomes.len(),
         }
     }
 
@@ -613,6 +633,7 @@ impl UnitOfWork {
         self.tasks.truncate(mark.tasks);
         self.messages.truncate(mark.messages);
         self.growth.truncate(mark.growth);
+        self.outcomes.truncate(mark.outcomes);
     }
 
     /// Keeps what was changed since the mark, which is no more.
@@ -683,6 +704,7 @@ impl UnitOfWork {
             tasks: self.tasks,
             messages: self.messages,
             widenings: self.growth.into_widenings(),
+            outcomes: self.outcomes,
             entry: self.entry,
             model: None,
         })

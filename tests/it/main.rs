@@ -23,6 +23,7 @@ mod execution;
 mod explain;
 mod feed;
 mod history;
+mod idempotency;
 mod member;
 mod message;
 mod method;

@@ -14,6 +14,7 @@ from interlock import (
     Count,
     EntityModified,
     EntityNotFound,
+    IdempotencyConflict,
     IncompatibleType,
     InvalidChangeLevel,
     InvalidUniqueKey,
@@ -22,6 +23,7 @@ from interlock import (
     ModelKey,
     ModelNotFound,
     NotSupported,
+    Operations,
     PolymorphicSlot,
     SearchResultLimit,
     UniqueKey,
@@ -291,6 +293,30 @@ async def test_values_of_unique_keys_belong_to_one_entity(client: Client) -> Non
         await client.create(PARCEL, {"sku": "A-1", "quantity": 3.0})
     with pytest.raises(InvalidUniqueKey):
         await client.create(PARCEL, {"sku": "A-2"})
+
+
+async def test_what_has_a_key_is_done_once(client: Client) -> None:
+    await client.import_model(PARCEL, SAMPLE, idempotency_key="import")
+    await client.lock_model(PARCEL, idempotency_key="lock")
+    await client.lock_model(PARCEL, idempotency_key="lock")
+    first = await client.create(PARCEL, SAMPLE, idempotency_key="create")
+    assert await client.create(PARCEL, SAMPLE, idempotency_key="create") == first
+    with pytest.raises(IdempotencyConflict):
+        await client.create_many([(PARCEL, SAMPLE)], idempotency_key="create")
+    many = await client.create_many([(PARCEL, SAMPLE)] * 3, chunk_size=2, idempotency_key="many")
+    again = await client.create_many([(PARCEL, SAMPLE)] * 3, chunk_size=2, idempotency_key="many")
+    assert again == many
+    (entity,) = first.entity_ids
+    for _ in range(2):
+        await client.delete(entity, idempotency_key="delete")
+    assert [count.count for count in await client.count(PARCEL)] == [3]
+    takes_key = {
+        name
+        for name, method in inspect.getmembers(Operations, inspect.iscoroutinefunction)
+        if "idempotency_key" in inspect.signature(method).parameters
+    }
+    assert {"update", "update_many", "patch", "transition", "delete_all"} <= takes_key
+    assert not {"get", "count", "account"} & takes_key
 
 
 async def test_what_the_server_cannot_do_yet_is_said(client: Client) -> None:

@@ -1,7 +1,7 @@
 //! Payloads of writes to entities (`grpc.md` §8.2, `stream.md` §3.1).
 
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::{
@@ -239,6 +239,40 @@ impl Chunk {
             object = object.raw("error", &error.finish());
         }
         object.finish()
+    }
+}
+
+/// A chunk as it is stored for a repeat of its request. What was left out of it was so for being
+/// modified.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct StoredChunk {
+    pub transaction: Option<String>,
+    pub entities: Vec<String>,
+    /// With their places in the chunk.
+    pub modified: Vec<(String, usize)>,
+    pub warnings: Vec<String>,
+}
+
+impl StoredChunk {
+    pub fn new(chunk: &Chunk, warnings: &[String]) -> Self {
+        let modified = chunk.failed.iter();
+        Self {
+            transaction: chunk.transaction.map(|transaction| transaction.to_string()),
+            entities: chunk.ids.iter().map(ToString::to_string).collect(),
+            modified: modified
+                .map(|(id, item, _)| (id.to_string(), *item))
+                .collect(),
+            warnings: warnings.to_vec(),
+        }
+    }
+
+    pub fn encode(&self) -> String {
+        serde_json::to_string(self).unwrap_or_default()
+    }
+
+    pub fn decode(text: &str) -> Option<Self> {
+        serde_json::from_str(text).ok()
     }
 }
 

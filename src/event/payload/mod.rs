@@ -25,7 +25,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::EventType;
-use crate::entity::Document;
+use crate::entity::{Document, Shape};
 use crate::error::{Code, Failure};
 use crate::id::{ModelId, ModelKey, TransactionId};
 
@@ -155,6 +155,24 @@ pub fn error(failure: &Failure) -> String {
         object = object.raw("properties", &properties.finish());
     }
     object.finish()
+}
+
+/// An answer as one to another request: where it quotes the request, it quotes that one.
+pub fn readdressed(answer: &str, request: &str) -> Result<String, Failure> {
+    let document = Document::parse(answer)
+        .map_err(|error| Failure::internal(format!("a stored answer: {error}")))?;
+    let Shape::Object(members) = document.root().shape() else {
+        return Err(Failure::internal("a stored answer is no object"));
+    };
+    let quotes = |name: &str| matches!(name, "id" | "requestId");
+    let answer = members.fold(Object::new(), |object, (name, value)| {
+        if quotes(&name) {
+            object.text(&name, request)
+        } else {
+            object.raw(&name, value.json())
+        }
+    });
+    Ok(answer.finish())
 }
 
 #[expect(

@@ -158,6 +158,7 @@ pub(super) const ALWAYS: &[Code] = &[
 /// What can come of a write.
 pub(super) const WRITES: &[Code] = &[
     Code::Conflict,
+    Code::IdempotencyConflict,
     Code::OutcomeUnknown,
     Code::TransactionTooLarge,
 ];

@@ -193,6 +193,15 @@ pub(in crate::rest) const TOKEN: Parameter = Parameter::header(
      attribute `cyodatxtoken` of the event that calls them.",
 );
 
+/// Has any request that writes done once.
+pub(in crate::rest) const KEY: Parameter = Parameter::header(
+    "Idempotency-Key",
+    |_| json_schema!({"type": "string", "minLength": 1, "maxLength": 255}),
+    "A text of the caller's choice that has the request done once: a repeat with the same key is \
+     given what was answered the first time, for a day unless the server says otherwise. Another \
+     request with that key is an `IDEMPOTENCY_CONFLICT`; after a failure the key is free.",
+);
+
 pub(in crate::rest) const POINT_IN_TIME: Parameter = Parameter::query(
     "pointInTime",
     instant,

@@ -28,6 +28,7 @@ pub(in crate::storage) struct Batch {
     /// Tasks that are done or void.
     pub(in crate::storage) tasks_done: Vec<TaskDone>,
     pub(in crate::storage) messages: Vec<MessageRow>,
+    pub(in crate::storage) outcomes: Vec<OutcomeRow>,
     pub(in crate::storage) messages_gone: Vec<MessageGone>,
     pub(in crate::storage) deltas: Vec<DeltaRow>,
     /// Models whose earlier deltas are not needed any more.
@@ -76,6 +77,17 @@ pub(in crate::storage) struct MessageGone {
 
 #[derive(Debug)]
 pub(in crate::storage) struct TaskDone(pub(in crate::storage) i64);
+
+/// What became of a request that is to be done once.
+#[derive(Debug, Clone)]
+pub(in crate::storage) struct OutcomeRow {
+    pub(in crate::storage) t: i64,
+    pub(in crate::storage) key: Arc<str>,
+    pub(in crate::storage) part: i64,
+    pub(in crate::storage) hash: Vec<u8>,
+    pub(in crate::storage) answer: Arc<str>,
+    pub(in crate::storage) expires: i64,
+}
 
 /// An entity that claims nothing any more.
 #[derive(Debug)]
@@ -221,6 +233,7 @@ impl Batch {
             self.tasks.len(),
             self.tasks_done.len(),
             self.messages.len(),
+            self.outcomes.len(),
             self.messages_gone.len(),
             self.deltas.len(),
         ]
@@ -301,6 +314,13 @@ impl Batch {
             query,
             "insert into unique_key(m, u, key, e)",
             part(&self.claims, from),
+            size,
+        );
+        // One may replace what an earlier commit of its request stored, or what has expired.
+        insert(
+            query,
+            "insert or replace into idempotency(t, key, part, hash, answer, expires)",
+            part(&self.outcomes, from),
             size,
         );
         let done = part(&self.tasks_done, from);
@@ -387,6 +407,18 @@ impl Row for NewDecision {
 
     fn bind(&self, values: &mut Values<'_>) {
         values.add(self.n).add(self.e).add(Arc::clone(&self.record));
+    }
+}
+
+impl Row for OutcomeRow {
+    const COLUMNS: usize = 6;
+
+    fn bind(&self, values: &mut Values<'_>) {
+        values.add(self.t).add(Arc::clone(&self.key)).add(self.part);
+        values
+            .add(self.hash.clone())
+            .add(Arc::clone(&self.answer))
+            .add(self.expires);
     }
 }
 

@@ -30,7 +30,7 @@ use crate::entity::Sequence;
 
 pub(super) use batch::{
     Batch, CommitRow, EntityMove, Freed, MessageGone, MessageRow, NewClaim, NewDecision, NewEntity,
-    NewVersion, Removals, TaskDone, TaskRow,
+    NewVersion, OutcomeRow, Removals, TaskDone, TaskRow,
 };
 pub(super) use writer::{ModelCommit, Writer};
 

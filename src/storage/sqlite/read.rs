@@ -15,7 +15,10 @@ use crate::id::{EdgeMessageId, EntityId, ModelKey, StateName, Tenant, Transactio
 use crate::model::{KeyValue, Model, Schema};
 use crate::storage::{
     Definitions, EntityRow, Error, Listed, Message, ModelRow, Recorded, Task, TaskKey, TenantRow,
-    Version, claims::Claim, feed::Range,
+    Version,
+    claims::Claim,
+    feed::Range,
+    outcome::{Print, Remembered, Stored},
 };
 use crate::workflow::{Entry, Workflow, WorkflowSet};
 
@@ -36,6 +39,9 @@ const MODEL_DELTAS: &str = include_str!("sql/model_deltas.sql");
 const MODEL_GET: &str = include_str!("sql/model_get.sql");
 const MODEL_LIST: &str = include_str!("sql/model_list.sql");
 const MODEL_ROW: &str = include_str!("sql/model_row.sql");
+const OUTCOME_GET: &str = include_str!("sql/outcome_get.sql");
+const OUTCOME_NEXT_EXPIRY: &str = include_str!("sql/outcome_next_expiry.sql");
+const OUTCOME_PRINTS: &str = include_str!("sql/outcome_prints.sql");
 const TASK_DUE: &str = include_str!("sql/task_due.sql");
 const TASK_GET: &str = include_str!("sql/task_get.sql");
 const TASK_NEWEST: &str = include_str!("sql/task_newest.sql");
@@ -222,6 +228,65 @@ impl Sqlite {
             );
         }
         Ok(found)
+    }
+
+    /// The outcomes that are stored for a key, unless they are past their time.
+    pub(in crate::storage) async fn outcomes(
+        &self,
+        tenant: TenantRow,
+        key: &str,
+        now: Timestamp,
+    ) -> Result<Vec<Remembered>, Error> {
+        let rows: Vec<(u32, Vec<u8>, String)> = sqlx::query_as(OUTCOME_GET)
+            .bind(tenant.0)
+            .bind(key)
+            .bind(now.micros())
+            .fetch_all(&self.reads)
+            .await?;
+        rows.into_iter()
+            .map(|(part, hash, answer)| {
+                Ok(Remembered {
+                    part,
+                    print: print(hash, tenant)?,
+                    answer: answer.into(),
+                })
+            })
+            .collect()
+    }
+
+    /// What is stored for keys, without the answers.
+    pub(in crate::storage) async fn prints(
+        &self,
+        names: &[(TenantRow, Arc<str>)],
+        now: Timestamp,
+    ) -> Result<Vec<Stored>, Error> {
+        let list: Vec<(i64, &str)> = names
+            .iter()
+            .map(|(tenant, key)| (tenant.0, &**key))
+            .collect();
+        let rows: Vec<(i64, String, u32, Vec<u8>)> = sqlx::query_as(OUTCOME_PRINTS)
+            .bind(serde_json::to_string(&list).unwrap_or_default())
+            .bind(now.micros())
+            .fetch_all(&self.reads)
+            .await?;
+        rows.into_iter()
+            .map(|(tenant, key, part, hash)| {
+                let tenant = TenantRow(tenant);
+                Ok(Stored {
+                    tenant,
+                    key,
+                    part,
+                    print: print(hash, tenant)?,
+                })
+            })
+            .collect()
+    }
+
+    /// When the first outcome is past its time, in microseconds; none if none is stored.
+    pub(in crate::storage) async fn next_expiry(&self) -> Result<Option<i64>, Error> {
+        Ok(sqlx::query_scalar(OUTCOME_NEXT_EXPIRY)
+            .fetch_one(&self.reads)
+            .await?)
     }
 
     /// The claims that are held, and by whom.
@@ -440,6 +505,14 @@ impl Sqlite {
             workflows,
         }))
     }
+}
+
+fn print(hash: Vec<u8>, tenant: TenantRow) -> Result<Print, Error> {
+    hash.try_into().map_err(|_| Error::Inconsistent {
+        table: "idempotency",
+        column: "hash",
+        row: tenant.0,
+    })
 }
 
 /// The schema of a model, and how many deltas it is stored as.

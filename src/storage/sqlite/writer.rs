@@ -6,7 +6,8 @@ use sqlx::{
     sqlite::{Sqlite as Database, SqliteConnectOptions},
 };
 
-use super::{Batch, read::ListedWorkflow};
+use super::{Batch, OutcomeRow, read::ListedWorkflow};
+use crate::clock::Timestamp;
 use crate::entity::Actor;
 use crate::id::{ModelKey, Tenant};
 use crate::model::{Lock, Schema};
@@ -24,6 +25,8 @@ const MODEL_PUT: &str = include_str!("sql/model_put.sql");
 const MODEL_SET_CHANGE_LEVEL: &str = include_str!("sql/model_set_change_level.sql");
 const MODEL_SET_STATE: &str = include_str!("sql/model_set_state.sql");
 const MODEL_TOUCH: &str = include_str!("sql/model_touch.sql");
+const OUTCOME_PUT: &str = include_str!("sql/outcome_put.sql");
+const OUTCOME_SWEEP: &str = include_str!("sql/outcome_sweep.sql");
 const REMOVE_ENTITIES: &str = include_str!("sql/remove_entities.sql");
 const REMOVE_VERSIONS: &str = include_str!("sql/remove_versions.sql");
 const MODEL_SET_UNIQUE_KEYS: &str = include_str!("sql/model_set_unique_keys.sql");
@@ -66,6 +69,7 @@ pub(in crate::storage) struct ModelCommit<'a> {
     /// None if the model is made by this.
     pub(in crate::storage) row: Option<ModelRow>,
     pub(in crate::storage) commit: super::CommitRow,
+    pub(in crate::storage) outcomes: Vec<OutcomeRow>,
 }
 
 impl Writer {
@@ -258,7 +262,33 @@ impl Writer {
             .bind(row.executor)
             .execute(&mut *transaction)
             .await?;
+        for row in &commit.outcomes {
+            sqlx::query(OUTCOME_PUT)
+                .bind(row.t)
+                .bind(&*row.key)
+                .bind(row.part)
+                .bind(row.hash.as_slice())
+                .bind(&*row.answer)
+                .bind(row.expires)
+                .execute(&mut *transaction)
+                .await?;
+        }
         transaction.commit().await?;
+        Ok(())
+    }
+
+    /// Deletes outcomes that are past their time, that many at most.
+    pub(in crate::storage) async fn sweep(
+        &mut self,
+        now: Timestamp,
+        limit: i64,
+    ) -> Result<(), Error> {
+        let mut borrowed = self.borrow().await?;
+        sqlx::query(OUTCOME_SWEEP)
+            .bind(now.micros())
+            .bind(limit)
+            .execute(borrowed.connection())
+            .await?;
         Ok(())
     }
 }

@@ -282,8 +282,8 @@ class _Transaction:
         self._stream = stream
         self._lane = Lane(_IN_FLIGHT, token=token) if token else None
 
-    async def ask(self, kind: str, payload: Mapping[str, Any]) -> Answer:
-        return await self._stream.ask(kind, payload, self._lane)
+    async def ask(self, kind: str, payload: Mapping[str, Any], *, key: str | None = None) -> Answer:
+        return await self._stream.ask(kind, payload, self._lane, key=key)
 
     def listen(self, kind: str, payload: Mapping[str, Any]) -> AsyncGenerator[CloudEvent, None]:
         raise errors.NotSupported(

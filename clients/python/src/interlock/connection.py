@@ -90,7 +90,7 @@ class Connection:
         self._delay = 0.0
         self._is_closed = False
 
-    async def ask(self, kind: str, payload: Mapping[str, Any]) -> Answer:
+    async def ask(self, kind: str, payload: Mapping[str, Any], *, key: str | None = None) -> Answer:
         """Send a request on the open stream, or on a new one.
 
         Raises:
@@ -98,7 +98,7 @@ class Connection:
 
         """
         stream = await self.stream()
-        return await stream.ask(kind, payload)
+        return await stream.ask(kind, payload, key=key)
 
     async def listen(
         self, kind: str, payload: Mapping[str, Any]

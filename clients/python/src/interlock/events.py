@@ -17,6 +17,9 @@ SEQUENCE = "sequence"
 TOKEN = "cyodatxtoken"
 """The open transaction that a request joins, or that a calculation belongs to."""
 
+KEY = "idempotencykey"
+"""The key of a request that is to be done once."""
+
 # Types of the stream itself; those of the operations are in `interlock.operations`.
 ACKNOWLEDGEMENT = "EventAckResponse"
 CANCEL = "EventCancelRequest"
@@ -28,7 +31,9 @@ _SOURCE = "interlock-python"
 _SPECIFICATION = "1.0"
 
 
-def event(kind: str, payload: Mapping[str, Any], *, token: str | None = None) -> CloudEvent:
+def event(
+    kind: str, payload: Mapping[str, Any], *, token: str | None = None, key: str | None = None
+) -> CloudEvent:
     """Put a payload into an envelope, both with the same new id."""
     identifier = str(uuid.uuid4())
     made = CloudEvent(
@@ -40,6 +45,8 @@ def event(kind: str, payload: Mapping[str, Any], *, token: str | None = None) ->
     )
     if token is not None:
         made.attributes[TOKEN].ce_string = token
+    if key is not None:
+        made.attributes[KEY].ce_string = key
     return made
 
 

@@ -89,7 +89,7 @@ class UniqueKey(TypedDict):
 class Asker(Protocol):
     """What can send a request."""
 
-    async def ask(self, kind: str, payload: Mapping[str, Any]) -> Answer:
+    async def ask(self, kind: str, payload: Mapping[str, Any], *, key: str | None = None) -> Answer:
         """Send a request; the answer is used as a context."""
 
     def listen(self, kind: str, payload: Mapping[str, Any]) -> AsyncGenerator[CloudEvent, None]:
@@ -108,6 +108,11 @@ class Operations:
     * in a compute member's callback `TransactionNotFound` or `TransactionExpired`.
 
     All of these are `InterlockError`s.
+
+    Every method that writes takes an `idempotency_key`, a text of the caller's choice: what is
+    asked for is then done once, and asking again with the same key, after a lost connection for
+    instance, gives what was answered the first time. A failure may be asked for again. Something
+    else with the same key is an `IdempotencyConflict`. Servers forget keys, after a day usually.
     """
 
     def __init__(self, asker: Asker) -> None:
@@ -116,7 +121,13 @@ class Operations:
 
     # Any event type.
 
-    async def call(self, event_type: str, payload: Mapping[str, Any]) -> dict[str, Any]:
+    async def call(
+        self,
+        event_type: str,
+        payload: Mapping[str, Any],
+        *,
+        idempotency_key: str | None = None,
+    ) -> dict[str, Any]:
         """Ask for anything that has one answer, and give the answer's payload.
 
         The `id` of the request's payload is added.
@@ -125,7 +136,7 @@ class Operations:
             TypeError: the answer is a streamed one; use `stream`.
 
         """
-        async with await self._asker.ask(event_type, payload) as answer:
+        async with await self._asker.ask(event_type, payload, key=idempotency_key) as answer:
             event = await answer.next()
             if event is None or events.SEQUENCE in event.attributes:
                 raise TypeError(f"{event_type} has a streamed answer; use `stream`")
@@ -164,6 +175,7 @@ class Operations:
         sample: Any,
         *,
         converter: Literal["SAMPLE_DATA", "SIMPLE_VIEW"] = "SAMPLE_DATA",
+        idempotency_key: str | None = None,
     ) -> str:
         """Make a model, or widen one, so that it has the shape of a sample; give its id.
 
@@ -172,7 +184,9 @@ class Operations:
 
         """
         payload = {"dataFormat": "JSON", "converter": converter, "payload": sample}
-        answer = await self.call("EntityModelImportRequest", _of(model) | payload)
+        answer = await self.call(
+            "EntityModelImportRequest", _of(model) | payload, idempotency_key=idempotency_key
+        )
         return str(answer["modelId"])
 
     async def export_model(
@@ -189,7 +203,7 @@ class Operations:
         exported: dict[str, Any] = answer["payload"]
         return exported
 
-    async def lock_model(self, model: ModelName) -> None:
+    async def lock_model(self, model: ModelName, *, idempotency_key: str | None = None) -> None:
         """Make a model ready for entities.
 
         Raises:
@@ -197,9 +211,13 @@ class Operations:
             ModelAlreadyLocked: it is.
 
         """
-        await self.call("EntityModelTransitionRequest", _of(model) | {"transition": "LOCK"})
+        await self.call(
+            "EntityModelTransitionRequest",
+            _of(model) | {"transition": "LOCK"},
+            idempotency_key=idempotency_key,
+        )
 
-    async def unlock_model(self, model: ModelName) -> None:
+    async def unlock_model(self, model: ModelName, *, idempotency_key: str | None = None) -> None:
         """Make a model ready to be changed.
 
         Raises:
@@ -208,9 +226,13 @@ class Operations:
             ModelHasEntities: and as long as it has, it stays locked.
 
         """
-        await self.call("EntityModelTransitionRequest", _of(model) | {"transition": "UNLOCK"})
+        await self.call(
+            "EntityModelTransitionRequest",
+            _of(model) | {"transition": "UNLOCK"},
+            idempotency_key=idempotency_key,
+        )
 
-    async def delete_model(self, model: ModelName) -> None:
+    async def delete_model(self, model: ModelName, *, idempotency_key: str | None = None) -> None:
         """Delete an unlocked model.
 
         Raises:
@@ -219,14 +241,16 @@ class Operations:
             ModelHasEntities: delete them first.
 
         """
-        await self.call("EntityModelDeleteRequest", _of(model))
+        await self.call("EntityModelDeleteRequest", _of(model), idempotency_key=idempotency_key)
 
     async def list_models(self) -> list[Model]:
         """List the models of the caller's tenant."""
         answer = await self.call("EntityModelGetAllRequest", {})
         return [Model.read(item) for item in answer["models"]]
 
-    async def set_change_level(self, model: ModelName, level: ChangeLevel) -> None:
+    async def set_change_level(
+        self, model: ModelName, level: ChangeLevel, *, idempotency_key: str | None = None
+    ) -> None:
         """Let new and updated entities widen a model, each level by what the ones before do too.
 
         `ARRAY_LENGTH` lets lists be longer, `ARRAY_ELEMENTS` have elements of other types, `TYPE`
@@ -238,7 +262,10 @@ class Operations:
             InvalidChangeLevel: there is no such level.
 
         """
-        await self.call("EntityModelSetChangeLevelRequest", _of(model) | {"changeLevel": level})
+        payload = _of(model) | {"changeLevel": level}
+        await self.call(
+            "EntityModelSetChangeLevelRequest", payload, idempotency_key=idempotency_key
+        )
 
     async def validate(self, model: ModelName, document: Any) -> list[Violation]:
         """Give every place where a document is not what a model says; none if it fits.
@@ -253,7 +280,9 @@ class Operations:
         answer = await self.call("EntityModelValidateRequest", _of(model) | {"payload": document})
         return [Violation.read(item) for item in answer["errors"]]
 
-    async def set_unique_keys(self, model: ModelName, keys: Sequence[UniqueKey]) -> None:
+    async def set_unique_keys(
+        self, model: ModelName, keys: Sequence[UniqueKey], *, idempotency_key: str | None = None
+    ) -> None:
         """Replace the unique keys of an unlocked model; an empty list clears them.
 
         Raises:
@@ -263,7 +292,7 @@ class Operations:
 
         """
         payload = _of(model) | {"uniqueKeys": keys}
-        await self.call("EntityModelSetUniqueKeysRequest", payload)
+        await self.call("EntityModelSetUniqueKeysRequest", payload, idempotency_key=idempotency_key)
 
     # Workflows.
 
@@ -274,6 +303,7 @@ class Operations:
         *,
         mode: Literal["MERGE", "REPLACE", "ACTIVATE"] = "MERGE",
         allow_cycles: bool = False,
+        idempotency_key: str | None = None,
     ) -> Imported:
         """Give a model workflows.
 
@@ -287,7 +317,11 @@ class Operations:
 
         """
         payload = {"importMode": mode, "allowCycles": allow_cycles, "workflows": workflows}
-        return Imported.read(await self.call("EntityWorkflowImportRequest", _of(model) | payload))
+        return Imported.read(
+            await self.call(
+                "EntityWorkflowImportRequest", _of(model) | payload, idempotency_key=idempotency_key
+            )
+        )
 
     async def export_workflows(self, model: ModelName) -> list[dict[str, Any]]:
         """Give the workflows of a model.
@@ -318,7 +352,9 @@ class Operations:
     # Writes. All of them may raise `Conflict`, `WorkflowFailed` and `ComputeUnavailable`; in each
     # case nothing was written.
 
-    async def create(self, model: ModelName, data: Any) -> Written:
+    async def create(
+        self, model: ModelName, data: Any, *, idempotency_key: str | None = None
+    ) -> Written:
         """Make an entity and run it through the automated transitions of its workflow.
 
         A list makes one entity of each item, in one transaction.
@@ -332,13 +368,16 @@ class Operations:
 
         """
         payload = {"dataFormat": "JSON", "payload": _of(model) | {"data": data}}
-        return Written.read(await self.call("EntityCreateRequest", payload))
+        return Written.read(
+            await self.call("EntityCreateRequest", payload, idempotency_key=idempotency_key)
+        )
 
     async def create_many(
         self,
         entities: Iterable[NewEntity | tuple[ModelName, Any]],
         *,
         chunk_size: int | None = None,
+        idempotency_key: str | None = None,
     ) -> Written:
         """Make entities of any models: all in one transaction, or in several of a given size.
 
@@ -351,7 +390,11 @@ class Operations:
         """
         payloads = [_of(model) | {"data": data} for model, data in entities]
         payload = {"dataFormat": "JSON", "payloads": payloads} | _given(chunkSize=chunk_size)
-        return Written.read(await self.call("EntityCreateCollectionRequest", payload))
+        return Written.read(
+            await self.call(
+                "EntityCreateCollectionRequest", payload, idempotency_key=idempotency_key
+            )
+        )
 
     async def update(
         self,
@@ -360,6 +403,7 @@ class Operations:
         *,
         transition: str | None = None,
         if_match: str | None = None,
+        idempotency_key: str | None = None,
     ) -> Written:
         """Replace the document of an entity and take a transition.
 
@@ -376,10 +420,16 @@ class Operations:
         """
         change = _change(Update(entity_id, data, transition, if_match))
         payload = {"dataFormat": "JSON", "payload": change}
-        return Written.read(await self.call("EntityUpdateRequest", payload))
+        return Written.read(
+            await self.call("EntityUpdateRequest", payload, idempotency_key=idempotency_key)
+        )
 
     async def update_many(
-        self, updates: Iterable[Update], *, chunk_size: int | None = None
+        self,
+        updates: Iterable[Update],
+        *,
+        chunk_size: int | None = None,
+        idempotency_key: str | None = None,
     ) -> Written:
         """Change entities: all in one transaction, or in several of a given size.
 
@@ -392,7 +442,11 @@ class Operations:
         """
         payload = {"dataFormat": "JSON", "payloads": [_change(update) for update in updates]}
         payload |= _given(chunkSize=chunk_size)
-        return Written.read(await self.call("EntityUpdateCollectionRequest", payload))
+        return Written.read(
+            await self.call(
+                "EntityUpdateCollectionRequest", payload, idempotency_key=idempotency_key
+            )
+        )
 
     async def patch(
         self,
@@ -402,6 +456,7 @@ class Operations:
         if_match: str,
         transition: str | None = None,
         patch_format: Literal["MERGE_PATCH", "JSON_PATCH"] = "MERGE_PATCH",
+        idempotency_key: str | None = None,
     ) -> Written:
         """Change parts of a document; `if_match="*"` whatever its version is.
 
@@ -414,9 +469,13 @@ class Operations:
         change = {"entityId": entity_id, "patch": patch, "ifMatch": if_match}
         change |= _given(transition=transition)
         payload = {"patchFormat": patch_format, "payload": change}
-        return Written.read(await self.call("EntityPatchRequest", payload))
+        return Written.read(
+            await self.call("EntityPatchRequest", payload, idempotency_key=idempotency_key)
+        )
 
-    async def transition(self, entity_id: str, transition: str) -> Transitioned:
+    async def transition(
+        self, entity_id: str, transition: str, *, idempotency_key: str | None = None
+    ) -> Transitioned:
         """Take a transition, leaving the document as it is.
 
         Raises:
@@ -427,16 +486,22 @@ class Operations:
 
         """
         payload = {"entityId": entity_id, "transition": transition}
-        return Transitioned.read(await self.call("EntityTransitionRequest", payload))
+        return Transitioned.read(
+            await self.call("EntityTransitionRequest", payload, idempotency_key=idempotency_key)
+        )
 
-    async def delete(self, entity_id: str) -> Deleted:
+    async def delete(self, entity_id: str, *, idempotency_key: str | None = None) -> Deleted:
         """Delete an entity; its history stays.
 
         Raises:
             EntityNotFound: there is no such entity.
 
         """
-        return Deleted.read(await self.call("EntityDeleteRequest", {"entityId": entity_id}))
+        return Deleted.read(
+            await self.call(
+                "EntityDeleteRequest", {"entityId": entity_id}, idempotency_key=idempotency_key
+            )
+        )
 
     async def delete_all(
         self,
@@ -445,6 +510,7 @@ class Operations:
         point_in_time: datetime | None = None,
         list_ids: bool = False,
         condition: Condition | None = None,
+        idempotency_key: str | None = None,
     ) -> AllDeleted:
         """Delete the entities of a model: all, those there were at a time, those that match.
 
@@ -457,7 +523,9 @@ class Operations:
         """
         payload = _of(model) | {"verbose": list_ids}
         payload |= _given(pointInTime=_instant(point_in_time), condition=condition)
-        return AllDeleted.read(await self.call("EntityDeleteAllRequest", payload))
+        return AllDeleted.read(
+            await self.call("EntityDeleteAllRequest", payload, idempotency_key=idempotency_key)
+        )
 
     # Reads.
 
@@ -823,6 +891,7 @@ class Operations:
         recipient: str | None = None,
         reply_to: str | None = None,
         correlation_id: str | None = None,
+        idempotency_key: str | None = None,
     ) -> str:
         """Keep a message for whoever asks for it by the id that this gives.
 
@@ -838,7 +907,7 @@ class Operations:
             correlationId=correlation_id,
         )
         payload = {"header": header, "payload": content} | _given(metaData=metadata)
-        answer = await self.call("MessageCreateRequest", payload)
+        answer = await self.call("MessageCreateRequest", payload, idempotency_key=idempotency_key)
         return str(answer["entityIds"][0])
 
     async def get_message(self, message_id: str) -> Message:
@@ -850,18 +919,26 @@ class Operations:
         """
         return Message.read(await self.call("MessageGetRequest", {"messageId": message_id}))
 
-    async def delete_message(self, message_id: str) -> None:
+    async def delete_message(self, message_id: str, *, idempotency_key: str | None = None) -> None:
         """Delete a message.
 
         Raises:
             EntityNotFound: there is none.
 
         """
-        await self.call("MessageDeleteRequest", {"messageId": message_id})
+        await self.call(
+            "MessageDeleteRequest", {"messageId": message_id}, idempotency_key=idempotency_key
+        )
 
-    async def delete_messages(self, message_ids: Iterable[str]) -> None:
+    async def delete_messages(
+        self, message_ids: Iterable[str], *, idempotency_key: str | None = None
+    ) -> None:
         """Delete messages; those that are not there are no error."""
-        await self.call("MessageDeleteRequest", {"messageIds": list(message_ids)})
+        await self.call(
+            "MessageDeleteRequest",
+            {"messageIds": list(message_ids)},
+            idempotency_key=idempotency_key,
+        )
 
     # The caller.
 

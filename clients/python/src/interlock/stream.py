@@ -124,7 +124,14 @@ class Stream:
             raise self.failure
         return future.result()
 
-    async def ask(self, kind: str, payload: Mapping[str, Any], lane: Lane | None = None) -> Answer:
+    async def ask(
+        self,
+        kind: str,
+        payload: Mapping[str, Any],
+        lane: Lane | None = None,
+        *,
+        key: str | None = None,
+    ) -> Answer:
         """Send a request once there is a place for it; the answer is to be used as a context.
 
         Raises:
@@ -133,7 +140,7 @@ class Stream:
 
         """
         lane = lane or self._lane
-        event = events.event(kind, payload, token=lane.token)
+        event = events.event(kind, payload, token=lane.token, key=key)
         self.check_size(event)
         await lane.places.acquire()
         answer = Answer(self, event.id, lane)

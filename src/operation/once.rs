@@ -1,0 +1,332 @@
+//! Requests that are done once: idempotency keys (`stream.md` §2).
+//!
+//! [`begin`] is a step of dispatch for every request that writes. A key is taken by the first
+//! request that brings it; a repeat waits for that one's end, finds the outcome that its commit
+//! stored, and is given it again. A failure stores nothing, so that after one a repeat is the
+//! first. Whether two requests are the same is told by type and payload, but for the payload's
+//! `id`, and by nothing else: a repeat may come from another user of the tenant and through
+//! another door.
+//!
+//! * A run that commits in segments stores what can be told then with its first commit: its
+//!   transaction and the entities so far, and what is answered in the end with its last.
+//! * A collection in windows has one outcome per window. What is repeated goes on with the first
+//!   window that was not done, so one that failed in its middle can be completed.
+//! * What commits nothing stores nothing: settings of the process are set again by a repeat.
+//! * A request that joins a transaction leaves its outcome in that transaction, which stores it
+//!   if it commits, and gives it to a repeat within the same transaction before. A repeat from
+//!   elsewhere does not wait for that transaction; of the two, who commits last gets `CONFLICT`.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use serde_json::value::RawValue;
+use sha2::{Digest as _, Sha256};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use super::{Access, Answer, Context, Family, Route, reply::cancelled};
+use crate::error::{Code, Failure};
+use crate::event::{Event, IDEMPOTENCY_ATTRIBUTE, payload};
+use crate::id::Tenant;
+use crate::storage::{Once, Outcome, Print, Remembered};
+
+/// How many characters a key has at most.
+const KEY_CHARS_MAX: usize = 255;
+
+/// The part of a request that has no others.
+pub(super) const WHOLE: u32 = 0;
+
+/// The keys of requests in work.
+///
+/// A mutex, not a task: a look-up at the beginning and one at the end of a request that has a key.
+#[derive(Debug, Clone)]
+pub struct Keys {
+    /// How long outcomes are kept.
+    life: Duration,
+    in_work: Arc<Mutex<HashMap<Name, InWork>>>,
+}
+
+type Name = (Tenant, Arc<str>);
+
+#[derive(Debug)]
+struct InWork {
+    print: Print,
+    /// Who is at work, and those that wait.
+    users: usize,
+    turn: Arc<Semaphore>,
+}
+
+/// The right to work on a request that has a key. Dropping it lets a repeat have its turn.
+#[derive(Debug)]
+pub(super) struct Turn {
+    keys: Keys,
+    name: Name,
+    permit: Option<OwnedSemaphorePermit>,
+}
+
+impl Keys {
+    pub fn new(life: Duration) -> Self {
+        Self {
+            life,
+            in_work: Arc::default(),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<Name, InWork>> {
+        self.in_work.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Gets in line behind those that have the same key, who must be the same request.
+    fn line_up(&self, name: Name, print: Print) -> Result<(Turn, Arc<Semaphore>), Failure> {
+        let mut in_work = self.lock();
+        let entry = in_work.entry(name.clone()).or_insert_with(|| InWork {
+            print,
+            users: 0,
+            turn: Arc::new(Semaphore::new(1)),
+        });
+        if entry.print != print {
+            return Err(conflict(&name.1));
+        }
+        entry.users += 1;
+        let turn = Turn {
+            keys: self.clone(),
+            name,
+            permit: None,
+        };
+        Ok((turn, Arc::clone(&entry.turn)))
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        let mut in_work = self.keys.lock();
+        self.permit = None;
+        if let Some(entry) = in_work.get_mut(&self.name) {
+            entry.users -= 1;
+            if entry.users == 0 {
+                in_work.remove(&self.name);
+            }
+        }
+    }
+}
+
+/// A request that is to be done once, and what was done of it already.
+#[derive(Debug)]
+pub(super) struct Promised {
+    key: Arc<str>,
+    print: Print,
+    life: Duration,
+    done: Vec<Remembered>,
+}
+
+impl Promised {
+    /// What became of a part earlier.
+    pub(super) fn done(&self, part: u32) -> Option<&str> {
+        let done = self.done.iter().find(|done| done.part == part);
+        done.map(|done| &*done.answer)
+    }
+
+    pub(super) fn part(&self, cx: &Context, part: u32) -> Once {
+        Once {
+            key: Arc::clone(&self.key),
+            part,
+            print: self.print,
+            expires: cx.storage().now().after(self.life),
+        }
+    }
+
+    /// What is stored with a change that is one commit.
+    pub(super) fn outcome(&self, cx: &Context, answer: &str) -> Outcome {
+        Outcome {
+            once: self.part(cx, WHOLE),
+            answer: answer.into(),
+            again: false,
+        }
+    }
+}
+
+/// How a request begins.
+pub(super) enum Begun {
+    /// It is to be done; a turn, if it has a key.
+    Now(Option<Turn>),
+    /// It was done.
+    Before(Answer),
+}
+
+/// Waits for the turn of a request that has a key, and finds out whether it was done.
+pub(super) async fn begin(
+    cx: &mut Context,
+    route: &Route,
+    event: &Event,
+) -> Result<Begun, Failure> {
+    if route.access == Access::Read || cx.runtime().compat().idempotency_keys_are_ignored() {
+        return Ok(Begun::Now(None));
+    }
+    let Some(key) = key(event)? else {
+        return Ok(Begun::Now(None));
+    };
+    let print = print(event)?;
+    let keys = cx.keys().clone();
+    let name = (cx.caller().tenant.clone(), Arc::clone(&key));
+    let (mut turn, line) = keys.line_up(name, print)?;
+    turn.permit = tokio::select! {
+        permit = line.acquire_owned() => permit.ok(),
+        () = cx.cancel().cancelled() => return Err(cancelled()),
+    };
+    let done = done(cx, route, &key).await?;
+    if done.iter().any(|done| done.print != print) {
+        return Err(conflict(&key));
+    }
+    let promised = Promised {
+        key,
+        print,
+        life: keys.life,
+        done,
+    };
+    if let Some(answer) = promised.done(WHOLE) {
+        return Ok(Begun::Before(replay(cx, route, answer)?));
+    }
+    cx.promise(promised);
+    Ok(Begun::Now(Some(turn)))
+}
+
+/// The outcome that another commit has stored meanwhile, where that is why this one failed.
+pub(super) async fn met(cx: &Context, route: &Route, failure: Failure) -> Result<Answer, Failure> {
+    let (Some(promised), Code::Conflict) = (cx.promised(), failure.code()) else {
+        return Err(failure);
+    };
+    let tenant = &cx.caller().tenant;
+    let stored = cx.storage().outcomes(tenant, &promised.key).await?;
+    let is_it = |stored: &&Remembered| stored.part == WHOLE && stored.print == promised.print;
+    match stored.iter().find(is_it) {
+        Some(stored) => replay(cx, route, &stored.answer),
+        None => Err(failure),
+    }
+}
+
+fn replay(cx: &Context, route: &Route, answer: &str) -> Result<Answer, Failure> {
+    cx.answer(route.response, payload::readdressed(answer, cx.request())?)
+}
+
+/// The outcomes for a key: those that are stored, and those of the transaction that is joined.
+async fn done(cx: &Context, route: &Route, key: &str) -> Result<Vec<Remembered>, Failure> {
+    let mut done = cx.storage().outcomes(&cx.caller().tenant, key).await?;
+    // Models are not part of transactions.
+    if cx.has_token() && route.family != Family::Model {
+        let mut session = cx.session().await?;
+        done.extend(session.unit()?.remembered(key));
+    }
+    Ok(done)
+}
+
+fn key(event: &Event) -> Result<Option<Arc<str>>, Failure> {
+    let Some(value) = event.attributes.get(IDEMPOTENCY_ATTRIBUTE) else {
+        return Ok(None);
+    };
+    let bad = |why: &str| {
+        Failure::new(
+            Code::BadRequest,
+            format!("the idempotency key {why}; it is a text of 1 to {KEY_CHARS_MAX} characters"),
+        )
+    };
+    let key = value.text().ok_or_else(|| bad("is not a text"))?;
+    if key.is_empty() {
+        return Err(bad("is empty"));
+    }
+    if key.chars().count() > KEY_CHARS_MAX {
+        return Err(bad("is too long"));
+    }
+    Ok(Some(key.into()))
+}
+
+/// Tells a request from others by its type and its payload, in which the order of members and the
+/// id do not matter: a door may make the latter itself.
+fn print(event: &Event) -> Result<Print, Failure> {
+    let members: BTreeMap<String, &RawValue> = payload::decode(event.text()?)?;
+    let mut hash = Sha256::new();
+    let mut add = |text: &str| {
+        hash.update(text.len().to_be_bytes());
+        hash.update(text);
+    };
+    add(event.kind.as_str());
+    for (name, value) in members.iter().filter(|(name, _)| *name != "id") {
+        add(name);
+        add(value.get());
+    }
+    Ok(hash.finalize().into())
+}
+
+fn conflict(key: &str) -> Failure {
+    Failure::new(
+        Code::IdempotencyConflict,
+        format!("the idempotency key `{key}` belongs to another request; use a fresh one"),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::{AttributeValue, EventType};
+
+    fn event(kind: EventType, payload: &str) -> Event {
+        Event::ours(kind, payload.to_owned())
+    }
+
+    #[test]
+    fn requests_are_told_apart_by_type_and_payload() {
+        let create = EventType::EntityCreateRequest;
+        let of = |payload: &str| print(&event(create, payload)).expect(payload);
+        let one = of(r#"{"id":"1","a":{"x":1},"b":2}"#);
+        assert_eq!(one, of(r#"{"b": 2, "id": "2", "a": {"x":1}}"#));
+        for other in [
+            r#"{"a":{"x":2},"b":2}"#,
+            r#"{"a":{"x":1}}"#,
+            r#"{"a":{"x":1},"b":2,"c":null}"#,
+            r#"{"a":{"x":1},"bb":2}"#,
+        ] {
+            assert_ne!(one, of(other), "{other}");
+        }
+        let update = event(EventType::EntityUpdateRequest, r#"{"a":{"x":1},"b":2}"#);
+        assert_ne!(one, print(&update).expect("a print"));
+        assert!(print(&event(create, "[]")).is_err());
+        assert!(print(&event(create, "{")).is_err());
+    }
+
+    #[test]
+    fn a_key_is_a_text_of_some_characters() {
+        let with = |value| {
+            key(&event(EventType::EntityCreateRequest, "{}").with(IDEMPOTENCY_ATTRIBUTE, value))
+        };
+        let text = |text: String| AttributeValue::String(text.into());
+        assert_eq!(
+            key(&event(EventType::EntityCreateRequest, "{}")).expect("none"),
+            None
+        );
+        assert!(with(text("é".repeat(255))).is_ok());
+        for bad in [
+            text("é".repeat(256)),
+            text(String::new()),
+            AttributeValue::Integer(1),
+        ] {
+            assert_eq!(with(bad).expect_err("bad").code(), Code::BadRequest);
+        }
+    }
+
+    #[test]
+    fn the_table_of_keys_in_work_forgets_those_that_ended() {
+        let keys = Keys::new(Duration::from_secs(1));
+        let name: Name = ("t".into(), "k".into());
+        let (one, _) = keys.line_up(name.clone(), [1; 32]).expect("first");
+        let (two, _) = keys.line_up(name.clone(), [1; 32]).expect("the same");
+        assert!(keys.line_up(name.clone(), [2; 32]).is_err(), "another");
+        let elsewhere = ("other".into(), "k".into());
+        assert!(keys.line_up(elsewhere, [2; 32]).is_ok(), "another tenant's");
+        drop(one);
+        assert_eq!(keys.lock().len(), 1);
+        drop(two);
+        assert!(keys.lock().is_empty());
+        assert!(keys.line_up(name, [2; 32]).is_ok());
+    }
+}
