@@ -25,7 +25,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("storage",   &["clock", "compat", "engine", "entity", "error", "id", "model", "telemetry", "workflow"]),
     ("audit",     &["clock", "engine", "entity", "id", "storage"]),
     ("auth",      &["entity", "error", "id"]),
-    ("compute",   &["callout", "entity", "id", "telemetry"]),
+    ("compute",   &["callout", "clock", "entity", "id", "telemetry"]),
     ("runtime",   &["callout", "clock", "compat", "compute", "engine", "entity", "error", "explain", "id", "model", "storage", "telemetry", "workflow"]),
     ("search",    &["clock", "condition", "entity", "error", "id", "model", "storage"]),
     ("event",     &["callout", "clock", "condition", "engine", "entity", "error", "explain", "id", "model", "workflow"]),

@@ -84,6 +84,7 @@ pub async fn run(config: Config, telemetry: Telemetry) -> Result<(), Error> {
         runtime,
         telemetry: telemetry.clone(),
         groups_max: config.groups_max,
+        members: members.clone(),
         in_work: TaskTracker::new(),
         stopping: stop.clone(),
         keys: Keys::new(config.idempotency_life),

@@ -10,11 +10,13 @@
 )]
 
 mod call;
+mod changes;
 mod client;
 mod events;
 mod explain;
 mod health;
 mod init;
+mod members;
 mod workflow;
 
 use std::{
@@ -110,6 +112,20 @@ is written if it is there, or if /etc/interlock/interlock.env is.")]
         #[arg(long)]
         force: bool,
     },
+    /// Follow every change, one JSON document to a line, until it is ended.
+    #[command(after_help = "\
+Examples:
+  interlock changes --from 0
+  interlock changes --model order:1 --state SHIPPED --data | jq .data
+  interlock changes --from 42 > changes.ndjson
+
+When the connection is lost it goes on after the last change, so none is missing and none comes twice.")]
+    Changes(changes::Arguments),
+    /// List the compute members that are connected.
+    #[command(
+        after_help = "Examples:\n  interlock members\n  interlock members --format json | jq '.members[].tags'"
+    )]
+    Members(members::Arguments),
     /// Ask a running service whether it is ready; the exit code says so.
     #[command(after_help = "Example:\n  CYODA_ADMIN_PORT=9091 interlock health")]
     Health,
@@ -170,6 +186,8 @@ pub fn run() -> ExitCode {
         Command::Workflow(command) => workflow::run(&command),
         Command::Explain(arguments) => with_config(|config| explain::run(&config, &arguments)),
         Command::Init { force } => init::run(force),
+        Command::Changes(arguments) => with_config(|config| changes::run(&config, &arguments)),
+        Command::Members(arguments) => with_config(|config| members::run(&config, &arguments)),
         Command::Health => with_config(|config| health::run(&config)),
         Command::Migrate { timeout } => with_config(|config| migrate(&config, timeout)),
         Command::Version => {

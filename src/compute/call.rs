@@ -236,6 +236,7 @@ mod tests {
 
     use super::*;
     use crate::callout::{Attachment, Callee};
+    use crate::clock::Timestamp;
     use crate::compute::{Membership, Principal};
     use crate::entity::{Actor, ActorKind};
     use crate::id::EntityId;
@@ -245,6 +246,8 @@ mod tests {
         response_timeout: Duration::from_secs(30),
         out_max: 3,
     };
+
+    const NOW: Timestamp = Timestamp::from_micros(5);
 
     fn tenant() -> Tenant {
         "t".into()
@@ -294,7 +297,13 @@ mod tests {
     fn join(members: &Members, tenant: &str, tags: &str) -> (Membership, mpsc::Receiver<Request>) {
         let (outbox, inbox) = mpsc::channel(4);
         (
-            members.join(&tenant.into(), MemberId::fresh(), Tags::parse(tags), outbox),
+            members.join(
+                &tenant.into(),
+                MemberId::fresh(),
+                Tags::parse(tags),
+                outbox,
+                NOW,
+            ),
             inbox,
         )
     }

@@ -4,7 +4,7 @@ use std::{
     collections::{BTreeMap, HashMap},
     sync::{
         Arc, Mutex, PoisonError,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicI64, AtomicU64, Ordering},
     },
 };
 
@@ -12,6 +12,7 @@ use tokio::sync::{Notify, mpsc, oneshot};
 
 use super::{Request, Response};
 use crate::callout::Tags;
+use crate::clock::Timestamp;
 use crate::id::{CallId, MemberId, Tenant};
 
 /// Every connected member, of all tenants. Cheap to clone.
@@ -40,6 +41,27 @@ pub(super) struct Member {
     calls: Mutex<Calls>,
     /// When it was last chosen, in turns.
     last_turn: AtomicU64,
+    joined: Timestamp,
+    /// When something last came from it, in microseconds.
+    seen: AtomicI64,
+    served: AtomicU64,
+    failed: AtomicU64,
+}
+
+/// What is known of a connected member.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Connected {
+    pub id: MemberId,
+    pub tags: Tags,
+    pub joined: Timestamp,
+    /// When something last came from it.
+    pub seen: Timestamp,
+    /// How many calls are out.
+    pub in_flight: usize,
+    /// How many calls it has done as it was asked.
+    pub served: u64,
+    /// How many calls it has refused, or not answered before they were given up.
+    pub failed: u64,
 }
 
 /// The calls that are out.
@@ -67,6 +89,7 @@ impl Members {
         id: MemberId,
         tags: Tags,
         outbox: mpsc::Sender<Request>,
+        now: Timestamp,
     ) -> Membership {
         let member = Arc::new(Member {
             id,
@@ -74,6 +97,10 @@ impl Members {
             outbox,
             calls: Mutex::default(),
             last_turn: AtomicU64::new(0),
+            joined: now,
+            seen: AtomicI64::new(now.micros()),
+            served: AtomicU64::new(0),
+            failed: AtomicU64::new(0),
         });
         self.lock()
             .entry(tenant.clone())
@@ -85,6 +112,13 @@ impl Members {
             tenant: tenant.clone(),
             member,
         }
+    }
+
+    /// The members of a tenant, in the order in which they joined.
+    pub fn connected(&self, tenant: &Tenant) -> Vec<Connected> {
+        let by_tenant = self.lock();
+        let members = by_tenant.get(tenant).into_iter().flatten();
+        members.map(|member| member.facts()).collect()
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<Tenant, Vec<Arc<Member>>>> {
@@ -169,8 +203,20 @@ impl Membership {
     /// Hands over an answer. One to a call that is not out on this stream changes nothing: it
     /// was answered, timed out, or never made.
     pub fn answered(&self, call: CallId, response: Response) -> bool {
-        let waiting = self.member.lock().out.remove(&call);
-        waiting.is_some_and(|waiting| waiting.send(response).is_ok())
+        let Some(waiting) = self.member.lock().out.remove(&call) else {
+            return false;
+        };
+        let count = match &response.outcome {
+            Ok(_) => &self.member.served,
+            Err(_) => &self.member.failed,
+        };
+        count.fetch_add(1, Ordering::Relaxed);
+        waiting.send(response).is_ok()
+    }
+
+    /// Notes that something has come from the member.
+    pub fn saw(&self, now: Timestamp) {
+        self.member.seen.store(now.micros(), Ordering::Relaxed);
     }
 
     /// Whether the member owes answers.
@@ -199,6 +245,18 @@ impl Drop for Membership {
 impl Member {
     fn lock(&self) -> std::sync::MutexGuard<'_, Calls> {
         self.calls.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn facts(&self) -> Connected {
+        Connected {
+            id: self.id,
+            tags: self.tags.clone(),
+            joined: self.joined,
+            seen: Timestamp::from_micros(self.seen.load(Ordering::Relaxed)),
+            in_flight: self.in_flight(),
+            served: self.served.load(Ordering::Relaxed),
+            failed: self.failed.load(Ordering::Relaxed),
+        }
     }
 
     fn in_flight(&self) -> usize {
@@ -236,6 +294,8 @@ pub(super) struct Expected {
 
 impl Drop for Expected {
     fn drop(&mut self) {
-        self.member.lock().out.remove(&self.call);
+        if self.member.lock().out.remove(&self.call).is_some() {
+            self.member.failed.fetch_add(1, Ordering::Relaxed);
+        }
     }
 }

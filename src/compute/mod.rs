@@ -1,6 +1,7 @@
 //! The connected compute members: who they are, and calling them.
 //!
-//! May use: [`crate::id`], [`crate::telemetry`], [`crate::entity`], [`crate::callout`].
+//! May use: [`crate::id`], [`crate::clock`], [`crate::telemetry`], [`crate::entity`],
+//! [`crate::callout`].
 //! Must not: wait for one member on behalf of another. A member has a bounded queue of its own
 //! and a table of the calls that are out; the edge that holds its stream feeds the one and
 //! empties the other (`grpc.md` §9–§12).
@@ -15,7 +16,7 @@ use crate::entity::{Actor, Image};
 use crate::id::{CallId, DispatchKey, EntityId, TransactionId, WorkflowName};
 
 pub use call::{Attempted, Attempts, CallSpec, Called, RETRY_PAUSE, Settings};
-pub use member::{Members, Membership};
+pub use member::{Connected, Members, Membership};
 
 /// What a member is sent.
 #[derive(Debug, Clone)]

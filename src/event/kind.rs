@@ -39,6 +39,10 @@ event_types! {
     EventCancelRequest,
     EventStreamEnd,
 
+    // Who is connected.
+    ComputeMembersGetRequest,
+    ComputeMembersGetResponse,
+
     // Models.
     EntityModelDeleteRequest,
     EntityModelDeleteResponse,

@@ -13,7 +13,8 @@ use super::{
     reply::cancelled,
 };
 use crate::auth::Caller;
-use crate::compute::Principal;
+use crate::clock::Timestamp;
+use crate::compute::{Members, Principal};
 use crate::error::Failure;
 use crate::event::{
     Event, EventType, TOKEN_ATTRIBUTE,
@@ -31,12 +32,20 @@ pub struct Services {
     pub telemetry: Telemetry,
     /// How many groups grouped statistics may have.
     pub groups_max: usize,
+    pub members: Members,
     /// Every request in work, through whatever door it came.
     pub in_work: TaskTracker,
     /// Cancelled when the server begins to stop; answers without an end of their own end then.
     pub stopping: CancellationToken,
     /// Of requests that are to be done once.
     pub keys: Keys,
+}
+
+impl Services {
+    /// What time it is.
+    pub fn now(&self) -> Timestamp {
+        self.runtime.storage().now()
+    }
 }
 
 /// Who asks, for what, and with which services. It stops here: below, a function takes the one
@@ -92,6 +101,10 @@ impl Context {
 
     pub const fn stopping(&self) -> &CancellationToken {
         &self.services.stopping
+    }
+
+    pub const fn members(&self) -> &Members {
+        &self.services.members
     }
 
     pub const fn runtime(&self) -> &Runtime {

@@ -35,6 +35,7 @@ mod import_model;
 mod import_workflows;
 mod list_changes;
 mod list_entities;
+mod list_members;
 mod list_models;
 mod list_transitions;
 mod lock_model;

@@ -6,15 +6,16 @@ use super::{
     answer::Answered::{self, First, Lines, List, Live, Text, Value},
     parts::Parts,
     told::{self, Told},
-    write::{account, audit, entity, feed, message, model, search, settings},
+    write::{account, audit, entity, feed, members, message, model, search, settings},
 };
 use crate::error::Failure;
 use crate::event::EventType::{
-    self, AccountGetRequest, EntityAuditFinishedGetRequest, EntityAuditGetRequest,
-    EntityChangesMetadataGetRequest, EntityChangesSubscribeRequest, EntityCreateCollectionRequest,
-    EntityCreateRequest, EntityDeleteAllRequest, EntityDeleteRequest, EntityGetAllRequest,
-    EntityGetRequest, EntityModelDeleteRequest, EntityModelExportRequest, EntityModelGetAllRequest,
-    EntityModelImportRequest, EntityModelSetChangeLevelRequest, EntityModelSetUniqueKeysRequest,
+    self, AccountGetRequest, ComputeMembersGetRequest, EntityAuditFinishedGetRequest,
+    EntityAuditGetRequest, EntityChangesMetadataGetRequest, EntityChangesSubscribeRequest,
+    EntityCreateCollectionRequest, EntityCreateRequest, EntityDeleteAllRequest,
+    EntityDeleteRequest, EntityGetAllRequest, EntityGetRequest, EntityModelDeleteRequest,
+    EntityModelExportRequest, EntityModelGetAllRequest, EntityModelImportRequest,
+    EntityModelSetChangeLevelRequest, EntityModelSetUniqueKeysRequest,
     EntityModelTransitionRequest, EntityModelValidateRequest, EntityPatchRequest,
     EntitySearchRequest, EntitySnapshotSearchRequest, EntityStatsByStateGetRequest,
     EntityStatsGetRequest, EntityStatsQueryRequest, EntityTransitionRequest,
@@ -159,6 +160,7 @@ pub const SPELLINGS: &[Spelling] = &[
     spell(DELETE, "/message/{messageId}", MessageDeleteRequest, message::one, Value(message::deleted), &told::message::DELETE),
     spell(DELETE, "/message", MessageDeleteRequest, message::many, Value(message::all_deleted), &told::message::DELETE_ALL).taking(Limit::TOLD),
     // The caller (`rest.md` §7).
+    spell(GET, "/compute/members", ComputeMembersGetRequest, model::nothing, Value(members::members), &told::members::LIST),
     spell(GET, "/account", AccountGetRequest, model::nothing, Value(account::account), &told::message::ACCOUNT),
     // What an operator may change (`rest.md` §8).
     spell(GET, "/admin/log-level", LogLevelGetRequest, model::nothing, Value(settings::log_level), &told::operators::LOG_LEVEL),

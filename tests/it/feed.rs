@@ -662,3 +662,49 @@ async fn a_model_of_an_awkward_name_is_still_listed() {
     let listed = server.rest().get("/api/entity/changes/1").await.ok();
     assert_eq!(listed.as_array().expect("a list").len(), 1);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_command_line_follows_and_goes_on_after_a_restart() {
+    use std::io::{BufRead as _, BufReader};
+    let mut server = Server::on_disk(&[]);
+    let connection = server.connect().await;
+    let model = locked_model(&connection, "doc", json!({"n": 1})).await;
+    let written = write(&connection, &model, 2).await;
+    let port = server.grpc.port().to_string();
+    let mut child = crate::support::command(&server.folder(), &[])
+        .args(["changes", "--from", "0", "--data", "--model", "doc:1"])
+        .args(["--address", &server.grpc.to_string()])
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .expect("starts");
+    let mut lines = BufReader::new(child.stdout.take().expect("piped")).lines();
+    let mut take = |count: usize| -> Vec<Value> {
+        let taken = lines.by_ref().take(count);
+        taken
+            .map(|line| serde_json::from_str(&line.expect("a line")).expect("JSON"))
+            .collect()
+    };
+    let mut heard = take(written);
+    assert_eq!(heard[0]["data"], json!({"n": 0}));
+    server.kill();
+    server.restart_with(&[("CYODA_GRPC_PORT", &port)]);
+    let connection = server.connect().await;
+    let more = write(&connection, &model, 2).await;
+    heard.extend(take(more));
+    check_whole(&server, &heard, written + more).await;
+    child.kill().expect("kills");
+    child.wait().expect("ends");
+    let refused = crate::support::command(&server.folder(), &[])
+        .args([
+            "changes",
+            "--from",
+            "-1",
+            "--address",
+            &server.grpc.to_string(),
+        ])
+        .output()
+        .expect("runs");
+    assert!(!refused.status.success());
+    let said = String::from_utf8(refused.stderr).expect("text");
+    assert!(said.contains("BAD_REQUEST"), "{said}");
+}

@@ -5,8 +5,8 @@ use serde_json::json;
 use tonic::Code;
 
 use crate::support::{
-    Member, Reply, Server, code, create, governed_model, payload_of, processed_by, request,
-    sync_processor,
+    Connection, Member, Reply, Server, code, create, governed_model, new_entity, payload_of,
+    processed_by, request, sync_processor,
 };
 
 #[tokio::test]
@@ -314,4 +314,68 @@ async fn a_member_that_floods_is_served_and_memory_stays_bounded() {
         .await;
     let grown = server.resident_bytes().saturating_sub(before);
     assert!(grown < 64 << 20, "{grown} bytes");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_is_connected_is_told_to_their_own_tenant() {
+    let server = Server::with(&[("INTERLOCK_IAM_MOCK_CALLER", "true")]);
+    let tenant = [("x-mock-tenant", "ours")];
+    let connection = server.connect_as(&tenant).await;
+    let asked = async |connection: &Connection| {
+        let answer = connection.ok("ComputeMembersGetRequest", json!({})).await;
+        answer["members"].as_array().expect("a list").clone()
+    };
+    assert!(asked(&connection).await.is_empty());
+    let workflow = processed_by(json!([sync_processor(
+        "p",
+        json!({"calculationNodesTags": "Fast"})
+    )]));
+    let model = governed_model(&connection, "doc", json!({"n": 1}), workflow).await;
+    let member = Member::join_on(server.connect_as(&tenant).await, &["Fast", "b"]).await;
+    let second = Member::join_on(server.connect_as(&tenant).await, &[]).await;
+    let replies = std::sync::Mutex::new(vec![Reply::Failure("no"), Reply::Nothing]);
+    let serving = member.serve(move |_| replies.lock().expect("no panic").pop().expect("a reply"));
+    create(&connection, &model, json!({"n": 1})).await;
+    let refused = connection
+        .fails("EntityCreateRequest", new_entity(&model, &json!({"n": 1})))
+        .await;
+    assert_eq!(refused, "WORKFLOW_FAILED");
+    let members = asked(&connection).await;
+    assert_eq!(members.len(), 2);
+    let told = &members[0];
+    assert_eq!(
+        (&told["memberId"], &told["tags"], &told["node"]),
+        (
+            &json!(member.id),
+            &json!(["b", "fast"]),
+            &json!("standalone")
+        )
+    );
+    let counts = ["inFlight", "served", "failed"].map(|name| told[name].clone());
+    assert_eq!(counts, [json!(0), json!(1), json!(1)]);
+    assert!(
+        told["lastSeen"].as_str() > told["joinedAt"].as_str(),
+        "{told}"
+    );
+    assert_eq!(members[1]["memberId"], second.id);
+    let rest = server.rest().with("x-mock-tenant", "ours");
+    let spelled = rest.get("/api/compute/members").await.ok();
+    assert_eq!(spelled["members"][0]["memberId"], member.id);
+    let listing = crate::support::command(&server.folder(), &[])
+        .args(["members", "--address", &server.grpc.to_string()])
+        .args(["--metadata", "x-mock-tenant=ours"])
+        .output()
+        .expect("runs");
+    let listing = String::from_utf8(listing.stdout).expect("text");
+    assert!(
+        listing.contains(&member.id) && listing.contains("b,fast"),
+        "{listing}"
+    );
+    let stranger = server.connect_as(&[("x-mock-tenant", "theirs")]).await;
+    assert!(asked(&stranger).await.is_empty());
+    serving.abort();
+    second.connection.abort();
+    while asked(&connection).await.len() > 1 {
+        tokio::task::yield_now().await;
+    }
 }

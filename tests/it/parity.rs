@@ -28,6 +28,7 @@ fn example(kind: &str, model: &Value, id: &str) -> Value {
         | "EntityStatsByStateGetRequest" => json!({"model": model}),
         "EntityModelGetAllRequest"
         | "AccountGetRequest"
+        | "ComputeMembersGetRequest"
         | "LogLevelGetRequest"
         | "TraceSamplerGetRequest" => json!({}),
         "LogLevelSetRequest" => json!({"level": "info"}),

@@ -5,7 +5,7 @@ import re
 from datetime import UTC, datetime
 
 import pytest
-from definitions import ALL, PARCEL, SAMPLE, holds, make_model, transition, workflow
+from definitions import ALL, PARCEL, SAMPLE, TAG, holds, make_model, transition, workflow
 from servers import BINARY
 
 import interlock.operations
@@ -19,6 +19,7 @@ from interlock import (
     InvalidChangeLevel,
     InvalidUniqueKey,
     InvalidUniqueKeyDefinition,
+    Member,
     ModelAlreadyLocked,
     ModelKey,
     ModelNotFound,
@@ -368,3 +369,12 @@ async def test_entities_widen_a_model_as_far_as_its_level_goes(client: Client) -
         await client.create(PARCEL, {"colour": {"hue": 7}})
     with pytest.raises(InvalidChangeLevel):
         await client.set_change_level(PARCEL, "ALL")  # type: ignore[arg-type]
+
+
+async def test_who_is_connected_is_listed(client: Client, member: Member) -> None:
+    assert await client.list_members() == []
+    async with member:
+        (connected,) = await client.list_members()
+        assert connected.tags == (TAG.lower(),)
+        assert (connected.in_flight, connected.served, connected.failed) == (0, 0, 0)
+        assert connected.last_seen >= connected.joined

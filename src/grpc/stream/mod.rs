@@ -216,6 +216,9 @@ impl Session {
     )]
     fn receive(&mut self, frame: Frame) -> Result<(), Status> {
         self.last_seen = Instant::now();
+        if let Some(joined) = &self.membership {
+            joined.membership.saw(self.service.services.now());
+        }
         let event = match frame.event() {
             Ok(event) => event,
             Err(rejected) => {
@@ -316,7 +319,8 @@ impl Session {
         ));
         info!(member.id = %id, %tenant, %tags, "member joined");
         let (outbox, calls) = mpsc::channel(CALLS_QUEUED);
-        let membership = self.service.members.join(tenant, id, tags, outbox);
+        let now = self.service.services.now();
+        let membership = self.service.members.join(tenant, id, tags, outbox, now);
         let forwarding = CancellationToken::new();
         let forward = forward(
             calls,

@@ -9,6 +9,7 @@ pub(super) mod audit;
 pub(super) mod entity;
 pub(super) mod events;
 pub(super) mod feed;
+pub(super) mod members;
 pub(super) mod message;
 pub(super) mod model;
 pub(super) mod operators;

@@ -4,6 +4,7 @@ pub(super) mod account;
 pub(super) mod audit;
 pub(super) mod entity;
 pub(super) mod feed;
+pub(super) mod members;
 pub(super) mod message;
 pub(super) mod model;
 pub(super) mod search;

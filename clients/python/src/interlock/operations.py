@@ -23,6 +23,7 @@ from interlock.records import (
     Audited,
     AuditedStep,
     Change,
+    ConnectedMember,
     Count,
     Deleted,
     Entity,
@@ -623,6 +624,11 @@ class Operations:
         async with aclosing(self.stream("EntityChangesMetadataGetRequest", payload)) as items:
             async for item in items:
                 yield Change.read(item)
+
+    async def list_members(self) -> list[ConnectedMember]:
+        """List the compute members of the tenant that are connected."""
+        answer = await self.call("ComputeMembersGetRequest", {})
+        return [ConnectedMember.read(member) for member in answer["members"]]
 
     async def subscribe_changes(
         self,

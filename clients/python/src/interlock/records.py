@@ -294,6 +294,39 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
+class ConnectedMember:
+    """A compute member that is connected."""
+
+    id: str
+    tags: tuple[str, ...]
+    node: str
+    """The process it is connected to."""
+    joined: datetime
+    last_seen: datetime
+    """When something last came from it."""
+    in_flight: int
+    """How many calls it has not answered yet."""
+    served: int
+    """How many calls it has done as it was asked."""
+    failed: int
+    """How many it has refused, or not answered before they were given up."""
+
+    @classmethod
+    def read(cls, payload: Json) -> ConnectedMember:
+        """Read it from a payload."""
+        return cls(
+            id=payload["memberId"],
+            tags=tuple(payload["tags"]),
+            node=payload["node"],
+            joined=datetime.fromisoformat(payload["joinedAt"]),
+            last_seen=datetime.fromisoformat(payload["lastSeen"]),
+            in_flight=payload["inFlight"],
+            served=payload["served"],
+            failed=payload["failed"],
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class FeedChange:
     """One entry in the change feed."""
 

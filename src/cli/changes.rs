@@ -1,0 +1,179 @@
+//! `interlock changes`: the change feed, one change to a line.
+
+use std::{
+    io::{self, Write as _},
+    process::ExitCode,
+    str::FromStr,
+    time::Duration,
+};
+
+use clap::Args;
+use serde::Deserialize;
+use tonic::Code;
+
+use super::{
+    block_on,
+    client::{self, Target},
+    failed,
+};
+use crate::app::config::Config;
+use crate::event::{
+    Event, EventType,
+    payload::{Object, text_list},
+};
+use crate::id::{MessageId, ModelKey};
+use crate::operation::Route;
+
+/// How long is waited before the service is asked again.
+const PAUSE: Duration = Duration::from_secs(1);
+
+#[derive(Args)]
+pub(super) struct Arguments {
+    /// The sequence that was seen last: 0 for all changes; without it, those from now on.
+    #[arg(long, value_name = "SEQUENCE")]
+    from: Option<i64>,
+    /// Only the changes of this model.
+    #[arg(long, value_name = "NAME:VERSION")]
+    model: Option<Model>,
+    /// Only changes that leave the entity in this state; may be repeated.
+    #[arg(long, value_name = "NAME")]
+    state: Vec<String>,
+    /// Print the documents, too.
+    #[arg(long)]
+    data: bool,
+    #[command(flatten)]
+    target: Target,
+}
+
+/// A model on the command line.
+#[derive(Debug, Clone)]
+struct Model(ModelKey);
+
+impl FromStr for Model {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let bad = || format!("`{text}` is not NAME:VERSION, for instance order:1");
+        let (name, version) = text.rsplit_once(':').ok_or_else(bad)?;
+        let version = version.parse().map_err(|_| bad())?;
+        Ok(Self(ModelKey::new(name, version)))
+    }
+}
+
+/// Why there are no more changes.
+#[derive(Debug, thiserror::Error)]
+enum Error {
+    #[error(transparent)]
+    Client(#[from] client::Error),
+    #[error("{0}")]
+    Refused(String),
+}
+
+#[derive(Deserialize)]
+struct Told {
+    error: Option<Refusal>,
+    #[serde(default)]
+    sequence: Option<i64>,
+}
+
+#[derive(Deserialize)]
+struct Refusal {
+    message: String,
+}
+
+pub(super) fn run(config: &Config, arguments: &Arguments) -> ExitCode {
+    match block_on(follow(config, arguments)) {
+        Ok(Ok(())) => ExitCode::SUCCESS,
+        Ok(Err(error)) => failed(&error),
+        Err(error) => failed(&error),
+    }
+}
+
+/// Prints changes until nobody reads them; goes on where it was when the connection is lost.
+async fn follow(config: &Config, arguments: &Arguments) -> Result<(), Error> {
+    let Some(route) = Route::of(EventType::EntityChangesSubscribeRequest) else {
+        return Ok(());
+    };
+    let mut reached = arguments.from;
+    loop {
+        let mut refused = None;
+        let mut is_read = true;
+        let mut print = |text: &str| {
+            let told: Told = client::read(text)?;
+            match told.error {
+                Some(refusal) => refused = Some(refusal.message),
+                None => {
+                    is_read = writeln!(io::stdout(), "{text}").is_ok();
+                    reached = told.sequence.or(reached);
+                }
+            }
+            if is_read {
+                Ok(())
+            } else {
+                Err(client::Error::Answer("nobody reads".to_owned()))
+            }
+        };
+        let event = subscription(arguments, reached);
+        let ended = arguments.target.ask(config, route, event, &mut print).await;
+        if !is_read {
+            return Ok(());
+        }
+        if let Some(message) = refused {
+            return Err(Error::Refused(message));
+        }
+        match ended {
+            // Without a sequence there is nothing to go on from.
+            Err(error) if reached.is_none() || !is_lost(&error, reached > arguments.from) => {
+                return Err(error.into());
+            }
+            Ok(()) | Err(_) => tokio::time::sleep(PAUSE).await,
+        }
+    }
+}
+
+/// Whether another attempt may help; one that has never been reached may not be there at all.
+fn is_lost(error: &client::Error, was_reached: bool) -> bool {
+    match error {
+        client::Error::Unreachable(..) => was_reached,
+        client::Error::Status(status) => matches!(
+            status.code(),
+            Code::Unavailable | Code::Unknown | Code::Cancelled | Code::Internal
+        ),
+        client::Error::Metadata(_) | client::Error::Answer(_) => false,
+    }
+}
+
+fn subscription(arguments: &Arguments, from: Option<i64>) -> Event {
+    let id = MessageId::fresh().to_string();
+    let mut payload = Object::new()
+        .text("id", &id)
+        .truth("includeData", arguments.data)
+        .raw("states", &text_list(&arguments.state));
+    if let Some(Model(model)) = &arguments.model {
+        let spec = Object::new()
+            .text("name", &model.name)
+            .number("version", model.version);
+        payload = payload.raw("model", &spec.finish());
+    }
+    if let Some(from) = from {
+        payload = payload.number("fromSequence", from);
+    }
+    let mut event = Event::ours(EventType::EntityChangesSubscribeRequest, payload.finish());
+    event.id = id.into();
+    event
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_model_is_a_name_and_a_version() {
+        let parsed = |text: &str| text.parse::<Model>().map(|Model(key)| key.to_string());
+        assert_eq!(parsed("order:1"), Ok("order:1".to_owned()));
+        assert_eq!(parsed("a:b:-3"), Ok("a:b:-3".to_owned()));
+        for bad in ["order", "order:", "order:x", ":", ""] {
+            assert!(parsed(bad).is_err(), "{bad}");
+        }
+    }
+}
