@@ -30,7 +30,7 @@ const PAUSE: Duration = Duration::from_secs(1);
 #[derive(Args)]
 pub(super) struct Arguments {
     /// The sequence that was seen last: 0 for all changes; without it, those from now on.
-    #[arg(long, value_name = "SEQUENCE")]
+    #[arg(long, value_name = "SEQUENCE", allow_negative_numbers = true)]
     from: Option<i64>,
     /// Only the changes of this model.
     #[arg(long, value_name = "NAME:VERSION")]
@@ -96,16 +96,16 @@ async fn follow(config: &Config, arguments: &Arguments) -> Result<(), Error> {
     };
     let mut reached = arguments.from;
     loop {
+        let event = subscription(arguments, reached);
         let mut refused = None;
         let mut is_read = true;
         let mut print = |text: &str| {
             let told: Told = client::read(text)?;
-            match told.error {
-                Some(refusal) => refused = Some(refusal.message),
-                None => {
-                    is_read = writeln!(io::stdout(), "{text}").is_ok();
-                    reached = told.sequence.or(reached);
-                }
+            if let Some(refusal) = told.error {
+                refused = Some(refusal.message);
+            } else {
+                is_read = writeln!(io::stdout(), "{text}").is_ok();
+                reached = told.sequence.or(reached);
             }
             if is_read {
                 Ok(())
@@ -113,7 +113,6 @@ async fn follow(config: &Config, arguments: &Arguments) -> Result<(), Error> {
                 Err(client::Error::Answer("nobody reads".to_owned()))
             }
         };
-        let event = subscription(arguments, reached);
         let ended = arguments.target.ask(config, route, event, &mut print).await;
         if !is_read {
             return Ok(());

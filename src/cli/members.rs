@@ -36,7 +36,7 @@ enum Error {
 struct Told {
     error: Option<Refusal>,
     #[serde(default)]
-    members: Vec<Member>,
+    members: Vec<Connected>,
 }
 
 #[derive(Deserialize)]
@@ -46,7 +46,7 @@ struct Refusal {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Member {
+struct Connected {
     member_id: String,
     tags: Vec<String>,
     joined_at: String,
@@ -92,7 +92,7 @@ async fn list(config: &Config, arguments: &Arguments) -> Result<(), Error> {
     Ok(())
 }
 
-fn table(members: &[Member]) {
+fn table(members: &[Connected]) {
     println!(
         "{:<36} {:<27} {:<27} {:>6} {:>8} {:>6} TAGS",
         "MEMBER", "JOINED", "LAST SEEN", "OUT", "SERVED", "FAILED"

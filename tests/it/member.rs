@@ -5,8 +5,8 @@ use serde_json::json;
 use tonic::Code;
 
 use crate::support::{
-    Connection, Member, Reply, Server, code, create, governed_model, new_entity, payload_of,
-    processed_by, request, sync_processor,
+    Connection, Member, Reply, Server, code, create, governed_model, payload_of, processed_by,
+    request, sync_processor,
 };
 
 #[tokio::test]
@@ -334,10 +334,16 @@ async fn who_is_connected_is_told_to_their_own_tenant() {
     let member = Member::join_on(server.connect_as(&tenant).await, &["Fast", "b"]).await;
     let second = Member::join_on(server.connect_as(&tenant).await, &[]).await;
     let replies = std::sync::Mutex::new(vec![Reply::Failure("no"), Reply::Nothing]);
-    let serving = member.serve(move |_| replies.lock().expect("no panic").pop().expect("a reply"));
+    let serving = member.serve(move |_, _| {
+        let reply = replies.lock().expect("no panic").pop();
+        async { reply.expect("a reply") }
+    });
     create(&connection, &model, json!({"n": 1})).await;
     let refused = connection
-        .fails("EntityCreateRequest", new_entity(&model, &json!({"n": 1})))
+        .fails(
+            "EntityCreateRequest",
+            crate::support::new_entity(&model, &json!({"n": 1})),
+        )
         .await;
     assert_eq!(refused, "WORKFLOW_FAILED");
     let members = asked(&connection).await;

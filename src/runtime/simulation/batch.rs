@@ -110,7 +110,13 @@ fn come_to(seed: u64, how: How) -> Outcome {
         set_up(&world, &storage).await;
         let members = Members::default();
         let (outbox, inbox) = mpsc::channel(4);
-        let joined = members.join(&tenant(), MemberId::fresh(), Tags::parse("m"), outbox);
+        let joined = members.join(
+            &tenant(),
+            MemberId::fresh(),
+            Tags::parse("m"),
+            outbox,
+            clock.now(),
+        );
         tokio::spawn(answer_all(inbox, joined));
         let client = Client {
             runtime: Runtime::new(storage.clone(), members, clock, SETTINGS),

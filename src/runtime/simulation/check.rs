@@ -8,7 +8,7 @@ use std::{
 };
 
 use super::{
-    MODEL,
+    MODEL, reader,
     world::{Action, DeedKind, Ledger, Op, Origin, Outcome, World, tenant},
 };
 use crate::clock::Timestamp;
@@ -45,6 +45,7 @@ pub(super) async fn check(world: &World, storage: &Storage) {
         let ledger = world.ledger();
         Effects::new(&ledger, world, &lives).all(&mut findings);
     }
+    reader::check(world, storage, &lives, &mut findings).await;
     for life in &lives {
         world.tell(|ledger| life.told(ledger));
     }
@@ -54,6 +55,12 @@ pub(super) async fn check(world: &World, storage: &Storage) {
 }
 
 impl Life {
+    /// The document that a transaction left; none if it deleted the entity.
+    pub(super) fn document(&self, transaction: TransactionId) -> Option<String> {
+        let version = self.versions.get(&transaction)?;
+        version.live.then(|| version.image.document.to_string())
+    }
+
     /// Its story, for the trace.
     fn told(&self, ledger: &mut Ledger) -> String {
         let mut story = ledger.name(self.id);

@@ -9,6 +9,7 @@ mod check;
 mod definition;
 mod people;
 mod random;
+mod reader;
 mod world;
 
 use std::{num::NonZero, sync::Arc, time::Duration};
@@ -205,6 +206,9 @@ async fn live(
             .clone()
             .look_after_tasks(looking.clone(), stop.clone()),
     );
+    if !is_last && random.chance(70) {
+        tokio::spawn(reader::read(Arc::clone(world), storage.clone()));
+    }
     let mut person = || Person {
         world: Arc::clone(world),
         runtime: runtime.clone(),

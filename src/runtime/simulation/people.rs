@@ -240,7 +240,8 @@ impl Person {
     pub(super) async fn member(mut self, members: Members) {
         loop {
             let (outbox, mut inbox) = mpsc::channel(4);
-            let joined = members.join(&tenant(), MemberId::fresh(), Tags::parse("m"), outbox);
+            let now = self.runtime.storage().now();
+            let joined = members.join(&tenant(), MemberId::fresh(), Tags::parse("m"), outbox, now);
             let membership = Arc::new(Mutex::new(Some(joined)));
             while let Some(request) = inbox.recv().await {
                 let clerk = Self {

@@ -12,7 +12,7 @@ use tokio::sync::Notify;
 use super::{definition::Plan, random::Random};
 use crate::clock::{Clock, Timestamp};
 use crate::compute::Request;
-use crate::entity::{Document, Json};
+use crate::entity::{Changed, Document, Json};
 use crate::id::{CallId, DispatchKey, EntityId, Tenant, TransactionId};
 
 /// Everything that one schedule has in common.
@@ -30,6 +30,8 @@ pub(super) struct Ledger {
     pub(super) clock: Option<Clock>,
     /// The entities that someone was told of.
     pub(super) entities: Vec<EntityId>,
+    /// What the reader of the feed was told, in the order in which it was.
+    pub(super) heard: Vec<Changed>,
     pub(super) ops: Vec<Op>,
     /// Whose each numbered document is.
     pub(super) writes: Vec<Action>,
@@ -128,6 +130,7 @@ impl World {
                 random,
                 clock: None,
                 entities: Vec::new(),
+                heard: Vec::new(),
                 ops: Vec::new(),
                 writes: Vec::new(),
                 calls: BTreeMap::new(),
