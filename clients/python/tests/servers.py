@@ -22,6 +22,8 @@ class Server:
         self._says = asyncio.Condition()
         self.target = ""
         """Where its gRPC port is, as `host:port`; the same after a restart."""
+        self.rest = ""
+        """Where its REST port is, as the beginning of a URL."""
 
     async def start(self) -> None:
         """Start it and wait until it is ready."""
@@ -33,8 +35,9 @@ class Server:
         log = self._process.stdout
         assert log is not None
         self._log = asyncio.create_task(self._listen(log))
-        ready = await self.says(r"interlock is ready .*grpc=\S+:(\d+)")
-        self.target = f"127.0.0.1:{ready[1]}"
+        ready = await self.says(r"interlock is ready .*http=\S+:(\d+) .*grpc=\S+:(\d+)")
+        self.rest = f"http://127.0.0.1:{ready[1]}"
+        self.target = f"127.0.0.1:{ready[2]}"
 
     async def says(self, pattern: str) -> re.Match[str]:
         """Wait until something is in its log, beginning with its last start."""

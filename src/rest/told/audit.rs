@@ -6,13 +6,14 @@
 
 use schemars::{JsonSchema, json_schema};
 use serde_json::Value;
+use uuid::Uuid;
 
 use super::{
-    NO_ENTITY, Parameter, Tag, Told,
+    Instant, NO_ENTITY, Parameter, Tag, Told,
     entity::{Executor, change_type},
     model::ModelKey,
     of,
-    parameter::{instant, text, texts, uuid},
+    parameter::{instant, text, texts},
 };
 use crate::error::Code;
 
@@ -41,14 +42,11 @@ enum AuditEvent {
         #[schemars(schema_with = "change_type")]
         change_type: String,
         severity: String,
-        #[schemars(schema_with = "instant")]
-        utc_time: String,
+        utc_time: Instant,
         micros_time: i64,
         system: bool,
-        #[schemars(schema_with = "uuid")]
-        entity_id: Option<String>,
-        #[schemars(schema_with = "uuid")]
-        transaction_id: Option<String>,
+        entity_id: Option<Uuid>,
+        transaction_id: Option<Uuid>,
         actor: Actor,
         executed_by: Option<Executor>,
     },
@@ -58,17 +56,14 @@ enum AuditEvent {
         /// `STATE_MACHINE_START`, `TRANSITION_MAKE` and so on.
         event_type: String,
         severity: String,
-        #[schemars(schema_with = "instant")]
-        utc_time: String,
+        utc_time: Instant,
         micros_time: i64,
-        #[schemars(schema_with = "uuid")]
-        entity_id: String,
+        entity_id: Uuid,
         /// In words.
         details: String,
         /// The same, for programs.
         data: Value,
-        #[schemars(schema_with = "uuid")]
-        transaction_id: Option<String>,
+        transaction_id: Option<Uuid>,
         state: Option<String>,
     },
 }
@@ -85,8 +80,7 @@ struct Actor {
 #[derive(JsonSchema)]
 #[schemars(rename_all = "camelCase")]
 pub(super) struct Explanation {
-    #[schemars(schema_with = "uuid")]
-    entity_id: Option<String>,
+    entity_id: Option<Uuid>,
     model: ModelKey,
     state: Option<String>,
     /// The ways out of the state.

@@ -6,14 +6,15 @@
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::Value;
+use uuid::Uuid;
 
 use super::{
-    Body, CONDITION, DOCUMENT, NO_ENTITY, NO_MODEL, Parameter, RUN, Tag, Told,
+    Body, CONDITION, DOCUMENT, Instant, NO_ENTITY, NO_MODEL, Parameter, RUN, Tag, Told,
     model::ModelKey,
     of,
     parameter::{
         CONSISTENCY, ENTITY_ID, ENTITY_NAME, FORMAT, IF_MATCH, JSON_FORMAT, MODEL_VERSION,
-        POINT_IN_TIME, SIZE, TIMEOUT, TRANSACTION, TRANSITION, WINDOW, instant, text, truth, uuid,
+        POINT_IN_TIME, SIZE, TIMEOUT, TRANSACTION, TRANSITION, WINDOW, text, truth,
     },
 };
 use crate::error::Code;
@@ -38,22 +39,17 @@ fn the_type(_: &mut SchemaGenerator) -> Schema {
 #[derive(JsonSchema)]
 #[schemars(rename_all = "camelCase")]
 struct Meta {
-    #[schemars(schema_with = "uuid")]
-    id: String,
+    id: Uuid,
     model_key: ModelKey,
     /// The state of its workflow that it is in.
     state: String,
-    #[schemars(schema_with = "instant")]
-    creation_date: String,
-    #[schemars(schema_with = "instant")]
-    last_update_time: String,
+    creation_date: Instant,
+    last_update_time: Instant,
     /// The transaction that wrote this version: what `If-Match` takes.
-    #[schemars(schema_with = "uuid")]
-    transaction_id: String,
+    transaction_id: Uuid,
     /// The transition that led to this version.
     transition_for_latest_save: String,
     /// The instant that was asked for.
-    #[schemars(schema_with = "text")]
     point_in_time: Option<String>,
 }
 
@@ -61,24 +57,16 @@ struct Meta {
 #[derive(JsonSchema)]
 #[schemars(rename_all = "camelCase")]
 struct Transaction {
-    #[schemars(schema_with = "uuid")]
-    transaction_id: String,
-    #[schemars(schema_with = "uuids")]
-    entity_ids: Vec<String>,
-}
-
-pub(super) fn uuids(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({"type": "array", "items": {"type": "string", "format": "uuid"}})
+    transaction_id: Uuid,
+    entity_ids: Vec<Uuid>,
 }
 
 /// What one transaction of several wrote, or why it wrote nothing.
 #[derive(JsonSchema)]
 #[schemars(rename_all = "camelCase")]
 struct Chunk {
-    #[schemars(schema_with = "uuid")]
-    transaction_id: Option<String>,
-    #[schemars(schema_with = "uuids")]
-    entity_ids: Vec<String>,
+    transaction_id: Option<Uuid>,
+    entity_ids: Vec<Uuid>,
     /// Items that were left out.
     failed: Option<Vec<Left>>,
     /// Why nothing of the transaction was done; the ones before it are.
@@ -88,8 +76,7 @@ struct Chunk {
 #[derive(JsonSchema)]
 #[schemars(rename_all = "camelCase")]
 struct Left {
-    #[schemars(schema_with = "uuid")]
-    entity_id: String,
+    entity_id: Uuid,
     error: ItemError,
 }
 
@@ -113,23 +100,19 @@ struct ChunkError {
 #[derive(JsonSchema)]
 #[schemars(rename_all = "camelCase")]
 struct Deleted {
-    #[schemars(schema_with = "uuid")]
-    id: String,
+    id: Uuid,
     model_key: ModelKey,
-    #[schemars(schema_with = "uuid")]
-    transaction_id: String,
+    transaction_id: Uuid,
 }
 
 /// What was deleted. Two members are misspelled because existing clients read them so.
 #[derive(JsonSchema)]
 #[schemars(rename_all = "camelCase")]
 struct AllDeleted {
-    #[schemars(schema_with = "uuid")]
-    entity_model_class_id: String,
+    entity_model_class_id: Uuid,
     delete_result: DeleteResult,
     /// With `verbose=true`.
-    #[schemars(schema_with = "uuids")]
-    ids: Option<Vec<String>>,
+    ids: Option<Vec<Uuid>>,
 }
 
 #[derive(JsonSchema)]
@@ -146,11 +129,9 @@ struct DeleteResult {
 struct ChangeMeta {
     #[schemars(schema_with = "change_type")]
     change_type: String,
-    #[schemars(schema_with = "instant")]
-    time_of_change: String,
+    time_of_change: Instant,
     user: String,
-    #[schemars(schema_with = "uuid")]
-    transaction_id: Option<String>,
+    transaction_id: Option<Uuid>,
     attributed_kind: Option<String>,
     executed_by: Option<Executor>,
 }

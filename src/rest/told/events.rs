@@ -7,7 +7,7 @@
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::Value;
 
-use super::{Body, Parameter, Shape, Tag, Told, of, parameter::text};
+use super::{ALWAYS, Body, Parameter, Shape, Tag, Told, of, parameter::text};
 use crate::operation::ROUTES;
 
 /// An event: what is asked or answered is its type, and how is its data.
@@ -23,7 +23,6 @@ struct CloudEvent {
     /// See the help topic `cloudevents`.
     #[schemars(schema_with = "types")]
     r#type: String,
-    #[schemars(schema_with = "text")]
     datacontenttype: Option<String>,
     data: Option<Value>,
 }
@@ -61,6 +60,7 @@ pub(in crate::rest) const POST: Told = Told {
         Parameter::header("ce-type", types, ATTRIBUTE),
     ],
     body: Body::Media(MEDIA),
+    codes: &[ALWAYS],
     ..Told::new(
         Tag::Events,
         "sendEvents",

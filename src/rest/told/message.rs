@@ -4,33 +4,26 @@
     reason = "answers are written as text; these are their schemas"
 )]
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use schemars::JsonSchema;
 use serde_json::{Map, Value};
+use uuid::Uuid;
 
-use super::{
-    Body, NO_ENTITY, Parameter, Tag, Told,
-    entity::uuids,
-    of,
-    parameter::{instant, text, uuid},
-};
+use super::{Body, Instant, NO_ENTITY, Parameter, Tag, Told, of, parameter::text};
 use crate::rest::write::message::NewMessage;
 
 /// A message that was kept, and the transaction that keeps it.
 #[derive(JsonSchema)]
 #[schemars(rename_all = "camelCase")]
 struct MessageKept {
-    #[schemars(schema_with = "uuids")]
-    entity_ids: Vec<String>,
-    #[schemars(schema_with = "uuid")]
-    transaction_id: String,
+    entity_ids: Vec<Uuid>,
+    transaction_id: Uuid,
 }
 
 /// Messages that were deleted.
 #[derive(JsonSchema)]
 #[schemars(rename_all = "camelCase")]
 struct MessagesDeleted {
-    #[schemars(schema_with = "uuids")]
-    entity_ids: Vec<String>,
+    entity_ids: Vec<Uuid>,
     success: Option<bool>,
 }
 
@@ -74,10 +67,6 @@ struct MessageAsText {
 struct MessageValues {
     values: Map<String, Value>,
     indexed_values: Map<String, Value>,
-}
-
-fn ids(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({"type": "array", "items": {"type": "string", "format": "uuid"}})
 }
 
 const HEADERS: &[Parameter] = &[
@@ -129,7 +118,7 @@ pub(in crate::rest) const DELETE: Told = Told {
 
 pub(in crate::rest) const DELETE_ALL: Told = Told {
     text: "Ids of no message are passed over.",
-    body: Body::Json(ids),
+    body: Body::Json(of::<Vec<Uuid>>),
     ..Told::new(
         Tag::Messages,
         "deleteMessages",
@@ -177,8 +166,7 @@ struct Subscription {
     legal_entity_id: String,
     status: String,
     tier_name: String,
-    #[schemars(schema_with = "instant")]
-    period_from: String,
+    period_from: Instant,
     limits: Vec<Value>,
 }
 

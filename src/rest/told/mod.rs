@@ -17,6 +17,7 @@ pub(super) mod parameter;
 pub(super) mod search;
 pub(super) mod statistics;
 
+use chrono::{DateTime, Utc};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 
 use crate::error::Code;
@@ -25,6 +26,9 @@ pub(super) use parameter::Parameter;
 
 /// Makes the schema of something, and puts what it refers to among the document's components.
 pub(super) type Shape = fn(&mut SchemaGenerator) -> Schema;
+
+/// An instant in an answer.
+type Instant = DateTime<Utc>;
 
 /// The schema of a type.
 pub(super) fn of<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {

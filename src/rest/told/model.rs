@@ -6,9 +6,10 @@
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::Value;
+use uuid::Uuid;
 
 use super::{
-    Body, DOCUMENT, NO_MODEL, Parameter, Tag, Told, of,
+    Body, DOCUMENT, Instant, NO_MODEL, Parameter, Tag, Told, of,
     parameter::{EXPORT_CONVERTER, uuid},
 };
 use crate::error::Code;
@@ -20,14 +21,12 @@ use crate::rest::write::model::{Import, Supposed};
 #[schemars(rename_all = "camelCase")]
 struct EntityModel {
     /// Made of name and version: the same everywhere.
-    #[schemars(schema_with = "uuid")]
-    id: String,
+    id: Uuid,
     model_name: String,
     model_version: i32,
     current_state: Lock,
     /// When it was last imported.
-    #[schemars(schema_with = "super::parameter::instant")]
-    model_update_date: Option<String>,
+    model_update_date: Option<Instant>,
 }
 
 /// Entities can be made of a model that is locked; its shape can be changed while it is not.
@@ -52,8 +51,7 @@ struct ActionResult {
     success: bool,
     /// In words.
     message: String,
-    #[schemars(schema_with = "uuid")]
-    model_id: String,
+    model_id: Uuid,
     model_key: ModelKey,
 }
 

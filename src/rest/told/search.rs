@@ -5,12 +5,13 @@
 )]
 
 use schemars::{JsonSchema, json_schema};
+use uuid::Uuid;
 
 use super::{
-    Body, CONDITION, NO_MODEL, Parameter, Tag, Told,
+    Body, CONDITION, Instant, NO_MODEL, Parameter, Tag, Told,
     entity::Entity,
     of,
-    parameter::{POINT_IN_TIME, instant, texts, truth, uuid},
+    parameter::{POINT_IN_TIME, texts, truth, uuid},
 };
 use crate::error::Code;
 use crate::event::payload::search::Condition;
@@ -66,11 +67,9 @@ pub(in crate::rest) const CUT_OFF: Told = Told {
 #[derive(JsonSchema)]
 #[schemars(rename_all = "camelCase")]
 struct Job {
-    #[schemars(schema_with = "uuid")]
-    snapshot_id: String,
+    snapshot_id: Uuid,
     status: String,
-    #[schemars(schema_with = "instant")]
-    expiration_date: Option<String>,
+    expiration_date: Option<Instant>,
     entities_count: Option<i64>,
 }
 
