@@ -1,8 +1,19 @@
-//! Compiles `proto/` with `protox`, so no `protoc` has to be installed.
+//! Compiles `proto/` with `protox`, so no `protoc` has to be installed, and packs the assets of the
+//! documentation page.
 
-use std::{env, error::Error, fs, path::PathBuf, process::Command};
+use std::{
+    env,
+    error::Error,
+    fs,
+    io::{Cursor, copy},
+    path::{Path, PathBuf},
+    process::Command,
+};
 
+use flate2::{Compression, write::GzEncoder};
 use prost::Message as _;
+use utoipa_swagger_ui_vendored::SWAGGER_UI_VENDORED;
+use zip::ZipArchive;
 
 /// The file of the envelope.
 const ENVELOPE: &str = "io/cloudevents/v1/cloudevents.proto";
@@ -31,6 +42,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         )
         .codec_path("crate::event::frame::FrameCodec")
         .compile_fds(descriptors)?;
+    pack_assets(&out)?;
     println!("cargo:rerun-if-changed=.git/HEAD");
     println!(
         "cargo:rustc-env=INTERLOCK_COMMIT={}",
@@ -40,6 +52,27 @@ fn main() -> Result<(), Box<dyn Error>> {
         "cargo:rustc-env=INTERLOCK_BUILT={}",
         git(&["log", "-1", "--format=%cs"])
     );
+    Ok(())
+}
+
+/// The files of Swagger UI that `/docs` needs.
+const ASSETS: &[&str] = &["swagger-ui.css", "swagger-ui-bundle.js"];
+
+/// Writes them as they are sent: in gzip.
+fn pack_assets(out: &Path) -> Result<(), Box<dyn Error>> {
+    let mut archive = ZipArchive::new(Cursor::new(SWAGGER_UI_VENDORED))?;
+    for asset in ASSETS {
+        let name = archive
+            .file_names()
+            .filter_map(Result::ok)
+            .find(|name| name.ends_with(&format!("/dist/{asset}")))
+            .ok_or(*asset)?
+            .into_owned();
+        let file = fs::File::create(out.join(format!("{asset}.gz")))?;
+        let mut packer = GzEncoder::new(file, Compression::best());
+        copy(&mut archive.by_name(&name)?, &mut packer)?;
+        packer.finish()?;
+    }
     Ok(())
 }
 

@@ -59,6 +59,7 @@ codes! {
     EntityModified = "ENTITY_MODIFIED", 412, Never;
     EntityNotFound = "ENTITY_NOT_FOUND", 404, Never;
     Forbidden = "FORBIDDEN", 403, Never;
+    HelpTopicNotFound = "HELP_TOPIC_NOT_FOUND", 404, Never;
     /// The idempotency key belongs to another request.
     IdempotencyConflict = "IDEMPOTENCY_CONFLICT", 409, Never;
     /// Grouped statistics of more groups than are held in memory.
@@ -136,6 +137,68 @@ impl Code {
 
     pub const fn retry(self) -> Retry {
         self.row().2
+    }
+
+    /// What it means and what to do, in Markdown.
+    #[rustfmt::skip]
+    pub const fn meaning(self) -> &'static str {
+        match self {
+            Self::AlreadyJoined => "a member joined twice on one stream; open another stream",
+            Self::BadRequest => "the request cannot be read, or breaks the model; the message names the place",
+            Self::Cancelled => "the caller cancelled the request; nothing was written",
+            Self::ComputeMemberDisconnected => "the stream of a member ended while it worked; nothing was written",
+            Self::ConditionTypeMismatch => "an operand is no value of any type the field has; look at the model",
+            Self::Conflict => "someone else committed first; read again, then write again",
+            Self::DuplicateAggregationAlias => "two aggregations of grouped statistics have one name; name them with `as`",
+            Self::DuplicateGroupBy => "grouped statistics name one path twice",
+            Self::DispatchTimeout => "a member did not answer in time; reserved, see `WORKFLOW_FAILED`",
+            Self::EntityModified => "`If-Match` named another version; read again",
+            Self::EntityNotFound => "no such entity, or none at that time, or another tenant's",
+            Self::Forbidden => "the caller lacks the role, or the transaction is another tenant's",
+            Self::HelpTopicNotFound => "there is no such topic; `GET help` below the context path lists them",
+            Self::IdempotencyConflict => "the idempotency key belongs to another request; use a fresh one",
+            Self::GroupCardinalityExceeded => "more groups than `CYODA_STATS_GROUP_MAX`; narrow the condition, or group by less",
+            Self::IncompatibleType => "a value fits none of the types its field has; `properties` names field and types",
+            Self::InvalidAggregationField => "an aggregation needs the path of one value, like `$.amount`",
+            Self::InvalidAggregationOp => "an aggregation is `sum`, `avg`, `min`, `max` or `stdev`",
+            Self::InvalidChangeLevel => "no change level; `properties.validValues` lists them",
+            Self::InvalidCondition => "a condition that cannot be evaluated, for instance a pattern that does not compile",
+            Self::InvalidFieldPath => "a condition or sort key names a field that the model does not have",
+            Self::InvalidUniqueKey => "some fields of a unique key are given and others not, or one is no scalar; the message names them",
+            Self::InvalidUniqueKeyDefinition => "a unique key is none of the model; its fields are scalars outside of arrays, and stay so",
+            Self::InvalidGroupByPath => "entities are grouped by `state` or by the path of one value",
+            Self::InvalidLimit => "of grouped statistics 1 to `CYODA_STATS_GROUP_MAX` groups can be asked for",
+            Self::MalformedRequest => "the query of grouped statistics cannot be read; the message names the place",
+            Self::MissingGroupBy => "grouped statistics need a `groupBy`",
+            Self::ModelAlreadyLocked => "the model is locked; unlock it, or use another version",
+            Self::ModelAlreadyUnlocked => "the model is not locked",
+            Self::ModelHasEntities => "delete the entities first, or use another version",
+            Self::ModelNotFound => "no model of that name and version; import one",
+            Self::ModelNotLocked => "lock the model before making entities of it",
+            Self::NoComputeMemberForTag => "no member with all required tags is connected; start one",
+            Self::NotFound => "nothing of that name is known",
+            Self::NotImplemented => "this server does not do that yet",
+            Self::OutcomeUnknown => "whether the commit happened is not known; look before repeating",
+            Self::PolymorphicSlot => "an object, an array or a scalar where the model has another of these, which no change level permits",
+            Self::PreconditionRequired => "a patch needs `If-Match`: the transaction it is based on, or `*`",
+            Self::ScheduleFunctionInvalidResult => "the function of a schedule answered what is no schedule; mend the member",
+            Self::SearchResultLimit => "more entities match than `limit`; narrow the condition or raise it",
+            Self::ServerError => "our fault; the ticket in the message finds the cause in the log",
+            Self::StorageUnavailable => "writes are refused until the storage is well again; see the log",
+            Self::TooManyRequests => "the queue of the stream is full; wait for answers before sending more",
+            Self::TransactionExpired => "the token of a transaction is past its time",
+            Self::TransactionNotFound => "the transaction is over already",
+            Self::TransactionTooLarge => "one transaction reads or writes too much; split it",
+            Self::TransitionNotFound => "the state has no such transition that may be taken by hand",
+            Self::Unauthorized => "who is calling cannot be told, or a transaction token is forged",
+            Self::UniqueViolation => "another entity has these values of a unique key; change them, or that entity",
+            Self::UnknownEventType => "no such request; `interlock events` lists them",
+            Self::UnsupportedMediaType => "a patch is JSON: `application/merge-patch+json` or `application/json-patch+json`",
+            Self::ValidationFailed => "a workflow breaks a rule; the message names the place",
+            Self::WorkflowFailed => "a processor, a criterion or a limit of the engine said no; nothing was written",
+            Self::WorkflowSchemaVersionUnsupported => "the profile `cyoda-0.8` knows the versions 1.1 to 1.3 only",
+            Self::WorkflowNotFound => "the model has no workflows of its own",
+        }
     }
 }
 
@@ -348,7 +411,11 @@ mod tests {
             } else {
                 ""
             };
-            let row = format!("\n| `{code}` | {} | {retryable} | ", code.status().as_u16());
+            let row = format!(
+                "\n| `{code}` | {} | {retryable} | {} |\n",
+                code.status().as_u16(),
+                code.meaning()
+            );
             assert!(section.contains(&row), "README.md lacks the row{row}…");
         }
         assert_eq!(section.matches("\n| `").count(), Code::ALL.len());

@@ -7,7 +7,7 @@
 //! names and failures   id  clock  error  compat  telemetry
 //! pure                 entity  callout  model  condition  workflow  engine  explain
 //! services             storage  auth  audit  compute  runtime  search
-//! protocol             event  operation
+//! protocol             event  operation  help
 //! edges                grpc  rest  cli
 //! the process          app
 //! ```
@@ -38,6 +38,7 @@ pub mod search;
 pub mod storage;
 
 pub mod event;
+pub mod help;
 pub mod operation;
 
 pub mod cli;

@@ -30,10 +30,11 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("search",    &["clock", "condition", "entity", "error", "id", "model", "storage"]),
     ("event",     &["callout", "clock", "condition", "engine", "entity", "error", "explain", "id", "model", "workflow"]),
     ("operation", &["audit", "auth", "clock", "compat", "compute", "condition", "entity", "error", "event", "id", "model", "runtime", "search", "storage", "telemetry", "workflow"]),
+    ("help",      &["auth", "error", "operation"]),
     ("grpc",      &["auth", "callout", "compute", "entity", "error", "event", "id", "operation"]),
-    ("rest",      &["auth", "clock", "error", "event", "id", "operation", "telemetry"]),
-    ("app",       &["auth", "clock", "compat", "compute", "engine", "entity", "event", "grpc", "operation", "rest", "runtime", "storage", "telemetry"]),
-    ("cli",       &["app", "auth", "event", "id", "operation", "storage", "telemetry", "workflow"]),
+    ("rest",      &["auth", "clock", "error", "event", "help", "id", "operation", "telemetry"]),
+    ("app",       &["auth", "clock", "compat", "compute", "engine", "entity", "event", "grpc", "help", "operation", "rest", "runtime", "storage", "telemetry"]),
+    ("cli",       &["app", "auth", "event", "help", "id", "operation", "storage", "telemetry", "workflow"]),
 ];
 
 /// What may be written only in some places: the text, the places, and the reason.
@@ -53,8 +54,8 @@ const ONLY_IN: &[(&str, &[&str], &str)] = &[
     ("QueryBuilder", &["storage/sqlite/"], "SQL is built in one place"),
     ("spawn", &["app/", "grpc/stream/", "runtime/fire.rs", "storage/mod.rs"], "tasks are started by owners, under a tracker"),
     ("serde::", &["event/payload/", "rest/", "cli/", "runtime/token.rs", "runtime/later.rs", "workflow/json.rs", "engine/record.rs", "engine/run.rs", "storage/sqlite/"], "types of the domain are not a wire format"),
-    ("schemars::", &["condition/form.rs", "event/payload/", "rest/", "workflow/json.rs"], "only what is on the wire is described"),
-    (".route(", &["rest/mod.rs", "rest/admin.rs"], "paths are in tables, whose rows are described"),
+    ("schemars::", &["condition/form.rs", "event/payload/", "operation/mod.rs", "rest/", "workflow/json.rs"], "only what is on the wire is described"),
+    (".route(", &["rest/mod.rs", "rest/admin.rs", "rest/docs.rs"], "paths are in tables, whose rows are described"),
     // Each is held for a few instructions and never across an await; their comments say why a
     // task would not do.
     ("Mutex", &["compute/member.rs", "grpc/stream/outbound.rs", "grpc/stream/requests.rs", "operation/once.rs", "runtime/transactions.rs", "storage/feed.rs", "storage/instant.rs", "storage/task.rs"], "shared state is counted"),

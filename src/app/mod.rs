@@ -2,7 +2,7 @@
 //!
 //! May use: [`crate::clock`], [`crate::compat`], [`crate::telemetry`], [`crate::entity`],
 //! [`crate::engine`], [`crate::storage`], [`crate::auth`], [`crate::compute`], [`crate::runtime`],
-//! [`crate::event`], [`crate::operation`], [`crate::grpc`], [`crate::rest`].
+//! [`crate::event`], [`crate::operation`], [`crate::help`], [`crate::grpc`], [`crate::rest`].
 
 pub mod config;
 mod listen;
@@ -18,6 +18,7 @@ use crate::auth::Authenticator;
 use crate::clock::Clock;
 use crate::compute::Members;
 use crate::grpc;
+use crate::help::{Facts, Library};
 use crate::operation::{Keys, Services};
 use crate::rest::{self, Gateway};
 use crate::runtime::Runtime;
@@ -26,6 +27,7 @@ use crate::telemetry::Telemetry;
 
 use config::Config;
 use listen::{Listeners, Serving};
+use settings::Setting;
 
 /// How long requests in work are waited for when the process stops (`config-and-cli.md` §6).
 const GRACE: Duration = Duration::from_secs(10);
@@ -102,6 +104,7 @@ pub async fn run(config: Config, telemetry: Telemetry) -> Result<(), Error> {
     let gateway = Gateway {
         services,
         authenticator,
+        help: Arc::new(help(&config.context_path)),
         detail: config.error_detail,
         origins: config.origins.clone(),
     };
@@ -135,6 +138,21 @@ pub async fn run(config: Config, telemetry: Telemetry) -> Result<(), Error> {
     tasks.wait().await;
     info!("stopped");
     outcome
+}
+
+/// What is told to those who ask for help.
+pub fn help(context_path: &str) -> Library {
+    let paths = rest::SPELLINGS.iter().map(|spelling| {
+        (
+            spelling.request.as_str(),
+            format!("{} {}", spelling.method, spelling.told_path()),
+        )
+    });
+    Library::new(Facts {
+        settings: settings::SETTINGS.iter().map(Setting::told).collect(),
+        paths: paths.collect(),
+        openapi: rest::openapi(context_path),
+    })
 }
 
 /// Waits for a signal, or for a listener that failed; then for what is in work.

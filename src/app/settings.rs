@@ -1,6 +1,8 @@
 //! Every setting: its name, its default, what it means. The README's table is checked against
 //! this one.
 
+use crate::help;
+
 /// What kind of value a setting takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
@@ -16,6 +18,25 @@ pub enum Kind {
     Choice(&'static [&'static str]),
     /// A text that may be in a file, named by the setting with `_FILE`.
     Secret,
+}
+
+impl Kind {
+    /// What it takes, in words.
+    fn told(self) -> String {
+        match self {
+            Self::Text => "text".to_owned(),
+            Self::List => "list, with commas".to_owned(),
+            Self::Truth => "`true` or `false`".to_owned(),
+            Self::Number => "number".to_owned(),
+            Self::Port => "port".to_owned(),
+            Self::Duration => "duration, like `30s`".to_owned(),
+            Self::Choice(choices) => {
+                let quoted: Vec<_> = choices.iter().map(|choice| format!("`{choice}`")).collect();
+                quoted.join(" or ")
+            }
+            Self::Secret => "text, or `_FILE` with the name of a file".to_owned(),
+        }
+    }
 }
 
 /// Whether a setting does anything yet.
@@ -44,6 +65,17 @@ impl Setting {
     /// The documented name.
     pub fn documented(&self) -> String {
         format!("{}{}", if self.ours { OURS } else { THEIRS }, self.name)
+    }
+
+    /// The setting, for those who ask for help.
+    pub fn told(&self) -> help::Setting {
+        help::Setting {
+            name: self.documented(),
+            kind: self.kind.told(),
+            default: self.default,
+            meaning: self.meaning,
+            has_effect: self.effect == Effect::Now,
+        }
     }
 
     pub fn find(name: &str) -> Option<&'static Self> {

@@ -3,17 +3,7 @@
 use super::Format;
 use crate::auth::Permission;
 use crate::event::payload::{Object, list};
-use crate::operation::{Access, Answers, Family, ROUTES, Route};
-
-/// The method of the service that takes an operation.
-const fn method(route: &Route) -> &'static str {
-    match (route.family, route.answers) {
-        (Family::Model, _) => "entityModelManage",
-        (Family::Entity, _) => "entityManage",
-        (Family::Search, Answers::One) => "entitySearch",
-        (Family::Search, Answers::Many | Answers::Live) => "entitySearchCollection",
-    }
-}
+use crate::operation::{Access, Answers, ROUTES, Route};
 
 const fn answers(route: &Route) -> &'static str {
     match route.answers {
@@ -48,7 +38,7 @@ fn json(route: &Route) -> String {
     Object::new()
         .text("request", route.request.as_str())
         .text("response", route.response.as_str())
-        .text("method", method(route))
+        .text("method", route.method())
         .text("answers", answers(route))
         .text("access", access(route))
         .text("role", role(route))
@@ -65,7 +55,7 @@ fn table() {
             "{:<33} {:<33} {:<23} {:<8} {:<6} {}",
             route.request.as_str(),
             route.response.as_str(),
-            method(route),
+            route.method(),
             answers(route),
             access(route),
             role(route)

@@ -1,7 +1,7 @@
 //! The command line: the service, and a client of it.
 //!
 //! May use: [`crate::id`], [`crate::telemetry`], [`crate::workflow`], [`crate::storage`],
-//! [`crate::auth`], [`crate::event`], [`crate::operation`], [`crate::app`].
+//! [`crate::auth`], [`crate::event`], [`crate::operation`], [`crate::help`], [`crate::app`].
 //! The only place that prints.
 #![expect(
     clippy::print_stdout,
@@ -15,6 +15,7 @@ mod client;
 mod events;
 mod explain;
 mod health;
+mod help;
 mod init;
 mod members;
 mod workflow;
@@ -36,7 +37,12 @@ use crate::telemetry::{Telemetry, log_panics};
 
 /// A gRPC-first service in which every record is an entity in a workflow and everything is a `CloudEvent`.
 #[derive(Parser)]
-#[command(name = "interlock", disable_version_flag = true, after_help = EXAMPLES)]
+#[command(
+    name = "interlock",
+    disable_version_flag = true,
+    disable_help_subcommand = true,
+    after_help = EXAMPLES
+)]
 struct Arguments {
     #[command(subcommand)]
     command: Option<Command>,
@@ -57,13 +63,17 @@ Examples:
   interlock init                                write a file that explains every setting
   interlock health && echo ready
 
-Settings come from the environment and from .env files; README.md lists them.";
+Topics: getting-started, models, entities, workflows, criteria, processors, timers, members,
+transactions, search, history, explain, messages, cloudevents, grpc, rest, openapi, errors, config,
+cli, operators. `interlock help` says what each is about, `interlock help <topic>` tells it.
+
+Settings come from the environment and from .env files; `interlock help config` lists them.";
 
 #[derive(Subcommand)]
 enum Command {
     /// Start the service (what happens without a command, too).
     #[command(
-        after_help = "Example:\n  CYODA_HTTP_PORT=8081 CYODA_SQLITE_PATH=./my.db interlock serve"
+        after_help = "Example:\n  CYODA_HTTP_PORT=8081 CYODA_SQLITE_PATH=./my.db interlock serve\n\nTopics: interlock help config, operators."
     )]
     Serve,
     /// Send an event to a running service and print what answers, one JSON document to a line.
@@ -74,11 +84,13 @@ Examples:
   interlock call EntityCreateRequest @entity.json
   jq -c . entity.json | interlock call EntityCreateRequest -
 
-The payload's `id` is filled in if it is not given. The exit code is 1 if the answer says success:false.")]
+The payload's `id` is filled in if it is not given. The exit code is 1 if the answer says success:false.
+
+Topics: interlock help cloudevents, and cloudevents <type> for what a payload says.")]
     Call(call::Arguments),
     /// List the event types that can be asked for.
     #[command(
-        after_help = "Examples:\n  interlock events\n  interlock events --format json | jq '.[].request'"
+        after_help = "Examples:\n  interlock events\n  interlock events --format json | jq '.[].request'\n\nTopics: interlock help cloudevents, grpc."
     )]
     Events {
         #[arg(long, value_enum, default_value_t = Format::Table)]
@@ -96,7 +108,9 @@ Examples:
   interlock explain 01a1feaf-9657-73d8-8cc5-0f937d08e621 --json | jq .transitions
 
 + stands before what holds, - before what does not, ? before what was not looked at or what a
-member would have to say. Nothing is changed, and no member is asked.")]
+member would have to say. Nothing is changed, and no member is asked.
+
+Topics: interlock help explain, criteria.")]
     Explain(explain::Arguments),
     /// Write a file for your settings, with all of them explained; what is there stays.
     #[command(after_help = "\
@@ -106,7 +120,9 @@ Examples:
   XDG_CONFIG_HOME=/srv/config interlock init
 
 The file is interlock/interlock.env in $XDG_CONFIG_HOME or ~/.config, for its owner alone. Nothing
-is written if it is there, or if /etc/interlock/interlock.env is.")]
+is written if it is there, or if /etc/interlock/interlock.env is.
+
+Topics: interlock help config.")]
     Init {
         /// Write the file anew if there is one.
         #[arg(long)]
@@ -127,15 +143,31 @@ When the connection is lost it goes on after the last change, so none is missing
     )]
     Members(members::Arguments),
     /// Ask a running service whether it is ready; the exit code says so.
-    #[command(after_help = "Example:\n  CYODA_ADMIN_PORT=9091 interlock health")]
+    #[command(
+        after_help = "Example:\n  CYODA_ADMIN_PORT=9091 interlock health\n\nTopics: interlock help operators."
+    )]
     Health,
     /// Bring the database up to date, without starting the service.
-    #[command(after_help = "Example:\n  CYODA_SQLITE_PATH=./my.db interlock migrate --timeout 10m")]
+    #[command(
+        after_help = "Example:\n  CYODA_SQLITE_PATH=./my.db interlock migrate --timeout 10m\n\nTopics: interlock help operators, config."
+    )]
     Migrate {
         /// How long it may take.
         #[arg(long, default_value = "5m", value_parser = humantime::parse_duration)]
         timeout: Duration,
     },
+    /// Tell about a topic; without one, list the topics.
+    #[command(after_help = "\
+Examples:
+  interlock help
+  interlock help workflows
+  interlock help errors MODEL_NOT_FOUND
+  interlock help cloudevents EntityCreateRequest    what its payload says
+  interlock help openapi yaml > openapi.yaml
+  interlock help config all | jq '.vars[].name'
+
+The same over HTTP: GET help/<topic> below the context path.")]
+    Help(help::Arguments),
     /// Print the version.
     Version,
 }
@@ -190,6 +222,7 @@ pub fn run() -> ExitCode {
         Command::Members(arguments) => with_config(|config| members::run(&config, &arguments)),
         Command::Health => with_config(|config| health::run(&config)),
         Command::Migrate { timeout } => with_config(|config| migrate(&config, timeout)),
+        Command::Help(arguments) => help::run(&arguments),
         Command::Version => {
             println!("interlock {}", version());
             ExitCode::SUCCESS

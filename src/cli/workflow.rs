@@ -38,7 +38,9 @@ order they are tried), manual, scheduled or disabled, what it is guarded by, and
 it runs in which mode and for which tags. In DOT manual transitions are dashed, scheduled ones blue,
 disabled ones dotted and gray. A state from which nothing leads on is an end.
 
-Markdown shows Mermaid in a code block of the language mermaid; https://mermaid.live does, too.")]
+Markdown shows Mermaid in a code block of the language mermaid; https://mermaid.live does, too.
+
+Topics: interlock help workflows, criteria, processors, timers.")]
     Draw(Draw),
 }
 

@@ -26,6 +26,8 @@ pub(super) struct AuditEntity {
 }
 
 impl Operation for AuditEntity {
+    type Payload = told::Get;
+
     const REQUEST: EventType = EventType::EntityAuditGetRequest;
     const RESPONSE: EventType = EventType::EntityAuditGetResponse;
     const FAMILY: Family = Family::Search;

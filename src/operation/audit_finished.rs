@@ -15,6 +15,8 @@ pub(super) struct AuditFinished {
 }
 
 impl Operation for AuditFinished {
+    type Payload = told::GetFinished;
+
     const REQUEST: EventType = EventType::EntityAuditFinishedGetRequest;
     const RESPONSE: EventType = EventType::EntityAuditFinishedGetResponse;
     const FAMILY: Family = Family::Search;

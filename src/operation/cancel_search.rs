@@ -10,6 +10,8 @@ use crate::event::{
 pub(super) struct CancelSearch;
 
 impl Operation for CancelSearch {
+    type Payload = search::Snapshot;
+
     const REQUEST: EventType = EventType::SnapshotCancelRequest;
     const RESPONSE: EventType = EventType::EntitySnapshotSearchResponse;
     const FAMILY: Family = Family::Search;

@@ -20,6 +20,8 @@ pub(super) struct CountByState {
 }
 
 impl Operation for CountByState {
+    type Payload = search::Stats;
+
     const REQUEST: EventType = EventType::EntityStatsByStateGetRequest;
     const RESPONSE: EventType = EventType::EntityStatsByStateResponse;
     const FAMILY: Family = Family::Search;

@@ -14,6 +14,8 @@ use crate::storage::ModelCount;
 pub(super) struct CountEntities(Option<ModelKey>);
 
 impl Operation for CountEntities {
+    type Payload = search::Stats;
+
     const REQUEST: EventType = EventType::EntityStatsGetRequest;
     const RESPONSE: EventType = EventType::EntityStatsResponse;
     const FAMILY: Family = Family::Search;

@@ -25,6 +25,8 @@ impl CreateEntities {
 }
 
 impl Operation for CreateEntities {
+    type Payload = entity::CreateCollection<'static>;
+
     const REQUEST: EventType = EventType::EntityCreateCollectionRequest;
     const RESPONSE: EventType = EventType::EntityTransactionResponse;
     const FAMILY: Family = Family::Entity;

@@ -20,6 +20,8 @@ pub(super) enum CreateEntity {
 }
 
 impl Operation for CreateEntity {
+    type Payload = entity::Create<'static>;
+
     const REQUEST: EventType = EventType::EntityCreateRequest;
     const RESPONSE: EventType = EventType::EntityTransactionResponse;
     const FAMILY: Family = Family::Entity;

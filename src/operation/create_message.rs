@@ -14,6 +14,8 @@ use crate::storage::Message;
 pub(super) struct CreateMessage(Message);
 
 impl Operation for CreateMessage {
+    type Payload = message::Create<'static>;
+
     const REQUEST: EventType = EventType::MessageCreateRequest;
     const RESPONSE: EventType = EventType::MessageCreateResponse;
     const FAMILY: Family = Family::Entity;

@@ -26,6 +26,8 @@ pub(super) struct DeleteEntities {
 }
 
 impl Operation for DeleteEntities {
+    type Payload = entity::DeleteAll<'static>;
+
     const REQUEST: EventType = EventType::EntityDeleteAllRequest;
     const RESPONSE: EventType = EventType::EntityDeleteAllResponse;
     const FAMILY: Family = Family::Entity;

@@ -11,6 +11,8 @@ use crate::id::EntityId;
 pub(super) struct DeleteEntity(EntityId);
 
 impl Operation for DeleteEntity {
+    type Payload = entity::Delete;
+
     const REQUEST: EventType = EventType::EntityDeleteRequest;
     const RESPONSE: EventType = EventType::EntityDeleteResponse;
     const FAMILY: Family = Family::Entity;

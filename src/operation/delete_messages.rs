@@ -14,6 +14,8 @@ pub(super) enum DeleteMessages {
 }
 
 impl Operation for DeleteMessages {
+    type Payload = message::Delete;
+
     const REQUEST: EventType = EventType::MessageDeleteRequest;
     const RESPONSE: EventType = EventType::MessageDeleteResponse;
     const FAMILY: Family = Family::Entity;

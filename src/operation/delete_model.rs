@@ -14,6 +14,8 @@ pub(super) struct DeleteModel {
 }
 
 impl Operation for DeleteModel {
+    type Payload = model::Delete;
+
     const REQUEST: EventType = EventType::EntityModelDeleteRequest;
     const RESPONSE: EventType = EventType::EntityModelDeleteResponse;
     const FAMILY: Family = Family::Model;

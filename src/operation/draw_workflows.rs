@@ -18,6 +18,8 @@ pub(super) struct DrawWorkflows {
 }
 
 impl Operation for DrawWorkflows {
+    type Payload = workflow::Diagram;
+
     const REQUEST: EventType = EventType::EntityWorkflowDiagramRequest;
     const RESPONSE: EventType = EventType::EntityWorkflowDiagramResponse;
     const FAMILY: Family = Family::Model;

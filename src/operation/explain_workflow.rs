@@ -28,6 +28,8 @@ enum Subject {
 }
 
 impl Operation for ExplainWorkflow {
+    type Payload = explain::Explain<'static>;
+
     const REQUEST: EventType = EventType::WorkflowExplainRequest;
     const RESPONSE: EventType = EventType::WorkflowExplainResponse;
     const FAMILY: Family = Family::Search;

@@ -15,6 +15,8 @@ pub(super) struct ExportModel {
 }
 
 impl Operation for ExportModel {
+    type Payload = model::Export;
+
     const REQUEST: EventType = EventType::EntityModelExportRequest;
     const RESPONSE: EventType = EventType::EntityModelExportResponse;
     const FAMILY: Family = Family::Model;

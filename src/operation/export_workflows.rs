@@ -13,6 +13,8 @@ pub(super) struct ExportWorkflows {
 }
 
 impl Operation for ExportWorkflows {
+    type Payload = workflow::Export;
+
     const REQUEST: EventType = EventType::EntityWorkflowExportRequest;
     const RESPONSE: EventType = EventType::EntityWorkflowExportResponse;
     const FAMILY: Family = Family::Model;

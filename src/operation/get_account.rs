@@ -10,6 +10,8 @@ use crate::event::{
 pub(super) struct GetAccount;
 
 impl Operation for GetAccount {
+    type Payload = account::Get;
+
     const REQUEST: EventType = EventType::AccountGetRequest;
     const RESPONSE: EventType = EventType::AccountGetResponse;
     const FAMILY: Family = Family::Search;

@@ -68,6 +68,8 @@ pub(super) fn not_found(id: EntityId) -> Failure {
 }
 
 impl Operation for GetEntity {
+    type Payload = search::Get;
+
     const REQUEST: EventType = EventType::EntityGetRequest;
     const RESPONSE: EventType = EventType::EntityResponse;
     const FAMILY: Family = Family::Search;

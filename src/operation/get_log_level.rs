@@ -12,6 +12,8 @@ use crate::telemetry::level_name;
 pub(super) struct GetLogLevel;
 
 impl Operation for GetLogLevel {
+    type Payload = settings::Get;
+
     const REQUEST: EventType = EventType::LogLevelGetRequest;
     const RESPONSE: EventType = EventType::LogLevelGetResponse;
     const FAMILY: Family = Family::Search;

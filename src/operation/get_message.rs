@@ -11,6 +11,8 @@ use crate::id::EdgeMessageId;
 pub(super) struct GetMessage(EdgeMessageId);
 
 impl Operation for GetMessage {
+    type Payload = message::Get;
+
     const REQUEST: EventType = EventType::MessageGetRequest;
     const RESPONSE: EventType = EventType::MessageGetResponse;
     const FAMILY: Family = Family::Search;

@@ -12,6 +12,8 @@ use crate::telemetry::{Sampler, Strategy};
 pub(super) struct GetTraceSampler;
 
 impl Operation for GetTraceSampler {
+    type Payload = settings::Get;
+
     const REQUEST: EventType = EventType::TraceSamplerGetRequest;
     const RESPONSE: EventType = EventType::TraceSamplerGetResponse;
     const FAMILY: Family = Family::Search;

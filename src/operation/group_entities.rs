@@ -30,6 +30,8 @@ pub(super) struct GroupEntities {
 }
 
 impl Operation for GroupEntities {
+    type Payload = statistics::Query<'static>;
+
     const REQUEST: EventType = EventType::EntityStatsQueryRequest;
     const RESPONSE: EventType = EventType::EntityStatsQueryResponse;
     const FAMILY: Family = Family::Search;

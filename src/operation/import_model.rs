@@ -18,6 +18,8 @@ pub(super) struct ImportModel {
 }
 
 impl Operation for ImportModel {
+    type Payload = model::Import<'static>;
+
     const REQUEST: EventType = EventType::EntityModelImportRequest;
     const RESPONSE: EventType = EventType::EntityModelImportResponse;
     const FAMILY: Family = Family::Model;

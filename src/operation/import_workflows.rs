@@ -30,6 +30,8 @@ pub(super) struct ImportWorkflows {
 }
 
 impl Operation for ImportWorkflows {
+    type Payload = workflow::Import<'static>;
+
     const REQUEST: EventType = EventType::EntityWorkflowImportRequest;
     const RESPONSE: EventType = EventType::EntityWorkflowImportResponse;
     const FAMILY: Family = Family::Model;

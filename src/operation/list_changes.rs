@@ -24,6 +24,8 @@ pub(super) struct ListChanges {
 }
 
 impl Operation for ListChanges {
+    type Payload = search::Changes;
+
     const REQUEST: EventType = EventType::EntityChangesMetadataGetRequest;
     const RESPONSE: EventType = EventType::EntityChangesMetadataResponse;
     const FAMILY: Family = Family::Search;

@@ -25,6 +25,8 @@ pub(super) struct ListEntities {
 }
 
 impl Operation for ListEntities {
+    type Payload = search::GetAll;
+
     const REQUEST: EventType = EventType::EntityGetAllRequest;
     const RESPONSE: EventType = EventType::EntityResponse;
     const FAMILY: Family = Family::Search;

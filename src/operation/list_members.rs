@@ -13,6 +13,8 @@ use crate::event::{
 pub(super) struct ListMembers;
 
 impl Operation for ListMembers {
+    type Payload = members::Get;
+
     const REQUEST: EventType = EventType::ComputeMembersGetRequest;
     const RESPONSE: EventType = EventType::ComputeMembersGetResponse;
     const FAMILY: Family = Family::Search;

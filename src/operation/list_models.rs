@@ -2,11 +2,16 @@
 
 use super::{Access, Answer, Context, Family, Operation};
 use crate::error::Failure;
-use crate::event::{EventType, payload::model};
+use crate::event::{
+    EventType,
+    payload::{Nothing, model},
+};
 
 pub(super) struct ListModels;
 
 impl Operation for ListModels {
+    type Payload = Nothing;
+
     const REQUEST: EventType = EventType::EntityModelGetAllRequest;
     const RESPONSE: EventType = EventType::EntityModelGetAllResponse;
     const FAMILY: Family = Family::Model;

@@ -17,6 +17,8 @@ pub(super) struct ListTransitions {
 }
 
 impl Operation for ListTransitions {
+    type Payload = search::Get;
+
     const REQUEST: EventType = EventType::EntityTransitionsGetRequest;
     const RESPONSE: EventType = EventType::EntityTransitionsGetResponse;
     const FAMILY: Family = Family::Search;

@@ -16,6 +16,8 @@ pub(super) struct LockModel {
 }
 
 impl Operation for LockModel {
+    type Payload = model::Transition;
+
     const REQUEST: EventType = EventType::EntityModelTransitionRequest;
     const RESPONSE: EventType = EventType::EntityModelTransitionResponse;
     const FAMILY: Family = Family::Model;

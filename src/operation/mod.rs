@@ -61,6 +61,8 @@ mod writing;
 use std::{panic::AssertUnwindSafe, pin::Pin, sync::LazyLock, time::Instant};
 
 use futures_util::{FutureExt as _, Stream, StreamExt as _, future::BoxFuture, stream};
+use schemars::{JsonSchema, Schema};
+use serde_json::Value;
 use tracing::{Instrument as _, error, info_span};
 
 use crate::auth::Permission;
@@ -108,6 +110,9 @@ pub enum Access {
 
 /// One request event type and the code that answers it.
 pub trait Operation: Sized + Send + 'static {
+    /// What its requests say, for those who write them.
+    type Payload: JsonSchema;
+
     const REQUEST: EventType;
     const RESPONSE: EventType;
     const FAMILY: Family;
@@ -130,6 +135,7 @@ pub struct Route {
     pub answers: Answers,
     pub access: Access,
     pub needs: Permission,
+    payload: fn() -> Schema,
     run: fn(Context, Event) -> BoxFuture<'static, Result<Answer, Failure>>,
 }
 
@@ -142,6 +148,7 @@ impl Route {
             answers: O::ANSWERS,
             access: O::ACCESS,
             needs: O::NEEDS,
+            payload: schema_for::<O::Payload>,
             run: |cx, event| {
                 async move {
                     let operation = O::parse(event.text()?)?;
@@ -152,6 +159,21 @@ impl Route {
                 .boxed()
             },
         }
+    }
+
+    /// The method of the service that takes it (`grpc.md` §6).
+    pub const fn method(&self) -> &'static str {
+        match (self.family, self.answers) {
+            (Family::Model, _) => "entityModelManage",
+            (Family::Entity, _) => "entityManage",
+            (Family::Search, Answers::One) => "entitySearch",
+            (Family::Search, Answers::Many | Answers::Live) => "entitySearchCollection",
+        }
+    }
+
+    /// What the payload of a request says, as JSON Schema.
+    pub fn payload_schema(&self) -> Value {
+        (self.payload)().to_value()
     }
 
     /// The row of a request type; none if nobody can ask for it.
@@ -244,6 +266,10 @@ fn reported(kind: EventType, failure: Failure) -> Failure {
         error!(event.r#type = %kind, %ticket, cause, "an operation failed");
     }
     failure
+}
+
+fn schema_for<T: JsonSchema>() -> Schema {
+    schemars::schema_for!(T)
 }
 
 #[cfg(test)]

@@ -18,6 +18,8 @@ pub(super) struct PatchEntity {
 }
 
 impl Operation for PatchEntity {
+    type Payload = entity::Patch<'static>;
+
     const REQUEST: EventType = EventType::EntityPatchRequest;
     const RESPONSE: EventType = EventType::EntityTransactionResponse;
     const FAMILY: Family = Family::Entity;

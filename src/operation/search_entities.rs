@@ -32,6 +32,8 @@ pub(super) struct SearchEntities {
 }
 
 impl Operation for SearchEntities {
+    type Payload = search::Search<'static>;
+
     const REQUEST: EventType = EventType::EntitySearchRequest;
     const RESPONSE: EventType = EventType::EntityResponse;
     const FAMILY: Family = Family::Search;

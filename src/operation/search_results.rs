@@ -10,6 +10,8 @@ use crate::event::{
 pub(super) struct SearchResults;
 
 impl Operation for SearchResults {
+    type Payload = search::Snapshot;
+
     const REQUEST: EventType = EventType::SnapshotGetRequest;
     const RESPONSE: EventType = EventType::EntityResponse;
     const FAMILY: Family = Family::Search;

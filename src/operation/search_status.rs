@@ -10,6 +10,8 @@ use crate::event::{
 pub(super) struct SearchStatus;
 
 impl Operation for SearchStatus {
+    type Payload = search::Snapshot;
+
     const REQUEST: EventType = EventType::SnapshotGetStatusRequest;
     const RESPONSE: EventType = EventType::EntitySnapshotSearchResponse;
     const FAMILY: Family = Family::Search;

@@ -16,6 +16,8 @@ pub(super) struct SetChangeLevel {
 }
 
 impl Operation for SetChangeLevel {
+    type Payload = model::SetChangeLevel;
+
     const REQUEST: EventType = EventType::EntityModelSetChangeLevelRequest;
     const RESPONSE: EventType = EventType::EntityModelSetChangeLevelResponse;
     const FAMILY: Family = Family::Model;

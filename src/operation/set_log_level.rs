@@ -14,6 +14,8 @@ use crate::telemetry::{level_name, parse_level};
 pub(super) struct SetLogLevel(Level);
 
 impl Operation for SetLogLevel {
+    type Payload = settings::SetLogLevel;
+
     const REQUEST: EventType = EventType::LogLevelSetRequest;
     const RESPONSE: EventType = EventType::LogLevelSetResponse;
     const FAMILY: Family = Family::Entity;

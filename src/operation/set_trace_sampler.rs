@@ -12,6 +12,8 @@ use crate::telemetry::Sampler;
 pub(super) struct SetTraceSampler(Sampler);
 
 impl Operation for SetTraceSampler {
+    type Payload = settings::SetTraceSampler;
+
     const REQUEST: EventType = EventType::TraceSamplerSetRequest;
     const RESPONSE: EventType = EventType::TraceSamplerSetResponse;
     const FAMILY: Family = Family::Entity;

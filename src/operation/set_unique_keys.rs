@@ -16,6 +16,8 @@ pub(super) struct SetUniqueKeys {
 }
 
 impl Operation for SetUniqueKeys {
+    type Payload = model::SetUniqueKeys;
+
     const REQUEST: EventType = EventType::EntityModelSetUniqueKeysRequest;
     const RESPONSE: EventType = EventType::EntityModelSetUniqueKeysResponse;
     const FAMILY: Family = Family::Model;

@@ -10,6 +10,8 @@ use crate::event::{
 pub(super) struct SubmitSearch;
 
 impl Operation for SubmitSearch {
+    type Payload = search::SnapshotSearch;
+
     const REQUEST: EventType = EventType::EntitySnapshotSearchRequest;
     const RESPONSE: EventType = EventType::EntitySnapshotSearchResponse;
     const FAMILY: Family = Family::Search;

@@ -19,6 +19,8 @@ pub(super) struct SubscribeChanges {
 }
 
 impl Operation for SubscribeChanges {
+    type Payload = told::Subscribe;
+
     const REQUEST: EventType = EventType::EntityChangesSubscribeRequest;
     const RESPONSE: EventType = EventType::EntityChangeEvent;
     const FAMILY: Family = Family::Search;

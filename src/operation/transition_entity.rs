@@ -15,6 +15,8 @@ pub(super) struct TransitionEntity {
 }
 
 impl Operation for TransitionEntity {
+    type Payload = entity::Transition;
+
     const REQUEST: EventType = EventType::EntityTransitionRequest;
     const RESPONSE: EventType = EventType::EntityTransitionResponse;
     const FAMILY: Family = Family::Entity;

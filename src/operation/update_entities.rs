@@ -18,6 +18,8 @@ pub(super) struct UpdateEntities {
 }
 
 impl Operation for UpdateEntities {
+    type Payload = entity::UpdateCollection<'static>;
+
     const REQUEST: EventType = EventType::EntityUpdateCollectionRequest;
     const RESPONSE: EventType = EventType::EntityTransactionResponse;
     const FAMILY: Family = Family::Entity;

@@ -24,6 +24,8 @@ pub(super) fn update(change: entity::Change<'_>, format: DataFormat) -> Result<U
 }
 
 impl Operation for UpdateEntity {
+    type Payload = entity::Update<'static>;
+
     const REQUEST: EventType = EventType::EntityUpdateRequest;
     const RESPONSE: EventType = EventType::EntityTransactionResponse;
     const FAMILY: Family = Family::Entity;

@@ -15,6 +15,8 @@ pub(super) struct ValidateModel {
 }
 
 impl Operation for ValidateModel {
+    type Payload = model::Validate<'static>;
+
     const REQUEST: EventType = EventType::EntityModelValidateRequest;
     const RESPONSE: EventType = EventType::EntityModelValidateResponse;
     const FAMILY: Family = Family::Model;

@@ -1,14 +1,16 @@
 //! The gateway: REST as another spelling of the events.
 //!
 //! May use: [`crate::id`], [`crate::clock`], [`crate::error`], [`crate::telemetry`],
-//! [`crate::auth`], [`crate::event`], [`crate::operation`].
+//! [`crate::auth`], [`crate::event`], [`crate::operation`], [`crate::help`].
 //! Must not: decide anything. [`spelling`] is a table; a request becomes a payload, the payload an
 //! event, and what answers the event becomes a body.
 
 mod admin;
 mod answer;
 mod cors;
+mod docs;
 mod events;
+mod help;
 mod openapi;
 mod page;
 mod parts;
@@ -33,6 +35,7 @@ use tokio_util::sync::CancellationToken;
 use crate::auth::Authenticator;
 use crate::error::{Code, Failure};
 use crate::event::{AttributeValue, Data, Event, IDEMPOTENCY_ATTRIBUTE};
+use crate::help::Library;
 use crate::id::MessageId;
 use crate::operation::{Context, Route, Services, dispatch};
 
@@ -56,6 +59,7 @@ const KEY_HEADER: &str = "idempotency-key";
 pub struct Gateway {
     pub services: Services,
     pub authenticator: Authenticator,
+    pub help: Arc<Library>,
     pub detail: Detail,
     /// The origins whose pages may use it; none is told of any.
     pub origins: Option<Origins>,
@@ -96,6 +100,7 @@ pub fn router(gateway: Gateway, context: &str) -> Router {
     };
     let context: Arc<str> = context.into();
     let all = all
+        .nest("/docs", docs::routes())
         .route(
             "/openapi.json",
             get(async move |request: Request| openapi::serve(&request, &context)),

@@ -32,10 +32,10 @@ const COMPONENTS: &str = "/components/schemas";
 static DOCUMENT: LazyLock<Value> = LazyLock::new(document);
 
 /// The document of a service that is reached there.
-pub fn openapi(server: &str) -> String {
+pub fn openapi(server: &str) -> Value {
     let mut document = DOCUMENT.clone();
     document["servers"] = json!([{"url": server}]);
-    document.to_string()
+    document
 }
 
 /// Answers the document. Where it is served is what the caller was told to ask.
@@ -52,7 +52,7 @@ pub(super) fn serve(request: &Request, context: &str) -> Response {
         Some(host) => format!("{}://{host}{context}", scheme.as_deref().unwrap_or("http")),
         None => context.to_owned(),
     };
-    json(openapi(&server))
+    json(openapi(&server).to_string())
 }
 
 /// A failure (RFC 9457). Programs tell failures apart by `properties.errorCode`.
@@ -176,6 +176,7 @@ fn with_status(codes: impl IntoIterator<Item = Code>) -> Vec<(u16, Code)> {
 fn names_in(path: &'static str) -> impl Iterator<Item = &'static str> {
     path.split('/')
         .filter_map(|segment| segment.strip_prefix('{')?.strip_suffix('}'))
+        .map(|name| name.trim_start_matches('*'))
 }
 
 fn entries() -> Vec<Entry> {
@@ -198,7 +199,8 @@ fn document() -> Value {
     let mut paths = Map::new();
     for (path, entries) in by_path {
         let names = shared_names(&entries);
-        let readable = names.iter().fold(path.to_owned(), |path, (name, shared)| {
+        let plain = path.replace("{*", "{");
+        let readable = names.iter().fold(plain, |path, (name, shared)| {
             path.replace(&format!("{{{name}}}"), &format!("{{{shared}}}"))
         });
         let methods = entries.iter().map(|entry| {

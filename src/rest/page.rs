@@ -10,7 +10,7 @@ use axum::{
 };
 
 use super::{
-    Gateway, events, json, problem,
+    Gateway, events, help, json, problem,
     told::{self, Shape, Told},
 };
 use crate::error::{Code, Failure};
@@ -55,6 +55,22 @@ pub(super) const PAGES: &[Page] = &[
         media: &[],
         told: &told::operators::SUBSCRIPTIONS,
         serve: subscriptions,
+    },
+    Page {
+        method: Method::GET,
+        path: "/help",
+        is_public: true,
+        media: told::help::EVERYTHING_MEDIA,
+        told: &told::help::EVERYTHING,
+        serve: help::everything,
+    },
+    Page {
+        method: Method::GET,
+        path: "/help/{*topic}",
+        is_public: true,
+        media: told::help::TOPIC_MEDIA,
+        told: &told::help::TOPIC,
+        serve: help::topic,
     },
 ];
 

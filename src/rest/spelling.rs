@@ -70,6 +70,14 @@ impl Limit {
 }
 
 impl Spelling {
+    /// The path with its parts called what they are here.
+    pub fn told_path(&self) -> String {
+        let parts = self.told.parts.iter();
+        parts.fold(self.path.to_owned(), |path, (name, part)| {
+            path.replace(&format!("{{{name}}}"), &format!("{{{}}}", part.name))
+        })
+    }
+
     const fn taking(mut self, limit: Limit) -> Self {
         self.limit = limit;
         self

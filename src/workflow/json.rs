@@ -171,7 +171,7 @@ pub(super) struct ConfigJson {
     /// How long it may take; 30 000 if absent.
     #[serde(default, skip_serializing_if = "left_out::is_zero")]
     pub(super) response_timeout_ms: Option<i64>,
-    /// `NONE`, `FIXED` or `EXPONENTIAL`.
+    /// `NONE`, or `FIXED`: three more attempts where the member says that it may help.
     #[serde(default, skip_serializing_if = "left_out::is_blank")]
     pub(super) retry_policy: Option<Arc<str>>,
     /// Sent to the member as it is.

@@ -22,6 +22,7 @@ mod events_over_http;
 mod execution;
 mod explain;
 mod feed;
+mod help;
 mod history;
 mod idempotency;
 mod member;

@@ -1,10 +1,11 @@
 //! Payloads about the caller (`rest.md` §7).
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{Object, RequiredText, list, success};
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 pub struct Get {
     #[serde(rename = "id")]
     _id: RequiredText,

@@ -244,7 +244,7 @@ impl Chunk {
 
 /// A chunk as it is stored for a repeat of its request. What was left out of it was so for being
 /// modified.
-#[derive(Serialize, Deserialize)]
+#[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct StoredChunk {
     pub transaction: Option<String>,

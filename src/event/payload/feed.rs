@@ -1,11 +1,12 @@
 //! Payloads of the change feed (`stream.md` §3).
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{ModelSpec, RequiredText, model::spec, success};
 use crate::entity::Changed;
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Subscribe {
     #[serde(rename = "id")]

@@ -1,5 +1,6 @@
 //! Payloads about connected compute members (`stream.md` §3).
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{Object, RequiredText, list, success, text_list};
@@ -9,7 +10,7 @@ use crate::id::MemberId;
 /// What a process says it is called that is the only one (`config-and-cli.md` §11).
 const NODE: &str = "standalone";
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 pub struct Get {
     #[serde(rename = "id")]
     _id: RequiredText,

@@ -1,5 +1,6 @@
 //! Payloads of messages (`stream.md` §3, `rest.md` §6).
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -11,7 +12,7 @@ use crate::id::{EdgeMessageId, TransactionId};
 const CONTENT_TYPE: &str = "application/json";
 const CONTENT_ENCODING: &str = "UTF-8";
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Create<'a> {
     #[serde(rename = "id")]
@@ -26,7 +27,7 @@ pub struct Create<'a> {
 }
 
 /// What is known of a message beside its content.
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Header {
     pub subject: String,
@@ -85,7 +86,7 @@ impl Header {
     }
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Get {
     #[serde(rename = "id")]
@@ -94,7 +95,7 @@ pub struct Get {
 }
 
 /// One message, which must be there, or any number, which need not.
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Delete {
     #[serde(rename = "id")]

@@ -56,6 +56,10 @@ impl<'de> Deserialize<'de> for RequiredText {
     }
 }
 
+/// A payload in which nothing is looked at.
+#[derive(JsonSchema)]
+pub struct Nothing {}
+
 /// Names a model in a payload.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 pub struct ModelSpec {

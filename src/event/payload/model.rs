@@ -43,7 +43,7 @@ pub struct Export {
 
 /// A simple view, alone or as an export has it.
 pub fn simple_view(raw: &RawValue) -> Result<SimpleView, Failure> {
-    #[derive(Deserialize)]
+    #[derive(Deserialize, JsonSchema)]
     struct Exported {
         model: SimpleView,
     }

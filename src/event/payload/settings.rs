@@ -1,24 +1,25 @@
 //! Payloads about what an operator may change while the process runs (`rest.md` §8).
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{RequiredText, success};
 
 /// A request for a setting as it is.
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 pub struct Get {
     #[serde(rename = "id")]
     _id: RequiredText,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 pub struct SetLogLevel {
     #[serde(rename = "id")]
     _id: RequiredText,
     pub level: String,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SetTraceSampler {
     #[serde(rename = "id")]

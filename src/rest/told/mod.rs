@@ -9,6 +9,7 @@ pub(super) mod audit;
 pub(super) mod entity;
 pub(super) mod events;
 pub(super) mod feed;
+pub(super) mod help;
 pub(super) mod members;
 pub(super) mod message;
 pub(super) mod model;
@@ -48,6 +49,7 @@ pub(super) enum Tag {
     Account,
     Operators,
     Events,
+    Help,
 }
 
 impl Tag {
@@ -62,6 +64,7 @@ impl Tag {
         Self::Account,
         Self::Operators,
         Self::Events,
+        Self::Help,
     ];
 
     pub(super) const fn name(self) -> &'static str {
@@ -76,6 +79,7 @@ impl Tag {
             Self::Account => "Account",
             Self::Operators => "Operators",
             Self::Events => "Events",
+            Self::Help => "Help",
         }
     }
 
@@ -91,6 +95,7 @@ impl Tag {
             Self::Account => "The caller.",
             Self::Operators => "How the service fares, and what may be changed while it runs.",
             Self::Events => "The same operations as CloudEvents over HTTP.",
+            Self::Help => "What this page does not tell.",
         }
     }
 }

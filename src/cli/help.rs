@@ -1,0 +1,88 @@
+//! `interlock help`: the topics that the service tells over HTTP, too.
+
+use std::process::ExitCode;
+
+use clap::{CommandFactory as _, ValueEnum};
+
+use crate::app;
+use crate::help::{Found, plain};
+
+/// What a wrong request ends with (`config-and-cli.md` §4).
+const WRONG: u8 = 2;
+
+#[derive(clap::Args)]
+pub(super) struct Arguments {
+    /// The names of the topic, between blanks, dots or slashes; then perhaps an action of it.
+    topic: Vec<String>,
+    /// How it is printed.
+    #[arg(long, value_enum, default_value_t = Form::Auto)]
+    format: Form,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Form {
+    /// Text on a terminal, Markdown elsewhere.
+    Auto,
+    Text,
+    Markdown,
+    Json,
+}
+
+impl Form {
+    fn resolved(self) -> Self {
+        match self {
+            Self::Auto if std::io::IsTerminal::is_terminal(&std::io::stdout()) => Self::Text,
+            Self::Auto => Self::Markdown,
+            Self::Text | Self::Markdown | Self::Json => self,
+        }
+    }
+}
+
+pub(super) fn run(arguments: &Arguments) -> ExitCode {
+    let library = app::help("/api");
+    let asked = arguments.topic.join("/");
+    let form = arguments.format.resolved();
+    let found = match library.find(&asked) {
+        Ok(found) => found,
+        Err(error) => return of_command(&arguments.topic, &error),
+    };
+    let (markdown, described) = match found {
+        Found::Everything => (library.summary() + MORE, library.describe()),
+        Found::Topic(topic) => (
+            library.with_references(topic),
+            library.describe_topic(topic),
+        ),
+        Found::Output(output) => {
+            print!("{}", output.text);
+            return ExitCode::SUCCESS;
+        }
+    };
+    match form {
+        Form::Json => println!("{described:#}"),
+        Form::Text => print!("{}", plain(&markdown)),
+        Form::Auto | Form::Markdown => print!("{markdown}"),
+    }
+    ExitCode::SUCCESS
+}
+
+const MORE: &str = "
+`interlock help <topic>` tells one of them, `interlock <command> --help` what a command takes.
+";
+
+/// A word that is no topic may be a command.
+fn of_command(words: &[String], error: &crate::help::Error) -> ExitCode {
+    let mut command = super::Arguments::command();
+    command.build();
+    let mut found = &mut command;
+    for word in words {
+        let Some(below) = found.find_subcommand_mut(word) else {
+            eprintln!("interlock: {error}");
+            return ExitCode::from(WRONG);
+        };
+        found = below;
+    }
+    match found.print_long_help() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(_) => ExitCode::FAILURE,
+    }
+}

@@ -1,0 +1,143 @@
+use super::*;
+
+fn library() -> Library {
+    Library::new(Facts {
+        settings: Vec::new(),
+        paths: Vec::new(),
+        openapi: json!({"tags": [{"name": "Edge things", "description": "d"}], "paths": {"/a": {"get": {"tags": ["Edge things"]}, "put": {"tags": ["Others"]}}}}),
+    })
+}
+
+#[test]
+fn every_topic_has_what_a_reader_needs_and_is_found_by_dots_and_slashes() {
+    let library = library();
+    for topic in library.topics() {
+        let name = topic.name();
+        assert!(!topic.title.is_empty(), "{name}");
+        assert!(!topic.synopsis.is_empty(), "{name}");
+        assert!(!topic.body.contains("{{"), "{name}: a table is missing");
+        for path in [name.clone(), name.replace('.', "/")] {
+            assert!(
+                matches!(library.find(&path), Ok(Found::Topic(found)) if found.name() == name),
+                "{path}"
+            );
+        }
+        for other in topic.see_also {
+            assert!(
+                matches!(library.find(other), Ok(Found::Topic(_))),
+                "{name}: see {other}"
+            );
+        }
+        for action in topic.actions {
+            assert!(
+                matches!(
+                    library.find(&format!("{name}/{action}")),
+                    Ok(Found::Output(_))
+                ),
+                "{name} {action}"
+            );
+        }
+    }
+}
+
+#[test]
+fn every_topic_is_led_to_by_another() {
+    let library = library();
+    for topic in library
+        .topics()
+        .iter()
+        .filter(|topic| topic.path.len() == 1)
+    {
+        let name = topic.name();
+        assert!(
+            library
+                .topics()
+                .iter()
+                .any(|other| other.see_also.contains(&name.as_str())),
+            "nothing leads to {name}"
+        );
+    }
+}
+
+/// The blocks of that language in all topics that are written.
+fn blocks(language: &str) -> Vec<(String, String)> {
+    let library = library();
+    let mut blocks = Vec::new();
+    for topic in library.topics() {
+        let begin = format!("```{language}\n");
+        for block in topic.body.split(&begin).skip(1) {
+            let (code, _) = block.split_once("\n```").expect("an end");
+            blocks.push((topic.name(), code.to_owned()));
+        }
+    }
+    blocks
+}
+
+#[test]
+fn what_is_shown_as_json_is_json_and_what_is_shown_as_a_workflow_can_be_imported() {
+    let (mut workflows, mut conditions) = (0, 0);
+    for (topic, code) in blocks("json") {
+        let value: Value =
+            serde_json::from_str(&code).unwrap_or_else(|error| panic!("{topic}: {error}\n{code}"));
+        if topic.starts_with("cloudevents.") {
+            continue;
+        }
+        let listed = value["workflows"].as_array().cloned();
+        for workflow in listed
+            .into_iter()
+            .flatten()
+            .chain(value["states"].is_object().then(|| value.clone()))
+        {
+            let parsed = crate::workflow::Workflow::parse(&workflow.to_string())
+                .unwrap_or_else(|error| panic!("{topic}: {error}"));
+            assert_eq!(parsed.warnings, Vec::<String>::new(), "{topic}");
+            workflows += 1;
+        }
+        let is_condition = ["simple", "lifecycle", "group", "array", "function"]
+            .iter()
+            .any(|kind| value["type"] == *kind);
+        if is_condition {
+            crate::condition::Condition::parse_criterion(&value.to_string())
+                .unwrap_or_else(|error| panic!("{topic}: {error}"));
+            conditions += 1;
+        }
+    }
+    assert!(
+        workflows >= 3 && conditions >= 5,
+        "{workflows} {conditions}"
+    );
+}
+
+#[test]
+fn a_name_that_is_unknown_is_answered_with_the_nearest() {
+    let library = library();
+    let asked = |path: &str| match library.find(path) {
+        Err(error) => error.to_string(),
+        Ok(_) => panic!("{path} was found"),
+    };
+    assert_eq!(
+        asked("workflow"),
+        "there is no topic `workflow`; did you mean `workflows`?"
+    );
+    assert!(asked("a b").contains("letters"));
+    assert!(matches!(library.find(""), Ok(Found::Everything)));
+}
+
+#[test]
+fn the_document_is_given_by_tag() {
+    let Ok(Found::Output(output)) = library().find("openapi/edge-things") else {
+        panic!("no output");
+    };
+    let document: Value = serde_json::from_str(&output.text).expect("JSON");
+    assert_eq!(
+        document["paths"],
+        json!({"/a": {"get": {"tags": ["Edge things"]}}})
+    );
+}
+
+#[test]
+fn markdown_is_set_for_a_terminal() {
+    let text =
+        plain("# A\n\nSee `b`.\n\n| x | `yy` |\n|---|---|\n| 1 | a\\|b |\n\n```sh\n# c\n```\n");
+    assert_eq!(text, "A\n=\n\nSee b.\n\n  x  yy\n  1  a|b\n\n    # c\n");
+}

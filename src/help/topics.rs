@@ -1,0 +1,108 @@
+//! The table of topics.
+
+use super::{Facts, Section, Topic, made};
+
+/// A topic as it is written.
+struct Source {
+    name: &'static str,
+    text: &'static str,
+    see_also: &'static [&'static str],
+    actions: &'static [&'static str],
+}
+
+const fn topic(
+    name: &'static str,
+    text: &'static str,
+    see_also: &'static [&'static str],
+) -> Source {
+    Source {
+        name,
+        text,
+        see_also,
+        actions: &[],
+    }
+}
+
+impl Source {
+    const fn with(self, actions: &'static [&'static str]) -> Self {
+        Self { actions, ..self }
+    }
+}
+
+/// Every topic that is written, in the order in which a stranger would read them.
+#[rustfmt::skip]
+const SOURCES: &[Source] = &[
+    topic("getting-started", include_str!("topics/getting-started.md"), &["models", "workflows", "members", "cli"]),
+    topic("models", include_str!("topics/models.md"), &["entities", "workflows", "search"]),
+    topic("entities", include_str!("topics/entities.md"), &["models", "workflows", "history", "transactions", "messages"]),
+    topic("workflows", include_str!("topics/workflows.md"), &["criteria", "processors", "timers", "workflows.schema-version"]),
+    topic("workflows.schema-version", include_str!("topics/schema-version.md"), &["workflows"]).with(&["versions"]),
+    topic("criteria", include_str!("topics/criteria.md"), &["workflows", "search", "members"]),
+    topic("processors", include_str!("topics/processors.md"), &["workflows", "members", "transactions"]),
+    topic("timers", include_str!("topics/timers.md"), &["workflows", "processors"]),
+    topic("members", include_str!("topics/members.md"), &["processors", "criteria", "cloudevents", "grpc"]),
+    topic("transactions", include_str!("topics/transactions.md"), &["entities", "processors", "errors"]),
+    topic("search", include_str!("topics/search.md"), &["criteria", "models", "entities"]),
+    topic("history", include_str!("topics/history.md"), &["entities", "explain"]),
+    topic("explain", include_str!("topics/explain.md"), &["history", "workflows", "criteria"]),
+    topic("messages", include_str!("topics/messages.md"), &["entities"]),
+    topic("cloudevents", include_str!("topics/cloudevents.md"), &["grpc", "rest", "errors"]).with(&["json"]),
+    topic("grpc", include_str!("topics/grpc.md"), &["cloudevents", "members"]).with(&["json", "proto"]),
+    topic("rest", include_str!("topics/rest.md"), &["openapi", "cloudevents", "errors"]),
+    topic("openapi", include_str!("topics/openapi.md"), &["rest"]).with(&["json", "yaml", "tags"]),
+    topic("errors", include_str!("topics/errors.md"), &["rest", "grpc", "transactions"]).with(&["json"]),
+    topic("config", include_str!("topics/config.md"), &["cli", "operators"]).with(&["all"]),
+    topic("cli", include_str!("topics/cli.md"), &["config", "getting-started"]),
+    topic("operators", include_str!("topics/operators.md"), &["config"]),
+];
+
+/// Every topic, and those that are made below them.
+pub(super) fn all(facts: &Facts) -> Vec<Topic> {
+    let mut topics: Vec<Topic> = SOURCES.iter().map(|source| source.read(facts)).collect();
+    topics.extend(made::topics_of_errors());
+    topics.extend(made::topics_of_events(facts));
+    topics
+}
+
+impl Source {
+    fn read(&self, facts: &Facts) -> Topic {
+        let lines = self.text.lines().map(|line| {
+            let table = line
+                .strip_prefix("{{")
+                .and_then(|line| line.strip_suffix("}}"))
+                .and_then(|name| made::table(name, facts));
+            table.unwrap_or_else(|| format!("{line}\n"))
+        });
+        Topic {
+            see_also: self.see_also,
+            actions: self.actions,
+            ..Topic::of(self.name, lines.collect())
+        }
+    }
+}
+
+impl Topic {
+    /// A topic from its Markdown.
+    pub(super) fn of(name: &str, body: String) -> Self {
+        let mut parts = body.split("\n## ");
+        let head = parts.next().unwrap_or_default();
+        let (title, rest) = head.split_once('\n').unwrap_or((head, ""));
+        let synopsis = rest.trim_start().split("\n\n").next().unwrap_or_default();
+        let sections = parts.map(|part| {
+            let (name, body) = part.split_once('\n').unwrap_or((part, ""));
+            Section {
+                name: name.trim().to_owned(),
+                body: body.trim().to_owned(),
+            }
+        });
+        Self {
+            path: name.split('.').map(ToOwned::to_owned).collect(),
+            title: title.trim_start_matches('#').trim().to_owned(),
+            synopsis: synopsis.trim().replace('\n', " "),
+            sections: sections.collect(),
+            see_also: &[],
+            actions: &[],
+            body,
+        }
+    }
+}
