@@ -82,6 +82,7 @@ pub async fn run(config: Config, telemetry: Telemetry) -> Result<(), Error> {
                 .look_after_tasks(tasks.clone(), stop.clone()),
         );
     }
+    tasks.spawn(storage.clone().keep_indexes(stop.clone()));
     let services = Services {
         runtime,
         telemetry: telemetry.clone(),

@@ -12,7 +12,7 @@ use crate::model::{DataType, Types};
 pub struct Operand {
     /// The operand as text: `30` and `"30"` are the same; none for a null, which never matches.
     text: Option<Box<str>>,
-    number: Option<Number>,
+    pub(super) number: Option<Number>,
     time: Option<Temporal>,
 }
 
@@ -47,7 +47,7 @@ impl Operand {
         self.text
     }
 
-    fn truth(&self) -> Option<bool> {
+    pub(super) fn truth(&self) -> Option<bool> {
         match self.text()? {
             "true" => Some(true),
             "false" => Some(false),

@@ -9,6 +9,7 @@ mod compare;
 mod evaluate;
 mod form;
 mod impossible;
+mod narrow;
 mod operator;
 mod parse;
 mod schema;
@@ -23,6 +24,7 @@ pub use compare::Operand;
 pub use evaluate::{Facts, LeafOutcome, Lifecycle, Told, Trace};
 pub use form::{Form, FunctionForm};
 pub use impossible::Finding;
+pub use narrow::{Narrowing, indexed_path};
 pub use operator::{Operator, TextTest};
 pub use schema::UnknownPaths;
 

@@ -6,6 +6,7 @@
 
 mod document;
 mod image;
+mod key;
 mod number;
 mod patch;
 mod path;
@@ -16,6 +17,7 @@ pub use document::{Document, DocumentError, Elements, Json, Members, Shape, Valu
 pub use image::{
     Actor, ActorKind, Change, ChangeKind, Changed, Image, Position, Sequence, UnknownActorKind,
 };
+pub use key::{Key, KeyRange};
 pub use number::{Number, NumberClass};
 pub use patch::{Patch, PatchError};
 pub use path::{Path, PathError, Step};

@@ -131,6 +131,31 @@ impl Number {
             .is_some()
     }
 
+    /// Adds bytes that sort as numbers do; those that agree in their first `digits_max` digits may
+    /// be the same.
+    pub(super) fn write_sortable(&self, digits_max: usize, bytes: &mut Vec<u8>) {
+        const ZERO: u8 = 1;
+        if self.is_zero() {
+            return bytes.push(ZERO);
+        }
+        let kept = &self.digits.as_bytes()[..self.digits.len().min(digits_max)];
+        let exponent = self.exponent.cast_unsigned() ^ (1 << 63);
+        let magnitude = exponent
+            .to_be_bytes()
+            .into_iter()
+            .chain(kept.iter().copied());
+        // The end sorts before more digits, which are further from zero.
+        if self.negative {
+            bytes.push(ZERO - 1);
+            bytes.extend(magnitude.map(|byte| !byte));
+            bytes.push(!0x00);
+        } else {
+            bytes.push(ZERO + 1);
+            bytes.extend(magnitude);
+            bytes.push(0x00);
+        }
+    }
+
     fn magnitude_cmp(&self, other: &Self) -> Ordering {
         match (self.is_zero(), other.is_zero()) {
             (true, true) => Ordering::Equal,

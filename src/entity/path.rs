@@ -58,6 +58,11 @@ impl Path {
         Ok(Self { steps })
     }
 
+    /// The path of these steps, one at least.
+    pub const fn from_steps(steps: Vec<Step>) -> Self {
+        Self { steps }
+    }
+
     pub fn steps(&self) -> &[Step] {
         &self.steps
     }

@@ -13,6 +13,17 @@ pub enum TemporalClass {
     Year,
 }
 
+impl TemporalClass {
+    pub const ALL: &[Self] = &[
+        Self::ZonedDateTime,
+        Self::LocalDateTime,
+        Self::LocalDate,
+        Self::LocalTime,
+        Self::YearMonth,
+        Self::Year,
+    ];
+}
+
 /// A time, to the millisecond.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Temporal {

@@ -58,7 +58,7 @@ impl Operation for DeleteEntities {
             }
             None => View::of(session.unit()?, &definitions).await?,
         };
-        let mut matches = Matches::new(view, &definitions, &self.condition)?;
+        let mut matches = Matches::new(view, &definitions, &self.condition).await?;
         let mut deleted = AllDeleted::default();
         while let Some(found) = matches.next().await? {
             let outcomes = cx

@@ -1,6 +1,6 @@
 //! A model as clients read it (`models-and-entities.md` §5).
 
-use super::{Access, Answer, Context, Family, Operation};
+use super::{Access, Answer, Context, Family, Operation, set_indexes::items};
 use crate::error::{Code, Failure};
 use crate::event::{
     EventType,
@@ -50,6 +50,12 @@ impl Operation for ExportModel {
             document.raw("uniqueKeys", &keys)
         } else {
             document
+        };
+        let indexes = cx.storage().indexes(&definitions);
+        let document = if indexes.is_empty() {
+            document
+        } else {
+            document.raw("indexes", &model::indexes(items(&indexes)))
         }
         .finish();
         cx.answer(

@@ -15,7 +15,7 @@ use crate::event::{
 use crate::id::ModelKey;
 use crate::model::ChangeLevel;
 use crate::runtime::Session;
-use crate::search::{Excess, Hits, Order, Query, SortKey, View, find};
+use crate::search::{Excess, Found, Hits, Order, Query, SortKey, View, find};
 use crate::storage::Definitions;
 
 const LIMIT: i64 = 1_000;
@@ -81,28 +81,44 @@ impl Operation for SearchEntities {
     }
 
     async fn run(self, cx: Context) -> Result<Answer, Failure> {
+        let hits = self.find(&cx).await?.hits;
+        Ok(Answer::Many(stream_of(cx, hits, None)))
+    }
+}
+
+impl SearchEntities {
+    /// Finds what is looked for, and remembers to have seen it if that was asked for.
+    pub(super) async fn find(&self, cx: &Context) -> Result<Found, Failure> {
         let mut session = cx.session().await?;
         let definitions = cx.definitions_in(&mut session, &self.model).await?;
-        let view = view(&cx, &mut session, &definitions, self.then.as_ref()).await?;
+        let view = view(cx, &mut session, &definitions, self.then.as_ref()).await?;
         let query = Query {
             definitions: &definitions,
             condition: &self.condition,
-            unknown_paths: unknown_paths(&cx, &definitions),
+            unknown_paths: unknown_paths(cx, &definitions),
             order: &self.order,
             limit: self.limit,
             excess: self.excess,
         };
-        let hits = tokio::select! {
-            hits = find(view, &query) => hits?,
+        let found = tokio::select! {
+            found = find(view, &query) => found?,
             () = cx.cancel().cancelled() => return Err(cancelled()),
         };
         if self.tracking && session.has_joined() && self.then.is_none() {
-            for (id, position) in hits.seen() {
+            for (id, position) in found.hits.seen() {
                 session.unit()?.track(id, Some(position))?;
             }
         }
         session.finish(cx.cancel()).await?;
-        Ok(Answer::Many(stream_of(cx, hits, None)))
+        Ok(found)
+    }
+
+    pub(super) const fn model(&self) -> &ModelKey {
+        &self.model
+    }
+
+    pub(super) const fn condition(&self) -> &Condition {
+        &self.condition
     }
 }
 

@@ -78,13 +78,16 @@ pub fn router(gateway: Gateway, context: &str) -> Router {
     let gateway = Arc::new(gateway);
     let mut by_path: BTreeMap<&'static str, MethodRouter> = BTreeMap::new();
     for spelling in SPELLINGS {
+        let (path, None) = spelling.place() else {
+            continue;
+        };
         let gateway = Arc::clone(&gateway);
         let handler = async move |path: Result<RawPathParams, RawPathParamsRejection>,
                                   request: Request| {
-            serve(&gateway, spelling, &path, request).await
+            serve(&gateway, chosen(spelling, &request), &path, request).await
         };
-        let routes = by_path.remove(spelling.path).unwrap_or_default();
-        by_path.insert(spelling.path, routes.on(filter(&spelling.method), handler));
+        let routes = by_path.remove(path).unwrap_or_default();
+        by_path.insert(path, routes.on(filter(&spelling.method), handler));
     }
     let mut paths = Router::new();
     for (path, routes) in by_path {
@@ -117,6 +120,22 @@ pub fn router(gateway: Gateway, context: &str) -> Router {
         Some(origins) => cors::allow(all, origins),
         None => all,
     }
+}
+
+/// The spelling of a path that the query of a request asks for.
+fn chosen(plain: &'static Spelling, request: &Request) -> &'static Spelling {
+    let said = |query: &str| {
+        let all = request.uri().query().unwrap_or_default();
+        all.split('&').any(|part| part == query)
+    };
+    SPELLINGS
+        .iter()
+        .filter(|other| other.method == plain.method)
+        .find(|other| match other.place() {
+            (path, Some(query)) => path == plain.path && said(query),
+            _ => false,
+        })
+        .unwrap_or(plain)
 }
 
 fn filter(method: &Method) -> MethodFilter {

@@ -99,6 +99,8 @@ struct Entry {
     takes_token: bool,
     /// What the table of operations says.
     operation: Option<&'static Route>,
+    /// What else it is, by its query.
+    by_query: Vec<(&'static str, &'static Route)>,
 }
 
 /// How many of what a shape describes are in a body.
@@ -129,7 +131,7 @@ impl Entry {
             codes.push((spelling.limit.status.as_u16(), Code::BadRequest));
         }
         Self {
-            path: spelling.path,
+            path: spelling.place().0,
             method: &spelling.method,
             told: spelling.told,
             media: vec![(media, spelling.told.answer, amount)],
@@ -137,6 +139,7 @@ impl Entry {
             is_public: false,
             takes_token: true,
             operation: route,
+            by_query: Vec::new(),
         }
     }
 
@@ -153,6 +156,7 @@ impl Entry {
             is_public: page.is_public,
             takes_token: false,
             operation: None,
+            by_query: Vec::new(),
         }
     }
 
@@ -180,8 +184,23 @@ fn names_in(path: &'static str) -> impl Iterator<Item = &'static str> {
 }
 
 fn entries() -> Vec<Entry> {
-    let spelled = SPELLINGS.iter().map(Entry::spelled);
-    spelled.chain(PAGES.iter().map(Entry::of_page)).collect()
+    let (plain, by_query): (Vec<_>, Vec<_>) = SPELLINGS
+        .iter()
+        .partition(|spelling| spelling.place().1.is_none());
+    let mut spelled: Vec<_> = plain.into_iter().map(Entry::spelled).collect();
+    // To the document it is one method of one path that answers in different ways.
+    for spelling in by_query {
+        let other = Entry::spelled(spelling);
+        let same = |entry: &&mut Entry| entry.path == other.path && entry.method == other.method;
+        if let Some(entry) = spelled.iter_mut().find(same) {
+            entry.media.extend(other.media);
+            entry
+                .by_query
+                .extend(spelling.place().1.zip(other.operation));
+        }
+    }
+    spelled.extend(PAGES.iter().map(Entry::of_page));
+    spelled
 }
 
 fn document() -> Value {
@@ -314,6 +333,9 @@ fn description(entry: &Entry) -> String {
             paragraphs.push(format!("Needs the role `{role}`."));
         }
     }
+    for (query, route) in &entry.by_query {
+        paragraphs.push(format!("Event with `{query}`: `{}`.", route.request));
+    }
     paragraphs.join("\n\n")
 }
 
@@ -441,7 +463,10 @@ mod tests {
             .values()
             .map(|path| path.as_object().expect("an object").len())
             .sum();
-        assert_eq!(methods, SPELLINGS.len() + PAGES.len());
+        let plain = SPELLINGS
+            .iter()
+            .filter(|spelling| spelling.place().1.is_none());
+        assert_eq!(methods, plain.count() + PAGES.len());
     }
 
     #[test]

@@ -15,20 +15,22 @@ use crate::event::EventType::{
     EntityCreateCollectionRequest, EntityCreateRequest, EntityDeleteAllRequest,
     EntityDeleteRequest, EntityGetAllRequest, EntityGetRequest, EntityModelDeleteRequest,
     EntityModelExportRequest, EntityModelGetAllRequest, EntityModelImportRequest,
-    EntityModelSetChangeLevelRequest, EntityModelSetUniqueKeysRequest,
-    EntityModelTransitionRequest, EntityModelValidateRequest, EntityPatchRequest,
-    EntitySearchRequest, EntitySnapshotSearchRequest, EntityStatsByStateGetRequest,
-    EntityStatsGetRequest, EntityStatsQueryRequest, EntityTransitionRequest,
-    EntityTransitionsGetRequest, EntityUpdateCollectionRequest, EntityUpdateRequest,
-    EntityWorkflowDiagramRequest, EntityWorkflowExportRequest, EntityWorkflowImportRequest,
-    LogLevelGetRequest, LogLevelSetRequest, MessageCreateRequest, MessageDeleteRequest,
-    MessageGetRequest, SnapshotCancelRequest, SnapshotGetRequest, SnapshotGetStatusRequest,
-    TraceSamplerGetRequest, TraceSamplerSetRequest, WorkflowExplainRequest,
+    EntityModelSetChangeLevelRequest, EntityModelSetIndexesRequest,
+    EntityModelSetUniqueKeysRequest, EntityModelTransitionRequest, EntityModelValidateRequest,
+    EntityPatchRequest, EntitySearchExplainRequest, EntitySearchRequest,
+    EntitySnapshotSearchRequest, EntityStatsByStateGetRequest, EntityStatsGetRequest,
+    EntityStatsQueryRequest, EntityTransitionRequest, EntityTransitionsGetRequest,
+    EntityUpdateCollectionRequest, EntityUpdateRequest, EntityWorkflowDiagramRequest,
+    EntityWorkflowExportRequest, EntityWorkflowImportRequest, LogLevelGetRequest,
+    LogLevelSetRequest, MessageCreateRequest, MessageDeleteRequest, MessageGetRequest,
+    SnapshotCancelRequest, SnapshotGetRequest, SnapshotGetStatusRequest, TraceSamplerGetRequest,
+    TraceSamplerSetRequest, WorkflowExplainRequest,
 };
 
 /// One REST route: a spelling of one event type.
 pub struct Spelling {
     pub method: Method,
+    /// Below the context. One that ends with a query is for requests that say that.
     pub path: &'static str,
     pub request: EventType,
     /// Makes the payload of the event, which has that id.
@@ -84,6 +86,16 @@ impl Spelling {
     }
 }
 
+impl Spelling {
+    /// The path alone, and the query that chooses this spelling among those of the path.
+    pub fn place(&self) -> (&'static str, Option<&'static str>) {
+        match self.path.split_once('?') {
+            Some((path, query)) => (path, Some(query)),
+            None => (self.path, None),
+        }
+    }
+}
+
 const fn spell(
     method: Method,
     path: &'static str,
@@ -121,6 +133,7 @@ pub const SPELLINGS: &[Spelling] = &[
     spell(POST, "/model/{entityName}/{modelVersion}/changeLevel/{changeLevel}", EntityModelSetChangeLevelRequest, model::change_level, Value(model::change_level_set), &told::model::CHANGE_LEVEL),
     spell(POST, "/model/validate/{entityName}/{modelVersion}", EntityModelValidateRequest, model::validate, Value(model::validated), &told::model::VALIDATE),
     spell(PUT, "/model/{entityName}/{modelVersion}/unique-keys", EntityModelSetUniqueKeysRequest, model::unique_keys, Value(model::keys_set), &told::model::UNIQUE_KEYS).taking(Limit::SMALL),
+    spell(PUT, "/model/{entityName}/{modelVersion}/indexes", EntityModelSetIndexesRequest, model::set_indexes, Value(model::indexes_set), &told::model::INDEXES).taking(Limit::SMALL),
     spell(GET, "/model/", EntityModelGetAllRequest, model::nothing, Value(model::models), &told::model::LIST),
     spell(DELETE, "/model/{entityName}/{modelVersion}", EntityModelDeleteRequest, model::model, Value(model::model_deleted), &told::model::DELETE),
     spell(POST, "/model/{entityName}/{modelVersion}/workflow/import", EntityWorkflowImportRequest, model::import_workflows, Value(model::workflows_imported), &told::model::IMPORT_WORKFLOWS),
@@ -156,6 +169,7 @@ pub const SPELLINGS: &[Spelling] = &[
     spell(GET, "/audit/entity/{entityId}/workflow/{transactionId}/finished", EntityAuditFinishedGetRequest, audit::finished, Value(audit::item), &told::audit::FINISHED),
     // Search (`rest.md` §4).
     spell(POST, "/search/direct/{entityName}/{modelVersion}", EntitySearchRequest, search::search, Lines(entity::envelope), &told::search::DIRECT),
+    spell(POST, "/search/direct/{entityName}/{modelVersion}?explain=true", EntitySearchExplainRequest, search::search, Value(model::payload_as_is), &told::search::EXPLAIN),
     spell(POST, "/search/{entityName}/{modelVersion}", EntitySearchRequest, search::search_cut_off, List(entity::envelope), &told::search::CUT_OFF),
     spell(POST, "/search/async/{entityName}/{modelVersion}", EntitySnapshotSearchRequest, search::submit_search, Value(search::snapshot_id), &told::search::SUBMIT),
     spell(GET, "/search/async/{jobId}/status", SnapshotGetStatusRequest, search::snapshot, Value(search::snapshot_status), &told::search::STATUS),

@@ -3,7 +3,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::{View, document, facts, walk::Walk};
+use super::{View, document, facts, plan::choose, walk::Walk};
 use crate::condition::Condition;
 use crate::entity::{Path, Shape, Step, Value};
 use crate::error::{Code, Coded, Failure};
@@ -261,7 +261,9 @@ pub async fn group(
     condition: &Condition,
     grouping: &Grouping,
 ) -> Result<Vec<Group>, Failure> {
-    let mut walk = Walk::new(view, definitions);
+    let narrowing = condition.narrowing(&definitions.model.schema);
+    let (source, _) = choose(&view, definitions, &narrowing).await?;
+    let mut walk = Walk::new(view, source, definitions);
     let mut groups = Groups::default();
     let reads_documents = grouping.reads_documents() || !condition.is_everything();
     while let Some(part) = walk.next().await? {

@@ -16,16 +16,29 @@ const PART: usize = 256;
 pub(super) enum Hit {
     /// To be read again: versions never change.
     At(EntityId, Position),
-    /// Not committed yet, so it is only in the transaction that asks.
-    Own(Box<Version>),
+    /// Small enough to be kept, or only in the transaction that asks.
+    Held(Box<Version>),
 }
 
-impl From<Version> for Hit {
-    fn from(version: Version) -> Self {
+/// Documents up to this size may be kept for the few hits of a small search, in bytes.
+const SMALL: usize = 16 << 10;
+
+impl Hit {
+    /// Lets go of the document, unless it cannot be read again.
+    pub(super) fn of(version: Version) -> Self {
         if version.is_committed() {
             Self::At(version.image.id, version.position)
         } else {
-            Self::Own(Box::new(version))
+            Self::Held(Box::new(version))
+        }
+    }
+
+    /// Keeps the document of one of a few hits.
+    pub(super) fn of_few(version: Version) -> Self {
+        if version.image.document.as_str().len() <= SMALL {
+            Self::Held(Box::new(version))
+        } else {
+            Self::of(version)
         }
     }
 }
@@ -76,7 +89,10 @@ impl Hits {
     pub fn seen(&self) -> impl Iterator<Item = (EntityId, Position)> {
         self.hits.iter().filter_map(|hit| match hit {
             Hit::At(id, position) => Some((*id, *position)),
-            Hit::Own(_) => None,
+            Hit::Held(version) if version.is_committed() => {
+                Some((version.image.id, version.position))
+            }
+            Hit::Held(_) => None,
         })
     }
 
@@ -101,10 +117,14 @@ impl Outgoing {
             .iter()
             .filter_map(|hit| match hit {
                 Hit::At(_, position) => Some(*position),
-                Hit::Own(_) => None,
+                Hit::Held(_) => None,
             })
             .collect();
-        let (committed, mut reached) = self.snapshot.versions(&positions).await?;
+        let (committed, mut reached) = if positions.is_empty() {
+            (Vec::new(), 0)
+        } else {
+            self.snapshot.versions(&positions).await?
+        };
         let mut committed = committed.into_iter().peekable();
         let mut images = Vec::with_capacity(part.len());
         for _ in 0..part.len() {
@@ -118,7 +138,7 @@ impl Outgoing {
                     let is_it = |version: &Version| version.position == position;
                     images.extend(committed.next_if(is_it).map(|version| version.image));
                 }
-                Some(Hit::Own(version)) => images.push(version.image),
+                Some(Hit::Held(version)) => images.push(version.image),
                 None => break,
             }
         }

@@ -1,6 +1,6 @@
 //! Everything that matches, however much it is: for those who do something with each.
 
-use super::{View, document, facts, walk::Walk};
+use super::{View, document, facts, plan::choose, walk::Walk};
 use crate::condition::{Condition, UnknownPaths};
 use crate::error::Failure;
 use crate::storage::{Definitions, Version};
@@ -14,14 +14,16 @@ pub struct Matches<'a> {
 
 impl<'a> Matches<'a> {
     /// Refuses a condition that makes no sense for the model, as a search does.
-    pub fn new(
+    pub async fn new(
         view: View,
         definitions: &'a Definitions,
         condition: &'a Condition,
     ) -> Result<Self, Failure> {
-        condition.check_against(&definitions.model.schema, UnknownPaths::Refused)?;
+        let schema = &definitions.model.schema;
+        condition.check_against(schema, UnknownPaths::Refused)?;
+        let (source, _) = choose(&view, definitions, &condition.narrowing(schema)).await?;
         Ok(Self {
-            walk: Walk::new(view, definitions),
+            walk: Walk::new(view, source, definitions),
             definitions,
             condition,
         })

@@ -10,6 +10,7 @@ mod hits;
 mod matches;
 mod order;
 mod page;
+mod plan;
 mod walk;
 
 use crate::condition::{Condition, Facts, Lifecycle, UnknownPaths};
@@ -26,6 +27,7 @@ pub use walk::View;
 
 use hits::Hit;
 use order::Ranked;
+use plan::Source;
 use walk::Walk;
 
 /// What is looked for.
@@ -66,25 +68,50 @@ impl Coded for Error {
 /// The most memory that sort keys may take, in bytes.
 const KEY_BYTES_MAX: usize = 64 << 20;
 
+/// What was found, and what it took.
+#[derive(Debug)]
+pub struct Found {
+    pub hits: Hits,
+    pub effort: Effort,
+}
+
+/// What a search took.
+#[derive(Debug, Default)]
+pub struct Effort {
+    /// What the entities that were looked at were found by: paths of indexes, or `state`. Empty
+    /// where every entity of the model was looked at.
+    pub by: Vec<String>,
+    /// How many entities were looked at.
+    pub visited: usize,
+}
+
 /// Finds what matches.
-pub async fn find(view: View, query: &Query<'_>) -> Result<Hits, Failure> {
-    query
-        .condition
-        .check_against(&query.definitions.model.schema, query.unknown_paths)?;
-    query.order.check_against(&query.definitions.model.schema)?;
+pub async fn find(view: View, query: &Query<'_>) -> Result<Found, Failure> {
+    let schema = &query.definitions.model.schema;
+    query.condition.check_against(schema, query.unknown_paths)?;
+    query.order.check_against(schema)?;
     let snapshot = view.snapshot().clone();
-    let mut walk = Walk::new(view, query.definitions);
+    let narrowing = query.condition.narrowing(schema);
+    let (source, by) = plan::choose(&view, query.definitions, &narrowing).await?;
+    let keep = if matches!(source, Source::Few(_)) {
+        Hit::of_few
+    } else {
+        Hit::of
+    };
+    let mut effort = Effort { by, visited: 0 };
+    let mut walk = Walk::new(view, source, query.definitions);
     let mut ranked: Vec<Ranked<Hit>> = Vec::new();
     let mut key_bytes = 0;
-    while let Some(part) = walk.next().await? {
+    'walk: while let Some(part) = walk.next().await? {
         for version in part {
+            effort.visited += 1;
             let document = document(&version)?;
             let facts = facts(&version, &document, query.definitions);
             if !query.condition.holds(facts, None) {
                 continue;
             }
             let keys = query.order.keys_of(facts);
-            let hit = Ranked::new(keys, Hit::from(version));
+            let hit = Ranked::new(keys, keep(version));
             key_bytes += hit.key_bytes();
             ranked.push(hit);
             match query.excess {
@@ -92,7 +119,7 @@ pub async fn find(view: View, query: &Query<'_>) -> Result<Hits, Failure> {
                     return Err(Error::TooMany { limit: query.limit }.into());
                 }
                 Excess::CutOff if query.order.is_empty() && ranked.len() == query.limit => {
-                    return Ok(Hits::new(snapshot, ranked));
+                    break 'walk;
                 }
                 Excess::CutOff if ranked.len() > 2 * query.limit => {
                     key_bytes = keep_best(&mut ranked, query);
@@ -105,7 +132,8 @@ pub async fn find(view: View, query: &Query<'_>) -> Result<Hits, Failure> {
         }
     }
     keep_best(&mut ranked, query);
-    Ok(Hits::new(snapshot, ranked))
+    let hits = Hits::new(snapshot, ranked);
+    Ok(Found { hits, effort })
 }
 
 /// Sorts, and lets go of what is beyond the limit; how many bytes the keys of the rest take.

@@ -51,7 +51,7 @@ pub async fn page(
             .collect();
         for (id, changed) in up_to(&mut own, after.filter(|_| !is_last)) {
             match changed {
-                Some(version) => part.insert(id, Hit::from(version)),
+                Some(version) => part.insert(id, Hit::of(version)),
                 None => part.remove(&id),
             };
         }

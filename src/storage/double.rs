@@ -12,8 +12,8 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use uuid::Uuid;
 
 use super::{
-    ActorRow, Definitions, EntityRow, Error, Listed, Message, ModelRow, Recorded, Settings,
-    Storage, Task, TaskKey, TaskKind, TenantRow, Version,
+    ActorRow, Definitions, EntityRow, Error, Index, Indexable, Leaving, Listed, Message, ModelRow,
+    Probe, Recorded, Settings, Storage, Task, TaskKey, TaskKind, TenantRow, Version,
     claims::Claim,
     feed::Range,
     judge::Effect,
@@ -189,6 +189,35 @@ reads! {
     changes(range: &Range) -> (Vec<Changed>, Position);
 }
 
+/// What is asked of `SQLite` alone.
+macro_rules! reads_of_sqlite {
+    ($($name:ident($($argument:ident: $type:ty),*) -> $answer:ty;)*) => {
+        impl Database {$(
+            pub(super) async fn $name(&self, $($argument: $type),*) -> Result<$answer, Error> {
+                match &self.kind {
+                    Kind::Sqlite(database) => {
+                        let _still = self.disturbance.as_ref().map(|_| still());
+                        database.$name($($argument),*).await
+                    }
+                    // The double has no indexes: whoever searches reads everything.
+                    Kind::Double(_) => Ok(<$answer>::default()),
+                }
+            }
+        )*}
+    };
+}
+
+reads_of_sqlite! {
+    indexes() -> Vec<Index>;
+    to_index(model: ModelRow, after: Option<EntityId>, limit: i64) -> Vec<Indexable>;
+    leaving(entities: &[EntityRow]) -> Vec<Leaving>;
+    models_of(entities: &[EntityRow]) -> Vec<ModelRow>;
+    count_found(model: ModelRow, groups: &[&[Probe]], limit: i64) -> Vec<i64>;
+    look_up(tenant: TenantRow, model: ModelRow, probes: &[Probe], limit: i64) -> Option<Vec<Version>>;
+    found(model: ModelRow, probes: &[Probe], limit: i64) -> Vec<(EntityId, Position)>;
+    found_as_of(model: ModelRow, probes: &[Probe], at: Sequence, limit: i64) -> Vec<(EntityId, Position)>;
+}
+
 /// What the committer writes with.
 #[derive(Debug)]
 pub(super) struct Writer {
@@ -226,6 +255,15 @@ impl Writer {
         }
         drop(still);
         self.pass(Moment::AfterWrite).await
+    }
+
+    pub(super) async fn keep_up(&mut self, upkeep: &sqlite::Upkeep) -> Result<u64, sqlx::Error> {
+        let _still = self.still();
+        match &mut self.kind {
+            WriterKind::Sqlite(writer) => writer.keep_up(upkeep).await,
+            // It has no indexes.
+            WriterKind::Double(_) => Ok(0),
+        }
     }
 
     pub(super) async fn reopen(&mut self) -> Result<(), sqlx::Error> {

@@ -6,12 +6,13 @@ use super::{
     EntityRow, ModelRow,
     claims::Claims,
     growth::Widening,
+    index::KeyChanges,
     message::MessageChange,
     outcome::Outcome,
     task::{Decision, TaskChange},
 };
 use crate::clock::Timestamp;
-use crate::entity::{Actor, ChangeKind, Image, Position, Sequence};
+use crate::entity::{Actor, ChangeKind, Image, Json, Position, Sequence};
 use crate::id::{EntityId, ModelKey, Tenant, TransactionId};
 use crate::model::{ChangeLevel, KeyDefinition, Schema};
 use crate::workflow::WorkflowSet;
@@ -80,6 +81,10 @@ pub(super) struct Write {
     pub(super) base: Option<Base>,
     /// What it claims of the unique keys of its model; none if that stays as it was.
     pub(super) claims: Option<Box<Claims>>,
+    /// The document of that version.
+    pub(super) before: Option<Json>,
+    /// What changes in the indexes, as they were when this was finished.
+    pub(super) keys: KeyChanges,
     /// The decision record, encoded.
     pub(super) record: Option<Arc<str>>,
     /// Where it is not the unit's.

@@ -232,6 +232,7 @@ pub(super) mod tests {
         Attribution, EntityRow, ModelRow,
         draft::{Base, Guard, Write},
         growth::Widening,
+        index::KeyChanges,
     };
 
     pub(in crate::storage) fn draft(
@@ -285,6 +286,8 @@ pub(super) mod tests {
                 position: Position(position),
             }),
             claims: None,
+            before: None,
+            keys: KeyChanges::default(),
             record: None,
             attribution: None,
         }

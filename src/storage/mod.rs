@@ -18,8 +18,10 @@ mod definitions;
 mod draft;
 mod due;
 mod feed;
+mod fill;
 mod growth;
 mod health;
+mod index;
 mod instant;
 mod judge;
 mod message;
@@ -40,7 +42,7 @@ mod tests;
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use tokio::{
-    sync::{mpsc, watch},
+    sync::{mpsc, oneshot, watch},
     time::timeout,
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
@@ -56,6 +58,8 @@ pub use definitions::Definitions;
 pub use draft::{Attribution, Committed, ModelChange};
 pub use due::{Due, Seen};
 pub use feed::{Feed, Wanted};
+pub use index::{Index, IndexRow, IndexState, Probe};
+use index::{Indexable, Leaving};
 pub use message::Message;
 pub use outcome::{Once, Outcome, Print, Remembered};
 pub use snapshot::{History, Listed, ModelCount, Recorded, Scan, Snapshot};
@@ -303,6 +307,10 @@ struct Inner {
     published: watch::Receiver<Sequence>,
     health: health::Health,
     agenda: task::Agenda,
+    indexes: index::Indexes,
+    chores: mpsc::Sender<committer::Chore>,
+    /// Whether there is an index to fill or to drop.
+    fill: tokio::sync::Notify,
 }
 
 /// How long the database may take to answer a small question before it counts as gone.
@@ -310,6 +318,9 @@ const PATIENCE: Duration = Duration::from_secs(1);
 
 /// How many finished units may wait for the committer.
 const QUEUE_MAX: usize = 4_096;
+
+/// How many pieces of upkeep may wait for the committer.
+const CHORES_MAX: usize = 16;
 
 impl Storage {
     /// Opens the database, brings it up to date and starts the committer, which stops once
@@ -332,6 +343,7 @@ impl Storage {
         stop: CancellationToken,
     ) -> Result<Self, Error> {
         let (submissions, inbox) = mpsc::channel(QUEUE_MAX);
+        let (chores, waiting) = mpsc::channel(CHORES_MAX);
         let (publish, published) = watch::channel(newest.sequence);
         let storage = Self(Arc::new(Inner {
             database,
@@ -346,9 +358,14 @@ impl Storage {
             published,
             health: health::Health::default(),
             agenda: task::Agenda::default(),
+            indexes: index::Indexes::default(),
+            chores,
+            fill: tokio::sync::Notify::new(),
         }));
         storage.read_agenda(Timestamp::from_micros(0)).await?;
-        let committer = committer::Committer::new(storage.clone(), inbox, publish, newest.sequence);
+        storage.0.indexes.swap(storage.0.database.indexes().await?);
+        let committer =
+            committer::Committer::new(storage.clone(), inbox, waiting, publish, newest.sequence);
         tasks.spawn(committer.run(stop));
         Ok(storage)
     }
@@ -473,5 +490,16 @@ impl Storage {
 
     pub fn now(&self) -> Timestamp {
         self.0.clock.now()
+    }
+
+    /// Has something written between two batches; how many rows that took.
+    async fn keep_up(&self, upkeep: sqlite::Upkeep) -> Result<u64, Error> {
+        let (reply, done) = oneshot::channel();
+        self.0
+            .chores
+            .send(committer::Chore { upkeep, reply })
+            .await
+            .map_err(|_| Error::Stopped)?;
+        done.await.map_err(|_| Error::Stopped)?
     }
 }

@@ -14,10 +14,10 @@ const SCAN_ROWS: i64 = 256;
 /// connection answers at any time.
 #[derive(Debug, Clone)]
 pub struct Snapshot {
-    storage: Storage,
+    pub(super) storage: Storage,
     /// None for a tenant that has never written.
-    tenant: Option<TenantRow>,
-    at: Sequence,
+    pub(super) tenant: Option<TenantRow>,
+    pub(super) at: Sequence,
 }
 
 /// What one commit has recorded of an entity.

@@ -15,6 +15,7 @@ use super::{
     claims::Claims,
     draft::{Attribution, Base, Committed, Draft, Guard, ModelChange, Removal, Write},
     growth::Growth,
+    index::KeyChanges,
     message::MessageChange,
     outcome::Outcome,
     submission::{Claim, Submission},
@@ -87,7 +88,7 @@ struct Saved {
     image: Image,
     definitions: Arc<Definitions>,
     base: Option<Base>,
-    /// The document it replaces, if the model has unique keys.
+    /// The document of the base.
     before: Option<Json>,
     runs: Vec<RunRecord>,
     attribution: Option<Attribution>,
@@ -444,9 +445,7 @@ impl UnitOfWork {
             image,
             definitions: Arc::clone(definitions),
             base: Some(base.base()),
-            before: definitions
-                .has_unique_keys()
-                .then(|| base.image.document.clone()),
+            before: Some(base.image.document.clone()),
             runs,
             attribution: by,
         })
@@ -676,9 +675,17 @@ impl UnitOfWork {
         }
         saved.sort_unstable_by_key(|saved| saved.order);
         removals.sort_unstable_by_key(|removal| removal.base.row);
+        let indexes = self.storage.0.indexes.current();
         let write = |saved: Box<Saved>| {
             Ok(Write {
                 claims: saved.claims()?.map(Box::new),
+                keys: KeyChanges::between(
+                    &indexes,
+                    saved.definitions.row,
+                    saved.before.as_ref(),
+                    Some(&saved.image.document),
+                ),
+                before: saved.before,
                 image: saved.image,
                 model: saved.definitions.row,
                 base: saved.base,

@@ -148,8 +148,10 @@ async fn every_operation_that_writes_is_done_once() {
     }
 }
 
-/// What answers `NOT_IMPLEMENTED` so far, and what commits nothing: settings of the process.
+/// What answers `NOT_IMPLEMENTED` so far, and what commits nothing: settings of the process, and
+/// indexes, whose list a repeat replaces by itself.
 const NOT_STORED: &[&str] = &[
+    "EntityModelSetIndexesRequest",
     "EntitySnapshotSearchRequest",
     "SnapshotCancelRequest",
     "LogLevelSetRequest",

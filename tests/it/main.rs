@@ -25,6 +25,7 @@ mod feed;
 mod help;
 mod history;
 mod idempotency;
+mod index;
 mod member;
 mod message;
 mod method;

@@ -55,7 +55,7 @@ async fn every_spelling_is_described_with_its_event_and_its_failures() {
         let method = spelling.method.as_str().to_ascii_lowercase();
         let described: Vec<&Value> = paths
             .iter()
-            .filter(|(path, _)| fits(path, spelling.path))
+            .filter(|(path, _)| fits(path, spelling.place().0))
             .map(|(_, methods)| &methods[&method])
             .filter(|operation| operation.is_object())
             .collect();

@@ -65,7 +65,8 @@ fn example(kind: &str, model: &Value, id: &str) -> Value {
         | "WorkflowExplainRequest" => {
             json!({"entityId": id})
         }
-        "EntitySearchRequest" | "EntitySnapshotSearchRequest" => {
+        "EntityModelSetIndexesRequest" => json!({"model": model, "indexes": [{"path": "$.n"}]}),
+        "EntitySearchRequest" | "EntitySearchExplainRequest" | "EntitySnapshotSearchRequest" => {
             json!({"model": model, "condition": everything})
         }
         "EntityChangesSubscribeRequest" => json!({"fromSequence": 0, "includeData": true}),
@@ -240,7 +241,8 @@ fn spelled(path: &str, kind: &str, model: &Value, id: &str) -> (String, String) 
             json!({"workflows": example(kind, model, id)["workflows"]}).to_string()
         }
         "EntityModelSetUniqueKeysRequest" => json!({"uniqueKeys": []}).to_string(),
-        "EntitySearchRequest" | "EntitySnapshotSearchRequest" => {
+        "EntityModelSetIndexesRequest" => json!({"indexes": []}).to_string(),
+        "EntitySearchRequest" | "EntitySearchExplainRequest" | "EntitySnapshotSearchRequest" => {
             json!({"type": "group", "operator": "AND", "conditions": []}).to_string()
         }
         "EntityDeleteAllRequest" => String::new(),

@@ -279,6 +279,21 @@ async def test_a_part_of_a_document_is_changed(client: Client) -> None:
     assert (await client.get(entity)).data == {"sku": "A-1"}
 
 
+async def test_a_search_says_how_it_was_served(client: Client) -> None:
+    await client.import_model(PARCEL, {"sku": "A-1", "quantity": 3})
+    await client.lock_model(PARCEL)
+    await client.create(PARCEL, {"sku": "A-1", "quantity": 3})
+    three = {"type": "simple", "jsonPath": "$.quantity", "operatorType": "EQUALS", "value": 3}
+    explained = await client.explain_search(PARCEL, three)
+    assert (explained.served_by, explained.visited, explained.returned) == ((), 1, 1)
+    assert explained.indexable == ("$.quantity",)
+    indexes = await client.set_indexes(PARCEL, ["$.quantity"])
+    assert [index.path for index in indexes] == ["$.quantity"]
+    while not explained.served_by:
+        explained = await client.explain_search(PARCEL, three)
+    assert explained.served_by == ("$.quantity",)
+
+
 async def test_values_of_unique_keys_belong_to_one_entity(client: Client) -> None:
     await client.import_model(PARCEL, {"sku": "A-1", "quantity": 3})
     with pytest.raises(InvalidUniqueKeyDefinition):

@@ -131,6 +131,21 @@ pub fn unique_keys(keys: &UniqueKeys) -> String {
     }))
 }
 
+#[derive(Deserialize)]
+pub struct SetIndexes {
+    #[serde(rename = "id")]
+    _id: RequiredText,
+    pub model: ModelSpec,
+    pub indexes: Vec<IndexSpec>,
+}
+
+/// An index as requests name it.
+#[derive(Deserialize, JsonSchema)]
+pub struct IndexSpec {
+    /// Leads to a scalar, or to the elements of a list: `$.a.b`, `$.lines[*].sku`.
+    pub path: String,
+}
+
 pub fn imported(request: &str, model: &ModelKey) -> String {
     success(request, &[])
         .text("modelId", &model.id().to_string())
@@ -143,6 +158,36 @@ pub fn exported(request: &str, model: &ModelKey, document: &str) -> String {
         .raw("model", &spec(model))
         .raw("payload", document)
         .finish()
+}
+
+/// An index in an answer.
+pub struct IndexItem {
+    pub path: String,
+    pub state: &'static str,
+    /// Whether someone asked for it.
+    pub declared: bool,
+}
+
+pub fn indexes_set(
+    request: &str,
+    model: &ModelKey,
+    indexes: impl Iterator<Item = IndexItem>,
+) -> String {
+    success(request, &[])
+        .text("modelId", &model.id().to_string())
+        .raw("indexes", &self::indexes(indexes))
+        .finish()
+}
+
+/// The indexes of a model.
+pub fn indexes(indexes: impl Iterator<Item = IndexItem>) -> String {
+    list(indexes.map(|index| {
+        Object::new()
+            .text("path", &index.path)
+            .text("state", index.state)
+            .truth("declared", index.declared)
+            .finish()
+    }))
 }
 
 pub fn locked(request: &str, model: &ModelKey, lock: Lock) -> String {

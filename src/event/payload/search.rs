@@ -1,10 +1,16 @@
 //! Payloads of reads (`grpc.md` §8.3).
 
+use std::time::Duration;
+
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::{ModelSpec, Object, RequiredText, model::spec, success, text_list};
+use super::{
+    ModelSpec, Object, RequiredText,
+    model::{IndexItem, indexes, spec},
+    success, text_list,
+};
 use crate::clock::PointInTime;
 pub use crate::condition::Form as Condition;
 use crate::entity::{Change, ChangeKind, Image};
@@ -157,6 +163,42 @@ pub(super) fn committed_meta(image: &Image) -> Object {
         .text("creationDate", &image.created.to_string())
         .text("lastUpdateTime", &image.updated.to_string())
         .text("transactionId", &image.transaction.to_string())
+}
+
+/// How a search was served.
+pub struct Explanation<'a> {
+    pub by: &'a [String],
+    pub visited: usize,
+    pub returned: usize,
+    pub took: Duration,
+    /// Those of the model.
+    pub indexes: Vec<IndexItem>,
+    /// The paths that an index could serve this search by.
+    pub indexable: Vec<String>,
+}
+
+pub fn explained(request: &str, explanation: Explanation<'_>) -> String {
+    let count = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
+    success(request, &[])
+        .text("requestId", request)
+        .text(
+            "access",
+            if explanation.by.is_empty() {
+                "SCAN"
+            } else {
+                "INDEX"
+            },
+        )
+        .raw("servedBy", &text_list(explanation.by))
+        .number("visited", count(explanation.visited))
+        .number("returned", count(explanation.returned))
+        .number(
+            "micros",
+            i64::try_from(explanation.took.as_micros()).unwrap_or(i64::MAX),
+        )
+        .raw("indexable", &text_list(&explanation.indexable))
+        .raw("indexes", &indexes(explanation.indexes.into_iter()))
+        .finish()
 }
 
 pub fn transitions(request: &str, transitions: &[TransitionName]) -> String {

@@ -11,10 +11,11 @@ use uuid::Uuid;
 use super::{
     Body, DOCUMENT, Instant, NO_MODEL, Parameter, Tag, Told, of,
     parameter::{EXPORT_CONVERTER, uuid},
+    search::Index,
 };
 use crate::error::Code;
 use crate::event::payload::workflow::Definition;
-use crate::rest::write::model::{Import, Supposed};
+use crate::rest::write::model::{Import, Indexes, Supposed};
 
 /// A model as a list tells it.
 #[derive(JsonSchema)]
@@ -217,6 +218,28 @@ pub(in crate::rest) const UNIQUE_KEYS: Told = Told {
         "setUniqueKeys",
         "Set the keys of which no two entities may have the same",
         of::<ActionResult>,
+    )
+};
+
+/// The indexes of a model.
+#[derive(JsonSchema)]
+#[schemars(rename_all = "camelCase")]
+struct IndexesSet {
+    #[schemars(schema_with = "uuid")]
+    model_id: String,
+    indexes: Vec<Index>,
+}
+
+pub(in crate::rest) const INDEXES: Told = Told {
+    text: "The list replaces the one there was. An index is filled in the background, and serves \
+           searches once its state is `READY`; it makes every write of the model a little dearer.",
+    body: Body::Json(of::<Indexes<'static>>),
+    codes: &[NO_MODEL, &[Code::InvalidFieldPath]],
+    ..Told::new(
+        Tag::Models,
+        "setIndexes",
+        "Declare the search indexes of a model",
+        of::<IndexesSet>,
     )
 };
 

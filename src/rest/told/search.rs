@@ -37,9 +37,15 @@ const TRACKING: Parameter = Parameter::query(
     "Within a transaction: what was found must not have changed when it commits.",
 );
 
+const EXPLAIN_INSTEAD: Parameter = Parameter::query(
+    "explain",
+    truth,
+    "Tell how the search is served, in one object, instead of what it finds.",
+);
+
 pub(in crate::rest) const DIRECT: Told = Told {
     text: "One entity to a line. If more than `limit` match, the answer is `SEARCH_RESULT_LIMIT`.",
-    parameters: &[LIMIT, POINT_IN_TIME, SORT, TRACKING],
+    parameters: &[LIMIT, POINT_IN_TIME, SORT, TRACKING, EXPLAIN_INSTEAD],
     body: Body::Json(of::<Condition>),
     codes: &[NO_MODEL, CONDITION, &[Code::SearchResultLimit], NOT_YET],
     ..Told::new(
@@ -47,6 +53,43 @@ pub(in crate::rest) const DIRECT: Told = Told {
         "search",
         "The entities that fit a condition",
         of::<Entity>,
+    )
+};
+
+/// How a search was served.
+#[derive(JsonSchema)]
+#[schemars(rename_all = "camelCase")]
+struct Explanation {
+    /// `INDEX`, or `SCAN` where every entity of the model was looked at.
+    access: String,
+    /// The paths of the indexes that served it; `state`, if it was found by that.
+    served_by: Vec<String>,
+    /// How many entities were looked at.
+    visited: u64,
+    returned: u64,
+    micros: u64,
+    /// The paths by which an index could serve it.
+    indexable: Vec<String>,
+    /// The indexes of the model.
+    indexes: Vec<Index>,
+}
+
+/// A search index of a model.
+#[derive(JsonSchema)]
+pub(super) struct Index {
+    path: String,
+    /// `FILLING`, `READY` or `DROPPING`.
+    state: String,
+    /// Whether someone asked for it.
+    declared: bool,
+}
+
+pub(in crate::rest) const EXPLAIN: Told = Told {
+    ..Told::new(
+        Tag::Search,
+        "explainSearch",
+        "How a search is served",
+        of::<Explanation>,
     )
 };
 

@@ -7,6 +7,7 @@ use serde_json::value::RawValue;
 use super::super::parts::{Parts, spec};
 use super::{Written, bad, begin, body_of, known_format, optional, read};
 use crate::error::Failure;
+use crate::event::payload::model::IndexSpec;
 use crate::event::payload::{Object, list as json_list, text_list, workflow::Definition};
 use crate::id::ModelKey;
 
@@ -122,6 +123,38 @@ pub(in crate::rest) fn unique_keys(parts: &Parts, id: &str) -> Written {
     Ok(begin(id)
         .raw("model", &spec(parts.model()?))
         .raw("uniqueKeys", keys.unique_keys.get())
+        .finish())
+}
+
+/// The paths that a model is to have search indexes by.
+#[derive(Deserialize, JsonSchema)]
+#[schemars(rename = "IndexList")]
+pub(in crate::rest) struct Indexes<'a> {
+    #[serde(borrow)]
+    #[schemars(with = "Vec<IndexSpec>")]
+    indexes: &'a RawValue,
+}
+
+pub(in crate::rest) fn set_indexes(parts: &Parts, id: &str) -> Written {
+    let indexes: Indexes<'_> = parts.json_as("indexes")?;
+    Ok(begin(id)
+        .raw("model", &spec(parts.model()?))
+        .raw("indexes", indexes.indexes.get())
+        .finish())
+}
+
+pub(in crate::rest) fn indexes_set(_: &Parts, payload: &str) -> Written {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Set<'a> {
+        model_id: String,
+        #[serde(borrow)]
+        indexes: &'a RawValue,
+    }
+    let set: Set<'_> = read(payload)?;
+    Ok(Object::new()
+        .text("modelId", &set.model_id)
+        .raw("indexes", set.indexes.get())
         .finish())
 }
 

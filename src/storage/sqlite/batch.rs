@@ -9,7 +9,7 @@ use sqlx::{QueryBuilder, Sqlite};
 use uuid::Uuid;
 
 use super::{read::json_list, rows::encode_kind};
-use crate::entity::{ChangeKind, Sequence};
+use crate::entity::{ChangeKind, Key, Sequence};
 use crate::storage::judge::NewDelta;
 
 /// Everything a batch writes.
@@ -35,6 +35,10 @@ pub(in crate::storage) struct Batch {
     pub(in crate::storage) folded: Vec<Folded>,
     /// The widened models, for those who know them.
     pub(in crate::storage) grown: Vec<NewDelta>,
+    pub(in crate::storage) keys_removed: Vec<KeyRow>,
+    pub(in crate::storage) keys_added: Vec<KeyRow>,
+    /// Indexes that so many entities leave that all of their keys are looked through.
+    pub(in crate::storage) swept: Vec<i64>,
     /// When the new tasks are due, for those who wait for them.
     pub(in crate::storage) agenda: Vec<(i64, i64)>,
 }
@@ -116,6 +120,14 @@ pub(in crate::storage) struct DeltaRow {
 pub(in crate::storage) struct Folded {
     pub(in crate::storage) m: i64,
     pub(in crate::storage) n: i64,
+}
+
+/// An entity under a key of an index.
+#[derive(Debug)]
+pub(in crate::storage) struct KeyRow {
+    pub(in crate::storage) p: i64,
+    pub(in crate::storage) key: Key,
+    pub(in crate::storage) e: i64,
 }
 
 /// Entities that one commit deletes.
@@ -236,6 +248,8 @@ impl Batch {
             self.outcomes.len(),
             self.messages_gone.len(),
             self.deltas.len(),
+            self.keys_removed.len(),
+            self.keys_added.len(),
         ]
         .into_iter()
         .max()
@@ -360,6 +374,18 @@ impl Batch {
             values(query, gone, size);
             query.push(");");
         }
+        let removed = part(&self.keys_removed, from);
+        if !removed.is_empty() {
+            query.push("delete from search_key where (p, key, e) in (");
+            values(query, removed, size);
+            query.push(");");
+        }
+        insert(
+            query,
+            "insert or ignore into search_key(p, key, e)",
+            part(&self.keys_added, from),
+            size,
+        );
     }
 }
 
@@ -496,6 +522,17 @@ impl Row for Folded {
 
     fn bind(&self, values: &mut Values<'_>) {
         values.add(self.m).add(self.n);
+    }
+}
+
+impl Row for KeyRow {
+    const COLUMNS: usize = 3;
+
+    fn bind(&self, values: &mut Values<'_>) {
+        values
+            .add(self.p)
+            .add(self.key.as_bytes().to_vec())
+            .add(self.e);
     }
 }
 

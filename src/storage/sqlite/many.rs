@@ -23,7 +23,7 @@ const VERSION_AT: &str = include_str!("sql/version_at.sql");
 const VERSIONS_BY_POSITION: &str = include_str!("sql/versions_by_position.sql");
 
 /// How many bytes of documents a part holds; one document more may go beyond.
-const PART_BYTES: usize = 2 << 20;
+pub(super) const PART_BYTES: usize = 2 << 20;
 
 impl Sqlite {
     /// The versions at the first of these positions, in their order, and how many positions

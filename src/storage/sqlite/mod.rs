@@ -4,9 +4,11 @@
 //! one text (`LIMITS.md` (c), STORAGE.md §3).
 
 mod batch;
+mod find;
 mod many;
 mod read;
 mod rows;
+mod upkeep;
 mod writer;
 
 use std::{
@@ -29,9 +31,10 @@ use crate::clock::Timestamp;
 use crate::entity::Sequence;
 
 pub(super) use batch::{
-    Batch, CommitRow, EntityMove, Freed, MessageGone, MessageRow, NewClaim, NewDecision, NewEntity,
-    NewVersion, OutcomeRow, Removals, TaskDone, TaskRow,
+    Batch, CommitRow, EntityMove, Freed, KeyRow, MessageGone, MessageRow, NewClaim, NewDecision,
+    NewEntity, NewVersion, OutcomeRow, Removals, TaskDone, TaskRow,
 };
+pub(super) use upkeep::{FilledKey, Upkeep};
 pub(super) use writer::{ModelCommit, Writer};
 
 static MIGRATIONS: Migrator = sqlx::migrate!("src/storage/sqlite/migrations");

@@ -5,11 +5,12 @@ use uuid::Uuid;
 
 use crate::clock::Timestamp;
 use crate::engine::Record;
-use crate::entity::{Actor, Change, ChangeKind, Changed, Image, Json, Position};
+use crate::entity::{Actor, Change, ChangeKind, Changed, Image, Json, Path, Position};
 use crate::id::{EntityId, ModelKey, TransactionId};
 use crate::model::{ChangeLevel, Lock, UniqueKeys};
 use crate::storage::{
-    EntityRow, Error, Message, Recorded, Task, TaskKey, TaskKind, TenantRow, Version,
+    EntityRow, Error, Index, IndexRow, IndexState, Message, ModelRow, Recorded, Task, TaskKey,
+    TaskKind, TenantRow, Version,
 };
 
 /// A version, joined with its entity, commit and model.
@@ -172,6 +173,37 @@ impl TryFrom<TrailRow> for Recorded {
             entry: TransactionId::from_uuid(row.entry.unwrap_or(row.tx)),
             change,
             record,
+        })
+    }
+}
+
+/// An index of a model by a path.
+#[derive(Debug, FromRow)]
+pub(super) struct IndexData {
+    p: i64,
+    m: i64,
+    path: String,
+    state: i64,
+    filled_to: Option<Uuid>,
+    declared: bool,
+}
+
+impl TryFrom<IndexData> for Index {
+    type Error = Error;
+
+    fn try_from(row: IndexData) -> Result<Self, Error> {
+        let inconsistent = |column| Error::Inconsistent {
+            table: "search_path",
+            column,
+            row: row.p,
+        };
+        Ok(Self {
+            row: IndexRow(row.p),
+            model: ModelRow(row.m),
+            path: Path::parse(&row.path).map_err(|_| inconsistent("path"))?,
+            state: IndexState::from_code(row.state).ok_or_else(|| inconsistent("state"))?,
+            declared: row.declared,
+            filled_to: row.filled_to.map(EntityId::from_uuid),
         })
     }
 }

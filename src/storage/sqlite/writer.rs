@@ -6,7 +6,7 @@ use sqlx::{
     sqlite::{Sqlite as Database, SqliteConnectOptions},
 };
 
-use super::{Batch, OutcomeRow, read::ListedWorkflow};
+use super::{Batch, OutcomeRow, Upkeep, read::ListedWorkflow};
 use crate::clock::Timestamp;
 use crate::entity::Actor;
 use crate::id::{ModelKey, Tenant};
@@ -18,6 +18,7 @@ const ACTOR_PUT: &str = include_str!("sql/actor_put.sql");
 const COMMIT_KNOWN: &str = include_str!("sql/commit_known.sql");
 const COMMIT_PUT: &str = include_str!("sql/commit_put.sql");
 const DEFINITION_PUT: &str = include_str!("sql/definition_put.sql");
+const INDEX_SWEEP: &str = include_str!("sql/index_sweep.sql");
 const MODEL_CLEAR_DELTAS: &str = include_str!("sql/model_clear_deltas.sql");
 const MODEL_CLEAR_WORKFLOWS: &str = include_str!("sql/model_clear_workflows.sql");
 const MODEL_DELTA_ADD: &str = include_str!("sql/model_delta_add.sql");
@@ -113,6 +114,14 @@ impl Writer {
             return Err(error);
         }
         Ok(())
+    }
+
+    /// Writes what is no commit; how many rows that took.
+    pub(in crate::storage) async fn keep_up(
+        &mut self,
+        upkeep: &Upkeep,
+    ) -> Result<u64, sqlx::Error> {
+        upkeep.write(self.borrow().await?.connection()).await
     }
 
     /// Throws the connection away and makes what is in the log durable anew: after a failed sync
@@ -324,6 +333,12 @@ async fn write_in_parts(
                 .execute(&mut *transaction)
                 .await?;
         }
+    }
+    for index in &batch.swept {
+        sqlx::query(INDEX_SWEEP)
+            .bind(index)
+            .execute(&mut *transaction)
+            .await?;
     }
     transaction.commit().await
 }

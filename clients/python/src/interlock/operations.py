@@ -30,10 +30,12 @@ from interlock.records import (
     FeedChange,
     Group,
     Imported,
+    Index,
     Message,
     Model,
     NewEntity,
     Sampler,
+    SearchExplanation,
     Snapshot,
     Transitioned,
     Update,
@@ -294,6 +296,18 @@ class Operations:
         """
         payload = _of(model) | {"uniqueKeys": keys}
         await self.call("EntityModelSetUniqueKeysRequest", payload, idempotency_key=idempotency_key)
+
+    async def set_indexes(self, model: ModelName, paths: Sequence[str]) -> list[Index]:
+        """Replace the search indexes of a model that were asked for; filled in the background.
+
+        Raises:
+            ModelNotFound: there is no such model.
+            InvalidFieldPath: a path leads to no scalar of the model.
+
+        """
+        payload = _of(model) | {"indexes": [{"path": path} for path in paths]}
+        answer = await self.call("EntityModelSetIndexesRequest", payload)
+        return [Index.read(item) for item in answer["indexes"]]
 
     # Workflows.
 
@@ -827,6 +841,26 @@ class Operations:
         return [Group.read(bucket) for bucket in answer["buckets"]]
 
     # Searches that run on their own.
+
+    async def explain_search(
+        self,
+        model: ModelName,
+        condition: Condition,
+        *,
+        limit: int | None = None,
+        order_by: Sequence[OrderBy] = (),
+        point_in_time: datetime | None = None,
+    ) -> SearchExplanation:
+        """Run a search and say how it was served, instead of what it found.
+
+        Raises:
+            InterlockError: as `search`.
+
+        """
+        payload = _of(model) | {"condition": condition} | _given(limit=limit)
+        payload |= _given(orderBy=list(order_by) or None, pointInTime=_instant(point_in_time))
+        answer = await self.call("EntitySearchExplainRequest", payload)
+        return SearchExplanation.read(answer)
 
     async def submit_search(
         self,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Literal, NamedTuple
 
 from interlock import errors
@@ -530,6 +530,50 @@ class Group:
         """Read it from a payload."""
         key = {part["path"]: part["value"] for part in payload["groupKey"]}
         return cls(key, payload["count"], dict(payload.get("aggregations", {})))
+
+
+@dataclass(frozen=True, slots=True)
+class Index:
+    """A search index of a model."""
+
+    path: str
+    state: str
+    """`FILLING`, `READY` or `DROPPING`."""
+    declared: bool
+    """Whether someone asked for it."""
+
+    @classmethod
+    def read(cls, payload: Json) -> Index:
+        """Read it from a payload."""
+        return cls(path=payload["path"], state=payload["state"], declared=payload["declared"])
+
+
+@dataclass(frozen=True, slots=True)
+class SearchExplanation:
+    """How a search was served."""
+
+    served_by: tuple[str, ...]
+    """The paths of the indexes that served it, or `state`; empty if it looked at everything."""
+    visited: int
+    """How many entities were looked at."""
+    returned: int
+    took: timedelta
+    indexable: tuple[str, ...]
+    """The paths that an index could serve it by."""
+    indexes: tuple[Index, ...]
+    """Those of the model."""
+
+    @classmethod
+    def read(cls, payload: Json) -> SearchExplanation:
+        """Read it from a payload."""
+        return cls(
+            served_by=tuple(payload["servedBy"]),
+            visited=payload["visited"],
+            returned=payload["returned"],
+            took=timedelta(microseconds=payload["micros"]),
+            indexable=tuple(payload["indexable"]),
+            indexes=tuple(Index.read(item) for item in payload["indexes"]),
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,8 @@
 //! database transaction, and answers them when that is durable. There is no delay: the batch is
 //! what arrived while the last one was written.
 
+mod upkeep;
+
 use std::{
     collections::{BTreeMap, HashMap},
     sync::Arc,
@@ -31,6 +33,8 @@ use crate::clock::Timestamp;
 use crate::entity::{Image, Position, Sequence};
 use crate::id::{EntityId, Tenant, TransactionId};
 
+pub(super) use upkeep::Chore;
+
 /// How many units a batch holds at most.
 const BATCH_UNITS: usize = 512;
 
@@ -45,6 +49,7 @@ pub(super) struct Committer {
     storage: Storage,
     writer: Option<Writer>,
     inbox: mpsc::Receiver<Submission>,
+    chores: mpsc::Receiver<Chore>,
     publish: watch::Sender<Sequence>,
     /// The next position.
     next: i64,
@@ -69,6 +74,7 @@ impl Committer {
     pub(super) fn new(
         storage: Storage,
         inbox: mpsc::Receiver<Submission>,
+        chores: mpsc::Receiver<Chore>,
         publish: watch::Sender<Sequence>,
         newest: Sequence,
     ) -> Self {
@@ -77,6 +83,7 @@ impl Committer {
             storage,
             writer,
             inbox,
+            chores,
             publish,
             next: newest.0 + 1,
             newest_entity: None,
@@ -96,9 +103,14 @@ impl Committer {
                     self.sweeper.sweep(&self.storage, self.writer.as_mut()).await;
                 }
                 first = next_submission(&mut self.left_over, &mut self.inbox) => match first {
-                    Some(first) => self.batch(first).await,
+                    Some(first) => {
+                        self.batch(first).await;
+                        // However busy it is, upkeep has its turn.
+                        if let Ok(chore) = self.chores.try_recv() { self.keep_up(chore).await; }
+                    }
                     None => break,
                 },
+                Some(chore) = self.chores.recv() => self.keep_up(chore).await,
                 () = stop.cancelled() => {
                     // Nobody can submit from here on; what waits is still answered.
                     self.inbox.close();
@@ -279,6 +291,10 @@ impl Committer {
             versions.push((write, n, attribution));
         }
         let mut removals = self.removals(tenant, draft, committed).await?;
+        let indexes = self.storage.0.indexes.current();
+        indexes
+            .take_out(&draft.removals, &self.storage, rows)
+            .await?;
         rows.commits.push(CommitRow {
             seq: committed.sequence.0,
             id: draft.id.uuid(),
@@ -303,6 +319,7 @@ impl Committer {
             if let Some(claims) = &write.claims {
                 claims.write(write, e, rows);
             }
+            indexes.write(write, e, rows);
             let state = write.image.state.shared();
             let kind = write.kind();
             match write.base {

@@ -1,0 +1,332 @@
+//! What an index can say of a condition: where to look, never where not to (STORAGE.md §6).
+//!
+//! A narrowing is implied by its condition: whatever satisfies the condition is found in it. It
+//! may hold more, and the evaluator decides.
+
+use super::{
+    Comparison, Condition, Connective, Leaf, LifecycleField, Matcher, Operand, Operator, Subject,
+    TextTest,
+};
+use crate::entity::{Key, KeyRange, Path, Step, TemporalClass};
+use crate::id::StateName;
+use crate::model::{DataType, Node, Schema, Types};
+
+/// A superset of what satisfies a condition.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Narrowing {
+    /// Nothing is known: all entities.
+    Everything,
+    /// A value of the path lies in one of the ranges; of no ranges, nothing is found.
+    Keys { path: Path, ranges: Vec<KeyRange> },
+    /// The entity is in that state.
+    State(StateName),
+    /// What is found in each of these.
+    All(Vec<Self>),
+    /// What is found in any of these.
+    Any(Vec<Self>),
+}
+
+/// The path under which an index finds the values of a path: that of all elements of a list, and
+/// bare where it ends with one.
+pub fn indexed_path(path: &Path) -> Path {
+    let mut steps: Vec<Step> = path
+        .steps()
+        .iter()
+        .map(|step| match step {
+            Step::Element(_) => Step::Each,
+            Step::Member(_) | Step::Each => step.clone(),
+        })
+        .collect();
+    while steps.len() > 1 && steps.last() == Some(&Step::Each) {
+        steps.pop();
+    }
+    Path::from_steps(steps)
+}
+
+impl Condition {
+    /// Where to look for what satisfies this; `schema` is that of the entities.
+    pub fn narrowing(&self, schema: &Schema) -> Narrowing {
+        match self {
+            Self::Leaf(leaf) => leaf.narrowing(schema).unwrap_or(Narrowing::Everything),
+            Self::Group {
+                connective: Connective::And,
+                children,
+            } => {
+                let parts = children
+                    .iter()
+                    .map(|child| child.narrowing(schema))
+                    .filter(|part| *part != Narrowing::Everything);
+                one_or(parts.collect(), Narrowing::Everything, Narrowing::All)
+            }
+            Self::Group {
+                connective: Connective::Or,
+                children,
+            } => {
+                let parts: Vec<_> = children
+                    .iter()
+                    .map(|child| child.narrowing(schema))
+                    .collect();
+                if parts.contains(&Narrowing::Everything) {
+                    return Narrowing::Everything;
+                }
+                let nothing = Narrowing::Any(Vec::new());
+                one_or(parts, nothing, Narrowing::Any)
+            }
+            Self::Function(_)
+            | Self::Group {
+                connective: Connective::Not,
+                ..
+            } => Narrowing::Everything,
+        }
+    }
+
+    /// The paths that an index could serve a search for this by.
+    pub fn indexable_paths(&self, schema: &Schema) -> Vec<Path> {
+        let mut paths = Vec::new();
+        self.narrowing(schema).collect_paths(&mut paths);
+        paths
+    }
+}
+
+impl Narrowing {
+    fn collect_paths(&self, into: &mut Vec<Path>) {
+        match self {
+            Self::Everything | Self::State(_) => {}
+            Self::Keys { path, .. } if into.contains(path) => {}
+            Self::Keys { path, .. } => into.push(path.clone()),
+            Self::All(parts) | Self::Any(parts) => {
+                for part in parts {
+                    part.collect_paths(into);
+                }
+            }
+        }
+    }
+}
+
+fn one_or(
+    mut parts: Vec<Narrowing>,
+    none: Narrowing,
+    many: impl FnOnce(Vec<Narrowing>) -> Narrowing,
+) -> Narrowing {
+    match parts.len() {
+        0 => none,
+        1 => parts.remove(0),
+        _ => many(parts),
+    }
+}
+
+impl Leaf {
+    fn narrowing(&self, schema: &Schema) -> Option<Narrowing> {
+        match &self.subject {
+            Subject::Field(path) => self.field_narrowing(path, schema),
+            Subject::Either(path, field) => {
+                if schema.root.at(path).is_some() {
+                    self.field_narrowing(path, schema)
+                } else {
+                    self.lifecycle_narrowing(*field)
+                }
+            }
+            Subject::Lifecycle(field) => self.lifecycle_narrowing(*field),
+        }
+    }
+
+    fn lifecycle_narrowing(&self, field: LifecycleField) -> Option<Narrowing> {
+        if field != LifecycleField::State {
+            return None;
+        }
+        let state = |operand: &Operand| Some(Narrowing::State(operand.text()?.into()));
+        match &self.matcher {
+            Matcher::Compare(Comparison::Equal, operand) => state(operand),
+            Matcher::In {
+                any,
+                negated: false,
+            } => Some(Narrowing::Any(any.iter().filter_map(state).collect())),
+            Matcher::Changed { .. }
+            | Matcher::IsNull
+            | Matcher::NotNull
+            | Matcher::Compare(..)
+            | Matcher::Between { .. }
+            | Matcher::In { .. }
+            | Matcher::Text { .. }
+            | Matcher::Pattern(_)
+            | Matcher::BadPattern(_) => None,
+        }
+    }
+
+    fn field_narrowing(&self, path: &Path, schema: &Schema) -> Option<Narrowing> {
+        let types = declared(schema.root.at(path));
+        let is_of_one_element = path
+            .steps()
+            .iter()
+            .any(|step| matches!(step, Step::Element(_)));
+        let ranges = match &self.matcher {
+            // An element that is not there has no key among those of all elements.
+            Matcher::IsNull if is_of_one_element => return None,
+            Matcher::IsNull => vec![KeyRange::only(&Key::null())],
+            Matcher::NotNull => vec![KeyRange::present()],
+            Matcher::Compare(comparison, operand) => compared(*comparison, operand, types)?,
+            Matcher::Between { low, high, .. } => between(low, high, types),
+            Matcher::In {
+                any,
+                negated: false,
+            } => any
+                .iter()
+                .map(|operand| compared(Comparison::Equal, operand, types))
+                .collect::<Option<Vec<_>>>()?
+                .concat(),
+            Matcher::Text {
+                test: TextTest::Equals,
+                fold: false,
+                negated: false,
+                operand: Some(text),
+            } => vec![KeyRange::only(&Key::text(text))],
+            Matcher::Text {
+                test: TextTest::StartsWith,
+                fold: false,
+                negated: false,
+                operand: Some(text),
+            } => vec![KeyRange::prefix(text)],
+            Matcher::Pattern(pattern) if self.operator == Operator::Like => {
+                vec![KeyRange::prefix(literal_start(&pattern.given))]
+            }
+            Matcher::Changed { .. }
+            | Matcher::In { .. }
+            | Matcher::Text { .. }
+            | Matcher::Pattern(_)
+            | Matcher::BadPattern(_) => return None,
+        };
+        Some(Narrowing::Keys {
+            path: indexed_path(path),
+            ranges,
+        })
+    }
+}
+
+/// What may be stored at a place, elements of a list included.
+fn declared(node: Option<&Node>) -> Types {
+    let element = node.and_then(|node| node.element.as_deref());
+    let types = |node: Option<&Node>| node.map_or(Types::EMPTY, |node| node.types);
+    types(node).merge(types(element))
+}
+
+/// Where values lie that stand in a relation to an operand; none where that is nearly everywhere.
+fn compared(comparison: Comparison, operand: &Operand, declared: Types) -> Option<Vec<KeyRange>> {
+    let range: fn(&Key) -> KeyRange = match comparison {
+        Comparison::Equal => KeyRange::only,
+        Comparison::NotEqual => return None,
+        Comparison::Less | Comparison::LessOrEqual => KeyRange::below,
+        Comparison::Greater | Comparison::GreaterOrEqual => KeyRange::above,
+    };
+    // An identifier may be spelled in other ways than the operand is.
+    if declared.contains(DataType::Uuid) || declared.contains(DataType::TimeUuid) {
+        return None;
+    }
+    let keys = keys(operand, declared);
+    Some(keys.iter().map(range).collect())
+}
+
+fn between(low: &Operand, high: &Operand, declared: Types) -> Vec<KeyRange> {
+    let lows = keys(low, declared);
+    let highs = keys(high, declared);
+    let same_kind = |low: &Key| highs.iter().find(|high| high.is_of_kind(low));
+    lows.iter()
+        .filter_map(|low| Some(KeyRange::between(low, same_kind(low)?)))
+        .collect()
+}
+
+/// The keys of everything that an operand can be read as.
+fn keys(operand: &Operand, declared: Types) -> Vec<Key> {
+    let Some(text) = operand.text() else {
+        return Vec::new();
+    };
+    let mut keys = vec![Key::text(text)];
+    keys.extend(operand.truth().map(Key::truth));
+    keys.extend(operand.number.as_ref().map(Key::number));
+    let Some(time) = operand.time() else {
+        return keys;
+    };
+    // What is stored is compared in its own granularity.
+    keys.extend(
+        TemporalClass::ALL
+            .iter()
+            .filter(|class| declared.contains((**class).into()))
+            .filter_map(|class| Some(Key::time(*class, time.floor_ms(*class)?))),
+    );
+    keys
+}
+
+/// What a text must begin with to match a `LIKE` pattern.
+fn literal_start(pattern: &str) -> &str {
+    pattern
+        .find(['%', '_', '\\'])
+        .map_or(pattern, |at| &pattern[..at])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::entity::Document;
+
+    fn narrowing(condition: &str) -> Narrowing {
+        let sample = r#"{"n":1,"s":"x","t":["a"],"l":[{"k":1}],"day":"2024-01-01"}"#;
+        let schema = Schema::infer(&Document::parse(sample).expect("JSON"));
+        Condition::parse(condition)
+            .expect(condition)
+            .narrowing(&schema)
+    }
+
+    fn leaf(path: &str, operator: &str, value: &str) -> String {
+        format!(
+            r#"{{"type":"simple","jsonPath":"{path}","operatorType":"{operator}","value":{value}}}"#
+        )
+    }
+
+    #[test]
+    fn groups_narrow_as_far_as_their_children_do() {
+        let n = leaf("$.n", "EQUALS", "1");
+        let s = leaf("$.s", "CONTAINS", "\"x\"");
+        let group = |operator: &str, children: &[&str]| {
+            narrowing(&format!(
+                r#"{{"type":"group","operator":"{operator}","conditions":[{}]}}"#,
+                children.join(",")
+            ))
+        };
+        assert_eq!(group("AND", &[]), Narrowing::Everything);
+        assert_eq!(group("OR", &[]), Narrowing::Any(vec![]));
+        assert_eq!(group("AND", &[&n, &s]), narrowing(&n));
+        assert_eq!(group("OR", &[&n, &s]), Narrowing::Everything);
+        assert_eq!(group("NOT", &[&n]), Narrowing::Everything);
+        assert!(matches!(group("OR", &[&n, &n]), Narrowing::Any(parts) if parts.len() == 2));
+    }
+
+    #[test]
+    fn states_are_found_by_their_name() {
+        let state = |operator: &str, value: &str| {
+            narrowing(&format!(
+                r#"{{"type":"lifecycle","field":"state","operatorType":"{operator}","value":{value}}}"#
+            ))
+        };
+        assert_eq!(state("EQUALS", "\"NEW\""), Narrowing::State("NEW".into()));
+        assert_eq!(state("NOT_EQUAL", "\"NEW\""), Narrowing::Everything);
+    }
+
+    #[test]
+    fn paths_of_elements_share_an_index() {
+        for (path, indexed) in [
+            ("$.t", "$.t"),
+            ("$.t[*]", "$.t"),
+            ("$.t[0]", "$.t"),
+            ("$.l[3].k", "$.l[*].k"),
+            ("n", "$.n"),
+        ] {
+            let Narrowing::Keys { path, .. } = narrowing(&leaf(path, "EQUALS", "1")) else {
+                panic!("{path} is not narrowed");
+            };
+            assert_eq!(path.to_string(), indexed);
+        }
+        assert_eq!(
+            narrowing(&leaf("$.t[9]", "IS_NULL", "0")),
+            Narrowing::Everything
+        );
+    }
+}

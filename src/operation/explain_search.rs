@@ -1,0 +1,49 @@
+//! How a search is served: it is run, and tells what it took instead of what it found (`stream.md`
+//! §3).
+
+use std::time::Instant;
+
+use super::{
+    Access, Answer, Context, Family, Operation, search_entities::SearchEntities, set_indexes::items,
+};
+use crate::error::Failure;
+use crate::event::{
+    EventType,
+    payload::search::{self, Explanation},
+};
+
+pub(super) struct ExplainSearch(SearchEntities);
+
+impl Operation for ExplainSearch {
+    const REQUEST: EventType = EventType::EntitySearchExplainRequest;
+    const RESPONSE: EventType = EventType::EntitySearchExplainResponse;
+    const FAMILY: Family = Family::Search;
+    const ACCESS: Access = Access::Read;
+
+    fn parse(payload: &str) -> Result<Self, Failure> {
+        SearchEntities::parse(payload).map(Self)
+    }
+
+    async fn run(self, cx: Context) -> Result<Answer, Failure> {
+        let Self(asked) = self;
+        let began = Instant::now();
+        let found = asked.find(&cx).await?;
+        let took = began.elapsed();
+        let definitions = cx.definitions(asked.model()).await?;
+        let schema = &definitions.model.schema;
+        let explanation = Explanation {
+            by: &found.effort.by,
+            visited: found.effort.visited,
+            returned: found.hits.len(),
+            took,
+            indexes: items(&cx.storage().indexes(&definitions)).collect(),
+            indexable: asked
+                .condition()
+                .indexable_paths(schema)
+                .iter()
+                .map(ToString::to_string)
+                .collect(),
+        };
+        cx.answer(Self::RESPONSE, search::explained(cx.request(), explanation))
+    }
+}

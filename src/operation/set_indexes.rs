@@ -1,0 +1,100 @@
+//! Declares the search indexes of a model, in place of those declared before (`stream.md` §3).
+
+use super::{Access, Answer, Context, Family, Operation};
+use crate::condition::indexed_path;
+use crate::entity::Path;
+use crate::error::{Code, Failure};
+use crate::event::{
+    EventType,
+    payload::{
+        self,
+        model::{self, IndexItem},
+    },
+};
+use crate::id::ModelKey;
+use crate::model::Schema;
+use crate::storage::Index;
+
+/// How many indexes may be declared for a model: each makes every write of it dearer.
+const INDEXES_MAX: usize = 32;
+
+pub(super) struct SetIndexes {
+    model: ModelKey,
+    paths: Vec<Path>,
+}
+
+impl Operation for SetIndexes {
+    const REQUEST: EventType = EventType::EntityModelSetIndexesRequest;
+    const RESPONSE: EventType = EventType::EntityModelSetIndexesResponse;
+    const FAMILY: Family = Family::Model;
+    const ACCESS: Access = Access::Write;
+
+    fn parse(payload: &str) -> Result<Self, Failure> {
+        let request: model::SetIndexes = payload::decode(payload)?;
+        if request.indexes.len() > INDEXES_MAX {
+            return Err(Failure::new(
+                Code::BadRequest,
+                format!(
+                    "{} indexes are more than the {INDEXES_MAX} that a model may have",
+                    request.indexes.len()
+                ),
+            ));
+        }
+        let mut paths = Vec::new();
+        for index in &request.indexes {
+            let path = Path::parse(&index.path)
+                .map_err(|error| Failure::new(Code::InvalidFieldPath, error.to_string()))?;
+            let path = indexed_path(&path);
+            if !paths.contains(&path) {
+                paths.push(path);
+            }
+        }
+        Ok(Self {
+            model: request.model.into(),
+            paths,
+        })
+    }
+
+    async fn run(self, cx: Context) -> Result<Answer, Failure> {
+        let definitions = cx.definitions(&self.model).await?;
+        for path in &self.paths {
+            check(path, &definitions.model.schema)?;
+        }
+        let storage = cx.storage();
+        storage.declare_indexes(&definitions, self.paths).await?;
+        let indexes = storage.indexes(&definitions);
+        cx.answer(
+            Self::RESPONSE,
+            model::indexes_set(cx.request(), &self.model, items(&indexes)),
+        )
+    }
+}
+
+/// Indexes as answers tell of them.
+pub(super) fn items(indexes: &[Index]) -> impl Iterator<Item = IndexItem> {
+    indexes.iter().map(|index| IndexItem {
+        path: index.path.to_string(),
+        state: index.state.as_str(),
+        declared: index.declared,
+    })
+}
+
+/// An index is by scalars, or by the elements of a list of scalars.
+fn check(path: &Path, schema: &Schema) -> Result<(), Failure> {
+    let refuse = |why: &str| {
+        Err(Failure::new(
+            Code::InvalidFieldPath,
+            format!("{path} {why}"),
+        ))
+    };
+    let Some(node) = schema.root.at(path) else {
+        return refuse("is not a field of the model; import a sample that has it first");
+    };
+    let has_scalars = |types: crate::model::Types| !types.is_empty();
+    let of_elements = node.element.as_deref().map(|element| element.types);
+    if has_scalars(node.types) || of_elements.is_some_and(has_scalars) {
+        Ok(())
+    } else {
+        refuse("has no scalar values that an index could be by")
+    }
+}

@@ -1,0 +1,121 @@
+//! Where a search looks: through an index, by states, or everywhere (STORAGE.md §6).
+
+use crate::condition::Narrowing;
+use crate::entity::Position;
+use crate::error::Failure;
+use crate::id::EntityId;
+use crate::storage::{Definitions, Index, IndexState, Probe, Version};
+
+use super::walk::View;
+
+/// How many ranges one look-up has at most.
+const PROBES_MAX: usize = 64;
+
+/// Up to how many entities a way is counted before it is chosen.
+const COUNTED: i64 = 1_000;
+
+/// How many entities are read at once with their documents.
+const FEW: i64 = 32;
+
+/// How many entities a way may find: beyond, reading all of them in order is cheaper, and takes
+/// no memory.
+const FOUND_MAX: i64 = 100_000;
+
+/// Where a search looks.
+pub(super) enum Source {
+    /// At every entity of the model.
+    All,
+    /// At these, in the order of their ids.
+    Few(Vec<Version>),
+    At(Vec<(EntityId, Position)>),
+}
+
+/// A way to everything that may match.
+struct Way {
+    probes: Vec<Probe>,
+    /// What it goes by, for those who ask.
+    by: Vec<String>,
+}
+
+/// Chooses where to look, and says by which indexes.
+pub(super) async fn choose(
+    view: &View,
+    definitions: &Definitions,
+    narrowing: &Narrowing,
+) -> Result<(Source, Vec<String>), Failure> {
+    let everywhere = || Ok((Source::All, Vec::new()));
+    let snapshot = view.snapshot();
+    let Some(mut ways) = ways(narrowing, &snapshot.indexes(definitions)) else {
+        return everywhere();
+    };
+    if ways.len() > 1 {
+        let groups: Vec<&[Probe]> = ways.iter().map(|way| way.probes.as_slice()).collect();
+        let counts = snapshot.count_found(definitions, &groups, COUNTED).await?;
+        // Of equals the first: what conditions begin with is what their authors think of first.
+        let best = (0..ways.len()).min_by_key(|way| counts.get(*way).copied());
+        ways.swap(0, best.unwrap_or(0));
+    }
+    let Way { probes, by } = ways.swap_remove(0);
+    let found = if view.is_current() {
+        if let Some(mut few) = snapshot.look_up(definitions, &probes, FEW).await? {
+            few.sort_unstable_by_key(|version| version.image.id);
+            return Ok((Source::Few(few), by));
+        }
+        snapshot.found(definitions, &probes, FOUND_MAX).await?
+    } else {
+        snapshot
+            .found_as_of(definitions, &probes, FOUND_MAX)
+            .await?
+    };
+    match found {
+        Some(found) => Ok((Source::At(found), by)),
+        None => everywhere(),
+    }
+}
+
+/// The ways that indexes offer, each of which finds everything; none if there is none.
+fn ways(narrowing: &Narrowing, indexes: &[Index]) -> Option<Vec<Way>> {
+    let ways = match narrowing {
+        Narrowing::Everything => return None,
+        Narrowing::State(state) => vec![Way {
+            probes: vec![Probe::State(state.clone())],
+            by: vec!["state".to_owned()],
+        }],
+        Narrowing::Keys { path, ranges } => {
+            let index = indexes
+                .iter()
+                .find(|index| index.path == *path && index.state == IndexState::Ready)?;
+            let probes = ranges
+                .iter()
+                .map(|range| Probe::Keys(index.row, range.clone()));
+            vec![Way {
+                probes: probes.collect(),
+                by: vec![path.to_string()],
+            }]
+        }
+        Narrowing::All(parts) => {
+            let ways = parts.iter().filter_map(|part| ways(part, indexes));
+            ways.flatten().collect()
+        }
+        Narrowing::Any(parts) => {
+            let mut all = Way {
+                probes: Vec::new(),
+                by: Vec::new(),
+            };
+            for part in parts {
+                // Any of its ways will do.
+                let Way { probes, by } = ways(part, indexes)?.into_iter().next()?;
+                all.probes.extend(probes);
+                all.by.extend(by);
+            }
+            all.by.sort_unstable();
+            all.by.dedup();
+            vec![all]
+        }
+    };
+    let ways: Vec<_> = ways
+        .into_iter()
+        .filter(|way| way.probes.len() <= PROBES_MAX)
+        .collect();
+    (!ways.is_empty()).then_some(ways)
+}

@@ -1,0 +1,376 @@
+//! Search indexes: which paths of which models have one, and what a write changes in them
+//! (STORAGE.md §6).
+//!
+//! An index is a set of rows, not a structure of the database: making one blocks nobody. Writers
+//! maintain it from the commit that declares it; a background task fills in what was there before
+//! ([`super::fill`]).
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, PoisonError, RwLock},
+};
+
+use super::{
+    Definitions, EntityRow, Error, ModelRow, Snapshot, Storage, Version,
+    draft::{Removal, Write},
+    sqlite::{Batch, KeyRow, Upkeep},
+};
+use crate::entity::{Document, Json, Key, KeyRange, Path, Position};
+use crate::id::{EntityId, StateName};
+
+/// How many positions may have been taken since a snapshot for its searches to use indexes: what
+/// has changed since is looked at anew (STORAGE.md §2).
+const CHANGES_MAX: i64 = 100_000;
+
+/// Of how many entities at most the keys are looked for one by one when they are deleted.
+const TAKEN_OUT_SINGLY: usize = 1_000;
+
+/// The key of a row of `search_path`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct IndexRow(pub(super) i64);
+
+/// What can be done with an index.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum IndexState {
+    /// Writers maintain it, and what was there before is being added.
+    Filling,
+    /// It finds everything.
+    Ready,
+    /// Nobody uses it any more; its rows are being removed.
+    Dropping,
+}
+
+impl IndexState {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Filling => "FILLING",
+            Self::Ready => "READY",
+            Self::Dropping => "DROPPING",
+        }
+    }
+
+    pub(super) const fn code(self) -> i64 {
+        match self {
+            Self::Filling => 0,
+            Self::Ready => 1,
+            Self::Dropping => 2,
+        }
+    }
+
+    pub(super) fn from_code(code: i64) -> Option<Self> {
+        [Self::Filling, Self::Ready, Self::Dropping]
+            .into_iter()
+            .find(|state| state.code() == code)
+    }
+}
+
+/// An index of the entities of one model by the values at one path.
+#[derive(Debug, Clone)]
+pub struct Index {
+    pub row: IndexRow,
+    pub(super) model: ModelRow,
+    pub path: Path,
+    pub state: IndexState,
+    /// Asked for, not made because it seemed useful.
+    pub declared: bool,
+    /// The entity up to which it has been filled.
+    pub(super) filled_to: Option<EntityId>,
+}
+
+/// Where to look for entities.
+#[derive(Debug, Clone)]
+pub enum Probe {
+    Keys(IndexRow, KeyRange),
+    State(StateName),
+}
+
+/// All indexes that are maintained. Swapped by the committer, between two batches.
+///
+/// A lock, not a task: read by every write and search, written when an index is made or dropped.
+#[derive(Debug, Default)]
+pub(super) struct Indexes {
+    state: RwLock<Arc<State>>,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct State {
+    /// Grows with every change.
+    generation: u64,
+    all: Vec<Index>,
+    /// What writers maintain.
+    by_model: HashMap<ModelRow, Arc<[Index]>>,
+}
+
+impl Indexes {
+    pub(super) fn current(&self) -> Arc<State> {
+        Arc::clone(&self.state.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    pub(super) fn swap(&self, all: Vec<Index>) {
+        let mut by_model: HashMap<ModelRow, Vec<Index>> = HashMap::new();
+        for index in &all {
+            if index.state != IndexState::Dropping {
+                by_model.entry(index.model).or_default().push(index.clone());
+            }
+        }
+        let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
+        *state = Arc::new(State {
+            generation: state.generation + 1,
+            all,
+            by_model: by_model
+                .into_iter()
+                .map(|(model, indexes)| (model, indexes.into()))
+                .collect(),
+        });
+    }
+}
+
+impl State {
+    pub(super) fn of(&self, model: ModelRow) -> &[Index] {
+        self.by_model.get(&model).map_or(&[], |indexes| indexes)
+    }
+
+    /// Whether there is that index, in that state.
+    pub(super) fn is(&self, row: IndexRow, state: IndexState) -> bool {
+        self.all
+            .iter()
+            .any(|index| index.row == row && index.state == state)
+    }
+
+    /// Adds to a batch what a write of an entity changes.
+    pub(super) fn write(&self, write: &Write, e: EntityRow, rows: &mut Batch) {
+        let made_anew;
+        let changes = if write.keys.generation == self.generation {
+            &write.keys
+        } else {
+            let (before, after) = (write.before.as_ref(), &write.image.document);
+            made_anew = KeyChanges::between(self, write.model, before, Some(after));
+            &made_anew
+        };
+        let row = |(index, key): &(IndexRow, Key)| KeyRow {
+            p: index.0,
+            key: key.clone(),
+            e: e.0,
+        };
+        rows.keys_removed.extend(changes.removed.iter().map(row));
+        rows.keys_added.extend(changes.added.iter().map(row));
+    }
+
+    /// Adds to a batch what takes entities out that are deleted.
+    pub(super) async fn take_out(
+        &self,
+        removals: &[Removal],
+        storage: &Storage,
+        rows: &mut Batch,
+    ) -> Result<(), Error> {
+        if self.by_model.is_empty() || removals.is_empty() {
+            return Ok(());
+        }
+        let database = &storage.0.database;
+        let entities: Vec<_> = removals.iter().map(|removal| removal.base.row).collect();
+        if entities.len() > TAKEN_OUT_SINGLY {
+            for model in database.models_of(&entities).await? {
+                let swept = self.of(model).iter().map(|index| index.row.0);
+                rows.swept.extend(swept);
+            }
+            return Ok(());
+        }
+        for leaving in database.leaving(&entities).await? {
+            let changes = KeyChanges::between(self, leaving.model, Some(&leaving.document), None);
+            let gone = changes.removed.into_iter().map(|(index, key)| KeyRow {
+                p: index.0,
+                key,
+                e: leaving.entity.0,
+            });
+            rows.keys_removed.extend(gone);
+        }
+        Ok(())
+    }
+
+    /// The first index that someone has to work on.
+    pub(super) fn unfinished(&self) -> Option<&Index> {
+        self.all
+            .iter()
+            .find(|index| index.state != IndexState::Ready)
+    }
+}
+
+/// What a write changes in the indexes of its model.
+#[derive(Debug, Clone, Default)]
+pub(super) struct KeyChanges {
+    /// Of which state of the indexes this was made.
+    generation: u64,
+    pub(super) removed: Vec<(IndexRow, Key)>,
+    pub(super) added: Vec<(IndexRow, Key)>,
+}
+
+impl KeyChanges {
+    /// What changes where an entity was as `before` says and becomes as `after` says.
+    pub(super) fn between(
+        indexes: &State,
+        model: ModelRow,
+        before: Option<&Json>,
+        after: Option<&Json>,
+    ) -> Self {
+        let mut changes = Self {
+            generation: indexes.generation,
+            ..Self::default()
+        };
+        let indexes = indexes.of(model);
+        if indexes.is_empty() {
+            return changes;
+        }
+        let read = |json: Option<&Json>| json.and_then(|json| Document::from_json(json).ok());
+        let (before, after) = (read(before), read(after));
+        for index in indexes {
+            let keys = |document: &Option<Document>| {
+                document
+                    .as_ref()
+                    .map(|document| Key::of(&index.path, document.root()))
+                    .unwrap_or_default()
+            };
+            // Both are sorted.
+            let (old, new) = (keys(&before), keys(&after));
+            let of_index = |key: Key| (index.row, key);
+            let removed = old.iter().filter(|key| new.binary_search(key).is_err());
+            changes.removed.extend(removed.cloned().map(of_index));
+            let added = new
+                .into_iter()
+                .filter(|key| old.binary_search(key).is_err());
+            changes.added.extend(added.map(of_index));
+        }
+        changes
+    }
+}
+
+/// An entity as it is, to be put into an index.
+#[derive(Debug)]
+pub(super) struct Indexable {
+    pub(super) entity: EntityRow,
+    pub(super) id: EntityId,
+    pub(super) position: Position,
+    pub(super) document: Json,
+}
+
+/// A document of an entity that is being deleted, to be taken out of the indexes.
+#[derive(Debug)]
+pub(super) struct Leaving {
+    pub(super) entity: EntityRow,
+    pub(super) model: ModelRow,
+    pub(super) document: Json,
+}
+
+impl Storage {
+    /// The indexes of a model, whatever can be done with them.
+    pub fn indexes(&self, definitions: &Definitions) -> Vec<Index> {
+        let model = definitions.row;
+        let indexes = self.0.indexes.current();
+        indexes.of(model).to_vec()
+    }
+
+    /// Replaces the indexes of a model that are declared. They are filled in the background.
+    pub async fn declare_indexes(
+        &self,
+        definitions: &Definitions,
+        paths: Vec<Path>,
+    ) -> Result<(), Error> {
+        self.keep_up(Upkeep::DeclareIndexes {
+            model: definitions.row,
+            paths,
+        })
+        .await?;
+        Ok(())
+    }
+
+    /// Makes an index that nobody declared, unless there is one.
+    pub async fn add_index(&self, definitions: &Definitions, path: Path) -> Result<(), Error> {
+        self.keep_up(Upkeep::AddIndex {
+            model: definitions.row,
+            path,
+        })
+        .await?;
+        Ok(())
+    }
+
+    /// Drops an index; its rows are removed in the background.
+    pub async fn drop_index(&self, index: IndexRow) -> Result<(), Error> {
+        self.keep_up(Upkeep::DropIndex { index }).await?;
+        Ok(())
+    }
+
+    /// Takes over which indexes the database has. Called by the committer, between two batches.
+    pub(super) async fn reload_indexes(&self) -> Result<(), Error> {
+        self.0.indexes.swap(self.0.database.indexes().await?);
+        self.0.fill.notify_one();
+        Ok(())
+    }
+}
+
+impl Snapshot {
+    /// The indexes of a model, whatever can be done with them.
+    pub fn indexes(&self, definitions: &Definitions) -> Vec<Index> {
+        self.storage.indexes(definitions)
+    }
+
+    /// How many entities each group of probes finds now, counted up to `limit`.
+    pub async fn count_found(
+        &self,
+        definitions: &Definitions,
+        groups: &[&[Probe]],
+        limit: i64,
+    ) -> Result<Vec<i64>, Error> {
+        let database = &self.storage.0.database;
+        database.count_found(definitions.row, groups, limit).await
+    }
+
+    /// The entities that any of the probes finds, as they are now, whatever the sequence of the
+    /// snapshot; none if there are more than `limit`.
+    pub async fn look_up(
+        &self,
+        definitions: &Definitions,
+        probes: &[Probe],
+        limit: i64,
+    ) -> Result<Option<Vec<Version>>, Error> {
+        let Some(tenant) = self.tenant else {
+            return Ok(Some(Vec::new()));
+        };
+        let database = &self.storage.0.database;
+        database
+            .look_up(tenant, definitions.row, probes, limit)
+            .await
+    }
+
+    /// The current versions of the entities that any of the probes finds, in the order of their
+    /// ids, whatever the sequence of the snapshot; none if there are more than `limit`.
+    pub async fn found(
+        &self,
+        definitions: &Definitions,
+        probes: &[Probe],
+        limit: i64,
+    ) -> Result<Option<Vec<(EntityId, Position)>>, Error> {
+        let database = &self.storage.0.database;
+        let found = database.found(definitions.row, probes, limit + 1).await?;
+        let is_all = i64::try_from(found.len()).is_ok_and(|found| found <= limit);
+        Ok(is_all.then_some(found))
+    }
+
+    /// The versions of the snapshot that any of the probes may find, in the order of their ids:
+    /// of what it finds now, and of what has changed since. None if there are more than `limit`,
+    /// or if so much was committed since that it is not worth it.
+    pub async fn found_as_of(
+        &self,
+        definitions: &Definitions,
+        probes: &[Probe],
+        limit: i64,
+    ) -> Result<Option<Vec<(EntityId, Position)>>, Error> {
+        if self.storage.latest().0 - self.at.0 > CHANGES_MAX {
+            return Ok(None);
+        }
+        let database = &self.storage.0.database;
+        let found = database
+            .found_as_of(definitions.row, probes, self.at, limit + 1)
+            .await?;
+        let is_all = i64::try_from(found.len()).is_ok_and(|found| found <= limit);
+        Ok(is_all.then_some(found))
+    }
+}

@@ -1,0 +1,208 @@
+//! Indexes, and looking entities up by their keys, or by their states.
+
+use futures_util::TryStreamExt as _;
+use sqlx::{QueryBuilder, Sqlite as Database};
+
+use super::{
+    Sqlite,
+    many::PART_BYTES,
+    read::json_list,
+    rows::{IndexData, VersionRow},
+};
+use crate::entity::{Json, Position, Sequence};
+use crate::id::EntityId;
+use crate::storage::{
+    EntityRow, Error, Index, Indexable, Leaving, ModelRow, Probe, TenantRow, Version,
+};
+
+const ENTITY_MODELS: &str = include_str!("sql/entity_models.sql");
+const INDEX_LEAVING: &str = include_str!("sql/index_leaving.sql");
+const INDEX_LIST: &str = include_str!("sql/index_list.sql");
+const INDEX_SOURCE: &str = include_str!("sql/index_source.sql");
+
+/// Adds a statement that gives the rows of `entity` that any of the probes finds.
+fn union(query: &mut QueryBuilder<Database>, model: ModelRow, probes: &[Probe]) {
+    for (index, probe) in probes.iter().enumerate() {
+        if index > 0 {
+            query.push(" union ");
+        }
+        match probe {
+            Probe::Keys(row, range) => {
+                query.push("select distinct e from search_key where p = ");
+                query.push_bind(row.0).push(" and key >= ");
+                query
+                    .push_bind(range.from.as_bytes().to_vec())
+                    .push(" and key < ");
+                query.push_bind(range.until.as_bytes().to_vec());
+            }
+            Probe::State(state) => {
+                query.push("select e from entity where live and m = ");
+                query.push_bind(model.0).push(" and state = ");
+                query.push_bind(state.shared());
+            }
+        }
+    }
+    if probes.is_empty() {
+        query.push("select null as e where false");
+    }
+}
+
+impl Sqlite {
+    /// How many entities each group of probes finds, as far as is counted.
+    pub(in crate::storage) async fn count_found(
+        &self,
+        model: ModelRow,
+        groups: &[&[Probe]],
+        limit: i64,
+    ) -> Result<Vec<i64>, Error> {
+        let mut query = QueryBuilder::new("");
+        for (index, probes) in groups.iter().enumerate() {
+            query.push(if index > 0 { " union all " } else { "" });
+            query.push("select count(*) from (select e from (");
+            union(&mut query, model, probes);
+            query.push(") limit ").push_bind(limit).push(")");
+        }
+        Ok(query.build_query_scalar().fetch_all(&self.reads).await?)
+    }
+
+    /// The entities that any of the probes finds, as they are; none if there are more than
+    /// `limit`, or if they are more than fits a part.
+    pub(in crate::storage) async fn look_up(
+        &self,
+        tenant: TenantRow,
+        model: ModelRow,
+        probes: &[Probe],
+        limit: i64,
+    ) -> Result<Option<Vec<Version>>, Error> {
+        let mut query = QueryBuilder::new(
+            "select e.e, v.n, true as live, v.state, v.transition, v.data, e.id, e.created, e.workflow, c.id as tx, c.at, m.name, m.version from (",
+        );
+        union(&mut query, model, probes);
+        query.push(
+            r#") f join entity e on e.e = f.e and e.live join version v on v.n = e.n join "commit" c on c.seq = v.seq join model m on m.m = e.m where e.m = "#,
+        );
+        query.push_bind(model.0).push(" limit ");
+        query.push_bind(limit.saturating_add(1));
+        let query = query.build_query_as();
+        let mut rows = query.fetch(&self.reads);
+        let mut versions = Vec::new();
+        let mut bytes = 0;
+        while let Some(row) = rows.try_next().await? {
+            let row: VersionRow = row;
+            let version = row.version(tenant);
+            bytes += version.image.document.as_str().len();
+            versions.push(version);
+            if bytes > PART_BYTES || i64::try_from(versions.len()).is_ok_and(|len| len > limit) {
+                return Ok(None);
+            }
+        }
+        Ok(Some(versions))
+    }
+
+    /// The current versions of the entities that any of the probes finds, `limit` at most, in the
+    /// order of their ids.
+    pub(in crate::storage) async fn found(
+        &self,
+        model: ModelRow,
+        probes: &[Probe],
+        limit: i64,
+    ) -> Result<Vec<(EntityId, Position)>, Error> {
+        let mut query = QueryBuilder::new("select e.id, e.n from (");
+        union(&mut query, model, probes);
+        query.push(") f join entity e on e.e = f.e and e.live where e.m = ");
+        query.push_bind(model.0).push(" limit ").push_bind(limit);
+        self.positions_of(query).await
+    }
+
+    /// The versions as of a sequence of the entities that any of the probes finds now or that have
+    /// moved since, `limit` at most, in the order of their ids.
+    pub(in crate::storage) async fn found_as_of(
+        &self,
+        model: ModelRow,
+        probes: &[Probe],
+        at: Sequence,
+        limit: i64,
+    ) -> Result<Vec<(EntityId, Position)>, Error> {
+        let mut query = QueryBuilder::new("select e.id, v.n from (");
+        union(&mut query, model, probes);
+        query.push(" union select e from version where n > ");
+        query.push_bind(at.0).push(" and m = ").push_bind(model.0);
+        query.push(") f join entity e on e.e = f.e join version v on v.n = (select max(n) from version where e = f.e and n <= ");
+        query.push_bind(at.0).push(") where v.kind <> 2 and e.m = ");
+        query.push_bind(model.0).push(" limit ").push_bind(limit);
+        self.positions_of(query).await
+    }
+
+    async fn positions_of(
+        &self,
+        mut query: QueryBuilder<Database>,
+    ) -> Result<Vec<(EntityId, Position)>, Error> {
+        let rows: Vec<(uuid::Uuid, i64)> = query.build_query_as().fetch_all(&self.reads).await?;
+        let mut found: Vec<_> = rows
+            .into_iter()
+            .map(|(id, n)| (EntityId::from_uuid(id), Position(n)))
+            .collect();
+        found.sort_unstable();
+        Ok(found)
+    }
+
+    /// All indexes there are.
+    pub(in crate::storage) async fn indexes(&self) -> Result<Vec<Index>, Error> {
+        let rows: Vec<IndexData> = sqlx::query_as(INDEX_LIST).fetch_all(&self.reads).await?;
+        rows.into_iter().map(Index::try_from).collect()
+    }
+
+    /// The next entities of a model, to be put into an index.
+    pub(in crate::storage) async fn to_index(
+        &self,
+        model: ModelRow,
+        after: Option<EntityId>,
+        limit: i64,
+    ) -> Result<Vec<Indexable>, Error> {
+        let after = after
+            .map(|id| id.uuid().as_bytes().to_vec())
+            .unwrap_or_default();
+        let rows: Vec<(i64, uuid::Uuid, i64, String)> = sqlx::query_as(INDEX_SOURCE)
+            .bind(model.0)
+            .bind(after)
+            .bind(limit)
+            .fetch_all(&self.reads)
+            .await?;
+        let rows = rows.into_iter().map(|(e, id, n, data)| Indexable {
+            entity: EntityRow(e),
+            id: EntityId::from_uuid(id),
+            position: Position(n),
+            document: Json::trusted(data),
+        });
+        Ok(rows.collect())
+    }
+
+    /// The documents of entities that are being deleted.
+    pub(in crate::storage) async fn leaving(
+        &self,
+        entities: &[EntityRow],
+    ) -> Result<Vec<Leaving>, Error> {
+        let rows: Vec<(i64, i64, Option<String>)> = sqlx::query_as(INDEX_LEAVING)
+            .bind(json_list(entities.iter().map(|entity| entity.0)))
+            .fetch_all(&self.reads)
+            .await?;
+        let rows = rows.into_iter().map(|(e, m, data)| Leaving {
+            entity: EntityRow(e),
+            model: ModelRow(m),
+            document: Json::trusted(data.unwrap_or_else(|| "null".to_owned())),
+        });
+        Ok(rows.collect())
+    }
+
+    /// The models that entities belong to.
+    pub(in crate::storage) async fn models_of(
+        &self,
+        entities: &[EntityRow],
+    ) -> Result<Vec<ModelRow>, Error> {
+        let rows: Vec<i64> = sqlx::query_scalar(ENTITY_MODELS)
+            .bind(json_list(entities.iter().map(|entity| entity.0)))
+            .fetch_all(&self.reads)
+            .await?;
+        Ok(rows.into_iter().map(ModelRow).collect())
+    }
+}
