@@ -15,6 +15,8 @@ use crate::event::{
 pub(super) struct ExplainSearch(SearchEntities);
 
 impl Operation for ExplainSearch {
+    type Payload = search::Search<'static>;
+
     const REQUEST: EventType = EventType::EntitySearchExplainRequest;
     const RESPONSE: EventType = EventType::EntitySearchExplainResponse;
     const FAMILY: Family = Family::Search;

@@ -24,6 +24,8 @@ pub(super) struct SetIndexes {
 }
 
 impl Operation for SetIndexes {
+    type Payload = model::SetIndexes;
+
     const REQUEST: EventType = EventType::EntityModelSetIndexesRequest;
     const RESPONSE: EventType = EventType::EntityModelSetIndexesResponse;
     const FAMILY: Family = Family::Model;

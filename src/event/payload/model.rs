@@ -131,7 +131,7 @@ pub fn unique_keys(keys: &UniqueKeys) -> String {
     }))
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 pub struct SetIndexes {
     #[serde(rename = "id")]
     _id: RequiredText,
