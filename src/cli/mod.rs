@@ -135,11 +135,13 @@ Examples:
   interlock changes --model order:1 --state SHIPPED --data | jq .data
   interlock changes --from 42 > changes.ndjson
 
-When the connection is lost it goes on after the last change, so none is missing and none comes twice.")]
+When the connection is lost it goes on after the last change, so none is missing and none comes twice.
+
+Topics: interlock help history.")]
     Changes(changes::Arguments),
     /// List the compute members that are connected.
     #[command(
-        after_help = "Examples:\n  interlock members\n  interlock members --format json | jq '.members[].tags'"
+        after_help = "Examples:\n  interlock members\n  interlock members --format json | jq '.members[].tags'\n\nTopics: interlock help members."
     )]
     Members(members::Arguments),
     /// Ask a running service whether it is ready; the exit code says so.
