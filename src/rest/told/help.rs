@@ -43,7 +43,7 @@ struct HelpSection {
 
 fn topic_or_output(generator: &mut SchemaGenerator) -> Schema {
     let topic = of::<HelpTopic>(generator);
-    json_schema!({"description": "A topic, or what an action of one answers.", "anyOf": [topic, {"type": ["object", "array"]}]})
+    json_schema!({"description": "A topic, or what an action of one answers.", "anyOf": [topic, {"type": "object"}, {"type": "array"}]})
 }
 
 fn any_text(_: &mut SchemaGenerator) -> Schema {
