@@ -46,6 +46,11 @@ fn topic_or_output(generator: &mut SchemaGenerator) -> Schema {
     json_schema!({"description": "A topic, or what an action of one answers.", "anyOf": [topic, {"type": "object"}, {"type": "array"}]})
 }
 
+/// The document, once its form is read.
+fn anything(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({})
+}
+
 fn any_text(_: &mut SchemaGenerator) -> Schema {
     json_schema!({"type": "string"})
 }
@@ -54,7 +59,7 @@ pub(in crate::rest) const EVERYTHING_MEDIA: &[(&str, Shape)] = &[("application/j
 
 pub(in crate::rest) const TOPIC_MEDIA: &[(&str, Shape)] = &[
     ("application/json", topic_or_output),
-    ("application/yaml", any_text),
+    ("application/yaml", anything),
     ("text/markdown", any_text),
     ("text/plain", any_text),
 ];

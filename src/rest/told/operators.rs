@@ -53,7 +53,7 @@ struct LogLevel {
     #[schemars(schema_with = "level")]
     level: String,
     /// What it was before, where it was changed.
-    #[schemars(schema_with = "level")]
+    #[schemars(with = "Option<String>")]
     previous: Option<String>,
 }
 
@@ -97,7 +97,7 @@ struct TraceSampler {
     #[schemars(schema_with = "sampler")]
     sampler: String,
     /// With `ratio`, and only with it: above 0, and at most 1.
-    #[schemars(schema_with = "ratio")]
+    #[schemars(extend("exclusiveMinimum" = 0, "maximum" = 1))]
     ratio: Option<f64>,
     /// A request that is part of a trace is traced if that is; `true` if absent.
     parent_based: Option<bool>,
@@ -105,10 +105,6 @@ struct TraceSampler {
 
 fn sampler(_: &mut SchemaGenerator) -> Schema {
     json_schema!({"enum": ["always", "never", "ratio"]})
-}
-
-fn ratio(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({"type": "number", "exclusiveMinimum": 0, "maximum": 1})
 }
 
 pub(in crate::rest) const TRACE_SAMPLER: Told = Told {

@@ -97,7 +97,7 @@ struct StatsGroup {
 struct StatsGroupKey {
     path: String,
     /// Its text; null where it is missing, or no scalar.
-    #[schemars(required)]
+    #[schemars(extend("type" = ["string", "null"]))]
     value: Option<String>,
 }
 
