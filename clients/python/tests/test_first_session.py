@@ -31,9 +31,11 @@ async def test_the_first_session_works_as_it_is_pasted(tmp_path: Path) -> None:
                 .replace(".venv/bin/python", sys.executable)
             )
 
-        found = blocks("A first session", "The doors")
+        found = blocks("A first session", "Messages")
         (program,) = (text for language, text in found if language == "python")
         (tmp_path / "billing.py").write_text(here(program))
+        found += [("sh", "echo '== later'\n"), *blocks("Messages", "The doors")]
+        found += blocks("Searching with indexes", "Following what changes")
         scripts = [
             here(text)
             for language, text in found
@@ -51,8 +53,8 @@ async def test_the_first_session_works_as_it_is_pasted(tmp_path: Path) -> None:
             stderr=STDOUT,
         )
         output, _ = await shell.communicate()
-    said = output.decode()
-    assert shell.returncode == 0, said
+    said, later = output.decode().split("== later\n")
+    assert shell.returncode == 0, said + later
     assert "Model order:1 locked" in said
     assert '"state":"REVIEW","count":1' in said
     assert r"\"availableTransitions\":[\"invoice\"]" in said
@@ -60,3 +62,5 @@ async def test_the_first_session_works_as_it_is_pasted(tmp_path: Path) -> None:
     assert said.rstrip().endswith("}")
     assert '"state":"INVOICED"' in said.splitlines()[-1]
     assert 'success":false' not in said.replace("\\", "")
+    assert '"path":"$.total"' in later
+    assert '"status":4' not in later, later
