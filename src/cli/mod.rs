@@ -63,9 +63,10 @@ Examples:
   interlock init                                write a file that explains every setting
   interlock health && echo ready
 
-Topics: getting-started, models, entities, workflows, criteria, processors, timers, members,
-transactions, search, history, explain, messages, cloudevents, grpc, rest, openapi, errors, config,
-cli, operators. `interlock help` says what each is about, `interlock help <topic>` tells it.
+Topics: getting-started, models, unique-keys, entities, idempotency, workflows, criteria,
+processors, timers, members, transactions, search, indexes, statistics, history, changes, explain,
+messages, cloudevents, grpc, rest, openapi, errors, config, cli, operators. `interlock help` says what
+each is about, `interlock help <topic>` tells it.
 
 Settings come from the environment and from .env files; `interlock help config` lists them.";
 
