@@ -368,18 +368,16 @@ impl Batch {
             part(&self.messages, from),
             size,
         );
-        let gone = part(&self.messages_gone, from);
-        if !gone.is_empty() {
-            query.push("delete from message where (id, t) in (");
-            values(query, gone, size);
-            query.push(");");
-        }
-        let removed = part(&self.keys_removed, from);
-        if !removed.is_empty() {
-            query.push("delete from search_key where (p, key, e) in (");
-            values(query, removed, size);
-            query.push(");");
-        }
+        delete(
+            query,
+            "delete from message where (id, t) =",
+            part(&self.messages_gone, from),
+        );
+        delete(
+            query,
+            "delete from search_key where (p, key, e) =",
+            part(&self.keys_removed, from),
+        );
         insert(
             query,
             "insert or ignore into search_key(p, key, e)",
@@ -414,17 +412,35 @@ fn insert<T: Row>(query: &mut QueryBuilder<Sqlite>, into: &'static str, rows: &[
     query.push(") where column1 is not null;");
 }
 
+/// Deletes rows by keys of several columns, each by a statement of its own: a list of such keys
+/// would be looked for in the whole table.
+fn delete<T: Row>(query: &mut QueryBuilder<Sqlite>, from: &'static str, rows: &[T]) {
+    if rows.is_empty() {
+        return;
+    }
+    for index in 0..rows.len().next_power_of_two() {
+        query.push(from).push("(");
+        row(query, rows.get(index));
+        query.push(");");
+    }
+}
+
 fn values<T: Row>(query: &mut QueryBuilder<Sqlite>, rows: &[T], size: usize) {
     for index in 0..size {
         query.push(if index == 0 { "values(" } else { ",(" });
-        let mut values = Values { query, first: true };
-        match rows.get(index) {
-            Some(row) => row.bind(&mut values),
-            None => (0..T::COLUMNS).for_each(|_| {
-                values.add(None::<i64>);
-            }),
-        }
+        row(query, rows.get(index));
         query.push(")");
+    }
+}
+
+/// The values of a row; of none, nulls.
+fn row<T: Row>(query: &mut QueryBuilder<Sqlite>, row: Option<&T>) {
+    let mut values = Values { query, first: true };
+    match row {
+        Some(row) => row.bind(&mut values),
+        None => (0..T::COLUMNS).for_each(|_| {
+            values.add(None::<i64>);
+        }),
     }
 }
 

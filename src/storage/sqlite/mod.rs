@@ -244,6 +244,46 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_batch_looks_through_no_table() {
+        let (database, _) = Sqlite::open(&settings(Place::Memory)).await.expect("opens");
+        let mut connection = database.reads.acquire().await.expect("a connection");
+        let key = || crate::entity::Key::null();
+        let batch = Batch {
+            moved: vec![EntityMove {
+                e: 1,
+                n: 1,
+                state: "A".into(),
+            }],
+            freed: vec![Freed(1)],
+            tasks_done: vec![TaskDone(1)],
+            messages_gone: vec![MessageGone {
+                id: uuid::Uuid::nil(),
+                t: 1,
+            }],
+            keys_removed: vec![KeyRow {
+                p: 1,
+                key: key(),
+                e: 1,
+            }],
+            ..Batch::default()
+        };
+        let text = batch.text().expect("a text").sql().as_str().to_owned();
+        for statement in text.split(';').filter(|text| text.contains(" where ")) {
+            let plan = format!("explain query plan {statement}");
+            let rows: Vec<(i64, i64, i64, String)> = sqlx::query_as(AssertSqlSafe(plan))
+                .fetch_all(&mut *connection)
+                .await
+                .expect(statement);
+            for (_, _, _, step) in rows {
+                let scanned = step.strip_prefix("SCAN ").unwrap_or("constant");
+                let is_table =
+                    ["entity", "message", "search_key", "task", "unique_key"].contains(&scanned);
+                assert!(!is_table, "{statement}: {step}");
+            }
+        }
+    }
+
+    #[tokio::test]
     async fn a_second_opener_is_refused_and_an_old_database_is_not_touched_unasked() {
         let folder = tempfile::tempdir().expect("a folder");
         let mut settings = settings(Place::File(folder.path().join("new/interlock.db")));
