@@ -82,9 +82,15 @@ pub fn router(gateway: Gateway, context: &str) -> Router {
             continue;
         };
         let gateway = Arc::clone(&gateway);
+        let by_query = by_query(spelling);
         let handler = async move |path: Result<RawPathParams, RawPathParamsRejection>,
                                   request: Request| {
-            serve(&gateway, chosen(spelling, &request), &path, request).await
+            let said = request.uri().query().unwrap_or_default();
+            let chosen = by_query
+                .iter()
+                .find(|(query, _)| said.split('&').any(|part| part == *query))
+                .map_or(spelling, |(_, other)| *other);
+            serve(&gateway, chosen, &path, request).await
         };
         let routes = by_path.remove(path).unwrap_or_default();
         by_path.insert(path, routes.on(filter(&spelling.method), handler));
@@ -122,20 +128,13 @@ pub fn router(gateway: Gateway, context: &str) -> Router {
     }
 }
 
-/// The spelling of a path that the query of a request asks for.
-fn chosen(plain: &'static Spelling, request: &Request) -> &'static Spelling {
-    let said = |query: &str| {
-        let all = request.uri().query().unwrap_or_default();
-        all.split('&').any(|part| part == query)
-    };
+/// What else a path says with one of these queries.
+fn by_query(plain: &'static Spelling) -> Arc<[(&'static str, &'static Spelling)]> {
     SPELLINGS
         .iter()
-        .filter(|other| other.method == plain.method)
-        .find(|other| match other.place() {
-            (path, Some(query)) => path == plain.path && said(query),
-            _ => false,
-        })
-        .unwrap_or(plain)
+        .filter(|other| other.method == plain.method && other.place().0 == plain.path)
+        .filter_map(|other| Some((other.place().1?, other)))
+        .collect()
 }
 
 fn filter(method: &Method) -> MethodFilter {
