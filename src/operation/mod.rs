@@ -8,6 +8,7 @@
 //! in [`crate::event`], a file here with `parse` and `run`, a row in [`table`], and its spelling in
 //! REST if it has one.
 
+mod ahead;
 mod audit_entity;
 mod audit_finished;
 mod cancel_search;

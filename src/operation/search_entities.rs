@@ -4,9 +4,14 @@ use std::sync::Arc;
 
 use futures_util::stream;
 
-use super::{Access, Answer, Answers, Context, Events, Family, Operation, reply::cancelled};
+use super::{
+    Access, Answer, Answers, Context, Events, Family, Operation,
+    ahead::{Ahead, Parts},
+    reply::cancelled,
+};
 use crate::clock::PointInTime;
 use crate::condition::{Condition, UnknownPaths};
+use crate::entity::Image;
 use crate::error::{Code, Failure};
 use crate::event::{
     Event, EventType,
@@ -15,7 +20,7 @@ use crate::event::{
 use crate::id::ModelKey;
 use crate::model::ChangeLevel;
 use crate::runtime::Session;
-use crate::search::{Excess, Found, Hits, Order, Query, SortKey, View, find};
+use crate::search::{Excess, Found, Hits, Order, Outgoing, Query, SortKey, View, find};
 use crate::storage::Definitions;
 
 const LIMIT: i64 = 1_000;
@@ -157,32 +162,39 @@ pub(super) async fn view(
 pub(super) fn stream_of(cx: Context, hits: Hits, asked: Option<PointInTime>) -> Events {
     struct Sending {
         cx: Context,
-        outgoing: crate::search::Outgoing,
-        ready: std::vec::IntoIter<crate::entity::Image>,
+        images: Ahead<Outgoing>,
         asked: Option<PointInTime>,
     }
     let start = Sending {
         cx,
-        outgoing: hits.into_outgoing(),
-        ready: Vec::new().into_iter(),
+        images: Ahead::of(hits.into_outgoing()),
         asked,
     };
     Box::pin(stream::try_unfold(start, |mut sending| async move {
-        loop {
-            if let Some(image) = sending.ready.next() {
-                let json = search::entity(sending.cx.request(), &image, sending.asked.as_ref());
-                return Ok(Some((
-                    Event::ours(EventType::EntityResponse, json),
-                    sending,
-                )));
-            }
-            if sending.cx.cancel().is_cancelled() {
-                return Err(cancelled());
-            }
-            match sending.outgoing.next().await? {
-                Some(images) => sending.ready = images.into_iter(),
-                None => return Ok(None),
-            }
-        }
+        let cx = &sending.cx;
+        let given_up = async {
+            cx.cancel().cancelled().await;
+            cancelled()
+        };
+        let Some(image) = sending.images.next(given_up).await? else {
+            return Ok(None);
+        };
+        let json = search::entity(cx.request(), &image, sending.asked.as_ref());
+        Ok(Some((
+            Event::ours(EventType::EntityResponse, json),
+            sending,
+        )))
     }))
+}
+
+impl Parts for Outgoing {
+    type Item = Image;
+
+    async fn next(&mut self) -> Result<Option<Vec<Image>>, Failure> {
+        Self::next(self).await
+    }
+
+    fn is_over(&self) -> bool {
+        self.is_empty()
+    }
 }

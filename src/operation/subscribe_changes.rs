@@ -1,10 +1,12 @@
 //! The change feed: every committed change of the tenant, in the order of commits (`stream.md` §3).
 
-use std::vec;
-
 use futures_util::{StreamExt as _, stream};
 
-use super::{Access, Answer, Answers, Context, Family, Operation, reply::cancelled};
+use super::{
+    Access, Answer, Answers, Context, Family, Operation,
+    ahead::{Ahead, Parts},
+    reply::cancelled,
+};
 use crate::entity::{Changed, Position};
 use crate::error::{Code, Failure};
 use crate::event::{
@@ -54,8 +56,7 @@ impl Operation for SubscribeChanges {
         let tenant = &cx.caller().tenant;
         let feed = cx.storage().follow(tenant, self.wanted, self.after).await?;
         let start = Following {
-            feed,
-            ready: Vec::new().into_iter(),
+            changes: Ahead::of(feed),
             cx,
         };
         let events = stream::try_unfold(start, |mut following| async move {
@@ -67,29 +68,40 @@ impl Operation for SubscribeChanges {
     }
 }
 
-/// A reader of the feed, and what it was given and has not sent yet.
+/// A reader of the feed, and for whom.
 struct Following {
-    feed: Feed,
-    ready: vec::IntoIter<Changed>,
+    changes: Ahead<Feed>,
     cx: Context,
 }
 
 impl Following {
     async fn next(&mut self) -> Result<Changed, Failure> {
-        loop {
-            if let Some(change) = self.ready.next() {
-                return Ok(change);
-            }
-            let changes = tokio::select! {
+        let stopped = || {
+            Failure::new(
+                Code::StorageUnavailable,
+                "the server is stopping; go on after the last sequence that came",
+            )
+        };
+        let cx = &self.cx;
+        let given_up = async {
+            tokio::select! {
                 biased;
-                () = self.cx.cancel().cancelled() => return Err(cancelled()),
-                () = self.cx.stopping().cancelled() => return Err(Failure::new(
-                    Code::StorageUnavailable,
-                    "the server is stopping; go on after the last sequence that came",
-                )),
-                changes = self.feed.next() => changes?,
-            };
-            self.ready = changes.into_iter();
-        }
+                () = cx.cancel().cancelled() => cancelled(),
+                () = cx.stopping().cancelled() => stopped(),
+            }
+        };
+        self.changes.next(given_up).await?.ok_or_else(stopped)
+    }
+}
+
+impl Parts for Feed {
+    type Item = Changed;
+
+    async fn next(&mut self) -> Result<Option<Vec<Changed>>, Failure> {
+        Ok(Some(Self::next(self).await?))
+    }
+
+    fn is_over(&self) -> bool {
+        false
     }
 }

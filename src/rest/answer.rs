@@ -10,12 +10,15 @@ use axum::{
         sse::{Event as SentEvent, KeepAlive, Sse},
     },
 };
-use futures_util::{StreamExt as _, TryStreamExt as _, stream};
+use futures_util::{StreamExt as _, stream};
 
 use super::{json, parts::Parts, text};
 use crate::error::Failure;
 use crate::event::payload;
 use crate::operation::{Answer, Events};
+
+/// How many items leave together if they are ready: each chunk of a body costs.
+const READY_MAX: usize = 64;
 
 /// Makes a body, or an item of one, of the payload of an event.
 pub(super) type Read = fn(&Parts, &str) -> Result<String, Failure>;
@@ -134,9 +137,12 @@ fn streamed(
     content_type: &'static str,
     items: impl stream::Stream<Item = Result<String, Failure>> + Send + 'static,
 ) -> Response {
-    let chunks = items
-        .map_ok(Bytes::from)
-        .map_err(|failure| std::io::Error::other(failure.to_string()));
+    let chunks = items.ready_chunks(READY_MAX).map(|ready| {
+        let items: Result<Vec<String>, Failure> = ready.into_iter().collect();
+        items
+            .map(|items| Bytes::from(items.concat()))
+            .map_err(|failure| std::io::Error::other(failure.to_string()))
+    });
     (
         [(header::CONTENT_TYPE, content_type)],
         Body::from_stream(chunks),

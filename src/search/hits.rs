@@ -105,6 +105,11 @@ impl Hits {
 }
 
 impl Outgoing {
+    /// Whether everything was given.
+    pub fn is_empty(&self) -> bool {
+        self.hits.as_slice().is_empty()
+    }
+
     /// The next entities, in order; none at the end. There are as many as fit into a part, and
     /// none at all if a part leads to none of this tenant.
     pub async fn next(&mut self) -> Result<Option<Vec<Image>>, Failure> {

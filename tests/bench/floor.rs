@@ -19,7 +19,7 @@ use crate::{
     load::{Measured, Recorder, Span},
     message::{self, Model, echo},
     process::ECHO_READY,
-    report,
+    report, rest,
 };
 
 /// Answers what it is sent, at once.
@@ -27,11 +27,14 @@ struct Echo;
 
 type Frames = Pin<Box<dyn Stream<Item = Result<Frame, Status>> + Send>>;
 
-/// Listens on a free port, says which, and echoes until it is killed.
+/// Listens on free ports, says which, and echoes until it is killed.
 pub(crate) async fn serve_echo() {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
     let address = listener.local_addr().expect("an address");
-    report::say(&format!("{ECHO_READY}{address}"));
+    let http = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+    let http_address = http.local_addr().expect("an address");
+    report::say(&format!("{ECHO_READY}{address} http={http_address}"));
+    tokio::spawn(rest::serve_echo(http));
     tonic::transport::Server::builder()
         .initial_connection_window_size(4 << 20)
         .initial_stream_window_size(1 << 20)

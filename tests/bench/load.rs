@@ -115,6 +115,29 @@ pub(crate) async fn unary(
     span: Span,
     request: impl Fn(&str) -> Frame + Clone + Send + 'static,
 ) -> Measured {
+    callers(in_flight, span, |caller| {
+        let (client, request) = (clients[caller % clients.len()].clone(), request.clone());
+        move |id: String| {
+            let (mut client, frame) = (client.clone(), request(&id));
+            async move {
+                let answer = client.entity_manage(frame).await.expect("an answer");
+                succeeded(answer.into_inner());
+            }
+        }
+    })
+    .await
+}
+
+/// Callers, each of whom calls again when it is answered; every call has an id of its own.
+pub(crate) async fn callers<Call, Answer>(
+    in_flight: usize,
+    span: Span,
+    caller: impl Fn(usize) -> Call,
+) -> Measured
+where
+    Call: Fn(String) -> Answer + Send + 'static,
+    Answer: Future<Output = ()> + Send,
+{
     let recorder = Arc::new(Mutex::new(Recorder::new(span, 1)));
     let lock = |recorder: &Mutex<Recorder>, began| {
         let mut recorder = recorder.lock().expect("no panic");
@@ -124,17 +147,14 @@ pub(crate) async fn unary(
         recorder.begin()
     };
     let mut callers = JoinSet::new();
-    for (caller, client) in (0..in_flight).zip(clients.iter().cycle()) {
-        let (mut client, recorder, request) =
-            (client.clone(), Arc::clone(&recorder), request.clone());
+    for number in 0..in_flight {
+        let (call, recorder) = (caller(number), Arc::clone(&recorder));
         callers.spawn(async move {
             let mut next = lock(&recorder, None);
             let mut count = 0_u32;
             while let Some(began) = next {
                 count += 1;
-                let frame = request(&format!("c{caller}-{count}"));
-                let answer = client.entity_manage(frame).await.expect("an answer");
-                succeeded(answer.into_inner());
+                call(format!("c{number}-{count}")).await;
                 next = lock(&recorder, Some(began));
             }
         });

@@ -1,4 +1,4 @@
-//! The benchmark: rows T1–T5, T7 and T9 of `DESIGN.md` beside their floors, and what the process weighs.
+//! The benchmark: rows T1–T5, T7–T9 and others of `DESIGN.md` beside their floors, and what the process weighs.
 //!
 //! `cargo bench` builds the service as it is released, starts it as a process of its own on a
 //! fresh file, loads it from this process, and prints one table. A floor is raw parts doing the
@@ -16,6 +16,7 @@ mod message;
 mod process;
 mod reads;
 mod report;
+mod rest;
 mod row;
 mod timers;
 mod weight;
@@ -44,7 +45,7 @@ struct Options {
     /// How many rounds each row has.
     #[arg(long, default_value_t = 5)]
     rounds: usize,
-    /// Only rows whose name begins like this (T1 … T5, T7 … T9, pages, start, memory, size); may be repeated.
+    /// Only rows whose name begins like this (T1 … T5, REST, T7 … T9, pages, start, memory, size); may be repeated.
     #[arg(long, value_name = "NAME")]
     only: Vec<String>,
     /// How many connections share the unary calls in flight.

@@ -130,7 +130,7 @@ impl Model {
 }
 
 /// A document of 1 KiB: 32 members, two levels, one long text. No two are alike.
-fn document(id: &str) -> String {
+pub(crate) fn document(id: &str) -> String {
     const TEXT: &str = "The interlocking holds every signal at danger until the points are set, \
         locked and proved, and until no other route that conflicts with this one can be set; \
         what makes a movement impossible is worth more than what merely forbids it, and a lever \

@@ -23,8 +23,7 @@ pub(crate) type Client = CloudEventsServiceClient<Channel>;
 pub(crate) struct Process {
     child: Child,
     address: SocketAddr,
-    /// Where REST is; the echo server has none.
-    http: Option<SocketAddr>,
+    http: SocketAddr,
 }
 
 impl Process {
@@ -64,13 +63,13 @@ impl Process {
         Self {
             child,
             address: address.expect("an address"),
-            http,
+            http: http.expect("an address"),
         }
     }
 
     /// Where REST is.
-    pub(crate) fn http(&self) -> SocketAddr {
-        self.http.expect("the service has REST")
+    pub(crate) const fn http(&self) -> SocketAddr {
+        self.http
     }
 
     /// A client on a connection of its own.

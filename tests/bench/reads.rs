@@ -5,11 +5,7 @@
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
-use http_body_util::{BodyExt as _, Empty};
-use hyper_util::{
-    client::legacy::{Client as HttpClient, connect::HttpConnector},
-    rt::TokioExecutor,
-};
+use http_body_util::BodyExt as _;
 use interlock::{clock::Timestamp, event::frame::Frame};
 use sqlx::{ConnectOptions as _, SqliteConnection, sqlite::SqliteConnectOptions};
 
@@ -18,6 +14,7 @@ use crate::{
     load::{Measured, Recorder, Span},
     message::{Model, decode, event, succeeded, text},
     process::{Client, Process, database, folder},
+    rest::{self, Http},
 };
 
 pub(crate) const T8: &str = "T8";
@@ -242,14 +239,14 @@ async fn page(client: &Client, number: u32) -> u32 {
 
 /// A client of REST.
 struct Rest {
-    client: HttpClient<HttpConnector, Empty<Bytes>>,
+    client: Http,
     base: String,
 }
 
 impl Rest {
     fn new(service: &Process) -> Self {
         Self {
-            client: HttpClient::builder(TokioExecutor::new()).build_http(),
+            client: rest::client(),
             base: format!("http://{}/api/entity/plain/1", service.http()),
         }
     }

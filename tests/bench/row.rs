@@ -12,6 +12,7 @@ use crate::{
     member::Member,
     message::{Model, Sizes, event, succeeded},
     process::{Client, Process, database, folder},
+    rest,
 };
 
 /// A workload, and what it shall reach.
@@ -29,6 +30,7 @@ pub(crate) struct Row {
 enum Door {
     Unary,
     Stream,
+    Rest,
 }
 
 /// What is compared with the floor, and how far it may be away.
@@ -80,6 +82,14 @@ pub(crate) const ROWS: &[Row] = &[
         door: Door::Unary,
         in_flight: 256,
         model: Model::Processed,
+    },
+    Row {
+        name: "REST",
+        workload: "create over REST, 64 clients",
+        goal: Goal::Rate(0.6),
+        door: Door::Rest,
+        in_flight: 64,
+        model: Model::Plain,
     },
 ];
 
@@ -209,6 +219,10 @@ impl<'a> Bench<'a> {
         let answer = client.entity_manage(request).await.expect("an answer");
         create.answer = answer.get_ref().0.len();
         succeeded(answer.into_inner());
+        if row.door == Door::Rest {
+            let uri = rest::creations(&service, row.model);
+            create.answer = rest::send(&rest::client(), &uri, "c0-0").await;
+        }
         let pattern = Pattern::read(&database(folder.path()), row.model).await;
         let mut inserts = Inserts::open(&folder.path().join("floor.db"), pattern).await;
         let group = inserts.best_group(row.in_flight, plan.part).await;
@@ -235,6 +249,10 @@ impl<'a> Bench<'a> {
             Door::Stream => {
                 load::stream(&self.to_service[0], self.row.in_flight, span, request).await
             }
+            Door::Rest => {
+                let uri = rest::creations(&self.service, model);
+                rest::load(&uri, self.row.in_flight, span).await
+            }
         }
     }
 
@@ -252,6 +270,11 @@ impl<'a> Bench<'a> {
                 "stream echo".to_owned(),
                 load::stream(&self.to_echo[0], in_flight, span, request).await,
             ),
+            Door::Rest => {
+                let uri = rest::echo_of(&self.echo, create.answer);
+                let echoed = rest::load(&uri, in_flight, span).await;
+                ("REST echo".to_owned(), echoed)
+            }
         }];
         if self.member.is_some() {
             let call = self.call;

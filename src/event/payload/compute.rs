@@ -141,7 +141,7 @@ pub fn call(call: &Call<'_>) -> String {
 }
 
 fn data_payload(document: &Json, image: &Image) -> String {
-    let meta = super::search::committed_meta(image).finish();
+    let meta = super::search::committed_meta(Object::new(), image).finish();
     Object::new()
         .text("type", "JSON")
         .raw("data", document.as_str())

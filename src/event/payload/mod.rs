@@ -119,12 +119,17 @@ pub fn decode<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, Failure> {
 
 /// The start of an answer that succeeded.
 pub fn success(request: &str, warnings: &[String]) -> Object {
-    let object = Object::new().text("id", request).truth("success", true);
+    let object = success_in(Object::new(), request);
     if warnings.is_empty() {
         object
     } else {
         object.raw("warnings", &text_list(warnings))
     }
+}
+
+/// The beginning of an answer that succeeded without warnings.
+fn success_in(object: Object, request: &str) -> Object {
+    object.text("id", request).truth("success", true)
 }
 
 /// An answer that failed: the error, and what stands for the members that the answer's type must

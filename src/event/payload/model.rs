@@ -248,8 +248,12 @@ pub fn all(request: &str, models: impl Iterator<Item = Listed>) -> String {
 
 /// A model as payloads name it.
 pub fn spec(model: &ModelKey) -> String {
-    Object::new()
+    spec_in(Object::new(), model).finish()
+}
+
+/// The members that name a model.
+pub(super) fn spec_in(object: Object, model: &ModelKey) -> Object {
+    object
         .text("name", &model.name)
         .number("version", model.version)
-        .finish()
 }

@@ -1,6 +1,6 @@
 //! Writing JSON around text that is JSON already.
 
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 
 /// An object that is being written.
 #[derive(Debug)]
@@ -17,13 +17,18 @@ impl Default for Object {
 
 impl Object {
     pub fn new() -> Self {
-        let mut text = String::with_capacity(USUAL_BYTES);
+        Self::with_room(0)
+    }
+
+    /// An object with room for so many bytes beside what is usual.
+    pub fn with_room(bytes: usize) -> Self {
+        let mut text = String::with_capacity(USUAL_BYTES + bytes);
         text.push('{');
         Self(text)
     }
 
     fn name(&mut self, name: &str) {
-        if self.0.len() > 1 {
+        if !self.0.ends_with('{') {
             self.0.push(',');
         }
         self.0.push('"');
@@ -37,6 +42,24 @@ impl Object {
         self.name(name);
         push_text(&mut self.0, value);
         self
+    }
+
+    /// A member that is a text in which nothing needs to be escaped: an identifier, a time.
+    #[must_use]
+    pub fn plain(mut self, name: &str, value: impl fmt::Display) -> Self {
+        self.name(name);
+        let _ = write!(self.0, "\"{value}\"");
+        self
+    }
+
+    /// A member that is an object.
+    #[must_use]
+    pub fn object(mut self, name: &str, members: impl FnOnce(Self) -> Self) -> Self {
+        self.name(name);
+        self.0.push('{');
+        let mut object = members(self);
+        object.0.push('}');
+        object
     }
 
     /// A member that is JSON already.
@@ -108,13 +131,15 @@ mod tests {
             .text("a", "plain")
             .text("b", "\"quoted\"\n\u{0}")
             .raw("c", "[1.50]")
+            .object("o", |object| object)
+            .object("p", |object| object.plain("q", 7).truth("r", true))
             .number("d", -3)
             .truth("e", false)
             .raw("f", &text_list(["x", "é\\"]))
             .finish();
         assert_eq!(
             written,
-            r#"{"a":"plain","b":"\"quoted\"\n\u0000","c":[1.50],"d":-3,"e":false,"f":["x","é\\"]}"#
+            r#"{"a":"plain","b":"\"quoted\"\n\u0000","c":[1.50],"o":{},"p":{"q":"7","r":true},"d":-3,"e":false,"f":["x","é\\"]}"#
         );
         assert!(serde_json::from_str::<serde_json::Value>(&written).is_ok());
         assert_eq!(

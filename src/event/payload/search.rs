@@ -8,8 +8,8 @@ use serde_json::value::RawValue;
 
 use super::{
     ModelSpec, Object, RequiredText,
-    model::{IndexItem, indexes, spec},
-    success, text_list,
+    model::{IndexItem, indexes, spec_in},
+    success, success_in, text_list,
 };
 use crate::clock::PointInTime;
 pub use crate::condition::Form as Condition;
@@ -132,37 +132,47 @@ pub struct Snapshot {
 
 /// The answer that is an entity.
 pub fn entity(request: &str, image: &Image, asked: Option<&PointInTime>) -> String {
-    let payload = Object::new()
-        .text("type", "JSON")
-        .raw("data", image.document.as_str())
-        .raw("meta", &meta(image, asked));
-    success(request, &[])
+    let document = image.document.as_str();
+    let object = Object::with_room(document.len() + USUAL_META_BYTES);
+    success_in(object, request)
         .text("requestId", request)
-        .raw("payload", &payload.finish())
+        .object("payload", |payload| {
+            payload
+                .text("type", "JSON")
+                .raw("data", document)
+                .object("meta", |object| meta_in(object, image, asked))
+        })
         .finish()
 }
 
+/// What an entity says of itself takes about this many bytes.
+const USUAL_META_BYTES: usize = 256;
+
 /// What an entity says of itself (`models-and-entities.md` §6).
 pub fn meta(image: &Image, asked: Option<&PointInTime>) -> String {
-    let meta = committed_meta(image).text(
+    meta_in(Object::new(), image, asked).finish()
+}
+
+fn meta_in(object: Object, image: &Image, asked: Option<&PointInTime>) -> Object {
+    let meta = committed_meta(object, image).text(
         "transitionForLatestSave",
         image.transition_for_latest_save(),
     );
     match asked {
-        Some(instant) => meta.text("pointInTime", &instant.text).finish(),
-        None => meta.finish(),
+        Some(instant) => meta.text("pointInTime", &instant.text),
+        None => meta,
     }
 }
 
 /// The part of `meta` that members are sent too.
-pub(super) fn committed_meta(image: &Image) -> Object {
-    Object::new()
-        .text("id", &image.id.to_string())
-        .raw("modelKey", &spec(&image.model))
+pub(super) fn committed_meta(object: Object, image: &Image) -> Object {
+    object
+        .plain("id", image.id)
+        .object("modelKey", |object| spec_in(object, &image.model))
         .text("state", image.state.as_str())
-        .text("creationDate", &image.created.to_string())
-        .text("lastUpdateTime", &image.updated.to_string())
-        .text("transactionId", &image.transaction.to_string())
+        .plain("creationDate", image.created)
+        .plain("lastUpdateTime", image.updated)
+        .plain("transactionId", image.transaction)
 }
 
 /// How a search was served.

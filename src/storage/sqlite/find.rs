@@ -6,6 +6,7 @@ use sqlx::{QueryBuilder, Sqlite as Database};
 use super::{
     Sqlite,
     many::PART_BYTES,
+    packed::in_order,
     read::json_list,
     rows::{IndexData, VersionRow},
 };
@@ -107,11 +108,13 @@ impl Sqlite {
         probes: &[Probe],
         limit: i64,
     ) -> Result<Vec<(EntityId, Position)>, Error> {
-        let mut query = QueryBuilder::new("select e.id, e.n from (");
+        let mut query = QueryBuilder::new(
+            "select json_group_array(json_array(hex(id), n)) as heads from (select e.id, e.n from (",
+        );
         union(&mut query, model, probes);
         query.push(") f join entity e on e.e = f.e and e.live where e.m = ");
         query.push_bind(model.0).push(" limit ").push_bind(limit);
-        self.positions_of(query).await
+        self.positions_of(query.push(")")).await
     }
 
     /// The versions as of a sequence of the entities that any of the probes finds now or that have
@@ -123,27 +126,23 @@ impl Sqlite {
         at: Sequence,
         limit: i64,
     ) -> Result<Vec<(EntityId, Position)>, Error> {
-        let mut query = QueryBuilder::new("select e.id, v.n from (");
+        let mut query = QueryBuilder::new(
+            "select json_group_array(json_array(hex(id), n)) as heads from (select e.id, v.n from (",
+        );
         union(&mut query, model, probes);
         query.push(" union select e from version where n > ");
         query.push_bind(at.0).push(" and m = ").push_bind(model.0);
         query.push(") f join entity e on e.e = f.e join version v on v.n = (select max(n) from version where e = f.e and n <= ");
         query.push_bind(at.0).push(") where v.kind <> 2 and e.m = ");
         query.push_bind(model.0).push(" limit ").push_bind(limit);
-        self.positions_of(query).await
+        self.positions_of(query.push(")")).await
     }
 
     async fn positions_of(
         &self,
-        mut query: QueryBuilder<Database>,
+        query: &mut QueryBuilder<Database>,
     ) -> Result<Vec<(EntityId, Position)>, Error> {
-        let rows: Vec<(uuid::Uuid, i64)> = query.build_query_as().fetch_all(&self.reads).await?;
-        let mut found: Vec<_> = rows
-            .into_iter()
-            .map(|(id, n)| (EntityId::from_uuid(id), Position(n)))
-            .collect();
-        found.sort_unstable();
-        Ok(found)
+        in_order(&query.build_query_as().fetch_one(&self.reads).await?)
     }
 
     /// All indexes there are.

@@ -8,8 +8,9 @@ use futures_util::TryStreamExt as _;
 
 use super::{
     Sqlite,
+    packed::{Names, Packed, in_order},
     read::json_list,
-    rows::{DatedRow, PickedRow, ScanRow},
+    rows::{DatedRow, PickedHead, ScanRow},
 };
 use crate::clock::Timestamp;
 use crate::entity::{Position, Sequence};
@@ -34,22 +35,30 @@ impl Sqlite {
         positions: &[Position],
     ) -> Result<(Vec<Version>, usize), Error> {
         let list = json_list(positions.iter().map(|position| position.0));
-        let mut rows = sqlx::query_as(VERSIONS_BY_POSITION)
+        let packed: Packed = sqlx::query_as(VERSIONS_BY_POSITION)
             .bind(list)
             .bind(tenant.0)
-            .fetch(&self.reads);
+            .bind(i64::try_from(PART_BYTES).unwrap_or(i64::MAX))
+            .fetch_one(&self.reads)
+            .await?;
+        let mut names = Names::default();
         let mut versions = Vec::with_capacity(positions.len());
         let mut bytes = 0;
-        while let Some(row) = rows.try_next().await? {
-            let PickedRow { index, version } = row;
-            let version = version.version(tenant);
-            bytes += version.image.document.as_str().len();
-            versions.push(version);
-            if bytes > PART_BYTES {
-                return Ok((versions, usize::try_from(index).unwrap_or(0) + 1));
-            }
+        for (head, document) in packed.rows()? {
+            let head: PickedHead<'_> = head;
+            let document = document.unwrap_or_default();
+            bytes += document.len();
+            versions.push((head.0, head.version(tenant, document, &mut names)?));
         }
-        Ok((versions, positions.len()))
+        versions.sort_unstable_by_key(|(index, _)| *index);
+        let count = match versions.last() {
+            Some((index, _)) if bytes > PART_BYTES => index + 1,
+            Some(_) | None => positions.len(),
+        };
+        Ok((
+            versions.into_iter().map(|(_, version)| version).collect(),
+            count,
+        ))
     }
 
     /// The version of an entity that was current at an instant, and when it was replaced.
@@ -112,13 +121,13 @@ impl Sqlite {
         limit: i64,
         offset: i64,
     ) -> Result<Vec<(EntityId, Position)>, Error> {
-        let rows: Vec<(uuid::Uuid, i64)> = sqlx::query_as(ENTITY_PAGE)
+        let packed = sqlx::query_as(ENTITY_PAGE)
             .bind(model.0)
             .bind(limit)
             .bind(offset)
-            .fetch_all(&self.reads)
+            .fetch_one(&self.reads)
             .await?;
-        Ok(listed(rows))
+        in_order(&packed)
     }
 
     /// A page of the entities of a model that come after `after`, as they were at a sequence.
@@ -130,22 +139,16 @@ impl Sqlite {
         limit: i64,
         offset: i64,
     ) -> Result<Vec<(EntityId, Position)>, Error> {
-        let rows: Vec<(uuid::Uuid, i64)> = sqlx::query_as(ENTITY_PAGE_AS_OF)
+        let packed = sqlx::query_as(ENTITY_PAGE_AS_OF)
             .bind(model.0)
             .bind(bytes_of(after))
             .bind(at.0)
             .bind(limit)
             .bind(offset)
-            .fetch_all(&self.reads)
+            .fetch_one(&self.reads)
             .await?;
-        Ok(listed(rows))
+        in_order(&packed)
     }
-}
-
-fn listed(rows: Vec<(uuid::Uuid, i64)>) -> Vec<(EntityId, Position)> {
-    rows.into_iter()
-        .map(|(id, n)| (EntityId::from_uuid(id), Position(n)))
-        .collect()
 }
 
 /// What all ids after that one are above; every id is above no bytes.

@@ -6,6 +6,7 @@
 mod batch;
 mod find;
 mod many;
+mod packed;
 mod read;
 mod rows;
 mod upkeep;

@@ -7,7 +7,8 @@ use sqlx::SqlitePool;
 
 use super::{
     Newest, Sqlite,
-    rows::{ChangeRow, FeedRow, MessageData, ModelRowData, TaskData, TrailRow, VersionRow},
+    packed::{Names, Packed},
+    rows::{ChangeRow, FeedHead, MessageData, ModelRowData, TaskData, TrailRow, VersionRow},
 };
 use crate::clock::Timestamp;
 use crate::entity::{Change, Changed, Position, Sequence};
@@ -32,7 +33,6 @@ const ENTITY_EXISTS: &str = include_str!("sql/entity_exists.sql");
 const ENTITY_NEWEST: &str = include_str!("sql/entity_newest.sql");
 const ENTITY_POSITIONS: &str = include_str!("sql/entity_positions.sql");
 const FEED: &str = include_str!("sql/feed.sql");
-const FEED_SIZES: &str = include_str!("sql/feed_sizes.sql");
 const HISTORY: &str = include_str!("sql/history.sql");
 const MESSAGE_GET: &str = include_str!("sql/message_get.sql");
 const MODEL_DELTAS: &str = include_str!("sql/model_deltas.sql");
@@ -385,49 +385,29 @@ impl Sqlite {
             let names: Vec<_> = states.iter().map(StateName::as_str).collect();
             serde_json::Value::from(names).to_string()
         });
-        let limit = i64::try_from(range.limit).unwrap_or(i64::MAX);
-        let mut until = range.until;
-        if range.documents {
-            let sizes: Vec<(i64, i64)> = sqlx::query_as(FEED_SIZES)
-                .bind(range.after.0)
-                .bind(range.until.0)
-                .bind(range.tenant.0)
-                .bind(range.model.map(|model| model.0))
-                .bind(&states)
-                .bind(limit)
-                .fetch_all(&self.reads)
-                .await?;
-            let mut bytes = 0;
-            let fitting = sizes.iter().take_while(|(_, size)| {
-                let is_first = bytes == 0;
-                bytes = usize::try_from(*size).map_or(usize::MAX, |size| bytes + size.max(1));
-                is_first || bytes <= range.bytes
-            });
-            match fitting.last() {
-                Some((last, _)) if Some(last) != sizes.last().map(|(n, _)| n) => {
-                    until = Position(*last);
-                }
-                Some(_) => {}
-                None => return Ok((Vec::new(), range.until)),
-            }
-        }
-        let rows: Vec<FeedRow> = sqlx::query_as(FEED)
+        let packed: Packed = sqlx::query_as(FEED)
             .bind(range.after.0)
-            .bind(until.0)
+            .bind(range.until.0)
             .bind(range.tenant.0)
             .bind(range.model.map(|model| model.0))
             .bind(&states)
             .bind(range.documents)
-            .bind(limit)
-            .fetch_all(&self.reads)
+            .bind(i64::try_from(range.limit).unwrap_or(i64::MAX))
+            .bind(i64::try_from(range.bytes).unwrap_or(i64::MAX))
+            .fetch_one(&self.reads)
             .await?;
-        // With fewer than there may be, these were all.
-        let reached = match rows.last() {
-            Some(last) if rows.len() == range.limit => Position(last.n),
-            Some(_) | None => until,
+        let mut names = Names::default();
+        let mut changes = packed
+            .rows()?
+            .map(|(head, document): (FeedHead<'_>, _)| head.change(document, &mut names))
+            .collect::<Result<Vec<_>, _>>()?;
+        changes.sort_unstable_by_key(|change| change.position);
+        // With fewer than there may be, these were all, unless bytes were counted too.
+        let reached = match changes.last() {
+            Some(last) if range.documents || changes.len() == range.limit => last.position,
+            Some(_) | None => range.until,
         };
-        let changes = rows.into_iter().map(Changed::try_from);
-        Ok((changes.collect::<Result<_, _>>()?, reached))
+        Ok((changes, reached))
     }
 
     /// The workflow that has that hash, in hexadecimal.

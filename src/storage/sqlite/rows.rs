@@ -1,7 +1,12 @@
 //! Rows as the database gives them, and what they mean.
 
+use std::borrow::Cow;
+
+use serde::Deserialize;
 use sqlx::FromRow;
 use uuid::Uuid;
+
+use super::packed::{Names, uuid};
 
 use crate::clock::Timestamp;
 use crate::engine::Record;
@@ -37,14 +42,6 @@ pub(super) struct DatedRow {
     #[sqlx(flatten)]
     pub(super) version: VersionRow,
     pub(super) until: Option<i64>,
-}
-
-/// A version that was asked for by its place in a list.
-#[derive(Debug, FromRow)]
-pub(super) struct PickedRow {
-    pub(super) index: i64,
-    #[sqlx(flatten)]
-    pub(super) version: VersionRow,
 }
 
 impl VersionRow {
@@ -90,39 +87,124 @@ impl From<MessageData> for Message {
     }
 }
 
-/// A version, as the feed tells it.
-#[derive(Debug, FromRow)]
-pub(super) struct FeedRow {
-    pub(super) n: i64,
-    kind: i64,
-    state: String,
-    data: Option<String>,
-    id: Uuid,
-    tx: Uuid,
-    at: i64,
-    name: String,
-    version: i32,
-}
+/// A version that was asked for by its place in a list, without its document.
+#[derive(Debug, Deserialize)]
+pub(super) struct PickedHead<'a>(
+    /// The place.
+    pub(super) usize,
+    /// `n`.
+    i64,
+    /// `kind`.
+    i64,
+    /// `state`.
+    #[serde(borrow)]
+    Cow<'a, str>,
+    /// `transition`.
+    Option<Cow<'a, str>>,
+    /// `e`.
+    i64,
+    /// `id`.
+    &'a str,
+    /// `created`.
+    i64,
+    /// `workflow`.
+    Option<Cow<'a, str>>,
+    /// `tx`.
+    &'a str,
+    /// `at`.
+    i64,
+    /// `name`.
+    Cow<'a, str>,
+    /// `version`.
+    i32,
+);
 
-impl TryFrom<FeedRow> for Changed {
-    type Error = Error;
-
-    fn try_from(row: FeedRow) -> Result<Self, Error> {
-        Ok(Self {
-            position: Position(row.n),
-            entity: EntityId::from_uuid(row.id),
-            model: ModelKey::new(&row.name, row.version),
-            state: row.state.into(),
-            kind: decode_kind(row.kind).ok_or(Error::Inconsistent {
-                table: "version",
-                column: "kind",
-                row: row.n,
-            })?,
-            transaction: TransactionId::from_uuid(row.tx),
-            at: Timestamp::from_micros(row.at),
-            document: row.data.map(Json::trusted),
+impl PickedHead<'_> {
+    /// The version, which was asked for as one of this tenant.
+    pub(super) fn version(
+        self,
+        tenant: TenantRow,
+        document: &str,
+        names: &mut Names,
+    ) -> Result<Version, Error> {
+        let Self(_, n, kind, state, transition, e, id, created, workflow, tx, at, name, version) =
+            self;
+        let kind = kind_of(kind, n)?;
+        Ok(Version {
+            row: EntityRow(e),
+            tenant,
+            position: Position(n),
+            live: kind != ChangeKind::Delete,
+            image: Image {
+                id: EntityId::from_uuid(uuid(id)?),
+                model: names.model(&name, version),
+                state: names.state(&state),
+                // A deletion has no document.
+                document: Json::trusted(if document.is_empty() {
+                    "null"
+                } else {
+                    document
+                }),
+                created: Timestamp::from_micros(created),
+                updated: Timestamp::from_micros(at),
+                transaction: TransactionId::from_uuid(uuid(tx)?),
+                transition: transition.map(|name| (*name).into()),
+                workflow: workflow.map(|name| (*name).into()),
+            },
         })
     }
+}
+
+/// A version, as the feed tells it, without its document.
+#[derive(Debug, Deserialize)]
+pub(super) struct FeedHead<'a>(
+    /// `n`.
+    i64,
+    /// `kind`.
+    i64,
+    /// `state`.
+    #[serde(borrow)]
+    Cow<'a, str>,
+    /// `id`.
+    &'a str,
+    /// `tx`.
+    &'a str,
+    /// `at`.
+    i64,
+    /// `name`.
+    Cow<'a, str>,
+    /// `version`.
+    i32,
+);
+
+impl FeedHead<'_> {
+    pub(super) fn change(
+        self,
+        document: Option<&str>,
+        names: &mut Names,
+    ) -> Result<Changed, Error> {
+        let Self(n, kind, state, id, tx, at, name, version) = self;
+        Ok(Changed {
+            position: Position(n),
+            entity: EntityId::from_uuid(uuid(id)?),
+            model: names.model(&name, version),
+            state: names.state(&state),
+            kind: kind_of(kind, n)?,
+            transaction: TransactionId::from_uuid(uuid(tx)?),
+            at: Timestamp::from_micros(at),
+            document: document
+                .filter(|document| !document.is_empty())
+                .map(Json::trusted),
+        })
+    }
+}
+
+fn kind_of(code: i64, n: i64) -> Result<ChangeKind, Error> {
+    decode_kind(code).ok_or(Error::Inconsistent {
+        table: "version",
+        column: "kind",
+        row: n,
+    })
 }
 
 /// Something recorded of an entity.

@@ -11,7 +11,7 @@ with recursive halving(low, step) as (
     step / 2
   from halving where step > 0
 )
-select id, (select max(n) from version where e = page.e and n <= ?3) as n
+select json_group_array(json_array(hex(id), (select max(n) from version where e = page.e and n <= ?3))) as heads
 from (
   select id, e from entity
   where m = ?1 and live and id > ?2 and e <= (select low from halving where step = 0)
@@ -20,4 +20,3 @@ from (
   where m = ?1 and not live and id > ?2 and n > ?3 and e <= (select low from halving where step = 0)
   order by id limit ?4 offset ?5
 ) page
-order by id
