@@ -99,6 +99,9 @@ codes! {
     PreconditionRequired = "PRECONDITION_REQUIRED", 428, Never;
     /// The function of a schedule answered what is no schedule.
     ScheduleFunctionInvalidResult = "SCHEDULE_FUNCTION_INVALID_RESULT", 500, Never;
+    /// A search that is running no more cannot be cancelled.
+    SearchJobAlreadyTerminal = "SEARCH_JOB_ALREADY_TERMINAL", 400, Never;
+    SearchJobNotFound = "SEARCH_JOB_NOT_FOUND", 404, Never;
     SearchResultLimit = "SEARCH_RESULT_LIMIT", 400, Never;
     /// Our fault; the ticket finds the cause in the log.
     ServerError = "SERVER_ERROR", 500, Never;
@@ -182,6 +185,8 @@ impl Code {
             Self::PolymorphicSlot => "an object, an array or a scalar where the model has another of these, which no change level permits",
             Self::PreconditionRequired => "a patch needs `If-Match`: the transaction it is based on, or `*`",
             Self::ScheduleFunctionInvalidResult => "the function of a schedule answered what is no schedule; mend the member",
+            Self::SearchJobAlreadyTerminal => "the search is running no more; `properties.currentStatus` says how it ended",
+            Self::SearchJobNotFound => "no such search, or its result has expired, or it is another tenant's",
             Self::SearchResultLimit => "more entities match than `limit`; narrow the condition or raise it",
             Self::ServerError => "our fault; the ticket in the message finds the cause in the log",
             Self::StorageUnavailable => "writes are refused until the storage is well again; see the log",

@@ -120,9 +120,11 @@ uuid_ids! {
     MessageId;
     /// Names one message that is kept for someone (`rest.md` §6).
     EdgeMessageId;
+    /// Names one search that runs on its own.
+    JobId;
 }
 
-fresh_ids! { EntityId TransactionId MemberId CallId DispatchKey Ticket MessageId EdgeMessageId }
+fresh_ids! { EntityId TransactionId MemberId CallId DispatchKey Ticket MessageId EdgeMessageId JobId }
 
 names! {
     /// A tenant: the legal entity that owns models, entities and members.

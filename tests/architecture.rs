@@ -33,7 +33,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("help",      &["auth", "error", "operation"]),
     ("grpc",      &["auth", "callout", "compute", "entity", "error", "event", "id", "operation"]),
     ("rest",      &["auth", "clock", "error", "event", "help", "id", "operation", "telemetry"]),
-    ("app",       &["auth", "clock", "compat", "compute", "engine", "entity", "event", "grpc", "help", "operation", "rest", "runtime", "storage", "telemetry"]),
+    ("app",       &["auth", "clock", "compat", "compute", "engine", "entity", "event", "grpc", "help", "operation", "rest", "runtime", "search", "storage", "telemetry"]),
     ("cli",       &["app", "auth", "event", "help", "id", "operation", "storage", "telemetry", "workflow"]),
 ];
 

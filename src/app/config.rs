@@ -21,6 +21,7 @@ use crate::engine::Limits;
 use crate::grpc::StreamSettings;
 use crate::rest::{Bearer, Detail, Origins};
 use crate::runtime;
+use crate::search::JobSettings;
 use crate::storage::{self, Durability, Migrate, Place};
 
 /// Everything the process is told.
@@ -41,6 +42,7 @@ pub struct Config {
     /// The largest gRPC message that is taken, in bytes.
     /// How long outcomes of requests with an idempotency key are kept.
     pub idempotency_life: Duration,
+    pub jobs: JobSettings,
     pub grpc_message_max: usize,
     /// How many groups grouped statistics may have.
     pub groups_max: usize,
@@ -431,6 +433,10 @@ impl Config {
                 keep_alive_timeout: seconds("KEEPALIVE_TIMEOUT")?,
             },
             idempotency_life: sources.duration("IDEMPOTENCY_TTL")?,
+            jobs: JobSettings {
+                life: sources.duration("SEARCH_SNAPSHOT_TTL")?,
+                reap_interval: sources.duration("SEARCH_REAP_INTERVAL")?,
+            },
             grpc_message_max: sources.count("GRPC_MAX_MESSAGE_BYTES")?,
             // Nothing above 0 means the default (`config-and-cli.md` §2).
             groups_max: usize::try_from(sources.number::<i64>("STATS_GROUP_MAX")?)

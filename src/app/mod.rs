@@ -2,7 +2,8 @@
 //!
 //! May use: [`crate::clock`], [`crate::compat`], [`crate::telemetry`], [`crate::entity`],
 //! [`crate::engine`], [`crate::storage`], [`crate::auth`], [`crate::compute`], [`crate::runtime`],
-//! [`crate::event`], [`crate::operation`], [`crate::help`], [`crate::grpc`], [`crate::rest`].
+//! [`crate::search`], [`crate::event`], [`crate::operation`], [`crate::help`], [`crate::grpc`],
+//! [`crate::rest`].
 
 pub mod config;
 mod listen;
@@ -22,6 +23,7 @@ use crate::help::{Facts, Library};
 use crate::operation::{Keys, Services};
 use crate::rest::{self, Gateway};
 use crate::runtime::Runtime;
+use crate::search::Jobs;
 use crate::storage::Storage;
 use crate::telemetry::Telemetry;
 
@@ -83,6 +85,8 @@ pub async fn run(config: Config, telemetry: Telemetry) -> Result<(), Error> {
         );
     }
     tasks.spawn(storage.clone().keep_indexes(stop.clone()));
+    let (jobs, runner) = Jobs::new(storage.clone(), config.jobs);
+    tasks.spawn(runner.run(stop.clone()));
     let services = Services {
         runtime,
         telemetry: telemetry.clone(),
@@ -91,6 +95,7 @@ pub async fn run(config: Config, telemetry: Telemetry) -> Result<(), Error> {
         in_work: TaskTracker::new(),
         stopping: stop.clone(),
         keys: Keys::new(config.idempotency_life),
+        jobs,
     };
     let authenticator = config.authenticator.clone();
     let service = grpc::Service {

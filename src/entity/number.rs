@@ -133,7 +133,7 @@ impl Number {
 
     /// Adds bytes that sort as numbers do; those that agree in their first `digits_max` digits may
     /// be the same.
-    pub(super) fn write_sortable(&self, digits_max: usize, bytes: &mut Vec<u8>) {
+    pub fn write_sortable(&self, digits_max: usize, bytes: &mut Vec<u8>) {
         const ZERO: u8 = 1;
         if self.is_zero() {
             return bytes.push(ZERO);

@@ -70,7 +70,9 @@ impl Method {
         let id = event.id.clone();
         match dispatch(cx.clone(), event).await {
             Ok(Answer::One(event)) => Ok(Response::new(event.into())),
-            Ok(Answer::Many(_)) => Err(Status::internal("a streamed answer on a unary method")),
+            Ok(Answer::Many(_) | Answer::Page(..)) => {
+                Err(Status::internal("a streamed answer on a unary method"))
+            }
             Err(failure) if failure.is_in_request() => Err(invalid(&failure)),
             Err(failure)
                 if missing == Missing::Status && failure.code() == Code::EntityNotFound =>
@@ -91,7 +93,7 @@ impl Method {
         let one = |event: Event| stream::once(async { Ok(event.into()) }).boxed();
         let answered = match dispatch(cx.clone(), event).await {
             Ok(Answer::One(event)) => one(event),
-            Ok(Answer::Many(events)) => events
+            Ok(Answer::Many(events) | Answer::Page(events, _)) => events
                 .map(move |item| match item {
                     Ok(event) => Ok(event.into()),
                     // Some have been sent already: only the status can tell.

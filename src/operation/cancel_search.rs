@@ -1,13 +1,17 @@
-//! Cancels a snapshot search: registered, not made yet.
+//! Cancels a search that runs on its own (`search.md` §6).
 
-use super::{Access, Answer, Context, Family, Operation};
-use crate::error::{Code, Failure};
+use super::{Access, Answer, Context, Family, Operation, search_status::told};
+use crate::error::Failure;
 use crate::event::{
     EventType,
-    payload::{self, search},
+    payload::{
+        self,
+        search::{self, snapshot_id},
+    },
 };
+use crate::id::JobId;
 
-pub(super) struct CancelSearch;
+pub(super) struct CancelSearch(JobId);
 
 impl Operation for CancelSearch {
     type Payload = search::Snapshot;
@@ -18,14 +22,17 @@ impl Operation for CancelSearch {
     const ACCESS: Access = Access::Write;
 
     fn parse(payload: &str) -> Result<Self, Failure> {
-        let _: search::Snapshot = payload::decode(payload)?;
-        Ok(Self)
+        let request: search::Snapshot = payload::decode(payload)?;
+        snapshot_id(&request.snapshot_id).map(Self)
     }
 
-    async fn run(self, _cx: Context) -> Result<Answer, Failure> {
-        Err(Failure::new(
-            Code::NotImplemented,
-            "snapshot searches are not supported yet; use EntitySearchRequest",
-        ))
+    async fn run(self, cx: Context) -> Result<Answer, Failure> {
+        let Self(id) = self;
+        let (tenant, jobs) = (&cx.caller().tenant, cx.jobs());
+        let cancelled = jobs.to_cancel(tenant, id).await?;
+        let json = told(&cx, id, &cancelled);
+        jobs.cancel(tenant, id, &cancelled, cx.outcome(&json))
+            .await?;
+        cx.answer(Self::RESPONSE, json)
     }
 }

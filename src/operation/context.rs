@@ -22,7 +22,8 @@ use crate::event::{
 };
 use crate::id::{EntityId, ModelKey, TransactionId};
 use crate::runtime::{Initiator, Promise, Runtime, Session};
-use crate::storage::{self, Attribution, Committed, Definitions, ModelChange, Storage};
+use crate::search::Jobs;
+use crate::storage::{self, Attribution, Committed, Definitions, ModelChange, Outcome, Storage};
 use crate::telemetry::Telemetry;
 
 /// The services that operations use; cheap to clone.
@@ -39,6 +40,8 @@ pub struct Services {
     pub stopping: CancellationToken,
     /// Of requests that are to be done once.
     pub keys: Keys,
+    /// Searches that run on their own.
+    pub jobs: Jobs,
 }
 
 impl Services {
@@ -194,12 +197,21 @@ impl Context {
         change: ModelChange,
         json: &str,
     ) -> Result<Committed, storage::Error> {
-        let outcome = self.promised.as_deref();
-        let outcome = outcome.map(|promised| promised.outcome(self, json));
+        let outcome = self.outcome(json);
         let (tenant, by) = (&self.caller.tenant, self.attribution());
         self.storage()
             .change_model_once(tenant, by, model, change, outcome)
             .await
+    }
+
+    /// What is stored with a change that is no unit's, if the request is to be done once.
+    pub(super) fn outcome(&self, json: &str) -> Option<Outcome> {
+        let promised = self.promised.as_deref()?;
+        Some(promised.outcome(self, json))
+    }
+
+    pub const fn jobs(&self) -> &Jobs {
+        &self.services.jobs
     }
 
     pub(super) const fn keys(&self) -> &Keys {

@@ -19,9 +19,39 @@ const PAGE_NUMBER_MAX: i64 = 214_748;
 
 pub(super) struct ListEntities {
     model: ModelKey,
-    number: i64,
-    size: i64,
+    page: PageAsked,
     then: Option<PointInTime>,
+}
+
+/// Which page is asked for.
+pub(super) struct PageAsked {
+    pub(super) number: i64,
+    pub(super) size: i64,
+}
+
+impl PageAsked {
+    /// Reads it; no size, and one that is not above 0, is the usual one.
+    pub(super) fn read(
+        number: Option<i64>,
+        size: Option<i64>,
+        usual: i64,
+    ) -> Result<Self, Failure> {
+        let size = size.filter(|size| *size > 0).unwrap_or(usual);
+        if size > PAGE_SIZE_MAX {
+            return Err(Failure::new(
+                Code::BadRequest,
+                format!("pageSize is {size}; at most {PAGE_SIZE_MAX} are allowed"),
+            ));
+        }
+        let number = number.unwrap_or(0);
+        if !(0..=PAGE_NUMBER_MAX).contains(&number) {
+            return Err(Failure::new(
+                Code::BadRequest,
+                format!("pageNumber is {number}; 0 to {PAGE_NUMBER_MAX} are allowed"),
+            ));
+        }
+        Ok(Self { number, size })
+    }
 }
 
 impl Operation for ListEntities {
@@ -35,27 +65,9 @@ impl Operation for ListEntities {
 
     fn parse(payload: &str) -> Result<Self, Failure> {
         let request: search::GetAll = payload::decode(payload)?;
-        let size = request
-            .page_size
-            .filter(|size| *size > 0)
-            .unwrap_or(PAGE_SIZE);
-        if size > PAGE_SIZE_MAX {
-            return Err(Failure::new(
-                Code::BadRequest,
-                format!("pageSize is {size}; at most {PAGE_SIZE_MAX} are allowed"),
-            ));
-        }
-        let number = request.page_number.unwrap_or(0);
-        if !(0..=PAGE_NUMBER_MAX).contains(&number) {
-            return Err(Failure::new(
-                Code::BadRequest,
-                format!("pageNumber is {number}; 0 to {PAGE_NUMBER_MAX} are allowed"),
-            ));
-        }
         Ok(Self {
+            page: PageAsked::read(request.page_number, request.page_size, PAGE_SIZE)?,
             model: request.model.into(),
-            number,
-            size,
             then: point_in_time(request.point_in_time.as_deref())?,
         })
     }
@@ -64,7 +76,7 @@ impl Operation for ListEntities {
         let definitions = cx.definitions(&self.model).await?;
         let mut session = cx.session().await?;
         let view = view(&cx, &mut session, &definitions, self.then.as_ref()).await?;
-        let hits = page(view, &definitions, self.number, self.size).await?;
+        let hits = page(view, &definitions, self.page.number, self.page.size).await?;
         // Listed inside a transaction is read inside it (`models-and-entities.md` §8).
         if session.has_joined() && self.then.is_none() {
             for (id, position) in hits.seen() {

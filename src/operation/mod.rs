@@ -82,7 +82,12 @@ pub use table::ROUTES;
 pub enum Answer {
     One(Event),
     Many(Events),
+    /// Those of one page, and which of how many pages it is, as JSON.
+    Page(Events, Page),
 }
+
+/// What is said of a page.
+pub type Page = Box<str>;
 
 /// Events as they become ready. A failure is the last item.
 pub type Events = Pin<Box<dyn Stream<Item = Result<Event, Failure>> + Send>>;
@@ -229,6 +234,9 @@ pub async fn dispatch(mut cx: Context, event: Event) -> Result<Answer, Failure> 
     let failure = match answer {
         Ok(Ok(Answer::One(event))) => return Ok(Answer::One(event)),
         Ok(Ok(Answer::Many(events))) => return Ok(Answer::Many(guarded(events, kind))),
+        Ok(Ok(Answer::Page(events, page))) => {
+            return Ok(Answer::Page(guarded(events, kind), page));
+        }
         Ok(Err(failure)) => failure,
         Err(panic) => panicked(panic.as_ref()),
     };

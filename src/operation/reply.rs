@@ -4,7 +4,7 @@
 use futures_util::{StreamExt as _, stream};
 use tokio_util::sync::CancellationToken;
 
-use super::{Answer, Answers, Events, Route};
+use super::{Answer, Answers, Events, Page, Route};
 use crate::error::{Code, Failure};
 use crate::event::{
     AttributeValue, Event, EventType, REQUEST_ID_ATTRIBUTE, SEQUENCE_ATTRIBUTE,
@@ -31,12 +31,16 @@ impl Reply {
         };
         match answer {
             Ok(Answer::One(event)) => Self::One(quoting(request, event)),
-            Ok(Answer::Many(events)) => Self::many(request, route, events, cancel),
+            Ok(Answer::Many(events)) => Self::many(request, route, events, None, cancel),
+            Ok(Answer::Page(events, page)) => {
+                Self::many(request, route, events, Some(page), cancel)
+            }
             Err(failure) if failure.is_in_request() => Self::refusal(request, &failure),
             Err(failure) => match route.answers {
                 Answers::One => Self::One(quoting(request, route.refuse(request, &failure))),
                 Answers::Many | Answers::Live => {
-                    Self::many(request, route, stream::iter([Err(failure)]).boxed(), cancel)
+                    let events = stream::iter([Err(failure)]).boxed();
+                    Self::many(request, route, events, None, cancel)
                 }
             },
         }
@@ -56,12 +60,14 @@ impl Reply {
         request: &str,
         route: &'static Route,
         events: Events,
+        page: Option<Page>,
         cancel: CancellationToken,
     ) -> Self {
         let sending = Sending {
             request: request.into(),
             route,
             events: Some(events),
+            page,
             cancel,
             count: 0,
             last: None,
@@ -99,6 +105,7 @@ struct Sending {
     route: &'static Route,
     /// None once they have ended.
     events: Option<Events>,
+    page: Option<Page>,
     cancel: CancellationToken,
     /// How many have been sent that are no failure.
     count: u64,
@@ -146,7 +153,7 @@ impl Sending {
     fn end(&self, failure: Option<&Failure>) -> Event {
         let event = Event::ours(
             EventType::EventStreamEnd,
-            payload::end(&self.request, self.count, failure),
+            payload::end(&self.request, self.count, self.page.as_deref(), failure),
         );
         quoting(&self.request, event).with(STREAM_END_ATTRIBUTE, AttributeValue::Boolean(true))
     }

@@ -47,23 +47,8 @@ impl Operation for SearchEntities {
 
     fn parse(payload: &str) -> Result<Self, Failure> {
         let request: search::Search<'_> = payload::decode(payload)?;
-        let condition = Condition::parse(request.condition.get()).map_err(|error| {
-            let failure = Failure::from(error);
-            // What cannot be parsed is a malformed request (`grpc.md` §14).
-            if failure.code() == Code::BadRequest {
-                failure.in_request()
-            } else {
-                failure
-            }
-        })?;
-        let keys = request.order_by.unwrap_or_default().into_iter().map(|key| {
-            let descending = key.desc == Some(true);
-            match key.source {
-                None | Some(search::OrderSource::Data) => SortKey::field(&key.path, descending),
-                Some(search::OrderSource::Meta) => SortKey::meta(&key.path, descending),
-            }
-        });
-        let order = Order::new(keys.collect::<Result<_, _>>()?)?;
+        let condition = condition(request.condition.get())?;
+        let order = order(request.order_by)?;
         let limit = request.limit.unwrap_or(LIMIT);
         if !(1..=LIMIT_MAX).contains(&limit) {
             return Err(Failure::new(
@@ -127,9 +112,38 @@ impl SearchEntities {
     }
 }
 
+/// Reads what is looked for.
+pub(super) fn condition(text: &str) -> Result<Condition, Failure> {
+    Condition::parse(text).map_err(|error| {
+        let failure = Failure::from(error);
+        // What cannot be parsed is a malformed request (`grpc.md` §14).
+        if failure.code() == Code::BadRequest {
+            failure.in_request()
+        } else {
+            failure
+        }
+    })
+}
+
+/// Reads what is sorted by.
+pub(super) fn order(keys: Option<Vec<search::OrderBy>>) -> Result<Order, Failure> {
+    let keys = keys.unwrap_or_default().into_iter().map(|key| {
+        let key = match key {
+            search::OrderBy::Text(text) => return SortKey::parse(&text),
+            search::OrderBy::Key(key) => key,
+        };
+        let descending = key.desc == Some(true);
+        match key.source {
+            None | Some(search::OrderSource::Data) => SortKey::field(&key.path, descending),
+            Some(search::OrderSource::Meta) => SortKey::meta(&key.path, descending),
+        }
+    });
+    Ok(Order::new(keys.collect::<Result<_, _>>()?)?)
+}
+
 /// What a condition on an unknown field means: a model that documents may widen by fields may
 /// still get it (`search.md` §3).
-fn unknown_paths(cx: &Context, definitions: &Definitions) -> UnknownPaths {
+pub(super) fn unknown_paths(cx: &Context, definitions: &Definitions) -> UnknownPaths {
     let may_grow = definitions.model.change_level == Some(ChangeLevel::Structural);
     if may_grow && !cx.runtime().compat().unknown_fields_are_refused() {
         UnknownPaths::Missing

@@ -1,16 +1,34 @@
-//! A page of what a snapshot search found: registered, not made yet.
+//! A page of what a search that ran on its own has found (`search.md` §6).
 
-use super::{Access, Answer, Answers, Context, Family, Operation};
-use crate::error::{Code, Failure};
-use crate::event::{
-    EventType,
-    payload::{self, search},
+use std::vec;
+
+use futures_util::{StreamExt as _, stream};
+
+use super::{
+    Access, Answer, Answers, Context, Events, Family, Operation, list_entities::PageAsked,
+    reply::cancelled,
 };
+use crate::entity::Image;
+use crate::error::Failure;
+use crate::event::{
+    Event, EventType,
+    payload::{
+        self,
+        search::{self, snapshot_id},
+    },
+};
+use crate::id::JobId;
+use crate::search::JobPage;
 
-pub(super) struct SearchResults;
+const PAGE_SIZE: i64 = 10;
+
+pub(super) struct SearchResults {
+    id: JobId,
+    page: PageAsked,
+}
 
 impl Operation for SearchResults {
-    type Payload = search::Snapshot;
+    type Payload = search::SnapshotPage;
 
     const REQUEST: EventType = EventType::SnapshotGetRequest;
     const RESPONSE: EventType = EventType::EntityResponse;
@@ -19,14 +37,40 @@ impl Operation for SearchResults {
     const ACCESS: Access = Access::Read;
 
     fn parse(payload: &str) -> Result<Self, Failure> {
-        let _: search::Snapshot = payload::decode(payload)?;
-        Ok(Self)
+        let request: search::SnapshotPage = payload::decode(payload)?;
+        Ok(Self {
+            id: snapshot_id(&request.snapshot_id)?,
+            page: PageAsked::read(request.page_number, request.page_size, PAGE_SIZE)?,
+        })
     }
 
-    async fn run(self, _cx: Context) -> Result<Answer, Failure> {
-        Err(Failure::new(
-            Code::NotImplemented,
-            "snapshot searches are not supported yet; use EntitySearchRequest",
-        ))
+    async fn run(self, cx: Context) -> Result<Answer, Failure> {
+        let PageAsked { number, size } = self.page;
+        let tenant = &cx.caller().tenant;
+        let (job, page) = cx.jobs().page(tenant, self.id, number, size).await?;
+        let told = search::page(number, size, job.count);
+        Ok(Answer::Page(sent(cx, page), told.into()))
     }
+}
+
+/// The entities of a page as events, read as they are sent.
+fn sent(cx: Context, page: JobPage) -> Events {
+    let start = (cx, page, Vec::<Image>::new().into_iter());
+    let next = |(cx, mut page, mut ready): (Context, JobPage, vec::IntoIter<Image>)| async move {
+        loop {
+            if let Some(image) = ready.next() {
+                let json = search::entity(cx.request(), &image, None);
+                let event = Event::ours(EventType::EntityResponse, json);
+                return Ok(Some((event, (cx, page, ready))));
+            }
+            if cx.cancel().is_cancelled() {
+                return Err(cancelled());
+            }
+            match page.next().await? {
+                Some(images) => ready = images.into_iter(),
+                None => return Ok(None),
+            }
+        }
+    };
+    stream::try_unfold(start, next).boxed()
 }

@@ -1,16 +1,31 @@
-//! Starts a snapshot search: registered, not made yet.
+//! Starts a search that runs on its own, and whose result is kept for a while (`search.md` §6).
 
-use super::{Access, Answer, Context, Family, Operation};
-use crate::error::{Code, Failure};
+use super::{
+    Access, Answer, Context, Family, Operation,
+    search_entities::{condition, order, unknown_paths},
+    search_status::told,
+};
+use crate::clock::PointInTime;
+use crate::condition::Condition;
+use crate::error::Failure;
 use crate::event::{
     EventType,
-    payload::{self, search},
+    payload::{self, entity::point_in_time, search},
 };
+use crate::id::{JobId, ModelKey};
+use crate::search::{Asked, Order};
 
-pub(super) struct SubmitSearch;
+pub(super) struct SubmitSearch {
+    model: ModelKey,
+    condition: Condition,
+    /// The condition as it was given.
+    text: Box<str>,
+    order: Order,
+    then: Option<PointInTime>,
+}
 
 impl Operation for SubmitSearch {
-    type Payload = search::SnapshotSearch;
+    type Payload = search::SnapshotSearch<'static>;
 
     const REQUEST: EventType = EventType::EntitySnapshotSearchRequest;
     const RESPONSE: EventType = EventType::EntitySnapshotSearchResponse;
@@ -18,14 +33,36 @@ impl Operation for SubmitSearch {
     const ACCESS: Access = Access::Write;
 
     fn parse(payload: &str) -> Result<Self, Failure> {
-        let _: search::SnapshotSearch = payload::decode(payload)?;
-        Ok(Self)
+        let request: search::SnapshotSearch<'_> = payload::decode(payload)?;
+        Ok(Self {
+            condition: condition(request.condition.get())?,
+            text: request.condition.get().into(),
+            order: order(request.order_by)?,
+            model: request.model.into(),
+            then: point_in_time(request.point_in_time.as_deref())?,
+        })
     }
 
-    async fn run(self, _cx: Context) -> Result<Answer, Failure> {
-        Err(Failure::new(
-            Code::NotImplemented,
-            "snapshot searches are not supported yet; use EntitySearchRequest",
-        ))
+    async fn run(self, cx: Context) -> Result<Answer, Failure> {
+        let definitions = cx.definitions(&self.model).await?;
+        let mut asked = Asked {
+            definitions: &definitions,
+            condition: &self.condition,
+            text: &self.text,
+            unknown_paths: unknown_paths(&cx, &definitions),
+            order: &self.order,
+            // Whatever transaction the request may quote: it runs outside of any.
+            at: cx.storage().latest(),
+        };
+        asked.check()?;
+        if let Some(then) = &self.then {
+            asked.at = cx.storage().at(then).await?;
+        }
+        let (tenant, id) = (&cx.caller().tenant, JobId::fresh());
+        let job = asked.job(cx.storage().now());
+        let json = told(&cx, id, &job);
+        let outcome = cx.outcome(&json);
+        cx.jobs().submit(tenant, id, &job, &asked, outcome).await?;
+        cx.answer(Self::RESPONSE, json)
     }
 }

@@ -40,6 +40,8 @@ pub(super) enum Answered {
     List(Read),
     /// The same, one value to a line.
     Lines(Read),
+    /// The events of a page: a list in `content`, and which of how many pages it is.
+    Page(Read),
     /// Any number of events, of which there is one.
     First(Read),
     /// Events without an end: server-sent events, whose ids are the sequences.
@@ -58,12 +60,17 @@ impl Answered {
                 None => Ok(json("{}".to_owned())),
             },
             (Self::List(read), Answer::Many(events)) => {
-                list(read, events, parts, page_of(parts)).await
+                list(read, events, parts, page_of(parts), "[", "]\n".to_owned()).await
+            }
+            (Self::Page(read), Answer::Page(events, page)) => {
+                let close = format!("],\"page\":{page}}}\n");
+                list(read, events, parts, usize::MAX, r#"{"content":["#, close).await
             }
             (Self::Lines(read), Answer::Many(events)) => lines(read, events, parts).await,
             (Self::Live(read), Answer::Many(events)) => Ok(live(read, events, parts)),
-            (Self::List(_) | Self::Lines(_) | Self::Live(_), Answer::One(_))
-            | (Self::Value(_) | Self::Text(_), Answer::Many(_)) => Err(Failure::internal(
+            (Self::List(_) | Self::Lines(_) | Self::Live(_) | Self::Page(_), Answer::One(_))
+            | (Self::Value(_) | Self::Text(_) | Self::Page(_), Answer::Many(_))
+            | (_, Answer::Page(..)) => Err(Failure::internal(
                 "the table of spellings and that of operations disagree",
             )),
         }
@@ -91,6 +98,8 @@ async fn list(
     events: Events,
     parts: &Parts,
     limit: usize,
+    open: &'static str,
+    close: String,
 ) -> Result<Response, Failure> {
     let parts = parts.without_body();
     let items = begun(events)
@@ -101,8 +110,8 @@ async fn list(
             let comma = if index == 0 { "" } else { "," };
             Ok(format!("{comma}{}", read(&parts, event?.text()?)?))
         });
-    let open = stream::once(async { Ok("[".to_owned()) });
-    let close = stream::once(async { Ok("]\n".to_owned()) });
+    let open = stream::once(async { Ok(open.to_owned()) });
+    let close = stream::once(async { Ok(close) });
     Ok(streamed("application/json", open.chain(items).chain(close)))
 }
 

@@ -114,7 +114,9 @@ enum Amount {
 impl Entry {
     fn spelled(spelling: &'static Spelling) -> Self {
         let (media, amount) = match spelling.read {
-            Answered::Value(_) | Answered::First(_) => ("application/json", Amount::One),
+            Answered::Value(_) | Answered::First(_) | Answered::Page(_) => {
+                ("application/json", Amount::One)
+            }
             Answered::Text(_) => ("text/plain", Amount::One),
             Answered::List(_) => ("application/json", Amount::List),
             Answered::Lines(_) => ("application/x-ndjson", Amount::Lines),

@@ -81,6 +81,11 @@ impl Parts {
         self.uuid("messageId", "messageId")
     }
 
+    /// A part of the path that names a search that runs on its own.
+    pub(super) fn job(&self) -> Result<&str, Failure> {
+        self.uuid("jobId", "jobId")
+    }
+
     fn uuid(&self, part: &str, parameter: &str) -> Result<&str, Failure> {
         let text = self.path(part);
         uuid::Uuid::try_parse(text)

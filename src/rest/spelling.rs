@@ -3,7 +3,7 @@
 use axum::http::{Method, StatusCode};
 
 use super::{
-    answer::Answered::{self, First, Lines, List, Live, Text, Value},
+    answer::Answered::{self, First, Lines, List, Live, Page, Text, Value},
     parts::Parts,
     told::{self, Told},
     write::{account, audit, entity, feed, members, message, model, search, settings},
@@ -173,8 +173,8 @@ pub const SPELLINGS: &[Spelling] = &[
     spell(POST, "/search/{entityName}/{modelVersion}", EntitySearchRequest, search::search_cut_off, List(entity::envelope), &told::search::CUT_OFF),
     spell(POST, "/search/async/{entityName}/{modelVersion}", EntitySnapshotSearchRequest, search::submit_search, Value(search::snapshot_id), &told::search::SUBMIT),
     spell(GET, "/search/async/{jobId}/status", SnapshotGetStatusRequest, search::snapshot, Value(search::snapshot_status), &told::search::STATUS),
-    spell(GET, "/search/async/{jobId}", SnapshotGetRequest, search::snapshot, List(entity::envelope), &told::search::RESULTS),
-    spell(PUT, "/search/async/{jobId}/cancel", SnapshotCancelRequest, search::snapshot, Value(search::snapshot_status), &told::search::CANCEL),
+    spell(GET, "/search/async/{jobId}", SnapshotGetRequest, search::snapshot_page, Page(entity::envelope), &told::search::RESULTS),
+    spell(PUT, "/search/async/{jobId}/cancel", SnapshotCancelRequest, search::snapshot, Value(search::snapshot_cancelled), &told::search::CANCEL),
     // Messages (`rest.md` §6).
     spell(POST, "/message/new/{subject}", MessageCreateRequest, message::create, Value(message::created), &told::message::CREATE).taking(Limit::TOLD),
     spell(GET, "/message/{messageId}", MessageGetRequest, message::one, Value(message::message), &told::message::GET),
@@ -211,7 +211,7 @@ mod tests {
             let route = Route::of(spelling.request).expect("an operation");
             let fitting = match spelling.read {
                 Value(_) | Text(_) => Answers::One,
-                List(_) | Lines(_) | First(_) => Answers::Many,
+                List(_) | Lines(_) | First(_) | Page(_) => Answers::Many,
                 Live(_) => Answers::Live,
             };
             let (method, path) = (&spelling.method, spelling.path);

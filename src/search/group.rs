@@ -3,7 +3,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::{View, document, facts, plan::choose, walk::Walk};
+use super::{View, document, facts, plan::choose, slice::Slice, walk::Walk};
 use crate::condition::Condition;
 use crate::entity::{Path, Shape, Step, Value};
 use crate::error::{Code, Coded, Failure};
@@ -267,7 +267,9 @@ pub async fn group(
     let mut groups = Groups::default();
     let reads_documents = grouping.reads_documents() || !condition.is_everything();
     while let Some(part) = walk.next().await? {
+        let mut slice = Slice::new();
         for version in part {
+            slice.give_way().await;
             if !reads_documents {
                 groups.add(grouping, grouping.key(&version, None), None)?;
                 continue;

@@ -1,6 +1,6 @@
 //! Everything that matches, however much it is: for those who do something with each.
 
-use super::{View, document, facts, plan::choose, walk::Walk};
+use super::{View, document, facts, plan::choose, slice::Slice, walk::Walk};
 use crate::condition::{Condition, UnknownPaths};
 use crate::error::Failure;
 use crate::storage::{Definitions, Version};
@@ -19,8 +19,18 @@ impl<'a> Matches<'a> {
         definitions: &'a Definitions,
         condition: &'a Condition,
     ) -> Result<Self, Failure> {
+        Self::with(view, definitions, condition, UnknownPaths::Refused).await
+    }
+
+    /// The same, where fields that the model does not know may mean something.
+    pub(super) async fn with(
+        view: View,
+        definitions: &'a Definitions,
+        condition: &'a Condition,
+        unknown_paths: UnknownPaths,
+    ) -> Result<Self, Failure> {
         let schema = &definitions.model.schema;
-        condition.check_against(schema, UnknownPaths::Refused)?;
+        condition.check_against(schema, unknown_paths)?;
         let (source, _) = choose(&view, definitions, &condition.narrowing(schema)).await?;
         Ok(Self {
             walk: Walk::new(view, source, definitions),
@@ -38,7 +48,9 @@ impl<'a> Matches<'a> {
             return Ok(Some(part));
         }
         let mut matching = Vec::with_capacity(part.len());
+        let mut slice = Slice::new();
         for version in part.drain(..) {
+            slice.give_way().await;
             let document = document(&version)?;
             if self
                 .condition

@@ -7,10 +7,12 @@
 
 mod group;
 mod hits;
+mod jobs;
 mod matches;
 mod order;
 mod page;
 mod plan;
+mod slice;
 mod walk;
 
 use crate::condition::{Condition, Facts, Lifecycle, UnknownPaths};
@@ -20,6 +22,7 @@ use crate::storage::{Definitions, Version};
 
 pub use group::{Aggregate, Aggregation, Group, GroupBy, GroupError, Grouping, group};
 pub use hits::{Hits, Outgoing};
+pub use jobs::{Asked, JobError, JobPage, JobRunner, JobSettings, Jobs, expires};
 pub use matches::Matches;
 pub use order::{Order, OrderError, SORT_KEYS_MAX, SortKey, SortSubject};
 pub use page::page;
@@ -28,6 +31,7 @@ pub use walk::View;
 use hits::Hit;
 use order::Ranked;
 use plan::Source;
+use slice::Slice;
 use walk::Walk;
 
 /// What is looked for.
@@ -103,7 +107,9 @@ pub async fn find(view: View, query: &Query<'_>) -> Result<Found, Failure> {
     let mut ranked: Vec<Ranked<Hit>> = Vec::new();
     let mut key_bytes = 0;
     'walk: while let Some(part) = walk.next().await? {
+        let mut slice = Slice::new();
         for version in part {
+            slice.give_way().await;
             effort.visited += 1;
             let document = document(&version)?;
             let facts = facts(&version, &document, query.definitions);

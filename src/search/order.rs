@@ -126,6 +126,22 @@ impl Order {
         self.keys.iter().map(|key| key.of(facts)).collect()
     }
 
+    /// Adds bytes that sort as [`Self::compare`] does.
+    pub(super) fn write_sortable(&self, keys: &Keys, bytes: &mut Vec<u8>) {
+        for (sort, key) in self.keys.iter().zip(keys) {
+            key.write_sortable(sort.descending, bytes);
+        }
+    }
+
+    /// The keys, each as [`SortKey::parse`] reads it.
+    pub(super) fn texts(&self) -> Vec<String> {
+        let text = |key: &SortKey| {
+            let direction = if key.descending { "desc" } else { "asc" };
+            format!("{}:{direction}", key.subject)
+        };
+        self.keys.iter().map(text).collect()
+    }
+
     pub(super) fn compare<T>(&self, one: &Ranked<T>, other: &Ranked<T>) -> Ordering {
         let keys = self.keys.iter().zip(one.keys.iter().zip(&other.keys));
         keys.map(|(key, (one, other))| one.compare(other, key.descending))
@@ -243,6 +259,36 @@ impl Key {
         if descending { order.reverse() } else { order }
     }
 
+    /// Adds bytes none of which begin like those of another value, so that more may follow.
+    fn write_sortable(&self, descending: bool, bytes: &mut Vec<u8>) {
+        const PRESENT: u8 = 0;
+        const MISSING: u8 = 1;
+        if *self == Self::Missing {
+            return bytes.push(MISSING);
+        }
+        bytes.push(PRESENT);
+        let start = bytes.len();
+        bytes.push(self.class());
+        match self {
+            Self::Bool(truth) => bytes.push((*truth).into()),
+            Self::Number(number) => number.write_sortable(usize::MAX, bytes),
+            Self::Text(text) => {
+                // A zero is followed by what is above the end, which is two of them.
+                for byte in text.bytes() {
+                    bytes.push(byte);
+                    if byte == 0 {
+                        bytes.push(u8::MAX);
+                    }
+                }
+                bytes.extend([0, 0]);
+            }
+            Self::Missing => {}
+        }
+        if descending {
+            bytes[start..].iter_mut().for_each(|byte| *byte = !*byte);
+        }
+    }
+
     const fn class(&self) -> u8 {
         match self {
             Self::Bool(_) => 0,
@@ -255,7 +301,41 @@ impl Key {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    fn any_key() -> impl Strategy<Value = Key> {
+        prop_oneof![
+            Just(Key::Missing),
+            any::<bool>().prop_map(Key::Bool),
+            "-?(0|[1-9][0-9]{0,50})(\\.[0-9]{1,3})?(e-?[0-9]{1,3})?"
+                .prop_map(|literal| Number::parse(&literal).map_or(Key::Missing, Key::Number)),
+            "[\\x00ab\u{10ffff}]{0,4}".prop_map(|text| Key::Text(text.into())),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn bytes_sort_as_the_keys_do(
+            pairs in prop::collection::vec((any_key(), any_key(), any::<bool>()), 1..4)
+        ) {
+            let keys = pairs.iter().enumerate().map(|(n, (.., descending))| {
+                SortKey::field(&format!("k{n}"), *descending)
+            });
+            let order = Order::new(keys.collect::<Result<_, _>>().expect("keys")).expect("an order");
+            let (one, other): (Vec<_>, Vec<_>) = pairs.into_iter().map(|(one, other, _)| (one, other)).unzip();
+            let (one, other) = (Ranked::new(one.into(), ()), Ranked::new(other.into(), ()));
+            let bytes = |ranked: &Ranked<()>| {
+                let mut bytes = Vec::new();
+                order.write_sortable(&ranked.keys, &mut bytes);
+                // What follows does not count before what is in the keys.
+                bytes.push(7);
+                bytes
+            };
+            prop_assert_eq!(bytes(&one).cmp(&bytes(&other)), order.compare(&one, &other));
+        }
+    }
 
     #[test]
     fn keys_are_read_and_bad_ones_refused() {

@@ -12,10 +12,12 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use uuid::Uuid;
 
 use super::{
-    ActorRow, Definitions, EntityRow, Error, Index, Indexable, Leaving, Listed, Message, ModelRow,
-    Probe, Recorded, Settings, Storage, Task, TaskKey, TaskKind, TenantRow, Version,
+    ActorRow, Definitions, EntityRow, Error, Index, Indexable, Job, JobRow, Leaving, Listed,
+    Message, ModelRow, Probe, Recorded, Settings, Storage, Task, TaskKey, TaskKind, TenantRow,
+    Version,
     claims::Claim,
     feed::Range,
+    job::StoredJob,
     judge::Effect,
     outcome::{Remembered, Stored},
     sqlite::{self, Batch, CommitRow, ModelCommit, Newest},
@@ -24,7 +26,7 @@ use super::{
 use crate::clock::{Clock, Timestamp};
 use crate::engine::Record;
 use crate::entity::{Actor, Change, ChangeKind, Changed, Image, Json, Position, Sequence};
-use crate::id::{EdgeMessageId, EntityId, ModelKey, StateName, Tenant, TransactionId};
+use crate::id::{EdgeMessageId, EntityId, JobId, ModelKey, StateName, Tenant, TransactionId};
 use crate::model::{ChangeLevel, Lock, Model, Schema, UniqueKeys};
 use crate::workflow::{Workflow, WorkflowSet};
 
@@ -216,6 +218,11 @@ reads_of_sqlite! {
     look_up(tenant: TenantRow, model: ModelRow, probes: &[Probe], limit: i64) -> Option<Vec<Version>>;
     found(model: ModelRow, probes: &[Probe], limit: i64) -> Vec<(EntityId, Position)>;
     found_as_of(model: ModelRow, probes: &[Probe], at: Sequence, limit: i64) -> Vec<(EntityId, Position)>;
+    job(tenant: TenantRow, id: JobId) -> Option<Job>;
+    jobs_to_run(after: JobRow, limit: i64) -> Vec<(JobRow, TenantRow)>;
+    job_plan(job: JobRow) -> Option<StoredJob>;
+    expired_jobs(now: Timestamp, limit: i64) -> Vec<JobRow>;
+    hits(job: JobRow, first: i64, limit: i64) -> Vec<Position>;
 }
 
 /// What the committer writes with.

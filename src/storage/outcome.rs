@@ -161,14 +161,22 @@ impl Storage {
 
 /// The rows of the outcomes that a unit brings.
 pub(super) fn rows(draft: &Draft, tenant: TenantRow) -> impl Iterator<Item = OutcomeRow> {
-    draft.outcomes.iter().map(move |outcome| OutcomeRow {
+    draft
+        .outcomes
+        .iter()
+        .map(move |outcome| row(outcome, tenant))
+}
+
+/// The row of one outcome.
+pub(super) fn row(outcome: &Outcome, tenant: TenantRow) -> OutcomeRow {
+    OutcomeRow {
         t: tenant.0,
         key: Arc::clone(&outcome.once.key),
         part: outcome.once.part.into(),
         hash: outcome.once.print.to_vec(),
         answer: Arc::clone(&outcome.answer),
         expires: outcome.once.expires.micros(),
-    })
+    }
 }
 
 /// Deletes outcomes that are past their time, in the committer's spare moments.

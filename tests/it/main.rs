@@ -40,6 +40,7 @@ mod processor;
 mod rest;
 mod search;
 mod segments;
+mod snapshots;
 mod statistics;
 mod stream;
 mod support;

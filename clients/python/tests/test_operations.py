@@ -23,9 +23,10 @@ from interlock import (
     ModelAlreadyLocked,
     ModelKey,
     ModelNotFound,
-    NotSupported,
     Operations,
     PolymorphicSlot,
+    SearchJobAlreadyTerminal,
+    SearchJobNotFound,
     SearchResultLimit,
     UniqueKey,
     UniqueViolation,
@@ -335,17 +336,31 @@ async def test_what_has_a_key_is_done_once(client: Client) -> None:
     assert not {"get", "count", "account"} & takes_key
 
 
-async def test_what_the_server_cannot_do_yet_is_said(client: Client) -> None:
+async def test_a_search_runs_on_its_own_and_its_result_is_kept(client: Client) -> None:
     await make_model(client)
-    search = "00000000-0000-0000-0000-000000000000"
-    with pytest.raises(NotSupported):
-        await client.submit_search(PARCEL, ALL)
-    with pytest.raises(NotSupported):
-        await client.search_status(search)
-    with pytest.raises(NotSupported):
-        _ = [entity async for entity in client.search_results(search)]
-    with pytest.raises(NotSupported):
-        await client.cancel_search(search)
+    await client.create_many([(PARCEL, SAMPLE)] * 25)
+    search = await client.submit_search(PARCEL, ALL)
+    assert (search.status, search.count) == ("RUNNING", 0)
+    while search.status == "RUNNING":
+        await asyncio.sleep(0.01)
+        search = await client.search_status(search.id)
+    assert (search.status, search.count) == ("SUCCESSFUL", 25)
+    assert search.expires is not None
+    pages = [
+        [entity.id async for entity in client.search_results(search.id, page_number=number)]
+        for number in range(4)
+    ]
+    assert [len(page) for page in pages] == [10, 10, 5, 0]
+    assert len({entity for page in pages for entity in page}) == 25
+    whole = [entity.id async for entity in client.search_results(search.id, page_size=100)]
+    assert whole == sum(pages, [])
+    with pytest.raises(SearchJobAlreadyTerminal):
+        await client.cancel_search(search.id)
+    nobody = "00000000-0000-0000-0000-000000000000"
+    with pytest.raises(SearchJobNotFound):
+        await client.search_status(nobody)
+    with pytest.raises(SearchJobNotFound):
+        _ = [entity async for entity in client.search_results(nobody)]
 
 
 async def test_any_event_type_can_be_asked_for_by_name(client: Client) -> None:

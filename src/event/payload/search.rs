@@ -11,10 +11,11 @@ use super::{
     model::{IndexItem, indexes, spec_in},
     success, success_in, text_list,
 };
-use crate::clock::PointInTime;
+use crate::clock::{PointInTime, Timestamp};
 pub use crate::condition::Form as Condition;
 use crate::entity::{Change, ChangeKind, Image};
-use crate::id::{ModelKey, StateName, TransitionName};
+use crate::error::Failure;
+use crate::id::{JobId, ModelKey, StateName, TransitionName};
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -71,8 +72,19 @@ pub enum LimitExceeded {
     Truncate,
 }
 
+/// What is sorted by; a text says it in the words of REST: `[@]path[:asc|:desc]`.
 #[derive(Deserialize, JsonSchema)]
-pub struct OrderBy {
+#[serde(
+    untagged,
+    expecting = "what is sorted by is `{path, source?, desc?}`, or a text like `path:desc`"
+)]
+pub enum OrderBy {
+    Key(OrderKey),
+    Text(String),
+}
+
+#[derive(Deserialize, JsonSchema)]
+pub struct OrderKey {
     pub path: String,
     #[serde(default)]
     pub source: Option<OrderSource>,
@@ -108,17 +120,19 @@ pub struct Changes {
     pub point_in_time: Option<String>,
 }
 
-/// Jobs are made by the issue about snapshot searches.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct SnapshotSearch {
+pub struct SnapshotSearch<'a> {
     #[serde(rename = "id")]
     _id: RequiredText,
-    #[serde(rename = "model")]
-    _model: ModelSpec,
-    #[serde(rename = "condition")]
+    pub model: ModelSpec,
+    #[serde(borrow)]
     #[schemars(with = "Condition")]
-    _condition: serde::de::IgnoredAny,
+    pub condition: &'a RawValue,
+    #[serde(default)]
+    pub point_in_time: Option<String>,
+    #[serde(default)]
+    pub order_by: Option<Vec<OrderBy>>,
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -126,8 +140,68 @@ pub struct SnapshotSearch {
 pub struct Snapshot {
     #[serde(rename = "id")]
     _id: RequiredText,
-    #[serde(rename = "snapshotId")]
-    _snapshot_id: String,
+    pub snapshot_id: String,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SnapshotPage {
+    #[serde(rename = "id")]
+    _id: RequiredText,
+    pub snapshot_id: String,
+    #[serde(default)]
+    pub page_size: Option<i64>,
+    #[serde(default)]
+    pub page_number: Option<i64>,
+}
+
+/// Reads the id of a search that runs on its own.
+pub fn snapshot_id(text: &str) -> Result<JobId, Failure> {
+    text.parse()
+        .map_err(|error| Failure::malformed(format!("invalid payload: snapshotId: {error}")))
+}
+
+/// How a search that runs on its own stands.
+pub struct SnapshotStatus<'a> {
+    pub id: JobId,
+    pub status: &'a str,
+    pub created: Timestamp,
+    pub finished: Option<Timestamp>,
+    pub expires: Timestamp,
+    pub count: i64,
+    pub took: Duration,
+}
+
+/// The answer that is such a status (`grpc.md` §8.3); it says what REST says of it, too
+/// (`stream.md` §3.1).
+pub fn snapshot_status(request: &str, status: &SnapshotStatus<'_>) -> String {
+    let object = Object::new()
+        .text("snapshotId", &status.id.to_string())
+        .text("status", status.status)
+        .text("expirationDate", &status.expires.to_string())
+        .number("entitiesCount", status.count)
+        .text("createTime", &status.created.to_string())
+        .number(
+            "calculationTimeMillis",
+            i64::try_from(status.took.as_millis()).unwrap_or(i64::MAX),
+        );
+    let object = match status.finished {
+        Some(finished) => object.text("finishTime", &finished.to_string()),
+        None => object,
+    };
+    success(request, &[])
+        .raw("status", &object.finish())
+        .finish()
+}
+
+/// Which of how many entities a page tells of.
+pub fn page(number: i64, size: i64, total: i64) -> String {
+    Object::new()
+        .number("number", number)
+        .number("size", size)
+        .number("totalElements", total)
+        .number("totalPages", (total + size.max(1) - 1) / size.max(1))
+        .finish()
 }
 
 /// The answer that is an entity.

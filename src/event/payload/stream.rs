@@ -31,12 +31,16 @@ pub fn refusal(source: &str, failure: &Failure) -> String {
 }
 
 /// Ends an answer of many events.
-pub fn end(request: &str, count: u64, failure: Option<&Failure>) -> String {
+pub fn end(request: &str, count: u64, page: Option<&str>, failure: Option<&Failure>) -> String {
     let object = Object::new()
         .text("id", request)
         .text("requestId", request)
         .number("count", i64::try_from(count).unwrap_or(i64::MAX))
         .truth("success", failure.is_none());
+    let object = match page {
+        Some(page) => object.raw("page", page),
+        None => object,
+    };
     match failure {
         Some(failure) => object.raw("error", &error(failure)).finish(),
         None => object.finish(),

@@ -5,7 +5,6 @@
 )]
 
 use schemars::{JsonSchema, json_schema};
-use uuid::Uuid;
 
 use super::{
     Body, CONDITION, Instant, NO_MODEL, Parameter, Tag, Told,
@@ -16,7 +15,7 @@ use super::{
 use crate::error::Code;
 use crate::event::payload::search::Condition;
 
-const NOT_YET: &[Code] = &[Code::NotImplemented];
+const NO_JOB: &[Code] = &[Code::SearchJobNotFound];
 
 const LIMIT: Parameter = Parameter::query(
     "limit",
@@ -47,7 +46,7 @@ pub(in crate::rest) const DIRECT: Told = Told {
     text: "One entity to a line. If more than `limit` match, the answer is `SEARCH_RESULT_LIMIT`.",
     parameters: &[LIMIT, POINT_IN_TIME, SORT, TRACKING, EXPLAIN_INSTEAD],
     body: Body::Json(of::<Condition>),
-    codes: &[NO_MODEL, CONDITION, &[Code::SearchResultLimit], NOT_YET],
+    codes: &[NO_MODEL, CONDITION, &[Code::SearchResultLimit]],
     ..Told::new(
         Tag::Search,
         "search",
@@ -97,7 +96,7 @@ pub(in crate::rest) const CUT_OFF: Told = Told {
     text: "For existing clients: a list, of at most `limit`.",
     parameters: &[LIMIT, POINT_IN_TIME, SORT, TRACKING],
     body: Body::Json(of::<Condition>),
-    codes: &[NO_MODEL, CONDITION, NOT_YET],
+    codes: &[NO_MODEL, CONDITION],
     ..Told::new(
         Tag::Search,
         "searchUpToLimit",
@@ -110,16 +109,24 @@ pub(in crate::rest) const CUT_OFF: Told = Told {
 #[derive(JsonSchema)]
 #[schemars(rename_all = "camelCase")]
 struct Job {
-    snapshot_id: Uuid,
-    status: String,
-    expiration_date: Option<Instant>,
-    entities_count: Option<i64>,
+    /// `RUNNING`, `SUCCESSFUL`, `FAILED` or `CANCELLED`.
+    search_job_status: String,
+    create_time: Instant,
+    /// How many entities were found; 0 until all are.
+    entities_count: i64,
+    calculation_time_millis: i64,
+    /// Until when its result is kept; a guess, while it runs.
+    expiration_date: Instant,
+    /// When it ended, if it has.
+    finish_time: Option<Instant>,
 }
 
 pub(in crate::rest) const SUBMIT: Told = Told {
+    text: "It runs in the background, whatever the number of matches, and finds what was \
+        committed before it was started, or up to `pointInTime`.",
     parameters: &[POINT_IN_TIME, SORT],
     body: Body::Json(of::<Condition>),
-    codes: &[NO_MODEL, CONDITION, NOT_YET],
+    codes: &[NO_MODEL, CONDITION],
     ..Told::new(
         Tag::Search,
         "submitSearch",
@@ -129,7 +136,7 @@ pub(in crate::rest) const SUBMIT: Told = Told {
 };
 
 pub(in crate::rest) const STATUS: Told = Told {
-    codes: &[NOT_YET],
+    codes: &[NO_JOB],
     ..Told::new(
         Tag::Search,
         "getSearchStatus",
@@ -138,22 +145,62 @@ pub(in crate::rest) const STATUS: Told = Told {
     )
 };
 
+const PAGE_SIZE: Parameter = Parameter::query(
+    "pageSize",
+    |_| json_schema!({"type": "integer", "format": "int32", "minimum": i32::MIN, "maximum": 10000, "default": 1000}),
+    "How many entities are on a page; the default, if it is not above 0.",
+);
+
+const PAGE_NUMBER: Parameter = Parameter::query(
+    "pageNumber",
+    |_| json_schema!({"type": "integer", "minimum": 0, "maximum": 214_748, "default": 0}),
+    "Which page, from 0; one beyond the last is empty.",
+);
+
+/// Some of the entities that a search job has found.
+#[derive(JsonSchema)]
+struct Results {
+    content: Vec<Entity>,
+    page: Page,
+}
+
+/// Which entities these are.
+#[derive(JsonSchema)]
+#[schemars(rename_all = "camelCase")]
+struct Page {
+    number: i64,
+    size: i64,
+    total_elements: i64,
+    total_pages: i64,
+}
+
 pub(in crate::rest) const RESULTS: Told = Told {
-    codes: &[NOT_YET],
+    text: "The entities are as they were when the job was started, or at its `pointInTime`.",
+    parameters: &[PAGE_SIZE, PAGE_NUMBER],
+    codes: &[NO_JOB],
     ..Told::new(
         Tag::Search,
         "getSearchResults",
         "What a search job found",
-        of::<Entity>,
+        of::<Results>,
     )
 };
 
+/// A search job that was cancelled.
+#[derive(JsonSchema)]
+#[schemars(rename_all = "camelCase")]
+struct End {
+    is_cancelled: bool,
+    cancelled: bool,
+    current_search_job_status: String,
+}
+
 pub(in crate::rest) const CANCEL: Told = Told {
-    codes: &[NOT_YET],
+    codes: &[NO_JOB, &[Code::SearchJobAlreadyTerminal]],
     ..Told::new(
         Tag::Search,
         "cancelSearch",
         "Cancel a search job",
-        of::<Job>,
+        of::<End>,
     )
 };

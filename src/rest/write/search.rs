@@ -7,11 +7,14 @@ use serde_json::value::RawValue;
 use super::super::parts::{Parts, spec};
 use super::{Written, begin, optional, read};
 use crate::error::{Code, Failure};
-use crate::event::payload::{
-    Object, list as json_list, search::Condition, statistics::Aggregation, text_list,
-};
+use crate::event::payload::{Object, search::Condition, statistics::Aggregation, text_list};
 
 const LIMIT_MAX: i64 = 10_000;
+
+/// How many results of a search that ran on its own are on a page.
+const PAGE_SIZE: i64 = 1_000;
+const PAGE_SIZE_MAX: i64 = 10_000;
+const PAGE_NUMBER_MAX: i64 = 214_748;
 
 pub(in crate::rest) fn stats(parts: &Parts, id: &str) -> Written {
     parts.instant("pointInTime")?;
@@ -130,7 +133,7 @@ fn write_search(parts: &Parts, id: &str, exceeded: &str) -> Written {
     };
     let object = object
         .text("limitExceeded", exceeded)
-        .raw("orderBy", &order(parts)?);
+        .raw("orderBy", &text_list(parts.query_all("sort")));
     let tracking = parts
         .query_as::<bool>("trackingRead", "true or false")?
         .unwrap_or(false);
@@ -142,49 +145,76 @@ fn write_search(parts: &Parts, id: &str, exceeded: &str) -> Written {
     .finish())
 }
 
-/// `[@]path[:asc|:desc]`, as a list of keys (`search.md` §7).
-fn order(parts: &Parts) -> Written {
-    let keys = parts.query_all("sort").map(|key| {
-        let (path, descending) = match key.rsplit_once(':') {
-            Some((path, "asc")) => (path, false),
-            Some((path, "desc")) => (path, true),
-            Some((_, other)) => {
-                return Err(Failure::new(
-                    Code::InvalidFieldPath,
-                    format!("sort: `{other}` is neither asc nor desc"),
-                ));
-            }
-            None => (key, false),
-        };
-        let (source, path) = path
-            .strip_prefix('@')
-            .map_or(("data", path), |name| ("meta", name));
-        Ok(Object::new()
-            .text("path", path)
-            .text("source", source)
-            .truth("desc", descending)
-            .finish())
-    });
-    Ok(json_list(keys.collect::<Result<Vec<_>, Failure>>()?))
-}
-
 pub(in crate::rest) fn submit_search(parts: &Parts, id: &str) -> Written {
     let object = begin(id)
         .raw("model", &spec(parts.model()?))
         .raw("condition", parts.json()?.get())
-        .raw("orderBy", &order(parts)?);
+        .raw("orderBy", &text_list(parts.query_all("sort")));
     Ok(optional(object, "pointInTime", parts.instant("pointInTime")?).finish())
 }
 
-#[expect(clippy::unnecessary_wraps, reason = "the table asks for it")]
 pub(in crate::rest) fn snapshot(parts: &Parts, id: &str) -> Written {
-    Ok(begin(id).text("snapshotId", parts.path("jobId")).finish())
+    Ok(begin(id).text("snapshotId", parts.job()?).finish())
 }
 
-/// Snapshot searches answer nothing yet but a failure, which has no body of its own.
-#[expect(clippy::unnecessary_wraps, reason = "the table asks for it")]
+pub(in crate::rest) fn snapshot_page(parts: &Parts, id: &str) -> Written {
+    let size = parts
+        .query_within("pageSize", i64::from(i32::MIN)..=PAGE_SIZE_MAX)?
+        .filter(|size| *size > 0)
+        .unwrap_or(PAGE_SIZE);
+    let number = parts.query_within("pageNumber", 0..=PAGE_NUMBER_MAX)?;
+    Ok(begin(id)
+        .text("snapshotId", parts.job()?)
+        .number("pageSize", size)
+        .number("pageNumber", number.unwrap_or(0))
+        .finish())
+}
+
+/// What events tell of a search that runs on its own.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Job {
+    snapshot_id: String,
+    status: String,
+    create_time: String,
+    entities_count: i64,
+    calculation_time_millis: i64,
+    expiration_date: String,
+    finish_time: Option<String>,
+}
+
+impl Job {
+    fn read(payload: &str) -> Result<Self, Failure> {
+        #[derive(Deserialize)]
+        struct Answer {
+            status: Job,
+        }
+        let answer: Answer = read(payload)?;
+        Ok(answer.status)
+    }
+}
+
 pub(in crate::rest) fn snapshot_id(_: &Parts, payload: &str) -> Written {
-    Ok(payload.to_owned())
+    let job = Job::read(payload)?;
+    Ok(format!("\"{}\"", job.snapshot_id))
 }
 
-pub(in crate::rest) use snapshot_id as snapshot_status;
+pub(in crate::rest) fn snapshot_status(_: &Parts, payload: &str) -> Written {
+    let job = Job::read(payload)?;
+    let object = Object::new()
+        .text("searchJobStatus", &job.status)
+        .text("createTime", &job.create_time)
+        .number("entitiesCount", job.entities_count)
+        .number("calculationTimeMillis", job.calculation_time_millis)
+        .text("expirationDate", &job.expiration_date);
+    Ok(optional(object, "finishTime", job.finish_time.as_deref()).finish())
+}
+
+pub(in crate::rest) fn snapshot_cancelled(_: &Parts, payload: &str) -> Written {
+    let job = Job::read(payload)?;
+    Ok(Object::new()
+        .truth("isCancelled", true)
+        .truth("cancelled", true)
+        .text("currentSearchJobStatus", &job.status)
+        .finish())
+}

@@ -30,6 +30,10 @@ impl Committer {
                 0
             }
         };
+        if let Some(outcome) = upkeep.outcome() {
+            let outcome = std::slice::from_ref(outcome);
+            self.sweeper.note(outcome, self.storage.now());
+        }
         if upkeep.changes_indexes() {
             self.storage.reload_indexes().await?;
         }

@@ -5,10 +5,12 @@
 
 mod batch;
 mod find;
+mod job;
 mod many;
 mod packed;
 mod read;
 mod rows;
+mod sorter;
 mod upkeep;
 mod writer;
 
@@ -35,6 +37,8 @@ pub(super) use batch::{
     Batch, CommitRow, EntityMove, Freed, KeyRow, MessageGone, MessageRow, NewClaim, NewDecision,
     NewEntity, NewVersion, OutcomeRow, Removals, TaskDone, TaskRow,
 };
+pub(super) use job::JobChore;
+pub use sorter::Sorter;
 pub(super) use upkeep::{FilledKey, Upkeep};
 pub(super) use writer::{ModelCommit, Writer};
 

@@ -2,6 +2,7 @@
 
 use sqlx::{Connection as _, QueryBuilder, Sqlite, SqliteConnection};
 
+use super::{OutcomeRow, job::JobChore};
 use crate::entity::{Key, Path, Position};
 use crate::id::EntityId;
 use crate::storage::{EntityRow, IndexRow, IndexState, ModelRow};
@@ -47,6 +48,7 @@ pub(in crate::storage) enum Upkeep {
     Empty {
         index: IndexRow,
     },
+    Job(JobChore),
 }
 
 /// A key of an entity as of a position.
@@ -66,6 +68,19 @@ impl Upkeep {
             | Self::DropIndex { .. }
             | Self::Empty { .. } => true,
             Self::Fill { reached, .. } => reached.is_none(),
+            Self::Job(_) => false,
+        }
+    }
+
+    /// What is remembered of a request that is to be done once.
+    pub(in crate::storage) const fn outcome(&self) -> Option<&OutcomeRow> {
+        match self {
+            Self::Job(chore) => chore.outcome(),
+            Self::DeclareIndexes { .. }
+            | Self::AddIndex { .. }
+            | Self::DropIndex { .. }
+            | Self::Fill { .. }
+            | Self::Empty { .. } => None,
         }
     }
 
@@ -133,6 +148,7 @@ impl Upkeep {
                 }
                 removed
             }
+            Self::Job(chore) => chore.write(connection).await?,
         };
         transaction.commit().await?;
         Ok(rows)

@@ -83,6 +83,10 @@ class SearchJobNotFound(NotFound, code="SEARCH_JOB_NOT_FOUND"):
     """No such snapshot search."""
 
 
+class SearchJobAlreadyTerminal(InterlockError, code="SEARCH_JOB_ALREADY_TERMINAL"):
+    """A snapshot search that is running no more cannot be cancelled."""
+
+
 class Conflict(InterlockError, code="CONFLICT"):
     """Someone else committed first: read again, then write again."""
 

@@ -873,7 +873,6 @@ class Operations:
         """Start a search whose result is kept; `search_status` says when it is there.
 
         Raises:
-            NotSupported: the server cannot do this yet.
             InterlockError: as `search`.
 
         """
@@ -886,7 +885,6 @@ class Operations:
 
         Raises:
             SearchJobNotFound: there is none, or its result was thrown away.
-            NotSupported: the server cannot do this yet.
 
         """
         payload = {"snapshotId": snapshot_id}
@@ -895,11 +893,12 @@ class Operations:
     def search_results(
         self, snapshot_id: str, *, page_size: int | None = None, page_number: int | None = None
     ) -> AsyncGenerator[Entity, None]:
-        """Read a page of what a search has found; of 10 unless `page_size` says otherwise.
+        """Read a page of what a search has found, of 10 unless `page_size` says otherwise.
+
+        The entities are as they were when the search was started, or at its `point_in_time`.
 
         Raises:
             SearchJobNotFound: there is none, or its result was thrown away.
-            NotSupported: the server cannot do this yet.
 
         """
         payload = {"snapshotId": snapshot_id}
@@ -911,7 +910,7 @@ class Operations:
 
         Raises:
             SearchJobNotFound: there is none.
-            NotSupported: the server cannot do this yet.
+            SearchJobAlreadyTerminal: it is running no more.
 
         """
         payload = {"snapshotId": snapshot_id}

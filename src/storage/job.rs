@@ -1,0 +1,327 @@
+//! Searches that run on their own: what is looked for, what was found, and until when that is
+//! kept (`search.md` §6).
+//!
+//! A job is durable when its submission is answered, and so is what it finds, a part at a time.
+//! None of it is a commit: it takes no position, and each part is written between two batches, so
+//! that no write waits longer than for one of them.
+
+use std::{sync::Arc, time::Duration};
+
+use super::{
+    Definitions, Error, Outcome, Snapshot, Storage, TenantRow, outcome,
+    sqlite::{JobChore, Upkeep},
+};
+use crate::clock::Timestamp;
+use crate::entity::{Position, Sequence};
+use crate::id::{JobId, Tenant};
+
+/// The key of a row of `search_job`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct JobRow(pub(super) i64);
+
+impl JobRow {
+    /// Before all others.
+    pub const FIRST: Self = Self(0);
+
+    /// For tests that need some.
+    #[cfg(test)]
+    pub(crate) const fn test(number: i64) -> Self {
+        Self(number)
+    }
+}
+
+/// How a job stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum JobState {
+    /// Also while it waits for its turn.
+    Running,
+    Successful,
+    Failed,
+    Cancelled,
+}
+
+impl JobState {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Running => "RUNNING",
+            Self::Successful => "SUCCESSFUL",
+            Self::Failed => "FAILED",
+            Self::Cancelled => "CANCELLED",
+        }
+    }
+
+    pub(super) const fn code(self) -> i64 {
+        match self {
+            Self::Running => 0,
+            Self::Successful => 1,
+            Self::Failed => 2,
+            Self::Cancelled => 3,
+        }
+    }
+
+    pub(super) fn from_code(code: i64) -> Option<Self> {
+        [
+            Self::Running,
+            Self::Successful,
+            Self::Failed,
+            Self::Cancelled,
+        ]
+        .into_iter()
+        .find(|state| state.code() == code)
+    }
+}
+
+/// When a job ended, and until when it is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Finished {
+    pub at: Timestamp,
+    pub expires: Timestamp,
+}
+
+/// A job as its tenant is told of it.
+#[derive(Debug, Clone)]
+pub struct Job {
+    pub row: JobRow,
+    pub state: JobState,
+    pub created: Timestamp,
+    /// None while it is running.
+    pub finished: Option<Finished>,
+    /// How many entities it has found; none until it has found all.
+    pub count: i64,
+    /// How long that took.
+    pub took: Duration,
+    /// What it sees.
+    pub at: Sequence,
+}
+
+impl Job {
+    /// One that has not begun.
+    pub const fn new(created: Timestamp, at: Sequence) -> Self {
+        Self {
+            row: JobRow::FIRST,
+            state: JobState::Running,
+            created,
+            finished: None,
+            count: 0,
+            took: Duration::ZERO,
+            at,
+        }
+    }
+}
+
+/// A job that is to be made.
+#[derive(Debug)]
+pub struct NewJob<'a> {
+    pub id: JobId,
+    pub definitions: &'a Definitions,
+    /// What it sees.
+    pub at: Sequence,
+    /// What is looked for, in the words of who looks.
+    pub query: Arc<str>,
+    pub created: Timestamp,
+}
+
+/// A job that is to be run.
+#[derive(Debug)]
+pub struct JobPlan {
+    pub snapshot: Snapshot,
+    /// With the schema as it was when the job was submitted.
+    pub definitions: Definitions,
+    pub query: String,
+    /// Whether it has found something before it was interrupted.
+    pub begun: bool,
+}
+
+/// How a job ends.
+#[derive(Debug, Clone, Copy)]
+pub struct JobEnd {
+    pub state: JobState,
+    pub finished: Finished,
+    pub count: i64,
+    pub took: Duration,
+}
+
+impl Storage {
+    /// Makes a job. Of a request that was done before the outcome is there instead.
+    pub async fn submit_job(
+        &self,
+        tenant: &Tenant,
+        job: NewJob<'_>,
+        outcome: Option<Outcome>,
+    ) -> Result<(), Error> {
+        let definitions = job.definitions;
+        let schema = definitions.model.schema.encode();
+        let chore = JobChore::Put {
+            id: job.id,
+            tenant: definitions.tenant,
+            model: definitions.row,
+            at: job.at,
+            query: job.query,
+            schema: schema.map_err(|_| Error::Inconsistent {
+                table: "model",
+                column: "schema",
+                row: definitions.row.0,
+            })?,
+            created: job.created,
+            outcome: outcome.map(|outcome| outcome::row(&outcome, definitions.tenant)),
+        };
+        let is_once = chore.outcome().is_some();
+        if self.keep_up(Upkeep::Job(chore)).await? > 0 {
+            return Ok(());
+        }
+        // It was done before, or the storage was not well meanwhile.
+        match self.job(tenant, job.id).await? {
+            Some(_) => Ok(()),
+            None if is_once => Err(Error::Repeated),
+            None => Err(Error::Unavailable),
+        }
+    }
+
+    /// Ends a job as it is given; whether it was running.
+    pub async fn cancel_job(
+        &self,
+        tenant: &Tenant,
+        id: JobId,
+        cancelled: &Job,
+        outcome: Option<Outcome>,
+    ) -> Result<bool, Error> {
+        let row = self.tenant_row(tenant).await?;
+        let (Some(row), Some(finished)) = (row, cancelled.finished) else {
+            return Ok(false);
+        };
+        let chore = JobChore::Cancel {
+            job: cancelled.row,
+            finished,
+            outcome: outcome.map(|outcome| outcome::row(&outcome, row)),
+        };
+        let is_once = chore.outcome().is_some();
+        if self.keep_up(Upkeep::Job(chore)).await? > 0 {
+            return Ok(true);
+        }
+        match self.job(tenant, id).await? {
+            Some(job) if job.state != JobState::Running => Ok(false),
+            None => Ok(false),
+            Some(_) if is_once => Err(Error::Repeated),
+            Some(_) => Err(Error::Unavailable),
+        }
+    }
+
+    /// The job of that id; none once it has expired.
+    pub async fn job(&self, tenant: &Tenant, id: JobId) -> Result<Option<Job>, Error> {
+        let Some(tenant) = self.tenant_row(tenant).await? else {
+            return Ok(None);
+        };
+        let now = self.now();
+        let job = self.0.database.job(tenant, id).await?;
+        Ok(job.filter(|job| job.finished.is_none_or(|finished| now < finished.expires)))
+    }
+
+    /// The next jobs after one that are to be run, and a name for the tenant of each.
+    pub async fn jobs_to_run(
+        &self,
+        after: JobRow,
+        limit: i64,
+    ) -> Result<Vec<(JobRow, JobTenant)>, Error> {
+        let jobs = self.0.database.jobs_to_run(after, limit).await?;
+        Ok(jobs
+            .into_iter()
+            .map(|(job, tenant)| (job, JobTenant(tenant)))
+            .collect())
+    }
+
+    /// What is to be done about a job; none if it is running no more.
+    pub async fn job_plan(&self, job: JobRow) -> Result<Option<JobPlan>, Error> {
+        let Some(stored) = self.0.database.job_plan(job).await? else {
+            return Ok(None);
+        };
+        let tenant = stored.definitions.tenant;
+        Ok(Some(JobPlan {
+            snapshot: Snapshot::new(self.clone(), Some(tenant), stored.at),
+            definitions: stored.definitions,
+            query: stored.query,
+            begun: stored.begun,
+        }))
+    }
+
+    /// Adds to what a job has found, from a number on; false if it is running no more.
+    pub async fn add_hits(
+        &self,
+        job: JobRow,
+        first: i64,
+        positions: Vec<Position>,
+    ) -> Result<bool, Error> {
+        let chore = JobChore::AddHits {
+            job,
+            first,
+            positions,
+        };
+        Ok(self.keep_up(Upkeep::Job(chore)).await? > 0)
+    }
+
+    /// Adds the last of what a job has found and ends it, in one; false if it was running no more.
+    pub async fn finish_job(
+        &self,
+        job: JobRow,
+        end: JobEnd,
+        first: i64,
+        positions: Vec<Position>,
+    ) -> Result<bool, Error> {
+        let chore = JobChore::Finish {
+            job,
+            end,
+            first,
+            positions,
+        };
+        Ok(self.keep_up(Upkeep::Job(chore)).await? > 0)
+    }
+
+    /// Removes everything that a job has found.
+    pub async fn drop_hits(&self, job: JobRow) -> Result<(), Error> {
+        while self.keep_up(Upkeep::Job(JobChore::DropHits(job))).await? > 0 {}
+        Ok(())
+    }
+
+    /// Removes the jobs that have expired, and what they have found.
+    pub async fn drop_expired_jobs(&self) -> Result<(), Error> {
+        /// How many are looked up at once.
+        const PART: i64 = 256;
+        loop {
+            let expired = self.0.database.expired_jobs(self.now(), PART).await?;
+            if expired.is_empty() {
+                return Ok(());
+            }
+            for job in expired {
+                self.drop_hits(job).await?;
+                self.keep_up(Upkeep::Job(JobChore::Drop(job))).await?;
+            }
+        }
+    }
+}
+
+impl Snapshot {
+    /// What a job has found, from a number on, `limit` at most.
+    pub async fn hits(&self, job: JobRow, first: i64, limit: i64) -> Result<Vec<Position>, Error> {
+        self.storage.0.database.hits(job, first, limit).await
+    }
+}
+
+/// Tells the jobs of one tenant from those of others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct JobTenant(TenantRow);
+
+impl JobTenant {
+    /// For tests that need some.
+    #[cfg(test)]
+    pub(crate) const fn test(number: i64) -> Self {
+        Self(TenantRow(number))
+    }
+}
+
+/// A job as it is stored, to be run.
+#[derive(Debug)]
+pub(super) struct StoredJob {
+    pub(super) definitions: Definitions,
+    pub(super) at: Sequence,
+    pub(super) query: String,
+    pub(super) begun: bool,
+}
