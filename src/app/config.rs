@@ -22,7 +22,7 @@ use crate::grpc::StreamSettings;
 use crate::rest::{Bearer, Detail, Origins};
 use crate::runtime;
 use crate::search::JobSettings;
-use crate::storage::{self, Durability, Migrate, Place};
+use crate::storage::{self, Durability, IndexSettings, Migrate, Place, UsedIndexes};
 
 /// Everything the process is told.
 #[derive(Debug, Clone)]
@@ -470,6 +470,16 @@ fn storage_settings(sources: &Sources) -> Result<storage::Settings, ConfigError>
             Migrate::Yes
         } else {
             Migrate::No
+        },
+        indexes: IndexSettings {
+            used: match sources.choice("SEARCH_INDEXES")? {
+                "off" => UsedIndexes::None,
+                "declared" => UsedIndexes::Declared,
+                _ => UsedIndexes::Adaptive,
+            },
+            visits: sources.number("INDEX_ADAPTIVE_VISITS")?,
+            per_model_max: sources.number("INDEX_ADAPTIVE_MAX")?,
+            unused: sources.duration("INDEX_ADAPTIVE_UNUSED")?,
         },
     })
 }

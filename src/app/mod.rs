@@ -87,6 +87,7 @@ pub async fn run(config: Config, telemetry: Telemetry) -> Result<(), Error> {
     tasks.spawn(storage.clone().keep_indexes(stop.clone()));
     let (jobs, runner) = Jobs::new(storage.clone(), config.jobs);
     tasks.spawn(runner.run(stop.clone()));
+    tasks.spawn(storage.clone().adapt_indexes(stop.clone()));
     let services = Services {
         runtime,
         telemetry: telemetry.clone(),

@@ -172,6 +172,11 @@ impl KeyRange {
         }
     }
 
+    /// Whether a key lies in it.
+    pub fn holds(&self, key: &Key) -> bool {
+        self.from <= *key && *key < self.until
+    }
+
     /// Texts that begin with a text.
     pub fn prefix(text: &str) -> Self {
         let kept = &text.as_bytes()[..text.len().min(TEXT_MAX)];

@@ -11,6 +11,19 @@ pub struct Schema {
     pub root: Node,
 }
 
+impl Schema {
+    /// Whether there are scalars at a path, or among the elements of a list there: whether an
+    /// index can be by it.
+    pub fn has_scalars_at(&self, path: &Path) -> bool {
+        let node = self.root.at(path);
+        let element = node.and_then(|node| node.element.as_deref());
+        [node, element]
+            .into_iter()
+            .flatten()
+            .any(|node| !node.types.is_empty())
+    }
+}
+
 /// What has been seen at one place: any of an object, an array and leaves.
 ///
 /// The structural kinds win where one must be named; the types of leaves stay attached

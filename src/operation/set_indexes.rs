@@ -89,14 +89,11 @@ fn check(path: &Path, schema: &Schema) -> Result<(), Failure> {
             format!("{path} {why}"),
         ))
     };
-    let Some(node) = schema.root.at(path) else {
-        return refuse("is not a field of the model; import a sample that has it first");
-    };
-    let has_scalars = |types: crate::model::Types| !types.is_empty();
-    let of_elements = node.element.as_deref().map(|element| element.types);
-    if has_scalars(node.types) || of_elements.is_some_and(has_scalars) {
+    if schema.has_scalars_at(path) {
         Ok(())
-    } else {
+    } else if schema.root.at(path).is_some() {
         refuse("has no scalar values that an index could be by")
+    } else {
+        refuse("is not a field of the model; import a sample that has it first")
     }
 }

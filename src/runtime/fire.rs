@@ -312,7 +312,7 @@ mod tests {
     use crate::id::ModelKey;
     use crate::model::Schema;
     use crate::runtime::{Content, NewEntity, Settings, Update};
-    use crate::storage::{self, Durability, Migrate, ModelChange, Place, Storage};
+    use crate::storage::{self, Durability, IndexSettings, Migrate, ModelChange, Place, Storage};
     use crate::workflow::{ImportMode, Workflow, WorkflowSet};
 
     const WORKFLOW: &str = r#"{"name":"w","initialState":"A","states":{
@@ -326,6 +326,7 @@ mod tests {
             busy_timeout: Duration::from_secs(1),
             cache_kib: 1_000,
             migrate: Migrate::Yes,
+            indexes: IndexSettings::default(),
         };
         let clock = Clock::Manual(clock.clone());
         let (tasks, stop) = (TaskTracker::new(), CancellationToken::new());

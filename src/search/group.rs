@@ -3,7 +3,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::{View, document, facts, plan::choose, slice::Slice, walk::Walk};
+use super::{View, document, facts, plan::choose, slice::Slice, toll::Toll, walk::Walk};
 use crate::condition::Condition;
 use crate::entity::{Path, Shape, Step, Value};
 use crate::error::{Code, Coded, Failure};
@@ -263,6 +263,7 @@ pub async fn group(
 ) -> Result<Vec<Group>, Failure> {
     let narrowing = condition.narrowing(&definitions.model.schema);
     let (source, _) = choose(&view, definitions, &narrowing).await?;
+    let mut toll = Toll::new(view.snapshot().clone(), definitions, narrowing);
     let mut walk = Walk::new(view, source, definitions);
     let mut groups = Groups::default();
     let reads_documents = grouping.reads_documents() || !condition.is_everything();
@@ -275,7 +276,9 @@ pub async fn group(
                 continue;
             }
             let document = document(&version)?;
+            toll.visited += 1;
             if condition.holds(facts(&version, &document, definitions), None) {
+                toll.matched += 1;
                 let root = document.root();
                 groups.add(grouping, grouping.key(&version, Some(root)), Some(root))?;
             }

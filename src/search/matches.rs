@@ -1,6 +1,6 @@
 //! Everything that matches, however much it is: for those who do something with each.
 
-use super::{View, document, facts, plan::choose, slice::Slice, walk::Walk};
+use super::{View, document, facts, plan::choose, slice::Slice, toll::Toll, walk::Walk};
 use crate::condition::{Condition, UnknownPaths};
 use crate::error::Failure;
 use crate::storage::{Definitions, Version};
@@ -10,6 +10,7 @@ pub struct Matches<'a> {
     walk: Walk,
     definitions: &'a Definitions,
     condition: &'a Condition,
+    toll: Toll<'a>,
 }
 
 impl<'a> Matches<'a> {
@@ -31,8 +32,10 @@ impl<'a> Matches<'a> {
     ) -> Result<Self, Failure> {
         let schema = &definitions.model.schema;
         condition.check_against(schema, unknown_paths)?;
-        let (source, _) = choose(&view, definitions, &condition.narrowing(schema)).await?;
+        let narrowing = condition.narrowing(schema);
+        let (source, _) = choose(&view, definitions, &narrowing).await?;
         Ok(Self {
+            toll: Toll::new(view.snapshot().clone(), definitions, narrowing),
             walk: Walk::new(view, source, definitions),
             definitions,
             condition,
@@ -47,6 +50,7 @@ impl<'a> Matches<'a> {
         if self.condition.is_everything() {
             return Ok(Some(part));
         }
+        self.toll.visited += part.len();
         let mut matching = Vec::with_capacity(part.len());
         let mut slice = Slice::new();
         for version in part.drain(..) {
@@ -59,6 +63,7 @@ impl<'a> Matches<'a> {
                 matching.push(version);
             }
         }
+        self.toll.matched += matching.len();
         Ok(Some(matching))
     }
 }

@@ -13,6 +13,7 @@ mod order;
 mod page;
 mod plan;
 mod slice;
+mod toll;
 mod walk;
 
 use crate::condition::{Condition, Facts, Lifecycle, UnknownPaths};
@@ -32,6 +33,7 @@ use hits::Hit;
 use order::Ranked;
 use plan::Source;
 use slice::Slice;
+use toll::Toll;
 use walk::Walk;
 
 /// What is looked for.
@@ -103,6 +105,7 @@ pub async fn find(view: View, query: &Query<'_>) -> Result<Found, Failure> {
         Hit::of
     };
     let mut effort = Effort { by, visited: 0 };
+    let mut toll = Toll::new(snapshot.clone(), query.definitions, narrowing);
     let mut walk = Walk::new(view, source, query.definitions);
     let mut ranked: Vec<Ranked<Hit>> = Vec::new();
     let mut key_bytes = 0;
@@ -111,11 +114,13 @@ pub async fn find(view: View, query: &Query<'_>) -> Result<Found, Failure> {
         for version in part {
             slice.give_way().await;
             effort.visited += 1;
+            toll.visited += 1;
             let document = document(&version)?;
             let facts = facts(&version, &document, query.definitions);
             if !query.condition.holds(facts, None) {
                 continue;
             }
+            toll.matched += 1;
             let keys = query.order.keys_of(facts);
             let hit = Ranked::new(keys, keep(version));
             key_bytes += hit.key_bytes();

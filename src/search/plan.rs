@@ -56,6 +56,7 @@ pub(super) async fn choose(
         ways.swap(0, best.unwrap_or(0));
     }
     let Way { probes, by } = ways.swap_remove(0);
+    snapshot.goes_by(&probes);
     let found = if view.is_current() {
         if let Some(mut few) = snapshot.look_up(definitions, &probes, FEW).await? {
             few.sort_unstable_by_key(|version| version.image.id);

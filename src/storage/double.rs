@@ -12,9 +12,9 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use uuid::Uuid;
 
 use super::{
-    ActorRow, Definitions, EntityRow, Error, Index, Indexable, Job, JobRow, Leaving, Listed,
-    Message, ModelRow, Probe, Recorded, Settings, Storage, Task, TaskKey, TaskKind, TenantRow,
-    Version,
+    ActorRow, Definitions, EntityRow, Error, Index, IndexSettings, Indexable, Job, JobRow, Leaving,
+    Listed, Message, ModelRow, Probe, Recorded, Settings, Storage, Task, TaskKey, TaskKind,
+    TenantRow, Version,
     claims::Claim,
     feed::Range,
     job::StoredJob,
@@ -69,7 +69,16 @@ impl Storage {
             kind: Kind::Double(Arc::clone(double)),
             disturbance: Some(disturbance),
         };
-        Self::start(database, newest, clock, tasks, CancellationToken::new()).await
+        let indexes = IndexSettings::default();
+        Self::start(
+            database,
+            newest,
+            indexes,
+            clock,
+            tasks,
+            CancellationToken::new(),
+        )
+        .await
     }
 
     /// Opens a database of which only the writer is disturbed. Paused time stands still while it
@@ -86,7 +95,16 @@ impl Storage {
             kind: Kind::Sqlite(Box::new(sqlite)),
             disturbance: Some(disturbance),
         };
-        Self::start(database, newest, clock, tasks, CancellationToken::new()).await
+        let indexes = IndexSettings::default();
+        Self::start(
+            database,
+            newest,
+            indexes,
+            clock,
+            tasks,
+            CancellationToken::new(),
+        )
+        .await
     }
 }
 
@@ -212,6 +230,7 @@ macro_rules! reads_of_sqlite {
 reads_of_sqlite! {
     indexes() -> Vec<Index>;
     to_index(model: ModelRow, after: Option<EntityId>, limit: i64) -> Vec<Indexable>;
+    ends(model: ModelRow) -> Option<(EntityId, EntityId)>;
     leaving(entities: &[EntityRow]) -> Vec<Leaving>;
     models_of(entities: &[EntityRow]) -> Vec<ModelRow>;
     count_found(model: ModelRow, groups: &[&[Probe]], limit: i64) -> Vec<i64>;

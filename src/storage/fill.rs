@@ -15,6 +15,7 @@ use super::{
     sqlite::{FilledKey, Upkeep},
 };
 use crate::entity::{Document, Key};
+use crate::telemetry::measure::Adaptive;
 
 /// How many entities are read at once.
 const PART: i64 = 500;
@@ -88,7 +89,13 @@ async fn fill(storage: &Storage, index: &Index) -> Result<(), Error> {
         };
         storage.keep_up(upkeep).await?;
         if after.is_none() {
-            info!(path = %index.path, entities, "an index is ready");
+            // It has had no chance before.
+            index.note_used(storage.now());
+            if !index.declared {
+                Adaptive::Ready.count();
+            }
+            let of = &index.of;
+            info!(tenant = %of.tenant, model = %of.model, path = %index.path, declared = index.declared, entities, "an index is ready");
             return Ok(());
         }
     }
@@ -99,6 +106,7 @@ async fn fill(storage: &Storage, index: &Index) -> Result<(), Error> {
 async fn empty(storage: &Storage, index: &Index) -> Result<(), Error> {
     let upkeep = || Upkeep::Empty { index: index.row };
     while storage.keep_up(upkeep()).await? > 0 {}
-    info!(path = %index.path, "an index was dropped");
+    let of = &index.of;
+    info!(tenant = %of.tenant, model = %of.model, path = %index.path, declared = index.declared, "the rows of a dropped index are gone");
     Ok(())
 }

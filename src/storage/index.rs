@@ -7,16 +7,22 @@
 
 use std::{
     collections::HashMap,
-    sync::{Arc, PoisonError, RwLock},
+    sync::{
+        Arc, PoisonError, RwLock,
+        atomic::{AtomicI64, Ordering},
+    },
 };
 
 use super::{
     Definitions, EntityRow, Error, ModelRow, Snapshot, Storage, Version,
+    adaptive::UsedIndexes,
     draft::{Removal, Write},
     sqlite::{Batch, KeyRow, Upkeep},
 };
+use crate::clock::Timestamp;
 use crate::entity::{Document, Json, Key, KeyRange, Path, Position};
-use crate::id::{EntityId, StateName};
+use crate::id::{EntityId, ModelKey, StateName, Tenant};
+use crate::telemetry::measure;
 
 /// How many positions may have been taken since a snapshot for its searches to use indexes: what
 /// has changed since is looked at anew (STORAGE.md §2).
@@ -73,8 +79,57 @@ pub struct Index {
     pub state: IndexState,
     /// Asked for, not made because it seemed useful.
     pub declared: bool,
+    pub(super) of: Arc<OfModel>,
+    pub(super) use_of: Use,
     /// The entity up to which it has been filled.
     pub(super) filled_to: Option<EntityId>,
+}
+
+/// Which model an index belongs to, for those who are told of it.
+#[derive(Debug)]
+pub(super) struct OfModel {
+    pub(super) tenant: Tenant,
+    pub(super) model: ModelKey,
+}
+
+/// When searches used an index. All that is told of one index shares it.
+#[derive(Debug, Clone)]
+pub(super) struct Use {
+    /// In microseconds.
+    last: Arc<AtomicI64>,
+    /// What the database knows of it.
+    written: i64,
+}
+
+impl Use {
+    pub(super) fn new(written: Option<i64>) -> Self {
+        let written = written.unwrap_or_default();
+        Self {
+            last: Arc::new(AtomicI64::new(written)),
+            written,
+        }
+    }
+
+    fn note(&self, now: Timestamp) {
+        self.last.fetch_max(now.micros(), Ordering::Relaxed);
+    }
+}
+
+impl Index {
+    /// When a search used it last.
+    pub(super) fn used(&self) -> Timestamp {
+        Timestamp::from_micros(self.use_of.last.load(Ordering::Relaxed))
+    }
+
+    /// Whether it was used so much later than the database knows, in microseconds.
+    pub(super) fn is_used_unwritten(&self, later: i64) -> bool {
+        self.used().micros().saturating_sub(self.use_of.written) > later
+    }
+
+    /// Counts as used from now on.
+    pub(super) fn note_used(&self, now: Timestamp) {
+        self.use_of.note(now);
+    }
 }
 
 /// Where to look for entities.
@@ -106,7 +161,20 @@ impl Indexes {
         Arc::clone(&self.state.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    pub(super) fn swap(&self, all: Vec<Index>) {
+    pub(super) fn swap(&self, mut all: Vec<Index>) {
+        let before = self.current();
+        for index in &mut all {
+            // What is known of its use goes on, and so does who knows it.
+            if let Some(known) = before.all.iter().find(|known| known.row == index.row) {
+                index.use_of.last = Arc::clone(&known.use_of.last);
+            }
+        }
+        let count = |declared| {
+            let maintained = |index: &&Index| index.state != IndexState::Dropping;
+            let all = all.iter().filter(maintained);
+            all.filter(|index| index.declared == declared).count()
+        };
+        measure::indexes(count(true), count(false));
         let mut by_model: HashMap<ModelRow, Vec<Index>> = HashMap::new();
         for index in &all {
             if index.state != IndexState::Dropping {
@@ -128,6 +196,21 @@ impl Indexes {
 impl State {
     pub(super) fn of(&self, model: ModelRow) -> &[Index] {
         self.by_model.get(&model).map_or(&[], |indexes| indexes)
+    }
+
+    /// Notes that an index was used, if nobody has declared it.
+    pub(super) fn note_used(&self, row: IndexRow, now: Timestamp) {
+        let known = self.all.iter().find(|index| index.row == row);
+        if let Some(index) = known.filter(|index| !index.declared) {
+            index.note_used(now);
+        }
+    }
+
+    /// Those that nobody declared.
+    pub(super) fn adaptive(&self) -> impl Iterator<Item = &Index> {
+        let maintained = |index: &&Index| index.state != IndexState::Dropping;
+        let all = self.all.iter().filter(maintained);
+        all.filter(|index| !index.declared)
     }
 
     /// Whether there is that index, in that state.
@@ -249,6 +332,7 @@ pub(super) struct Indexable {
     pub(super) entity: EntityRow,
     pub(super) id: EntityId,
     pub(super) position: Position,
+    pub(super) state: StateName,
     pub(super) document: Json,
 }
 
@@ -282,20 +366,26 @@ impl Storage {
         Ok(())
     }
 
-    /// Makes an index that nobody declared, unless there is one.
-    pub async fn add_index(&self, definitions: &Definitions, path: Path) -> Result<(), Error> {
-        self.keep_up(Upkeep::AddIndex {
-            model: definitions.row,
-            path,
-        })
-        .await?;
-        Ok(())
+    /// Makes an index that nobody declared, unless there is one, or there are enough of them;
+    /// whether it was made.
+    pub(super) async fn add_index(
+        &self,
+        model: ModelRow,
+        path: &Path,
+        max: u32,
+    ) -> Result<bool, Error> {
+        let upkeep = Upkeep::AddIndex {
+            model,
+            path: path.clone(),
+            max,
+            now: self.now(),
+        };
+        Ok(self.keep_up(upkeep).await? > 0)
     }
 
-    /// Drops an index; its rows are removed in the background.
-    pub async fn drop_index(&self, index: IndexRow) -> Result<(), Error> {
-        self.keep_up(Upkeep::DropIndex { index }).await?;
-        Ok(())
+    /// Drops an index that nobody declared, and its rows in the background; whether it was there.
+    pub(super) async fn drop_index(&self, index: IndexRow) -> Result<bool, Error> {
+        Ok(self.keep_up(Upkeep::DropIndex { index }).await? > 0)
     }
 
     /// Takes over which indexes the database has. Called by the committer, between two batches.
@@ -307,9 +397,12 @@ impl Storage {
 }
 
 impl Snapshot {
-    /// The indexes of a model, whatever can be done with them.
+    /// The indexes of a model that searches may use, whatever can be done with them now.
     pub fn indexes(&self, definitions: &Definitions) -> Vec<Index> {
-        self.storage.indexes(definitions)
+        match self.storage.0.wishes.used() {
+            UsedIndexes::Adaptive | UsedIndexes::Declared => self.storage.indexes(definitions),
+            UsedIndexes::None => Vec::new(),
+        }
     }
 
     /// How many entities each group of probes finds now, counted up to `limit`.

@@ -10,6 +10,7 @@
 //!
 //! A unit is opened for one tenant, and nothing below takes a tenant from anywhere else.
 
+mod adaptive;
 mod cache;
 mod catalog;
 mod claims;
@@ -55,12 +56,13 @@ use crate::id::{ModelKey, Tenant};
 use crate::model::{InvalidKeys, InvalidValue, Lock};
 use crate::workflow::Workflow;
 
+pub use adaptive::{IndexSettings, Sought, UsedIndexes, Wish};
 pub use definitions::Definitions;
 pub use draft::{Attribution, Committed, ModelChange};
 pub use due::{Due, Seen};
 pub use feed::{Feed, Wanted};
 pub use index::{Index, IndexRow, IndexState, Probe};
-use index::{Indexable, Leaving};
+use index::{Indexable, Leaving, OfModel, Use};
 pub use job::{Finished, Job, JobEnd, JobPlan, JobRow, JobState, JobTenant, NewJob};
 pub use message::Message;
 pub use outcome::{Once, Outcome, Print, Remembered};
@@ -85,6 +87,7 @@ pub struct Settings {
     /// Page cache of all connections together, in KiB.
     pub cache_kib: u32,
     pub migrate: Migrate,
+    pub indexes: IndexSettings,
 }
 
 /// Where a database is.
@@ -311,6 +314,7 @@ struct Inner {
     health: health::Health,
     agenda: task::Agenda,
     indexes: index::Indexes,
+    wishes: adaptive::Wishes,
     chores: mpsc::Sender<committer::Chore>,
     /// Whether there is an index to fill or to drop.
     fill: tokio::sync::Notify,
@@ -335,12 +339,13 @@ impl Storage {
         stop: CancellationToken,
     ) -> Result<Self, Error> {
         let (database, newest) = Database::open(settings).await?;
-        Self::start(database, newest, clock, tasks, stop).await
+        Self::start(database, newest, settings.indexes, clock, tasks, stop).await
     }
 
     async fn start(
         database: Database,
         newest: sqlite::Newest,
+        indexes: IndexSettings,
         clock: Clock,
         tasks: &TaskTracker,
         stop: CancellationToken,
@@ -362,6 +367,7 @@ impl Storage {
             health: health::Health::default(),
             agenda: task::Agenda::default(),
             indexes: index::Indexes::default(),
+            wishes: adaptive::Wishes::new(indexes),
             chores,
             fill: tokio::sync::Notify::new(),
         }));

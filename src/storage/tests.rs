@@ -35,6 +35,7 @@ impl Bench {
             busy_timeout: Duration::from_secs(5),
             cache_kib: 4_000,
             migrate: Migrate::Yes,
+            indexes: IndexSettings::default(),
         };
         let (clock, stop, tasks) = (
             ManualClock::default(),

@@ -23,6 +23,8 @@ const DISPATCH_DURATION: &str = "cyoda_dispatch_duration_seconds";
 const DISPATCH_COUNT: &str = "cyoda_dispatch_count_total";
 const OPERATION_DURATION: &str = "interlock_operation_duration_seconds";
 const OPERATION_FAILURES: &str = "interlock_operation_failures_total";
+const SEARCH_INDEXES: &str = "interlock_search_indexes";
+const ADAPTIVE_INDEXES: &str = "interlock_adaptive_indexes_total";
 const PANICS: &str = "interlock_panics_total";
 const WORKERS: &str = "interlock_runtime_workers";
 const ALIVE_TASKS: &str = "interlock_runtime_alive_tasks";
@@ -156,6 +158,39 @@ impl Operations {
     }
 }
 
+/// What becomes of an index that nobody declared.
+#[derive(Debug, Clone, Copy)]
+pub enum Adaptive {
+    Made,
+    Ready,
+    Dropped,
+}
+
+impl Adaptive {
+    const ALL: [Self; 3] = [Self::Made, Self::Ready, Self::Dropped];
+
+    /// It has happened to one.
+    pub fn count(self) {
+        self.counter().increment(1);
+    }
+
+    fn counter(self) -> Counter {
+        let event = match self {
+            Self::Made => "made",
+            Self::Ready => "ready",
+            Self::Dropped => "dropped",
+        };
+        counter!(ADAPTIVE_INDEXES, "event" => event)
+    }
+}
+
+/// So many search indexes there are that are declared, and that are not.
+pub fn indexes(declared: usize, adaptive: usize) {
+    for (kind, count) in [("declared", declared), ("adaptive", adaptive)] {
+        gauge!(SEARCH_INDEXES, "kind" => kind).set(u32::try_from(count).unwrap_or(u32::MAX));
+    }
+}
+
 /// Something has panicked.
 pub(super) fn panicked() {
     counter!(PANICS).increment(1);
@@ -186,6 +221,10 @@ impl Exporter {
             LazyLock::force(&TRANSACTIONS);
             LazyLock::force(&DISPATCHES);
             counter!(PANICS).absolute(0);
+            for event in Adaptive::ALL {
+                event.counter().absolute(0);
+            }
+            indexes(0, 0);
         }
         exporter
     }
@@ -234,6 +273,11 @@ fn describe() {
     describe_counter!(
         OPERATION_FAILURES,
         "operations that failed, by event type and code"
+    );
+    describe_gauge!(SEARCH_INDEXES, "search indexes that are maintained");
+    describe_counter!(
+        ADAPTIVE_INDEXES,
+        "search indexes that nobody declared, when they were made, became ready and were dropped"
     );
     describe_counter!(PANICS, "panics that were contained");
     describe_gauge!(WORKERS, "threads that run tasks");

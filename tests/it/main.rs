@@ -6,6 +6,7 @@
 )]
 
 mod account;
+mod adaptive;
 mod attack;
 mod audit;
 mod callback;

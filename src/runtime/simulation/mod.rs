@@ -34,7 +34,7 @@ use crate::id::ModelKey;
 use crate::model::Schema;
 use crate::runtime::{Runtime, Settings};
 use crate::storage::{
-    self, Attribution, Durability, Migrate, ModelChange, Place, Storage,
+    self, Attribution, Durability, IndexSettings, Migrate, ModelChange, Place, Storage,
     double::{Disturbance, Double, Moment},
 };
 use crate::workflow::{ImportMode, WorkflowSet};
@@ -82,6 +82,7 @@ impl Base {
                     busy_timeout: Duration::from_secs(5),
                     cache_kib: 1_000,
                     migrate: Migrate::Yes,
+                    indexes: IndexSettings::default(),
                 };
                 Storage::open_disturbed(&settings, disturbance, clock, tasks).await
             }

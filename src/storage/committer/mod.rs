@@ -17,7 +17,8 @@ use tokio_util::sync::CancellationToken;
 use tracing::{error, info, warn};
 
 use super::{
-    ActorRow, Definitions, EntityRow, Error, Storage, TenantRow, Version, Writer,
+    ActorRow, Definitions, EntityRow, Error, ModelChange, ModelRow, Storage, TenantRow, Version,
+    Writer,
     draft::{Attribution, Committed, Draft, Write},
     judge::{self, ModelView, View},
     message,
@@ -574,6 +575,8 @@ impl Committer {
                 self.storage.0.cache.forget(removal.id);
             }
         }
+        let written = rows.versions.iter().map(|version| ModelRow(version.m));
+        self.storage.0.wishes.wrote(written, self.storage.now());
         for grown in &rows.grown {
             let (tenant, deltas) = (grown.tenant, grown.deltas);
             let catalog = &self.storage.0.catalog;
@@ -654,6 +657,12 @@ impl Committer {
         self.next += 1;
         self.sweeper.note(&commit.outcomes, self.storage.now());
         self.storage.0.catalog.forget(tenant, key);
+        if matches!(change, ModelChange::Delete)
+            && let Err(error) = self.storage.reload_indexes().await
+        {
+            // Nobody can search the model, and the next change of any index reads them again.
+            warn!(%error, "the indexes of a deleted model are not taken out of use yet");
+        }
         Ok(Committed { sequence, at })
     }
 }

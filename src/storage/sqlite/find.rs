@@ -11,7 +11,7 @@ use super::{
     rows::{IndexData, VersionRow},
 };
 use crate::entity::{Json, Position, Sequence};
-use crate::id::EntityId;
+use crate::id::{EntityId, StateName};
 use crate::storage::{
     EntityRow, Error, Index, Indexable, Leaving, ModelRow, Probe, TenantRow, Version,
 };
@@ -20,6 +20,7 @@ const ENTITY_MODELS: &str = include_str!("sql/entity_models.sql");
 const INDEX_LEAVING: &str = include_str!("sql/index_leaving.sql");
 const INDEX_LIST: &str = include_str!("sql/index_list.sql");
 const INDEX_SOURCE: &str = include_str!("sql/index_source.sql");
+const MODEL_ENDS: &str = include_str!("sql/model_ends.sql");
 
 /// Adds a statement that gives the rows of `entity` that any of the probes finds.
 fn union(query: &mut QueryBuilder<Database>, model: ModelRow, probes: &[Probe]) {
@@ -161,19 +162,34 @@ impl Sqlite {
         let after = after
             .map(|id| id.uuid().as_bytes().to_vec())
             .unwrap_or_default();
-        let rows: Vec<(i64, uuid::Uuid, i64, String)> = sqlx::query_as(INDEX_SOURCE)
+        let rows: Vec<(i64, uuid::Uuid, i64, String, String)> = sqlx::query_as(INDEX_SOURCE)
             .bind(model.0)
             .bind(after)
             .bind(limit)
             .fetch_all(&self.reads)
             .await?;
-        let rows = rows.into_iter().map(|(e, id, n, data)| Indexable {
+        let rows = rows.into_iter().map(|(e, id, n, state, data)| Indexable {
             entity: EntityRow(e),
             id: EntityId::from_uuid(id),
             position: Position(n),
+            state: StateName::from(&*state),
             document: Json::trusted(data),
         });
         Ok(rows.collect())
+    }
+
+    /// The first and the last entity of a model by their ids; none if it has none.
+    pub(in crate::storage) async fn ends(
+        &self,
+        model: ModelRow,
+    ) -> Result<Option<(EntityId, EntityId)>, Error> {
+        let (first, last): (Option<uuid::Uuid>, Option<uuid::Uuid>) = sqlx::query_as(MODEL_ENDS)
+            .bind(model.0)
+            .fetch_one(&self.reads)
+            .await?;
+        Ok(first
+            .zip(last)
+            .map(|(first, last)| (EntityId::from_uuid(first), EntityId::from_uuid(last))))
     }
 
     /// The documents of entities that are being deleted.

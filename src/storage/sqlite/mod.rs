@@ -232,6 +232,7 @@ mod tests {
             busy_timeout: Duration::from_secs(1),
             cache_kib: 1_000,
             migrate: Migrate::Yes,
+            indexes: crate::storage::IndexSettings::default(),
         }
     }
 

@@ -1,6 +1,6 @@
 //! Rows as the database gives them, and what they mean.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, sync::Arc};
 
 use serde::Deserialize;
 use sqlx::FromRow;
@@ -14,8 +14,8 @@ use crate::entity::{Actor, Change, ChangeKind, Changed, Image, Json, Path, Posit
 use crate::id::{EntityId, ModelKey, TransactionId};
 use crate::model::{ChangeLevel, Lock, UniqueKeys};
 use crate::storage::{
-    EntityRow, Error, Index, IndexRow, IndexState, Message, ModelRow, Recorded, Task, TaskKey,
-    TaskKind, TenantRow, Version,
+    EntityRow, Error, Index, IndexRow, IndexState, Message, ModelRow, OfModel, Recorded, Task,
+    TaskKey, TaskKind, TenantRow, Use, Version,
 };
 
 /// A version, joined with its entity, commit and model.
@@ -268,6 +268,10 @@ pub(super) struct IndexData {
     state: i64,
     filled_to: Option<Uuid>,
     declared: bool,
+    used: Option<i64>,
+    tenant: String,
+    name: String,
+    version: i32,
 }
 
 impl TryFrom<IndexData> for Index {
@@ -285,6 +289,11 @@ impl TryFrom<IndexData> for Index {
             path: Path::parse(&row.path).map_err(|_| inconsistent("path"))?,
             state: IndexState::from_code(row.state).ok_or_else(|| inconsistent("state"))?,
             declared: row.declared,
+            use_of: Use::new(row.used),
+            of: Arc::new(OfModel {
+                tenant: row.tenant.as_str().into(),
+                model: ModelKey::new(&row.name, row.version),
+            }),
             filled_to: row.filled_to.map(EntityId::from_uuid),
         })
     }

@@ -3,6 +3,7 @@
 use sqlx::{Connection as _, QueryBuilder, Sqlite, SqliteConnection};
 
 use super::{OutcomeRow, job::JobChore};
+use crate::clock::Timestamp;
 use crate::entity::{Key, Path, Position};
 use crate::id::EntityId;
 use crate::storage::{EntityRow, IndexRow, IndexState, ModelRow};
@@ -13,6 +14,7 @@ const INDEX_DROP: &str = include_str!("sql/index_drop.sql");
 const INDEX_EMPTY: &str = include_str!("sql/index_empty.sql");
 const INDEX_FILLED: &str = include_str!("sql/index_filled.sql");
 const INDEX_FORGET: &str = include_str!("sql/index_forget.sql");
+const INDEX_USED: &str = include_str!("sql/index_used.sql");
 const INDEX_UNDECLARE: &str = include_str!("sql/index_undeclare.sql");
 
 /// How many keys one statement adds.
@@ -29,13 +31,21 @@ pub(in crate::storage) enum Upkeep {
         model: ModelRow,
         paths: Vec<Path>,
     },
-    /// Makes an index that nobody declared.
+    /// Makes an index that nobody declared, unless there are so many of them.
     AddIndex {
         model: ModelRow,
         path: Path,
+        max: u32,
+        now: Timestamp,
     },
+    /// Drops one that nobody declared.
     DropIndex {
         index: IndexRow,
+    },
+    /// Remembers when one was used.
+    Used {
+        index: IndexRow,
+        used: Timestamp,
     },
     /// Adds the keys of entities that are still as they were read; having reached no entity, the
     /// index is ready.
@@ -68,7 +78,7 @@ impl Upkeep {
             | Self::DropIndex { .. }
             | Self::Empty { .. } => true,
             Self::Fill { reached, .. } => reached.is_none(),
-            Self::Job(_) => false,
+            Self::Used { .. } | Self::Job(_) => false,
         }
     }
 
@@ -79,6 +89,7 @@ impl Upkeep {
             Self::DeclareIndexes { .. }
             | Self::AddIndex { .. }
             | Self::DropIndex { .. }
+            | Self::Used { .. }
             | Self::Fill { .. }
             | Self::Empty { .. } => None,
         }
@@ -105,9 +116,19 @@ impl Upkeep {
                 let declared = sqlx::query(INDEX_DECLARE).bind(model.0).bind(&list);
                 declared.execute(connection).await?.rows_affected()
             }
-            Self::AddIndex { model, path } => {
+            Self::AddIndex {
+                model,
+                path,
+                max,
+                now,
+            } => {
                 let added = sqlx::query(INDEX_ADD).bind(model.0).bind(path.to_string());
+                let added = added.bind(now.micros()).bind(max);
                 added.execute(connection).await?.rows_affected()
+            }
+            Self::Used { index, used } => {
+                let noted = sqlx::query(INDEX_USED).bind(index.0).bind(used.micros());
+                noted.execute(connection).await?.rows_affected()
             }
             Self::DropIndex { index } => {
                 let dropped = sqlx::query(INDEX_DROP).bind(index.0);

@@ -20,6 +20,7 @@ const COMMIT_PUT: &str = include_str!("sql/commit_put.sql");
 const DEFINITION_PUT: &str = include_str!("sql/definition_put.sql");
 const INDEX_SWEEP: &str = include_str!("sql/index_sweep.sql");
 const MODEL_CLEAR_DELTAS: &str = include_str!("sql/model_clear_deltas.sql");
+const MODEL_DROP_INDEXES: &str = include_str!("sql/model_drop_indexes.sql");
 const MODEL_CLEAR_WORKFLOWS: &str = include_str!("sql/model_clear_workflows.sql");
 const MODEL_DELTA_ADD: &str = include_str!("sql/model_delta_add.sql");
 const MODEL_PUT: &str = include_str!("sql/model_put.sql");
@@ -242,7 +243,11 @@ impl Writer {
             }
             (Effect::Delete, Some(row)) => {
                 set_state(&mut transaction, row, "absent", seq).await?;
-                for sql in [MODEL_CLEAR_DELTAS, MODEL_CLEAR_WORKFLOWS] {
+                for sql in [
+                    MODEL_CLEAR_DELTAS,
+                    MODEL_CLEAR_WORKFLOWS,
+                    MODEL_DROP_INDEXES,
+                ] {
                     sqlx::query(sql)
                         .bind(row.0)
                         .execute(&mut *transaction)
