@@ -1,4 +1,4 @@
-//! `interlock changes`: the change feed, one change to a line.
+//! `interlock changes`: the change feed, or a live search; one change to a line.
 
 use std::{
     io::{self, Write as _},
@@ -9,6 +9,7 @@ use std::{
 
 use clap::Args;
 use serde::Deserialize;
+use serde_json::value::RawValue;
 use tonic::Code;
 
 use super::{
@@ -38,11 +39,30 @@ pub(super) struct Arguments {
     /// Only changes that leave the entity in this state; may be repeated.
     #[arg(long, value_name = "NAME")]
     state: Vec<String>,
+    /// What satisfies this condition of the model, and then what enters, is changed and leaves.
+    #[arg(
+        long = "where",
+        value_name = "CONDITION",
+        requires = "model",
+        conflicts_with = "state"
+    )]
+    condition: Option<Condition>,
     /// Print the documents, too.
     #[arg(long)]
     data: bool,
     #[command(flatten)]
     target: Target,
+}
+
+impl Arguments {
+    /// What is asked for.
+    const fn kind(&self) -> EventType {
+        if self.condition.is_some() {
+            EventType::EntitySearchSubscribeRequest
+        } else {
+            EventType::EntityChangesSubscribeRequest
+        }
+    }
 }
 
 /// A model on the command line.
@@ -57,6 +77,19 @@ impl FromStr for Model {
         let (name, version) = text.rsplit_once(':').ok_or_else(bad)?;
         let version = version.parse().map_err(|_| bad())?;
         Ok(Self(ModelKey::new(name, version)))
+    }
+}
+
+/// A condition as JSON on the command line.
+#[derive(Debug, Clone)]
+struct Condition(Box<RawValue>);
+
+impl FromStr for Condition {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let bad = |error| format!("not a condition as JSON: {error}");
+        serde_json::from_str(text).map(Self).map_err(bad)
     }
 }
 
@@ -91,7 +124,7 @@ pub(super) fn run(config: &Config, arguments: &Arguments) -> ExitCode {
 
 /// Prints changes until nobody reads them; goes on where it was when the connection is lost.
 async fn follow(config: &Config, arguments: &Arguments) -> Result<(), Error> {
-    let Some(route) = Route::of(EventType::EntityChangesSubscribeRequest) else {
+    let Some(route) = Route::of(arguments.kind()) else {
         return Ok(());
     };
     let mut reached = arguments.from;
@@ -146,8 +179,11 @@ fn subscription(arguments: &Arguments, from: Option<i64>) -> Event {
     let id = MessageId::fresh().to_string();
     let mut payload = Object::new()
         .text("id", &id)
-        .truth("includeData", arguments.data)
-        .raw("states", &text_list(&arguments.state));
+        .truth("includeData", arguments.data);
+    payload = match &arguments.condition {
+        Some(Condition(condition)) => payload.raw("condition", condition.get()),
+        None => payload.raw("states", &text_list(&arguments.state)),
+    };
     if let Some(Model(model)) = &arguments.model {
         let spec = Object::new()
             .text("name", &model.name)
@@ -157,7 +193,7 @@ fn subscription(arguments: &Arguments, from: Option<i64>) -> Event {
     if let Some(from) = from {
         payload = payload.number("fromSequence", from);
     }
-    let mut event = Event::ours(EventType::EntityChangesSubscribeRequest, payload.finish());
+    let mut event = Event::ours(arguments.kind(), payload.finish());
     event.id = id.into();
     event
 }

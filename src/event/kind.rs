@@ -122,6 +122,7 @@ event_types! {
     EntitySearchExplainRequest,
     EntitySearchExplainResponse,
     EntitySearchRequest,
+    EntitySearchSubscribeRequest,
     EntitySnapshotSearchRequest,
     EntitySnapshotSearchResponse,
     EntityStatsByStateGetRequest,

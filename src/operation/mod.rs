@@ -54,6 +54,7 @@ mod set_trace_sampler;
 mod set_unique_keys;
 mod submit_search;
 mod subscribe_changes;
+mod subscribe_search;
 mod table;
 mod transition_entity;
 mod update_entities;

@@ -31,15 +31,7 @@ impl Operation for SubscribeChanges {
 
     fn parse(payload: &str) -> Result<Self, Failure> {
         let request: told::Subscribe = payload::decode(payload)?;
-        let after = match request.from_sequence {
-            Some(sequence) if sequence < 0 => {
-                return Err(Failure::new(
-                    Code::BadRequest,
-                    format!("fromSequence is {sequence}; 0 is before the first change"),
-                ));
-            }
-            sequence => sequence.map(Position),
-        };
+        let after = from(request.from_sequence)?;
         // No states are all of them, as where entities are counted.
         let states = request.states.filter(|states| !states.is_empty());
         Ok(Self {
@@ -68,6 +60,25 @@ impl Operation for SubscribeChanges {
     }
 }
 
+/// The position that a caller has seen last.
+pub(super) fn from(sequence: Option<i64>) -> Result<Option<Position>, Failure> {
+    match sequence {
+        Some(sequence) if sequence < 0 => Err(Failure::new(
+            Code::BadRequest,
+            format!("fromSequence is {sequence}; 0 is before the first change"),
+        )),
+        sequence => Ok(sequence.map(Position)),
+    }
+}
+
+/// Why an answer without an end ends.
+pub(super) fn stopping() -> Failure {
+    Failure::new(
+        Code::StorageUnavailable,
+        "the server is stopping; go on after the last sequence that came",
+    )
+}
+
 /// A reader of the feed, and for whom.
 struct Following {
     changes: Ahead<Feed>,
@@ -76,21 +87,15 @@ struct Following {
 
 impl Following {
     async fn next(&mut self) -> Result<Changed, Failure> {
-        let stopped = || {
-            Failure::new(
-                Code::StorageUnavailable,
-                "the server is stopping; go on after the last sequence that came",
-            )
-        };
         let cx = &self.cx;
         let given_up = async {
             tokio::select! {
                 biased;
                 () = cx.cancel().cancelled() => cancelled(),
-                () = cx.stopping().cancelled() => stopped(),
+                () = cx.stopping().cancelled() => stopping(),
             }
         };
-        self.changes.next(given_up).await?.ok_or_else(stopped)
+        self.changes.next(given_up).await?.ok_or_else(stopping)
     }
 }
 

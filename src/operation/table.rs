@@ -17,8 +17,8 @@ use super::{
     search_status::SearchStatus, set_change_level::SetChangeLevel, set_indexes::SetIndexes,
     set_log_level::SetLogLevel, set_trace_sampler::SetTraceSampler, set_unique_keys::SetUniqueKeys,
     submit_search::SubmitSearch, subscribe_changes::SubscribeChanges,
-    transition_entity::TransitionEntity, update_entities::UpdateEntities,
-    update_entity::UpdateEntity, validate_model::ValidateModel,
+    subscribe_search::SubscribeSearch, transition_entity::TransitionEntity,
+    update_entities::UpdateEntities, update_entity::UpdateEntity, validate_model::ValidateModel,
 };
 
 /// Every operation there is.
@@ -60,6 +60,7 @@ pub const ROUTES: &[Route] = &[
     Route::to::<SearchResults>(),
     Route::to::<CancelSearch>(),
     Route::to::<SubscribeChanges>(),
+    Route::to::<SubscribeSearch>(),
     Route::to::<ListMembers>(),
     Route::to::<CreateMessage>(),
     Route::to::<GetMessage>(),

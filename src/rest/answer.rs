@@ -23,8 +23,17 @@ const READY_MAX: usize = 64;
 /// Makes a body, or an item of one, of the payload of an event.
 pub(super) type Read = fn(&Parts, &str) -> Result<String, Failure>;
 
-/// The same of an event that has a sequence, which comes with it.
-pub(super) type ReadNumbered = fn(&Parts, &str) -> Result<(i64, String), Failure>;
+/// Makes a server-sent event of the payload of one.
+pub(super) type ReadSent = fn(&Parts, &str) -> Result<Sent, Failure>;
+
+/// A server-sent event.
+pub(super) struct Sent {
+    /// What a client says that goes on after it; none where it cannot.
+    pub(super) id: Option<i64>,
+    /// What it is; none for a change.
+    pub(super) kind: Option<&'static str>,
+    pub(super) body: String,
+}
 
 /// How long a live answer is silent before it shows that it lives.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
@@ -45,7 +54,7 @@ pub(super) enum Answered {
     /// Any number of events, of which there is one.
     First(Read),
     /// Events without an end: server-sent events, whose ids are the sequences.
-    Live(ReadNumbered),
+    Live(ReadSent),
 }
 
 impl Answered {
@@ -124,12 +133,22 @@ async fn lines(read: Read, events: Events, parts: &Parts) -> Result<Response, Fa
 }
 
 /// Events as they come. A failure is one more, of the type `failure`, and the last.
-fn live(read: ReadNumbered, events: Events, parts: &Parts) -> Response {
+fn live(read: ReadSent, events: Events, parts: &Parts) -> Response {
     let parts = parts.without_body();
     let events = events.map(move |event| {
         let told = event.and_then(|event| read(&parts, event.text()?));
         Ok::<_, Infallible>(match told {
-            Ok((sequence, body)) => SentEvent::default().id(sequence.to_string()).data(body),
+            Ok(Sent { id, kind, body }) => {
+                let sent = SentEvent::default().data(body);
+                let sent = match id {
+                    Some(id) => sent.id(id.to_string()),
+                    None => sent,
+                };
+                match kind {
+                    Some(kind) => sent.event(kind),
+                    None => sent,
+                }
+            }
             Err(failure) => SentEvent::default()
                 .event("failure")
                 .data(payload::error(&failure)),

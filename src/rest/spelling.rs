@@ -18,13 +18,13 @@ use crate::event::EventType::{
     EntityModelSetChangeLevelRequest, EntityModelSetIndexesRequest,
     EntityModelSetUniqueKeysRequest, EntityModelTransitionRequest, EntityModelValidateRequest,
     EntityPatchRequest, EntitySearchExplainRequest, EntitySearchRequest,
-    EntitySnapshotSearchRequest, EntityStatsByStateGetRequest, EntityStatsGetRequest,
-    EntityStatsQueryRequest, EntityTransitionRequest, EntityTransitionsGetRequest,
-    EntityUpdateCollectionRequest, EntityUpdateRequest, EntityWorkflowDiagramRequest,
-    EntityWorkflowExportRequest, EntityWorkflowImportRequest, LogLevelGetRequest,
-    LogLevelSetRequest, MessageCreateRequest, MessageDeleteRequest, MessageGetRequest,
-    SnapshotCancelRequest, SnapshotGetRequest, SnapshotGetStatusRequest, TraceSamplerGetRequest,
-    TraceSamplerSetRequest, WorkflowExplainRequest,
+    EntitySearchSubscribeRequest, EntitySnapshotSearchRequest, EntityStatsByStateGetRequest,
+    EntityStatsGetRequest, EntityStatsQueryRequest, EntityTransitionRequest,
+    EntityTransitionsGetRequest, EntityUpdateCollectionRequest, EntityUpdateRequest,
+    EntityWorkflowDiagramRequest, EntityWorkflowExportRequest, EntityWorkflowImportRequest,
+    LogLevelGetRequest, LogLevelSetRequest, MessageCreateRequest, MessageDeleteRequest,
+    MessageGetRequest, SnapshotCancelRequest, SnapshotGetRequest, SnapshotGetStatusRequest,
+    TraceSamplerGetRequest, TraceSamplerSetRequest, WorkflowExplainRequest,
 };
 
 /// One REST route: a spelling of one event type.
@@ -170,6 +170,7 @@ pub const SPELLINGS: &[Spelling] = &[
     // Search (`rest.md` §4).
     spell(POST, "/search/direct/{entityName}/{modelVersion}", EntitySearchRequest, search::search, Lines(entity::envelope), &told::search::DIRECT),
     spell(POST, "/search/direct/{entityName}/{modelVersion}?explain=true", EntitySearchExplainRequest, search::search, Value(model::payload_as_is), &told::search::EXPLAIN),
+    spell(POST, "/search/live/{entityName}/{modelVersion}", EntitySearchSubscribeRequest, feed::subscribe_search, Live(feed::news), &told::feed::SUBSCRIBE_SEARCH),
     spell(POST, "/search/{entityName}/{modelVersion}", EntitySearchRequest, search::search_cut_off, List(entity::envelope), &told::search::CUT_OFF),
     spell(POST, "/search/async/{entityName}/{modelVersion}", EntitySnapshotSearchRequest, search::submit_search, Value(search::snapshot_id), &told::search::SUBMIT),
     spell(GET, "/search/async/{jobId}/status", SnapshotGetStatusRequest, search::snapshot, Value(search::snapshot_status), &told::search::STATUS),

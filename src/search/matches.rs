@@ -10,7 +10,7 @@ pub struct Matches<'a> {
     walk: Walk,
     definitions: &'a Definitions,
     condition: &'a Condition,
-    toll: Toll<'a>,
+    toll: Toll<&'a Definitions>,
 }
 
 impl<'a> Matches<'a> {

@@ -8,6 +8,7 @@
 mod group;
 mod hits;
 mod jobs;
+mod live;
 mod matches;
 mod order;
 mod page;
@@ -24,6 +25,7 @@ use crate::storage::{Definitions, Version};
 pub use group::{Aggregate, Aggregation, Group, GroupBy, GroupError, Grouping, group};
 pub use hits::{Hits, Outgoing};
 pub use jobs::{Asked, JobError, JobPage, JobRunner, JobSettings, Jobs, expires};
+pub use live::{Live, News, Turn, Watched};
 pub use matches::Matches;
 pub use order::{Order, OrderError, SORT_KEYS_MAX, SortKey, SortSubject};
 pub use page::page;

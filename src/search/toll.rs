@@ -1,5 +1,7 @@
 //! What a search looks at in vain, and which indexes would have spared it that.
 
+use std::ops::Deref;
+
 use crate::condition::Narrowing;
 use crate::entity::Path;
 use crate::model::Schema;
@@ -13,9 +15,9 @@ const PATHS_MAX: usize = 4;
 const RANGES_MAX: usize = 64;
 
 /// Counts for one search, and tells the storage when the search ends, however it does.
-pub(super) struct Toll<'a> {
+pub(super) struct Toll<D: Deref<Target = Definitions>> {
     snapshot: Snapshot,
-    definitions: &'a Definitions,
+    definitions: D,
     narrowing: Narrowing,
     /// How many entities were looked at.
     pub(super) visited: usize,
@@ -23,12 +25,8 @@ pub(super) struct Toll<'a> {
     pub(super) matched: usize,
 }
 
-impl<'a> Toll<'a> {
-    pub(super) const fn new(
-        snapshot: Snapshot,
-        definitions: &'a Definitions,
-        narrowing: Narrowing,
-    ) -> Self {
+impl<D: Deref<Target = Definitions>> Toll<D> {
+    pub(super) const fn new(snapshot: Snapshot, definitions: D, narrowing: Narrowing) -> Self {
         Self {
             snapshot,
             definitions,
@@ -39,17 +37,17 @@ impl<'a> Toll<'a> {
     }
 }
 
-impl Drop for Toll<'_> {
+impl<D: Deref<Target = Definitions>> Drop for Toll<D> {
     fn drop(&mut self) {
         let in_vain = self.visited.saturating_sub(self.matched);
         if in_vain < LITTLE || !self.snapshot.hears_wishes() {
             return;
         }
-        let indexes = self.snapshot.indexes(self.definitions);
+        let indexes = self.snapshot.indexes(&self.definitions);
         let schema = &self.definitions.model.schema;
         let wishes = wishes(&self.narrowing, &indexes, schema);
         if !wishes.is_empty() {
-            self.snapshot.wished(self.definitions, in_vain, wishes);
+            self.snapshot.wished(&self.definitions, in_vain, wishes);
         }
     }
 }

@@ -232,6 +232,7 @@ reads_of_sqlite! {
     to_index(model: ModelRow, after: Option<EntityId>, limit: i64) -> Vec<Indexable>;
     ends(model: ModelRow) -> Option<(EntityId, EntityId)>;
     leaving(entities: &[EntityRow]) -> Vec<Leaving>;
+    replaced(positions: &[Position]) -> HashMap<Position, Position>;
     models_of(entities: &[EntityRow]) -> Vec<ModelRow>;
     count_found(model: ModelRow, groups: &[&[Probe]], limit: i64) -> Vec<i64>;
     look_up(tenant: TenantRow, model: ModelRow, probes: &[Probe], limit: i64) -> Option<Vec<Version>>;

@@ -1,5 +1,7 @@
 //! Reads of one tenant as of one sequence.
 
+use std::collections::HashMap;
+
 use super::{Definitions, Error, ModelRow, Storage, TenantRow, Version};
 use crate::clock::Timestamp;
 use crate::engine::Record;
@@ -175,6 +177,15 @@ impl Snapshot {
             return Ok((Vec::new(), positions.len()));
         };
         self.storage.0.database.versions(tenant, positions).await
+    }
+
+    /// Which versions those at these positions have replaced; those that begin an entity have
+    /// replaced none.
+    pub async fn replaced(
+        &self,
+        positions: &[Position],
+    ) -> Result<HashMap<Position, Position>, Error> {
+        self.storage.0.database.replaced(positions).await
     }
 
     /// Walks the entities of a model in the order of their ids.

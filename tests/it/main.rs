@@ -27,6 +27,7 @@ mod help;
 mod history;
 mod idempotency;
 mod index;
+mod live;
 mod member;
 mod message;
 mod method;

@@ -70,6 +70,10 @@ fn example(kind: &str, model: &Value, id: &str) -> Value {
             json!({"model": model, "condition": everything})
         }
         "EntityChangesSubscribeRequest" => json!({"fromSequence": 0, "includeData": true}),
+        "EntitySearchSubscribeRequest" => {
+            let everything = json!({"type": "group", "operator": "AND", "conditions": []});
+            json!({"model": model, "condition": everything, "fromSequence": 0})
+        }
         "SnapshotGetStatusRequest" | "SnapshotGetRequest" | "SnapshotCancelRequest" => {
             json!({"snapshotId": nil})
         }
@@ -242,7 +246,10 @@ fn spelled(path: &str, kind: &str, model: &Value, id: &str) -> (String, String) 
         }
         "EntityModelSetUniqueKeysRequest" => json!({"uniqueKeys": []}).to_string(),
         "EntityModelSetIndexesRequest" => json!({"indexes": []}).to_string(),
-        "EntitySearchRequest" | "EntitySearchExplainRequest" | "EntitySnapshotSearchRequest" => {
+        "EntitySearchRequest"
+        | "EntitySearchExplainRequest"
+        | "EntitySearchSubscribeRequest"
+        | "EntitySnapshotSearchRequest" => {
             json!({"type": "group", "operator": "AND", "conditions": []}).to_string()
         }
         "EntityDeleteAllRequest" => String::new(),
@@ -262,8 +269,9 @@ async fn every_spelling_is_served_and_says_what_its_event_says() {
     for spelling in SPELLINGS {
         let kind = spelling.request.as_str();
         if Route::of(spelling.request).expect(kind).answers == Answers::Live {
-            let path = format!("/api{}?fromSequence=0", spelling.path);
-            let mut coming = rest.open(spelling.method.as_str(), &path, "").await;
+            let (path, body) = spelled(spelling.path, kind, &model, &id);
+            let path = format!("/api{path}?fromSequence=0");
+            let mut coming = rest.open(spelling.method.as_str(), &path, &body).await;
             assert_eq!(coming.headers["content-type"], "text/event-stream");
             assert!(coming.sent().await.expect("an event").id.is_some());
             continue;

@@ -1,4 +1,4 @@
-//! The change feed.
+//! The change feed, and live searches.
 #![expect(
     dead_code,
     reason = "answers are written as text; these are their schemas"
@@ -8,11 +8,12 @@ use schemars::JsonSchema;
 use serde_json::Value;
 
 use super::{
-    NO_MODEL, Parameter, Tag, Told,
+    Body, CONDITION, NO_MODEL, Parameter, Tag, Told,
     entity::change_type,
     of,
     parameter::{instant, int32, int64, name, text, texts, truth, uuid},
 };
+use crate::event::payload::search::Condition;
 
 /// One change of an entity.
 #[derive(JsonSchema)]
@@ -33,6 +34,16 @@ struct FeedEntry {
     time_of_change: String,
     /// The document, if it was asked for; a deletion has none.
     data: Option<Value>,
+}
+
+/// What a change did to the result of a live search.
+#[derive(JsonSchema)]
+#[schemars(rename_all = "camelCase")]
+struct LiveEntry {
+    /// What the change did: `entered`, `changed` or `left`.
+    change: String,
+    #[serde(flatten)]
+    entry: FeedEntry,
 }
 
 #[derive(JsonSchema)]
@@ -77,5 +88,38 @@ pub(in crate::rest) const SUBSCRIBE: Told = Told {
         "followChanges",
         "Every change, as it is committed",
         of::<FeedEntry>,
+    )
+};
+
+pub(in crate::rest) const SUBSCRIBE_SEARCH: Told = Told {
+    text: "Server-sent events that go on until the call is closed: an event `entity` for each entity \
+           that fits, in the order of their ids; an event `complete`; then, in the order of commits, \
+           what each later change does to that: `change` is `entered`, `changed` or `left`. The `id` \
+           of those, and of `complete`, is their sequence: with `Last-Event-ID` it goes on after it, \
+           without the entities. An event `failure` is the last one.",
+    parameters: &[
+        Parameter::query(
+            "fromSequence",
+            int64,
+            "What was seen last; without it, what fits comes first.",
+        ),
+        Parameter::query(
+            "includeData",
+            truth,
+            "Whether to send the documents of what enters or is changed.",
+        ),
+        Parameter::header(
+            "Last-Event-ID",
+            text,
+            "What was seen last; before `fromSequence`.",
+        ),
+    ],
+    body: Body::Json(of::<Condition>),
+    codes: &[NO_MODEL, CONDITION],
+    ..Told::new(
+        Tag::Search,
+        "searchLive",
+        "What fits a condition, and how that changes",
+        of::<LiveEntry>,
     )
 };

@@ -1,9 +1,12 @@
-//! The change feed.
+//! The change feed, and live searches.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::super::parts::{Parts, spec};
+use super::super::{
+    answer::Sent,
+    parts::{Parts, spec},
+};
 use super::{Written, bad, begin, read};
 use crate::error::Failure;
 use crate::event::payload::{Object, text_list};
@@ -29,6 +32,19 @@ pub(in crate::rest) fn subscribe(parts: &Parts, id: &str) -> Written {
     if states.peek().is_some() {
         object = object.raw("states", &text_list(states));
     }
+    finish(parts, object)
+}
+
+/// A live search.
+pub(in crate::rest) fn subscribe_search(parts: &Parts, id: &str) -> Written {
+    let object = begin(id)
+        .raw("model", &spec(parts.model()?))
+        .raw("condition", parts.json()?.get());
+    finish(parts, object)
+}
+
+/// Adds from where on, and whether with documents.
+fn finish(parts: &Parts, mut object: Object) -> Written {
     let from = parts.query_as::<i64>("fromSequence", "a 64-bit integer")?;
     // A client that connects again says the same as before, and how far it has come since.
     let seen = parts
@@ -48,8 +64,42 @@ pub(in crate::rest) fn subscribe(parts: &Parts, id: &str) -> Written {
         .finish())
 }
 
-/// A change, and its sequence.
-pub(in crate::rest) fn change(_: &Parts, payload: &str) -> Result<(i64, String), Failure> {
+/// An entity of a result, or a change; its sequence is the id, and what is no change says so.
+pub(in crate::rest) fn news(parts: &Parts, payload: &str) -> Result<Sent, Failure> {
+    #[derive(Deserialize)]
+    struct Told<'a> {
+        #[serde(borrow, default)]
+        payload: Option<&'a RawValue>,
+        #[serde(default)]
+        sequence: Option<i64>,
+        #[serde(borrow, rename = "entityId", default)]
+        entity: Option<&'a RawValue>,
+    }
+    let told: Told<'_> = read(payload)?;
+    match told {
+        Told {
+            payload: Some(envelope),
+            ..
+        } => Ok(Sent {
+            id: None,
+            kind: Some("entity"),
+            body: envelope.get().to_owned(),
+        }),
+        Told {
+            sequence: Some(sequence),
+            entity: None,
+            ..
+        } => Ok(Sent {
+            id: Some(sequence),
+            kind: Some("complete"),
+            body: Object::new().number("sequence", sequence).finish(),
+        }),
+        Told { .. } => change(parts, payload),
+    }
+}
+
+/// A change; its sequence is the id.
+pub(in crate::rest) fn change(_: &Parts, payload: &str) -> Result<Sent, Failure> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
     struct Told<'a> {
@@ -67,11 +117,17 @@ pub(in crate::rest) fn change(_: &Parts, payload: &str) -> Result<(i64, String),
         #[serde(borrow)]
         time_of_change: &'a RawValue,
         #[serde(borrow, default)]
+        change: Option<&'a RawValue>,
+        #[serde(borrow, default)]
         data: Option<&'a RawValue>,
     }
     let change: Told<'_> = read(payload)?;
-    let object = Object::new()
-        .number("sequence", change.sequence)
+    let object = Object::new().number("sequence", change.sequence);
+    let object = match change.change {
+        Some(turn) => object.raw("change", turn.get()),
+        None => object,
+    };
+    let object = object
         .raw("entityId", change.entity_id.get())
         .raw("model", change.model.get())
         .raw("state", change.state.get())
@@ -82,5 +138,9 @@ pub(in crate::rest) fn change(_: &Parts, payload: &str) -> Result<(i64, String),
         Some(data) => object.raw("data", data.get()),
         None => object,
     };
-    Ok((change.sequence, object.finish()))
+    Ok(Sent {
+        id: Some(change.sequence),
+        kind: None,
+        body: object.finish(),
+    })
 }

@@ -4,6 +4,8 @@
 //! A part ends with a number of rows or of bytes, whichever comes first, so that what is held
 //! does not depend on how large documents are.
 
+use std::collections::HashMap;
+
 use futures_util::TryStreamExt as _;
 
 use super::{
@@ -21,6 +23,7 @@ const ENTITY_PAGE: &str = include_str!("sql/entity_page.sql");
 const ENTITY_PAGE_AS_OF: &str = include_str!("sql/entity_page_as_of.sql");
 const ENTITY_SCAN: &str = include_str!("sql/entity_scan.sql");
 const VERSION_AT: &str = include_str!("sql/version_at.sql");
+const VERSIONS_REPLACED: &str = include_str!("sql/versions_replaced.sql");
 const VERSIONS_BY_POSITION: &str = include_str!("sql/versions_by_position.sql");
 
 /// How many bytes of documents a part holds; one document more may go beyond.
@@ -59,6 +62,22 @@ impl Sqlite {
             versions.into_iter().map(|(_, version)| version).collect(),
             count,
         ))
+    }
+
+    /// Which versions those at these positions have replaced.
+    pub(in crate::storage) async fn replaced(
+        &self,
+        positions: &[Position],
+    ) -> Result<HashMap<Position, Position>, Error> {
+        let list = json_list(positions.iter().map(|position| position.0));
+        let rows: Vec<(i64, Option<i64>)> = sqlx::query_as(VERSIONS_REPLACED)
+            .bind(list)
+            .fetch_all(&self.reads)
+            .await?;
+        let replaced = rows
+            .into_iter()
+            .filter_map(|(position, replaced)| Some((Position(position), Position(replaced?))));
+        Ok(replaced.collect())
     }
 
     /// The version of an entity that was current at an instant, and when it was replaced.

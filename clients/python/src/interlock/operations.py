@@ -23,6 +23,7 @@ from interlock.records import (
     Audited,
     AuditedStep,
     Change,
+    Complete,
     ConnectedMember,
     Count,
     Deleted,
@@ -38,6 +39,7 @@ from interlock.records import (
     SearchExplanation,
     Snapshot,
     Transitioned,
+    Turn,
     Update,
     Violation,
     Written,
@@ -687,6 +689,57 @@ class Operations:
                 raise
             except (errors.ConnectionLost, errors.StorageUnavailable) as lost:
                 log.warning("the change feed has ended after %d: %s; going on", reached, lost)
+            await asyncio.sleep(random.uniform(delay / 2, delay))
+            delay = min(_LONGEST_DELAY, 2 * delay)
+
+    async def subscribe_search(
+        self,
+        model: ModelName,
+        condition: Condition,
+        *,
+        from_sequence: int | None = None,
+        include_data: bool = False,
+    ) -> AsyncGenerator[Entity | Complete | Turn, None]:
+        """Follow what satisfies a condition.
+
+        First the entities that do, in the order of their ids; then `Complete`; then for every
+        later change that makes one enter, changes one within, or makes one leave, a `Turn`, in
+        the order of their commits. With `from_sequence`, that of a `Complete` or a `Turn`, only
+        the changes after it. It goes on for ever: when the connection is lost after `Complete`,
+        it goes on after what was given last.
+
+        It is a call of its own, so it may be read as slowly as need be.
+
+        Raises:
+            ModelNotFound: there is no such model.
+            InvalidCondition, ConditionTypeMismatch, InvalidFieldPath: the condition is no good.
+            BadRequest: `from_sequence` is negative, or the server has not come that far.
+            ConnectionLost: before there was something to go on from, or the client was closed.
+
+        """
+        wanted = _of(model) | {"condition": condition, "includeData": include_data}
+        reached = from_sequence
+        delay = _FIRST_DELAY
+        begun = False
+        while True:
+            payload = wanted | _given(fromSequence=reached)
+            try:
+                answers = self._asker.listen("EntitySearchSubscribeRequest", payload)
+                async with aclosing(answers):
+                    async for event in answers:
+                        answer = events.answer(event)
+                        begun, delay = True, _FIRST_DELAY
+                        if "payload" in answer:
+                            yield Entity.read(answer["payload"])
+                            continue
+                        reached = int(answer["sequence"])
+                        yield Turn.read(answer) if "entityId" in answer else Complete(reached)
+            except errors.ClientClosed:
+                raise
+            except (errors.ConnectionLost, errors.StorageUnavailable) as lost:
+                if reached is None or not begun:
+                    raise
+                log.warning("the live search has ended after %d: %s; going on", reached, lost)
             await asyncio.sleep(random.uniform(delay / 2, delay))
             delay = min(_LONGEST_DELAY, 2 * delay)
 

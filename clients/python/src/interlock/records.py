@@ -358,6 +358,42 @@ class FeedChange:
         )
 
 
+class Complete(NamedTuple):
+    """In a live search: what fitted has been told."""
+
+    sequence: int
+    """As of which place in the feed; what to go on from."""
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """In a live search: what a change did to what fits."""
+
+    turn: str
+    """`entered`, `changed` or `left`."""
+    change: FeedChange
+
+    @property
+    def sequence(self) -> int:
+        """Its place in the feed; what to go on from."""
+        return self.change.sequence
+
+    @property
+    def entity_id(self) -> str:
+        """The entity that it is about."""
+        return self.change.entity_id
+
+    @property
+    def data(self) -> dict[str, Any] | None:
+        """The document, if it was asked for; None of what left."""
+        return self.change.data
+
+    @classmethod
+    def read(cls, payload: Json) -> Turn:
+        """Read it from a payload."""
+        return cls(turn=payload["change"], change=FeedChange.read(payload))
+
+
 class Executor(NamedTuple):
     """Who did something for somebody else."""
 

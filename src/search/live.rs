@@ -1,0 +1,276 @@
+//! What satisfies a condition, and how that changes: the result as of one sequence, then what
+//! every later change does to it, in the order of commits (`stream.md` §3).
+//!
+//! Nothing is kept of the result. Whether an entity was in it before a change is told by the
+//! version that the change replaced, which is still there: both are judged alike, by the model as
+//! it is when that is done. So what a subscriber costs does not depend on how much matches, and
+//! whoever knows a sequence goes on after it.
+
+use std::{
+    collections::{HashMap, HashSet, VecDeque},
+    sync::Arc,
+};
+
+use super::{View, document, facts, plan::choose, slice::Slice, toll::Toll, walk::Walk};
+use crate::condition::{Condition, UnknownPaths};
+use crate::entity::{Changed, Image, Json, Position, Sequence};
+use crate::error::Failure;
+use crate::id::{ModelKey, Tenant};
+use crate::storage::{Definitions, Error, Feed, Storage, Version, Wanted};
+
+/// What is followed.
+#[derive(Debug)]
+pub struct Watched {
+    pub tenant: Tenant,
+    pub model: ModelKey,
+    pub condition: Condition,
+    pub unknown_paths: UnknownPaths,
+    /// The documents of what enters or is changed, too.
+    pub documents: bool,
+}
+
+/// What a change has done to a result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Turn {
+    Entered,
+    Changed,
+    Left,
+}
+
+impl Turn {
+    /// What became of an entity that matched, or not, before a change and after it.
+    const fn of(before: bool, after: bool) -> Option<Self> {
+        match (before, after) {
+            (false, false) => None,
+            (false, true) => Some(Self::Entered),
+            (true, true) => Some(Self::Changed),
+            (true, false) => Some(Self::Left),
+        }
+    }
+}
+
+/// The next of what there is to tell.
+#[derive(Debug)]
+pub enum News {
+    /// Entities of the result, in the order of their ids.
+    Result(Vec<Image>),
+    /// That was all of it, as of a sequence.
+    Complete(Sequence),
+    /// What later changes did to it. The document of a change is there if it was asked for.
+    Turns(Vec<(Changed, Turn)>),
+}
+
+/// A live search.
+pub struct Live {
+    storage: Storage,
+    watched: Watched,
+    /// The result that is not told yet.
+    result: Option<Unfinished>,
+    feed: Feed,
+    /// Changes that are not judged yet.
+    ahead: VecDeque<Ahead>,
+}
+
+/// A result on its way.
+struct Unfinished {
+    walk: Walk,
+    toll: Toll<Arc<Definitions>>,
+    at: Sequence,
+}
+
+/// A change, and the version it replaced.
+struct Ahead {
+    change: Changed,
+    replaced: Option<Position>,
+}
+
+impl Live {
+    /// Begins with the result as it is now. Refuses what a search refuses, in the same order.
+    pub async fn begin(
+        storage: &Storage,
+        definitions: &Arc<Definitions>,
+        watched: Watched,
+    ) -> Result<Self, Failure> {
+        let schema = &definitions.model.schema;
+        watched
+            .condition
+            .check_against(schema, watched.unknown_paths)?;
+        let at = storage.latest();
+        // The feed goes on exactly where the result ends.
+        let feed = follow(storage, &watched, Position(at.0)).await?;
+        let view = View::as_of(storage.snapshot(&watched.tenant, at).await?);
+        let narrowing = watched.condition.narrowing(schema);
+        let (source, _) = choose(&view, definitions, &narrowing).await?;
+        let toll = Toll::new(view.snapshot().clone(), Arc::clone(definitions), narrowing);
+        Ok(Self {
+            storage: storage.clone(),
+            result: Some(Unfinished {
+                walk: Walk::new(view, source, definitions),
+                toll,
+                at,
+            }),
+            watched,
+            feed,
+            ahead: VecDeque::new(),
+        })
+    }
+
+    /// Goes on after a sequence that its caller has seen.
+    pub async fn resume(
+        storage: &Storage,
+        definitions: &Definitions,
+        watched: Watched,
+        after: Position,
+    ) -> Result<Self, Failure> {
+        let schema = &definitions.model.schema;
+        watched
+            .condition
+            .check_against(schema, watched.unknown_paths)?;
+        Ok(Self {
+            storage: storage.clone(),
+            result: None,
+            feed: follow(storage, &watched, after).await?,
+            watched,
+            ahead: VecDeque::new(),
+        })
+    }
+
+    /// What there is to tell next; waits until there is something.
+    pub async fn next(&mut self) -> Result<News, Failure> {
+        if let Some(result) = &mut self.result {
+            if let Some(part) = result.walk.next().await? {
+                let definitions = definitions(&self.storage, &self.watched).await?;
+                result.toll.visited += part.len();
+                let mut images = Vec::new();
+                let mut slice = Slice::new();
+                for version in part {
+                    slice.give_way().await;
+                    if matches(&self.watched.condition, &version, &definitions)? {
+                        images.push(version.image);
+                    }
+                }
+                result.toll.matched += images.len();
+                return Ok(News::Result(images));
+            }
+            let at = result.at;
+            self.result = None;
+            return Ok(News::Complete(at));
+        }
+        loop {
+            if self.ahead.is_empty() {
+                self.read_on().await?;
+            }
+            let turns = self.judge().await?;
+            if !turns.is_empty() {
+                return Ok(News::Turns(turns));
+            }
+        }
+    }
+
+    /// Takes the next changes from the feed.
+    async fn read_on(&mut self) -> Result<(), Failure> {
+        let changes = self.feed.next().await?;
+        let positions: Vec<_> = changes.iter().map(|change| change.position).collect();
+        let snapshot = self
+            .storage
+            .snapshot(&self.watched.tenant, self.storage.latest());
+        let replaced = snapshot.await?.replaced(&positions).await?;
+        self.ahead = changes
+            .into_iter()
+            .map(|change| Ahead {
+                replaced: replaced.get(&change.position).copied(),
+                change,
+            })
+            .collect();
+        Ok(())
+    }
+
+    /// Judges the first changes that are ahead: as many as fit into one part.
+    async fn judge(&mut self) -> Result<Vec<(Changed, Turn)>, Failure> {
+        let definitions = definitions(&self.storage, &self.watched).await?;
+        // What one change has made, a later one may have replaced.
+        let mut known = HashSet::new();
+        let needed = self.ahead.iter().flat_map(Ahead::needed);
+        let needed: Vec<_> = needed.filter(|position| known.insert(*position)).collect();
+        let snapshot = self
+            .storage
+            .snapshot(&self.watched.tenant, self.storage.latest());
+        let snapshot = snapshot.await?;
+        let mut judged: HashMap<Position, Judged> = HashMap::new();
+        let mut read = 0;
+        let mut turns = Vec::new();
+        let mut slice = Slice::new();
+        while turns.is_empty() && !self.ahead.is_empty() {
+            let (versions, count) = snapshot.versions(&needed[read..]).await?;
+            let reached = &needed[read..read + count];
+            read += count;
+            for version in versions {
+                slice.give_way().await;
+                let holds = matches(&self.watched.condition, &version, &definitions)?;
+                let document = (self.watched.documents && holds).then_some(version.image.document);
+                judged.insert(version.position, Judged { holds, document });
+            }
+            // What has not been found is of nobody who asks.
+            for position in reached {
+                judged.entry(*position).or_default();
+            }
+            while let Some(first) = self.ahead.front()
+                && first
+                    .needed()
+                    .all(|position| judged.contains_key(&position))
+                && let Some(Ahead { change, replaced }) = self.ahead.pop_front()
+            {
+                let of = |position| judged.get(&position);
+                let before = replaced.and_then(of).is_some_and(|before| before.holds);
+                let after = of(change.position);
+                if let Some(turn) = Turn::of(before, after.is_some_and(|after| after.holds)) {
+                    let document = after.and_then(|after| after.document.clone());
+                    turns.push((Changed { document, ..change }, turn));
+                }
+            }
+        }
+        Ok(turns)
+    }
+}
+
+impl Ahead {
+    /// The versions that have to be judged.
+    fn needed(&self) -> impl Iterator<Item = Position> + use<> {
+        let [replaced, change] = [self.replaced, Some(self.change.position)];
+        [replaced, change].into_iter().flatten()
+    }
+}
+
+/// What is known of a version.
+#[derive(Debug, Default)]
+struct Judged {
+    holds: bool,
+    document: Option<Json>,
+}
+
+async fn follow(storage: &Storage, watched: &Watched, after: Position) -> Result<Feed, Error> {
+    let wanted = Wanted {
+        model: Some(watched.model.clone()),
+        states: None,
+        documents: false,
+    };
+    storage.follow(&watched.tenant, wanted, Some(after)).await
+}
+
+/// The model as it is now: what documents may say has grown since the search began.
+async fn definitions(storage: &Storage, watched: &Watched) -> Result<Arc<Definitions>, Error> {
+    let found = storage.definitions(&watched.tenant, &watched.model).await?;
+    found.ok_or_else(|| Error::ModelNotFound(watched.model.clone()))
+}
+
+fn matches(
+    condition: &Condition,
+    version: &Version,
+    definitions: &Definitions,
+) -> Result<bool, Failure> {
+    if !version.live {
+        return Ok(false);
+    }
+    let document = document(version)?;
+    Ok(condition.holds(facts(version, &document, definitions), None))
+}
