@@ -97,6 +97,8 @@ codes! {
     PolymorphicSlot = "POLYMORPHIC_SLOT", 400, Never;
     /// A patch without `If-Match`.
     PreconditionRequired = "PRECONDITION_REQUIRED", 428, Never;
+    /// A search that only the evaluator can judge looked at too many entities.
+    ScanBudgetExhausted = "SCAN_BUDGET_EXHAUSTED", 400, Never;
     /// The function of a schedule answered what is no schedule.
     ScheduleFunctionInvalidResult = "SCHEDULE_FUNCTION_INVALID_RESULT", 500, Never;
     /// A search that is running no more cannot be cancelled.
@@ -184,6 +186,7 @@ impl Code {
             Self::OutcomeUnknown => "whether the commit happened is not known; look before repeating",
             Self::PolymorphicSlot => "an object, an array or a scalar where the model has another of these, which no change level permits",
             Self::PreconditionRequired => "a patch needs `If-Match`: the transaction it is based on, or `*`",
+            Self::ScanBudgetExhausted => "a search by a pattern would look at more than `CYODA_SQLITE_SEARCH_SCAN_LIMIT` entities; add a condition that leaves fewer",
             Self::ScheduleFunctionInvalidResult => "the function of a schedule answered what is no schedule; mend the member",
             Self::SearchJobAlreadyTerminal => "the search is running no more; `properties.currentStatus` says how it ended",
             Self::SearchJobNotFound => "no such search, or its result has expired, or it is another tenant's",

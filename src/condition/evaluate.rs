@@ -3,21 +3,22 @@
 use std::collections::BTreeMap;
 
 use super::{
-    Comparison, Condition, Connective, Function, Leaf, LifecycleField, Matcher, Operand, Subject,
-    TextTest, Verdict,
+    Comparison, Condition, Connective, Function, Leaf, LifecycleField, Matcher, Operand, Operator,
+    Subject, TextTest, Verdict,
 };
 use crate::callout::Judgement;
 use crate::clock::Timestamp;
-use crate::entity::{Document, Path, Shape, Temporal, TemporalClass, Value};
+use crate::entity::{Path, Shape, Temporal, TemporalClass, Value};
 use crate::id::{EntityId, TransactionId};
 use crate::model::{Node, Schema, Types};
 
 /// What a condition is told about an entity.
 #[derive(Debug, Clone, Copy)]
 pub struct Facts<'a> {
-    pub document: &'a Document,
+    /// Its document, or as much of it as the condition looks at ([`Condition::looks`]).
+    pub document: Value<'a>,
     /// The latest committed version; none of a new entity.
-    pub before: Option<&'a Document>,
+    pub before: Option<Value<'a>>,
     pub schema: &'a Schema,
     pub lifecycle: Lifecycle<'a>,
 }
@@ -86,6 +87,35 @@ impl Condition {
         matches!(self.judge(facts, &Told::new(), trace), Verdict::Holds)
     }
 
+    /// Whether it has leaves that no database can say: those that compare with a pattern.
+    pub fn has_patterns(&self) -> bool {
+        let visit = &mut |leaf: &Leaf| if leaf.is_pattern() { Err(()) } else { Ok(()) };
+        self.try_leaves(visit).is_err()
+    }
+
+    /// What the other leaves say; none if it depends on patterns.
+    pub fn holds_without_patterns(&self, facts: Facts<'_>) -> Option<bool> {
+        match self {
+            Self::Leaf(leaf) => (!leaf.is_pattern()).then(|| leaf.holds(facts, None)),
+            Self::Function(_) => None,
+            Self::Group {
+                connective,
+                children,
+            } => {
+                let (decisive, outcome) = connective.decision();
+                let mut is_known = true;
+                for child in children {
+                    match child.holds_without_patterns(facts) {
+                        Some(held) if held == decisive => return Some(outcome),
+                        Some(_) => {}
+                        None => is_known = false,
+                    }
+                }
+                is_known.then_some(!outcome)
+            }
+        }
+    }
+
     /// Whether the condition holds, as far as can be said from what members have `told`: from left
     /// to right, no further than needed.
     pub fn judge<'a>(
@@ -101,12 +131,7 @@ impl Condition {
                 connective,
                 children,
             } => {
-                // The first child to say this decides.
-                let (decisive, outcome) = match connective {
-                    Connective::And => (false, false),
-                    Connective::Or => (true, true),
-                    Connective::Not => (true, false),
-                };
+                let (decisive, outcome) = connective.decision();
                 for child in children {
                     match child.judge(facts, told, trace.as_deref_mut()) {
                         Verdict::Holds if decisive => return Verdict::of(outcome),
@@ -117,6 +142,17 @@ impl Condition {
                 }
                 Verdict::of(!outcome)
             }
+        }
+    }
+}
+
+impl Connective {
+    /// The first child to say this decides, and what.
+    const fn decision(self) -> (bool, bool) {
+        match self {
+            Self::And => (false, false),
+            Self::Or => (true, true),
+            Self::Not => (true, false),
         }
     }
 }
@@ -151,6 +187,10 @@ impl Function {
 }
 
 impl Leaf {
+    fn is_pattern(&self) -> bool {
+        self.operator == Operator::MatchesPattern
+    }
+
     fn holds(&self, facts: Facts<'_>, trace: Option<&mut Trace>) -> bool {
         match &self.subject {
             Subject::Field(path) => self.field_holds(path, facts, trace),
@@ -167,7 +207,7 @@ impl Leaf {
 
     fn field_holds(&self, path: &Path, facts: Facts<'_>, trace: Option<&mut Trace>) -> bool {
         let node = facts.schema.root.at(path);
-        let root = facts.document.root();
+        let root = facts.document;
         let held = if let Matcher::Changed { negated } = self.matcher {
             has_changed(path, facts) != negated
         } else {
@@ -323,9 +363,9 @@ fn has_changed(path: &Path, facts: Facts<'_>) -> bool {
 }
 
 /// Every value that the path leads to and that is not null.
-fn all<'a>(path: &Path, document: &'a Document) -> Vec<Value<'a>> {
+fn all<'a>(path: &Path, document: Value<'a>) -> Vec<Value<'a>> {
     let mut found = Vec::new();
-    path.any(document.root(), &mut |value| {
+    path.any(document, &mut |value| {
         found.extend(value.filter(|value| !value.is_null()));
         false
     });
@@ -370,6 +410,7 @@ impl TextTest {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::entity::Document;
 
     const DOCUMENT: &str = r#"{"n":5,"s":"Grape","z":null,"t":["a","b"],"e":[],"o":{"x":1},"l":[{"k":1,"w":"p"},{"k":2}],
         "day":"2024-03-01","b":true,"m":"line\nbreak","IMDB Rating":7.5,"state":"own"}"#;
@@ -387,7 +428,7 @@ mod tests {
             transaction: TransactionId::NIL,
         };
         let facts = Facts {
-            document: &document,
+            document: document.root(),
             before: None,
             schema: &schema,
             lifecycle,
@@ -649,8 +690,8 @@ mod tests {
         let (now, before) = (parse(now), before.map(parse));
         let criterion = Condition::parse_criterion(criterion).expect(criterion);
         let facts = Facts {
-            document: &now,
-            before: before.as_ref(),
+            document: now.root(),
+            before: before.as_ref().map(Document::root),
             schema: &Schema::infer(&now),
             lifecycle: Lifecycle {
                 id: EntityId::NIL,

@@ -193,6 +193,14 @@ pub enum Comparison {
     GreaterOrEqual,
 }
 
+/// What a condition looks at of an entity.
+#[derive(Debug, Default)]
+pub struct Looks<'a> {
+    pub paths: Vec<&'a Path>,
+    /// Whether it looks at what is not in the document.
+    pub lifecycle: bool,
+}
+
 /// Why a condition is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
@@ -261,6 +269,34 @@ impl Condition {
             Self::Group { children, .. } => children
                 .iter()
                 .try_for_each(|child| child.try_leaves(visit)),
+        }
+    }
+
+    /// What it looks at; functions look at everything, and are not asked here.
+    pub fn looks(&self) -> Looks<'_> {
+        let mut looks = Looks::default();
+        self.look(&mut looks);
+        looks
+    }
+
+    fn look<'a>(&'a self, looks: &mut Looks<'a>) {
+        match self {
+            Self::Leaf(leaf) => {
+                if let Subject::Field(path) | Subject::Either(path, _) = &leaf.subject {
+                    looks.paths.push(path);
+                }
+                looks.lifecycle |= !matches!(leaf.subject, Subject::Field(_));
+            }
+            Self::Function(function) => {
+                if let Some(condition) = &function.quick_exit {
+                    condition.look(looks);
+                }
+            }
+            Self::Group { children, .. } => {
+                for child in children {
+                    child.look(looks);
+                }
+            }
         }
     }
 

@@ -279,8 +279,8 @@ impl Run {
     /// What conditions are told of the entity, if it had that document; nothing has changed.
     pub fn facts_of<'a>(&'a self, document: &'a Document, schema: &'a Schema) -> Facts<'a> {
         Facts {
-            document,
-            before: Some(document),
+            document: document.root(),
+            before: Some(document.root()),
             schema,
             lifecycle: self.lifecycle(),
         }
@@ -406,8 +406,8 @@ impl Run {
             None
         };
         Facts {
-            document: &self.document,
-            before,
+            document: self.document.root(),
+            before: before.map(Document::root),
             schema,
             lifecycle: self.lifecycle(),
         }

@@ -61,7 +61,7 @@ pub struct Document {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+pub(super) enum Kind {
     Null,
     True,
     False,
@@ -76,13 +76,13 @@ enum Kind {
 
 /// A value, or the key of a member (followed by its value).
 #[derive(Debug, Clone, Copy)]
-struct Node {
-    kind: Kind,
+pub(super) struct Node {
+    pub(super) kind: Kind,
     /// Where it is in the text; of a string, without the quotes.
-    start: u32,
-    end: u32,
+    pub(super) start: u32,
+    pub(super) end: u32,
     /// The node after this one and all within it.
-    next: u32,
+    pub(super) next: u32,
 }
 
 impl Document {
@@ -122,11 +122,8 @@ impl Document {
         &self.json
     }
 
-    pub const fn root(&self) -> Value<'_> {
-        Value {
-            document: self,
-            node: 0,
-        }
+    pub fn root(&self) -> Value<'_> {
+        Value::root_of(self.json.as_str(), &self.nodes)
     }
 }
 
@@ -339,10 +336,18 @@ impl<'a> Iterator for Keys<'a> {
 }
 
 /// One value of a document.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub struct Value<'a> {
-    document: &'a Document,
+    /// The whole document.
+    text: &'a str,
+    nodes: &'a [Node],
     node: usize,
+}
+
+impl fmt::Debug for Value<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.json())
+    }
 }
 
 /// What a value is.
@@ -358,12 +363,21 @@ pub enum Shape<'a> {
 }
 
 impl<'a> Value<'a> {
+    /// The first value of a text that these nodes are of.
+    pub(super) const fn root_of(text: &'a str, nodes: &'a [Node]) -> Self {
+        Self {
+            text,
+            nodes,
+            node: 0,
+        }
+    }
+
     fn head(self) -> Node {
-        self.document.nodes[self.node]
+        self.nodes[self.node]
     }
 
     fn span(self, node: Node) -> &'a str {
-        &self.document.json.0[node.start as usize..node.end as usize]
+        &self.text[node.start as usize..node.end as usize]
     }
 
     fn text(self, node: Node) -> Cow<'a, str> {
@@ -371,15 +385,17 @@ impl<'a> Value<'a> {
         if node.kind == Kind::Plain {
             return Cow::Borrowed(span);
         }
-        let quoted = &self.document.json.0[node.start as usize - 1..=node.end as usize];
+        let quoted = &self.text[node.start as usize - 1..=node.end as usize];
         serde_json::from_str(quoted).map_or(Cow::Borrowed(span), Cow::Owned)
     }
 
     pub fn shape(self) -> Shape<'a> {
         let node = self.head();
         let within = |node: Node| Cursor {
-            document: self.document,
-            node: self.node + 1,
+            next: Self {
+                node: self.node + 1,
+                ..self
+            },
             end: node.next as usize,
         };
         match node.kind {
@@ -397,9 +413,7 @@ impl<'a> Value<'a> {
     pub fn json(self) -> &'a str {
         let node = self.head();
         match node.kind {
-            Kind::Plain | Kind::Escaped => {
-                &self.document.json.0[node.start as usize - 1..=node.end as usize]
-            }
+            Kind::Plain | Kind::Escaped => &self.text[node.start as usize - 1..=node.end as usize],
             Kind::Null | Kind::True | Kind::False | Kind::Number | Kind::Array | Kind::Object => {
                 self.span(node)
             }
@@ -486,21 +500,17 @@ impl<'a> Value<'a> {
 
 #[derive(Debug, Clone)]
 struct Cursor<'a> {
-    document: &'a Document,
-    node: usize,
+    next: Value<'a>,
     end: usize,
 }
 
 impl<'a> Cursor<'a> {
     fn step(&mut self) -> Option<Value<'a>> {
-        if self.node >= self.end {
+        if self.next.node >= self.end {
             return None;
         }
-        let value = Value {
-            document: self.document,
-            node: self.node,
-        };
-        self.node = value.head().next as usize;
+        let value = self.next;
+        self.next.node = value.head().next as usize;
         Some(value)
     }
 }

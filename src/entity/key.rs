@@ -12,6 +12,9 @@ const DIGITS_MAX: usize = 40;
 /// How many bytes of a text a key keeps.
 const TEXT_MAX: usize = 128;
 
+/// How many keys a document has at most at one path: each is a row that its write writes.
+const KEYS_MAX: usize = 1_000;
+
 /// What a key is of; the order of the tags is the order of the kinds.
 mod tag {
     pub(super) const NULL: u8 = 0x00;
@@ -21,6 +24,7 @@ mod tag {
     pub(super) const TEXT: u8 = 0x30;
     pub(super) const TIME: u8 = 0x40;
     pub(super) const CONTAINER: u8 = 0x50;
+    pub(super) const MANY: u8 = 0x58;
     pub(super) const END: u8 = 0x60;
 }
 
@@ -49,6 +53,12 @@ impl Key {
     /// Of an object, or of a list within a list.
     pub fn container() -> Self {
         Self::tagged(tag::CONTAINER)
+    }
+
+    /// Of a document with more values at a path than have keys: whoever looks for anything finds
+    /// it.
+    pub fn many() -> Self {
+        Self::tagged(tag::MANY)
     }
 
     pub fn number(number: &Number) -> Self {
@@ -93,6 +103,11 @@ impl Key {
         *self.0 == [tag::NULL]
     }
 
+    /// Whether a value of this key has no place in an order: nothing, or no scalar.
+    pub fn is_unsortable(&self) -> bool {
+        matches!(self.0.first(), Some(&(tag::NULL | tag::CONTAINER)))
+    }
+
     /// The first bytes after this key, and after all keys that begin with it.
     fn successor(&self) -> Self {
         // Neither a text nor a number goes on with this byte.
@@ -100,7 +115,8 @@ impl Key {
     }
 
     /// The keys under which a document is found at a path: one of each value that a test of the
-    /// path looks at, and a second one of a text that is a time.
+    /// path looks at, and a second one of a text that is a time; of very many values, a single
+    /// one.
     pub fn of(path: &Path, root: Value<'_>) -> Vec<Self> {
         let mut keys = Vec::new();
         path.any(root, &mut |value| {
@@ -117,6 +133,9 @@ impl Key {
         });
         keys.sort_unstable();
         keys.dedup();
+        if keys.len() > KEYS_MAX {
+            return vec![Self::many()];
+        }
         keys
     }
 
@@ -191,13 +210,32 @@ impl KeyRange {
         }
     }
 
-    /// Everything but nulls and the second keys of texts that are times: one key for each value
-    /// of a scalar.
+    /// Everything that has a place in an order, without the second keys of texts that are times:
+    /// one key for each value of a scalar.
     pub fn sortable() -> Self {
         Self {
             from: Key::tagged(tag::NULL + 1),
             until: Key::tagged(tag::TIME),
         }
+    }
+
+    /// What is left of a scalar: nulls, and what is none.
+    pub fn unsortable() -> Vec<Self> {
+        vec![Self::only(&Key::null()), Self::only(&Key::container())]
+    }
+
+    /// Whether it holds nothing but nulls, and keys with a place in an order.
+    pub fn is_sortable(&self) -> bool {
+        self.until <= Key::tagged(tag::TIME)
+    }
+
+    pub fn is_of_nulls(&self) -> bool {
+        self.from.is_null()
+    }
+
+    /// Whether it is of one key, and those that begin with it.
+    pub fn is_of_one(&self) -> bool {
+        self.until == self.from.successor()
     }
 }
 
@@ -263,6 +301,11 @@ mod tests {
                 "$.a[*]",
                 r#"{"a":["x",true,"x"]}"#,
                 vec![Key::truth(true), Key::text("x")],
+            ),
+            (
+                "$.a",
+                &format!("{{\"a\":{:?}}}", (0..2_000).collect::<Vec<_>>()),
+                vec![Key::many()],
             ),
             (
                 "$.a",

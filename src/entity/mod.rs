@@ -5,6 +5,7 @@
 //! text with an index into it, so reading a value never changes it.
 
 mod document;
+mod glimpse;
 mod image;
 mod key;
 mod number;
@@ -14,6 +15,7 @@ mod temporal;
 mod xml;
 
 pub use document::{Document, DocumentError, Elements, Json, Members, Shape, Value};
+pub use glimpse::{Glimpse, Wanted};
 pub use image::{
     Actor, ActorKind, Change, ChangeKind, Changed, Image, Position, Sequence, UnknownActorKind,
 };

@@ -4,13 +4,15 @@
 use std::time::Instant;
 
 use super::{
-    Access, Answer, Context, Family, Operation, search_entities::SearchEntities, set_indexes::items,
+    Access, Answer, Context, Family, Operation, reply::cancelled, search_entities::SearchEntities,
+    set_indexes::items,
 };
 use crate::error::Failure;
 use crate::event::{
     EventType,
     payload::search::{self, Explanation},
 };
+use crate::search::Found;
 
 pub(super) struct ExplainSearch(SearchEntities);
 
@@ -29,14 +31,22 @@ impl Operation for ExplainSearch {
     async fn run(self, cx: Context) -> Result<Answer, Failure> {
         let Self(asked) = self;
         let began = Instant::now();
-        let found = asked.find(&cx).await?;
+        let Found { hits, effort } = asked.find(&cx).await?;
+        let returned = hits.len();
+        // Read as they are when they are sent, which is part of what a search takes.
+        let mut outgoing = hits.into_outgoing();
+        while outgoing.next().await?.is_some() {
+            if cx.cancel().is_cancelled() {
+                return Err(cancelled());
+            }
+        }
         let took = began.elapsed();
         let definitions = cx.definitions(asked.model()).await?;
         let schema = &definitions.model.schema;
         let explanation = Explanation {
-            by: &found.effort.by,
-            visited: found.effort.visited,
-            returned: found.hits.len(),
+            by: &effort.by,
+            visited: effort.visited,
+            returned,
             took,
             indexes: items(&cx.storage().indexes(&definitions)).collect(),
             indexable: asked

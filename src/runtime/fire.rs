@@ -325,6 +325,7 @@ mod tests {
             durability: Durability::Full,
             busy_timeout: Duration::from_secs(1),
             cache_kib: 1_000,
+            scan_max: 0,
             migrate: Migrate::Yes,
             indexes: IndexSettings::default(),
         };

@@ -3,11 +3,18 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::{View, document, facts, plan::choose, slice::Slice, toll::Toll, walk::Walk};
-use crate::condition::Condition;
+use super::{
+    View,
+    judge::{Judge, Looks},
+    plan::choose,
+    slice::Slice,
+    toll::Toll,
+    walk::Walk,
+};
+use crate::condition::{Condition, Facts};
 use crate::entity::{Path, Shape, Step, Value};
 use crate::error::{Code, Coded, Failure};
-use crate::storage::{Definitions, Version};
+use crate::storage::Definitions;
 
 /// How many paths or aggregations one query may have. Nobody is known to need more, and each of
 /// them takes memory in every group.
@@ -227,17 +234,27 @@ impl Grouping {
         })
     }
 
-    /// Whether it looks into documents.
-    fn reads_documents(&self) -> bool {
-        !self.aggregations.is_empty() || self.by.iter().any(|by| *by != GroupBy::State)
+    /// What it looks at, and what the condition does.
+    fn looks<'a>(&'a self, condition: &'a Condition) -> Looks<'a> {
+        let mut looks = Looks::of(condition);
+        let fields = self.by.iter().filter_map(|by| match by {
+            GroupBy::State => None,
+            GroupBy::Field(path) => Some(path),
+        });
+        looks.paths.extend(fields);
+        looks.paths.extend(
+            self.aggregations
+                .iter()
+                .map(|aggregation| &aggregation.field),
+        );
+        looks.lifecycle |= self.by.contains(&GroupBy::State);
+        looks
     }
 
-    fn key(&self, version: &Version, root: Option<Value<'_>>) -> Key {
+    fn key(&self, facts: Facts<'_>) -> Key {
         let text = |by: &GroupBy| match by {
-            GroupBy::State => Some(version.image.state.as_str().into()),
-            GroupBy::Field(path) => root
-                .and_then(|root| path.first(root))
-                .and_then(|value| text_of(value)),
+            GroupBy::State => Some(facts.lifecycle.state.into()),
+            GroupBy::Field(path) => path.first(facts.document).and_then(|value| text_of(value)),
         };
         self.by.iter().map(text).collect()
     }
@@ -262,25 +279,20 @@ pub async fn group(
     grouping: &Grouping,
 ) -> Result<Vec<Group>, Failure> {
     let narrowing = condition.narrowing(&definitions.model.schema);
-    let (source, _) = choose(&view, definitions, &narrowing).await?;
+    let (place, _) = choose(&view, definitions, &narrowing).await?;
     let mut toll = Toll::new(view.snapshot().clone(), definitions, narrowing);
-    let mut walk = Walk::new(view, source, definitions);
+    let looks = grouping.looks(condition);
+    let mut judge = Judge::new(&view, definitions, condition, &looks);
+    let mut walk = Walk::judged(view, place, definitions, looks.lifecycle);
     let mut groups = Groups::default();
-    let reads_documents = grouping.reads_documents() || !condition.is_everything();
     while let Some(part) = walk.next().await? {
         let mut slice = Slice::new();
-        for version in part {
+        for candidate in part.candidates() {
             slice.give_way().await;
-            if !reads_documents {
-                groups.add(grouping, grouping.key(&version, None), None)?;
-                continue;
-            }
-            let document = document(&version)?;
             toll.visited += 1;
-            if condition.holds(facts(&version, &document, definitions), None) {
+            if let Some(facts) = judge.admit(&candidate)? {
                 toll.matched += 1;
-                let root = document.root();
-                groups.add(grouping, grouping.key(&version, Some(root)), Some(root))?;
+                groups.add(grouping, grouping.key(facts), facts.document)?;
             }
         }
     }
@@ -302,12 +314,7 @@ struct Sums {
 }
 
 impl Groups {
-    fn add(
-        &mut self,
-        grouping: &Grouping,
-        key: Key,
-        root: Option<Value<'_>>,
-    ) -> Result<(), GroupError> {
+    fn add(&mut self, grouping: &Grouping, key: Key, root: Value<'_>) -> Result<(), GroupError> {
         if !self.known.contains_key(&key) {
             if self.known.len() == grouping.max {
                 return Err(GroupError::Cardinality { max: grouping.max });
@@ -327,7 +334,7 @@ impl Groups {
         });
         sums.count += 1;
         for (sum, aggregation) in sums.numbers.iter_mut().zip(&grouping.aggregations) {
-            let value = root.and_then(|root| aggregation.field.first(root));
+            let value = aggregation.field.first(root);
             if let Some(Shape::Number(literal)) = value.map(Value::shape)
                 && let Ok(number) = literal.parse()
             {

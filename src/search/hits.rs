@@ -2,7 +2,7 @@
 
 use std::vec;
 
-use super::order::Ranked;
+use super::judge::Candidate;
 use crate::entity::{Image, Position};
 use crate::error::Failure;
 use crate::id::EntityId;
@@ -24,21 +24,30 @@ pub(super) enum Hit {
 const SMALL: usize = 16 << 10;
 
 impl Hit {
+    pub(super) const fn id(&self) -> EntityId {
+        match self {
+            Self::At(id, _) => *id,
+            Self::Held(version) => version.image.id,
+        }
+    }
+
     /// Lets go of the document, unless it cannot be read again.
-    pub(super) fn of(version: Version) -> Self {
-        if version.is_committed() {
-            Self::At(version.image.id, version.position)
-        } else {
-            Self::Held(Box::new(version))
+    pub(super) fn of(found: Candidate<'_>) -> Self {
+        match found {
+            Candidate::Version(version) if !version.is_committed() => {
+                Self::Held(Box::new(version.clone()))
+            }
+            Candidate::Version(_) | Candidate::Row(_) => Self::At(found.id(), found.position()),
         }
     }
 
     /// Keeps the document of one of a few hits.
-    pub(super) fn of_few(version: Version) -> Self {
-        if version.image.document.as_str().len() <= SMALL {
-            Self::Held(Box::new(version))
-        } else {
-            Self::of(version)
+    pub(super) fn of_few(found: Candidate<'_>) -> Self {
+        match found {
+            Candidate::Version(version) if version.image.document.as_str().len() <= SMALL => {
+                Self::Held(Box::new(version.clone()))
+            }
+            Candidate::Version(_) | Candidate::Row(_) => Self::of(found),
         }
     }
 }
@@ -58,13 +67,6 @@ pub struct Outgoing {
 }
 
 impl Hits {
-    pub(super) fn new(snapshot: Snapshot, ranked: Vec<Ranked<Hit>>) -> Self {
-        Self::of(
-            snapshot,
-            ranked.into_iter().map(Ranked::into_item).collect(),
-        )
-    }
-
     pub(super) const fn of(snapshot: Snapshot, hits: Vec<Hit>) -> Self {
         Self { snapshot, hits }
     }

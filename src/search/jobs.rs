@@ -131,7 +131,7 @@ impl Asked<'_> {
     pub fn check(&self) -> Result<(), Failure> {
         let schema = &self.definitions.model.schema;
         self.condition.check_against(schema, self.unknown_paths)?;
-        Ok(self.order.check_against(schema)?)
+        Ok(self.order.check_against(schema, self.unknown_paths)?)
     }
 
     /// The job as it stands in the beginning.

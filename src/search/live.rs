@@ -140,6 +140,7 @@ impl Live {
         if let Some(result) = &mut self.result {
             if let Some(part) = result.walk.next().await? {
                 let definitions = definitions(&self.storage, &self.watched).await?;
+                let part = part.into_versions();
                 result.toll.visited += part.len();
                 let mut images = Vec::new();
                 let mut slice = Slice::new();

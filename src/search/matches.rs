@@ -1,15 +1,27 @@
 //! Everything that matches, however much it is: for those who do something with each.
 
-use super::{View, document, facts, plan::choose, slice::Slice, toll::Toll, walk::Walk};
-use crate::condition::{Condition, UnknownPaths};
-use crate::error::Failure;
-use crate::storage::{Definitions, Version};
+use std::collections::VecDeque;
 
-/// A walk over what matches, in the order of ids.
+use super::{
+    View,
+    judge::{Candidate, Judge, Looks},
+    plan::choose,
+    slice::Slice,
+    toll::Toll,
+    walk::Walk,
+};
+use crate::condition::{Condition, UnknownPaths};
+use crate::entity::Position;
+use crate::error::Failure;
+use crate::storage::{Definitions, Snapshot, Version};
+
+/// A walk over what matches, roughly in the order of ids.
 pub struct Matches<'a> {
     walk: Walk,
-    definitions: &'a Definitions,
-    condition: &'a Condition,
+    snapshot: Snapshot,
+    judge: Judge<'a>,
+    /// What was found of the part at hand, and is still to be read.
+    ahead: VecDeque<Position>,
     toll: Toll<&'a Definitions>,
 }
 
@@ -33,37 +45,48 @@ impl<'a> Matches<'a> {
         let schema = &definitions.model.schema;
         condition.check_against(schema, unknown_paths)?;
         let narrowing = condition.narrowing(schema);
-        let (source, _) = choose(&view, definitions, &narrowing).await?;
+        let (place, _) = choose(&view, definitions, &narrowing).await?;
+        let looks = Looks::of(condition);
+        let snapshot = view.snapshot().clone();
+        let toll = Toll::new(snapshot.clone(), definitions, narrowing);
+        let judge = Judge::new(&view, definitions, condition, &looks);
         Ok(Self {
-            toll: Toll::new(view.snapshot().clone(), definitions, narrowing),
-            walk: Walk::new(view, source, definitions),
-            definitions,
-            condition,
+            walk: if condition.is_everything() {
+                Walk::new(view, place, definitions)
+            } else {
+                Walk::judged(view, place, definitions, looks.lifecycle)
+            },
+            snapshot,
+            judge,
+            ahead: VecDeque::new(),
+            toll,
         })
     }
 
     /// The next that match; none at the end. A part may be empty although more follow.
     pub async fn next(&mut self) -> Result<Option<Vec<Version>>, Failure> {
-        let Some(mut part) = self.walk.next().await? else {
-            return Ok(None);
-        };
-        if self.condition.is_everything() {
-            return Ok(Some(part));
-        }
-        self.toll.visited += part.len();
-        let mut matching = Vec::with_capacity(part.len());
-        let mut slice = Slice::new();
-        for version in part.drain(..) {
-            slice.give_way().await;
-            let document = document(&version)?;
-            if self
-                .condition
-                .holds(facts(&version, &document, self.definitions), None)
-            {
-                matching.push(version);
+        if self.ahead.is_empty() {
+            let Some(part) = self.walk.next().await? else {
+                return Ok(None);
+            };
+            let mut versions = Vec::new();
+            let mut slice = Slice::new();
+            for candidate in part.candidates() {
+                slice.give_way().await;
+                self.toll.visited += 1;
+                if self.judge.admit(&candidate)?.is_none() {
+                    continue;
+                }
+                self.toll.matched += 1;
+                match candidate {
+                    Candidate::Version(version) => versions.push(version.clone()),
+                    Candidate::Row(row) => self.ahead.push_back(row.position),
+                }
             }
+            return Ok(Some(versions));
         }
-        self.toll.matched += matching.len();
-        Ok(Some(matching))
+        let (versions, count) = self.snapshot.versions(self.ahead.make_contiguous()).await?;
+        self.ahead.drain(..count);
+        Ok(Some(versions))
     }
 }

@@ -8,16 +8,19 @@
 mod group;
 mod hits;
 mod jobs;
+mod judge;
 mod live;
 mod matches;
 mod order;
 mod page;
 mod plan;
+mod rank;
 mod slice;
+mod sorted;
 mod toll;
 mod walk;
 
-use crate::condition::{Condition, Facts, Lifecycle, UnknownPaths};
+use crate::condition::{Condition, Facts, UnknownPaths};
 use crate::entity::Document;
 use crate::error::{Code, Coded, Failure};
 use crate::storage::{Definitions, Version};
@@ -32,8 +35,9 @@ pub use page::page;
 pub use walk::View;
 
 use hits::Hit;
-use order::Ranked;
-use plan::Source;
+use judge::{Judge, Looks};
+use plan::Place;
+use rank::Best;
 use slice::Slice;
 use toll::Toll;
 use walk::Walk;
@@ -65,11 +69,18 @@ pub enum Error {
     TooMany { limit: usize },
     #[error("the sort keys of the matches take more than 64 MiB; narrow the condition")]
     KeysTooLarge,
+    #[error(
+        "more than {max} entities would be compared with a pattern; add a condition that leaves fewer"
+    )]
+    ScanBudget { max: usize },
 }
 
 impl Coded for Error {
     fn code(&self) -> Code {
-        Code::SearchResultLimit
+        match self {
+            Self::TooMany { .. } | Self::KeysTooLarge => Code::SearchResultLimit,
+            Self::ScanBudget { .. } => Code::ScanBudgetExhausted,
+        }
     }
 }
 
@@ -97,64 +108,45 @@ pub struct Effort {
 pub async fn find(view: View, query: &Query<'_>) -> Result<Found, Failure> {
     let schema = &query.definitions.model.schema;
     query.condition.check_against(schema, query.unknown_paths)?;
-    query.order.check_against(schema)?;
+    query.order.check_against(schema, query.unknown_paths)?;
     let snapshot = view.snapshot().clone();
     let narrowing = query.condition.narrowing(schema);
-    let (source, by) = plan::choose(&view, query.definitions, &narrowing).await?;
-    let keep = if matches!(source, Source::Few(_)) {
+    if let Some((hits, effort)) = sorted::find(&view, query, &narrowing).await? {
+        let hits = Hits::of(snapshot, hits);
+        return Ok(Found { hits, effort });
+    }
+    let (place, by) = plan::choose(&view, query.definitions, &narrowing).await?;
+    let keep = if matches!(place, Place::Few(_)) {
         Hit::of_few
     } else {
         Hit::of
     };
     let mut effort = Effort { by, visited: 0 };
     let mut toll = Toll::new(snapshot.clone(), query.definitions, narrowing);
-    let mut walk = Walk::new(view, source, query.definitions);
-    let mut ranked: Vec<Ranked<Hit>> = Vec::new();
-    let mut key_bytes = 0;
+    let looks = Looks::of(query.condition).and_order(query.order);
+    let mut judge = Judge::new(&view, query.definitions, query.condition, &looks);
+    let mut walk = Walk::judged(view, place, query.definitions, looks.lifecycle);
+    let mut best = Best::new(query);
     'walk: while let Some(part) = walk.next().await? {
         let mut slice = Slice::new();
-        for version in part {
+        for candidate in part.candidates() {
             slice.give_way().await;
             effort.visited += 1;
             toll.visited += 1;
-            let document = document(&version)?;
-            let facts = facts(&version, &document, query.definitions);
-            if !query.condition.holds(facts, None) {
+            let Some(facts) = judge.admit(&candidate)? else {
                 continue;
-            }
+            };
             toll.matched += 1;
-            let keys = query.order.keys_of(facts);
-            let hit = Ranked::new(keys, keep(version));
-            key_bytes += hit.key_bytes();
-            ranked.push(hit);
-            match query.excess {
-                Excess::Refused if ranked.len() > query.limit => {
-                    return Err(Error::TooMany { limit: query.limit }.into());
-                }
-                Excess::CutOff if query.order.is_empty() && ranked.len() == query.limit => {
-                    break 'walk;
-                }
-                Excess::CutOff if ranked.len() > 2 * query.limit => {
-                    key_bytes = keep_best(&mut ranked, query);
-                }
-                Excess::Refused | Excess::CutOff => {}
-            }
-            if key_bytes > KEY_BYTES_MAX {
-                return Err(Error::KeysTooLarge.into());
+            best.add(query.order.keys_of(facts), keep(candidate))?;
+            // What comes first is best where nothing else is said.
+            let enough = query.order.is_empty() && best.is_full();
+            if enough && query.excess == Excess::CutOff {
+                break 'walk;
             }
         }
     }
-    keep_best(&mut ranked, query);
-    let hits = Hits::new(snapshot, ranked);
+    let hits = Hits::of(snapshot, best.into_items());
     Ok(Found { hits, effort })
-}
-
-/// Sorts, and lets go of what is beyond the limit; how many bytes the keys of the rest take.
-fn keep_best(ranked: &mut Vec<Ranked<Hit>>, query: &Query<'_>) -> usize {
-    // Found in the order of ids, so equal keys stay in it.
-    ranked.sort_by(|one, other| query.order.compare(one, other));
-    ranked.truncate(query.limit);
-    ranked.iter().map(Ranked::key_bytes).sum()
 }
 
 fn document(version: &Version) -> Result<Document, Failure> {
@@ -167,18 +159,10 @@ fn facts<'a>(
     document: &'a Document,
     definitions: &'a Definitions,
 ) -> Facts<'a> {
-    let image = &version.image;
     Facts {
         before: None,
-        document,
+        document: document.root(),
         schema: &definitions.model.schema,
-        lifecycle: Lifecycle {
-            id: image.id,
-            state: image.state.as_str(),
-            created: image.created,
-            updated: image.updated,
-            previous_transition: image.transition_for_latest_save(),
-            transaction: image.transaction,
-        },
+        lifecycle: judge::lifecycle(version),
     }
 }

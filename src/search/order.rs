@@ -2,7 +2,7 @@
 
 use std::{cmp::Ordering, collections::HashSet};
 
-use crate::condition::{Facts, LifecycleField};
+use crate::condition::{Facts, LifecycleField, UnknownPaths};
 use crate::entity::{Number, Path, Shape};
 use crate::error::{Code, Coded};
 use crate::model::{DataType, Schema, Types};
@@ -98,16 +98,40 @@ impl Order {
         self.keys.is_empty()
     }
 
-    /// Refuses keys that are no single scalar of one class.
-    pub(super) fn check_against(&self, schema: &Schema) -> Result<(), OrderError> {
+    pub(super) fn first(&self) -> Option<&SortKey> {
+        self.keys.first()
+    }
+
+    /// The fields that it looks at.
+    pub(super) fn paths(&self) -> impl Iterator<Item = &Path> {
+        self.keys.iter().filter_map(|key| match &key.subject {
+            SortSubject::Field(path) => Some(path),
+            SortSubject::Meta(_) => None,
+        })
+    }
+
+    /// Whether it looks at what is not in the document.
+    pub(super) fn looks_at_lifecycle(&self) -> bool {
+        let is_meta = |key: &SortKey| matches!(key.subject, SortSubject::Meta(_));
+        self.keys.iter().any(is_meta)
+    }
+
+    /// Refuses keys that are no single scalar of one class. Where an unknown field is missing, it
+    /// is so from every entity.
+    pub(super) fn check_against(
+        &self,
+        schema: &Schema,
+        unknown: UnknownPaths,
+    ) -> Result<(), OrderError> {
         for key in &self.keys {
             let SortSubject::Field(path) = &key.subject else {
                 continue;
             };
-            let node = schema
-                .root
-                .at(path)
-                .ok_or_else(|| OrderError(format!("{path} is not a field of the model")))?;
+            let node = match schema.root.at(path) {
+                Some(node) => node,
+                None if unknown == UnknownPaths::Missing => continue,
+                None => return Err(OrderError(format!("{path} is not a field of the model"))),
+            };
             if node.is_structure() {
                 return Err(OrderError(format!("{path} is not a scalar")));
             }
@@ -199,6 +223,10 @@ impl<T> Ranked<T> {
         Self { keys, item }
     }
 
+    pub(super) const fn item(&self) -> &T {
+        &self.item
+    }
+
     pub(super) fn into_item(self) -> T {
         self.item
     }
@@ -218,17 +246,16 @@ impl<T> Ranked<T> {
 impl SortKey {
     fn of(&self, facts: Facts<'_>) -> Key {
         match &self.subject {
-            SortSubject::Field(path) => match path
-                .first(facts.document.root())
-                .map(crate::entity::Value::shape)
-            {
-                Some(Shape::Bool(truth)) => Key::Bool(truth),
-                Some(Shape::Number(literal)) => {
-                    Number::parse(literal).map_or(Key::Missing, Key::Number)
+            SortSubject::Field(path) => {
+                match path.first(facts.document).map(crate::entity::Value::shape) {
+                    Some(Shape::Bool(truth)) => Key::Bool(truth),
+                    Some(Shape::Number(literal)) => {
+                        Number::parse(literal).map_or(Key::Missing, Key::Number)
+                    }
+                    Some(Shape::String(text)) => Key::Text(text.into()),
+                    Some(Shape::Null | Shape::Array(_) | Shape::Object(_)) | None => Key::Missing,
                 }
-                Some(Shape::String(text)) => Key::Text(text.into()),
-                Some(Shape::Null | Shape::Array(_) | Shape::Object(_)) | None => Key::Missing,
-            },
+            }
             SortSubject::Meta(name) => {
                 let lifecycle = facts.lifecycle;
                 let instant = |time: crate::clock::Timestamp| {

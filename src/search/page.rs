@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use super::{
     View,
     hits::{Hit, Hits},
+    judge::Candidate,
     walk::up_to,
 };
 use crate::error::Failure;
@@ -51,7 +52,7 @@ pub async fn page(
             .collect();
         for (id, changed) in up_to(&mut own, after.filter(|_| !is_last)) {
             match changed {
-                Some(version) => part.insert(id, Hit::of(version)),
+                Some(version) => part.insert(id, Hit::of(Candidate::Version(&version))),
                 None => part.remove(&id),
             };
         }

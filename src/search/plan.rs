@@ -1,7 +1,7 @@
 //! Where a search looks: through an index, by states, or everywhere (STORAGE.md §6).
 
 use crate::condition::Narrowing;
-use crate::entity::Position;
+use crate::entity::{Path, Position};
 use crate::error::Failure;
 use crate::id::EntityId;
 use crate::storage::{Definitions, Index, IndexState, Probe, Version};
@@ -22,7 +22,7 @@ const FEW: i64 = 32;
 const FOUND_MAX: i64 = 100_000;
 
 /// Where a search looks.
-pub(super) enum Source {
+pub(super) enum Place {
     /// At every entity of the model.
     All,
     /// At these, in the order of their ids.
@@ -42,13 +42,23 @@ pub(super) async fn choose(
     view: &View,
     definitions: &Definitions,
     narrowing: &Narrowing,
-) -> Result<(Source, Vec<String>), Failure> {
-    let everywhere = || Ok((Source::All, Vec::new()));
+) -> Result<(Place, Vec<String>), Failure> {
+    let everywhere = || Ok((Place::All, Vec::new()));
     let snapshot = view.snapshot();
     let Some(mut ways) = ways(narrowing, &snapshot.indexes(definitions)) else {
         return everywhere();
     };
-    if ways.len() > 1 {
+    // Mostly one value is asked for, and then counting takes longer than looking.
+    ways.sort_by_key(Way::breadth);
+    if let Some(way) = ways.first().filter(|_| view.is_current())
+        && let Some(few) = few(view, definitions, &way.probes).await?
+    {
+        let way = ways.swap_remove(0);
+        snapshot.goes_by(&way.probes);
+        return Ok((Place::Few(few), way.by));
+    }
+    let has_others = ways.len() > 1;
+    if has_others {
         let groups: Vec<&[Probe]> = ways.iter().map(|way| way.probes.as_slice()).collect();
         let counts = snapshot.count_found(definitions, &groups, COUNTED).await?;
         // Of equals the first: what conditions begin with is what their authors think of first.
@@ -58,9 +68,8 @@ pub(super) async fn choose(
     let Way { probes, by } = ways.swap_remove(0);
     snapshot.goes_by(&probes);
     let found = if view.is_current() {
-        if let Some(mut few) = snapshot.look_up(definitions, &probes, FEW).await? {
-            few.sort_unstable_by_key(|version| version.image.id);
-            return Ok((Source::Few(few), by));
+        if has_others && let Some(few) = few(view, definitions, &probes).await? {
+            return Ok((Place::Few(few), by));
         }
         snapshot.found(definitions, &probes, FOUND_MAX).await?
     } else {
@@ -69,8 +78,51 @@ pub(super) async fn choose(
             .await?
     };
     match found {
-        Some(found) => Ok((Source::At(found), by)),
+        Some(found) => Ok((Place::At(found), by)),
         None => everywhere(),
+    }
+}
+
+/// The entities that some probes find, if they are few.
+async fn few(
+    view: &View,
+    definitions: &Definitions,
+    probes: &[Probe],
+) -> Result<Option<Vec<Version>>, Failure> {
+    let found = view.snapshot().look_up(definitions, probes, FEW).await?;
+    Ok(found.map(|mut few| {
+        few.sort_unstable_by_key(|version| version.image.id);
+        few
+    }))
+}
+
+/// Whether indexes of other paths than one find not many.
+pub(super) async fn finds_few(
+    view: &View,
+    definitions: &Definitions,
+    narrowing: &Narrowing,
+    other_than: &Path,
+) -> Result<bool, Failure> {
+    let snapshot = view.snapshot();
+    let mut indexes = snapshot.indexes(definitions);
+    indexes.retain(|index| index.path != *other_than);
+    let Some(ways) = ways(narrowing, &indexes) else {
+        return Ok(false);
+    };
+    let groups: Vec<&[Probe]> = ways.iter().map(|way| way.probes.as_slice()).collect();
+    let counts = snapshot.count_found(definitions, &groups, COUNTED).await?;
+    Ok(counts.iter().any(|count| *count < COUNTED))
+}
+
+impl Way {
+    /// The less, the fewer it is likely to find.
+    fn breadth(&self) -> u8 {
+        let breadth = |probe: &Probe| match probe {
+            Probe::Keys(_, range) if range.is_of_one() => 0,
+            Probe::Keys(..) => 1,
+            Probe::State(_) => 2,
+        };
+        self.probes.iter().map(breadth).max().unwrap_or(0)
     }
 }
 

@@ -1,12 +1,17 @@
 //! Walking over the entities of a model as someone sees them.
 
-use std::{collections::BTreeMap, vec};
+use std::{collections::BTreeMap, sync::Arc, vec};
 
-use super::plan::Source;
+use super::{
+    judge::{Committed, Part},
+    plan::Place,
+};
 use crate::entity::Position;
 use crate::error::Failure;
 use crate::id::EntityId;
-use crate::storage::{Definitions, Error, Scan, Snapshot, UnitOfWork, Version};
+use crate::storage::{
+    Definitions, Error, Scan, Sheet, SheetRow, Snapshot, Sweep, UnitOfWork, Version,
+};
 
 /// What a search sees.
 #[derive(Debug)]
@@ -50,6 +55,10 @@ impl View {
         &self.snapshot
     }
 
+    pub(super) const fn own(&self) -> &BTreeMap<EntityId, Option<Version>> {
+        &self.own
+    }
+
     pub(super) fn into_own(self) -> BTreeMap<EntityId, Option<Version>> {
         self.own
     }
@@ -61,14 +70,17 @@ impl View {
 
 /// A walk in the order of ids.
 pub(super) struct Walk {
-    committed: Committed,
+    committed: Source,
     /// The transaction's own changes that are still ahead.
     own: BTreeMap<EntityId, Option<Version>>,
 }
 
 /// What was committed, of what is walked over.
-enum Committed {
+enum Source {
+    /// Whole versions.
     All(Scan),
+    /// What is looked at of each.
+    Judged(Judged),
     /// Read already.
     Few(Option<Vec<Version>>),
     At {
@@ -80,16 +92,47 @@ enum Committed {
     },
 }
 
+/// A walk over sheets. What is too large for them is read between their other rows.
+struct Judged {
+    snapshot: Snapshot,
+    sweep: Sweep,
+    /// The sheet at hand, and its next row.
+    current: Option<(Arc<Sheet>, usize)>,
+}
+
 /// How many entities are read at once.
 const PART: usize = 256;
 
 impl Walk {
-    pub(super) fn new(view: View, source: Source, definitions: &Definitions) -> Self {
+    /// A walk for someone who reads what it comes by.
+    pub(super) fn new(view: View, place: Place, definitions: &Definitions) -> Self {
+        let all = |snapshot: Snapshot| Source::All(snapshot.scan(definitions));
+        Self::over(view, place, all)
+    }
+
+    /// A walk for someone who looks at fields, and beside them at the life cycle or not.
+    pub(super) fn judged(
+        view: View,
+        place: Place,
+        definitions: &Definitions,
+        lifecycle: bool,
+    ) -> Self {
+        let all = |snapshot: Snapshot| {
+            Source::Judged(Judged {
+                sweep: snapshot.sweep(definitions, lifecycle),
+                snapshot,
+                current: None,
+            })
+        };
+        Self::over(view, place, all)
+    }
+
+    fn over(view: View, place: Place, all: impl FnOnce(Snapshot) -> Source) -> Self {
         Self {
-            committed: match source {
-                Source::All => Committed::All(view.snapshot.scan(definitions)),
-                Source::Few(versions) => Committed::Few(Some(versions)),
-                Source::At(found) => Committed::At {
+            committed: match place {
+                Place::All => all(view.snapshot),
+                Place::Few(versions) => Source::Few(Some(versions)),
+                Place::At(found) => Source::At {
                     snapshot: view.snapshot,
                     ahead: found.into_iter(),
                     reached: None,
@@ -101,25 +144,14 @@ impl Walk {
     }
 
     /// The next entities; none at the end. A part may be empty although more follow.
-    pub(super) async fn next(&mut self) -> Result<Option<Vec<Version>>, Failure> {
+    pub(super) async fn next(&mut self) -> Result<Option<Part>, Failure> {
         let Some(committed) = self.committed.next().await? else {
             return Ok(None);
         };
+        // What is read ahead is there at once, and others want to be served too.
+        tokio::task::yield_now().await;
         let own = up_to(&mut self.own, self.committed.reached());
-        if own.is_empty() {
-            return Ok(Some(committed));
-        }
-        let mut seen: BTreeMap<EntityId, Version> = committed
-            .into_iter()
-            .map(|version| (version.image.id, version))
-            .collect();
-        for (id, changed) in own {
-            match changed {
-                Some(version) => seen.insert(id, version),
-                None => seen.remove(&id),
-            };
-        }
-        Ok(Some(seen.into_values().collect()))
+        Ok(Some(Part { committed, own }))
     }
 }
 
@@ -138,12 +170,13 @@ pub(super) fn up_to(
     passed
 }
 
-impl Committed {
-    async fn next(&mut self) -> Result<Option<Vec<Version>>, Error> {
-        match self {
-            Self::All(scan) => scan.next().await,
-            Self::Few(versions) => Ok(versions.take()),
-            Self::At { done: true, .. } => Ok(None),
+impl Source {
+    async fn next(&mut self) -> Result<Option<Committed>, Error> {
+        let versions = match self {
+            Self::All(scan) => scan.next().await?,
+            Self::Judged(judged) => return judged.next().await,
+            Self::Few(versions) => versions.take(),
+            Self::At { done: true, .. } => None,
             Self::At {
                 snapshot,
                 ahead,
@@ -156,17 +189,60 @@ impl Committed {
                 let last = ahead.by_ref().take(count).last();
                 *done = ahead.as_slice().is_empty();
                 *reached = last.map(|(id, _)| id).filter(|_| !*done);
-                Ok(Some(versions))
+                Some(versions)
             }
-        }
+        };
+        Ok(versions.map(Committed::Versions))
     }
 
     /// The id up to which the parts given so far have gone; none once that is the end.
-    const fn reached(&self) -> Option<EntityId> {
+    fn reached(&self) -> Option<EntityId> {
         match self {
             Self::All(scan) => scan.reached(),
+            Self::Judged(judged) => judged.reached(),
             Self::Few(_) => None,
             Self::At { reached, .. } => *reached,
+        }
+    }
+}
+
+impl Judged {
+    async fn next(&mut self) -> Result<Option<Committed>, Error> {
+        let (sheet, at) = match self.current.take() {
+            Some(current) => current,
+            None => match self.sweep.next().await? {
+                Some(sheet) => (Arc::new(sheet), 0),
+                None => return Ok(None),
+            },
+        };
+        let row = |index| sheet.row(index).filter(|_| index < at + PART);
+        let is_large = |row: SheetRow<'_>| row.document.is_none();
+        let large: Vec<_> = (at..)
+            .map_while(|index| row(index).filter(|row| is_large(*row)))
+            .map(|row| row.position)
+            .collect();
+        if large.is_empty() {
+            let small = (at..sheet.len()).take_while(|index| {
+                let row = sheet.row(*index);
+                row.is_some_and(|row| !is_large(row))
+            });
+            let end = at + small.count();
+            self.current = (end < sheet.len()).then(|| (Arc::clone(&sheet), end));
+            return Ok(Some(Committed::Rows(sheet, at..end)));
+        }
+        let (versions, count) = self.snapshot.versions(&large).await?;
+        let end = at + count.max(1);
+        self.current = (end < sheet.len()).then_some((sheet, end));
+        Ok(Some(Committed::Versions(versions)))
+    }
+
+    fn reached(&self) -> Option<EntityId> {
+        match &self.current {
+            Some((sheet, next)) => {
+                let last = next.checked_sub(1).and_then(|last| sheet.row(last));
+                last.map(|row| row.id)
+            }
+            None => self.sweep.reached(),
         }
     }
 }

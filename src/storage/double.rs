@@ -13,13 +13,14 @@ use uuid::Uuid;
 
 use super::{
     ActorRow, Definitions, EntityRow, Error, Index, IndexSettings, Indexable, Job, JobRow, Leaving,
-    Listed, Message, ModelRow, Probe, Recorded, Settings, Storage, Task, TaskKey, TaskKind,
-    TenantRow, Version,
+    Listed, Message, ModelRow, Ordered, Probe, Recorded, Settings, Storage, Stretch, Task, TaskKey,
+    TaskKind, TenantRow, Version,
     claims::Claim,
     feed::Range,
     job::StoredJob,
     judge::Effect,
     outcome::{Remembered, Stored},
+    sheet::{Reached, Sheet, Sheeting},
     sqlite::{self, Batch, CommitRow, ModelCommit, Newest},
     sqlite::{MessageRow, NewDecision, NewEntity, NewVersion, OutcomeRow, TaskRow},
 };
@@ -74,6 +75,7 @@ impl Storage {
             database,
             newest,
             indexes,
+            0,
             clock,
             tasks,
             CancellationToken::new(),
@@ -100,6 +102,7 @@ impl Storage {
             database,
             newest,
             indexes,
+            0,
             clock,
             tasks,
             CancellationToken::new(),
@@ -190,6 +193,7 @@ reads! {
     by_transaction(tenant: TenantRow, id: EntityId, transaction: TransactionId, at: Sequence) -> Option<Version>;
     versions(tenant: TenantRow, positions: &[Position]) -> (Vec<Version>, usize);
     scan(tenant: TenantRow, model: ModelRow, after: Option<EntityId>, at: Sequence, limit: i64) -> (Vec<Version>, Option<EntityId>);
+    sheet(asked: Sheeting) -> Reached;
     page(model: ModelRow, limit: i64, offset: i64) -> Vec<(EntityId, Position)>;
     page_as_of(model: ModelRow, after: Option<EntityId>, at: Sequence, limit: i64, offset: i64) -> Vec<(EntityId, Position)>;
     positions(ids: &[EntityId]) -> Vec<(EntityId, Position)>;
@@ -236,6 +240,7 @@ reads_of_sqlite! {
     models_of(entities: &[EntityRow]) -> Vec<ModelRow>;
     count_found(model: ModelRow, groups: &[&[Probe]], limit: i64) -> Vec<i64>;
     look_up(tenant: TenantRow, model: ModelRow, probes: &[Probe], limit: i64) -> Option<Vec<Version>>;
+    in_order(tenant: TenantRow, stretch: Stretch) -> Ordered;
     found(model: ModelRow, probes: &[Probe], limit: i64) -> Vec<(EntityId, Position)>;
     found_as_of(model: ModelRow, probes: &[Probe], at: Sequence, limit: i64) -> Vec<(EntityId, Position)>;
     job(tenant: TenantRow, id: JobId) -> Option<Job>;
@@ -822,6 +827,12 @@ impl State {
             .map(|position| self.version(position.0))
             .filter(|version| version.tenant == tenant);
         (versions.collect(), positions.len())
+    }
+
+    fn sheet(&self, asked: Sheeting) -> Reached {
+        let tenant = self.model(asked.model.0).tenant;
+        let (versions, reached) = self.scan(tenant, asked.model, asked.after, asked.at, asked.rows);
+        (Sheet::of(&versions), reached)
     }
 
     fn scan(

@@ -139,6 +139,35 @@ pub enum Probe {
     State(StateName),
 }
 
+impl Probe {
+    pub(super) const fn index(&self) -> Option<IndexRow> {
+        match self {
+            Self::Keys(index, _) => Some(*index),
+            Self::State(_) => None,
+        }
+    }
+}
+
+/// Where an index has an entity.
+#[derive(Debug, Clone)]
+pub struct Keyed {
+    pub key: Key,
+    pub(super) row: EntityRow,
+}
+
+/// A part of an index, in its order.
+#[derive(Debug)]
+pub(super) struct Stretch {
+    pub(super) index: IndexRow,
+    pub(super) range: KeyRange,
+    pub(super) after: Option<Keyed>,
+    pub(super) descending: bool,
+    pub(super) limit: i64,
+}
+
+/// Entities where an index has them, and the newest position that there was.
+pub type Ordered = (Vec<(Keyed, Version)>, Option<Position>);
+
 /// All indexes that are maintained. Swapped by the committer, between two batches.
 ///
 /// A lock, not a task: read by every write and search, written when an index is made or dropped.
@@ -445,6 +474,31 @@ impl Snapshot {
         let found = database.found(definitions.row, probes, limit + 1).await?;
         let is_all = i64::try_from(found.len()).is_ok_and(|found| found <= limit);
         Ok(is_all.then_some(found))
+    }
+
+    /// The next entities that an index has in a range, as they are now, in the order of its keys
+    /// or against it; and the newest position that was taken by then, none if there is nothing.
+    pub async fn in_order(
+        &self,
+        index: IndexRow,
+        range: &KeyRange,
+        after: Option<&Keyed>,
+        descending: bool,
+        limit: usize,
+    ) -> Result<Ordered, Error> {
+        let Some(tenant) = self.tenant else {
+            return Ok((Vec::new(), Some(Position(0))));
+        };
+        let database = &self.storage.0.database;
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        let stretch = Stretch {
+            index,
+            range: range.clone(),
+            after: after.cloned(),
+            descending,
+            limit,
+        };
+        database.in_order(tenant, stretch).await
     }
 
     /// The versions of the snapshot that any of the probes may find, in the order of their ids:

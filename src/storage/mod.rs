@@ -30,6 +30,7 @@ mod message;
 mod names;
 mod outcome;
 mod past;
+mod sheet;
 mod snapshot;
 mod sqlite;
 mod submission;
@@ -61,11 +62,12 @@ pub use definitions::Definitions;
 pub use draft::{Attribution, Committed, ModelChange};
 pub use due::{Due, Seen};
 pub use feed::{Feed, Wanted};
-pub use index::{Index, IndexRow, IndexState, Probe};
-use index::{Indexable, Leaving, OfModel, Use};
+pub use index::{Index, IndexRow, IndexState, Keyed, Ordered, Probe};
+use index::{Indexable, Leaving, OfModel, Stretch, Use};
 pub use job::{Finished, Job, JobEnd, JobPlan, JobRow, JobState, JobTenant, NewJob};
 pub use message::Message;
 pub use outcome::{Once, Outcome, Print, Remembered};
+pub use sheet::{Sheet, SheetLifecycle, SheetRow, Sweep};
 pub use snapshot::{History, Listed, ModelCount, Recorded, Scan, Snapshot};
 pub use sqlite::Sorter;
 pub use task::{NewTask, NextTask, Task, TaskKey, TaskKind};
@@ -86,6 +88,8 @@ pub struct Settings {
     pub busy_timeout: Duration,
     /// Page cache of all connections together, in KiB.
     pub cache_kib: u32,
+    /// How many entities a search may have judged by what no database can say; 0 for any number.
+    pub scan_max: usize,
     pub migrate: Migrate,
     pub indexes: IndexSettings,
 }
@@ -316,6 +320,7 @@ struct Inner {
     indexes: index::Indexes,
     wishes: adaptive::Wishes,
     chores: mpsc::Sender<committer::Chore>,
+    scan_max: usize,
     /// Whether there is an index to fill or to drop.
     fill: tokio::sync::Notify,
 }
@@ -339,13 +344,15 @@ impl Storage {
         stop: CancellationToken,
     ) -> Result<Self, Error> {
         let (database, newest) = Database::open(settings).await?;
-        Self::start(database, newest, settings.indexes, clock, tasks, stop).await
+        let (indexes, scan_max) = (settings.indexes, settings.scan_max);
+        Self::start(database, newest, indexes, scan_max, clock, tasks, stop).await
     }
 
     async fn start(
         database: Database,
         newest: sqlite::Newest,
         indexes: IndexSettings,
+        scan_max: usize,
         clock: Clock,
         tasks: &TaskTracker,
         stop: CancellationToken,
@@ -369,6 +376,7 @@ impl Storage {
             indexes: index::Indexes::default(),
             wishes: adaptive::Wishes::new(indexes),
             chores,
+            scan_max,
             fill: tokio::sync::Notify::new(),
         }));
         storage.read_agenda(Timestamp::from_micros(0)).await?;

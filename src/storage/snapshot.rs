@@ -67,6 +67,12 @@ impl Snapshot {
         self.at
     }
 
+    /// How many entities a search may have judged by what no database can say; none for any
+    /// number.
+    pub fn scan_max(&self) -> Option<usize> {
+        Some(self.storage.0.scan_max).filter(|max| *max > 0)
+    }
+
     /// The version of an entity then, also if that is a deletion.
     pub async fn version(&self, id: EntityId) -> Result<Option<Version>, Error> {
         let Some(tenant) = self.tenant else {

@@ -34,6 +34,7 @@ impl Bench {
             durability: Durability::Full,
             busy_timeout: Duration::from_secs(5),
             cache_kib: 4_000,
+            scan_max: 0,
             migrate: Migrate::Yes,
             indexes: IndexSettings::default(),
         };

@@ -29,6 +29,11 @@ impl Span {
             length,
         }
     }
+
+    /// From the beginning of the warm-up to the end.
+    pub(crate) fn in_all(self) -> Duration {
+        self.warm_up + self.length
+    }
 }
 
 /// What came of a load.

@@ -18,6 +18,7 @@ mod reads;
 mod report;
 mod rest;
 mod row;
+mod search;
 mod timers;
 mod weight;
 
@@ -45,7 +46,7 @@ struct Options {
     /// How many rounds each row has.
     #[arg(long, default_value_t = 5)]
     rounds: usize,
-    /// Only rows whose name begins like this (T1 … T5, REST, T7 … T9, pages, start, memory, size); may be repeated.
+    /// Only rows whose name begins like this (T1 … T5, REST, T7 … T9, T12, T13, pages, start, memory, size); may be repeated.
     #[arg(long, value_name = "NAME")]
     only: Vec<String>,
     /// How many connections share the unary calls in flight.
@@ -145,6 +146,11 @@ async fn measure(options: &Options) {
     if options.includes(feed::NAME) {
         report::progress(feed::NAME);
         report.add_feed(&feed::measure(&plan).await);
+    }
+    let [t12, t13] = [search::T12, search::T13].map(|name| options.includes(name));
+    if t12 || t13 {
+        report::progress(if t12 { search::T12 } else { search::T13 });
+        report.add_searches(&search::measure(&plan, t12, t13).await);
     }
     for weight in weight::WEIGHTS {
         if options.includes(weight.name) {

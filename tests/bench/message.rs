@@ -27,13 +27,14 @@ const REQUEST_ID: &str = "requestid";
 /// What every good answer says.
 const SUCCESS: &str = r#"{"success":true}"#;
 
-/// The models of the load: entities of one are created, those of another processed as well, and
-/// those of the last wait for the time that their reference is.
+/// The models of the load: entities of one are created, those of another processed as well, those
+/// of the third wait for the time that their reference is, and those of the last are searched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Model {
     Plain,
     Processed,
     Timed,
+    Searched,
 }
 
 impl Model {
@@ -42,6 +43,7 @@ impl Model {
             Self::Plain => "plain",
             Self::Processed => "processed",
             Self::Timed => "timed",
+            Self::Searched => "searched",
         }
     }
 
@@ -51,7 +53,7 @@ impl Model {
 
     fn workflow(self) -> String {
         let states = match self {
-            Self::Plain => r#"{"NEW":{}}"#.to_owned(),
+            Self::Plain | Self::Searched => r#"{"NEW":{}}"#.to_owned(),
             Self::Processed => format!(
                 r#"{{"NEW":{{"transitions":[{{"name":"PROCESS","next":"DONE","manual":false,"processors":[
                     {{"type":"EXTERNAL","name":"check","executionMode":"SYNC",
@@ -68,12 +70,15 @@ impl Model {
     /// The requests that make the model ready for entities: type and payload.
     pub(crate) fn set_up(self) -> [(&'static str, String); 3] {
         let model = self.spec();
+        let sample = match self {
+            Self::Plain | Self::Processed | Self::Timed => document("0"),
+            Self::Searched => searched(1),
+        };
         [
             (
                 "EntityModelImportRequest",
                 format!(
-                    r#"{{"id":"1","model":{model},"dataFormat":"JSON","converter":"SAMPLE_DATA","payload":{}}}"#,
-                    document("0")
+                    r#"{{"id":"1","model":{model},"dataFormat":"JSON","converter":"SAMPLE_DATA","payload":{sample}}}"#
                 ),
             ),
             (
@@ -113,14 +118,18 @@ impl Model {
 
     /// The request to create many in one transaction.
     pub(crate) fn create_many(self, id: &str, count: u32) -> Frame {
+        self.create_all(id, (0..count).map(|n| document(&format!("{id}-{n}"))))
+    }
+
+    /// The request to create the entities of these numbers, which are to be searched.
+    pub(crate) fn create_searched(numbers: std::ops::Range<u32>) -> Frame {
+        Self::Searched.create_all("1", numbers.map(searched))
+    }
+
+    fn create_all(self, id: &str, documents: impl Iterator<Item = String>) -> Frame {
         let spec = self.spec();
-        let item = |n| {
-            format!(
-                r#"{{"model":{spec},"data":{}}}"#,
-                document(&format!("{id}-{n}"))
-            )
-        };
-        let items: Vec<String> = (0..count).map(item).collect();
+        let item = |document| format!(r#"{{"model":{spec},"data":{document}}}"#);
+        let items: Vec<String> = documents.map(item).collect();
         let text = format!(
             r#"{{"id":"{id}","dataFormat":"JSON","payloads":[{}]}}"#,
             items.join(",")
@@ -129,15 +138,45 @@ impl Model {
     }
 }
 
+const TEXT: &str = "The interlocking holds every signal at danger until the points are set, \
+    locked and proved, and until no other route that conflicts with this one can be set; \
+    what makes a movement impossible is worth more than what merely forbids it, and a lever \
+    that cannot be pulled needs no rule against pulling it. ";
+
 /// A document of 1 KiB: 32 members, two levels, one long text. No two are alike.
 pub(crate) fn document(id: &str) -> String {
-    const TEXT: &str = "The interlocking holds every signal at danger until the points are set, \
-        locked and proved, and until no other route that conflicts with this one can be set; \
-        what makes a movement impossible is worth more than what merely forbids it, and a lever \
-        that cannot be pulled needs no rule against pulling it. ";
     format!(
         r#"{{"reference":"{id}","status":"NEW","priority":3,"weight":1284.75,"urgent":false,"line":"north","track":4,"speed":87.5,"driver":"A. Lovelace","consist":["loco","coach","coach","van"],"origin":{{"station":"Ely","platform":2,"latitude":52.391,"longitude":0.266,"departs":"2026-11-21T09:12:00Z"}},"target":{{"station":"Norwich","platform":5,"latitude":52.627,"longitude":1.306,"arrives":"2026-11-21T10:08:30Z"}},"load":{{"tonnes":412.5,"axles":38,"brake":81,"hazard":false,"class":"B"}},"audit":{{"by":"signaller","shift":2,"checked":true}},"route":"E1-N5","headcode":"1K{track}","note":"{TEXT}{TEXT}"}}"#,
         track = 72
+    )
+}
+
+/// How many documents there are of each batch, of those that are searched.
+pub(crate) const OF_A_BATCH: u32 = 20;
+
+/// The batch of a document that is searched: those of one are made far from each other.
+pub(crate) const fn batch(n: u32) -> u32 {
+    n % (1_000_000 / OF_A_BATCH)
+}
+
+/// Its weight in hundredths, another for each of a million.
+pub(crate) const fn weight(n: u32) -> u32 {
+    // The factor has no divisor in common with a million.
+    ((n as u64 * 104_729) % 1_000_000) as u32
+}
+
+/// A document that is searched: like the others, but what it says depends on its number.
+fn searched(n: u32) -> String {
+    let weight = weight(n);
+    format!(
+        r#"{{"reference":"R{n:07}","status":"NEW","priority":3,"weight":{}.{:02},"urgent":false,"line":"north","track":{},"speed":{}.5,"driver":"D{:03} Lovelace","consist":["loco","coach","coach","van"],"origin":{{"station":"Ely","platform":2,"latitude":52.391,"longitude":0.266,"departs":"2026-11-21T09:12:00Z"}},"target":{{"station":"Norwich","platform":5,"latitude":52.627,"longitude":1.306,"arrives":"2026-11-21T10:08:30Z"}},"load":{{"tonnes":{}.5,"axles":38,"brake":81,"hazard":false,"class":"B"}},"audit":{{"by":"signaller","shift":2,"checked":true}},"route":"E1-N5","batch":{},"note":"{TEXT}{TEXT}"}}"#,
+        weight / 100,
+        weight % 100,
+        n % 97,
+        n % 120,
+        n % 1_000,
+        n % 50_021,
+        batch(n),
     )
 }
 

@@ -12,7 +12,7 @@ use crate::{
     load::Measured,
     reads,
     row::{Goal, Outcome, Row},
-    timers,
+    search, timers,
     weight::{Weight, What, megabytes},
 };
 
@@ -41,6 +41,14 @@ const PAGE_MAX: f64 = 1.5;
 const PAGES_MEMORY_MAX: f64 = 256.0;
 
 const FEED_MEMORY_MAX: f64 = 256.0;
+
+/// The goals of T12 and T13: how many times what, how long, the share of writes that is left, and
+/// how many megabytes.
+const INDEXED_MAX: f64 = 2.0;
+const INDEXED_MILLISECONDS_MAX: f64 = 1.0;
+const SCANNED_MAX: f64 = 1.3;
+const WRITES_LEFT: f64 = 0.7;
+const SCAN_MEMORY_MAX: f64 = 256.0;
 
 impl Report {
     pub(crate) fn add_row(&mut self, row: &Row, outcome: &Outcome) {
@@ -254,6 +262,88 @@ impl Report {
             with_data.cpu_each.as_secs_f64() * 1e6,
             outcome.others * 100.0
         ));
+    }
+
+    pub(crate) fn add_searches(&mut self, outcome: &search::Outcome) {
+        for answered in &outcome.indexed {
+            let goal = format!("≤ {INDEXED_MAX} ×, ≤ {INDEXED_MILLISECONDS_MAX} ms");
+            self.add_answered(search::T12, answered, goal, |seconds, ratio| {
+                ratio <= INDEXED_MAX && seconds * 1e3 <= INDEXED_MILLISECONDS_MAX
+            });
+        }
+        if !outcome.writes.is_empty() {
+            let [alone, beside] = [0, 1]
+                .map(|which| middle_of(outcome.writes.iter().map(|both| both[which]).collect()));
+            let left = middle_of(
+                outcome
+                    .writes
+                    .iter()
+                    .map(|[alone, beside]| beside / alone)
+                    .collect(),
+            );
+            self.lines.push([
+                search::T12.to_owned(),
+                format!(
+                    "creations beside {} clients with {:.0} searches/s; floor: alone",
+                    search::SEARCHERS,
+                    outcome.searches
+                ),
+                thousands(beside),
+                thousands(alone),
+                format!("{:.0} %", left * 100.0),
+                format!("≥ {:.0} %", WRITES_LEFT * 100.0),
+                verdict(left >= WRITES_LEFT, false),
+            ]);
+        }
+        for answered in &outcome.scanned {
+            let goal = format!("≤ {SCANNED_MAX} ×");
+            self.add_answered(search::T13, answered, goal, |_, ratio| ratio <= SCANNED_MAX);
+        }
+        if let Some(memory) = outcome.memory {
+            let memory = megabytes(memory);
+            self.lines.push([
+                search::T13.to_owned(),
+                "memory to search 1000000 entities without an index".to_owned(),
+                format!("{memory:.0} MB"),
+                "—".to_owned(),
+                "—".to_owned(),
+                format!("≤ {SCAN_MEMORY_MAX:.0} MB"),
+                verdict(memory <= SCAN_MEMORY_MAX, false),
+            ]);
+        }
+        let [made, indexed] = outcome.filled.map(|took| took.as_secs_f64());
+        self.details.push(format!(
+            "{} and {}: made in {made:.0} s, indexed in {indexed:.0} s",
+            search::T12,
+            search::T13
+        ));
+    }
+
+    fn add_answered(
+        &mut self,
+        name: &str,
+        answered: &search::Answered,
+        goal: String,
+        reaches: impl Fn(f64, f64) -> bool,
+    ) {
+        let pairs = answered.services.iter().zip(&answered.floors);
+        let mut ratios: Vec<f64> = pairs.map(|(service, floor)| service / floor).collect();
+        ratios.sort_by(f64::total_cmp);
+        let ratio = middle(&ratios);
+        let measured = middle_of(answered.services.clone());
+        self.lines.push([
+            name.to_owned(),
+            format!("search, {} ({} found)", answered.name, answered.found),
+            milliseconds(Duration::from_secs_f64(measured)),
+            milliseconds(Duration::from_secs_f64(middle_of(answered.floors.clone()))),
+            format!(
+                "{ratio:.2} × [{:.2} .. {:.2}]",
+                ratios[0],
+                ratios[ratios.len() - 1]
+            ),
+            goal,
+            verdict(reaches(measured, ratio), false),
+        ]);
     }
 
     pub(crate) fn add_weight(&mut self, weight: &Weight, measured: &[f64]) {

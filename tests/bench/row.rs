@@ -208,7 +208,7 @@ impl<'a> Bench<'a> {
             succeeded(answer.into_inner());
         }
         let member = match row.model {
-            Model::Plain | Model::Timed => None,
+            Model::Plain | Model::Timed | Model::Searched => None,
             Model::Processed => Some(Member::join(service.client().await).await),
         };
         let request = row.model.create("c0-0");

@@ -2,6 +2,13 @@
 
 use std::time::Duration;
 
+use interlock::{
+    clock::Timestamp,
+    condition::{Condition, Facts, Lifecycle},
+    entity::Document,
+    id::{EntityId, TransactionId},
+    model::Schema,
+};
 use proptest::test_runner::{RngSeed, TestRunner};
 use proptest::{prelude::*, strategy::ValueTree as _};
 use serde_json::{Value, json};
@@ -127,14 +134,49 @@ fn sample() -> Value {
     json!({"i": 1, "a": 1, "b b": 1, "t": all, "o": {"k": 1}, "l": lines})
 }
 
-async fn model_of_everything(connection: &Connection, name: &str) -> Value {
-    let spec = json!({"name": name, "version": 1});
+/// A sample with each value in each place.
+fn samples() -> Vec<Value> {
     let everything = sample();
-    for value in everything["t"].as_array().expect("a list") {
+    let values = everything["t"].as_array().expect("a list");
+    let with = |value: &Value| {
         let mut sample = everything.clone();
         sample["a"] = value.clone();
         sample["b b"] = value.clone();
         sample["o"] = json!({"k": value});
+        sample
+    };
+    values.iter().map(with).collect()
+}
+
+fn schema_of_everything() -> Schema {
+    let infer = |sample: Value| Schema::infer(&Document::parse(&sample.to_string()).expect("JSON"));
+    let samples = samples().into_iter().chain([sample()]);
+    samples.map(infer).fold(Schema::default(), Schema::merge)
+}
+
+/// What the evaluator says of a whole document.
+fn holds(condition: &Value, document: &Value, schema: &Schema) -> bool {
+    let condition = Condition::parse(&condition.to_string()).expect("a condition");
+    let document = Document::parse(&document.to_string()).expect("JSON");
+    let facts = Facts {
+        document: document.root(),
+        before: None,
+        schema,
+        lifecycle: Lifecycle {
+            id: EntityId::NIL,
+            state: "",
+            created: Timestamp::from_micros(0),
+            updated: Timestamp::from_micros(0),
+            previous_transition: "",
+            transaction: TransactionId::NIL,
+        },
+    };
+    condition.holds(facts, None)
+}
+
+async fn model_of_everything(connection: &Connection, name: &str) -> Value {
+    let spec = json!({"name": name, "version": 1});
+    for sample in samples() {
         connection
             .ok(
                 "EntityModelImportRequest",
@@ -142,17 +184,17 @@ async fn model_of_everything(connection: &Connection, name: &str) -> Value {
             )
             .await;
     }
-    locked_model(connection, name, everything).await
+    locked_model(connection, name, sample()).await
 }
 
-async fn declare(connection: &Connection, model: &Value, paths: &[&str]) {
+pub(crate) async fn declare(connection: &Connection, model: &Value, paths: &[&str]) {
     let indexes: Vec<_> = paths.iter().map(|path| json!({"path": path})).collect();
     let set = json!({"model": model, "indexes": indexes});
     connection.ok("EntityModelSetIndexesRequest", set).await;
 }
 
 /// Waits until every index of a model finds everything.
-async fn ready(connection: &Connection, model: &Value) -> Vec<String> {
+pub(crate) async fn ready(connection: &Connection, model: &Value) -> Vec<String> {
     for _ in 0..600 {
         let export = json!({"model": model, "converter": "SIMPLE_VIEW"});
         let answer = connection.ok("EntityModelExportRequest", export).await;
@@ -188,7 +230,7 @@ async fn found(
     Ok(found)
 }
 
-async fn explain(connection: &Connection, model: &Value, condition: &Value) -> Value {
+pub(crate) async fn explain(connection: &Connection, model: &Value, condition: &Value) -> Value {
     let search = json!({"model": model, "condition": condition, "limit": 10000});
     connection.ok("EntitySearchExplainRequest", search).await
 }
@@ -250,10 +292,28 @@ async fn what_indexes_find_is_what_a_walk_over_everything_finds() {
     }
     assert_eq!(ready(&connection, &after).await.len(), paths.len());
     ready(&connection, &before).await;
+    // As they are now, for the evaluator itself.
+    let everything = json!({"type": "group", "operator": "AND", "conditions": []});
+    let search = json!({"model": walked, "condition": everything, "limit": 10000});
+    let (stored, _) = connection.all("EntitySearchRequest", search).await;
+    let documents: Vec<Value> = stored
+        .into_iter()
+        .map(|entity| entity["payload"]["data"].clone())
+        .collect();
+    let schema = schema_of_everything();
     let (mut by_index, mut matched) = (0, 0);
     for _ in 0..conditions {
         let condition = any(any_condition().boxed());
         let expected = found(&connection, &walked, &condition).await;
+        if let Ok(expected) = &expected {
+            let mut judged: Vec<i64> = documents
+                .iter()
+                .filter(|document| holds(&condition, document, &schema))
+                .filter_map(|document| document["i"].as_i64())
+                .collect();
+            judged.sort_unstable();
+            assert_eq!(*expected, judged, "{condition}");
+        }
         for model in [&before, &after] {
             assert_eq!(
                 found(&connection, model, &condition).await,
@@ -306,8 +366,10 @@ async fn an_index_is_seen_to_serve() {
         (&json!(5), &json!(5))
     );
     // The smaller of two ways is taken.
+    let most =
+        json!({"type": "simple", "jsonPath": "$.n", "operatorType": "LESS_THAN", "value": 9});
     let both =
-        json!({"type": "group", "operator": "AND", "conditions": [three, equals("$.l[*]", "b13")]});
+        json!({"type": "group", "operator": "AND", "conditions": [most, equals("$.l[*]", "b13")]});
     let explained = explain(&connection, &model, &both).await;
     assert_eq!(explained["servedBy"], json!(["$.l"]));
     assert_eq!(explained["visited"], 1);
@@ -442,5 +504,31 @@ async fn a_filling_that_was_interrupted_goes_on_and_a_past_moment_is_found_as_it
     assert_eq!(
         explain(&connection, &model, &equals("$.n", 8)).await["visited"],
         0
+    );
+}
+
+#[tokio::test]
+async fn an_entity_with_very_many_values_is_found_by_each_and_costs_one_key() {
+    let server = Server::start();
+    let connection = server.connect().await;
+    let model = locked_model(&connection, "parcel", json!({"i": 1, "l": [1]})).await;
+    declare(&connection, &model, &["$.l"]).await;
+    ready(&connection, &model).await;
+    let many: Vec<_> = (0..100_000).collect();
+    let id = create(&connection, &model, json!({"i": 1, "l": many})).await;
+    create(&connection, &model, json!({"i": 2, "l": [7]})).await;
+    for (value, expected) in [(7, vec![1, 2]), (99_999, vec![1]), (100_000, vec![])] {
+        let condition = equals("$.l[*]", value);
+        assert_eq!(found(&connection, &model, &condition).await, Ok(expected));
+        let explained = explain(&connection, &model, &condition).await;
+        assert_eq!(explained["servedBy"], json!(["$.l"]));
+    }
+    // Fewer again, and it is where its values are.
+    let fewer = json!({"dataFormat": "JSON", "payload": {"entityId": id, "data": {"i": 1, "l": [8]}, "transition": "UPDATE"}});
+    connection.ok("EntityUpdateRequest", fewer).await;
+    let explained = explain(&connection, &model, &equals("$.l[*]", 7)).await;
+    assert_eq!(
+        (&explained["visited"], &explained["returned"]),
+        (&json!(1), &json!(1))
     );
 }

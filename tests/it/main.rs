@@ -43,6 +43,7 @@ mod rest;
 mod search;
 mod segments;
 mod snapshots;
+mod sorting;
 mod statistics;
 mod stream;
 mod support;

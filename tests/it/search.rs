@@ -1,5 +1,7 @@
 //! Direct search (`search.md`).
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
 use crate::support::{Connection, Server, code, create, locked_model};
@@ -354,4 +356,180 @@ async fn a_search_that_begins_after_an_answer_sees_what_was_answered() {
         assert_eq!(found.len(), 1, "{n}");
     };
     futures_util::future::join_all((0..100).map(check)).await;
+}
+
+#[tokio::test]
+async fn a_pattern_is_compared_with_so_many_entities_and_no_more() {
+    let server = Server::with(&[("CYODA_SQLITE_SEARCH_SCAN_LIMIT", "20")]);
+    let connection = server.connect().await;
+    let model = locked_model(&connection, "parcel", json!({"n": 1, "s": "x"})).await;
+    let items: Vec<_> = (0..50)
+        .map(|n| json!({"model": model, "data": {"n": n, "s": format!("s{n}")}}))
+        .collect();
+    connection
+        .ok(
+            "EntityCreateCollectionRequest",
+            json!({"dataFormat": "JSON", "payloads": items}),
+        )
+        .await;
+    let group = |operator: &str, conditions: Value| json!({"type": "group", "operator": operator, "conditions": conditions});
+    let pattern = simple("$.s", "MATCHES_PATTERN", json!("s.*7"));
+    let few = simple("$.n", "LESS_THAN", json!(20));
+    let most = simple("$.n", "LESS_THAN", json!(21));
+    for (condition, refused) in [
+        (pattern.clone(), true),
+        (group("AND", json!([pattern, few])), false),
+        (group("AND", json!([pattern, most])), true),
+        (group("OR", json!([pattern, most])), true),
+        (
+            group(
+                "OR",
+                json!([pattern, simple("$.n", "LESS_THAN", json!(30))]),
+            ),
+            false,
+        ),
+        (
+            group(
+                "NOT",
+                json!([pattern, simple("$.n", "GREATER_THAN", json!(5))]),
+            ),
+            false,
+        ),
+        // SQL could say these.
+        (simple("$.s", "LIKE", json!("s%7")), false),
+        (simple("$.s", "ICONTAINS", json!("S")), false),
+    ] {
+        let search = json!({"model": model, "condition": condition, "limit": 100});
+        let (events, end) = connection.all("EntitySearchRequest", search).await;
+        assert_eq!(end["success"] != true, refused, "{condition} {end}");
+        if refused {
+            assert_eq!(code(&events[0]), "SCAN_BUDGET_EXHAUSTED");
+        }
+    }
+    // Whatever asks, and through whichever door.
+    let rest = server.rest();
+    let said = rest
+        .post("/api/search/direct/parcel/1", pattern.to_string())
+        .await;
+    said.refused(400, "SCAN_BUDGET_EXHAUSTED");
+    let grouped = json!({"groupBy": ["state"], "condition": pattern}).to_string();
+    let said = rest.post("/api/entity/stats/parcel/1/query", grouped).await;
+    said.refused(400, "SCAN_BUDGET_EXHAUSTED");
+    let said = rest
+        .send("DELETE", "/api/entity/parcel/1", pattern.to_string())
+        .await;
+    said.refused(400, "SCAN_BUDGET_EXHAUSTED");
+}
+
+#[tokio::test]
+async fn a_field_that_documents_may_still_get_is_sorted_by_as_missing() {
+    let server = Server::start();
+    let connection = server.connect().await;
+    let model = locked_model(&connection, "parcel", json!({"n": 1})).await;
+    for n in 0..3 {
+        create(&connection, &model, json!({"n": n})).await;
+    }
+    let everything = json!({"type": "group", "operator": "AND", "conditions": []});
+    let order = json!([{"path": "later"}, {"path": "n", "desc": true}]);
+    let search = json!({"model": model, "condition": everything, "orderBy": order});
+    let (events, _) = connection.all("EntitySearchRequest", search.clone()).await;
+    assert_eq!(code(&events[0]), "INVALID_FIELD_PATH");
+    let level = json!({"model": model, "changeLevel": "STRUCTURAL"});
+    connection
+        .ok("EntityModelSetChangeLevelRequest", level)
+        .await;
+    let (entities, end) = connection.all("EntitySearchRequest", search).await;
+    assert_eq!(end["success"], true, "{end}");
+    let numbers: Vec<_> = entities
+        .iter()
+        .map(|entity| &entity["payload"]["data"]["n"])
+        .collect();
+    assert_eq!(numbers, [2, 1, 0]);
+}
+
+/// A search that takes very long: many comparisons with each of many entities.
+async fn endless(connection: &Connection) -> (Value, Value) {
+    let model = locked_model(connection, "parcel", json!({"s": "x"})).await;
+    let items: Vec<_> = (0..4_000)
+        .map(|n| json!({"model": model, "data": {"s": format!("{n} {}", "x".repeat(200))}}))
+        .collect();
+    connection
+        .ok(
+            "EntityCreateCollectionRequest",
+            json!({"dataFormat": "JSON", "payloads": items}),
+        )
+        .await;
+    let leaves: Vec<_> = (0..2_000)
+        .map(|n| simple("$.s", "ICONTAINS", json!(format!("y{n}"))))
+        .collect();
+    let condition = json!({"type": "group", "operator": "OR", "conditions": leaves});
+    (model, condition)
+}
+
+/// Whether the server does something at that moment.
+async fn is_busy(server: &Server) -> bool {
+    let before = server.worked();
+    tokio::time::sleep(Duration::from_millis(400)).await;
+    server.worked() - before > 6
+}
+
+#[tokio::test]
+async fn a_long_search_stops_when_nobody_wants_it_and_holds_nobody_up() {
+    let server = Server::on_disk(&[]);
+    let connection = server.connect().await;
+    let (model, condition) = endless(&connection).await;
+    let search = json!({"model": model, "condition": condition, "limit": 10});
+    let asked = || crate::support::request("EntitySearchRequest", "endless", search.clone());
+    // On a stream, cancelled; others are served meanwhile.
+    let _answers = connection.begin(asked()).await;
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    assert!(is_busy(&server).await, "the search is not endless enough");
+    let began = std::time::Instant::now();
+    for n in 0..5 {
+        create(&connection, &model, json!({"s": format!("meanwhile {n}")})).await;
+    }
+    assert!(
+        began.elapsed() < Duration::from_secs(3),
+        "{:?}",
+        began.elapsed()
+    );
+    connection.cancel("endless").await;
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    assert!(!is_busy(&server).await, "goes on after a cancel");
+    // On a stream that goes away.
+    let mut leaving = crate::support::client(server.grpc).await;
+    let (outbox, frames) = tokio::sync::mpsc::unbounded_channel();
+    outbox.send(asked().into()).expect("open");
+    let frames = tokio_stream::wrappers::UnboundedReceiverStream::new(frames);
+    let answers = leaving.start_streaming(frames).await.expect("a stream");
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    assert!(is_busy(&server).await);
+    drop((leaving, outbox, answers));
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    assert!(
+        !is_busy(&server).await,
+        "goes on after the stream has ended"
+    );
+    // Through REST, where the connection is closed.
+    for path in [
+        "/api/search/direct/parcel/1",
+        "/api/search/direct/parcel/1?explain=true",
+    ] {
+        let (rest, body) = (server.rest(), condition.to_string());
+        let asking = tokio::spawn(async move { rest.post(path, body).await.status });
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        assert!(is_busy(&server).await);
+        asking.abort();
+        let _ = asking.await;
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        assert!(!is_busy(&server).await, "goes on after {path} was left");
+    }
+    // And through a call of its own.
+    let call = connection.streaming("entitySearchCollection", asked(), &[]);
+    let _ = tokio::time::timeout(Duration::from_millis(300), call).await;
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    assert!(
+        !is_busy(&server).await,
+        "goes on after the call was given up"
+    );
 }

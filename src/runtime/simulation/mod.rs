@@ -81,6 +81,7 @@ impl Base {
                     durability: Durability::Relaxed,
                     busy_timeout: Duration::from_secs(5),
                     cache_kib: 1_000,
+                    scan_max: 0,
                     migrate: Migrate::Yes,
                     indexes: IndexSettings::default(),
                 };

@@ -1,19 +1,20 @@
 //! Indexes, and looking entities up by their keys, or by their states.
 
 use futures_util::TryStreamExt as _;
-use sqlx::{QueryBuilder, Sqlite as Database};
+use sqlx::{FromRow as _, QueryBuilder, Row as _, Sqlite as Database};
 
 use super::{
     Sqlite,
     many::PART_BYTES,
-    packed::in_order,
+    packed::{Names, Packed, in_order},
     read::json_list,
-    rows::{IndexData, VersionRow},
+    rows::{IndexData, KeyedRow, PickedHead},
 };
-use crate::entity::{Json, Position, Sequence};
+use crate::entity::{Json, Key, Position, Sequence};
 use crate::id::{EntityId, StateName};
 use crate::storage::{
-    EntityRow, Error, Index, Indexable, Leaving, ModelRow, Probe, TenantRow, Version,
+    EntityRow, Error, Index, Indexable, Keyed, Leaving, ModelRow, Ordered, Probe, Stretch,
+    TenantRow, Version,
 };
 
 const ENTITY_MODELS: &str = include_str!("sql/entity_models.sql");
@@ -22,30 +23,51 @@ const INDEX_LIST: &str = include_str!("sql/index_list.sql");
 const INDEX_SOURCE: &str = include_str!("sql/index_source.sql");
 const MODEL_ENDS: &str = include_str!("sql/model_ends.sql");
 
-/// Adds a statement that gives the rows of `entity` that any of the probes finds.
+/// How large a document may be that is looked up with others, in bytes.
+const LOOKED_UP_BYTES: i64 = 64 << 10;
+
+/// Adds a statement that gives the rows of `entity` that any of the probes finds, and those whose
+/// values are too many to be in an index.
 fn union(query: &mut QueryBuilder<Database>, model: ModelRow, probes: &[Probe]) {
     for (index, probe) in probes.iter().enumerate() {
         if index > 0 {
             query.push(" union ");
         }
-        match probe {
-            Probe::Keys(row, range) => {
-                query.push("select distinct e from search_key where p = ");
-                query.push_bind(row.0).push(" and key >= ");
-                query
-                    .push_bind(range.from.as_bytes().to_vec())
-                    .push(" and key < ");
-                query.push_bind(range.until.as_bytes().to_vec());
-            }
-            Probe::State(state) => {
-                query.push("select e from entity where live and m = ");
-                query.push_bind(model.0).push(" and state = ");
-                query.push_bind(state.shared());
-            }
-        }
+        query.push(match probe {
+            Probe::Keys(..) => "select distinct e",
+            Probe::State(_) => "select e",
+        });
+        of_probe(query, model, probe);
+    }
+    let mut indexes: Vec<_> = probes.iter().filter_map(Probe::index).collect();
+    indexes.sort_unstable();
+    indexes.dedup();
+    for index in indexes {
+        query.push(" union select e from search_key where p = ");
+        query.push_bind(index.0).push(" and key = ");
+        query.push_bind(Key::many().as_bytes().to_vec());
     }
     if probes.is_empty() {
         query.push("select null as e where false");
+    }
+}
+
+/// Adds where a probe looks.
+fn of_probe(query: &mut QueryBuilder<Database>, model: ModelRow, probe: &Probe) {
+    match probe {
+        Probe::Keys(row, range) => {
+            query.push(" from search_key where p = ");
+            query.push_bind(row.0).push(" and key >= ");
+            query
+                .push_bind(range.from.as_bytes().to_vec())
+                .push(" and key < ");
+            query.push_bind(range.until.as_bytes().to_vec());
+        }
+        Probe::State(state) => {
+            query.push(" from entity where live and m = ");
+            query.push_bind(model.0).push(" and state = ");
+            query.push_bind(state.shared());
+        }
     }
 }
 
@@ -60,15 +82,22 @@ impl Sqlite {
         let mut query = QueryBuilder::new("");
         for (index, probes) in groups.iter().enumerate() {
             query.push(if index > 0 { " union all " } else { "" });
-            query.push("select count(*) from (select e from (");
-            union(&mut query, model, probes);
-            query.push(") limit ").push_bind(limit).push(")");
+            // One entity may be found twice, which does not matter for an estimate.
+            for (index, probe) in probes.iter().enumerate() {
+                query.push(if index > 0 { " + " } else { "select " });
+                query.push("(select count(*) from (select 1");
+                of_probe(&mut query, model, probe);
+                query.push(" limit ").push_bind(limit).push("))");
+            }
+            if probes.is_empty() {
+                query.push("select 0");
+            }
         }
         Ok(query.build_query_scalar().fetch_all(&self.reads).await?)
     }
 
     /// The entities that any of the probes finds, as they are; none if there are more than
-    /// `limit`, or if they are more than fits a part.
+    /// `limit`, or if one is large.
     pub(in crate::storage) async fn look_up(
         &self,
         tenant: TenantRow,
@@ -76,29 +105,86 @@ impl Sqlite {
         probes: &[Probe],
         limit: i64,
     ) -> Result<Option<Vec<Version>>, Error> {
+        // The place is not asked for, and what is live was written, not deleted.
         let mut query = QueryBuilder::new(
-            "select e.e, v.n, true as live, v.state, v.transition, v.data, e.id, e.created, e.workflow, c.id as tx, c.at, m.name, m.version from (",
+            "select json_group_array(json_array(0, n, 1, state, transition, e, hex(id), created, workflow, hex(tx), at, name, version)) as heads, \
+             group_concat(data, char(30)) as documents, count(*) as rows, count(data) as small from (\
+             select e.e, v.n, v.state, v.transition, e.id, e.created, e.workflow, c.id as tx, c.at, m.name, m.version, \
+             iif(octet_length(v.data) <= ",
         );
+        query.push_bind(LOOKED_UP_BYTES);
+        query.push(", v.data, null) as data from (");
         union(&mut query, model, probes);
         query.push(
             r#") f join entity e on e.e = f.e and e.live join version v on v.n = e.n join "commit" c on c.seq = v.seq join model m on m.m = e.m where e.m = "#,
         );
         query.push_bind(model.0).push(" limit ");
-        query.push_bind(limit.saturating_add(1));
-        let query = query.build_query_as();
-        let mut rows = query.fetch(&self.reads);
-        let mut versions = Vec::new();
-        let mut bytes = 0;
-        while let Some(row) = rows.try_next().await? {
-            let row: VersionRow = row;
-            let version = row.version(tenant);
-            bytes += version.image.document.as_str().len();
-            versions.push(version);
-            if bytes > PART_BYTES || i64::try_from(versions.len()).is_ok_and(|len| len > limit) {
-                return Ok(None);
-            }
+        query.push_bind(limit.saturating_add(1)).push(")");
+        let row = query.build().fetch_one(&self.reads).await?;
+        let (rows, small): (i64, i64) = (row.try_get("rows")?, row.try_get("small")?);
+        if rows > limit || small < rows {
+            return Ok(None);
+        }
+        let packed = Packed::from_row(&row)?;
+        let mut names = Names::default();
+        let mut versions = Vec::with_capacity(usize::try_from(rows).unwrap_or(0));
+        for (head, document) in packed.rows()? {
+            let head: PickedHead<'_> = head;
+            versions.push(head.version(tenant, document.unwrap_or_default(), &mut names)?);
         }
         Ok(Some(versions))
+    }
+
+    /// The next entities of a stretch of an index; fewer if they are more than fits a part.
+    pub(in crate::storage) async fn in_order(
+        &self,
+        tenant: TenantRow,
+        stretch: Stretch,
+    ) -> Result<Ordered, Error> {
+        let mut query = QueryBuilder::new(
+            "select k.key, (select max(n) from version) as newest, e.e, v.n, true as live, v.state, v.transition, v.data, e.id, e.created, e.workflow, c.id as tx, c.at, m.name, m.version from search_key k ",
+        );
+        query.push(r#"cross join entity e on e.e = k.e and e.live join version v on v.n = e.n join "commit" c on c.seq = v.seq join model m on m.m = e.m where k.p = "#);
+        query.push_bind(stretch.index.0).push(" and k.key >= ");
+        query
+            .push_bind(stretch.range.from.as_bytes().to_vec())
+            .push(" and k.key < ");
+        query.push_bind(stretch.range.until.as_bytes().to_vec());
+        let (after, order) = if stretch.descending {
+            (
+                " and (k.key, k.e) < (",
+                " order by k.key desc, k.e desc limit ",
+            )
+        } else {
+            (" and (k.key, k.e) > (", " order by k.key, k.e limit ")
+        };
+        if let Some(Keyed { key, row }) = stretch.after {
+            query.push(after).push_bind(key.as_bytes().to_vec());
+            query.push(", ").push_bind(row.0).push(")");
+        }
+        query.push(order).push_bind(stretch.limit);
+        let query = query.build_query_as();
+        let mut rows = query.fetch(&self.reads);
+        let (mut found, mut newest, mut bytes) = (Vec::new(), None, 0);
+        while let Some(row) = rows.try_next().await? {
+            let KeyedRow {
+                key,
+                newest: last,
+                version,
+            } = row;
+            let version = version.version(tenant);
+            newest = last.map(Position);
+            bytes += version.image.document.as_str().len();
+            let keyed = Keyed {
+                key: Key::from_bytes(key),
+                row: version.row,
+            };
+            found.push((keyed, version));
+            if bytes > PART_BYTES {
+                break;
+            }
+        }
+        Ok((found, newest))
     }
 
     /// The current versions of the entities that any of the probes finds, `limit` at most, in the

@@ -171,7 +171,7 @@ impl Sqlite {
 }
 
 /// What all ids after that one are above; every id is above no bytes.
-fn bytes_of(after: Option<EntityId>) -> Vec<u8> {
+pub(super) fn bytes_of(after: Option<EntityId>) -> Vec<u8> {
     after
         .map(|id| id.uuid().as_bytes().to_vec())
         .unwrap_or_default()

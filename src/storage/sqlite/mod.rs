@@ -10,6 +10,7 @@ mod many;
 mod packed;
 mod read;
 mod rows;
+mod sheet;
 mod sorter;
 mod upkeep;
 mod writer;
@@ -231,6 +232,7 @@ mod tests {
             durability: Durability::Full,
             busy_timeout: Duration::from_secs(1),
             cache_kib: 1_000,
+            scan_max: 0,
             migrate: Migrate::Yes,
             indexes: crate::storage::IndexSettings::default(),
         }

@@ -135,6 +135,17 @@ impl Server {
         Rest::new(self.http)
     }
 
+    /// For how long the process has worked, in hundredths of a second.
+    pub(crate) fn worked(&self) -> u64 {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id()));
+        let stat = stat.expect("readable");
+        let (_, fields) = stat.rsplit_once(')').expect("a name");
+        let ticks = fields.split_whitespace().skip(11).take(2);
+        ticks
+            .map(|ticks| ticks.parse::<u64>().expect("a number"))
+            .sum()
+    }
+
     /// The resident memory of the process, in bytes.
     pub(crate) fn resident_bytes(&self) -> u64 {
         let status =

@@ -1,0 +1,438 @@
+//! Reading a few members of a stored document, and passing over all others.
+//!
+//! Judging a million documents takes as long as reading them: of each, what a condition does not
+//! name is skipped, and nothing is copied.
+
+use super::{
+    DEPTH_MAX, Path, Step, Value,
+    document::{Kind, Node},
+};
+
+/// What some paths lead through: the members to be read.
+#[derive(Debug, Default)]
+pub struct Wanted {
+    /// By their names as canonical text writes them, without the quotes.
+    members: Vec<(Box<str>, Self)>,
+    /// Everything from here on.
+    whole: bool,
+}
+
+impl Wanted {
+    pub fn new<'a>(paths: impl IntoIterator<Item = &'a Path>) -> Self {
+        let mut wanted = Self::default();
+        for path in paths {
+            wanted.add(path.steps());
+        }
+        wanted
+    }
+
+    /// Whether nothing of a document is wanted.
+    pub const fn is_nothing(&self) -> bool {
+        self.members.is_empty() && !self.whole
+    }
+
+    fn add(&mut self, steps: &[Step]) {
+        // Elements are few, as a rule, and a step within them may be many paths.
+        let Some((Step::Member(name), rest)) = steps.split_first() else {
+            self.whole = true;
+            return;
+        };
+        let written = written(name);
+        let known = self
+            .members
+            .iter()
+            .position(|(known, _)| **known == *written);
+        let at = known.unwrap_or_else(|| {
+            self.members.push((written, Self::default()));
+            self.members.len() - 1
+        });
+        self.members[at].1.add(rest);
+    }
+}
+
+/// A name as canonical text writes it.
+fn written(name: &str) -> Box<str> {
+    serde_json::to_string(name)
+        .ok()
+        .and_then(|quoted| Some(quoted.get(1..quoted.len() - 1)?.into()))
+        .unwrap_or_else(|| name.into())
+}
+
+/// Reads documents one after the other, in the same memory.
+#[derive(Debug, Default)]
+pub struct Glimpse {
+    nodes: Vec<Node>,
+}
+
+impl Glimpse {
+    /// What is wanted of a canonical text: paths that were wanted lead to the same values as in
+    /// the whole document, others to less. None if the text is no canonical document.
+    pub fn read<'a>(&'a mut self, text: &'a str, wanted: &Wanted) -> Option<Value<'a>> {
+        self.nodes.clear();
+        u32::try_from(text.len()).ok()?;
+        let mut reader = Reader {
+            text: text.as_bytes(),
+            at: 0,
+            depth: 0,
+            nodes: &mut self.nodes,
+        };
+        reader.value(wanted, true)?;
+        // Nodes lie between characters only if brackets and quotes do, which they do.
+        let root = Value::root_of(text, &self.nodes);
+        Some(root)
+    }
+}
+
+struct Reader<'a> {
+    text: &'a [u8],
+    at: usize,
+    depth: usize,
+    nodes: &'a mut Vec<Node>,
+}
+
+impl Reader<'_> {
+    fn byte(&self) -> Option<u8> {
+        self.text.get(self.at).copied()
+    }
+
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "the text is shorter than 4 GiB, and there are fewer nodes than bytes"
+    )]
+    fn push(&mut self, kind: Kind, start: usize, end: usize) {
+        let next = self.nodes.len() as u32 + 1;
+        self.nodes.push(Node {
+            kind,
+            start: start as u32,
+            end: end as u32,
+            next,
+        });
+    }
+
+    /// Reads the value that begins here. Of the `last` one the end does not matter.
+    fn value(&mut self, wanted: &Wanted, last: bool) -> Option<()> {
+        let start = self.at;
+        match self.byte()? {
+            b'{' if wanted.whole => self.container(Kind::Object, b'}', wanted),
+            b'[' => self.container(Kind::Array, b']', &Wanted::WHOLE),
+            b'{' => self.members(wanted, last),
+            b'"' => {
+                let kind = self.string()?;
+                self.push(kind, start + 1, self.at - 1);
+                Some(())
+            }
+            first => {
+                let kind = match first {
+                    b'n' => Kind::Null,
+                    b't' => Kind::True,
+                    b'f' => Kind::False,
+                    b'-' | b'0'..=b'9' => Kind::Number,
+                    _ => return None,
+                };
+                self.scalar();
+                self.push(kind, start, self.at);
+                Some(())
+            }
+        }
+    }
+
+    /// Reads all of an array or an object.
+    fn container(&mut self, kind: Kind, end: u8, wanted: &Wanted) -> Option<()> {
+        let node = self.open(kind)?;
+        while self.byte()? != end {
+            if kind == Kind::Object {
+                let key = self.at;
+                if self.byte()? != b'"' {
+                    return None;
+                }
+                let escaped = self.string()?;
+                self.push(escaped, key + 1, self.at - 1);
+                self.pass(b':')?;
+            }
+            self.value(wanted, false)?;
+            if self.byte()? == b',' {
+                self.at += 1;
+            }
+        }
+        self.at += 1;
+        self.close(node);
+        Some(())
+    }
+
+    /// Reads the wanted members of an object. A name is there once, so what follows the last of
+    /// them is passed over.
+    fn members(&mut self, wanted: &Wanted, last: bool) -> Option<()> {
+        let node = self.open(Kind::Object)?;
+        let mut left = wanted.members.len();
+        while self.byte()? != b'}' {
+            if left == 0 {
+                if last {
+                    self.at = self.text.len();
+                } else {
+                    self.skip_open(1)?;
+                }
+                self.close(node);
+                return Some(());
+            }
+            let key = self.at + 1;
+            if self.byte()? != b'"' {
+                return None;
+            }
+            let kind = self.string()?;
+            let name = &self.text[key..self.at - 1];
+            let member = wanted
+                .members
+                .iter()
+                .find(|(wanted, _)| wanted.as_bytes() == name);
+            let end = self.at - 1;
+            self.pass(b':')?;
+            if let Some((_, wanted)) = member {
+                left -= 1;
+                self.push(kind, key, end);
+                self.value(wanted, last && left == 0)?;
+                if last && left == 0 {
+                    self.at = self.text.len();
+                    self.close(node);
+                    return Some(());
+                }
+            } else {
+                self.skip()?;
+            }
+            if self.byte()? == b',' {
+                self.at += 1;
+            }
+        }
+        self.at += 1;
+        self.close(node);
+        Some(())
+    }
+
+    fn open(&mut self, kind: Kind) -> Option<usize> {
+        self.depth += 1;
+        if self.depth > DEPTH_MAX {
+            return None;
+        }
+        let node = self.nodes.len();
+        self.push(kind, self.at, self.at);
+        self.at += 1;
+        Some(node)
+    }
+
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "the text is shorter than 4 GiB, and there are fewer nodes than bytes"
+    )]
+    fn close(&mut self, node: usize) {
+        self.depth -= 1;
+        let next = self.nodes.len() as u32;
+        self.nodes[node].end = self.at as u32;
+        self.nodes[node].next = next;
+    }
+
+    fn pass(&mut self, mark: u8) -> Option<()> {
+        (self.byte()? == mark).then(|| self.at += 1)
+    }
+
+    /// Passes a string, from quote to quote.
+    fn string(&mut self) -> Option<Kind> {
+        let mut kind = Kind::Plain;
+        self.at += 1;
+        loop {
+            let rest = self.text.get(self.at..)?;
+            // Most are short: then looking on is faster than looking far.
+            let near = rest
+                .iter()
+                .take(16)
+                .position(|byte| matches!(byte, b'"' | b'\\'));
+            self.at += match near {
+                Some(near) => near,
+                None => memchr::memchr2(b'"', b'\\', rest)?,
+            };
+            if self.text[self.at] == b'"' {
+                self.at += 1;
+                return Some(kind);
+            }
+            kind = Kind::Escaped;
+            self.at += 2;
+        }
+    }
+
+    fn scalar(&mut self) {
+        while let Some(byte) = self.byte()
+            && !matches!(byte, b',' | b'}' | b']')
+        {
+            self.at += 1;
+        }
+    }
+
+    /// Passes a value.
+    fn skip(&mut self) -> Option<()> {
+        match self.byte()? {
+            b'"' => {
+                self.string()?;
+            }
+            b'{' | b'[' => {
+                self.at += 1;
+                self.skip_open(1)?;
+            }
+            _ => self.scalar(),
+        }
+        Some(())
+    }
+
+    /// Passes so many brackets that close.
+    fn skip_open(&mut self, mut open: usize) -> Option<()> {
+        while open > 0 {
+            match self.byte()? {
+                b'"' => {
+                    self.string()?;
+                    continue;
+                }
+                b'{' | b'[' => open += 1,
+                b'}' | b']' => open -= 1,
+                _ => {}
+            }
+            self.at += 1;
+        }
+        Some(())
+    }
+}
+
+impl Wanted {
+    const WHOLE: Self = Self {
+        members: Vec::new(),
+        whole: true,
+    };
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::entity::Document;
+
+    /// What a path leads to in a document, and in a glimpse of it.
+    fn seen(json: &str, paths: &[&str]) -> [Vec<String>; 2] {
+        let document = Document::parse(json).expect(json);
+        let paths: Vec<Path> = paths
+            .iter()
+            .map(|path| Path::parse(path).expect(path))
+            .collect();
+        let mut glimpse = Glimpse::default();
+        let text = document.json().as_str();
+        let root = glimpse.read(text, &Wanted::new(&paths)).expect(json);
+        [document.root(), root].map(|root| {
+            let mut seen = Vec::new();
+            for path in &paths {
+                path.any(root, &mut |value| {
+                    seen.push(
+                        value.map_or_else(|| "-".to_owned(), |value| value.json().to_owned()),
+                    );
+                    false
+                });
+            }
+            seen
+        })
+    }
+
+    #[test]
+    fn what_is_wanted_is_read_and_nothing_else() {
+        let json = r#"{"a":1,"skipped":{"a":[{"x":"}\"]"}]},"o":{"k":{"deep":[1,2]},"z":2},"a\"b":"\\","l":[{"k":1},{"k":2}],"end":null}"#;
+        let document = Document::parse(json).expect("JSON");
+        let paths = ["$.o.k", "$['a\"b']", "$.end"].map(|path| Path::parse(path).expect(path));
+        let mut glimpse = Glimpse::default();
+        let root = glimpse
+            .read(document.json().as_str(), &Wanted::new(&paths))
+            .expect("reads");
+        assert_eq!(root.member("a").map(Value::json), None);
+        assert_eq!(
+            root.member("o")
+                .and_then(|o| o.member("k"))
+                .map(Value::json),
+            Some(r#"{"deep":[1,2]}"#)
+        );
+        assert_eq!(root.member("a\"b").map(Value::json), Some(r#""\\""#));
+        assert!(root.member("end").is_some_and(Value::is_null));
+    }
+
+    #[test]
+    fn what_is_no_document_is_no_glimpse() {
+        let wanted = Wanted::new(&[Path::parse("$.a.b").expect("a path")]);
+        for text in [
+            "",
+            "{",
+            "[",
+            "\"",
+            "{\"a",
+            "{\"a\"",
+            "{\"a\":",
+            "{\"a\":{",
+            "{\"a\":{\"b\":\"\\",
+            "x",
+            "{\"x\":[",
+            "{\"x\":\"\\\"",
+            "{1}",
+        ] {
+            assert!(Glimpse::default().read(text, &wanted).is_none(), "{text}");
+        }
+    }
+
+    fn any_json() -> impl Strategy<Value = String> {
+        let leaf = prop_oneof![
+            Just("null".to_owned()),
+            Just("true".to_owned()),
+            "-?[0-9]{1,3}(\\.[0-9]{1,2})?".prop_filter("leading zeros", |text| {
+                serde_json::from_str::<serde_json::Value>(text).is_ok()
+            }),
+            "[a-c\"\\\\{}\\[\\]:,é]{0,40}"
+                .prop_map(|text| serde_json::Value::from(text).to_string()),
+        ];
+        leaf.prop_recursive(4, 40, 5, |inner| {
+            let name = prop::sample::select(vec!["a", "b", "c d", "0", "é", "q\"", ""]);
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..4)
+                    .prop_map(|items| format!("[{}]", items.join(","))),
+                prop::collection::btree_map(name, inner, 0..5).prop_map(|members| {
+                    let members: Vec<String> = members
+                        .into_iter()
+                        .map(|(name, value)| format!("{}:{value}", serde_json::Value::from(name)))
+                        .collect();
+                    format!("{{{}}}", members.join(","))
+                }),
+            ]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn a_glimpse_shows_what_the_document_does(
+            json in any_json(),
+            paths in prop::collection::vec(
+                prop::sample::subsequence(vec!["a", "b", "['c d']", "0", "[0]", "[*]", "é", "['q\"']"], 1..4)
+                    .prop_shuffle(),
+                1..4
+            )
+        ) {
+            let paths: Vec<String> = paths
+                .into_iter()
+                .map(|steps| steps.iter().fold("$".to_owned(), |path, step| {
+                    if step.starts_with('[') { path + step } else { path + "." + step }
+                }))
+                .collect();
+            let paths: Vec<&str> = paths.iter().map(String::as_str).collect();
+            let [whole, glimpse] = seen(&json, &paths);
+            prop_assert_eq!(whole, glimpse);
+        }
+
+        #[test]
+        fn no_text_is_too_much(text in ".{0,60}", broken in "[{}\\[\\]\",:a\\\\1]{0,30}") {
+            let wanted = Wanted::new(&[Path::parse("$.a").expect("a path")]);
+            for text in [text, broken] {
+                if let Some(root) = Glimpse::default().read(&text, &wanted) {
+                    let _ = root.member("a").map(Value::json);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,243 @@
+//! Judging one entity after the other by the evaluator, of each reading only what is looked at.
+
+use std::{collections::BTreeMap, ops::Range, sync::Arc};
+
+use super::{Error, Order, View};
+use crate::clock::Timestamp;
+use crate::condition::{Condition, Facts, Lifecycle};
+use crate::entity::{Document, Glimpse, Path, Position, Wanted};
+use crate::error::Failure;
+use crate::id::{EntityId, TransactionId};
+use crate::storage::{Definitions, Sheet, SheetRow, Version};
+
+/// What is looked at of each entity.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Looks<'a> {
+    pub(super) paths: Vec<&'a Path>,
+    pub(super) lifecycle: bool,
+}
+
+/// Judges entities by a condition.
+pub(super) struct Judge<'a> {
+    condition: &'a Condition,
+    definitions: &'a Definitions,
+    wanted: Wanted,
+    glimpse: Glimpse,
+    /// The document at hand, where it could not be glimpsed at.
+    whole: Option<Document>,
+    /// Of a condition with patterns, where there is one.
+    budget: Option<Budget>,
+}
+
+/// How many entities may be judged by a pattern because nothing else decides (`search.md` §4).
+struct Budget {
+    max: usize,
+    used: usize,
+}
+
+impl Budget {
+    fn spend(&mut self) -> Result<(), Error> {
+        self.used += 1;
+        if self.used > self.max {
+            return Err(Error::ScanBudget { max: self.max });
+        }
+        Ok(())
+    }
+}
+
+/// Some entities, in the order of their ids.
+pub(super) struct Part {
+    pub(super) committed: Committed,
+    /// What the transaction that asks has changed itself, in this part of the order; none is what
+    /// it has deleted.
+    pub(super) own: BTreeMap<EntityId, Option<Version>>,
+}
+
+/// What was committed, of a part.
+pub(super) enum Committed {
+    Versions(Vec<Version>),
+    /// Those of these numbers.
+    Rows(Arc<Sheet>, Range<usize>),
+}
+
+/// An entity that may be what is looked for.
+#[derive(Clone, Copy)]
+pub(super) enum Candidate<'a> {
+    Version(&'a Version),
+    Row(SheetRow<'a>),
+}
+
+impl<'a> Looks<'a> {
+    pub(super) fn of(condition: &'a Condition) -> Self {
+        let looks = condition.looks();
+        Self {
+            paths: looks.paths,
+            lifecycle: looks.lifecycle,
+        }
+    }
+
+    /// The same, and what entities are sorted by.
+    pub(super) fn and_order(mut self, order: &'a Order) -> Self {
+        self.paths.extend(order.paths());
+        self.lifecycle |= order.looks_at_lifecycle();
+        self
+    }
+}
+
+impl<'a> Judge<'a> {
+    pub(super) fn new(
+        view: &View,
+        definitions: &'a Definitions,
+        condition: &'a Condition,
+        looks: &Looks<'_>,
+    ) -> Self {
+        Self {
+            condition,
+            definitions,
+            wanted: Wanted::new(looks.paths.iter().copied()),
+            glimpse: Glimpse::default(),
+            whole: None,
+            budget: view
+                .snapshot()
+                .scan_max()
+                .filter(|_| condition.has_patterns())
+                .map(|max| Budget { max, used: 0 }),
+        }
+    }
+
+    /// What is looked at of an entity, if it satisfies the condition.
+    pub(super) fn admit<'b>(
+        &'b mut self,
+        candidate: &'b Candidate<'_>,
+    ) -> Result<Option<Facts<'b>>, Failure> {
+        let Self {
+            condition,
+            definitions,
+            wanted,
+            glimpse,
+            whole,
+            budget,
+        } = self;
+        let text = candidate.document();
+        let document = if let Some(document) = glimpse.read(text, wanted) {
+            document
+        } else {
+            let read = Document::parse(text).map_err(|error| {
+                Failure::internal(format!("a stored document is not readable: {error}"))
+            })?;
+            whole.insert(read).root()
+        };
+        let facts = Facts {
+            before: None,
+            document,
+            schema: &definitions.model.schema,
+            lifecycle: candidate.lifecycle(),
+        };
+        if let Some(budget) = budget
+            && condition.holds_without_patterns(facts).is_none()
+        {
+            budget.spend()?;
+        }
+        Ok(condition.holds(facts, None).then_some(facts))
+    }
+}
+
+impl Part {
+    /// Everything in it that was read whole, in the order of ids.
+    pub(super) fn into_versions(self) -> Vec<Version> {
+        if let (Committed::Versions(versions), true) = (&self.committed, self.own.is_empty()) {
+            return versions.clone();
+        }
+        let whole = |candidate| match candidate {
+            Candidate::Version(version) => Some(Version::clone(version)),
+            Candidate::Row(_) => None,
+        };
+        self.candidates().filter_map(whole).collect()
+    }
+
+    /// Everything in it, in the order of ids.
+    pub(super) fn candidates(&self) -> Box<dyn Iterator<Item = Candidate<'_>> + Send + '_> {
+        let committed: Box<dyn Iterator<Item = Candidate<'_>> + Send + '_> = match &self.committed {
+            Committed::Versions(versions) => Box::new(versions.iter().map(Candidate::Version)),
+            Committed::Rows(sheet, rows) => {
+                let row = |index| sheet.row(index).map(Candidate::Row);
+                Box::new(rows.clone().filter_map(row))
+            }
+        };
+        if self.own.is_empty() {
+            return committed;
+        }
+        let mut seen: BTreeMap<EntityId, Candidate<'_>> = committed
+            .map(|candidate| (candidate.id(), candidate))
+            .collect();
+        for (id, changed) in &self.own {
+            match changed {
+                Some(version) => seen.insert(*id, Candidate::Version(version)),
+                None => seen.remove(id),
+            };
+        }
+        Box::new(seen.into_values())
+    }
+}
+
+impl Candidate<'_> {
+    pub(super) const fn id(&self) -> EntityId {
+        match self {
+            Self::Version(version) => version.image.id,
+            Self::Row(row) => row.id,
+        }
+    }
+
+    pub(super) const fn position(&self) -> Position {
+        match self {
+            Self::Version(version) => version.position,
+            Self::Row(row) => row.position,
+        }
+    }
+
+    fn document(&self) -> &str {
+        match self {
+            Self::Version(version) => version.image.document.as_str(),
+            Self::Row(row) => row.document.unwrap_or_default(),
+        }
+    }
+
+    /// What is known beside the document; made up where it was not asked for, because nothing
+    /// looks at it then.
+    pub(super) fn lifecycle(&self) -> Lifecycle<'_> {
+        match self {
+            Self::Version(version) => lifecycle(version),
+            Self::Row(row) => match row.lifecycle {
+                Some(known) => Lifecycle {
+                    id: row.id,
+                    state: known.state,
+                    created: known.created,
+                    updated: known.updated,
+                    previous_transition: known.previous_transition,
+                    transaction: known.transaction,
+                },
+                None => Lifecycle {
+                    id: row.id,
+                    state: "",
+                    created: Timestamp::from_micros(0),
+                    updated: Timestamp::from_micros(0),
+                    previous_transition: "",
+                    transaction: TransactionId::NIL,
+                },
+            },
+        }
+    }
+}
+
+/// What is known of an entity beside its document.
+pub(super) fn lifecycle(version: &Version) -> Lifecycle<'_> {
+    let image = &version.image;
+    Lifecycle {
+        id: image.id,
+        state: image.state.as_str(),
+        created: image.created,
+        updated: image.updated,
+        previous_transition: image.transition_for_latest_save(),
+        transaction: image.transaction,
+    }
+}

@@ -1,0 +1,255 @@
+//! The first of a model by what an index is of: walks the index in its order, and stops when
+//! there are enough (STORAGE.md §6).
+
+use std::collections::HashSet;
+
+use super::{
+    Effort, Excess, Query, View,
+    hits::Hit,
+    judge::{Candidate, Judge, Looks},
+    order::{Order, SortSubject},
+    plan,
+    rank::Best,
+};
+use crate::condition::{Narrowing, indexed_path};
+use crate::entity::{Key, KeyRange, Path, Step};
+use crate::error::Failure;
+use crate::storage::{Index, IndexState, Keyed, Probe, Version};
+
+/// After how many entities without enough that match everything else is faster.
+const VISITED_MAX: usize = 2_000;
+
+/// How many entities are read at once, beside those that the limit asks for.
+const PART: usize = 256;
+
+/// Up to which limit the documents of hits are kept.
+const FEW: usize = 64;
+
+/// How many entities may have changed since the snapshot.
+const MOVED_MAX: i64 = 10_000;
+
+/// What is found by walking an index; none where that is not possible, or not worth it.
+pub(super) async fn find(
+    view: &View,
+    query: &Query<'_>,
+    narrowing: &Narrowing,
+) -> Result<Option<(Vec<Hit>, Effort)>, Failure> {
+    if query.excess != Excess::CutOff {
+        return Ok(None);
+    }
+    let indexes = view.snapshot().indexes(query.definitions);
+    let Some((index, descending)) = index_of(query.order, &indexes) else {
+        return Ok(None);
+    };
+    if plan::finds_few(view, query.definitions, narrowing, &index.path).await? {
+        return Ok(None);
+    }
+    let ranges = ranges(narrowing, &index.path, descending);
+    let probes = ranges
+        .iter()
+        .map(|range| Probe::Keys(index.row, range.clone()));
+    view.snapshot().goes_by(&probes.collect::<Vec<_>>());
+    let mut search = Search {
+        view,
+        query,
+        judge: Judge::new(
+            view,
+            query.definitions,
+            query.condition,
+            &Looks::of(query.condition).and_order(query.order),
+        ),
+        best: Best::new(query),
+        effort: Effort {
+            by: vec![index.path.to_string()],
+            visited: 0,
+        },
+        moved: false,
+    };
+    for range in ranges {
+        match search.walk(index, &range, descending).await? {
+            Outcome::Enough => break,
+            Outcome::More => {}
+            Outcome::TooFar => return Ok(None),
+        }
+    }
+    if search.moved && !search.correct().await? {
+        return Ok(None);
+    }
+    search.add_own()?;
+    Ok(Some((search.best.into_items(), search.effort)))
+}
+
+/// The index of what is sorted by first. A path through lists leads to many values.
+fn index_of<'a>(order: &Order, indexes: &'a [Index]) -> Option<(&'a Index, bool)> {
+    let first = order.first()?;
+    let SortSubject::Field(path) = &first.subject else {
+        return None;
+    };
+    let is_member = |step: &Step| matches!(step, Step::Member(_));
+    if !path.steps().iter().all(is_member) {
+        return None;
+    }
+    let index = indexes
+        .iter()
+        .find(|index| index.path == *path && index.state == IndexState::Ready)?;
+    Some((index, first.descending))
+}
+
+/// The ranges of keys to be walked, in the order of the values; what has none comes last. A time
+/// is sorted as the text it is, so what is known of times says nothing here.
+fn ranges(narrowing: &Narrowing, path: &Path, descending: bool) -> Vec<KeyRange> {
+    let (mut ranges, missing) = match known(narrowing, path) {
+        Some(known) if known.iter().all(KeyRange::is_sortable) => {
+            known.into_iter().partition(|range| !range.is_of_nulls())
+        }
+        Some(_) | None => (vec![KeyRange::sortable()], KeyRange::unsortable()),
+    };
+    ranges.sort_unstable_by(|one, other| one.from.cmp(&other.from));
+    ranges.dedup_by(|next, before| {
+        let joins = next.from <= before.until;
+        if joins && next.until > before.until {
+            before.until = next.until.clone();
+        }
+        joins
+    });
+    if descending {
+        ranges.reverse();
+    }
+    ranges.extend(missing);
+    ranges
+}
+
+/// What a condition says of the values at a path, where it says anything.
+fn known(narrowing: &Narrowing, path: &Path) -> Option<Vec<KeyRange>> {
+    match narrowing {
+        Narrowing::Keys {
+            path: known,
+            ranges,
+        } if *known == *path && indexed_path(path) == *path => Some(ranges.clone()),
+        Narrowing::All(parts) => parts.iter().find_map(|part| known(part, path)),
+        Narrowing::Keys { .. }
+        | Narrowing::Everything
+        | Narrowing::State(_)
+        | Narrowing::Any(_) => None,
+    }
+}
+
+enum Outcome {
+    Enough,
+    /// The range is at its end.
+    More,
+    TooFar,
+}
+
+struct Search<'a> {
+    view: &'a View,
+    query: &'a Query<'a>,
+    judge: Judge<'a>,
+    best: Best<'a>,
+    effort: Effort,
+    /// Whether anything was committed after the snapshot before all was read.
+    moved: bool,
+}
+
+impl Search<'_> {
+    async fn walk(
+        &mut self,
+        index: &Index,
+        range: &KeyRange,
+        descending: bool,
+    ) -> Result<Outcome, Failure> {
+        let mut after: Option<Keyed> = None;
+        let mut size = (self.query.limit + 1).min(PART);
+        // The value at which there were enough: those equal to it may come in any order.
+        let mut last: Option<Key> = None;
+        loop {
+            let snapshot = self.view.snapshot();
+            let (part, newest) = snapshot
+                .in_order(index.row, range, after.as_ref(), descending, size)
+                .await?;
+            self.moved |= newest.is_none_or(|newest| newest.0 > snapshot.sequence().0);
+            let is_end = part.is_empty();
+            for (keyed, version) in &part {
+                let is_beyond = |last: &Key| *last != keyed.key && !keyed.key.is_unsortable();
+                if last.as_ref().is_some_and(is_beyond) {
+                    return Ok(Outcome::Enough);
+                }
+                self.effort.visited += 1;
+                let is_as_it_was = version.position.0 <= snapshot.sequence().0;
+                if is_as_it_was && !self.view.own().contains_key(&version.image.id) {
+                    self.add(version)?;
+                }
+                if last.is_none() && self.best.is_full() {
+                    last = Some(keyed.key.clone());
+                }
+            }
+            if is_end {
+                // What has no value is one group, whatever its keys are.
+                let is_enough = last.is_some_and(|last| !last.is_unsortable());
+                return Ok(if is_enough {
+                    Outcome::Enough
+                } else {
+                    Outcome::More
+                });
+            }
+            if self.effort.visited > VISITED_MAX.max(2 * self.query.limit) {
+                return Ok(Outcome::TooFar);
+            }
+            after = part.into_iter().next_back().map(|(keyed, _)| keyed);
+            size = (2 * size).min(PART);
+        }
+    }
+
+    fn add(&mut self, version: &Version) -> Result<(), Failure> {
+        let candidate = Candidate::Version(version);
+        if let Some(facts) = self.judge.admit(&candidate)? {
+            let keys = self.query.order.keys_of(facts);
+            let hit = if self.query.limit <= FEW {
+                Hit::of_few(candidate)
+            } else {
+                Hit::of(candidate)
+            };
+            self.best.add(keys, hit)?;
+        }
+        Ok(())
+    }
+
+    /// Puts what has changed since the snapshot where it was then: the index has it where it is
+    /// now. False if that is too much.
+    async fn correct(&mut self) -> Result<bool, Failure> {
+        let snapshot = self.view.snapshot();
+        let moved = snapshot
+            .found_as_of(self.query.definitions, &[], MOVED_MAX)
+            .await?;
+        let Some(moved) = moved else {
+            return Ok(false);
+        };
+        let ids: HashSet<_> = moved.iter().map(|(id, _)| *id).collect();
+        self.best.retain(|hit| !ids.contains(&hit.id()));
+        let positions = moved
+            .iter()
+            .filter(|(id, _)| !self.view.own().contains_key(id))
+            .map(|(_, position)| *position);
+        let positions: Vec<_> = positions.collect();
+        let mut ahead = positions.as_slice();
+        while !ahead.is_empty() {
+            let part = &ahead[..ahead.len().min(PART)];
+            let (versions, count) = snapshot.versions(part).await?;
+            self.effort.visited += versions.len();
+            for version in &versions {
+                self.add(version)?;
+            }
+            ahead = &ahead[count..];
+        }
+        Ok(true)
+    }
+
+    /// Adds what the transaction that asks has changed itself.
+    fn add_own(&mut self) -> Result<(), Failure> {
+        for version in self.view.own().values().flatten() {
+            self.effort.visited += 1;
+            self.add(version)?;
+        }
+        Ok(())
+    }
+}

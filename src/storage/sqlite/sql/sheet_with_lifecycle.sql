@@ -1,0 +1,32 @@
+-- sheet_with_lifecycle
+-- The next entities of a model after an id, each as it was at a sequence, as one row: their
+-- documents one behind the other, and beside them lists of what belongs to each. A driver takes
+-- longer for a row than the database does for a document, so many are told at once.
+-- Documents beyond ?5 bytes are not in it; their length is told as -1.
+-- With everything that is known of an entity beside its document.
+-- Entities that are gone now and were there then are between those that are live, up to the last of them.
+select
+  count(p.live) as live,
+  max(p.id) as reached,
+  group_concat(v.n) as positions,
+  group_concat(iif(v.n is null, null, iif(octet_length(v.data) <= ?5, octet_length(v.data), -1))) as lengths,
+  cast(group_concat(iif(v.n is null, null, p.id), '') as blob) as ids,
+  group_concat(iif(octet_length(v.data) <= ?5, v.data, null), '') as documents,
+  group_concat(octet_length(v.state)) as state_lengths,
+  group_concat(v.state, '') as states,
+  group_concat(octet_length(coalesce(v.transition, ''))) as transition_lengths,
+  group_concat(coalesce(v.transition, ''), '') as transitions,
+  group_concat(iif(v.n is null, null, p.created)) as created,
+  group_concat(c.at) as updated,
+  cast(group_concat(c.id, '') as blob) as transactions
+from (
+  select id, e, n, created, 1 as live from (
+    select id, e, n, created from entity where m = ?1 and live and id > ?2 order by id limit ?4
+  )
+  union all
+  select id, e, n, created, null as live from entity
+  where m = ?1 and not live and id > ?2 and n > ?3
+    and id <= coalesce((select id from entity where m = ?1 and live and id > ?2 order by id limit 1 offset ?4 - 1), x'ffffffffffffffffffffffffffffffffff')
+) p
+left join version v on v.n = iif(p.n <= ?3, p.n, (select max(n) from version where e = p.e and n <= ?3)) and v.kind <> 2
+left join "commit" c on c.seq = v.seq
