@@ -243,3 +243,32 @@ async fn inside_a_transaction_its_own_changes_are_listed_and_matched() {
         .collect();
     assert_eq!(json!(left), json!([2, 3, 4]));
 }
+
+#[tokio::test]
+async fn what_is_gone_is_searched_in_the_past_and_takes_no_more_memory() {
+    let server = Server::start();
+    let connection = server.connect().await;
+    let (model, ids) = numbered(&connection, 2_400).await;
+    let then = exactly(&get(&connection, &ids[0]).await["meta"]["lastUpdateTime"]);
+    for n in [5, 700] {
+        let change =
+            json!({"dataFormat": "JSON", "payload": {"entityId": ids[n], "data": {"n": 9_999}}});
+        connection.ok("EntityUpdateRequest", change).await;
+    }
+    connection
+        .ok("EntityDeleteAllRequest", json!({"model": model}))
+        .await;
+    let late = json!({"dataFormat": "JSON", "payload": {"model": model, "data": {"n": 3}}});
+    connection.ok("EntityCreateRequest", late).await;
+    for (then, expected) in [(Some(then), 1_200), (None, 1)] {
+        let mut search = json!({"model": model, "condition": simple("$.n", "LESS_THAN", json!(1_200)), "limit": 5_000});
+        if let Some(then) = then {
+            search["pointInTime"] = json!(then);
+        }
+        let (found, end) = connection.all("EntitySearchRequest", search).await;
+        assert_eq!(
+            (end["success"].clone(), found.len()),
+            (json!(true), expected)
+        );
+    }
+}

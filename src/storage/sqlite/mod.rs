@@ -292,6 +292,27 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_sheet_is_read_in_the_order_of_indexes() {
+        let (database, _) = Sqlite::open(&settings(Place::Memory)).await.expect("opens");
+        let mut connection = database.reads.acquire().await.expect("a connection");
+        for name in ["sheet", "sheet_with_lifecycle"] {
+            let sql = std::fs::read_to_string(format!("src/storage/sqlite/sql/{name}.sql"));
+            let plan = format!("explain query plan {}", sql.expect("readable"));
+            let rows: Vec<(i64, i64, i64, String)> = sqlx::query_as(AssertSqlSafe(plan))
+                .fetch_all(&mut *connection)
+                .await
+                .expect(name);
+            let steps: Vec<_> = rows.iter().map(|(.., step)| step.as_str()).collect();
+            let is_far =
+                |step: &&&str| step.contains("TEMP B-TREE") || step.contains("SCAN entity");
+            assert!(!steps.iter().any(|step| is_far(&step)), "{steps:#?}");
+            for index in ["entity_id_order", "entity_gone_id_order"] {
+                assert!(steps.iter().any(|step| step.contains(index)), "{steps:#?}");
+            }
+        }
+    }
+
+    #[tokio::test]
     async fn a_second_opener_is_refused_and_an_old_database_is_not_touched_unasked() {
         let folder = tempfile::tempdir().expect("a folder");
         let mut settings = settings(Place::File(folder.path().join("new/interlock.db")));

@@ -26,7 +26,8 @@ const TORN: Error = Error::Inconsistent {
 /// the database makes null.
 #[derive(FromRow)]
 struct SheetData {
-    live: i64,
+    /// How many entities were passed, also those that were not there.
+    passed: i64,
     reached: Option<Vec<u8>>,
     positions: Option<String>,
     lengths: Option<String>,
@@ -67,7 +68,10 @@ impl Sqlite {
             None
         };
         let data = SheetData::from_row(&row)?;
-        let reached = data.reached.as_deref().filter(|_| data.live == asked.rows);
+        let reached = data
+            .reached
+            .as_deref()
+            .filter(|_| data.passed == asked.rows);
         let reached = reached.and_then(|id| Uuid::from_slice(id).ok());
         let sheet = sheet(data, lifecycles).ok_or(TORN)?;
         Ok((sheet, reached.map(EntityId::from_uuid)))

@@ -4,9 +4,9 @@
 -- longer for a row than the database does for a document, so many are told at once.
 -- Documents beyond ?5 bytes are not in it; their length is told as -1.
 -- With everything that is known of an entity beside its document.
--- Entities that are gone now and were there then are between those that are live, up to the last of them.
+-- Entities that are gone now may have been there then.
 select
-  count(p.live) as live,
+  count(*) as passed,
   max(p.id) as reached,
   group_concat(v.n) as positions,
   group_concat(iif(v.n is null, null, iif(octet_length(v.data) <= ?5, octet_length(v.data), -1))) as lengths,
@@ -20,13 +20,10 @@ select
   group_concat(c.at) as updated,
   cast(group_concat(c.id, '') as blob) as transactions
 from (
-  select id, e, n, created, 1 as live from (
-    select id, e, n, created from entity where m = ?1 and live and id > ?2 order by id limit ?4
-  )
+  select id, e, n, created from entity where m = ?1 and live and id > ?2
   union all
-  select id, e, n, created, null as live from entity
-  where m = ?1 and not live and id > ?2 and n > ?3
-    and id <= coalesce((select id from entity where m = ?1 and live and id > ?2 order by id limit 1 offset ?4 - 1), x'ffffffffffffffffffffffffffffffffff')
+  select id, e, n, created from entity where m = ?1 and not live and id > ?2 and n > ?3
+  order by id limit ?4
 ) p
 left join version v on v.n = iif(p.n <= ?3, p.n, (select max(n) from version where e = p.e and n <= ?3)) and v.kind <> 2
 left join "commit" c on c.seq = v.seq
