@@ -13,10 +13,13 @@ use std::{
 
 use super::{View, document, facts, plan::choose, slice::Slice, toll::Toll, walk::Walk};
 use crate::condition::{Condition, UnknownPaths};
-use crate::entity::{Changed, Image, Json, Position, Sequence};
+use crate::entity::{ChangeKind, Changed, Image, Json, Position, Sequence};
 use crate::error::Failure;
 use crate::id::{ModelKey, Tenant};
 use crate::storage::{Definitions, Error, Feed, Storage, Version, Wanted};
+
+/// How many bytes of documents are taken from memory at once.
+const KNOWN_BYTES: usize = 2 << 20;
 
 /// What is followed.
 #[derive(Debug)]
@@ -171,11 +174,20 @@ impl Live {
     /// Takes the next changes from the feed.
     async fn read_on(&mut self) -> Result<(), Failure> {
         let changes = self.feed.next().await?;
-        let positions: Vec<_> = changes.iter().map(|change| change.position).collect();
-        let snapshot = self
-            .storage
-            .snapshot(&self.watched.tenant, self.storage.latest());
-        let replaced = snapshot.await?.replaced(&positions).await?;
+        let replacing = changes
+            .iter()
+            .filter(|change| change.kind != ChangeKind::Create);
+        let positions: Vec<_> = replacing.map(|change| change.position).collect();
+        let replaced = if positions.is_empty() {
+            HashMap::new()
+        } else {
+            let snapshot = self
+                .storage
+                .snapshot(&self.watched.tenant, self.storage.latest())
+                .await?;
+            let _reading = self.storage.reading_behind().await;
+            snapshot.replaced(&positions).await?
+        };
         self.ahead = changes
             .into_iter()
             .map(|change| Ahead {
@@ -189,31 +201,47 @@ impl Live {
     /// Judges the first changes that are ahead: as many as fit into one part.
     async fn judge(&mut self) -> Result<Vec<(Changed, Turn)>, Failure> {
         let definitions = definitions(&self.storage, &self.watched).await?;
+        let judge = |version: Version| -> Result<Judged, Failure> {
+            let holds = matches(&self.watched.condition, &version, &definitions)?;
+            let document = (self.watched.documents && holds).then_some(version.image.document);
+            Ok(Judged { holds, document })
+        };
+        let mut slice = Slice::new();
+        let mut judged: HashMap<Position, Judged> = HashMap::new();
+        // Whoever is up to date finds what was just committed in memory.
+        let mut bytes = 0;
+        for Ahead { change, .. } in &self.ahead {
+            if bytes < KNOWN_BYTES
+                && let Some(version) = self.storage.known(change)
+            {
+                slice.give_way().await;
+                bytes += version.image.document.as_str().len();
+                judged.insert(change.position, judge(version)?);
+            }
+        }
         // What one change has made, a later one may have replaced.
-        let mut known = HashSet::new();
+        let mut known: HashSet<_> = judged.keys().copied().collect();
         let needed = self.ahead.iter().flat_map(Ahead::needed);
         let needed: Vec<_> = needed.filter(|position| known.insert(*position)).collect();
-        let snapshot = self
-            .storage
-            .snapshot(&self.watched.tenant, self.storage.latest());
-        let snapshot = snapshot.await?;
-        let mut judged: HashMap<Position, Judged> = HashMap::new();
-        let mut read = 0;
+        let mut rest = needed.as_slice();
         let mut turns = Vec::new();
-        let mut slice = Slice::new();
         while turns.is_empty() && !self.ahead.is_empty() {
-            let (versions, count) = snapshot.versions(&needed[read..]).await?;
-            let reached = &needed[read..read + count];
-            read += count;
-            for version in versions {
-                slice.give_way().await;
-                let holds = matches(&self.watched.condition, &version, &definitions)?;
-                let document = (self.watched.documents && holds).then_some(version.image.document);
-                judged.insert(version.position, Judged { holds, document });
-            }
-            // What has not been found is of nobody who asks.
-            for position in reached {
-                judged.entry(*position).or_default();
+            if !rest.is_empty() {
+                let reading = self.storage.reading_behind().await;
+                let now = self.storage.latest();
+                let snapshot = self.storage.snapshot(&self.watched.tenant, now).await?;
+                let (versions, count) = snapshot.versions(rest).await?;
+                drop(reading);
+                for version in versions {
+                    slice.give_way().await;
+                    judged.insert(version.position, judge(version)?);
+                }
+                let (reached, further) = rest.split_at(count);
+                // What has not been found is of nobody who asks.
+                for position in reached {
+                    judged.entry(*position).or_default();
+                }
+                rest = further;
             }
             while let Some(first) = self.ahead.front()
                 && first
@@ -237,8 +265,10 @@ impl Live {
 impl Ahead {
     /// The versions that have to be judged.
     fn needed(&self) -> impl Iterator<Item = Position> + use<> {
-        let [replaced, change] = [self.replaced, Some(self.change.position)];
-        [replaced, change].into_iter().flatten()
+        // After a deletion there is nothing.
+        let is_there = self.change.kind != ChangeKind::Delete;
+        let change = is_there.then_some(self.change.position);
+        [self.replaced, change].into_iter().flatten()
     }
 }
 

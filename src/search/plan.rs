@@ -66,9 +66,9 @@ pub(super) async fn choose(
         ways.swap(0, best.unwrap_or(0));
     }
     let Way { probes, by } = ways.swap_remove(0);
-    snapshot.goes_by(&probes);
     let found = if view.is_current() {
         if has_others && let Some(few) = few(view, definitions, &probes).await? {
+            snapshot.goes_by(&probes);
             return Ok((Place::Few(few), by));
         }
         snapshot.found(definitions, &probes, FOUND_MAX).await?
@@ -78,7 +78,10 @@ pub(super) async fn choose(
             .await?
     };
     match found {
-        Some(found) => Ok((Place::At(found), by)),
+        Some(found) => {
+            snapshot.goes_by(&probes);
+            Ok((Place::At(found), by))
+        }
         None => everywhere(),
     }
 }

@@ -91,6 +91,9 @@ const FILL_COST: f64 = 4.0;
 /// How much of a model searches may find by an index that is worth having.
 const SHARE_MAX: f64 = 0.25;
 
+/// How many entities it may lead to: searches use none that leads to more.
+const FOUND_MAX: f64 = 100_000.0;
+
 /// How many wishes are counted. Beyond, the one that was not heard of for longest is forgotten.
 const WISHES_MAX: usize = 1_024;
 
@@ -386,7 +389,8 @@ async fn heed(storage: &Storage) -> Result<(), Error> {
     for (model, candidates) in wishes.candidates(storage.now()) {
         let entities = storage.0.database.count(model).await?;
         #[expect(clippy::cast_precision_loss, reason = "a weight")]
-        let price = FILL_COST * entities as f64;
+        let entities = entities as f64;
+        let price = FILL_COST * entities;
         let (worth, not_yet): (Vec<_>, Vec<_>) = candidates
             .into_iter()
             .partition(|candidate| candidate.weight >= price);
@@ -407,7 +411,7 @@ async fn heed(storage: &Storage) -> Result<(), Error> {
                 "an index was wished for"
             );
             let is_better = best.as_ref().is_none_or(|(least, _)| share < *least);
-            if share <= SHARE_MAX && is_better {
+            if share <= SHARE_MAX && share * entities <= FOUND_MAX && is_better {
                 best = Some((share, candidate));
             }
         }
@@ -425,6 +429,7 @@ async fn make(storage: &Storage, candidate: Candidate) -> Result<(), Error> {
             .add_index(model, &path, storage.0.wishes.settings.per_model_max)
             .await?
         {
+            debug!(%path, "there is an adaptive index already, or the model has enough of them");
             continue;
         }
         let indexes = storage.0.indexes.current();

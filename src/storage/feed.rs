@@ -10,10 +10,10 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::{Semaphore, SemaphorePermit, watch};
 
 use super::{
-    Error, ModelRow, Storage, TenantRow,
+    Error, ModelRow, Storage, TenantRow, Version,
     cache::Cache,
     draft::{Committed, Draft},
 };
@@ -310,6 +310,20 @@ impl Storage {
             wanted,
             reached: after.unwrap_or(Position(latest.0)),
         })
+    }
+}
+
+impl Storage {
+    /// Leave to read from tables what a reader of the feed needs beside it. Held while it reads.
+    pub async fn reading_behind(&self) -> Option<SemaphorePermit<'_>> {
+        // Never closed.
+        self.0.recent.reading.acquire().await.ok()
+    }
+
+    /// The version at a position, where it is in memory.
+    pub fn known(&self, change: &Changed) -> Option<Version> {
+        let known = self.0.cache.get(change.entity);
+        known.filter(|known| known.position == change.position)
     }
 }
 

@@ -180,6 +180,7 @@ pub(super) struct Indexes {
 pub(super) struct State {
     /// Grows with every change.
     generation: u64,
+    /// By their rows.
     all: Vec<Index>,
     /// What writers maintain.
     by_model: HashMap<ModelRow, Arc<[Index]>>,
@@ -194,7 +195,7 @@ impl Indexes {
         let before = self.current();
         for index in &mut all {
             // What is known of its use goes on, and so does who knows it.
-            if let Some(known) = before.all.iter().find(|known| known.row == index.row) {
+            if let Some(known) = before.find(index.row) {
                 index.use_of.last = Arc::clone(&known.use_of.last);
             }
         }
@@ -229,8 +230,7 @@ impl State {
 
     /// Notes that an index was used, if nobody has declared it.
     pub(super) fn note_used(&self, row: IndexRow, now: Timestamp) {
-        let known = self.all.iter().find(|index| index.row == row);
-        if let Some(index) = known.filter(|index| !index.declared) {
+        if let Some(index) = self.find(row).filter(|index| !index.declared) {
             index.note_used(now);
         }
     }
@@ -244,9 +244,12 @@ impl State {
 
     /// Whether there is that index, in that state.
     pub(super) fn is(&self, row: IndexRow, state: IndexState) -> bool {
-        self.all
-            .iter()
-            .any(|index| index.row == row && index.state == state)
+        self.find(row).is_some_and(|index| index.state == state)
+    }
+
+    fn find(&self, row: IndexRow) -> Option<&Index> {
+        let found = self.all.binary_search_by_key(&row, |index| index.row);
+        found.ok().and_then(|place| self.all.get(place))
     }
 
     /// Adds to a batch what a write of an entity changes.
