@@ -11,10 +11,11 @@ use std::{
 use tracing::Level;
 
 use super::{
+    identity,
     listen::Addresses,
     settings::{Effect, Kind, OURS, SETTINGS, Setting, THEIRS},
 };
-use crate::auth::{Authenticator, Roles};
+use crate::auth::Authenticator;
 use crate::compat::Compat;
 use crate::compute;
 use crate::engine::Limits;
@@ -83,7 +84,7 @@ type Variables = HashMap<String, String>;
 #[derive(Debug, Default)]
 pub struct Sources {
     sources: Vec<Variables>,
-    warnings: Vec<String>,
+    pub(super) warnings: Vec<String>,
 }
 
 impl Sources {
@@ -180,7 +181,7 @@ impl Sources {
     }
 
     /// The name a setting was given under, or its documented one.
-    fn given_as(&self, name: &str) -> String {
+    pub(super) fn given_as(&self, name: &str) -> String {
         self.raw(name)
             .map_or_else(|| format!("{THEIRS}{name}"), |(full, _)| full)
     }
@@ -208,7 +209,7 @@ impl Sources {
     }
 
     /// A number that counts something, so that zero of it makes no sense.
-    fn count(&self, name: &str) -> Result<usize, ConfigError> {
+    pub(super) fn count(&self, name: &str) -> Result<usize, ConfigError> {
         self.read(name, "a whole number above 0", |text| {
             text.parse().ok().filter(|count| *count > 0)
         })
@@ -218,16 +219,16 @@ impl Sources {
         self.read(name, "a duration like 500ms, 30s, 5m or 1h", parse_duration)
     }
 
-    fn truth(&self, name: &str) -> Result<bool, ConfigError> {
+    pub(super) fn truth(&self, name: &str) -> Result<bool, ConfigError> {
         self.read(name, "true or false", parse_truth)
     }
 
-    fn string(&self, name: &str) -> Result<String, ConfigError> {
+    pub(super) fn string(&self, name: &str) -> Result<String, ConfigError> {
         self.read(name, "a text", |text| Some(text.to_owned()))
     }
 
     /// One of the setting's choices.
-    fn choice(&self, name: &str) -> Result<&'static str, ConfigError> {
+    pub(super) fn choice(&self, name: &str) -> Result<&'static str, ConfigError> {
         let Some(Setting {
             kind: Kind::Choice(choices),
             ..
@@ -319,20 +320,6 @@ fn check_what_comes_later(sources: &Sources) -> Result<(), ConfigError> {
         sources.read(name, &expected, |text| {
             text.parse::<i64>().ok().filter(|number| number >= least)
         })?;
-    }
-    // Not to start is what this setting is for.
-    if sources.truth("REQUIRE_JWT")? {
-        return together(format!(
-            "{}=true asks for CYODA_IAM_MODE=jwt, which this version does not have",
-            sources.given_as("REQUIRE_JWT")
-        ));
-    }
-    let id = sources.string("BOOTSTRAP_CLIENT_ID")?;
-    if id.is_empty() != sources.string("BOOTSTRAP_CLIENT_SECRET")?.is_empty() {
-        return together(
-            "CYODA_BOOTSTRAP_CLIENT_ID and CYODA_BOOTSTRAP_CLIENT_SECRET are given together or not at all"
-                .to_owned(),
-        );
     }
     if !sources.truth("CLUSTER_ENABLED")? {
         return Ok(());
@@ -443,7 +430,7 @@ impl Config {
                 .ok()
                 .filter(|groups| *groups > 0)
                 .unwrap_or(10_000),
-            authenticator: authenticator(&mut sources)?,
+            authenticator: identity::authenticator(&mut sources)?,
             origins: origins(&sources)?,
             metrics_bearer: metrics_bearer(&sources)?,
             warnings: sources.warnings,
@@ -505,29 +492,6 @@ fn metrics_bearer(sources: &Sources) -> Result<Option<Bearer>, ConfigError> {
         )));
     }
     Ok((!secret.is_empty()).then(|| Bearer::new(&secret)))
-}
-
-fn authenticator(sources: &mut Sources) -> Result<Authenticator, ConfigError> {
-    sources.choice("IAM_MODE")?;
-    let roles = sources.string("IAM_MOCK_ROLES")?;
-    let roles = if roles.trim().is_empty() {
-        let default = Setting::find("IAM_MOCK_ROLES").map_or("", |setting| setting.default);
-        sources
-            .warnings
-            .push(format!("CYODA_IAM_MOCK_ROLES is empty; {default} is used"));
-        Roles::parse(default)
-    } else {
-        Roles::parse(&roles)
-    };
-    let kind = sources.choice("IAM_MOCK_KIND")?.parse().map_err(
-        |error: crate::entity::UnknownActorKind| ConfigError::Together(error.to_string()),
-    )?;
-    let caller = Authenticator::mock_caller(roles, kind);
-    Ok(if sources.truth("IAM_MOCK_CALLER")? {
-        Authenticator::MockChosen(caller)
-    } else {
-        Authenticator::Mock(caller)
-    })
 }
 
 fn read_file(path: &Path, warnings: &mut Vec<String>) -> Option<Variables> {
@@ -692,7 +656,7 @@ mod tests {
             ("CYODA_STORAGE_BACKEND", "paper"),
             ("CYODA_LOG_LEVEL", "loud"),
             ("CYODA_SQLITE_AUTO_MIGRATE", "perhaps"),
-            ("CYODA_IAM_MODE", "jwt"),
+            ("CYODA_IAM_MODE", "passport"),
             ("INTERLOCK_STREAM_MAX_IN_FLIGHT", "0"),
             ("CYODA_OTEL_ENABLED", "perhaps"),
         ] {

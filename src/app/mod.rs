@@ -6,6 +6,7 @@
 //! [`crate::rest`].
 
 pub mod config;
+mod identity;
 mod listen;
 pub mod settings;
 
@@ -207,7 +208,7 @@ fn announce(config: &Config, listeners: &Listeners) {
         Authenticator::Mock(_) if config.banner => {
             warn!("authentication is mocked: everyone is one caller; do not expose this service");
         }
-        Authenticator::Mock(_) => {}
+        Authenticator::Mock(_) | Authenticator::Tokens(_) => {}
         Authenticator::MockChosen(_) => {
             warn!(
                 "authentication is mocked: callers say who they are (INTERLOCK_IAM_MOCK_CALLER); do not expose this service"

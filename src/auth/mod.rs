@@ -1,16 +1,25 @@
 //! Who is calling, and what they may do.
 //!
-//! May use: [`crate::id`], [`crate::error`], [`crate::entity`].
-//! The mode is `mock` for now: everyone is one configured caller, or, for tests and
-//! demonstrations, whom the headers name (`config-and-cli.md` §8).
+//! May use: [`crate::id`], [`crate::clock`], [`crate::error`], [`crate::entity`].
+//! The mode is `mock`, where everyone is one configured caller or, for tests and demonstrations,
+//! whom the headers name (`config-and-cli.md` §8); or it is `jwt`, where callers bear tokens (§9).
 
-use std::{collections::BTreeSet, sync::Arc};
+mod claims;
+mod client;
+mod key;
+mod token;
+
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use http::HeaderMap;
 
 use crate::entity::{Actor, ActorKind};
 use crate::error::{Code, Failure};
 use crate::id::Tenant;
+
+pub use client::{Client, Secret};
+pub use key::{BadKey, PublicKey, SigningKey};
+pub use token::{Minted, Refusal, Settings, Tokens};
 
 /// The role that may administer.
 pub const ROLE_ADMIN: &str = "ROLE_ADMIN";
@@ -58,10 +67,12 @@ pub struct Roles(Arc<BTreeSet<Box<str>>>);
 impl Roles {
     /// Reads a list separated by commas.
     pub fn parse(list: &str) -> Self {
-        let roles = list
-            .split(',')
-            .map(str::trim)
-            .filter(|role| !role.is_empty());
+        Self::of(list.split(',').map(str::trim))
+    }
+
+    /// Those roles, without empty ones.
+    pub fn of<'a>(roles: impl IntoIterator<Item = &'a str>) -> Self {
+        let roles = roles.into_iter().filter(|role| !role.is_empty());
         Self(Arc::new(roles.map(Into::into).collect()))
     }
 
@@ -101,7 +112,16 @@ pub enum Authenticator {
     Mock(Caller),
     /// Everyone is whom the headers name, and this caller where they do not say.
     MockChosen(Caller),
+    /// Everyone is who their token says.
+    Tokens(Tokens),
 }
+
+/// What a client gets for any name and secret while nobody looks at tokens: a JWT that is not
+/// signed, and says so.
+const MOCK_TOKEN: &str = "eyJhbGciOiJub25lIiwidHlwIjoiSldUIn0.eyJzdWIiOiJtb2NrLXVzZXItMDAxIiwiaXNzIjoiY3lvZGEiLCJjYWFzX3VzZXJfaWQiOiJtb2NrLXVzZXItMDAxIiwiY2Fhc19vcmdfaWQiOiJtb2NrLXRlbmFudCJ9.";
+
+/// How long it is said to be good: nobody looks.
+const MOCK_TOKEN_LIFE: Duration = Duration::from_hours(1);
 
 impl Authenticator {
     /// The caller of the documented mock mode.
@@ -121,20 +141,43 @@ impl Authenticator {
         match self {
             Self::Mock(caller) => Ok(caller.clone()),
             Self::MockChosen(caller) => chosen(caller, headers),
+            Self::Tokens(tokens) => tokens.caller(headers),
         }
     }
+
+    /// A token for a client that knows its secret.
+    pub fn mint(&self, client: &str, secret: &str) -> Result<Result<Minted, Refusal>, Failure> {
+        match self {
+            Self::Mock(_) | Self::MockChosen(_) => Ok(Ok(Minted {
+                token: MOCK_TOKEN.to_owned(),
+                life: MOCK_TOKEN_LIFE,
+            })),
+            Self::Tokens(tokens) => tokens.mint(client, secret),
+        }
+    }
+
+    /// The keys that check tokens; none where nobody looks at them.
+    pub fn keys(&self) -> Option<impl Iterator<Item = &PublicKey>> {
+        match self {
+            Self::Mock(_) | Self::MockChosen(_) => None,
+            Self::Tokens(tokens) => Some(tokens.keys()),
+        }
+    }
+}
+
+/// The one answer to whoever could be nobody (`errors.md` §1).
+fn unknown() -> Failure {
+    Failure::new(Code::Unauthorized, "authentication failed")
 }
 
 fn chosen(default: &Caller, headers: &HeaderMap) -> Result<Caller, Failure> {
     let header = |name: &str| match headers.get(name).map(http::HeaderValue::to_str) {
         None => Ok(None),
         Some(Ok(text)) => Ok(Some(text)),
-        Some(Err(_)) => Err(Failure::new(Code::Unauthorized, "authentication failed")),
+        Some(Err(_)) => Err(unknown()),
     };
     let kind = match header(KIND_HEADER)? {
-        Some(kind) => kind
-            .parse()
-            .map_err(|_| Failure::new(Code::Unauthorized, "authentication failed"))?,
+        Some(kind) => kind.parse().map_err(|_| unknown())?,
         None => default.actor.kind,
     };
     Ok(Caller {

@@ -11,6 +11,7 @@ mod cors;
 mod docs;
 mod events;
 mod help;
+mod oauth;
 mod openapi;
 mod page;
 mod parts;

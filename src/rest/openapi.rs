@@ -94,6 +94,8 @@ struct Entry {
     /// What is answered, by media type.
     media: Vec<(&'static str, Shape, Amount)>,
     codes: Vec<(u16, Code)>,
+    /// What is answered where it is no problem document, by status.
+    refusals: &'static [(u16, Shape)],
     /// Anyone may ask, without saying who they are.
     is_public: bool,
     takes_token: bool,
@@ -138,6 +140,7 @@ impl Entry {
             told: spelling.told,
             media: vec![(media, spelling.told.answer, amount)],
             codes,
+            refusals: &[],
             is_public: false,
             takes_token: true,
             operation: route,
@@ -155,6 +158,7 @@ impl Entry {
                 .map(|(media, shape)| (*media, *shape, Amount::One))
                 .collect(),
             codes: with_status(page.told.codes.iter().copied().flatten().copied()),
+            refusals: page.refusals,
             is_public: page.is_public,
             takes_token: false,
             operation: None,
@@ -407,6 +411,13 @@ fn responses(entry: &Entry, generator: &mut SchemaGenerator) -> Value {
     for (status, mut names) in by_status {
         names.sort_unstable();
         responses.insert(status.to_string(), problem(status, &names));
+    }
+    for (status, shape) in entry.refusals {
+        let content = json!({"application/json": {"schema": shape(generator)}});
+        responses.insert(
+            status.to_string(),
+            json!({"description": "Refused.", "content": content}),
+        );
     }
     Value::Object(responses)
 }

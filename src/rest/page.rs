@@ -10,7 +10,7 @@ use axum::{
 };
 
 use super::{
-    Gateway, events, help, json, problem,
+    Gateway, events, help, json, oauth, problem,
     told::{self, Shape, Told},
 };
 use crate::error::{Code, Failure};
@@ -26,6 +26,8 @@ pub(super) struct Page {
     pub(super) is_public: bool,
     /// What is answered, by media type.
     pub(super) media: &'static [(&'static str, Shape)],
+    /// What is answered where it is no problem document, by status: JSON.
+    pub(super) refusals: &'static [(u16, Shape)],
     pub(super) told: &'static Told,
     pub(super) serve: fn(&Arc<Gateway>) -> MethodRouter,
 }
@@ -37,6 +39,7 @@ pub(super) const PAGES: &[Page] = &[
         path: "/events",
         is_public: false,
         media: told::events::MEDIA,
+        refusals: &[],
         told: &told::events::POST,
         serve: events::routes,
     },
@@ -45,6 +48,7 @@ pub(super) const PAGES: &[Page] = &[
         path: "/health",
         is_public: true,
         media: told::operators::HEALTH_MEDIA,
+        refusals: &[],
         told: &told::operators::HEALTH,
         serve: |_| get(async || health(has_panicked())),
     },
@@ -53,14 +57,34 @@ pub(super) const PAGES: &[Page] = &[
         path: "/account/subscriptions",
         is_public: false,
         media: &[],
+        refusals: &[],
         told: &told::operators::SUBSCRIPTIONS,
         serve: subscriptions,
+    },
+    Page {
+        method: Method::POST,
+        path: "/oauth/token",
+        is_public: true,
+        media: told::oauth::TOKEN_MEDIA,
+        refusals: told::oauth::TOKEN_REFUSALS,
+        told: &told::oauth::TOKEN,
+        serve: oauth::token,
+    },
+    Page {
+        method: Method::GET,
+        path: "/.well-known/jwks.json",
+        is_public: true,
+        media: told::oauth::KEYS_MEDIA,
+        refusals: &[],
+        told: &told::oauth::KEYS,
+        serve: oauth::keys,
     },
     Page {
         method: Method::GET,
         path: "/help",
         is_public: true,
         media: told::help::EVERYTHING_MEDIA,
+        refusals: &[],
         told: &told::help::EVERYTHING,
         serve: help::everything,
     },
@@ -69,6 +93,7 @@ pub(super) const PAGES: &[Page] = &[
         path: "/help/{*topic}",
         is_public: true,
         media: told::help::TOPIC_MEDIA,
+        refusals: &[],
         told: &told::help::TOPIC,
         serve: help::topic,
     },

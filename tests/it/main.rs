@@ -48,6 +48,7 @@ mod statistics;
 mod stream;
 mod support;
 mod timers;
+mod tokens;
 mod unique_keys;
 mod workflow;
 mod xml;

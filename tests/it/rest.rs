@@ -625,17 +625,17 @@ async fn lists_searches_and_counts_have_their_documented_forms() {
         ),
         (
             "POST",
-            "/api/search/async/doc/1",
+            "/api/search/async/none/1",
             condition,
-            501,
-            "NOT_IMPLEMENTED",
+            404,
+            "MODEL_NOT_FOUND",
         ),
         (
             "GET",
-            "/api/search/async/x/status",
+            "/api/search/async/01900000-0000-7000-8000-000000000000/status",
             "",
-            501,
-            "NOT_IMPLEMENTED",
+            404,
+            "SEARCH_JOB_NOT_FOUND",
         ),
         (
             "GET",

@@ -13,6 +13,7 @@ pub(super) mod help;
 pub(super) mod members;
 pub(super) mod message;
 pub(super) mod model;
+pub(super) mod oauth;
 pub(super) mod operators;
 pub(super) mod parameter;
 pub(super) mod search;

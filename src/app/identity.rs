@@ -1,0 +1,113 @@
+//! The settings that say who may call (`config-and-cli.md` §2.5).
+
+use std::time::Duration;
+
+use super::{
+    config::{ConfigError, Sources},
+    settings::Setting,
+};
+use crate::auth::{Authenticator, Client, Roles, Secret, Settings, SigningKey, Tokens};
+use crate::clock::Clock;
+
+/// What makes a key, for those who start without one.
+const HOW_TO_MAKE_A_KEY: &str = "make one with `openssl genpkey -algorithm RSA -pkeyopt rsa_keygen_bits:2048 -out interlock.pem`, \
+    then `export CYODA_JWT_SIGNING_KEY_FILE=interlock.pem`";
+
+/// How callers are told apart.
+pub(super) fn authenticator(sources: &mut Sources) -> Result<Authenticator, ConfigError> {
+    let is_jwt = sources.choice("IAM_MODE")? == "jwt";
+    let bootstrap = bootstrap(sources)?;
+    // Settings are read, and so checked, whatever the mode is.
+    let (issuer, audience) = (
+        sources.string("JWT_ISSUER")?,
+        sources.string("JWT_AUDIENCE")?,
+    );
+    let life = sources.count("JWT_EXPIRY_SECONDS")?;
+    sources.choice("JWT_BOOTSTRAP_AUDIENCE")?;
+    let mock = mock(sources)?;
+    if !is_jwt {
+        // Not to start is what this setting is for.
+        return if sources.truth("REQUIRE_JWT")? {
+            Err(ConfigError::Together(format!(
+                "{}=true asks for CYODA_IAM_MODE=jwt",
+                sources.given_as("REQUIRE_JWT")
+            )))
+        } else {
+            Ok(mock)
+        };
+    }
+    if matches!(mock, Authenticator::MockChosen(_)) {
+        return Err(ConfigError::Together(format!(
+            "{}=true lets callers say who they are, which CYODA_IAM_MODE=jwt forbids",
+            sources.given_as("IAM_MOCK_CALLER")
+        )));
+    }
+    let key = sources.string("JWT_SIGNING_KEY")?;
+    if key.trim().is_empty() {
+        return Err(ConfigError::Together(format!(
+            "CYODA_IAM_MODE=jwt needs a key in CYODA_JWT_SIGNING_KEY or CYODA_JWT_SIGNING_KEY_FILE: {HOW_TO_MAKE_A_KEY}"
+        )));
+    }
+    let key = SigningKey::parse(&key).map_err(|error| {
+        ConfigError::Together(format!(
+            "{} is not usable: {error}; {HOW_TO_MAKE_A_KEY}",
+            sources.given_as("JWT_SIGNING_KEY")
+        ))
+    })?;
+    if bootstrap.is_none() {
+        sources.warnings.push(
+            "nobody can get a token here: set CYODA_BOOTSTRAP_CLIENT_ID and CYODA_BOOTSTRAP_CLIENT_SECRET"
+                .to_owned(),
+        );
+    }
+    Ok(Authenticator::Tokens(Tokens::new(Settings {
+        key,
+        issuer,
+        audience: Some(audience).filter(|audience| !audience.is_empty()),
+        life: Duration::from_secs(life as u64),
+        bootstrap,
+        clock: Clock::System,
+    })))
+}
+
+/// The client that there is from the start.
+fn bootstrap(sources: &Sources) -> Result<Option<Client>, ConfigError> {
+    let id = sources.string("BOOTSTRAP_CLIENT_ID")?;
+    let secret = sources.string("BOOTSTRAP_CLIENT_SECRET")?;
+    if id.is_empty() != secret.is_empty() {
+        return Err(ConfigError::Together(
+            "CYODA_BOOTSTRAP_CLIENT_ID and CYODA_BOOTSTRAP_CLIENT_SECRET are given together or not at all"
+                .to_owned(),
+        ));
+    }
+    let client = Client {
+        id: id.into(),
+        secret: Secret::new(&secret),
+        tenant: sources.string("BOOTSTRAP_TENANT_ID")?.into(),
+        user: sources.string("BOOTSTRAP_USER_ID")?.into(),
+        roles: Roles::parse(&sources.string("BOOTSTRAP_ROLES")?),
+    };
+    Ok((!client.id.is_empty()).then_some(client))
+}
+
+fn mock(sources: &mut Sources) -> Result<Authenticator, ConfigError> {
+    let roles = sources.string("IAM_MOCK_ROLES")?;
+    let roles = if roles.trim().is_empty() {
+        let default = Setting::find("IAM_MOCK_ROLES").map_or("", |setting| setting.default);
+        sources
+            .warnings
+            .push(format!("CYODA_IAM_MOCK_ROLES is empty; {default} is used"));
+        Roles::parse(default)
+    } else {
+        Roles::parse(&roles)
+    };
+    let kind = sources.choice("IAM_MOCK_KIND")?.parse().map_err(
+        |error: crate::entity::UnknownActorKind| ConfigError::Together(error.to_string()),
+    )?;
+    let caller = Authenticator::mock_caller(roles, kind);
+    Ok(if sources.truth("IAM_MOCK_CALLER")? {
+        Authenticator::MockChosen(caller)
+    } else {
+        Authenticator::Mock(caller)
+    })
+}

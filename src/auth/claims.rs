@@ -1,0 +1,123 @@
+//! What tokens say of who bears them (`config-and-cli.md` §9).
+
+use serde::{Deserialize, Serialize};
+
+use super::{Caller, Roles};
+use crate::entity::{Actor, ActorKind};
+
+/// The claims of a token, those that are read and those that are minted.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Claims {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) sub: Option<String>,
+    #[serde(default)]
+    pub(super) iss: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) caas_user_id: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) caas_org_id: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) user_roles: Option<Vec<String>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) scopes: Option<Vec<String>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) caas_tier: Option<String>,
+    /// Seconds since 1970, as the two that follow.
+    pub(super) exp: i64,
+    pub(super) iat: i64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) nbf: Option<i64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) jti: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) aud: Option<Audience>,
+}
+
+/// Whom a token is for: one text or a list of them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub(super) enum Audience {
+    One(String),
+    Many(Vec<String>),
+}
+
+impl Claims {
+    /// Whom they name; nobody without a user or a tenant.
+    pub(super) fn caller(&self) -> Option<Caller> {
+        fn given(text: Option<&String>) -> Option<&str> {
+            text.map(String::as_str).filter(|text| !text.is_empty())
+        }
+        let user = given(self.caas_user_id.as_ref()).or_else(|| given(self.sub.as_ref()))?;
+        let tenant = given(self.caas_org_id.as_ref())?;
+        let roles = self.user_roles.as_ref().filter(|roles| !roles.is_empty());
+        let roles = roles.or(self.scopes.as_ref());
+        Some(Caller {
+            tenant: tenant.into(),
+            actor: Actor {
+                kind: if self.user_roles.is_none() && self.scopes.is_some() {
+                    ActorKind::Service
+                } else {
+                    ActorKind::User
+                },
+                name: user.into(),
+            },
+            roles: Roles::of(roles.into_iter().flatten().map(String::as_str)),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn claims_name_a_caller_as_documented() {
+        let roles = |list: &[&str]| Some(list.iter().map(ToString::to_string).collect());
+        let named = |claims: &Claims| {
+            let caller = claims.caller()?;
+            let roles: Vec<_> = caller.roles.iter().map(str::to_owned).collect();
+            Some((caller.actor.name.to_string(), caller.actor.kind, roles))
+        };
+        let full = Claims {
+            sub: Some("s".to_owned()),
+            caas_user_id: Some("u".to_owned()),
+            caas_org_id: Some("t".to_owned()),
+            user_roles: roles(&["A"]),
+            scopes: roles(&["B"]),
+            ..Claims::default()
+        };
+        let is = |name: &str, kind, list: &[&str]| {
+            let list = list.iter().map(ToString::to_string).collect();
+            Some((name.to_owned(), kind, list))
+        };
+        assert_eq!(named(&full), is("u", ActorKind::User, &["A"]));
+        let none = Claims {
+            user_roles: roles(&[]),
+            ..full.clone()
+        };
+        assert_eq!(named(&none), is("u", ActorKind::User, &["B"]));
+        let service = Claims {
+            user_roles: None,
+            caas_user_id: None,
+            ..full.clone()
+        };
+        assert_eq!(named(&service), is("s", ActorKind::Service, &["B"]));
+        for nobody in [
+            Claims {
+                caas_org_id: None,
+                ..full.clone()
+            },
+            Claims {
+                caas_org_id: Some(String::new()),
+                ..full.clone()
+            },
+            Claims {
+                sub: None,
+                caas_user_id: None,
+                ..full
+            },
+        ] {
+            assert_eq!(named(&nobody), None);
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! The keys that tokens are signed with, and those that tell whether they were.
+
+use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
+use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header};
+use rsa::{
+    RsaPrivateKey,
+    pkcs1::{DecodeRsaPrivateKey as _, EncodeRsaPrivateKey as _, EncodeRsaPublicKey as _},
+    pkcs8::{DecodePrivateKey as _, EncodePublicKey as _},
+    traits::PublicKeyParts as _,
+};
+use sha2::{Digest as _, Sha256};
+use uuid::Uuid;
+
+use super::claims::Claims;
+use crate::error::Failure;
+
+/// The least that is safe, in bits.
+const BITS_MIN: usize = 2_048;
+
+/// How many bytes of a digest name a key.
+const NAME_BYTES: usize = 16;
+
+/// Why a text is no key that can be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum BadKey {
+    #[error("it is no RSA private key in PEM")]
+    Unreadable,
+    #[error("it has {0} bits; at least {BITS_MIN} are needed")]
+    Short(usize),
+}
+
+/// What signs our tokens.
+#[derive(Clone)]
+pub struct SigningKey {
+    encoding: EncodingKey,
+    public: PublicKey,
+}
+
+/// What tells whether a token was signed with the key that has this name.
+#[derive(Clone)]
+pub struct PublicKey {
+    /// The `kid`: stable over all nodes and starts that share the key, because it is made of it
+    /// (`config-and-cli.md` §9).
+    pub name: Box<str>,
+    pub(super) decoding: DecodingKey,
+    modulus: String,
+    exponent: String,
+}
+
+impl SigningKey {
+    /// Reads PEM, of PKCS #8 or PKCS #1. In a variable, line ends may be written `\n`.
+    pub fn parse(pem: &str) -> Result<Self, BadKey> {
+        let pem = pem.trim().replace("\\n", "\n");
+        let key = RsaPrivateKey::from_pkcs8_pem(&pem)
+            .or_else(|_| RsaPrivateKey::from_pkcs1_pem(&pem))
+            .map_err(|_| BadKey::Unreadable)?;
+        let bits = key.n().bits();
+        if bits < BITS_MIN {
+            return Err(BadKey::Short(bits));
+        }
+        let public = key.to_public_key();
+        let unreadable = |_| BadKey::Unreadable;
+        let info = public.to_public_key_der().map_err(|_| BadKey::Unreadable)?;
+        let digest = Sha256::digest(info.as_bytes());
+        let name: [u8; NAME_BYTES] =
+            std::array::from_fn(|index| digest.get(index).copied().unwrap_or_default());
+        let name = Uuid::from_bytes(name).simple().to_string();
+        Ok(Self {
+            encoding: EncodingKey::from_rsa_der(key.to_pkcs1_der().map_err(unreadable)?.as_bytes()),
+            public: PublicKey {
+                name: name.into(),
+                decoding: DecodingKey::from_rsa_der(
+                    public.to_pkcs1_der().map_err(unreadable)?.as_bytes(),
+                ),
+                modulus: BASE64_URL_SAFE_NO_PAD.encode(public.n().to_bytes_be()),
+                exponent: BASE64_URL_SAFE_NO_PAD.encode(public.e().to_bytes_be()),
+            },
+        })
+    }
+
+    pub const fn public(&self) -> &PublicKey {
+        &self.public
+    }
+
+    /// A token that says so; takes milliseconds.
+    pub(super) fn sign(&self, claims: &Claims) -> Result<String, Failure> {
+        let header = Header {
+            kid: Some(self.public.name.to_string()),
+            ..Header::new(Algorithm::RS256)
+        };
+        jsonwebtoken::encode(&header, claims, &self.encoding)
+            .map_err(|error| Failure::internal(format!("a token could not be signed: {error}")))
+    }
+}
+
+impl PublicKey {
+    /// The key as a JWK (RFC 7517), as `rest.md` §7 lists its members.
+    pub fn jwk(&self) -> String {
+        format!(
+            r#"{{"kty":"RSA","kid":"{}","use":"sig","alg":"RS256","n":"{}","e":"{}"}}"#,
+            self.name, self.modulus, self.exponent
+        )
+    }
+}
+
+impl std::fmt::Debug for SigningKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "SigningKey({})", self.public.name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PEM: &str = include_str!("../../tests/keys/signing.pem");
+
+    #[test]
+    fn a_key_is_read_however_its_lines_end() {
+        let key = SigningKey::parse(PEM).expect("a key");
+        // Reckoned with: openssl rsa -pubout -outform DER | sha256sum | cut -c1-32
+        assert_eq!(&*key.public().name, "4a1ca9f4e27d7cc9dbb62e60aa90ed8d");
+        let one_line = SigningKey::parse(&PEM.trim().replace('\n', "\\n")).expect("a key");
+        assert_eq!(one_line.public().jwk(), key.public().jwk());
+        assert!(key.public().jwk().contains(r#""e":"AQAB""#));
+    }
+
+    #[test]
+    fn what_is_no_key_is_said_to_be_none() {
+        assert_eq!(SigningKey::parse("secret").err(), Some(BadKey::Unreadable));
+        assert_eq!(
+            SigningKey::parse(include_str!("../../tests/keys/short.pem")).err(),
+            Some(BadKey::Short(1_024))
+        );
+    }
+}

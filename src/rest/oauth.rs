@@ -1,0 +1,179 @@
+//! Tokens for clients, and the keys that check them (`rest.md` §7). They speak OAuth 2.0
+//! (RFC 6749), not the words of this service, so they spell no event.
+
+use std::sync::Arc;
+
+use axum::{
+    extract::{DefaultBodyLimit, Form, FromRequest as _, Request},
+    http::{HeaderMap, StatusCode, header},
+    response::{IntoResponse as _, Response},
+    routing::{MethodRouter, get, post},
+};
+use base64::{Engine as _, prelude::BASE64_STANDARD};
+use serde::Deserialize;
+use tokio::task::block_in_place;
+
+use super::{Gateway, json, problem};
+use crate::auth::{Minted, PublicKey, Refusal};
+use crate::error::{Code, Failure};
+use crate::event::payload::{Object, list};
+
+/// The largest request for a token, in bytes.
+const BODY_MAX: usize = 1 << 20;
+
+const CLIENT_CREDENTIALS: &str = "client_credentials";
+const TOKEN_EXCHANGE: &str = "urn:ietf:params:oauth:grant-type:token-exchange";
+
+/// What is asked for. Whatever else is said, a scope above all, has no effect.
+#[derive(Deserialize)]
+struct Asked {
+    #[serde(default)]
+    grant_type: Option<String>,
+    /// In the place of the header, as RFC 6749 §2.3.1 allows.
+    #[serde(default)]
+    client_id: Option<String>,
+    #[serde(default)]
+    client_secret: Option<String>,
+}
+
+/// Why there is no token: a word of RFC 6749 §5.2, and more of it.
+struct Refused(StatusCode, &'static str, &'static str);
+
+pub(super) fn token(gateway: &Arc<Gateway>) -> MethodRouter {
+    let gateway = Arc::clone(gateway);
+    post(async move |request: Request| {
+        let path = request.uri().path().to_owned();
+        let headers = request.headers().clone();
+        let granted = match Form::<Asked>::from_request(request, &()).await {
+            Ok(Form(asked)) => grant(&gateway, &headers, &asked),
+            Err(_) => Ok(Err(Refused(
+                StatusCode::BAD_REQUEST,
+                "invalid_request",
+                "send grant_type as application/x-www-form-urlencoded",
+            ))),
+        };
+        match granted {
+            Ok(Ok(minted)) => no_store(json(told(&minted))),
+            Ok(Err(refused)) => no_store(refused.response()),
+            Err(failure) => problem::response(&failure, &path, gateway.detail),
+        }
+    })
+    .layer(DefaultBodyLimit::max(BODY_MAX))
+}
+
+pub(super) fn keys(gateway: &Arc<Gateway>) -> MethodRouter {
+    let gateway = Arc::clone(gateway);
+    get(async move |request: Request| {
+        if let Some(keys) = gateway.authenticator.keys() {
+            let keys = list(keys.map(PublicKey::jwk));
+            return json(Object::new().raw("keys", &keys).finish());
+        }
+        let failure = Failure::new(
+            Code::NotFound,
+            "there are keys only where CYODA_IAM_MODE is `jwt`",
+        );
+        problem::response(&failure, request.uri().path(), gateway.detail)
+    })
+}
+
+fn grant(
+    gateway: &Gateway,
+    headers: &HeaderMap,
+    asked: &Asked,
+) -> Result<Result<Minted, Refused>, Failure> {
+    let bad = |word, why| Ok(Err(Refused(StatusCode::BAD_REQUEST, word, why)));
+    match asked.grant_type.as_deref() {
+        Some(CLIENT_CREDENTIALS) => {}
+        // A subject's token is good only if a registered key has signed it, and none is.
+        Some(TOKEN_EXCHANGE) => return bad("invalid_grant", "no trusted key is registered"),
+        Some(_) => return bad("unsupported_grant_type", "grant_type is client_credentials"),
+        None => return bad("invalid_request", "grant_type is missing"),
+    }
+    let credentials = credentials(headers, asked);
+    let mut refused = None;
+    // One pair in the two ways in which clients write it (`rest.md` §7).
+    for (client, secret) in &credentials {
+        // A signature takes milliseconds.
+        match block_in_place(|| gateway.authenticator.mint(client, secret))? {
+            Ok(minted) => return Ok(Ok(minted)),
+            Err(why) => refused = Some(why),
+        }
+    }
+    Ok(Err(match refused {
+        Some(Refusal::TooMany) => Refused(
+            StatusCode::TOO_MANY_REQUESTS,
+            "temporarily_unavailable",
+            "this client was refused too often; try again in a minute",
+        ),
+        Some(Refusal::Unknown) | None => {
+            Refused(StatusCode::UNAUTHORIZED, "invalid_client", "invalid_client")
+        }
+    }))
+}
+
+/// The name and the secret that a client gives: as they are, and then decoded.
+fn credentials(headers: &HeaderMap, asked: &Asked) -> Vec<(String, String)> {
+    let basic = headers
+        .get(header::AUTHORIZATION)
+        .and_then(|value| value.to_str().ok())
+        .and_then(|value| value.split_once(' '))
+        .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("basic"))
+        .and_then(|(_, encoded)| BASE64_STANDARD.decode(encoded.trim()).ok())
+        .and_then(|bytes| String::from_utf8(bytes).ok());
+    let Some(basic) = basic else {
+        let given = asked.client_id.clone().zip(asked.client_secret.clone());
+        return given.into_iter().collect();
+    };
+    let Some((client, secret)) = basic.split_once(':') else {
+        return Vec::new();
+    };
+    let raw = (client.to_owned(), secret.to_owned());
+    let decoded = (decoded(client), decoded(secret));
+    if decoded == raw {
+        vec![raw]
+    } else {
+        vec![raw, decoded]
+    }
+}
+
+/// Text as a form writes it, decoded.
+fn decoded(text: &str) -> String {
+    let mut pairs = form_urlencoded::parse(text.as_bytes());
+    pairs
+        .next()
+        .map_or_else(String::new, |(name, _)| name.into_owned())
+}
+
+fn told(minted: &Minted) -> String {
+    let life = i64::try_from(minted.life.as_secs()).unwrap_or(i64::MAX);
+    Object::new()
+        .text("access_token", &minted.token)
+        .text("token_type", "Bearer")
+        .number("expires_in", life)
+        .finish()
+}
+
+impl Refused {
+    fn response(self) -> Response {
+        let Self(status, word, why) = self;
+        let body = json(
+            Object::new()
+                .text("error", word)
+                .text("error_description", why)
+                .finish(),
+        );
+        let mut response = (status, body).into_response();
+        if status == StatusCode::TOO_MANY_REQUESTS {
+            let after = header::HeaderValue::from_static("60");
+            response.headers_mut().insert(header::RETRY_AFTER, after);
+        }
+        response
+    }
+}
+
+/// Tokens are in no cache (RFC 6749 §5.1).
+fn no_store(mut response: Response) -> Response {
+    let no = header::HeaderValue::from_static("no-store");
+    response.headers_mut().insert(header::CACHE_CONTROL, no);
+    response
+}
