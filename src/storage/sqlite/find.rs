@@ -71,6 +71,27 @@ fn of_probe(query: &mut QueryBuilder<Database>, model: ModelRow, probe: &Probe) 
     }
 }
 
+/// The statement of [`Sqlite::look_up`]. The order of its joins is said, not left to be guessed:
+/// whoever guesses knows nothing of how much the probes find.
+fn look_up(model: ModelRow, probes: &[Probe], limit: i64) -> QueryBuilder<Database> {
+    // The place is not asked for, and what is live was written, not deleted.
+    let mut query = QueryBuilder::new(
+        "select json_group_array(json_array(0, n, 1, state, transition, e, hex(id), created, workflow, hex(tx), at, name, version)) as heads, \
+         group_concat(data, char(30)) as documents, count(*) as rows, count(data) as small from (\
+         select e.e, v.n, v.state, v.transition, e.id, e.created, e.workflow, c.id as tx, c.at, m.name, m.version, \
+         iif(octet_length(v.data) <= ",
+    );
+    query.push_bind(LOOKED_UP_BYTES);
+    query.push(", v.data, null) as data from (");
+    union(&mut query, model, probes);
+    query.push(
+        r#") f cross join entity e on e.e = f.e and e.live cross join version v on v.n = e.n cross join "commit" c on c.seq = v.seq cross join model m on m.m = e.m where e.m = "#,
+    );
+    query.push_bind(model.0).push(" limit ");
+    query.push_bind(limit.saturating_add(1)).push(")");
+    query
+}
+
 impl Sqlite {
     /// How many entities each group of probes finds, as far as is counted.
     pub(in crate::storage) async fn count_found(
@@ -105,21 +126,7 @@ impl Sqlite {
         probes: &[Probe],
         limit: i64,
     ) -> Result<Option<Vec<Version>>, Error> {
-        // The place is not asked for, and what is live was written, not deleted.
-        let mut query = QueryBuilder::new(
-            "select json_group_array(json_array(0, n, 1, state, transition, e, hex(id), created, workflow, hex(tx), at, name, version)) as heads, \
-             group_concat(data, char(30)) as documents, count(*) as rows, count(data) as small from (\
-             select e.e, v.n, v.state, v.transition, e.id, e.created, e.workflow, c.id as tx, c.at, m.name, m.version, \
-             iif(octet_length(v.data) <= ",
-        );
-        query.push_bind(LOOKED_UP_BYTES);
-        query.push(", v.data, null) as data from (");
-        union(&mut query, model, probes);
-        query.push(
-            r#") f join entity e on e.e = f.e and e.live join version v on v.n = e.n join "commit" c on c.seq = v.seq join model m on m.m = e.m where e.m = "#,
-        );
-        query.push_bind(model.0).push(" limit ");
-        query.push_bind(limit.saturating_add(1)).push(")");
+        let mut query = look_up(model, probes, limit);
         let row = query.build().fetch_one(&self.reads).await?;
         let (rows, small): (i64, i64) = (row.try_get("rows")?, row.try_get("small")?);
         if rows > limit || small < rows {
@@ -144,7 +151,7 @@ impl Sqlite {
         let mut query = QueryBuilder::new(
             "select k.key, (select max(n) from version) as newest, e.e, v.n, true as live, v.state, v.transition, v.data, e.id, e.created, e.workflow, c.id as tx, c.at, m.name, m.version from search_key k ",
         );
-        query.push(r#"cross join entity e on e.e = k.e and e.live join version v on v.n = e.n join "commit" c on c.seq = v.seq join model m on m.m = e.m where k.p = "#);
+        query.push(r#"cross join entity e on e.e = k.e and e.live cross join version v on v.n = e.n cross join "commit" c on c.seq = v.seq cross join model m on m.m = e.m where k.p = "#);
         query.push_bind(stretch.index.0).push(" and k.key >= ");
         query
             .push_bind(stretch.range.from.as_bytes().to_vec())
@@ -199,7 +206,7 @@ impl Sqlite {
             "select json_group_array(json_array(hex(id), n)) as heads from (select e.id, e.n from (",
         );
         union(&mut query, model, probes);
-        query.push(") f join entity e on e.e = f.e and e.live where e.m = ");
+        query.push(") f cross join entity e on e.e = f.e and e.live where e.m = ");
         query.push_bind(model.0).push(" limit ").push_bind(limit);
         self.positions_of(query.push(")")).await
     }
@@ -219,7 +226,7 @@ impl Sqlite {
         union(&mut query, model, probes);
         query.push(" union select e from version where n > ");
         query.push_bind(at.0).push(" and m = ").push_bind(model.0);
-        query.push(") f join entity e on e.e = f.e join version v on v.n = (select max(n) from version where e = f.e and n <= ");
+        query.push(") f cross join entity e on e.e = f.e cross join version v on v.n = (select max(n) from version where e = f.e and n <= ");
         query.push_bind(at.0).push(") where v.kind <> 2 and e.m = ");
         query.push_bind(model.0).push(" limit ").push_bind(limit);
         self.positions_of(query.push(")")).await
@@ -305,5 +312,44 @@ impl Sqlite {
             .fetch_all(&self.reads)
             .await?;
         Ok(rows.into_iter().map(ModelRow).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use sqlx::{AssertSqlSafe, Connection as _, SqliteConnection};
+
+    use super::*;
+    use crate::entity::KeyRange;
+    use crate::storage::IndexRow;
+
+    #[tokio::test]
+    async fn a_look_up_begins_with_its_probes() {
+        let mut connection = SqliteConnection::connect("sqlite::memory:")
+            .await
+            .expect("opens");
+        sqlx::migrate!("src/storage/sqlite/migrations")
+            .run(&mut connection)
+            .await
+            .expect("migrates");
+        let keys = || Probe::Keys(IndexRow(1), KeyRange::only(&Key::text("a")));
+        for probes in [
+            vec![keys()],
+            vec![keys(), keys()],
+            vec![keys(), keys(), Probe::State("NEW".into())],
+        ] {
+            let query = look_up(ModelRow(1), &probes, 32);
+            let sql = query.sql();
+            let plan = format!("explain query plan {}", sql.as_str());
+            let rows: Vec<(i64, i64, i64, String)> = sqlx::query_as(AssertSqlSafe(plan))
+                .fetch_all(&mut connection)
+                .await
+                .expect("a plan");
+            let steps: Vec<_> = rows.iter().map(|(.., step)| step.as_str()).collect();
+            for table in ["e", "v", "c", "m"] {
+                let step = format!("SEARCH {table} USING INTEGER PRIMARY KEY (rowid=?)");
+                assert!(steps.contains(&step.as_str()), "{steps:#?}");
+            }
+        }
     }
 }
