@@ -36,6 +36,21 @@ async fn a_member_is_greeted_with_its_id_and_tenant() {
 }
 
 #[tokio::test]
+async fn who_is_greeted_is_a_member_already() {
+    let server = Server::start();
+    let watching = server.connect().await;
+    for count in 1..=20 {
+        let member = Member::join(&server, &["x"]).await;
+        let told = watching.ok("ComputeMembersGetRequest", json!({})).await;
+        let known = told["members"].as_array().expect("a list");
+        assert!(
+            known.iter().any(|known| known["memberId"] == *member.id),
+            "{count}: {told}"
+        );
+    }
+}
+
+#[tokio::test]
 async fn a_stream_may_join_after_it_has_asked_and_only_once() {
     let server = Server::start();
     let connection = server.connect().await;

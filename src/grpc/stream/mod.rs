@@ -311,16 +311,17 @@ impl Session {
         }
         let id = MemberId::fresh();
         let tags: Tags = join.tags.iter().flatten().map(String::as_str).collect();
-        // The greeting first: no call may overtake it.
+        info!(member.id = %id, %tenant, %tags, "member joined");
+        let (outbox, calls) = mpsc::channel(CALLS_QUEUED);
+        let now = self.service.services.now();
+        let membership = self.service.members.join(tenant, id, tags, outbox, now);
+        // Who is greeted is a member already; and no call overtakes the greeting, because those
+        // that have come wait until they are forwarded.
         let greeting = payload::compute::greet(id, tenant);
         self.queue.push(Event::ours(
             EventType::CalculationMemberGreetEvent,
             greeting,
         ));
-        info!(member.id = %id, %tenant, %tags, "member joined");
-        let (outbox, calls) = mpsc::channel(CALLS_QUEUED);
-        let now = self.service.services.now();
-        let membership = self.service.members.join(tenant, id, tags, outbox, now);
         let forwarding = CancellationToken::new();
         let forward = forward(
             calls,
