@@ -9,8 +9,19 @@ use super::{
 use crate::callout::{CallSettings, Given};
 use crate::entity::{Document, DocumentError, Path, Shape, Value};
 
-/// The most memory a compiled pattern may take, in bytes.
+/// The most memory a compiled pattern may take, in bytes, and steps on the way there: what one
+/// takes is not known, but under which of these it stays is.
+const PATTERN_SIZES: [usize; 5] = [4 << 10, 16 << 10, 64 << 10, 256 << 10, PATTERN_SIZE_MAX];
 const PATTERN_SIZE_MAX: usize = 1 << 20;
+
+/// The longest text of a pattern, in bytes: reading one takes a hundred times of that.
+const PATTERN_TEXT_MAX: usize = 64 << 10;
+
+/// The most memory all patterns of a condition may take, in bytes.
+const PATTERNS_SIZE_MAX: usize = 64 << 20;
+
+/// How many leaves a condition has at most, each element of a list counted as one.
+const LEAVES_MAX: usize = 100_000;
 
 /// The members that may name the operator; the first that is not empty counts.
 const OPERATOR_MEMBERS: [&str; 3] = ["operatorType", "operator", "operation"];
@@ -43,7 +54,12 @@ impl Condition {
                 Error::Syntax(error.to_string())
             }
         })?;
-        let mut parser = Parser { purpose, leaves: 0 };
+        let mut parser = Parser {
+            purpose,
+            leaves: 0,
+            counted: 0,
+            patterns: PatternBudget(PATTERNS_SIZE_MAX),
+        };
         parser.condition(document.root(), 1)
     }
 }
@@ -57,7 +73,13 @@ fn too_deep() -> Error {
 struct Parser {
     purpose: Use,
     leaves: u32,
+    /// The leaves, and the elements of their lists.
+    counted: usize,
+    patterns: PatternBudget,
 }
+
+/// How much memory patterns may still take, in bytes.
+struct PatternBudget(usize);
 
 const KNOWN: &str = "known are simple, lifecycle, group, array, function";
 
@@ -207,7 +229,16 @@ impl Parser {
         operand: Option<Value<'_>>,
         subject: Subject,
     ) -> Result<Condition, Error> {
-        let matcher = matcher(operator, operand, &subject)?;
+        self.counted += match operand.map(Value::shape) {
+            Some(Shape::Array(elements)) => elements.count().max(1),
+            _ => 1,
+        };
+        if self.counted > LEAVES_MAX {
+            return Err(Error::Syntax(format!(
+                "a condition has at most {LEAVES_MAX} leaves and elements of lists"
+            )));
+        }
+        let matcher = matcher(operator, operand, &subject, &mut self.patterns)?;
         if matches!(matcher, Matcher::Changed { .. })
             && (self.purpose == Use::Search || !matches!(subject, Subject::Field(_)))
         {
@@ -332,6 +363,7 @@ fn matcher(
     operator: Operator,
     operand: Option<Value<'_>>,
     subject: &Subject,
+    patterns: &mut PatternBudget,
 ) -> Result<Matcher, Error> {
     let object = || {
         Error::Operand(format!(
@@ -392,10 +424,10 @@ fn matcher(
                 }
             }),
         },
-        Family::Like => pattern(scalar(operand)?, |text| Ok(like(text))),
-        Family::Pattern => pattern(scalar(operand)?, |text| {
+        Family::Like => patterns.matcher(scalar(operand)?, |text| Ok(like(text))),
+        Family::Pattern => patterns.matcher(scalar(operand)?, |text| {
             // By itself first: the parentheses around it must not be what makes it a pattern.
-            compile(text).map(|_| format!("^(?:{text})$"))
+            compile(text, PATTERN_SIZE_MAX).map(|_| format!("^(?:{text})$"))
         }),
     })
 }
@@ -407,22 +439,52 @@ fn bounds_error(operator: Operator, subject: &Subject) -> Error {
     ))
 }
 
-fn pattern(
-    operand: Operand,
-    to_regex: impl FnOnce(&str) -> Result<String, regex::Error>,
-) -> Matcher {
-    let Some(text) = operand.into_text() else {
-        return Matcher::BadPattern("there is none".into());
-    };
-    match to_regex(&text).and_then(|pattern| compile(&pattern)) {
-        Ok(regex) => Matcher::Pattern(Pattern { given: text, regex }),
-        Err(error) => Matcher::BadPattern(error.to_string().into()),
+impl PatternBudget {
+    fn matcher(
+        &mut self,
+        operand: Operand,
+        to_regex: impl FnOnce(&str) -> Result<String, regex::Error>,
+    ) -> Matcher {
+        let Some(text) = operand.into_text() else {
+            return Matcher::BadPattern("there is none".into());
+        };
+        if text.len() > PATTERN_TEXT_MAX {
+            let why = format!("it is longer than {PATTERN_TEXT_MAX} bytes");
+            return Matcher::BadPattern(why.into());
+        }
+        if self.0 < PATTERN_SIZE_MAX {
+            let why = "with the others of the condition it would be too large";
+            return Matcher::BadPattern(why.into());
+        }
+        match to_regex(&text).and_then(|pattern| smallest(&pattern)) {
+            Ok((regex, size)) => {
+                self.0 -= size;
+                Matcher::Pattern(Pattern { given: text, regex })
+            }
+            Err(error) => {
+                // To find that out has taken as much.
+                self.0 -= PATTERN_SIZE_MAX;
+                Matcher::BadPattern(error.to_string().into())
+            }
+        }
     }
 }
 
-fn compile(pattern: &str) -> Result<Regex, regex::Error> {
+/// A pattern, and the step below which its size is.
+fn smallest(pattern: &str) -> Result<(Regex, usize), regex::Error> {
+    let mut steps = PATTERN_SIZES.into_iter();
+    loop {
+        let size = steps.next().unwrap_or(PATTERN_SIZE_MAX);
+        match compile(pattern, size) {
+            Err(regex::Error::CompiledTooBig(_)) if size < PATTERN_SIZE_MAX => {}
+            compiled => return Ok((compiled?, size)),
+        }
+    }
+}
+
+fn compile(pattern: &str, size: usize) -> Result<Regex, regex::Error> {
     RegexBuilder::new(pattern)
-        .size_limit(PATTERN_SIZE_MAX)
+        .size_limit(size)
         .dfa_size_limit(PATTERN_SIZE_MAX)
         .build()
 }
@@ -502,6 +564,48 @@ mod tests {
                 .err()
                 .unwrap_or_else(|| panic!("{text} was taken"));
             assert_eq!(error.code(), code, "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn patterns_are_counted_together_and_so_are_leaves() {
+        let group = |leaves: &[String]| {
+            let leaves = leaves.join(",");
+            format!(r#"{{"type":"group","operator":"OR","conditions":[{leaves}]}}"#)
+        };
+        let pattern = |operator: &str, text: &str| {
+            format!(
+                r#"{{"type":"simple","jsonPath":"$.a","operatorType":"{operator}","value":"{text}"}}"#
+            )
+        };
+        let refused = |leaves: Vec<String>| {
+            let condition = Condition::parse(&group(&leaves)).expect("a condition");
+            condition.check_patterns().is_err()
+        };
+        let likes = |count: usize| {
+            (0..count)
+                .map(|n| pattern("LIKE", &format!("x{n}%")))
+                .collect()
+        };
+        assert!(!refused(likes(2_000)));
+        assert!(refused(likes(20_000)));
+        assert!(refused(
+            (0..1_000)
+                .map(|n| pattern("MATCHES_PATTERN", &format!("a{{20000}}{n}")))
+                .collect()
+        ));
+        assert!(refused(vec![pattern(
+            "LIKE",
+            &"x".repeat(PATTERN_TEXT_MAX + 1)
+        )]));
+        let list = |count: usize| {
+            let ones = vec!["1"; count].join(",");
+            format!(r#"{{"type":"simple","jsonPath":"$.a","operatorType":"IN","value":[{ones}]}}"#)
+        };
+        assert!(Condition::parse(&list(LEAVES_MAX)).is_ok());
+        for condition in [list(LEAVES_MAX + 1), group(&[list(LEAVES_MAX), list(1)])] {
+            let error = Condition::parse(&condition).expect_err("too many");
+            assert_eq!(error.code(), Code::BadRequest);
         }
     }
 

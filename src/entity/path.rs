@@ -5,7 +5,10 @@
 
 use std::{fmt, sync::Arc};
 
-use super::document::{Shape, Value};
+use super::{
+    DEPTH_MAX,
+    document::{Shape, Value},
+};
 
 /// One step from a value to those within it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -43,6 +46,9 @@ impl Path {
             rest = name(rest, &mut steps).map_err(error)?;
         }
         while !rest.is_empty() {
+            if steps.len() == DEPTH_MAX {
+                return Err(error("no document nests as deep"));
+            }
             rest = if let Some(after) = rest.strip_prefix('.') {
                 name(after, &mut steps)
             } else if let Some(after) = rest.strip_prefix('[') {

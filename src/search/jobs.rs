@@ -453,9 +453,11 @@ async fn attend(
             return Next::Again;
         }
         let cause = failure.as_ref().and_then(Failure::internal_cause);
+        // What is wrong with the search itself stays wrong.
+        let is_refused = failure.is_some() && cause.is_none();
         let cause = cause.map(|(_, cause)| cause);
         let failure = failure.as_ref().map(tracing::field::display);
-        if attempt == TRIES {
+        if attempt == TRIES || is_refused {
             error!(failure, cause, "a search has failed");
             break;
         }
@@ -502,8 +504,8 @@ async fn make(storage: &Storage, settings: JobSettings, job: JobRow) -> Result<M
     };
     let definitions = &plan.definitions;
     let view = View::as_of(plan.snapshot);
-    let mut matches =
-        Matches::with(view, definitions, &looked.condition, looked.unknown_paths).await?;
+    let matches = Matches::with(view, definitions, &looked.condition, looked.unknown_paths);
+    let mut matches = matches.await?.without_budget();
     let went_on = if looked.order.is_empty() {
         hits.take_as_they_come(&mut matches).await?
     } else {

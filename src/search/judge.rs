@@ -105,6 +105,11 @@ impl<'a> Judge<'a> {
         }
     }
 
+    /// Judges as many by a pattern as there are.
+    pub(super) fn forget_budget(&mut self) {
+        self.budget = None;
+    }
+
     /// What is looked at of an entity, if it satisfies the condition.
     pub(super) fn admit<'b>(
         &'b mut self,

@@ -11,6 +11,9 @@ use super::walk::View;
 /// How many ranges one look-up has at most.
 const PROBES_MAX: usize = 64;
 
+/// How many ways are counted at most: the first will do, where conditions have hundreds.
+const WAYS_MAX: usize = 16;
+
 /// Up to how many entities a way is counted before it is chosen.
 const COUNTED: i64 = 1_000;
 
@@ -172,6 +175,7 @@ fn ways(narrowing: &Narrowing, indexes: &[Index]) -> Option<Vec<Way>> {
     let ways: Vec<_> = ways
         .into_iter()
         .filter(|way| way.probes.len() <= PROBES_MAX)
+        .take(WAYS_MAX)
         .collect();
     (!ways.is_empty()).then_some(ways)
 }

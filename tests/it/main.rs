@@ -25,6 +25,7 @@ mod explain;
 mod feed;
 mod help;
 mod history;
+mod hostile;
 mod idempotency;
 mod index;
 mod live;

@@ -533,3 +533,85 @@ async fn a_long_search_stops_when_nobody_wants_it_and_holds_nobody_up() {
         "goes on after the call was given up"
     );
 }
+
+#[tokio::test]
+async fn whatever_search_begins_after_an_answer_sees_what_was_answered_also_under_load() {
+    let server = Server::on_disk(&[]);
+    let connection = server.connect().await;
+    let rest = server.rest();
+    let model = locked_model(&connection, "doc", json!({"n": 1, "s": "x"})).await;
+    let ids = async |condition: Value| {
+        let asked = json!({"model": model, "condition": condition, "limit": 10});
+        let (found, end) = connection.all("EntitySearchRequest", asked).await;
+        assert_eq!(end["success"], true, "{end}");
+        let id = |entity: &Value| {
+            entity["payload"]["meta"]["id"]
+                .as_str()
+                .map(ToOwned::to_owned)
+        };
+        found.iter().filter_map(id).collect::<Vec<_>>()
+    };
+    let follow = async |n: usize| {
+        let (first, second) = (n * 2, n * 2 + 1);
+        let id = create(
+            &connection,
+            &model,
+            json!({"n": first, "s": format!("s{n}")}),
+        )
+        .await;
+        let both = [
+            simple("$.n", "EQUALS", json!(first)),
+            simple("$.s", "EQUALS", json!(format!("s{n}"))),
+        ];
+        for condition in both {
+            assert_eq!(ids(condition).await, [id.as_str()], "made");
+        }
+        let update = json!({"entityId": id, "data": {"n": second, "s": format!("s{n}")}});
+        let update = json!({"dataFormat": "JSON", "payload": update});
+        connection.ok("EntityUpdateRequest", update).await;
+        let path = "/api/search/direct/doc/1";
+        for (n, count) in [(first, 0), (second, 1)] {
+            let condition = simple("$.n", "EQUALS", json!(n)).to_string();
+            let found = rest.post(path, condition).await.text;
+            assert_eq!(found.lines().count(), count, "changed");
+        }
+        let counted =
+            json!({"groupBy": ["$.n"], "condition": simple("$.n", "EQUALS", json!(second))});
+        let counted = rest
+            .post("/api/entity/stats/doc/1/query", counted.to_string())
+            .await
+            .ok();
+        assert_eq!(counted[0]["count"], 1);
+        if n.is_multiple_of(5) {
+            let asked =
+                json!({"model": model, "condition": simple("$.n", "EQUALS", json!(second))});
+            let job = connection.ok("EntitySnapshotSearchRequest", asked).await;
+            let job = json!({"snapshotId": job["status"]["snapshotId"]});
+            let status = loop {
+                let status =
+                    connection.ok("SnapshotGetStatusRequest", job.clone()).await["status"].clone();
+                if status["status"] != "RUNNING" {
+                    break status;
+                }
+                tokio::time::sleep(Duration::from_millis(2)).await;
+            };
+            assert_eq!(status["entitiesCount"], 1, "{status}");
+        }
+        connection
+            .ok("EntityDeleteRequest", json!({"entityId": id}))
+            .await;
+        assert!(
+            ids(simple("$.n", "EQUALS", json!(second))).await.is_empty(),
+            "deleted"
+        );
+    };
+    // Meanwhile an index is made, is filled, and is there.
+    let index = async {
+        let set = json!({"model": model, "indexes": [{"path": "$.n"}]});
+        connection.ok("EntityModelSetIndexesRequest", set).await;
+    };
+    let hundred = |from: usize| futures_util::future::join_all((from..from + 100).map(follow));
+    hundred(0).await;
+    tokio::join!(hundred(100), index);
+    hundred(200).await;
+}

@@ -471,6 +471,19 @@ async fn a_cancelled_search_stops_at_once_and_has_no_result() {
 }
 
 #[tokio::test]
+async fn a_pattern_is_compared_with_everything_where_nobody_waits() {
+    let server = Server::with(&[("CYODA_SQLITE_SEARCH_SCAN_LIMIT", "20")]);
+    let connection = server.connect().await;
+    let model = fill(&connection, 100).await;
+    let pattern = simple("$.text", "MATCHES_PATTERN", json!("(ab)*"));
+    let asked = json!({"model": model, "condition": pattern});
+    let (events, _) = connection.all("EntitySearchRequest", asked.clone()).await;
+    assert_eq!(code(&events[0]), "SCAN_BUDGET_EXHAUSTED");
+    let id = submit(&connection, asked).await;
+    assert_eq!(ended(&connection, &id).await["entitiesCount"], 100);
+}
+
+#[tokio::test]
 async fn a_request_with_a_key_starts_or_cancels_one_search() {
     let server = Server::start();
     let connection = server.connect().await;
