@@ -353,7 +353,7 @@ async def test_a_search_runs_on_its_own_and_its_result_is_kept(client: Client) -
     assert [len(page) for page in pages] == [10, 10, 5, 0]
     assert len({entity for page in pages for entity in page}) == 25
     whole = [entity.id async for entity in client.search_results(search.id, page_size=100)]
-    assert whole == sum(pages, [])
+    assert whole == [entity for page in pages for entity in page]
     with pytest.raises(SearchJobAlreadyTerminal):
         await client.cancel_search(search.id)
     nobody = "00000000-0000-0000-0000-000000000000"
