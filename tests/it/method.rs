@@ -312,7 +312,7 @@ async fn failures_have_what_the_answers_type_requires() {
         ),
         (
             "EntitySnapshotSearchRequest",
-            json!({"model": model, "condition": {}}),
+            json!({"model": model, "condition": {"type": "group", "operator": "AND", "conditions": []}}),
             json!({"status": {"snapshotId": nil, "status": "FAILED"}}),
         ),
     ] {
