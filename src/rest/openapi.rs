@@ -111,6 +111,7 @@ enum Amount {
     One,
     List,
     Lines,
+    Events,
 }
 
 impl Entry {
@@ -122,7 +123,7 @@ impl Entry {
             Answered::Text(_) => ("text/plain", Amount::One),
             Answered::List(_) => ("application/json", Amount::List),
             Answered::Lines(_) => ("application/x-ndjson", Amount::Lines),
-            Answered::Live(_) => ("text/event-stream", Amount::Lines),
+            Answered::Live(_) => ("text/event-stream", Amount::Events),
         };
         let route = Route::of(spelling.request);
         let mut codes = ALWAYS.to_vec();
@@ -392,6 +393,7 @@ fn responses(entry: &Entry, generator: &mut SchemaGenerator) -> Value {
                 Amount::List => json!({"schema": {"type": "array", "items": schema}}),
                 // `OpenAPI` 3.1 has no word for one value to a line.
                 Amount::Lines => json!({"schema": {"type": "string", "description": "One value to a line.", "contentSchema": schema}}),
+                Amount::Events => json!({"schema": {"description": "Server-sent events, whose data are such values.", "contentSchema": schema}}),
             };
             ((*media).to_owned(), schema)
         })
