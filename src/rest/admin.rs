@@ -11,9 +11,8 @@ use axum::{
     routing::get,
 };
 use futures_util::future::BoxFuture;
-use sha2::{Digest as _, Sha256};
-use subtle::ConstantTimeEq as _;
 
+use crate::auth::Secret;
 use crate::telemetry::measure::Exporter;
 
 /// Says whether the service can do its work.
@@ -22,14 +21,13 @@ pub type Readiness = Arc<dyn Fn() -> BoxFuture<'static, bool> + Send + Sync>;
 /// The text format of Prometheus.
 const METRICS_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// A secret that a request for measurements has to bring. Only its digest is kept, so that what
-/// is compared is always as long.
-#[derive(Clone)]
-pub struct Bearer([u8; 32]);
+/// A secret that a request for measurements has to bring.
+#[derive(Debug, Clone)]
+pub struct Bearer(Secret);
 
 impl Bearer {
     pub fn new(secret: &str) -> Self {
-        Self(Sha256::digest(secret).into())
+        Self(Secret::new(secret))
     }
 
     fn is_in(&self, headers: &HeaderMap) -> bool {
@@ -38,14 +36,7 @@ impl Bearer {
             .and_then(|value| value.as_bytes().split_first_chunk::<7>())
             .filter(|(scheme, _)| scheme.eq_ignore_ascii_case(b"bearer "))
             .map(|(_, token)| token.trim_ascii());
-        // How long the comparison takes tells nothing of where the two differ.
-        given.is_some_and(|given| bool::from(Sha256::digest(given).ct_eq(&self.0)))
-    }
-}
-
-impl std::fmt::Debug for Bearer {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Bearer")
+        given.is_some_and(|given| self.0.is(given))
     }
 }
 
