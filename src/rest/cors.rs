@@ -4,7 +4,6 @@ use axum::{
     Router,
     extract::Request,
     http::{HeaderMap, HeaderValue, Method, StatusCode, header},
-    middleware::{Next, from_fn},
     response::{IntoResponse as _, Response},
 };
 use tower::ServiceExt as _;
@@ -138,27 +137,27 @@ fn is_loopback(origin: &str) -> bool {
 /// Adds what browsers ask for to every answer. What only asks whether it may ask is answered
 /// before anyone looks at who it is.
 pub(super) fn allow(router: Router, origins: Origins) -> Router {
+    let answers_any = origins == Origins::All;
     let layer = CorsLayer::new()
         .allow_origin(origins.allow())
         .vary([header::ORIGIN]);
-    let plain = router.clone();
-    let answer = move |request: Request, next: Next| {
-        let plain = plain.clone();
-        async move {
-            let asks_whether = is_preflight(request.method(), request.headers());
-            // The layer takes every other OPTIONS for such a question, too.
-            if request.method() == Method::OPTIONS && !asks_whether {
-                return varied(plain.oneshot(request).await.into_response());
-            }
-            let response = next.run(request).await;
-            if asks_whether {
-                preflight(response)
-            } else {
-                response
-            }
+    let layered = router.clone().layer(layer);
+    Router::new().fallback(async move |request: Request| {
+        let asks_whether = is_preflight(request.method(), request.headers());
+        // The layer takes every other OPTIONS for such a question, too.
+        let is_options = request.method() == Method::OPTIONS && !asks_whether;
+        // Nothing but browsers says where it comes from, and nothing else pays for the layer.
+        let is_plain = !answers_any && !request.headers().contains_key(header::ORIGIN);
+        if is_options || is_plain {
+            return varied(router.oneshot(request).await.into_response());
         }
-    };
-    router.layer(layer).layer(from_fn(answer))
+        let response = layered.oneshot(request).await.into_response();
+        if asks_whether {
+            preflight(response)
+        } else {
+            response
+        }
+    })
 }
 
 fn varied(mut response: Response) -> Response {

@@ -173,7 +173,7 @@ async fn try_serve(
     }
     let (head, body) = request.into_parts();
     let body = read_body(body, spelling.limit).await?;
-    let parts = Parts::new(path, &head, body)?;
+    let parts = Parts::new(path, head, body)?;
     let id = MessageId::fresh().to_string();
     let event = Event {
         id: id.as_str().into(),

@@ -1,6 +1,6 @@
 //! What a request says, where REST says it.
 
-use std::{collections::HashMap, str::FromStr};
+use std::str::FromStr;
 
 use axum::{
     body::Bytes,
@@ -15,7 +15,7 @@ use crate::event::payload::Object;
 
 /// The parts of a request.
 pub(super) struct Parts {
-    path: HashMap<String, String>,
+    path: Vec<(String, String)>,
     query: Vec<(String, String)>,
     headers: HeaderMap,
     body: Bytes,
@@ -29,7 +29,7 @@ fn bad(parameter: &str, why: impl std::fmt::Display) -> Failure {
 impl Parts {
     pub(super) fn new(
         path: &RawPathParams,
-        head: &request::Parts,
+        head: request::Parts,
         body: Bytes,
     ) -> Result<Self, Failure> {
         let query: Vec<(String, String)> = axum::extract::Query::try_from_uri(&head.uri)
@@ -46,7 +46,7 @@ impl Parts {
                 .map(|(name, value)| (name.to_owned(), value.to_owned()))
                 .collect(),
             query,
-            headers: head.headers.clone(),
+            headers: head.headers,
             body,
         };
         // Taken and without effect, but not in any syntax (`rest.md` §1).
@@ -68,7 +68,10 @@ impl Parts {
 
     /// A part of the path, which the table says is there.
     pub(super) fn path(&self, name: &str) -> &str {
-        self.path.get(name).map_or("", String::as_str)
+        let mut parts = self.path.iter();
+        parts
+            .find(|(given, _)| given == name)
+            .map_or("", |(_, value)| value.as_str())
     }
 
     /// A part of the path that names an entity.
