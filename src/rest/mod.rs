@@ -25,7 +25,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use axum::{
     Router,
     body::{Body, Bytes},
-    extract::{RawPathParams, Request, rejection::RawPathParamsRejection},
+    extract::{OriginalUri, RawPathParams, Request, rejection::RawPathParamsRejection},
     http::{Method, StatusCode, header},
     response::{IntoResponse as _, Response},
     routing::{MethodFilter, MethodRouter, get},
@@ -96,36 +96,69 @@ pub fn router(gateway: Gateway, context: &str) -> Router {
         let routes = by_path.remove(path).unwrap_or_default();
         by_path.insert(path, routes.on(filter(&spelling.method), handler));
     }
+    let context: Arc<str> = context.into();
+    let unserved = |answer| {
+        let (gateway, context) = (Arc::clone(&gateway), Arc::clone(&context));
+        async move |request: Request| unserved(&gateway, &context, &request, answer)
+    };
+    let not_allowed = unserved(|| StatusCode::METHOD_NOT_ALLOWED.into_response());
     let mut paths = Router::new();
     for (path, routes) in by_path {
-        paths = paths.route(path, routes);
+        paths = paths.route(path, routes.fallback(not_allowed.clone()));
     }
     for page in PAGES {
-        paths = paths.route(page.path, (page.serve)(&gateway));
+        let routes = (page.serve)(&gateway);
+        let routes = if page.is_public {
+            routes
+        } else {
+            routes.fallback(not_allowed.clone())
+        };
+        paths = paths.route(page.path, routes);
     }
     let all = if context.is_empty() {
         paths
     } else {
-        Router::new().nest(context, paths)
+        Router::new().nest(&context, paths)
     };
-    let context: Arc<str> = context.into();
+    let not_found = unserved(|| {
+        (
+            StatusCode::NOT_FOUND,
+            [(header::CONTENT_TYPE, "text/plain; charset=utf-8")],
+            "404 page not found\n",
+        )
+            .into_response()
+    });
     let all = all
         .nest("/docs", docs::routes())
         .route(
             "/openapi.json",
             get(async move |request: Request| openapi::serve(&request, &context)),
         )
-        .fallback(async || {
-            (
-                StatusCode::NOT_FOUND,
-                [(header::CONTENT_TYPE, "text/plain; charset=utf-8")],
-                "404 page not found\n",
-            )
-        })
+        .fallback(not_found)
         .method_not_allowed_fallback(async || StatusCode::METHOD_NOT_ALLOWED);
     match origins {
         Some(origins) => cors::allow(all, origins),
         None => all,
+    }
+}
+
+/// What is answered where nothing is served, to whoever is someone: nobody is not told what there
+/// is (`errors.md` §1).
+fn unserved(
+    gateway: &Gateway,
+    context: &str,
+    request: &Request,
+    answer: fn() -> Response,
+) -> Response {
+    match gateway.authenticator.caller(request.headers()) {
+        Ok(_) => answer(),
+        Err(failure) => {
+            let extensions = request.extensions();
+            let whole = extensions.get::<OriginalUri>().map(|OriginalUri(uri)| uri);
+            let path = whole.unwrap_or_else(|| request.uri()).path();
+            let instance = path.strip_prefix(context).unwrap_or(path);
+            problem::response(&failure, instance, gateway.detail)
+        }
     }
 }
 

@@ -29,6 +29,7 @@ mod hostile;
 mod idempotency;
 mod index;
 mod live;
+mod matrix;
 mod member;
 mod message;
 mod method;

@@ -37,7 +37,7 @@ async fn the_document_follows_the_context_path() {
 }
 
 /// The path of the document with the parts of one of ours in place of the names.
-fn fits(described: &str, path: &str) -> bool {
+pub(crate) fn fits(described: &str, path: &str) -> bool {
     let is_part = |segment: &str| segment.starts_with('{');
     described.split('/').count() == path.split('/').count()
         && described

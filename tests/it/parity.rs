@@ -2,16 +2,19 @@
 
 use interlock::{
     operation::{Answers, Family, ROUTES, Route},
-    rest::SPELLINGS,
+    rest::{SPELLINGS, Spelling},
 };
 use serde_json::{Value, json};
 
 use crate::support::{Connection, Rest, Server, create, locked_model, payload_of, request};
 
+/// The id of nothing.
+pub(crate) const NIL: &str = "00000000-0000-0000-0000-000000000000";
+
 /// A request of every type that the table has, made from a stage on which it succeeds or is
 /// known to be answered in-band.
-fn example(kind: &str, model: &Value, id: &str) -> Value {
-    let nil = "00000000-0000-0000-0000-000000000000";
+pub(crate) fn example(kind: &str, model: &Value, id: &str) -> Value {
+    let nil = NIL;
     let everything = json!({"type": "group", "operator": "AND", "conditions": []});
     let workflow = json!({"version": "1", "name": "w", "initialState": "CREATED", "states": {"CREATED": {"transitions": [{"name": "UPDATE", "next": "CREATED", "manual": true}]}}});
     match kind {
@@ -56,7 +59,7 @@ fn example(kind: &str, model: &Value, id: &str) -> Value {
         "EntityDeleteRequest" => json!({"entityId": nil}),
         "EntityDeleteAllRequest" => json!({"model": {"name": "none", "version": 1}}),
         "EntityAuditFinishedGetRequest" => {
-            json!({"entityId": id, "transactionId": "00000000-0000-0000-0000-000000000000"})
+            json!({"entityId": id, "transactionId": nil})
         }
         "EntityGetRequest"
         | "EntityTransitionsGetRequest"
@@ -189,6 +192,20 @@ fn every_operation_is_on_the_command_line() {
     );
 }
 
+/// The path that a spelling is asked for at, and a body for it. What would take the stage away is
+/// tried on something that is not there.
+pub(crate) fn asked_of(spelling: &Spelling, model: &Value, id: &str) -> (String, String) {
+    let kind = spelling.request.as_str();
+    let (path, body) = spelled(spelling.path, kind, model, id);
+    let name = model["name"].as_str().expect("a name");
+    let path = match kind {
+        "EntityDeleteRequest" => path.replace(id, NIL),
+        "EntityDeleteAllRequest" => path.replace(&format!("/{name}/"), "/none/"),
+        _ => path,
+    };
+    (path, body)
+}
+
 /// The path of a spelling with its parts filled in, and a body for it.
 fn spelled(path: &str, kind: &str, model: &Value, id: &str) -> (String, String) {
     let name = model["name"].as_str().expect("a name");
@@ -220,9 +237,9 @@ fn spelled(path: &str, kind: &str, model: &Value, id: &str) -> (String, String) 
         ("{changeLevel}", "TYPE"),
         ("{entityId}", id),
         ("{transition}", "UPDATE"),
-        ("{transactionId}", "00000000-0000-0000-0000-000000000000"),
-        ("{jobId}", "00000000-0000-0000-0000-000000000000"),
-        ("{messageId}", "00000000-0000-0000-0000-000000000000"),
+        ("{transactionId}", NIL),
+        ("{jobId}", NIL),
+        ("{messageId}", NIL),
         ("{subject}", "s"),
         ("{first}", first),
         ("{second}", second),
@@ -276,18 +293,7 @@ async fn every_spelling_is_served_and_says_what_its_event_says() {
             assert!(coming.sent().await.expect("an event").id.is_some());
             continue;
         }
-        let (path, body) = spelled(spelling.path, kind, &model, &id);
-        // What would take the stage away is tried on something that is not there.
-        let path = if kind == "EntityDeleteRequest" {
-            path.replace(&id, "00000000-0000-0000-0000-000000000000")
-        } else {
-            path
-        };
-        let path = if kind == "EntityDeleteAllRequest" {
-            path.replace("/doc/", "/none/")
-        } else {
-            path
-        };
+        let (path, body) = asked_of(spelling, &model, &id);
         let door = if spelling.method == "PATCH" {
             rest.with("content-type", "application/merge-patch+json")
                 .with("if-match", "*")

@@ -1,18 +1,13 @@
 //! Callers who bear tokens (`config-and-cli.md` §9, `rest.md` §7).
 
-use std::time::{SystemTime, UNIX_EPOCH};
-
 use base64::{Engine as _, prelude::BASE64_STANDARD};
-use interlock::auth::SigningKey;
 use jsonwebtoken::{Algorithm, EncodingKey, Header, encode};
 use serde_json::{Value, json};
 
-use crate::support::{Rest, Said, Server, client, command, request};
-
-const KEY: &str = include_str!("../keys/signing.pem");
-
-/// Another key of the right size, which nobody here has told the server of.
-const STRANGE_KEY: &str = include_str!("../keys/strange.pem");
+use crate::support::{
+    Rest, Said, Server, client, command, request,
+    token::{KEY, KID, STRANGE_KEY, claims_of, seconds, signed},
+};
 
 const SETTINGS: &[(&str, &str)] = &[
     ("CYODA_IAM_MODE", "jwt"),
@@ -64,33 +59,9 @@ async fn token(server: &Server) -> String {
         .to_owned()
 }
 
-fn seconds(from_now: i64) -> i64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("later");
-    i64::try_from(now.as_secs()).expect("this age") + from_now
-}
-
 /// Claims that are taken.
 fn claims() -> Value {
-    json!({"sub": "u1", "iss": "cyoda", "caas_user_id": "u1", "caas_org_id": "acme",
-        "user_roles": ["ROLE_ADMIN"], "iat": seconds(0), "exp": seconds(60)})
-}
-
-fn kid() -> String {
-    SigningKey::parse(KEY)
-        .expect("a key")
-        .public()
-        .name
-        .to_string()
-}
-
-/// A token that says so, signed with a key, named by a name.
-fn signed(claims: &Value, kid: Option<&str>, pem: &str) -> String {
-    let header = Header {
-        kid: kid.map(ToOwned::to_owned),
-        ..Header::new(Algorithm::RS256)
-    };
-    let key = EncodingKey::from_rsa_pem(pem.as_bytes()).expect("a key");
-    encode(&header, claims, &key).expect("signed")
+    claims_of("acme", &["ROLE_ADMIN"])
 }
 
 fn with(member: &str, value: Value) -> Value {
@@ -246,7 +217,7 @@ async fn only_good_tokens_are_taken_and_every_other_one_is_refused_alike() {
     let server = Server::with(&settings);
     let ours = token(&server).await;
     account(&server, &ours).await.ok();
-    let kid = kid();
+    let kid = KID.clone();
     let good = |claims: &Value| {
         let mut claims = claims.clone();
         if claims.get("aud").is_none() {
@@ -367,7 +338,7 @@ async fn everyone_may_know_the_keys_and_they_check_tokens() {
     };
     assert_eq!(
         (&key["kid"], &key["alg"], &key["use"]),
-        (&json!(kid()), &json!("RS256"), &json!("sig"))
+        (&json!(*KID), &json!("RS256"), &json!("sig"))
     );
     let key = jsonwebtoken::DecodingKey::from_rsa_components(
         key["n"].as_str().expect("a modulus"),
@@ -400,11 +371,7 @@ async fn everyone_may_know_the_keys_and_they_check_tokens() {
 #[tokio::test]
 async fn a_token_without_the_role_may_not() {
     let server = server();
-    let token = signed(
-        &with("user_roles", json!(["ROLE_READER"])),
-        Some(&kid()),
-        KEY,
-    );
+    let token = signed(&with("user_roles", json!(["ROLE_READER"])), Some(&KID), KEY);
     let rest = server
         .rest()
         .with("authorization", &format!("Bearer {token}"));
@@ -418,7 +385,7 @@ async fn a_token_without_the_role_may_not() {
 async fn a_tenant_does_not_see_what_is_anothers() {
     let server = server();
     let bearer = |tenant: &str| {
-        let token = signed(&with("caas_org_id", json!(tenant)), Some(&kid()), KEY);
+        let token = signed(&with("caas_org_id", json!(tenant)), Some(&KID), KEY);
         format!("Bearer {token}")
     };
     let (one, other) = (bearer("one"), bearer("other"));

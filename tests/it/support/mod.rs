@@ -1,12 +1,14 @@
 //! What tests need: a real server process, real connections, a scripted member.
 
+pub(crate) mod alike;
 mod connection;
 mod member;
 mod rest;
 pub(crate) mod scene;
 mod server;
+pub(crate) mod token;
 
-pub(crate) use connection::{Connection, client, code, payload_of, request};
+pub(crate) use connection::{Connection, PATIENCE, client, code, payload_of, request};
 pub(crate) use member::{Member, Reply};
 pub(crate) use rest::{Rest, Said};
 pub(crate) use scene::Scene;

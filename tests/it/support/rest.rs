@@ -102,13 +102,37 @@ impl Coming {
                 let rest = self.text.split_off(at + text.len());
                 return Some(std::mem::replace(&mut self.text, rest));
             }
-            let frame = tokio::time::timeout(PATIENCE, self.body.frame())
-                .await
-                .expect("more in time")?
-                .ok()?;
-            let bytes = frame.into_data().expect("data");
-            self.text
-                .push_str(std::str::from_utf8(&bytes).expect("text"));
+            self.more().await?;
+        }
+    }
+
+    /// Takes in a part more; none at the end.
+    async fn more(&mut self) -> Option<()> {
+        let frame = tokio::time::timeout(PATIENCE, self.body.frame())
+            .await
+            .expect("more in time")?
+            .ok()?;
+        let bytes = frame.into_data().expect("data");
+        self.text
+            .push_str(std::str::from_utf8(&bytes).expect("text"));
+        Some(())
+    }
+
+    /// Everything up to the end.
+    pub(crate) async fn rest(&mut self) -> String {
+        while self.more().await.is_some() {}
+        std::mem::take(&mut self.text)
+    }
+
+    /// The first item of a list.
+    pub(crate) async fn first(&mut self) -> Value {
+        loop {
+            let begun = self.text.trim_start_matches('[');
+            let mut items = serde_json::Deserializer::from_str(begun).into_iter();
+            if let Some(Ok(item)) = items.next() {
+                return item;
+            }
+            self.more().await.expect("an item");
         }
     }
 

@@ -1,8 +1,9 @@
 //! A server process.
 
 use std::{
-    io::{BufRead as _, BufReader},
-    net::SocketAddr,
+    collections::HashSet,
+    io::{BufRead as _, BufReader, Write as _},
+    net::{IpAddr, SocketAddr},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     sync::{Arc, Mutex, mpsc},
@@ -19,7 +20,7 @@ pub(crate) struct Server {
     pub(crate) http: SocketAddr,
     pub(crate) grpc: SocketAddr,
     pub(crate) admin: SocketAddr,
-    /// Every line it has logged.
+    /// Every line it has printed.
     pub(crate) log: Arc<Mutex<Vec<String>>>,
 }
 
@@ -46,9 +47,18 @@ impl Server {
         let folder = folder.unwrap_or_else(|| Arc::new(tempfile::tempdir().expect("a folder")));
         let mut child = command(folder.path(), settings)
             .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
             .spawn()
             .expect("starts");
         let log = Arc::new(Mutex::new(Vec::new()));
+        let complaints = BufReader::new(child.stderr.take().expect("piped")).lines();
+        let kept = Arc::clone(&log);
+        std::thread::spawn(move || {
+            for line in complaints.map_while(Result::ok) {
+                let _ = writeln!(std::io::stderr(), "{line}");
+                kept.lock().expect("no panic").push(line);
+            }
+        });
         let (ready, addresses) = mpsc::channel();
         let lines = BufReader::new(child.stdout.take().expect("piped")).lines();
         let kept = Arc::clone(&log);
@@ -146,6 +156,36 @@ impl Server {
             .sum()
     }
 
+    /// Where the process listens, and where it takes datagrams, as the kernel knows it.
+    pub(crate) fn listening(&self) -> Vec<SocketAddr> {
+        let process = format!("/proc/{}", self.child.id());
+        let files = std::fs::read_dir(format!("{process}/fd")).expect("readable");
+        let sockets: HashSet<String> = files
+            .filter_map(|file| std::fs::read_link(file.ok()?.path()).ok())
+            .filter_map(|target| {
+                let inode = target.to_str()?.strip_prefix("socket:[")?;
+                Some(inode.strip_suffix(']')?.to_owned())
+            })
+            .collect();
+        let mut found = Vec::new();
+        for (table, state) in [
+            ("tcp", LISTENS),
+            ("tcp6", LISTENS),
+            ("udp", UNCONNECTED),
+            ("udp6", UNCONNECTED),
+        ] {
+            // A kernel without IPv6 has no such table.
+            let rows = std::fs::read_to_string(format!("{process}/net/{table}"));
+            for row in rows.unwrap_or_default().lines().skip(1) {
+                let fields: Vec<&str> = row.split_whitespace().collect();
+                if fields[3] == state && sockets.contains(fields[9]) {
+                    found.push(socket(fields[1]));
+                }
+            }
+        }
+        found
+    }
+
     /// The resident memory of the process, in bytes.
     pub(crate) fn resident_bytes(&self) -> u64 {
         let status =
@@ -178,6 +218,27 @@ pub(crate) fn command(folder: &Path, settings: &[(&str, &str)]) -> Command {
     }
     command.envs(settings.iter().copied());
     command
+}
+
+/// How the kernel's tables say so.
+const LISTENS: &str = "0A";
+const UNCONNECTED: &str = "07";
+
+/// An address as the kernel's tables write it: words of its own byte order, in hexadecimal.
+fn socket(text: &str) -> SocketAddr {
+    let (ip, port) = text.split_once(':').expect("an address");
+    let words = ip.as_bytes().chunks(8).map(|word| {
+        let word = std::str::from_utf8(word).expect("text");
+        u32::from_str_radix(word, 16)
+            .expect("a number")
+            .to_ne_bytes()
+    });
+    let bytes: Vec<u8> = words.flatten().collect();
+    let ip = match <[u8; 4]>::try_from(&bytes[..]) {
+        Ok(bytes) => IpAddr::from(bytes),
+        Err(_) => IpAddr::from(<[u8; 16]>::try_from(&bytes[..]).expect("16 bytes")),
+    };
+    SocketAddr::new(ip, u16::from_str_radix(port, 16).expect("a port"))
 }
 
 fn address(line: &str, name: &str) -> SocketAddr {
