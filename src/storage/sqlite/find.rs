@@ -87,7 +87,7 @@ fn look_up(model: ModelRow, probes: &[Probe], limit: i64) -> QueryBuilder<Databa
     query.push(
         r#") f cross join entity e on e.e = f.e and e.live cross join version v on v.n = e.n cross join "commit" c on c.seq = v.seq cross join model m on m.m = e.m where e.m = "#,
     );
-    query.push_bind(model.0).push(" limit ");
+    query.push_bind(model.0).push(" limit +");
     query.push_bind(limit.saturating_add(1)).push(")");
     query
 }
@@ -108,7 +108,7 @@ impl Sqlite {
                 query.push(if index > 0 { " + " } else { "select " });
                 query.push("(select count(*) from (select 1");
                 of_probe(&mut query, model, probe);
-                query.push(" limit ").push_bind(limit).push("))");
+                query.push(" limit +").push_bind(limit).push("))");
             }
             if probes.is_empty() {
                 query.push("select 0");
@@ -160,10 +160,10 @@ impl Sqlite {
         let (after, order) = if stretch.descending {
             (
                 " and (k.key, k.e) < (",
-                " order by k.key desc, k.e desc limit ",
+                " order by k.key desc, k.e desc limit +",
             )
         } else {
-            (" and (k.key, k.e) > (", " order by k.key, k.e limit ")
+            (" and (k.key, k.e) > (", " order by k.key, k.e limit +")
         };
         if let Some(Keyed { key, row }) = stretch.after {
             query.push(after).push_bind(key.as_bytes().to_vec());
@@ -207,7 +207,7 @@ impl Sqlite {
         );
         union(&mut query, model, probes);
         query.push(") f cross join entity e on e.e = f.e and e.live where e.m = ");
-        query.push_bind(model.0).push(" limit ").push_bind(limit);
+        query.push_bind(model.0).push(" limit +").push_bind(limit);
         self.positions_of(query.push(")")).await
     }
 
@@ -228,7 +228,7 @@ impl Sqlite {
         query.push_bind(at.0).push(" and m = ").push_bind(model.0);
         query.push(") f cross join entity e on e.e = f.e cross join version v on v.n = (select max(n) from version where e = f.e and n <= ");
         query.push_bind(at.0).push(") where v.kind <> 2 and e.m = ");
-        query.push_bind(model.0).push(" limit ").push_bind(limit);
+        query.push_bind(model.0).push(" limit +").push_bind(limit);
         self.positions_of(query.push(")")).await
     }
 

@@ -18,5 +18,5 @@ from (
   union all
   select id, e from entity
   where m = ?1 and not live and id > ?2 and n > ?3 and e <= (select low from halving where step = 0)
-  order by id limit ?4 offset ?5
+  order by id limit +?4 offset +?5
 ) page

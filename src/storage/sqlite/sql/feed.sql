@@ -9,7 +9,7 @@ with picked as (
   where v.n > ?1 and v.n <= ?2 and m.t = ?3 and (?4 is null or v.m = ?4)
     and (?5 is null or v.state in (select value from json_each(?5)))
   order by v.n
-  limit ?7
+  limit +?7
 ),
 sized as (
   select *, sum(size) over (order by n rows unbounded preceding) as until from picked

@@ -9,4 +9,4 @@ join actor a on a.a = coalesce(v.author, c.author)
 left join actor x on x.a = case when v.author is null then c.executor else v.executor end
 where e.id = ?1 and m.t = ?2 and v.n <= ?3
 order by v.n desc
-limit ?4
+limit +?4

@@ -15,6 +15,6 @@ from (
   select id, e, n from entity where m = ?1 and live and id > ?2
   union all
   select id, e, n from entity where m = ?1 and not live and id > ?2 and n > ?3
-  order by id limit ?4
+  order by id limit +?4
 ) p
 left join version v on v.n = iif(p.n <= ?3, p.n, (select max(n) from version where e = p.e and n <= ?3)) and v.kind <> 2

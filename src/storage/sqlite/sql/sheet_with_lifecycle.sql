@@ -23,7 +23,7 @@ from (
   select id, e, n, created from entity where m = ?1 and live and id > ?2
   union all
   select id, e, n, created from entity where m = ?1 and not live and id > ?2 and n > ?3
-  order by id limit ?4
+  order by id limit +?4
 ) p
 left join version v on v.n = iif(p.n <= ?3, p.n, (select max(n) from version where e = p.e and n <= ?3)) and v.kind <> 2
 left join "commit" c on c.seq = v.seq

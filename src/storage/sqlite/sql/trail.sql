@@ -19,4 +19,4 @@ join "commit" c on c.seq = x.seq
 join actor a on a.a = coalesce(x.author, c.author)
 left join actor y on y.a = case when x.author is null then c.executor else x.executor end
 order by x.n desc
-limit ?4
+limit +?4
