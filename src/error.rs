@@ -58,6 +58,8 @@ codes! {
     /// `If-Match` named another version.
     EntityModified = "ENTITY_MODIFIED", 412, Never;
     EntityNotFound = "ENTITY_NOT_FOUND", 404, Never;
+    /// Something that the settings have turned off.
+    FeatureDisabled = "FEATURE_DISABLED", 404, Never;
     Forbidden = "FORBIDDEN", 403, Never;
     HelpTopicNotFound = "HELP_TOPIC_NOT_FOUND", 404, Never;
     /// The idempotency key belongs to another request.
@@ -78,6 +80,7 @@ codes! {
     InvalidGroupByPath = "INVALID_GROUP_BY_PATH", 400, Never;
     /// The limit of grouped statistics.
     InvalidLimit = "INVALID_LIMIT", 400, Never;
+    M2mClientNotFound = "M2M_CLIENT_NOT_FOUND", 404, Never;
     /// Grouped statistics whose query cannot be read.
     MalformedRequest = "MALFORMED_REQUEST", 400, Never;
     /// Grouped statistics by nothing.
@@ -159,6 +162,7 @@ impl Code {
             Self::DispatchTimeout => "a member did not answer in time; reserved, see `WORKFLOW_FAILED`",
             Self::EntityModified => "`If-Match` named another version; read again",
             Self::EntityNotFound => "no such entity, or none at that time, or another tenant's",
+            Self::FeatureDisabled => "the settings have turned this off; the message names the one that turns it on",
             Self::Forbidden => "the caller lacks the role, or the transaction is another tenant's",
             Self::HelpTopicNotFound => "there is no such topic; `GET help` below the context path lists them",
             Self::IdempotencyConflict => "the idempotency key belongs to another request; use a fresh one",
@@ -173,6 +177,7 @@ impl Code {
             Self::InvalidUniqueKeyDefinition => "a unique key is none of the model; its fields are scalars outside of arrays, and stay so",
             Self::InvalidGroupByPath => "entities are grouped by `state` or by the path of one value",
             Self::InvalidLimit => "of grouped statistics 1 to `CYODA_STATS_GROUP_MAX` groups can be asked for",
+            Self::M2mClientNotFound => "no such client, or another tenant's",
             Self::MalformedRequest => "the query of grouped statistics cannot be read; the message names the place",
             Self::MissingGroupBy => "grouped statistics need a `groupBy`",
             Self::ModelAlreadyLocked => "the model is locked; unlock it, or use another version",

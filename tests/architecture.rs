@@ -52,14 +52,14 @@ const ONLY_IN: &[(&str, &[&str], &str)] = &[
     ("axum::", &["rest/", "app/"], "only an edge knows HTTP"),
     ("metrics::", &["telemetry/"], "one module names what is measured"),
     ("QueryBuilder", &["storage/sqlite/"], "SQL is built in one place"),
-    ("spawn", &["app/", "grpc/stream/", "operation/ahead.rs", "runtime/fire.rs", "storage/mod.rs", "storage/sheet.rs"], "tasks are started by owners, under a tracker, or end with them"),
-    ("serde::", &["auth/claims.rs", "event/payload/", "rest/", "cli/", "runtime/token.rs", "runtime/later.rs", "workflow/json.rs", "engine/record.rs", "engine/run.rs", "storage/sqlite/"], "types of the domain are not a wire format"),
+    ("spawn", &["app/", "grpc/stream/", "auth/workbench.rs", "operation/ahead.rs", "operation/identity/mod.rs", "runtime/fire.rs", "storage/mod.rs", "storage/sheet.rs"], "tasks are started by owners, under a tracker, or end with them"),
+    ("serde::", &["auth/claims.rs", "auth/record.rs", "event/payload/", "rest/", "cli/", "runtime/token.rs", "runtime/later.rs", "workflow/json.rs", "engine/record.rs", "engine/run.rs", "storage/sqlite/"], "types of the domain are not a wire format"),
     ("schemars::", &["condition/form.rs", "event/payload/", "operation/mod.rs", "rest/", "workflow/json.rs"], "only what is on the wire is described"),
     (".route(", &["rest/mod.rs", "rest/admin.rs", "rest/docs.rs"], "paths are in tables, whose rows are described"),
     // Each is held for a few instructions and never across an await; their comments say why a
     // task would not do.
-    ("Mutex", &["compute/member.rs", "grpc/stream/outbound.rs", "grpc/stream/requests.rs", "operation/once.rs", "runtime/transactions.rs", "storage/adaptive.rs", "storage/feed.rs", "storage/instant.rs", "storage/task.rs"], "shared state is counted"),
-    ("RwLock", &["storage/catalog.rs", "storage/index.rs", "storage/names.rs"], "shared state is counted"),
+    ("Mutex", &["auth/directory.rs", "compute/member.rs", "grpc/stream/outbound.rs", "grpc/stream/requests.rs", "operation/once.rs", "runtime/transactions.rs", "storage/adaptive.rs", "storage/feed.rs", "storage/instant.rs", "storage/task.rs"], "shared state is counted"),
+    ("RwLock", &["auth/directory.rs", "storage/catalog.rs", "storage/index.rs", "storage/names.rs"], "shared state is counted"),
 ];
 
 /// What may be written nowhere outside tests.

@@ -15,7 +15,7 @@ use super::{
     listen::Addresses,
     settings::{Effect, Kind, OURS, SETTINGS, Setting, THEIRS},
 };
-use crate::auth::Authenticator;
+use crate::auth::{Authenticator, Rules};
 use crate::compat::Compat;
 use crate::compute;
 use crate::engine::Limits;
@@ -48,6 +48,8 @@ pub struct Config {
     /// How many groups grouped statistics may have.
     pub groups_max: usize,
     pub authenticator: Authenticator,
+    /// What tenants may do about who calls for them.
+    pub rules: Rules,
     /// Whose pages may use REST from a browser; none, if no page of another origin may.
     pub origins: Option<Origins>,
     /// What those who ask for measurements have to bring.
@@ -431,6 +433,7 @@ impl Config {
                 .filter(|groups| *groups > 0)
                 .unwrap_or(10_000),
             authenticator: identity::authenticator(&mut sources)?,
+            rules: identity::rules(&sources)?,
             origins: origins(&sources)?,
             metrics_bearer: metrics_bearer(&sources)?,
             warnings: sources.warnings,

@@ -6,7 +6,7 @@ use super::{
     config::{ConfigError, Sources},
     settings::Setting,
 };
-use crate::auth::{Authenticator, Client, Roles, Secret, Settings, SigningKey, Tokens};
+use crate::auth::{Authenticator, Client, Roles, Rules, Secret, Settings, SigningKey, Tokens};
 use crate::clock::Clock;
 
 /// What makes a key, for those who start without one.
@@ -68,6 +68,13 @@ pub(super) fn authenticator(sources: &mut Sources) -> Result<Authenticator, Conf
         bootstrap,
         clock: Clock::System,
     })))
+}
+
+/// What tenants may do about who calls for them.
+pub(super) fn rules(sources: &Sources) -> Result<Rules, ConfigError> {
+    Ok(Rules {
+        may_make_administrators: sources.truth("IAM_M2M_ADMIN_ROLE_ENABLED")?,
+    })
 }
 
 /// The client that there is from the start.

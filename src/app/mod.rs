@@ -21,7 +21,7 @@ use crate::clock::Clock;
 use crate::compute::Members;
 use crate::grpc;
 use crate::help::{Facts, Library};
-use crate::operation::{Keys, Services};
+use crate::operation::{self, Keys, Services};
 use crate::rest::{self, Gateway};
 use crate::runtime::Runtime;
 use crate::search::Jobs;
@@ -53,6 +53,8 @@ pub enum Error {
     Storage(#[from] crate::storage::Error),
     #[error("the storage could not be opened within {0:?}; raise CYODA_STARTUP_TIMEOUT")]
     StartupTimeout(Duration),
+    #[error("who may call is not known")]
+    Identity(#[from] operation::Unknown),
     #[error("a listener failed")]
     Serve(#[from] std::io::Error),
     #[error("the gRPC server failed")]
@@ -69,6 +71,9 @@ pub async fn run(config: Config, telemetry: Telemetry) -> Result<(), Error> {
     let storage = timeout(config.startup_timeout, opening)
         .await
         .map_err(|_| Error::StartupTimeout(config.startup_timeout))??;
+    if let Some(tokens) = config.authenticator.tokens() {
+        operation::recall(&storage, tokens).await?;
+    }
     let listeners = Listeners::bind(&config.listen).await?;
     let stop = CancellationToken::new();
     let members = Members::default();
@@ -98,6 +103,8 @@ pub async fn run(config: Config, telemetry: Telemetry) -> Result<(), Error> {
         stopping: stop.clone(),
         keys: Keys::new(config.idempotency_life),
         jobs,
+        authenticator: config.authenticator.clone(),
+        rules: config.rules,
     };
     let authenticator = config.authenticator.clone();
     let service = grpc::Service {

@@ -188,6 +188,7 @@ pub const SETTINGS: &[Setting] = &[
     now("BOOTSTRAP_TENANT_ID", Text, "default-tenant", "its tenant"),
     now("BOOTSTRAP_USER_ID", Text, "admin", "the user as whom it calls"),
     now("BOOTSTRAP_ROLES", List, "ROLE_ADMIN,ROLE_M2M", "its roles"),
+    now("IAM_M2M_ADMIN_ROLE_ENABLED", Truth, "false", "let administrators make clients that administer, too"),
 
     later("MODEL_CACHE_LEASE", Duration, "5m"),
     later("DEBUG", Text, ""),
@@ -209,7 +210,6 @@ pub const SETTINGS: &[Setting] = &[
     later("IAM_TRUSTED_KEY_MAX_VALIDITY_DAYS", Number, "365"),
     later("IAM_TRUSTED_KEY_MAX_JWK_PROPERTIES", Number, "20"),
     later("IAM_KEYPAIR_DEFAULT_VALIDITY_DAYS", Number, "365"),
-    later("IAM_M2M_ADMIN_ROLE_ENABLED", Truth, "false"),
     later("OIDC_REQUIRE_HTTPS", Truth, "true"),
     later("OIDC_ALLOW_PRIVATE_NETWORKS", Truth, "false"),
     later("OIDC_ROLES_CLAIM", Text, "roles"),

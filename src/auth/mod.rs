@@ -6,8 +6,12 @@
 
 mod claims;
 mod client;
+mod directory;
+mod hash;
 mod key;
+mod record;
 mod token;
+mod workbench;
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
@@ -17,8 +21,11 @@ use crate::entity::{Actor, ActorKind};
 use crate::error::{Code, Failure};
 use crate::id::Tenant;
 
-pub use client::{Client, Secret};
+pub use client::{Client, Registered, Secret};
+pub use directory::{Change, Directory, Known};
+pub use hash::Hash;
 pub use key::{BadKey, PublicKey, SigningKey};
+pub use record::BadRecord;
 pub use token::{Minted, Refusal, Settings, Tokens};
 
 /// The role that may administer.
@@ -85,6 +92,13 @@ impl Roles {
     }
 }
 
+/// What tenants may do about who calls for them (`config-and-cli.md` §2.5).
+#[derive(Debug, Clone, Copy)]
+pub struct Rules {
+    /// Whether clients may be made that administer.
+    pub may_make_administrators: bool,
+}
+
 /// What an operation asks of its caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Permission {
@@ -146,13 +160,25 @@ impl Authenticator {
     }
 
     /// A token for a client that knows its secret.
-    pub fn mint(&self, client: &str, secret: &str) -> Result<Result<Minted, Refusal>, Failure> {
+    pub async fn mint(
+        &self,
+        client: &str,
+        secret: &str,
+    ) -> Result<Result<Minted, Refusal>, Failure> {
         match self {
             Self::Mock(_) | Self::MockChosen(_) => Ok(Ok(Minted {
                 token: MOCK_TOKEN.to_owned(),
                 life: MOCK_TOKEN_LIFE,
             })),
-            Self::Tokens(tokens) => tokens.mint(client, secret),
+            Self::Tokens(tokens) => tokens.mint(client, secret).await,
+        }
+    }
+
+    /// What knows tokens; none where nobody looks at them.
+    pub const fn tokens(&self) -> Option<&Tokens> {
+        match self {
+            Self::Mock(_) | Self::MockChosen(_) => None,
+            Self::Tokens(tokens) => Some(tokens),
         }
     }
 

@@ -14,14 +14,17 @@ use moka::sync::Cache;
 use sha2::{Digest as _, Sha256};
 
 use super::{
-    Caller,
+    Caller, Roles,
     claims::{Audience, Claims},
-    client::Client,
+    client::{Client, fresh_secret, is_registered_name},
+    directory::{Directory, Known},
+    hash::Hash,
     key::{PublicKey, SigningKey},
+    workbench::{Busy, Workbench},
 };
 use crate::clock::{Clock, Timestamp};
-use crate::error::Failure;
-use crate::id::MessageId;
+use crate::error::{Code, Failure};
+use crate::id::{MessageId, Tenant};
 
 /// How much clocks may differ, in seconds (`config-and-cli.md` §9).
 const SKEW_SECONDS: u64 = 30;
@@ -66,7 +69,15 @@ pub enum Refusal {
     Unknown,
     /// It was refused too often.
     TooMany,
+    /// Too many others ask.
+    Busy,
 }
+
+/// How many requests for tokens may wait: those of some seconds.
+const WAITING_MAX: usize = 128;
+
+/// How many requests of administrators may wait that make secrets or keys.
+const ADMINISTRATORS_MAX: usize = 16;
 
 /// Knows tokens. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -76,16 +87,37 @@ pub struct Tokens(Arc<Inner>);
 struct Inner {
     settings: Settings,
     validation: Validation,
-    remembered: Cache<[u8; 32], Known>,
+    remembered: Cache<[u8; 32], Remembered>,
     /// How often clients were refused within the last minute.
     refusals: Cache<String, Arc<AtomicU32>>,
+    directory: Directory,
+    /// When this process began to know the client of the settings.
+    since: Timestamp,
+    /// Where tokens are made.
+    mint: Workbench,
+    /// Where secrets and keys are made: whoever floods the other cannot keep administrators from
+    /// theirs.
+    workshop: Workbench,
 }
 
-/// Who bears a token, and until when, in seconds since 1970.
+/// Who bears a token.
 #[derive(Debug, Clone)]
-struct Known {
+struct Remembered {
     caller: Caller,
+    /// In seconds since 1970.
     until: i64,
+    /// The state of the directory in which that was so.
+    generation: u64,
+}
+
+/// Who has proved to be a client, as its tokens say it.
+struct Proved {
+    id: String,
+    user: String,
+    tenant: Tenant,
+    roles: Roles,
+    /// In seconds since 1970.
+    tokens_since: i64,
 }
 
 /// A token that was minted.
@@ -111,14 +143,44 @@ impl Tokens {
         }
         validation.set_required_spec_claims(&needed);
         Self(Arc::new(Inner {
+            since: settings.clock.now(),
             settings,
             validation,
+            directory: Directory::default(),
+            mint: Workbench::of_half_the_processors(WAITING_MAX),
+            workshop: Workbench::new(1, ADMINISTRATORS_MAX),
             remembered: Cache::new(REMEMBERED),
             refusals: Cache::builder()
                 .max_capacity(REFUSED_CLIENTS)
                 .time_to_live(REFUSED_FOR)
                 .build(),
         }))
+    }
+
+    /// What is known beside the settings.
+    pub fn directory(&self) -> &Directory {
+        &self.0.directory
+    }
+
+    /// The client of the settings, and since when it is known.
+    pub fn bootstrap(&self) -> Option<(&Client, Timestamp)> {
+        let client = self.0.settings.bootstrap.as_ref()?;
+        Some((client, self.0.since))
+    }
+
+    /// A secret that nobody knows yet, and what it is stored as.
+    pub async fn new_secret(&self) -> Result<(String, Hash), Failure> {
+        let make = || {
+            let secret = fresh_secret();
+            let hash = Hash::new(&secret)?;
+            Ok((secret, hash))
+        };
+        self.0.workshop.run(make).await.unwrap_or_else(|Busy| {
+            Err(Failure::new(
+                Code::TooManyRequests,
+                "too many secrets and keys are being made; try again in a second",
+            ))
+        })
     }
 
     /// The keys that tell whether a token is ours.
@@ -136,7 +198,10 @@ impl Tokens {
 
     fn bearer_of(&self, token: &str, now: Timestamp) -> Option<Caller> {
         let digest = Sha256::digest(token).into();
-        if let Some(known) = self.0.remembered.get(&digest) {
+        let generation = self.0.directory.generation();
+        if let Some(known) = self.0.remembered.get(&digest)
+            && known.generation == generation
+        {
             if now.millis() < known.until * 1_000 {
                 return Some(known.caller);
             }
@@ -145,13 +210,34 @@ impl Tokens {
         }
         let claims = self.check(token, now)?;
         let caller = claims.caller()?;
+        if !self.stands(&claims, &caller, &self.0.directory.known()) {
+            return None;
+        }
         let skew = i64::try_from(SKEW_SECONDS).unwrap_or(0);
-        let known = Known {
+        let known = Remembered {
             caller: caller.clone(),
             until: claims.exp.saturating_add(skew),
+            generation,
         };
         self.0.remembered.insert(digest, known);
         Some(caller)
+    }
+
+    /// Whether the client that a token was issued to is still there, and has its secret still. What
+    /// was issued elsewhere is good as long as it says: only those who have the key can do that.
+    fn stands(&self, claims: &Claims, caller: &Caller, known: &Known) -> bool {
+        let client = claims.sub.as_deref().unwrap_or_default();
+        let is_clients = claims.user_roles.is_none() && claims.scopes.is_some();
+        let bootstrap = self.0.settings.bootstrap.as_ref();
+        if !is_clients
+            || !is_registered_name(client)
+            || bootstrap.is_some_and(|bootstrap| *bootstrap.id == *client)
+        {
+            return true;
+        }
+        known
+            .client(client)
+            .is_some_and(|known| known.tenant == caller.tenant && claims.iat >= known.tokens_since)
     }
 
     fn check(&self, token: &str, now: Timestamp) -> Option<Claims> {
@@ -168,7 +254,7 @@ impl Tokens {
 
     /// A token for a client that knows its secret. Whoever asks for one without, again and again,
     /// is not listened to for a minute, whatever comes then.
-    pub(super) fn mint(
+    pub(super) async fn mint(
         &self,
         client: &str,
         secret: &str,
@@ -177,36 +263,72 @@ impl Tokens {
         if refused.is_some_and(|refused| refused.load(Ordering::Relaxed) >= REFUSALS_MAX) {
             return Ok(Err(Refusal::TooMany));
         }
-        let settings = &self.0.settings;
-        // The secret is compared whatever the name is, so that time tells nothing.
-        let known = settings.bootstrap.as_ref();
-        let is_secret = known.is_some_and(|known| known.secret.is(secret));
-        let Some(client) = known.filter(|known| is_secret && *known.id == *client) else {
+        let (tokens, name, secret) = (self.clone(), client.to_owned(), secret.to_owned());
+        let prove = move || {
+            let proved = tokens.prove(&name, &secret);
+            proved.map(|proved| tokens.issue(proved)).transpose()
+        };
+        let Ok(issued) = self.0.mint.run(prove).await else {
+            return Ok(Err(Refusal::Busy));
+        };
+        Ok(issued?.ok_or_else(|| {
             let refused = self.0.refusals.get_with_by_ref(client, Arc::default);
             refused.fetch_add(1, Ordering::Relaxed);
-            return Ok(Err(Refusal::Unknown));
-        };
-        let now = settings.clock.now();
-        let issued = now.millis() / 1_000;
+            Refusal::Unknown
+        }))
+    }
+
+    /// The client of that name, if this is its secret. Whatever is wrong, it takes as long to find
+    /// out.
+    fn prove(&self, client: &str, secret: &str) -> Option<Proved> {
+        let bootstrap = self.0.settings.bootstrap.as_ref();
+        let bootstrap = bootstrap.filter(|known| *known.id == *client);
+        if let Some(known) = bootstrap.filter(|known| known.secret.is(secret)) {
+            return Some(Proved {
+                id: known.id.to_string(),
+                user: known.user.to_string(),
+                tenant: known.tenant.clone(),
+                roles: known.roles.clone(),
+                tokens_since: 0,
+            });
+        }
+        let known = self.0.directory.known().client(client).cloned();
+        let hash = known.as_ref().map(|known| known.hash.clone());
+        let is_its_secret = hash.unwrap_or_else(Hash::of_nobody).is_of(secret);
+        let known = known.filter(|_| is_its_secret && bootstrap.is_none())?;
+        Some(Proved {
+            id: known.id.to_string(),
+            user: known.id.to_string(),
+            tenant: known.tenant.clone(),
+            roles: known.roles.clone(),
+            tokens_since: known.tokens_since,
+        })
+    }
+
+    /// A token for a client.
+    fn issue(&self, client: Proved) -> Result<Minted, Failure> {
+        let settings = &self.0.settings;
+        let now = settings.clock.now().millis() / 1_000;
+        let issued = now.max(client.tokens_since);
         let life = i64::try_from(settings.life.as_secs()).unwrap_or(i64::MAX);
         let claims = Claims {
-            sub: Some(client.id.to_string()),
+            sub: Some(client.id),
             iss: settings.issuer.clone(),
-            caas_user_id: Some(client.user.to_string()),
+            caas_user_id: Some(client.user),
             caas_org_id: Some(client.tenant.as_str().to_owned()),
             scopes: Some(client.roles.iter().map(str::to_owned).collect()),
             caas_tier: Some(TIER.to_owned()),
-            exp: issued.saturating_add(life),
+            exp: now.saturating_add(life),
             iat: issued,
             jti: Some(MessageId::fresh().to_string()),
             // What is asked for must be in what is minted.
             aud: settings.audience.clone().map(Audience::One),
             ..Claims::default()
         };
-        Ok(Ok(Minted {
+        Ok(Minted {
             token: settings.key.sign(&claims)?,
             life: settings.life,
-        }))
+        })
     }
 }
 

@@ -83,6 +83,16 @@ event_types! {
     AccountGetRequest,
     AccountGetResponse,
 
+    // Who may call (`rest.md` §7).
+    ClientCreateRequest,
+    ClientCreateResponse,
+    ClientDeleteRequest,
+    ClientDeleteResponse,
+    ClientSecretResetRequest,
+    ClientSecretResetResponse,
+    ClientsGetRequest,
+    ClientsGetResponse,
+
     // What an operator may change.
     LogLevelGetRequest,
     LogLevelGetResponse,

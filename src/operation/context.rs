@@ -12,7 +12,7 @@ use super::{
     once::{Keys, Promised, WHOLE},
     reply::cancelled,
 };
-use crate::auth::Caller;
+use crate::auth::{Authenticator, Caller, Rules};
 use crate::clock::Timestamp;
 use crate::compute::{Members, Principal};
 use crate::error::Failure;
@@ -42,6 +42,9 @@ pub struct Services {
     pub keys: Keys,
     /// Searches that run on their own.
     pub jobs: Jobs,
+    /// Who may call, for those who change that.
+    pub authenticator: Authenticator,
+    pub rules: Rules,
 }
 
 impl Services {
@@ -208,6 +211,20 @@ impl Context {
     pub(super) fn outcome(&self, json: &str) -> Option<Outcome> {
         let promised = self.promised.as_deref()?;
         Some(promised.outcome(self, json))
+    }
+
+    pub const fn authenticator(&self) -> &Authenticator {
+        &self.services.authenticator
+    }
+
+    /// What tenants may do about who calls for them.
+    pub const fn rules(&self) -> &Rules {
+        &self.services.rules
+    }
+
+    /// Where work goes on that the caller need not wait for.
+    pub(super) const fn in_work(&self) -> &TaskTracker {
+        &self.services.in_work
     }
 
     pub const fn jobs(&self) -> &Jobs {

@@ -33,6 +33,7 @@ mod get_log_level;
 mod get_message;
 mod get_trace_sampler;
 mod group_entities;
+mod identity;
 mod import_model;
 mod import_workflows;
 mod list_changes;
@@ -75,6 +76,7 @@ use crate::event::{Event, EventType, payload};
 use crate::telemetry::measure::Operations;
 
 pub use context::{Context, Services};
+pub use identity::{Unknown, recall};
 pub use once::Keys;
 pub use reply::{Reply, refusal};
 pub use table::ROUTES;
@@ -128,6 +130,9 @@ pub trait Operation: Sized + Send + 'static {
     const ANSWERS: Answers = Answers::One;
     const ACCESS: Access;
     const NEEDS: Permission = Permission::Anyone;
+    /// Whether one that writes can be done once, if it brings an idempotency key. One that cannot
+    /// refuses the key.
+    const ONCE: bool = true;
 
     /// Turns an untyped payload into a request that cannot be malformed.
     fn parse(payload: &str) -> Result<Self, Failure>;
@@ -144,6 +149,7 @@ pub struct Route {
     pub answers: Answers,
     pub access: Access,
     pub needs: Permission,
+    pub once: bool,
     payload: fn() -> Schema,
     run: fn(Context, Event) -> BoxFuture<'static, Result<Answer, Failure>>,
 }
@@ -157,6 +163,7 @@ impl Route {
             answers: O::ANSWERS,
             access: O::ACCESS,
             needs: O::NEEDS,
+            once: O::ONCE,
             payload: schema_for::<O::Payload>,
             run: |cx, event| {
                 async move {

@@ -12,6 +12,8 @@
 //! * A collection in windows has one outcome per window. What is repeated goes on with the first
 //!   window that was not done, so one that failed in its middle can be completed.
 //! * What commits nothing stores nothing: settings of the process are set again by a repeat.
+//! * What may call is no commit either, and its answers hold secrets that are stored nowhere, so
+//!   requests that change it refuse a key.
 //! * A request that joins a transaction leaves its outcome in that transaction, which stores it
 //!   if it commits, and gives it to a repeat within the same transaction before. A repeat from
 //!   elsewhere does not wait for that transaction; of the two, who commits last gets `CONFLICT`.
@@ -167,6 +169,12 @@ pub(super) async fn begin(
     let Some(key) = key(event)? else {
         return Ok(Begun::Now(None));
     };
+    if !route.once {
+        return Err(Failure::new(
+            Code::BadRequest,
+            "this request takes no idempotency key, because its outcome is not stored",
+        ));
+    }
     let print = print(event)?;
     let keys = cx.keys().clone();
     let name = (cx.caller().tenant.clone(), Arc::clone(&key));

@@ -11,7 +11,6 @@ use axum::{
 };
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use serde::Deserialize;
-use tokio::task::block_in_place;
 
 use super::{Gateway, json, problem};
 use crate::auth::{Minted, PublicKey, Refusal};
@@ -45,7 +44,7 @@ pub(super) fn token(gateway: &Arc<Gateway>) -> MethodRouter {
         let path = request.uri().path().to_owned();
         let headers = request.headers().clone();
         let granted = match Form::<Asked>::from_request(request, &()).await {
-            Ok(Form(asked)) => grant(&gateway, &headers, &asked),
+            Ok(Form(asked)) => grant(&gateway, &headers, &asked).await,
             Err(_) => Ok(Err(Refused(
                 StatusCode::BAD_REQUEST,
                 "invalid_request",
@@ -76,7 +75,7 @@ pub(super) fn keys(gateway: &Arc<Gateway>) -> MethodRouter {
     })
 }
 
-fn grant(
+async fn grant(
     gateway: &Gateway,
     headers: &HeaderMap,
     asked: &Asked,
@@ -93,8 +92,7 @@ fn grant(
     let mut refused = None;
     // One pair in the two ways in which clients write it (`rest.md` §7).
     for (client, secret) in &credentials {
-        // A signature takes milliseconds.
-        match block_in_place(|| gateway.authenticator.mint(client, secret))? {
+        match gateway.authenticator.mint(client, secret).await? {
             Ok(minted) => return Ok(Ok(minted)),
             Err(why) => refused = Some(why),
         }
@@ -104,6 +102,11 @@ fn grant(
             StatusCode::TOO_MANY_REQUESTS,
             "temporarily_unavailable",
             "this client was refused too often; try again in a minute",
+        ),
+        Some(Refusal::Busy) => Refused(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "temporarily_unavailable",
+            "too many clients ask for tokens; try again in a second",
         ),
         Some(Refusal::Unknown) | None => {
             Refused(StatusCode::UNAUTHORIZED, "invalid_client", "invalid_client")
@@ -163,9 +166,14 @@ impl Refused {
                 .finish(),
         );
         let mut response = (status, body).into_response();
-        if status == StatusCode::TOO_MANY_REQUESTS {
-            let after = header::HeaderValue::from_static("60");
-            response.headers_mut().insert(header::RETRY_AFTER, after);
+        let after = match status {
+            StatusCode::TOO_MANY_REQUESTS => Some("60"),
+            StatusCode::SERVICE_UNAVAILABLE => Some("1"),
+            _ => None,
+        };
+        if let Some(seconds) = after {
+            let seconds = header::HeaderValue::from_static(seconds);
+            response.headers_mut().insert(header::RETRY_AFTER, seconds);
         }
         response
     }

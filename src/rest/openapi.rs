@@ -307,8 +307,8 @@ fn operation(
         }
     }
     let token = entry.takes_token.then_some(&TOKEN);
-    let writes = |route: &&Route| route.access == Access::Write;
-    let key = entry.operation.filter(writes).map(|_| &KEY);
+    let once = |route: &&Route| route.access == Access::Write && route.once;
+    let key = entry.operation.filter(once).map(|_| &KEY);
     for given in told.parameters.iter().chain(token).chain(key) {
         parameters.push(parameter(given, given.name, generator));
     }

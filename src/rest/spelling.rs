@@ -6,11 +6,12 @@ use super::{
     answer::Answered::{self, First, Lines, List, Live, Page, Text, Value},
     parts::Parts,
     told::{self, Told},
-    write::{account, audit, entity, feed, members, message, model, search, settings},
+    write::{account, audit, clients, entity, feed, members, message, model, search, settings},
 };
 use crate::error::Failure;
 use crate::event::EventType::{
-    self, AccountGetRequest, ComputeMembersGetRequest, EntityAuditFinishedGetRequest,
+    self, AccountGetRequest, ClientCreateRequest, ClientDeleteRequest, ClientSecretResetRequest,
+    ClientsGetRequest, ComputeMembersGetRequest, EntityAuditFinishedGetRequest,
     EntityAuditGetRequest, EntityChangesMetadataGetRequest, EntityChangesSubscribeRequest,
     EntityCreateCollectionRequest, EntityCreateRequest, EntityDeleteAllRequest,
     EntityDeleteRequest, EntityGetAllRequest, EntityGetRequest, EntityModelDeleteRequest,
@@ -185,6 +186,10 @@ pub const SPELLINGS: &[Spelling] = &[
     // The caller (`rest.md` §7).
     spell(GET, "/compute/members", ComputeMembersGetRequest, model::nothing, Value(members::members), &told::members::LIST),
     spell(GET, "/account", AccountGetRequest, model::nothing, Value(account::account), &told::message::ACCOUNT),
+    spell(GET, "/clients", ClientsGetRequest, model::nothing, Value(clients::clients), &told::clients::LIST),
+    spell(POST, "/clients", ClientCreateRequest, clients::create, Value(clients::credentials), &told::clients::CREATE),
+    spell(DELETE, "/clients/{clientId}", ClientDeleteRequest, clients::one, Value(clients::deleted), &told::clients::DELETE),
+    spell(PUT, "/clients/{clientId}/secret", ClientSecretResetRequest, clients::one, Value(clients::credentials), &told::clients::RESET_SECRET),
     // What an operator may change (`rest.md` §8).
     spell(GET, "/admin/log-level", LogLevelGetRequest, model::nothing, Value(settings::log_level), &told::operators::LOG_LEVEL),
     spell(POST, "/admin/log-level", LogLevelSetRequest, settings::set_log_level, Value(settings::log_level), &told::operators::SET_LOG_LEVEL),

@@ -12,9 +12,9 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use uuid::Uuid;
 
 use super::{
-    ActorRow, Definitions, EntityRow, Error, Index, IndexSettings, Indexable, Job, JobRow, Leaving,
-    Listed, Message, ModelRow, Ordered, Probe, Recorded, Settings, Storage, Stretch, Task, TaskKey,
-    TaskKind, TenantRow, Version,
+    ActorRow, Definitions, EntityRow, Error, Identity, IdentityChange, IdentityKind, Index,
+    IndexSettings, Indexable, Job, JobRow, Leaving, Listed, Message, ModelRow, Ordered, Probe,
+    Recorded, Settings, Storage, Stretch, Task, TaskKey, TaskKind, TenantRow, Version,
     claims::Claim,
     feed::Range,
     job::StoredJob,
@@ -211,6 +211,7 @@ reads! {
     definitions(tenant: TenantRow, model: &ModelKey) -> Option<Definitions>;
     model_row(tenant: TenantRow, model: &ModelKey) -> Option<ModelRow>;
     changes(range: &Range) -> (Vec<Changed>, Position);
+    identities() -> Vec<Identity>;
 }
 
 /// What is asked of `SQLite` alone.
@@ -293,8 +294,7 @@ impl Writer {
         let _still = self.still();
         match &mut self.kind {
             WriterKind::Sqlite(writer) => writer.keep_up(upkeep).await,
-            // It has no indexes.
-            WriterKind::Double(_) => Ok(0),
+            WriterKind::Double(double) => Ok(double.state().keep_up(upkeep)),
         }
     }
 
@@ -409,6 +409,8 @@ struct State {
     claims: BTreeMap<(i64, i64, Vec<u8>), i64>,
     /// By tenant, key and part.
     outcomes: BTreeMap<(i64, Arc<str>, i64), OutcomeRow>,
+    /// By kind and name.
+    identities: BTreeMap<(IdentityKind, Arc<str>), Identity>,
     /// What a database would have refused.
     violations: Vec<String>,
 }
@@ -680,8 +682,41 @@ impl State {
     }
 }
 
+/// Upkeep, of which it knows only that of identities: it has neither indexes nor jobs.
+impl State {
+    fn keep_up(&mut self, upkeep: &sqlite::Upkeep) -> u64 {
+        let sqlite::Upkeep::Identities(changes) = upkeep else {
+            return 0;
+        };
+        for change in &**changes {
+            let (kind, name, tenant) = match change {
+                IdentityChange::Keep(identity) => (identity.kind, &identity.name, &identity.tenant),
+                IdentityChange::Forget { kind, name, tenant } => (*kind, name, tenant),
+            };
+            let name = (kind, Arc::clone(name));
+            let holder = self.identities.get(&name);
+            if holder.is_some_and(|holder| holder.tenant != *tenant) {
+                continue;
+            }
+            match change {
+                IdentityChange::Keep(identity) => {
+                    self.identities.insert(name, identity.clone());
+                }
+                IdentityChange::Forget { .. } => {
+                    self.identities.remove(&name);
+                }
+            }
+        }
+        1
+    }
+}
+
 /// Reads, as the statements in `sqlite/sql` do them.
 impl State {
+    fn identities(&self) -> Vec<Identity> {
+        self.identities.values().cloned().collect()
+    }
+
     fn newest_entity(&self) -> EntityRow {
         EntityRow(self.entities.last_key_value().map_or(0, |(e, _)| *e))
     }

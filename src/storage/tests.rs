@@ -1,3 +1,4 @@
+mod identities;
 mod keys;
 mod many;
 mod outcomes;

@@ -11,6 +11,7 @@ mod attack;
 mod audit;
 mod callback;
 mod change_level;
+mod clients;
 mod compat;
 mod conformance;
 mod conventions;

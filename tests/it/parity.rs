@@ -31,9 +31,14 @@ pub(crate) fn example(kind: &str, model: &Value, id: &str) -> Value {
         | "EntityStatsByStateGetRequest" => json!({"model": model}),
         "EntityModelGetAllRequest"
         | "AccountGetRequest"
+        | "ClientCreateRequest"
+        | "ClientsGetRequest"
         | "ComputeMembersGetRequest"
         | "LogLevelGetRequest"
         | "TraceSamplerGetRequest" => json!({}),
+        "ClientDeleteRequest" | "ClientSecretResetRequest" => {
+            json!({"clientId": "0123456789ABCDEF"})
+        }
         "LogLevelSetRequest" => json!({"level": "info"}),
         "TraceSamplerSetRequest" => json!({"sampler": "never"}),
         "EntityModelSetChangeLevelRequest" => json!({"model": model, "changeLevel": "TYPE"}),
@@ -235,6 +240,7 @@ fn spelled(path: &str, kind: &str, model: &Value, id: &str) -> (String, String) 
         ("{dataFormat}", "JSON"),
         ("{converter}", converter),
         ("{changeLevel}", "TYPE"),
+        ("{clientId}", "0123456789ABCDEF"),
         ("{entityId}", id),
         ("{transition}", "UPDATE"),
         ("{transactionId}", NIL),

@@ -6,6 +6,7 @@
 //! request can meet, and every one that writes, is added from the table of operations.
 
 pub(super) mod audit;
+pub(super) mod clients;
 pub(super) mod entity;
 pub(super) mod events;
 pub(super) mod feed;
@@ -48,6 +49,7 @@ pub(super) enum Tag {
     Audit,
     Messages,
     Account,
+    Identity,
     Operators,
     Events,
     Help,
@@ -63,6 +65,7 @@ impl Tag {
         Self::Audit,
         Self::Messages,
         Self::Account,
+        Self::Identity,
         Self::Operators,
         Self::Events,
         Self::Help,
@@ -78,6 +81,7 @@ impl Tag {
             Self::Audit => "Audit",
             Self::Messages => "Messages",
             Self::Account => "Account",
+            Self::Identity => "Identity",
             Self::Operators => "Operators",
             Self::Events => "Events",
             Self::Help => "Help",
@@ -94,6 +98,7 @@ impl Tag {
             Self::Audit => "What happened to an entity, and why.",
             Self::Messages => "Any JSON under a subject, kept beside the entities.",
             Self::Account => "The caller.",
+            Self::Identity => "Who may call for the tenant.",
             Self::Operators => "How the service fares, and what may be changed while it runs.",
             Self::Events => "The same operations as CloudEvents over HTTP.",
             Self::Help => "What this page does not tell.",

@@ -60,6 +60,7 @@ pub(in crate::rest) const TOKEN_REFUSALS: &[(u16, Shape)] = &[
     (400, of::<Refused>),
     (401, of::<Refused>),
     (429, of::<Refused>),
+    (503, of::<Refused>),
 ];
 
 pub(in crate::rest) const TOKEN: Told = Told {

@@ -113,6 +113,7 @@ pub(in crate::rest) fn texts(_: &mut SchemaGenerator) -> Schema {
     json_schema!({"type": "array", "items": {"type": "string"}})
 }
 
+const CLIENT_ID: Parameter = Parameter::path("clientId", client_id, "The client.");
 const CONVERTER: Parameter = Parameter::path("converter", import_converter, "What the body is.");
 const CHANGE_LEVEL: Parameter = Parameter::path(
     "changeLevel",
@@ -147,6 +148,7 @@ pub(in crate::rest) const EXPORT_CONVERTER: Parameter =
 /// What parts of paths are where a description does not say otherwise.
 const PARTS: &[Parameter] = &[
     CHANGE_LEVEL,
+    CLIENT_ID,
     CONVERTER,
     DATA_FORMAT,
     ENTITY_ID,
@@ -166,6 +168,10 @@ pub(in crate::rest) fn part(name: &str) -> Option<Parameter> {
 
 fn format(_: &mut SchemaGenerator) -> Schema {
     json_schema!({"type": "string", "enum": ["JSON", "XML"]})
+}
+
+fn client_id(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({"type": "string", "pattern": "^[A-Za-z0-9]{1,100}$"})
 }
 
 fn change_level(_: &mut SchemaGenerator) -> Schema {

@@ -2,6 +2,7 @@
 
 pub(super) mod account;
 pub(super) mod audit;
+pub(super) mod clients;
 pub(super) mod entity;
 pub(super) mod feed;
 pub(super) mod members;

@@ -7,6 +7,7 @@
 
 mod batch;
 mod find;
+mod identity;
 mod job;
 mod many;
 mod packed;

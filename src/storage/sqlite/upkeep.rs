@@ -1,12 +1,14 @@
 //! Writes that are not commits: they take no position, and nobody's snapshot sees them.
 
+use std::sync::Arc;
+
 use sqlx::{Connection as _, QueryBuilder, Sqlite, SqliteConnection};
 
-use super::{OutcomeRow, job::JobChore};
+use super::{OutcomeRow, identity, job::JobChore};
 use crate::clock::Timestamp;
 use crate::entity::{Key, Path, Position};
 use crate::id::EntityId;
-use crate::storage::{EntityRow, IndexRow, IndexState, ModelRow};
+use crate::storage::{EntityRow, IdentityChange, IndexRow, IndexState, ModelRow};
 
 const INDEX_ADD: &str = include_str!("sql/index_add.sql");
 const INDEX_DECLARE: &str = include_str!("sql/index_declare.sql");
@@ -59,6 +61,8 @@ pub(in crate::storage) enum Upkeep {
         index: IndexRow,
     },
     Job(JobChore),
+    /// Changes who may call.
+    Identities(Arc<[IdentityChange]>),
 }
 
 /// A key of an entity as of a position.
@@ -78,7 +82,7 @@ impl Upkeep {
             | Self::DropIndex { .. }
             | Self::Empty { .. } => true,
             Self::Fill { reached, .. } => reached.is_none(),
-            Self::Used { .. } | Self::Job(_) => false,
+            Self::Used { .. } | Self::Job(_) | Self::Identities(_) => false,
         }
     }
 
@@ -91,7 +95,8 @@ impl Upkeep {
             | Self::DropIndex { .. }
             | Self::Used { .. }
             | Self::Fill { .. }
-            | Self::Empty { .. } => None,
+            | Self::Empty { .. }
+            | Self::Identities(_) => None,
         }
     }
 
@@ -170,6 +175,7 @@ impl Upkeep {
                 removed
             }
             Self::Job(chore) => chore.write(connection).await?,
+            Self::Identities(changes) => identity::write(connection, changes).await?,
         };
         transaction.commit().await?;
         Ok(rows)

@@ -32,7 +32,7 @@ const OUTCOME_SWEEP: &str = include_str!("sql/outcome_sweep.sql");
 const REMOVE_ENTITIES: &str = include_str!("sql/remove_entities.sql");
 const REMOVE_VERSIONS: &str = include_str!("sql/remove_versions.sql");
 const MODEL_SET_UNIQUE_KEYS: &str = include_str!("sql/model_set_unique_keys.sql");
-const TENANT_PUT: &str = include_str!("sql/tenant_put.sql");
+pub(super) const TENANT_PUT: &str = include_str!("sql/tenant_put.sql");
 const UNIQUE_KEY_FREE: &str = include_str!("sql/unique_key_free.sql");
 const WORKFLOW_SET_PUT: &str = include_str!("sql/workflow_set_put.sql");
 

@@ -5,6 +5,7 @@ use serde_json::Value;
 /// Members that the server draws, which are no UUIDs.
 const DRAWN: &[&str] = &[
     "clientId",
+    "clientSecret",
     "client_id",
     "client_secret",
     "keyId",

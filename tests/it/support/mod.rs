@@ -2,6 +2,7 @@
 
 pub(crate) mod alike;
 mod connection;
+pub(crate) mod iam;
 mod member;
 mod rest;
 pub(crate) mod scene;

@@ -75,6 +75,10 @@ class WorkflowNotFound(NotFound, code="WORKFLOW_NOT_FOUND"):
     """The model has no workflows."""
 
 
+class TokenClientNotFound(NotFound, code="M2M_CLIENT_NOT_FOUND"):
+    """The tenant has no such client that gets tokens."""
+
+
 class TransactionNotFound(NotFound, code="TRANSACTION_NOT_FOUND"):
     """The transaction of a callback has been committed or rolled back."""
 
@@ -218,6 +222,10 @@ class TransactionExpired(InterlockError, code="TRANSACTION_EXPIRED"):
 
 class Unauthorized(InterlockError, code="UNAUTHORIZED"):
     """The server does not know who is calling."""
+
+
+class FeatureDisabled(InterlockError, code="FEATURE_DISABLED"):
+    """The settings of the server have turned this off."""
 
 
 class Forbidden(InterlockError, code="FORBIDDEN"):

@@ -26,6 +26,7 @@ from interlock.records import (
     Complete,
     ConnectedMember,
     Count,
+    Credentials,
     Deleted,
     Entity,
     FeedChange,
@@ -38,6 +39,7 @@ from interlock.records import (
     Sampler,
     SearchExplanation,
     Snapshot,
+    TokenClient,
     Transitioned,
     Turn,
     Update,
@@ -1037,6 +1039,42 @@ class Operations:
     async def account(self) -> Account:
         """Tell who the server takes the caller for."""
         return Account.read(await self.call("AccountGetRequest", {}))
+
+    # Who may call, where callers bear tokens; all of it needs the role ROLE_ADMIN.
+
+    async def list_clients(self) -> list[TokenClient]:
+        """List the clients of the tenant that may get tokens."""
+        answer = await self.call("ClientsGetRequest", {})
+        return [TokenClient.read(item) for item in answer["clients"]]
+
+    async def create_client(self, *, with_admin_role: bool = False) -> Credentials:
+        """Make a client that may get tokens.
+
+        Raises:
+            FeatureDisabled: it shall administer, and the settings of the server forbid that.
+
+        """
+        payload = {"withAdminRole": with_admin_role}
+        return Credentials.read(await self.call("ClientCreateRequest", payload))
+
+    async def reset_client_secret(self, client_id: str) -> Credentials:
+        """Give a client another secret; the one it had and its tokens are worthless then.
+
+        Raises:
+            TokenClientNotFound: there is none.
+
+        """
+        payload = {"clientId": client_id}
+        return Credentials.read(await self.call("ClientSecretResetRequest", payload))
+
+    async def delete_client(self, client_id: str) -> None:
+        """Delete a client; its tokens are worthless then.
+
+        Raises:
+            TokenClientNotFound: there is none.
+
+        """
+        await self.call("ClientDeleteRequest", {"clientId": client_id})
 
     # What an operator may change; all of it needs the role ROLE_ADMIN.
 

@@ -7,7 +7,7 @@ microseconds, as the server keeps them.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Literal, NamedTuple
 
@@ -510,6 +510,42 @@ class Account:
             tenant_name=info["legalEntity"]["name"],
             roles=tuple(role["id"] for role in info["roles"]),
         )
+
+
+@dataclass(frozen=True, slots=True)
+class TokenClient:
+    """A client that may get tokens."""
+
+    id: str
+    roles: tuple[str, ...]
+    created: datetime
+    updated: datetime
+    """When it got its secret."""
+
+    @classmethod
+    def read(cls, payload: Json) -> TokenClient:
+        """Read it from a payload."""
+        return cls(
+            id=payload["clientId"],
+            roles=tuple(payload["roles"]),
+            created=datetime.fromisoformat(payload["creationDate"]),
+            updated=datetime.fromisoformat(payload["lastUpdateDate"]),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """What a client gets tokens with."""
+
+    id: str
+    secret: str = field(repr=False)
+    """Told this once; the server does not know it any more."""
+    roles: tuple[str, ...]
+
+    @classmethod
+    def read(cls, payload: Json) -> Credentials:
+        """Read them from an answer."""
+        return cls(payload["clientId"], payload["clientSecret"], tuple(payload["roles"]))
 
 
 @dataclass(frozen=True, slots=True)

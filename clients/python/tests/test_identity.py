@@ -1,0 +1,81 @@
+"""Who may call, where callers bear tokens."""
+
+from __future__ import annotations
+
+import base64
+import json
+import urllib.request
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from servers import Server, server
+
+from interlock import (
+    Client,
+    FeatureDisabled,
+    Forbidden,
+    NotSupported,
+    TokenClientNotFound,
+    Unauthorized,
+)
+
+KEY = Path(__file__).parents[3] / "tests/keys/signing.pem"
+
+
+@pytest.fixture(scope="module")
+async def guarded() -> AsyncIterator[Server]:
+    """A server whose callers bear tokens."""
+    settings = {
+        "CYODA_IAM_MODE": "jwt",
+        "INTERLOCK_IAM_MOCK_CALLER": "false",
+        "CYODA_JWT_SIGNING_KEY_FILE": str(KEY),
+        "CYODA_BOOTSTRAP_CLIENT_ID": "first",
+        "CYODA_BOOTSTRAP_CLIENT_SECRET": "secret",
+    }
+    async with server(**settings) as running:
+        yield running
+
+
+def token(running: Server, client_id: str, secret: str) -> dict[str, str]:
+    """Get a token; the metadata with it."""
+    pair = base64.b64encode(f"{client_id}:{secret}".encode()).decode()
+    asked = urllib.request.Request(
+        f"{running.rest}/api/oauth/token",
+        b"grant_type=client_credentials",
+        {"Authorization": f"Basic {pair}"},
+    )
+    with urllib.request.urlopen(asked) as answer:
+        granted = json.load(answer)
+    return {"authorization": f"Bearer {granted['access_token']}"}
+
+
+async def test_clients_are_made_and_taken_away(guarded: Server) -> None:
+    async with Client(guarded.target, metadata=token(guarded, "first", "secret")) as first:
+        made = await first.create_client()
+        assert made.roles == ("ROLE_M2M",)
+        assert made.secret not in repr(made)
+        metadata = token(guarded, made.id, made.secret)
+        async with Client(guarded.target, metadata=metadata) as second:
+            assert (await second.account()).user_id == made.id
+            with pytest.raises(Forbidden):
+                await second.list_clients()
+        reset = await first.reset_client_secret(made.id)
+        assert (reset.id, reset.secret != made.secret) == (made.id, True)
+        listed = {client.id: client for client in await first.list_clients()}
+        assert set(listed) == {"first", made.id}
+        assert listed[made.id].updated > listed[made.id].created
+        metadata = token(guarded, made.id, reset.secret)
+        await first.delete_client(made.id)
+        with pytest.raises(TokenClientNotFound):
+            await first.delete_client(made.id)
+        with pytest.raises(Unauthorized):
+            async with Client(guarded.target, metadata=metadata) as second:
+                await second.account()
+        with pytest.raises(FeatureDisabled):
+            await first.create_client(with_admin_role=True)
+
+
+async def test_there_are_no_clients_while_authentication_is_mocked(client: Client) -> None:
+    with pytest.raises(NotSupported):
+        await client.list_clients()

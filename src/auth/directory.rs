@@ -1,0 +1,164 @@
+//! What is known of clients and keys beside the settings: what is stored, in memory.
+//!
+//! Every token is looked at with what is here, so reading it waits for nothing. Whoever changes
+//! who may call takes a turn ([`Directory::change`]), stores the change and then has it known. What
+//! was remembered of tokens before then is forgotten by that.
+
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc, PoisonError, RwLock,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use tokio::sync::{Mutex, OwnedMutexGuard};
+
+use super::{client::Registered, record::BadRecord};
+use crate::id::Tenant;
+
+/// Everything that is known at a moment.
+#[derive(Debug, Clone, Default)]
+pub struct Known {
+    clients: HashMap<Arc<str>, Arc<Registered>>,
+}
+
+impl Known {
+    /// The client of that name, whosever it is.
+    pub fn client(&self, id: &str) -> Option<&Arc<Registered>> {
+        self.clients.get(id)
+    }
+
+    /// The clients of a tenant, the oldest first.
+    pub fn clients(&self, tenant: &Tenant) -> Vec<Arc<Registered>> {
+        let clients = self.clients.values();
+        let mut clients: Vec<_> = clients
+            .filter(|client| client.tenant == *tenant)
+            .cloned()
+            .collect();
+        clients
+            .sort_unstable_by(|one, other| (one.created, &one.id).cmp(&(other.created, &other.id)));
+        clients
+    }
+
+    pub fn put_client(&mut self, client: Registered) {
+        self.clients
+            .insert(Arc::clone(&client.id), Arc::new(client));
+    }
+
+    pub fn drop_client(&mut self, id: &str) {
+        self.clients.remove(id);
+    }
+
+    /// Adds a client that was stored.
+    pub fn read_client(&mut self, id: &str, tenant: Tenant, record: &str) -> Result<(), BadRecord> {
+        self.put_client(Registered::read(id, tenant, record)?);
+        Ok(())
+    }
+}
+
+/// Knows who may call. Cheap to clone.
+#[derive(Debug, Clone, Default)]
+pub struct Directory(Arc<Inner>);
+
+#[derive(Debug, Default)]
+struct Inner {
+    /// A lock, not a task: held to clone or to replace what is in it.
+    known: RwLock<Arc<Known>>,
+    /// How often that was replaced.
+    generation: AtomicU64,
+    /// A mutex, not a task: changes are rare, and each waits for storage, which takes its time
+    /// for all of them together. Only those who change wait for it.
+    turn: Arc<Mutex<()>>,
+}
+
+impl Directory {
+    pub fn known(&self) -> Arc<Known> {
+        let known = self.0.known.read().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(&known)
+    }
+
+    /// Which state of it is known. To be asked before [`Self::known`] by whoever remembers what
+    /// follows from that, and again before relying on it.
+    pub(super) fn generation(&self) -> u64 {
+        self.0.generation.load(Ordering::Acquire)
+    }
+
+    /// The right to change it, which one has at a time.
+    pub async fn change(&self) -> Change {
+        Change {
+            _turn: Arc::clone(&self.0.turn).lock_owned().await,
+            directory: self.clone(),
+        }
+    }
+}
+
+/// The right to change what is known.
+#[derive(Debug)]
+pub struct Change {
+    directory: Directory,
+    _turn: OwnedMutexGuard<()>,
+}
+
+impl Change {
+    pub fn known(&self) -> Arc<Known> {
+        self.directory.known()
+    }
+
+    /// Has a change known that is stored.
+    pub fn edit(&self, edit: impl FnOnce(&mut Known)) {
+        let mut known = Known::clone(&self.known());
+        edit(&mut known);
+        self.replace(known);
+    }
+
+    /// Has this known in the place of all that was.
+    pub fn replace(&self, known: Known) {
+        let inner = &self.directory.0;
+        *inner.known.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(known);
+        // After that: who asked for the generation before cannot have seen more than the old one.
+        inner.generation.fetch_add(1, Ordering::Release);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::auth::{Roles, hash::Hash};
+    use crate::clock::Timestamp;
+
+    fn client(tenant: &str, at: i64) -> Registered {
+        let hash = Hash::stored("$h");
+        Registered::new(
+            tenant.into(),
+            Roles::default(),
+            hash,
+            Timestamp::from_micros(at),
+        )
+    }
+
+    #[tokio::test]
+    async fn changes_are_made_one_at_a_time_and_tell_what_was_remembered_before() {
+        let directory = Directory::default();
+        let (later, first, others) = (client("t", 2), client("t", 1), client("u", 0));
+        let before = directory.generation();
+        let change = directory.change().await;
+        let mut waiting = Box::pin(directory.change());
+        assert!(futures_util::poll!(&mut waiting).is_pending());
+        change.edit(|known| {
+            for client in [&later, &first, &others] {
+                known.put_client(client.clone());
+            }
+        });
+        assert_ne!(directory.generation(), before);
+        drop(change);
+        let known = waiting.await.known();
+        let listed: Vec<_> = known.clients(&"t".into());
+        let listed: Vec<_> = listed.iter().map(|client| &*client.id).collect();
+        assert_eq!(listed, [&*first.id, &*later.id]);
+        assert_eq!(
+            known.client(&others.id).map(|known| known.tenant.as_str()),
+            Some("u")
+        );
+    }
+}

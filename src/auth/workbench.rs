@@ -1,0 +1,99 @@
+//! Work that keeps a processor busy for long: hashing secrets, signing, making keys.
+//!
+//! It is done away from the threads that serve requests, a few pieces at a time, so that whoever
+//! asks for much of it makes others wait for such work only, and not for long: beyond a bounded
+//! queue it is refused.
+
+use std::{num::NonZero, panic::resume_unwind, sync::Arc, thread::available_parallelism};
+
+use tokio::{
+    sync::Semaphore,
+    task::{JoinError, spawn_blocking},
+};
+
+/// A place where such work is done. Cheap to clone.
+#[derive(Debug, Clone)]
+pub(super) struct Workbench {
+    /// For what is in work or waits.
+    entries: Arc<Semaphore>,
+    /// For what is in work.
+    places: Arc<Semaphore>,
+}
+
+/// Too much waits already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Busy;
+
+impl Workbench {
+    pub(super) fn new(places: usize, waiting_max: usize) -> Self {
+        Self {
+            entries: Arc::new(Semaphore::new(places + waiting_max)),
+            places: Arc::new(Semaphore::new(places)),
+        }
+    }
+
+    /// One that leaves at least half of the processors to others.
+    pub(super) fn of_half_the_processors(waiting_max: usize) -> Self {
+        let processors = available_parallelism().map_or(1, NonZero::get);
+        Self::new((processors / 2).max(1), waiting_max)
+    }
+
+    /// Does a piece of work when its turn has come. It goes on, and keeps its place, also if
+    /// nobody waits for it any more.
+    pub(super) async fn run<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, Busy> {
+        let entry = Arc::clone(&self.entries).try_acquire_owned();
+        let entry = entry.map_err(|_| Busy)?;
+        let place = Arc::clone(&self.places).acquire_owned().await;
+        let place = place.map_err(|_| Busy)?;
+        let work = spawn_blocking(move || {
+            let done = work();
+            drop((place, entry));
+            done
+        });
+        work.await
+            .map_err(|error| match JoinError::try_into_panic(error) {
+                Ok(panic) => resume_unwind(panic),
+                // The process is stopping.
+                Err(_) => Busy,
+            })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn work_waits_for_a_place_and_is_refused_if_too_much_waits() {
+        let bench = Workbench::new(1, 1);
+        let (go, gate) = mpsc::channel::<()>();
+        let (begun, has_begun) = tokio::sync::oneshot::channel();
+        let first = tokio::spawn({
+            let bench = bench.clone();
+            async move {
+                let work = move || {
+                    let _ = begun.send(());
+                    gate.recv()
+                };
+                bench.run(work).await
+            }
+        });
+        has_begun.await.expect("begins");
+        let mut second = Box::pin(bench.run(|| 2));
+        assert!(futures_util::poll!(&mut second).is_pending());
+        assert_eq!(bench.run(|| 3).await, Err(Busy));
+        go.send(()).expect("waits");
+        first
+            .await
+            .expect("no panic")
+            .expect("was done")
+            .expect("a word");
+        assert_eq!(second.await, Ok(2));
+        assert_eq!(bench.run(|| 4).await, Ok(4));
+    }
+}

@@ -1,0 +1,86 @@
+//! Makes a client, and tells its secret this once (`rest.md` §7).
+
+use tracing::info;
+
+use super::super::{Access, Answer, Context, Family, Operation};
+use super::{see_through, store, tokens};
+use crate::auth::{Permission, ROLE_ADMIN, ROLE_M2M, Registered, Roles, Tokens};
+use crate::error::{Code, Failure};
+use crate::event::{
+    EventType,
+    payload::{self, clients},
+};
+use crate::storage::{Identity, IdentityChange, IdentityKind};
+
+/// How many clients a tenant may have: all of them are held in memory.
+const CLIENTS_MAX: usize = 10_000;
+
+pub(in crate::operation) struct CreateClient {
+    with_admin_role: bool,
+}
+
+impl Operation for CreateClient {
+    type Payload = clients::Create;
+
+    const REQUEST: EventType = EventType::ClientCreateRequest;
+    const RESPONSE: EventType = EventType::ClientCreateResponse;
+    const FAMILY: Family = Family::Entity;
+    const ACCESS: Access = Access::Write;
+    const ONCE: bool = false;
+    const NEEDS: Permission = Permission::Role(ROLE_ADMIN);
+
+    fn parse(payload: &str) -> Result<Self, Failure> {
+        let request: clients::Create = payload::decode(payload)?;
+        Ok(Self {
+            with_admin_role: request.with_admin_role,
+        })
+    }
+
+    async fn run(self, cx: Context) -> Result<Answer, Failure> {
+        let tokens = tokens(&cx)?;
+        if self.with_admin_role && !cx.rules().may_make_administrators {
+            return Err(Failure::new(
+                Code::FeatureDisabled,
+                "clients that administer are made where CYODA_IAM_M2M_ADMIN_ROLE_ENABLED is true",
+            ));
+        }
+        let roles = if self.with_admin_role {
+            Roles::of([ROLE_M2M, ROLE_ADMIN])
+        } else {
+            Roles::of([ROLE_M2M])
+        };
+        let (client, secret) = see_through(&cx, create(cx.clone(), tokens, roles)).await?;
+        let roles = client.roles.iter();
+        cx.answer(
+            Self::RESPONSE,
+            clients::credentials(cx.request(), &client.id, &secret, roles),
+        )
+    }
+}
+
+async fn create(
+    cx: Context,
+    tokens: Tokens,
+    roles: Roles,
+) -> Result<(Registered, String), Failure> {
+    let (secret, hash) = tokens.new_secret().await?;
+    let change = tokens.directory().change().await;
+    let tenant = &cx.caller().tenant;
+    if change.known().clients(tenant).len() >= CLIENTS_MAX {
+        return Err(Failure::new(
+            Code::BadRequest,
+            format!("a tenant has {CLIENTS_MAX} clients at most; delete some that are not used"),
+        ));
+    }
+    let client = Registered::new(tenant.clone(), roles, hash, cx.storage().now());
+    let kept = IdentityChange::Keep(Identity {
+        kind: IdentityKind::Client,
+        name: client.id.clone(),
+        tenant: tenant.clone(),
+        record: client.record().into(),
+    });
+    let known = client.clone();
+    store(&cx, &change, vec![kept], |all| all.put_client(known)).await?;
+    info!(client.id = %client.id, by = %cx.caller().actor.name, "a client was made");
+    Ok((client, secret))
+}

@@ -1,0 +1,53 @@
+//! Deletes a client. Its tokens are worthless from then on (`rest.md` §7).
+
+use tracing::info;
+
+use super::super::{Access, Answer, Context, Family, Operation};
+use super::{client_of, see_through, store, tokens};
+use crate::auth::{Permission, ROLE_ADMIN, Tokens};
+use crate::error::Failure;
+use crate::event::{
+    EventType,
+    payload::{self, clients},
+};
+use crate::storage::{IdentityChange, IdentityKind};
+
+pub(in crate::operation) struct DeleteClient {
+    name: String,
+}
+
+impl Operation for DeleteClient {
+    type Payload = clients::One;
+
+    const REQUEST: EventType = EventType::ClientDeleteRequest;
+    const RESPONSE: EventType = EventType::ClientDeleteResponse;
+    const FAMILY: Family = Family::Entity;
+    const ACCESS: Access = Access::Write;
+    const ONCE: bool = false;
+    const NEEDS: Permission = Permission::Role(ROLE_ADMIN);
+
+    fn parse(payload: &str) -> Result<Self, Failure> {
+        let name = payload::decode::<clients::One>(payload)?.name()?;
+        Ok(Self { name })
+    }
+
+    async fn run(self, cx: Context) -> Result<Answer, Failure> {
+        let tokens = tokens(&cx)?;
+        let name = self.name.clone();
+        see_through(&cx, delete(cx.clone(), tokens, name)).await?;
+        cx.answer(Self::RESPONSE, clients::deleted(cx.request(), &self.name))
+    }
+}
+
+async fn delete(cx: Context, tokens: Tokens, name: String) -> Result<(), Failure> {
+    let change = tokens.directory().change().await;
+    let client = client_of(&cx, &tokens, &change.known(), &name)?;
+    let forgotten = IdentityChange::Forget {
+        kind: IdentityKind::Client,
+        name: client.id.clone(),
+        tenant: client.tenant.clone(),
+    };
+    store(&cx, &change, vec![forgotten], |all| all.drop_client(&name)).await?;
+    info!(client.id = %client.id, by = %cx.caller().actor.name, "a client was deleted");
+    Ok(())
+}

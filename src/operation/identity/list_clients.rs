@@ -1,0 +1,50 @@
+//! The clients of the tenant (`rest.md` §7), among them that of the settings.
+
+use super::super::{Access, Answer, Context, Family, Operation};
+use super::tokens;
+use crate::auth::{Permission, ROLE_ADMIN};
+use crate::error::Failure;
+use crate::event::{
+    EventType,
+    payload::{self, clients},
+};
+
+pub(in crate::operation) struct ListClients;
+
+impl Operation for ListClients {
+    type Payload = clients::Get;
+
+    const REQUEST: EventType = EventType::ClientsGetRequest;
+    const RESPONSE: EventType = EventType::ClientsGetResponse;
+    const FAMILY: Family = Family::Search;
+    const ACCESS: Access = Access::Read;
+    const NEEDS: Permission = Permission::Role(ROLE_ADMIN);
+
+    fn parse(payload: &str) -> Result<Self, Failure> {
+        payload::decode::<clients::Get>(payload).map(|_| Self)
+    }
+
+    async fn run(self, cx: Context) -> Result<Answer, Failure> {
+        let tokens = tokens(&cx)?;
+        let tenant = &cx.caller().tenant;
+        let bootstrap = tokens
+            .bootstrap()
+            .filter(|(client, _)| client.tenant == *tenant)
+            .map(|(client, since)| (&*client.id, since, since, &client.roles));
+        let registered = tokens.directory().known().clients(tenant);
+        let registered = registered
+            .iter()
+            .map(|client| (&*client.id, client.created, client.updated, &client.roles));
+        let told =
+            bootstrap
+                .into_iter()
+                .chain(registered)
+                .map(|(name, created, updated, roles)| clients::Client {
+                    name,
+                    created,
+                    updated,
+                    roles: roles.iter(),
+                });
+        cx.answer(Self::RESPONSE, clients::clients(cx.request(), told))
+    }
+}

@@ -1,0 +1,69 @@
+//! Gives a client another secret, and tells it this once. What the client got for the one before
+//! is worthless from then on (`rest.md` §7).
+
+use tracing::info;
+
+use super::super::{Access, Answer, Context, Family, Operation};
+use super::{client_of, see_through, store, tokens};
+use crate::auth::{Permission, ROLE_ADMIN, Registered, Tokens};
+use crate::error::{Code, Failure};
+use crate::event::{
+    EventType,
+    payload::{self, clients},
+};
+use crate::storage::{Identity, IdentityChange, IdentityKind};
+
+pub(in crate::operation) struct ResetClientSecret {
+    name: String,
+}
+
+impl Operation for ResetClientSecret {
+    type Payload = clients::One;
+
+    const REQUEST: EventType = EventType::ClientSecretResetRequest;
+    const RESPONSE: EventType = EventType::ClientSecretResetResponse;
+    const FAMILY: Family = Family::Entity;
+    const ACCESS: Access = Access::Write;
+    const ONCE: bool = false;
+    const NEEDS: Permission = Permission::Role(ROLE_ADMIN);
+
+    fn parse(payload: &str) -> Result<Self, Failure> {
+        let name = payload::decode::<clients::One>(payload)?.name()?;
+        Ok(Self { name })
+    }
+
+    async fn run(self, cx: Context) -> Result<Answer, Failure> {
+        let tokens = tokens(&cx)?;
+        let (client, secret) = see_through(&cx, reset(cx.clone(), tokens, self.name)).await?;
+        let roles = client.roles.iter();
+        cx.answer(
+            Self::RESPONSE,
+            clients::credentials(cx.request(), &client.id, &secret, roles),
+        )
+    }
+}
+
+async fn reset(cx: Context, tokens: Tokens, name: String) -> Result<(Registered, String), Failure> {
+    client_of(&cx, &tokens, &tokens.directory().known(), &name)?;
+    let (secret, hash) = tokens.new_secret().await?;
+    let change = tokens.directory().change().await;
+    // It may have gone meanwhile.
+    let client = client_of(&cx, &tokens, &change.known(), &name)?;
+    let client = client.with_secret(hash, cx.storage().now());
+    let client = client.ok_or_else(|| {
+        Failure::new(
+            Code::TooManyRequests,
+            "the client got too many secrets within a second; try again in the next",
+        )
+    })?;
+    let kept = IdentityChange::Keep(Identity {
+        kind: IdentityKind::Client,
+        name: client.id.clone(),
+        tenant: client.tenant.clone(),
+        record: client.record().into(),
+    });
+    let known = client.clone();
+    store(&cx, &change, vec![kept], |all| all.put_client(known)).await?;
+    info!(client.id = %client.id, by = %cx.caller().actor.name, "a client got another secret");
+    Ok((client, secret))
+}

@@ -1,0 +1,90 @@
+//! Who may call, as it is stored: clients, keys and providers (`rest.md` §7).
+//!
+//! What a record says is known to who made it. No change of one is a commit: it takes no position
+//! and is written between two batches, as jobs are. There are few, and a token is looked at before
+//! anyone knows whose it is, so all of them are read when the service starts.
+
+use std::sync::Arc;
+
+use super::{Error, Storage, sqlite::Upkeep};
+use crate::id::Tenant;
+
+/// What is known by a name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum IdentityKind {
+    Client,
+    KeyPair,
+    TrustedKey,
+    Provider,
+}
+
+impl IdentityKind {
+    pub(super) const fn code(self) -> i64 {
+        match self {
+            Self::Client => 0,
+            Self::KeyPair => 1,
+            Self::TrustedKey => 2,
+            Self::Provider => 3,
+        }
+    }
+
+    pub(super) fn from_code(code: i64) -> Option<Self> {
+        [
+            Self::Client,
+            Self::KeyPair,
+            Self::TrustedKey,
+            Self::Provider,
+        ]
+        .into_iter()
+        .find(|kind| kind.code() == code)
+    }
+}
+
+/// Something that is known by its kind and name, whoever asks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Identity {
+    pub kind: IdentityKind,
+    pub name: Arc<str>,
+    pub tenant: Tenant,
+    /// JSON.
+    pub record: Arc<str>,
+}
+
+/// A change of what is stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum IdentityChange {
+    /// Makes it, or replaces what the same tenant has of that name.
+    Keep(Identity),
+    /// Takes away what the tenant has of that name.
+    Forget {
+        kind: IdentityKind,
+        name: Arc<str>,
+        tenant: Tenant,
+    },
+}
+
+/// How often a change is tried: between two tries the storage has become well again.
+const TRIES: usize = 3;
+
+impl Storage {
+    /// Everything that is stored, of all tenants.
+    pub async fn identities(&self) -> Result<Vec<Identity>, Error> {
+        self.0.database.identities().await
+    }
+
+    /// Makes changes, all of them or none; they are durable when this returns. After an error
+    /// nobody knows which, until [`Self::identities`] is asked.
+    pub async fn change_identities(&self, changes: Vec<IdentityChange>) -> Result<(), Error> {
+        let changes: Arc<[IdentityChange]> = changes.into();
+        let mut outcome = Ok(());
+        for _ in 0..TRIES {
+            // Whether it was written before a failure does not matter: it can be done again.
+            let written = self.keep_up(Upkeep::Identities(Arc::clone(&changes))).await;
+            outcome = written.map(|_| ());
+            if !matches!(outcome, Err(Error::Unavailable)) {
+                break;
+            }
+        }
+        outcome
+    }
+}
