@@ -55,6 +55,9 @@ struct Options {
     /// Another build of the service, to compare with.
     #[arg(long, value_name = "PATH", default_value = env!("CARGO_BIN_EXE_interlock"))]
     program: PathBuf,
+    /// The films of the README, to be searched beside what is generated (T12).
+    #[arg(long, value_name = "PATH")]
+    films: Option<PathBuf>,
     /// A setting of the service, as NAME=VALUE; may be repeated.
     #[arg(long, value_name = "NAME=VALUE")]
     set: Vec<String>,
@@ -83,6 +86,7 @@ struct Plan {
     rounds: usize,
     connections: usize,
     program: PathBuf,
+    films: Option<PathBuf>,
     settings: Vec<(String, String)>,
 }
 
@@ -106,6 +110,7 @@ impl Options {
             rounds: self.rounds.max(1),
             connections: self.connections.max(1),
             program: self.program.clone(),
+            films: self.films.clone(),
             settings: self.set.iter().map(pair).collect(),
         }
     }

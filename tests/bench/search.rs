@@ -11,6 +11,7 @@ use std::{
 };
 
 use interlock::entity::{Key, KeyRange, Number};
+use serde_json::value::RawValue;
 use sqlx::{
     AssertSqlSafe, ConnectOptions as _, SqlSafeStr as _, SqlStr, SqliteConnection,
     sqlite::SqliteConnectOptions,
@@ -81,6 +82,10 @@ struct Question {
     told: fn(u32, &Rows) -> Vec<Told>,
 }
 
+/// What is searched beside that, and the indexes of it.
+const FILM: &str = "movie";
+const FILMS_INDEXED: [&str; 2] = ["$.Director", "$['IMDB Rating']"];
+
 enum Told {
     Number(i64),
     Real(f64),
@@ -93,6 +98,8 @@ struct Rows {
     model: i64,
     /// As [`INDEXED`] lists them.
     indexes: [i64; 4],
+    /// As [`FILMS_INDEXED`] lists them.
+    films: [i64; 2],
 }
 
 const COLUMNS: &str =
@@ -213,6 +220,38 @@ const INDEXED_QUESTIONS: &[Question] = &[
     },
 ];
 
+const FILM_QUESTIONS: &[Question] = &[
+    Question {
+        name: "films, equality",
+        asked: |_| {
+            asked_of(
+                FILM,
+                &leaf("Director", "EQUALS", &format!("{DIRECTOR:?}")),
+                "",
+            )
+        },
+        sql: "search_key k join entity e on e.e = k.e join version v on v.n = e.n join \"commit\" c on c.seq = v.seq \
+            where k.p = ? and k.key = ? order by e.id",
+        told: |_, rows| {
+            let text = Key::text(DIRECTOR).as_bytes().to_vec();
+            vec![Told::Number(rows.films[0]), Told::Bytes(text)]
+        },
+    },
+    Question {
+        name: "films, sort, limit 20",
+        asked: |_| {
+            let order = r#","orderBy":[{"path":"$['IMDB Rating']","desc":true}],"limit":20"#;
+            asked_of(FILM, ALL, order)
+        },
+        sql: "search_key k join entity e on e.e = k.e join version v on v.n = e.n join \"commit\" c on c.seq = v.seq \
+            where k.p = ? order by k.key desc limit 20",
+        told: |_, rows| vec![Told::Number(rows.films[1])],
+    },
+];
+
+/// Someone who has made many films.
+const DIRECTOR: &str = "Steven Spielberg";
+
 const SCANNED_QUESTIONS: &[Question] = &[
     Question {
         name: "equality, two levels deep",
@@ -281,9 +320,16 @@ fn group(operator: &str, one: &str, other: &str) -> String {
 }
 
 fn asked(condition: &str, more: &str) -> String {
-    format!(
-        r#"{{"id":"1","model":{{"name":"searched","version":1}},"condition":{condition}{more}}}"#
-    )
+    asked_of(Model::Searched.name(), condition, more)
+}
+
+fn asked_of(model: &str, condition: &str, more: &str) -> String {
+    let model = spec(model);
+    format!(r#"{{"id":"1","model":{model},"condition":{condition}{more}}}"#)
+}
+
+fn spec(model: &str) -> String {
+    format!(r#"{{"name":"{model}","version":1}}"#)
 }
 
 /// A number of hundredths as JSON.
@@ -310,6 +356,7 @@ pub(crate) async fn measure(plan: &Plan, t12: bool, t13: bool) -> Outcome {
     let plan = &Plan {
         settings: settings.concat(),
         program: plan.program.clone(),
+        films: plan.films.clone(),
         ..*plan
     };
     let folder = folder();
@@ -317,6 +364,9 @@ pub(crate) async fn measure(plan: &Plan, t12: bool, t13: bool) -> Outcome {
     {
         let service = Process::service(folder.path(), plan);
         outcome.filled = fill(&service, t12).await;
+        if t12 && let Some(films) = &plan.films {
+            fill_films(&mut service.client().await, films).await;
+        }
     }
     // Another process, so that what it takes it takes for searches.
     let service = Process::service(folder.path(), plan);
@@ -336,7 +386,8 @@ pub(crate) async fn measure(plan: &Plan, t12: bool, t13: bool) -> Outcome {
         outcome.memory = Some(service.peak_memory());
     }
     if t12 {
-        for question in INDEXED_QUESTIONS {
+        let films = plan.films.iter().flat_map(|_| FILM_QUESTIONS);
+        for question in INDEXED_QUESTIONS.iter().chain(films) {
             let mut answered = Answered::new(question);
             for _ in 0..plan.rounds {
                 answered
@@ -383,24 +434,71 @@ async fn fill(service: &Process, indexed: bool) -> [Duration; 2] {
         return [made, Duration::ZERO];
     }
     let began = Instant::now();
-    let paths = INDEXED
+    index(&mut client, Model::Searched.name(), &INDEXED).await;
+    [made, began.elapsed()]
+}
+
+/// Declares indexes, and waits until they are filled.
+async fn index(client: &mut Client, model: &str, paths: &[&str]) {
+    let indexes: Vec<_> = paths
+        .iter()
         .map(|path| format!(r#"{{"path":"{path}"}}"#))
-        .join(",");
-    let model = r#""model":{"name":"searched","version":1}"#;
-    let declared = format!(r#"{{"id":"1",{model},"indexes":[{paths}]}}"#);
-    let request = event("EntityModelSetIndexesRequest", "1", declared, []);
-    let answer = client.entity_model_manage(request).await.expect("answers");
-    succeeded(answer.into_inner());
-    loop {
-        let export = format!(r#"{{"id":"1",{model},"converter":"SIMPLE_VIEW"}}"#);
-        let request = event("EntityModelExportRequest", "1", export, []);
-        let answer = client.entity_model_manage(request).await.expect("answers");
-        let answer = succeeded(answer.into_inner());
-        if text(&answer).matches(r#""READY""#).count() == INDEXED.len() {
-            return [made, began.elapsed()];
-        }
+        .collect();
+    let (model, indexes) = (spec(model), indexes.join(","));
+    let declared = format!(r#"{{"id":"1","model":{model},"indexes":[{indexes}]}}"#);
+    manage(client, "EntityModelSetIndexesRequest", declared).await;
+    let export = format!(r#"{{"id":"1","model":{model},"converter":"SIMPLE_VIEW"}}"#);
+    let is_filled = |answer: &str| answer.matches(r#""READY""#).count() == paths.len();
+    while !is_filled(&manage(client, "EntityModelExportRequest", export.clone()).await) {
         time::sleep(Duration::from_millis(100)).await;
     }
+}
+
+/// What is answered to a request about a model.
+async fn manage(client: &mut Client, kind: &str, payload: String) -> String {
+    let request = event(kind, "1", payload, []);
+    let answer = client.entity_model_manage(request).await.expect("answers");
+    text(&succeeded(answer.into_inner())).to_owned()
+}
+
+/// Makes the films of a file as the README does, and the indexes of them.
+async fn fill_films(client: &mut Client, file: &Path) {
+    let films = std::fs::read_to_string(file).expect("the films can be read");
+    let films: Vec<&RawValue> = serde_json::from_str(&films).expect("a list of films");
+    let model = spec(FILM);
+    for (kind, said) in [
+        (
+            "EntityModelImportRequest",
+            r#""dataFormat":"JSON","converter":"SAMPLE_DATA","payload":{"Title":"Alien"}"#,
+        ),
+        (
+            "EntityModelSetChangeLevelRequest",
+            r#""changeLevel":"STRUCTURAL""#,
+        ),
+        ("EntityModelTransitionRequest", r#""transition":"LOCK""#),
+    ] {
+        manage(
+            client,
+            kind,
+            format!(r#"{{"id":"1","model":{model},{said}}}"#),
+        )
+        .await;
+    }
+    for films in films.chunks(AT_ONCE as usize) {
+        let films: Vec<_> = films
+            .iter()
+            .map(|film| format!(r#"{{"model":{model},"data":{film}}}"#))
+            .collect();
+        let payloads = films.join(",");
+        let payload = format!(r#"{{"id":"1","dataFormat":"JSON","payloads":[{payloads}]}}"#);
+        let request = event("EntityCreateCollectionRequest", "1", payload, []);
+        let answers = client.entity_manage_collection(request).await;
+        let mut answers = answers.expect("answers").into_inner();
+        while let Some(answer) = answers.message().await.expect("an open stream") {
+            succeeded(answer);
+        }
+    }
+    index(client, FILM, &FILMS_INDEXED).await;
 }
 
 async fn open(file: &Path) -> SqliteConnection {
@@ -417,8 +515,9 @@ impl Rows {
             .fetch_one(&mut *connection)
             .await
             .expect("a model");
-        let mut indexes = [0; 4];
-        for (path, index) in INDEXED.iter().zip(&mut indexes) {
+        let (mut indexes, mut films) = ([0; 4], [0; 2]);
+        let paths = INDEXED.iter().chain(&FILMS_INDEXED);
+        for (path, index) in paths.zip(indexes.iter_mut().chain(&mut films)) {
             let found = sqlx::query_scalar("select p from search_path where path = ?")
                 .bind(*path)
                 .fetch_optional(&mut *connection)
@@ -426,7 +525,11 @@ impl Rows {
                 .expect("reads");
             *index = found.unwrap_or(0);
         }
-        Self { model, indexes }
+        Self {
+            model,
+            indexes,
+            films,
+        }
     }
 }
 
