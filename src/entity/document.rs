@@ -286,7 +286,7 @@ impl Reader<'_> {
     }
 
     fn refuse_doubled(&self, object: usize) -> Result<(), DocumentError> {
-        const FEW: usize = 8;
+        const FEW: usize = 32;
         let keys = Keys {
             text: &self.text,
             nodes: &self.nodes,

@@ -119,6 +119,12 @@ impl Number {
         }
     }
 
+    /// The class of a literal; none if it is no number. The number is not made where it is short,
+    /// as nearly all are.
+    pub fn class_of(literal: &str) -> Option<NumberClass> {
+        class_of_short(literal).or_else(|| Some(Self::parse(literal)?.class()))
+    }
+
     /// Whether the number times 10¹⁸ fits 128 bits.
     fn fits_at_scale_18(&self, precision: i64, scale: i64) -> bool {
         precision <= 39
@@ -199,6 +205,31 @@ fn is_digits(text: &str) -> bool {
 }
 
 /// An exponent too large to count with is as good as the largest.
+/// The class of a literal of a few digits without an exponent; none of any other.
+fn class_of_short(literal: &str) -> Option<NumberClass> {
+    // What is not whole is then a double, and what is fits 64 bits.
+    const CHARS_MAX: usize = 15;
+    let digits = literal.strip_prefix('-').unwrap_or(literal);
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, "0"));
+    let is_short = digits.len() <= CHARS_MAX
+        && is_digits(whole)
+        && is_digits(fraction)
+        && (whole.len() == 1 || !whole.starts_with('0'));
+    if !is_short {
+        return None;
+    }
+    if fraction.bytes().any(|digit| digit != b'0') {
+        return Some(NumberClass::Double);
+    }
+    let end = literal.len() - digits.len() + whole.len();
+    let is_integer = literal[..end].parse::<i32>().is_ok();
+    Some(if is_integer {
+        NumberClass::Integer
+    } else {
+        NumberClass::Long
+    })
+}
+
 fn parse_exponent(text: &str) -> Option<i64> {
     let (negative, digits) = match text.as_bytes().first()? {
         b'-' => (true, &text[1..]),
@@ -255,6 +286,10 @@ mod tests {
             ("1e-293", C::UnboundDecimal),
         ] {
             assert_eq!(number(literal).class(), class, "{literal}");
+            assert_eq!(Number::class_of(literal), Some(class), "{literal}");
+        }
+        for none in ["", "-", "01", "1.", ".5", "+1", "1.2.3", "0x1", "1 "] {
+            assert_eq!(Number::class_of(none), None, "{none}");
         }
     }
 
@@ -309,6 +344,12 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn short_literals_are_classified_as_long_ones_are(literal in "-?[0-9]{1,11}(\\.[0-9]{1,6})?(e-?[0-9])?") {
+            let class = Number::parse(&literal).map(|number| number.class());
+            prop_assert_eq!(Number::class_of(&literal), class);
+        }
+
         #[test]
         fn whole_numbers_are_ordered_as_whole_numbers(a in any::<i64>(), b in any::<i64>()) {
             prop_assert_eq!(number(&a.to_string()).cmp(&number(&b.to_string())), a.cmp(&b));

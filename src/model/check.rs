@@ -1,6 +1,6 @@
 //! A document against a schema, strictly (`models-and-entities.md` §4.2).
 
-use std::fmt::Write as _;
+use std::{borrow::Cow, fmt::Write as _};
 
 use super::{
     infer::leaf_type,
@@ -112,21 +112,45 @@ impl std::fmt::Display for Violation {
 pub(super) fn violations(schema: &Schema, document: &Document, compat: Compat) -> Violations {
     let mut check = Check {
         compat,
-        path: String::new(),
+        path: Vec::new(),
         found: Violations::default(),
     };
     check.value(&schema.root, document.root());
     check.found
 }
 
-struct Check {
+struct Check<'a> {
     compat: Compat,
-    /// Where we are: `lines[2].qty`.
-    path: String,
+    /// Where we are; written out only where something is wrong.
+    path: Vec<Step<'a>>,
     found: Violations,
 }
 
-impl Check {
+enum Step<'a> {
+    Member(Cow<'a, str>),
+    Element(usize),
+}
+
+impl<'a> Check<'a> {
+    /// Where we are: `lines[2].qty`.
+    fn path(&self) -> String {
+        let mut path = String::new();
+        for step in &self.path {
+            match step {
+                Step::Member(name) => {
+                    if !path.is_empty() {
+                        path.push('.');
+                    }
+                    path.push_str(name);
+                }
+                Step::Element(index) => {
+                    let _ = write!(path, "[{index}]");
+                }
+            }
+        }
+        path
+    }
+
     fn report(&mut self, fault: Fault) {
         let is_of_type = matches!(fault, Fault::Type { .. });
         let is_first_of_type = is_of_type && self.found.of_type.is_none();
@@ -138,7 +162,7 @@ impl Check {
             return;
         }
         let violation = Violation {
-            path: self.path.clone(),
+            path: self.path(),
             fault,
         };
         if is_first_of_type {
@@ -149,14 +173,7 @@ impl Check {
         }
     }
 
-    /// Checks something whose path begins with where we are.
-    fn within(&mut self, check: impl FnOnce(&mut Self)) {
-        let len = self.path.len();
-        check(self);
-        self.path.truncate(len);
-    }
-
-    fn value(&mut self, node: &Node, value: Value<'_>) {
+    fn value(&mut self, node: &Node, value: Value<'a>) {
         match (value.shape(), node) {
             (
                 Shape::Object(members),
@@ -166,16 +183,13 @@ impl Check {
                 },
             ) => {
                 for (name, value) in members {
-                    self.within(|check| {
-                        if !check.path.is_empty() {
-                            check.path.push('.');
-                        }
-                        check.path.push_str(&name);
-                        match known.get(name.as_ref()) {
-                            Some(node) => check.value(node, value),
-                            None => check.report(Fault::Unexpected),
-                        }
-                    });
+                    let node = known.get(name.as_ref());
+                    self.path.push(Step::Member(name));
+                    match node {
+                        Some(node) => self.value(node, value),
+                        None => self.report(Fault::Unexpected),
+                    }
+                    self.path.pop();
                 }
             }
             (
@@ -186,10 +200,9 @@ impl Check {
                 },
             ) => {
                 for (index, value) in elements.enumerate() {
-                    self.within(|check| {
-                        let _ = write!(check.path, "[{index}]");
-                        check.value(known, value);
-                    });
+                    self.path.push(Step::Element(index));
+                    self.value(known, value);
+                    self.path.pop();
                 }
             }
             (structure @ (Shape::Object(_) | Shape::Array(_)), _) => self.report(Fault::Kind {

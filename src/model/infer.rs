@@ -42,7 +42,7 @@ pub(super) fn leaf_type(leaf: &Shape<'_>) -> DataType {
     match leaf {
         Shape::Bool(_) => DataType::Boolean,
         Shape::Number(literal) => {
-            Number::parse(literal).map_or(DataType::UnboundDecimal, |number| number.class().into())
+            Number::class_of(literal).map_or(DataType::UnboundDecimal, DataType::from)
         }
         Shape::String(text) => {
             Temporal::parse(text).map_or(DataType::String, |time| time.class.into())
