@@ -14,6 +14,7 @@ use super::{
     identity,
     listen::Addresses,
     settings::{Effect, Kind, OURS, SETTINGS, Setting, THEIRS},
+    tls,
 };
 use crate::auth::{Authenticator, Rules};
 use crate::compat::Compat;
@@ -29,6 +30,8 @@ use crate::storage::{self, Durability, IndexSettings, Migrate, Place, UsedIndexe
 #[derive(Debug, Clone)]
 pub struct Config {
     pub listen: Addresses,
+    /// The files that TLS is made of, where it is spoken.
+    pub tls: Option<tls::Files>,
     /// What REST paths begin with; empty or with a slash before and none after.
     pub context_path: String,
     pub storage: storage::Settings,
@@ -283,9 +286,12 @@ impl Sources {
             .iter()
             .flat_map(HashMap::keys)
             .filter_map(|name| name.strip_prefix(OURS));
-        let mut unknown: Vec<_> = given
-            .filter(|name| Setting::find(name.strip_suffix("_FILE").unwrap_or(name)).is_none())
-            .collect();
+        let is_known = |name: &str| {
+            let in_file = name.strip_suffix("_FILE");
+            Setting::find(name).is_some()
+                || in_file.is_some_and(|name| Setting::find(name).is_some())
+        };
+        let mut unknown: Vec<_> = given.filter(|name| !is_known(name)).collect();
         unknown.sort_unstable();
         unknown.dedup();
         let told: Vec<_> = unknown
@@ -383,6 +389,7 @@ impl Config {
                 grpc: SocketAddr::new(everywhere, sources.number("GRPC_PORT")?),
                 admin: SocketAddr::new(admin, sources.number("ADMIN_PORT")?),
             },
+            tls: tls::files(&sources)?,
             context_path: context_path(&sources.string("CONTEXT_PATH")?),
             storage,
             startup_timeout: sources.duration("STARTUP_TIMEOUT")?,

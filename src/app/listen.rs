@@ -2,14 +2,18 @@
 
 use std::{net::SocketAddr, time::Duration};
 
-use axum::{Router, serve::ListenerExt as _};
+use axum::Router;
 use http::{HeaderMap, HeaderValue};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
-use tonic::transport::{Server, server::TcpIncoming};
+use tonic::transport::Server;
 use tower::ServiceBuilder;
 
-use super::Error;
+use super::{
+    Error,
+    incoming::Incoming,
+    tls::{Protocol, Tls},
+};
 use crate::event::proto::{
     DESCRIPTORS, service::cloud_events_service_server::CloudEventsServiceServer,
 };
@@ -37,37 +41,42 @@ const CONNECTION_WINDOW: u32 = 4 << 20;
 const STREAM_WINDOW: u32 = 1 << 20;
 
 pub(super) struct Listeners {
-    http: TcpListener,
-    grpc: TcpListener,
+    http: Incoming,
+    grpc: Incoming,
+    /// Never over TLS: it is for this machine, where no certificate has a name.
     admin: TcpListener,
 }
 
 impl Listeners {
-    pub(super) async fn bind(addresses: &Addresses) -> Result<Self, Error> {
+    pub(super) async fn bind(addresses: &Addresses, tls: Option<&Tls>) -> Result<Self, Error> {
+        let incoming = |listener, protocol| match tls {
+            Some(tls) => Incoming::over_tls(listener, tls.spoken(), protocol),
+            None => Incoming::plain(listener),
+        };
+        let grpc = bind("gRPC", addresses.grpc, "CYODA_GRPC_PORT").await?;
+        let http = bind("REST", addresses.http, "CYODA_HTTP_PORT").await?;
         Ok(Self {
-            grpc: bind("gRPC", addresses.grpc, "CYODA_GRPC_PORT").await?,
-            http: bind("REST", addresses.http, "CYODA_HTTP_PORT").await?,
+            grpc: incoming(grpc, Protocol::Http2),
+            http: incoming(http, Protocol::Http1),
             admin: bind("operators", addresses.admin, "CYODA_ADMIN_PORT").await?,
         })
     }
 
     pub(super) fn http_address(&self) -> String {
-        address(&self.http)
+        address(self.http.local_addr())
     }
 
     pub(super) fn grpc_address(&self) -> String {
-        address(&self.grpc)
+        address(self.grpc.local_addr())
     }
 
     pub(super) fn admin_address(&self) -> String {
-        address(&self.admin)
+        address(self.admin.local_addr())
     }
 }
 
-fn address(listener: &TcpListener) -> String {
-    listener
-        .local_addr()
-        .map_or_else(|_| "?".to_owned(), |address| address.to_string())
+fn address(bound: std::io::Result<SocketAddr>) -> String {
+    bound.map_or_else(|_| "?".to_owned(), |address| address.to_string())
 }
 
 async fn bind(
@@ -122,8 +131,6 @@ impl Serving {
                 response
             },
         );
-        // The builder's own setting is for sockets that it opens itself.
-        let incoming = TcpIncoming::from(listeners.grpc).with_nodelay(Some(true));
         let grpc = Server::builder()
             .http2_keepalive_interval(Some(PING_INTERVAL))
             .http2_keepalive_timeout(Some(PING_TIMEOUT))
@@ -135,9 +142,8 @@ impl Serving {
             .add_service(health)
             .add_service(reflection().build_v1()?)
             .add_service(reflection().build_v1alpha()?)
-            .serve_with_incoming_shutdown(incoming, stopped());
-        let http = axum::serve(listeners.http.tap_io(send_at_once), self.rest)
-            .with_graceful_shutdown(stopped());
+            .serve_with_incoming_shutdown(listeners.grpc.stream(), stopped());
+        let http = axum::serve(listeners.http, self.rest).with_graceful_shutdown(stopped());
         let admin = axum::serve(listeners.admin, self.admin).with_graceful_shutdown(stopped());
         let (grpc, http, admin, ()) =
             tokio::join!(grpc, async { http.await }, async { admin.await }, watch);
@@ -146,13 +152,6 @@ impl Serving {
         admin?;
         Ok(())
     }
-}
-
-/// An answer does not wait for the client to acknowledge the one before it: with Nagle's algorithm
-/// that is 40 ms.
-fn send_at_once(socket: &mut tokio::net::TcpStream) {
-    // Where that cannot be had the socket still works.
-    let _ = socket.set_nodelay(true);
 }
 
 /// Keeps `grpc.health.v1` true to the storage.

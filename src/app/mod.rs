@@ -7,8 +7,10 @@
 
 pub mod config;
 mod identity;
+mod incoming;
 mod listen;
 pub mod settings;
+pub mod tls;
 
 use std::{sync::Arc, time::Duration};
 
@@ -31,6 +33,7 @@ use crate::telemetry::Telemetry;
 use config::Config;
 use listen::{Listeners, Serving};
 use settings::Setting;
+use tls::Tls;
 
 /// How long requests in work are waited for when the process stops (`config-and-cli.md` §6).
 const GRACE: Duration = Duration::from_secs(10);
@@ -49,6 +52,8 @@ pub enum Error {
         #[source]
         source: std::io::Error,
     },
+    #[error(transparent)]
+    Tls(#[from] tls::Error),
     #[error("the storage could not be opened")]
     Storage(#[from] crate::storage::Error),
     #[error("the storage could not be opened within {0:?}; raise CYODA_STARTUP_TIMEOUT")]
@@ -65,6 +70,7 @@ pub enum Error {
 
 /// Runs the service until it is told to stop.
 pub async fn run(config: Config, telemetry: Telemetry) -> Result<(), Error> {
+    let tls = config.tls.clone().map(Tls::load).transpose()?;
     let tasks = TaskTracker::new();
     let committer = CancellationToken::new();
     let opening = Storage::open(&config.storage, Clock::System, &tasks, committer.clone());
@@ -74,7 +80,7 @@ pub async fn run(config: Config, telemetry: Telemetry) -> Result<(), Error> {
     if let Some(tokens) = config.authenticator.tokens() {
         operation::recall(&storage, tokens).await?;
     }
-    let listeners = Listeners::bind(&config.listen).await?;
+    let listeners = Listeners::bind(&config.listen, tls.as_ref()).await?;
     let stop = CancellationToken::new();
     let members = Members::default();
     let runtime = Runtime::new(
@@ -140,7 +146,10 @@ pub async fn run(config: Config, telemetry: Telemetry) -> Result<(), Error> {
         ),
         storage,
     };
-    announce(&config, &listeners);
+    announce(&config, &listeners, tls.as_ref());
+    if let Some(tls) = tls {
+        tasks.spawn(tls.keep_up(stop.clone()));
+    }
     let measured = telemetry.exporter().clone().keep_up();
     let measuring = stop.clone();
     tasks.spawn(async move { measuring.run_until_cancelled(measured).await });
@@ -210,7 +219,15 @@ async fn only_committer_left(tasks: &TaskTracker) {
     }
 }
 
-fn announce(config: &Config, listeners: &Listeners) {
+fn announce(config: &Config, listeners: &Listeners, tls: Option<&Tls>) {
+    if let Some(tls) = tls {
+        let clients = if tls.asks_clients() {
+            "with certificates"
+        } else {
+            "any"
+        };
+        info!(clients, "REST and gRPC speak TLS");
+    }
     match &config.authenticator {
         Authenticator::Mock(_) if config.banner => {
             warn!("authentication is mocked: everyone is one caller; do not expose this service");

@@ -166,12 +166,15 @@ async fn follow(config: &Config, arguments: &Arguments) -> Result<(), Error> {
 /// Whether another attempt may help; one that has never been reached may not be there at all.
 fn is_lost(error: &client::Error, was_reached: bool) -> bool {
     match error {
-        client::Error::Unreachable(..) => was_reached,
-        client::Error::Status(status) => matches!(
+        client::Error::Unreachable(..) | client::Error::UnreachableOverTls(..) => was_reached,
+        client::Error::Status { status, .. } => matches!(
             status.code(),
             Code::Unavailable | Code::Unknown | Code::Cancelled | Code::Internal
         ),
-        client::Error::Metadata(_) | client::Error::Answer(_) => false,
+        client::Error::Address(_)
+        | client::Error::File(_)
+        | client::Error::Metadata(_)
+        | client::Error::Answer(_) => false,
     }
 }
 

@@ -1,13 +1,16 @@
 //! Asking a running service, over gRPC.
 
+use std::{error::Error as _, path::PathBuf};
+
 use clap::Args;
 use tonic::{
     Request, Status,
     metadata::{AsciiMetadataKey, AsciiMetadataValue},
-    transport::Endpoint,
+    transport::{Certificate, ClientTlsConfig, Endpoint, Identity},
 };
 
-use crate::app::config::Config;
+use super::{Connected, with_the_reader};
+use crate::app::{config::Config, tls};
 use crate::event::{
     Event, frame::Frame, proto::service::cloud_events_service_client::CloudEventsServiceClient,
 };
@@ -16,12 +19,42 @@ use crate::operation::{Answers, Family, Route};
 /// Which service is asked, and with what beside the request.
 #[derive(Args)]
 pub(super) struct Target {
-    /// Where the service listens; by default on this machine, at the configured port.
+    /// Where the service listens, after https:// if it speaks TLS; by default on this machine, as
+    /// the settings say.
     #[arg(long, value_name = "HOST:PORT")]
     address: Option<String>,
     /// Metadata to send along, as name=value; may be repeated.
     #[arg(long, value_name = "NAME=VALUE")]
     metadata: Vec<String>,
+    #[command(flatten)]
+    trust: Trust,
+}
+
+/// Who is believed over TLS, and who asks.
+#[derive(Args)]
+struct Trust {
+    /// Authorities that are believed, in PEM; by default those of this machine.
+    #[arg(id = "tls-ca", long = "tls-ca", value_name = "FILE")]
+    ca: Option<PathBuf>,
+    /// The name in the certificate of the service, where it is not that of the address.
+    #[arg(id = "tls-name", long = "tls-name", value_name = "NAME")]
+    name: Option<String>,
+    /// The certificate of the caller, in PEM, where the service asks for one.
+    #[arg(
+        id = "tls-cert",
+        long = "tls-cert",
+        value_name = "FILE",
+        requires = "tls-key"
+    )]
+    certificate: Option<PathBuf>,
+    /// The private key of that certificate.
+    #[arg(
+        id = "tls-key",
+        long = "tls-key",
+        value_name = "FILE",
+        requires = "tls-cert"
+    )]
+    key: Option<PathBuf>,
 }
 
 /// Why there is no answer.
@@ -29,10 +62,18 @@ pub(super) struct Target {
 pub(super) enum Error {
     #[error("`{0}` is not NAME=VALUE")]
     Metadata(String),
+    #[error("`{0}` is neither HOST:PORT nor https://HOST:PORT")]
+    Address(String),
+    #[error(transparent)]
+    File(#[from] tls::Error),
     #[error("cannot reach the service at {0}; is it running? (`interlock` starts it)")]
     Unreachable(String, #[source] tonic::transport::Error),
-    #[error("the service answered {}: {}", .0.code(), .0.message())]
-    Status(Status),
+    #[error(
+        "cannot reach the service at {0} over TLS; is it running, is its certificate of --tls-ca, and does it want --tls-cert?"
+    )]
+    UnreachableOverTls(String, #[source] tonic::transport::Error),
+    #[error("the service answered {}: {}{}{hint}", .status.code(), .status.message(), cause(.status))]
+    Status { status: Status, hint: &'static str },
     #[error("an answer could not be read: {0}")]
     Answer(String),
 }
@@ -46,6 +87,7 @@ impl Target {
         event: Event,
         told: &mut (dyn FnMut(&str) -> Result<(), Error> + Send),
     ) -> Result<(), Error> {
+        let _connected = Connected::new();
         let mut request = Request::new(Frame::from(event));
         for pair in &self.metadata {
             let bad = || Error::Metadata(pair.clone());
@@ -54,17 +96,32 @@ impl Target {
             let value: AsciiMetadataValue = value.parse().map_err(|_| bad())?;
             request.metadata_mut().insert(name, value);
         }
-        let address = self
-            .address
-            .clone()
-            .unwrap_or_else(|| format!("127.0.0.1:{}", config.listen.grpc.port()));
-        let unreachable = |error| Error::Unreachable(address.clone(), error);
-        let channel = Endpoint::from_shared(format!("http://{address}"))
-            .map_err(unreachable)?
-            .connect()
-            .await
-            .map_err(unreachable)?;
-        let mut client = CloudEventsServiceClient::new(channel)
+        let (address, tls) = self.place(config)?;
+        let is_tls = tls.is_some();
+        let unreachable = |error| {
+            if is_tls {
+                Error::UnreachableOverTls(address.clone(), error)
+            } else {
+                Error::Unreachable(address.clone(), error)
+            }
+        };
+        // With TLS 1.3 a client learns that it lacks a certificate when it asks.
+        let may_lack = is_tls && self.trust.certificate.is_none();
+        let refused = |status: Status| Error::Status {
+            hint: if may_lack && status.source().is_some() {
+                "; if the service wants a certificate, give --tls-cert and --tls-key"
+            } else {
+                ""
+            },
+            status,
+        };
+        let endpoint = match tls {
+            Some(tls) => Endpoint::from_shared(format!("https://{address}"))
+                .and_then(|endpoint| endpoint.tls_config(tls)),
+            None => Endpoint::from_shared(format!("http://{address}")),
+        };
+        let channel = endpoint.map_err(unreachable)?.connect().await;
+        let mut client = CloudEventsServiceClient::new(channel.map_err(unreachable)?)
             .max_decoding_message_size(usize::MAX)
             .max_encoding_message_size(usize::MAX);
         let one = match (route.family, route.answers) {
@@ -75,16 +132,74 @@ impl Target {
                 let mut answers = client
                     .entity_search_collection(request)
                     .await
-                    .map_err(Error::Status)?
+                    .map_err(refused)?
                     .into_inner();
-                while let Some(frame) = answers.message().await.map_err(Error::Status)? {
+                while let Some(frame) = answers.message().await.map_err(refused)? {
                     tell(frame, told)?;
                 }
                 return Ok(());
             }
         };
-        tell(one.map_err(Error::Status)?.into_inner(), told)
+        tell(one.map_err(refused)?.into_inner(), told)
     }
+
+    /// Where the service is, and how TLS is spoken with it if it is.
+    fn place(&self, config: &Config) -> Result<(String, Option<ClientTlsConfig>), Error> {
+        let given = self.address.as_deref();
+        let (scheme, address) = match given.map(|given| (given, given.split_once("://"))) {
+            Some((_, Some((scheme, address)))) => (Some(scheme), address.to_owned()),
+            Some((address, None)) => (None, address.to_owned()),
+            None => (None, format!("127.0.0.1:{}", config.listen.grpc.port())),
+        };
+        let is_tls = match scheme {
+            Some("https") => true,
+            Some("http") => false,
+            None => config.tls.is_some() || self.trust.is_given(),
+            Some(_) => return Err(Error::Address(given.unwrap_or_default().to_owned())),
+        };
+        let tls = is_tls.then(|| self.trust.config(config, given.is_none()));
+        Ok((address, tls.transpose()?))
+    }
+}
+
+impl Trust {
+    const fn is_given(&self) -> bool {
+        self.ca.is_some() || self.name.is_some() || self.certificate.is_some()
+    }
+
+    fn config(&self, config: &Config, is_here: bool) -> Result<ClientTlsConfig, Error> {
+        let believed = |file: &tls::File| -> Result<_, tls::Error> {
+            let text = file.read_certificates()?;
+            Ok(ClientTlsConfig::new().ca_certificate(Certificate::from_pem(text)))
+        };
+        let ours = config.tls.as_ref().filter(|_| is_here);
+        let mut trust = match (&self.ca, ours) {
+            (Some(path), _) => believed(&tls::File::new("--tls-ca", path))?,
+            // The service of this machine shows what is in its own file.
+            (None, Some(files)) => believed(&files.certificate)?,
+            (None, None) => ClientTlsConfig::new().with_native_roots(),
+        };
+        if let Some(name) = &self.name {
+            trust = trust.domain_name(name);
+        } else if is_here {
+            trust = trust.domain_name("localhost");
+        }
+        if let Some((certificate, key)) = self.certificate.as_ref().zip(self.key.as_ref()) {
+            let certificate = tls::File::new("--tls-cert", certificate).read_certificates()?;
+            let key = tls::File::new("--tls-key", key).read_key()?;
+            trust = trust.identity(Identity::from_pem(certificate, key));
+        }
+        Ok(trust)
+    }
+}
+
+/// Why the connection ended, where that is what the status is about.
+fn cause(status: &Status) -> String {
+    let mut deepest = status.source();
+    while let Some(source) = deepest.and_then(std::error::Error::source) {
+        deepest = Some(source);
+    }
+    deepest.map_or_else(String::new, |cause| format!(": {cause}"))
 }
 
 fn tell(frame: Frame, told: &mut dyn FnMut(&str) -> Result<(), Error>) -> Result<(), Error> {
@@ -94,7 +209,7 @@ fn tell(frame: Frame, told: &mut dyn FnMut(&str) -> Result<(), Error>) -> Result
     let text = event
         .text()
         .map_err(|failure| Error::Answer(failure.to_string()))?;
-    told(text)
+    with_the_reader(|| told(text))
 }
 
 /// Reads the payload of an answer.

@@ -22,7 +22,10 @@ mod workflow;
 
 use std::{
     process::ExitCode,
-    sync::{Arc, atomic::AtomicBool},
+    sync::{
+        Arc, LazyLock,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
@@ -192,13 +195,41 @@ fn version() -> String {
     )
 }
 
+/// Whether the process ends when it writes to someone who has gone.
+static ENDS_WITH_THE_READER: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
+
 /// Has a command end, like any other, when nobody reads any more what it prints. The service
 /// goes on: whose connection is gone says so where it is written to.
 fn end_with_the_reader() {
-    let is_command = Arc::new(AtomicBool::new(true));
+    ENDS_WITH_THE_READER.store(true, Ordering::Relaxed);
     // Without it, printing would panic; there is no other harm.
-    let _ =
-        signal_hook::flag::register_conditional_default(signal_hook::consts::SIGPIPE, is_command);
+    let _ = signal_hook::flag::register_conditional_default(
+        signal_hook::consts::SIGPIPE,
+        Arc::clone(&ENDS_WITH_THE_READER),
+    );
+}
+
+/// As long as it is there a service is spoken with, whose going is an error to be told.
+struct Connected(bool);
+
+impl Connected {
+    fn new() -> Self {
+        Self(ENDS_WITH_THE_READER.swap(false, Ordering::Relaxed))
+    }
+}
+
+impl Drop for Connected {
+    fn drop(&mut self) {
+        ENDS_WITH_THE_READER.store(self.0, Ordering::Relaxed);
+    }
+}
+
+/// Prints what has come meanwhile. Commands have one thread, so nothing else is written.
+fn with_the_reader<T>(print: impl FnOnce() -> T) -> T {
+    let before = ENDS_WITH_THE_READER.swap(true, Ordering::Relaxed);
+    let printed = print();
+    ENDS_WITH_THE_READER.store(before, Ordering::Relaxed);
+    printed
 }
 
 /// Does what the arguments say; the exit code is that of the process.

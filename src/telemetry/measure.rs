@@ -25,6 +25,7 @@ const OPERATION_DURATION: &str = "interlock_operation_duration_seconds";
 const OPERATION_FAILURES: &str = "interlock_operation_failures_total";
 const SEARCH_INDEXES: &str = "interlock_search_indexes";
 const ADAPTIVE_INDEXES: &str = "interlock_adaptive_indexes_total";
+const HANDSHAKES: &str = "interlock_tls_handshakes_total";
 const PANICS: &str = "interlock_panics_total";
 const WORKERS: &str = "interlock_runtime_workers";
 const ALIVE_TASKS: &str = "interlock_runtime_alive_tasks";
@@ -191,6 +192,35 @@ pub fn indexes(declared: usize, adaptive: usize) {
     }
 }
 
+/// How a TLS handshake ended.
+#[derive(Debug, Clone, Copy)]
+pub enum Handshake {
+    Done,
+    Failed,
+    TooSlow,
+    /// It was given up for a newer one, because there were too many.
+    Displaced,
+}
+
+impl Handshake {
+    const ALL: [Self; 4] = [Self::Done, Self::Failed, Self::TooSlow, Self::Displaced];
+
+    /// One has ended so.
+    pub fn count(self) {
+        self.counter().increment(1);
+    }
+
+    fn counter(self) -> Counter {
+        let outcome = match self {
+            Self::Done => "done",
+            Self::Failed => "failed",
+            Self::TooSlow => "too_slow",
+            Self::Displaced => "displaced",
+        };
+        counter!(HANDSHAKES, "outcome" => outcome)
+    }
+}
+
 /// Something has panicked.
 pub(super) fn panicked() {
     counter!(PANICS).increment(1);
@@ -223,6 +253,9 @@ impl Exporter {
             counter!(PANICS).absolute(0);
             for event in Adaptive::ALL {
                 event.counter().absolute(0);
+            }
+            for outcome in Handshake::ALL {
+                outcome.counter().absolute(0);
             }
             indexes(0, 0);
         }
@@ -279,6 +312,7 @@ fn describe() {
         ADAPTIVE_INDEXES,
         "search indexes that nobody declared, when they were made, became ready and were dropped"
     );
+    describe_counter!(HANDSHAKES, "TLS handshakes, by how they ended");
     describe_counter!(PANICS, "panics that were contained");
     describe_gauge!(WORKERS, "threads that run tasks");
     describe_gauge!(ALIVE_TASKS, "tasks that have not ended");

@@ -51,6 +51,7 @@ mod statistics;
 mod stream;
 mod support;
 mod timers;
+mod tls;
 mod tokens;
 mod unique_keys;
 mod workflow;

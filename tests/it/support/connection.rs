@@ -55,7 +55,14 @@ pub(crate) async fn client(address: SocketAddr) -> CloudEventsServiceClient<Chan
 
 impl Connection {
     pub(crate) async fn open(address: SocketAddr, metadata: &[(&'static str, &str)]) -> Self {
-        let client = client(address).await;
+        Self::on(client(address).await, metadata).await
+    }
+
+    /// A stream on a channel that is there.
+    pub(crate) async fn on(
+        client: CloudEventsServiceClient<Channel>,
+        metadata: &[(&'static str, &str)],
+    ) -> Self {
         let metadata: Vec<_> = metadata
             .iter()
             .map(|(name, value)| (*name, (*value).to_owned()))

@@ -1,0 +1,30 @@
+"""A server that speaks TLS, and who is believed to be it."""
+
+from pathlib import Path
+
+import grpc
+import pytest
+from servers import server
+
+from interlock import Client, ConnectionLost, Member
+
+KEYS = Path(__file__).parents[3] / "tests/keys"
+
+
+async def test_client_and_member_over_tls() -> None:
+    settings = {
+        "INTERLOCK_TLS_CERT_FILE": str(KEYS / "tls-server.pem"),
+        "INTERLOCK_TLS_KEY_FILE": str(KEYS / "tls-server.key"),
+    }
+    credentials = grpc.ssl_channel_credentials((KEYS / "tls-ca.pem").read_bytes())
+    async with server(**settings) as running:
+        async with Client(running.target, credentials=credentials) as client:
+            assert (await client.account()).user_id
+            async with Member(running.target, tags=["tls"], credentials=credentials):
+                members = await client.list_members()
+            assert [member.tags for member in members] == [("tls",)]
+        # Neither the authorities of this machine, which did not sign it, nor plain text will do.
+        for wrong in (grpc.ssl_channel_credentials(), None):
+            with pytest.raises(ConnectionLost):
+                async with Client(running.target, credentials=wrong, connect_timeout=1) as client:
+                    await client.account()
