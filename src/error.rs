@@ -5,7 +5,7 @@
 //! sees; [`Failure`] is what leaves an operation. The table in [`Code`] is the only place that
 //! knows what a code is on either wire (`errors.md` §2 and §3).
 
-use std::{error::Error as StdError, fmt};
+use std::{error::Error as StdError, fmt, time::Duration};
 
 use http::StatusCode;
 use serde_json::Value;
@@ -112,6 +112,8 @@ codes! {
     ServerError = "SERVER_ERROR", 500, Never;
     /// Writes are refused until the storage is well again.
     StorageUnavailable = "STORAGE_UNAVAILABLE", 503, Later;
+    /// A tenant asks for more, or has stored more, than it may.
+    TenantLimitExceeded = "TENANT_LIMIT_EXCEEDED", 429, Later;
     TooManyRequests = "TOO_MANY_REQUESTS", 429, Later;
     TransactionExpired = "TRANSACTION_EXPIRED", 410, Never;
     TransactionNotFound = "TRANSACTION_NOT_FOUND", 404, Never;
@@ -198,6 +200,7 @@ impl Code {
             Self::SearchResultLimit => "more entities match than `limit`; narrow the condition or raise it",
             Self::ServerError => "our fault; the ticket in the message finds the cause in the log",
             Self::StorageUnavailable => "writes are refused until the storage is well again; see the log",
+            Self::TenantLimitExceeded => "the tenant has reached a limit that the operator has set; `properties.limit` names it, `properties.retryAfterMs` says when to try again",
             Self::TooManyRequests => "the queue of the stream is full; wait for answers before sending more",
             Self::TransactionExpired => "the token of a transaction is past its time",
             Self::TransactionNotFound => "the transaction is over already",
@@ -230,6 +233,9 @@ pub trait Coded: StdError {
         Properties::new()
     }
 }
+
+/// The member of `properties` that says in how many milliseconds to try again.
+const RETRY_AFTER: &str = "retryAfterMs";
 
 /// Members of `properties`, beside `errorCode` and `retryable`.
 pub type Properties = Vec<(&'static str, Value)>;
@@ -332,6 +338,24 @@ impl Failure {
         self.code = code;
         self.status = Some(status);
         self
+    }
+
+    /// The same failure, said to be over after a time.
+    #[must_use]
+    pub fn retry_after(self, wait: Duration) -> Self {
+        let ms = u64::try_from(wait.as_micros().div_ceil(1_000)).unwrap_or(u64::MAX);
+        self.with(RETRY_AFTER, ms)
+    }
+
+    /// In how many seconds it may be worth trying again, where that is known.
+    pub fn retry_after_seconds(&self) -> Option<u64> {
+        let given = self
+            .properties
+            .iter()
+            .find(|(name, _)| *name == RETRY_AFTER);
+        given
+            .and_then(|(_, ms)| ms.as_u64())
+            .map(|ms| ms.div_ceil(1_000))
     }
 
     pub const fn code(&self) -> Code {

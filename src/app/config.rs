@@ -3,6 +3,7 @@
 use std::{
     collections::HashMap,
     net::{IpAddr, Ipv4Addr, SocketAddr},
+    num::NonZeroU32,
     path::{Path, PathBuf},
     str::FromStr,
     time::Duration,
@@ -21,6 +22,7 @@ use crate::compat::Compat;
 use crate::compute;
 use crate::engine::Limits;
 use crate::grpc::StreamSettings;
+use crate::operation::Limits as TenantLimits;
 use crate::rest::{Bearer, Detail, Origins};
 use crate::runtime;
 use crate::search::JobSettings;
@@ -53,6 +55,8 @@ pub struct Config {
     pub authenticator: Authenticator,
     /// What tenants may do about who calls for them.
     pub rules: Rules,
+    /// What each tenant may ask for.
+    pub tenant_limits: TenantLimits,
     /// Whose pages may use REST from a browser; none, if no page of another origin may.
     pub origins: Option<Origins>,
     /// What those who ask for measurements have to bring.
@@ -441,6 +445,11 @@ impl Config {
                 .unwrap_or(10_000),
             authenticator: identity::authenticator(&mut sources)?,
             rules: identity::rules(&sources)?,
+            tenant_limits: TenantLimits {
+                requests_per_second: NonZeroU32::new(sources.number("TENANT_REQUESTS_PER_SECOND")?),
+                in_flight: Some(sources.number("TENANT_IN_FLIGHT")?).filter(|most| *most > 0),
+                stored_bytes: Some(sources.number("TENANT_STORED_BYTES")?).filter(|most| *most > 0),
+            },
             origins: origins(&sources)?,
             metrics_bearer: metrics_bearer(&sources)?,
             warnings: sources.warnings,

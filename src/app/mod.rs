@@ -23,7 +23,7 @@ use crate::clock::Clock;
 use crate::compute::Members;
 use crate::grpc;
 use crate::help::{Facts, Library};
-use crate::operation::{self, Keys, Services};
+use crate::operation::{self, Keys, Services, Tenants};
 use crate::rest::{self, Gateway};
 use crate::runtime::Runtime;
 use crate::search::Jobs;
@@ -100,6 +100,11 @@ pub async fn run(config: Config, telemetry: Telemetry) -> Result<(), Error> {
     let (jobs, runner) = Jobs::new(storage.clone(), config.jobs);
     tasks.spawn(runner.run(stop.clone()));
     tasks.spawn(storage.clone().adapt_indexes(stop.clone()));
+    if config.tenant_limits.stored_bytes.is_some() {
+        tasks.spawn(storage.count_usage(stop.clone()));
+    }
+    let tenants = Tenants::new(config.tenant_limits);
+    tasks.spawn(tenants.clone().keep_small(stop.clone()));
     let services = Services {
         runtime,
         telemetry: telemetry.clone(),
@@ -111,6 +116,7 @@ pub async fn run(config: Config, telemetry: Telemetry) -> Result<(), Error> {
         jobs,
         authenticator: config.authenticator.clone(),
         rules: config.rules,
+        tenants,
     };
     let authenticator = config.authenticator.clone();
     let service = grpc::Service {

@@ -20,6 +20,7 @@ impl Operation for CancelSearch {
     const RESPONSE: EventType = EventType::EntitySnapshotSearchResponse;
     const FAMILY: Family = Family::Search;
     const ACCESS: Access = Access::Write;
+    const STORES: bool = false;
 
     fn parse(payload: &str) -> Result<Self, Failure> {
         let request: search::Snapshot = payload::decode(payload)?;

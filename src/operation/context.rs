@@ -9,6 +9,7 @@ use tokio_util::{
 
 use super::{
     Answer,
+    limits::Tenants,
     once::{Keys, Promised, WHOLE},
     reply::cancelled,
 };
@@ -45,6 +46,8 @@ pub struct Services {
     /// Who may call, for those who change that.
     pub authenticator: Authenticator,
     pub rules: Rules,
+    /// What each tenant may ask for.
+    pub tenants: Tenants,
 }
 
 impl Services {
@@ -128,6 +131,16 @@ impl Context {
     /// How many groups grouped statistics may have.
     pub const fn groups_max(&self) -> usize {
         self.services.groups_max
+    }
+
+    pub(super) const fn tenants(&self) -> &Tenants {
+        &self.services.tenants
+    }
+
+    /// Whether the request is part of a transaction that is open.
+    pub(super) fn is_joined(&self) -> bool {
+        let token = self.token.as_deref();
+        token.is_some_and(|token| self.runtime().is_open(&self.caller.tenant, token))
     }
 
     /// Whether the request quotes a transaction.

@@ -32,6 +32,7 @@ impl Operation for DeleteEntities {
     const RESPONSE: EventType = EventType::EntityDeleteAllResponse;
     const FAMILY: Family = Family::Entity;
     const ACCESS: Access = Access::Write;
+    const STORES: bool = false;
 
     fn parse(payload: &str) -> Result<Self, Failure> {
         let request: entity::DeleteAll<'_> = payload::decode(payload)?;

@@ -17,6 +17,7 @@ impl Operation for DeleteEntity {
     const RESPONSE: EventType = EventType::EntityDeleteResponse;
     const FAMILY: Family = Family::Entity;
     const ACCESS: Access = Access::Write;
+    const STORES: bool = false;
 
     fn parse(payload: &str) -> Result<Self, Failure> {
         let request: entity::Delete = payload::decode(payload)?;

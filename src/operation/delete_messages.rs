@@ -20,6 +20,7 @@ impl Operation for DeleteMessages {
     const RESPONSE: EventType = EventType::MessageDeleteResponse;
     const FAMILY: Family = Family::Entity;
     const ACCESS: Access = Access::Write;
+    const STORES: bool = false;
 
     fn parse(payload: &str) -> Result<Self, Failure> {
         let request: message::Delete = payload::decode(payload)?;
@@ -53,7 +54,7 @@ impl Operation for DeleteMessages {
             Self::Many(ids) => ids,
         };
         for id in &ids {
-            unit.drop_message(*id)?;
+            unit.drop_message(*id).await?;
         }
         let json = message::deleted(cx.request(), &ids);
         cx.finish(session, Self::RESPONSE, json).await

@@ -20,6 +20,7 @@ impl Operation for DeleteModel {
     const RESPONSE: EventType = EventType::EntityModelDeleteResponse;
     const FAMILY: Family = Family::Model;
     const ACCESS: Access = Access::Write;
+    const STORES: bool = false;
 
     fn parse(payload: &str) -> Result<Self, Failure> {
         let delete: model::Delete = payload::decode(payload)?;

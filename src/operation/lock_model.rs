@@ -22,6 +22,7 @@ impl Operation for LockModel {
     const RESPONSE: EventType = EventType::EntityModelTransitionResponse;
     const FAMILY: Family = Family::Model;
     const ACCESS: Access = Access::Write;
+    const STORES: bool = false;
 
     fn parse(payload: &str) -> Result<Self, Failure> {
         let transition: model::Transition = payload::decode(payload)?;

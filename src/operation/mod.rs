@@ -36,6 +36,7 @@ mod group_entities;
 mod identity;
 mod import_model;
 mod import_workflows;
+mod limits;
 mod list_changes;
 mod list_entities;
 mod list_members;
@@ -77,6 +78,7 @@ use crate::telemetry::measure::Operations;
 
 pub use context::{Context, Services};
 pub use identity::{Unknown, recall};
+pub use limits::{Limits, Tenants};
 pub use once::Keys;
 pub use reply::{Reply, refusal};
 pub use table::ROUTES;
@@ -129,6 +131,9 @@ pub trait Operation: Sized + Send + 'static {
     const FAMILY: Family;
     const ANSWERS: Answers = Answers::One;
     const ACCESS: Access;
+    /// Whether it may add to what is stored. What only deletes, or sets something, is done however
+    /// much that is.
+    const STORES: bool = matches!(Self::ACCESS, Access::Write);
     const NEEDS: Permission = Permission::Anyone;
     /// Whether one that writes can be done once, if it brings an idempotency key. One that cannot
     /// refuses the key.
@@ -148,6 +153,7 @@ pub struct Route {
     pub family: Family,
     pub answers: Answers,
     pub access: Access,
+    stores: bool,
     pub needs: Permission,
     pub once: bool,
     payload: fn() -> Schema,
@@ -162,6 +168,7 @@ impl Route {
             family: O::FAMILY,
             answers: O::ANSWERS,
             access: O::ACCESS,
+            stores: O::STORES,
             needs: O::NEEDS,
             once: O::ONCE,
             payload: schema_for::<O::Payload>,
@@ -223,6 +230,9 @@ pub async fn dispatch(mut cx: Context, event: Event) -> Result<Answer, Failure> 
     let place = Route::place(kind).ok_or_else(|| Failure::unknown_type(kind.as_str()))?;
     let route = &ROUTES[place];
     route.needs.check(cx.caller())?;
+    let measured = &MEASURED[place];
+    let admitted = limits::admit(&cx, route)
+        .inspect_err(|failure| measured.failed(failure.code().as_str()))?;
     let begun = Instant::now();
     let span = info_span!("operation", event.r#type = %kind, tenant = %cx.caller().tenant, request.id = %cx.request());
     let work = async {
@@ -237,13 +247,14 @@ pub async fn dispatch(mut cx: Context, event: Event) -> Result<Answer, Failure> 
         }
     };
     let answer = AssertUnwindSafe(work).catch_unwind().instrument(span).await;
-    let measured = &MEASURED[place];
     measured.since(begun);
     let failure = match answer {
         Ok(Ok(Answer::One(event))) => return Ok(Answer::One(event)),
-        Ok(Ok(Answer::Many(events))) => return Ok(Answer::Many(guarded(events, kind))),
+        Ok(Ok(Answer::Many(events))) => {
+            return Ok(Answer::Many(guarded(events, kind, admitted)));
+        }
         Ok(Ok(Answer::Page(events, page))) => {
-            return Ok(Answer::Page(guarded(events, kind), page));
+            return Ok(Answer::Page(guarded(events, kind, admitted), page));
         }
         Ok(Err(failure)) => failure,
         Err(panic) => panicked(panic.as_ref()),
@@ -252,8 +263,9 @@ pub async fn dispatch(mut cx: Context, event: Event) -> Result<Answer, Failure> 
     Err(reported(kind, failure))
 }
 
-/// The same events; what goes wrong on the way is reported, and a panic is a failure.
-fn guarded(events: Events, kind: EventType) -> Events {
+/// The same events; what goes wrong on the way is reported, and a panic is a failure. The request
+/// is in flight until the last of them.
+fn guarded(events: Events, kind: EventType, admitted: Option<limits::Place>) -> Events {
     let caught = AssertUnwindSafe(events)
         .catch_unwind()
         .map(move |item| match item {
@@ -262,10 +274,10 @@ fn guarded(events: Events, kind: EventType) -> Events {
             Err(panic) => Err(reported(kind, panicked(panic.as_ref()))),
         });
     // Nothing follows a failure.
-    let ends = stream::unfold(Some(caught.boxed()), |events| async {
-        let mut events = events?;
+    let ends = stream::unfold(Some((caught.boxed(), admitted)), |events| async {
+        let (mut events, admitted) = events?;
         let item = events.next().await?;
-        let rest = item.is_ok().then_some(events);
+        let rest = item.is_ok().then_some((events, admitted));
         Some((item, rest))
     });
     ends.fuse().boxed()

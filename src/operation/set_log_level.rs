@@ -20,6 +20,7 @@ impl Operation for SetLogLevel {
     const RESPONSE: EventType = EventType::LogLevelSetResponse;
     const FAMILY: Family = Family::Entity;
     const ACCESS: Access = Access::Write;
+    const STORES: bool = false;
     const NEEDS: Permission = Permission::Role(ROLE_ADMIN);
 
     fn parse(payload: &str) -> Result<Self, Failure> {

@@ -18,6 +18,7 @@ impl Operation for SetTraceSampler {
     const RESPONSE: EventType = EventType::TraceSamplerSetResponse;
     const FAMILY: Family = Family::Entity;
     const ACCESS: Access = Access::Write;
+    const STORES: bool = false;
     const NEEDS: Permission = Permission::Role(ROLE_ADMIN);
 
     fn parse(payload: &str) -> Result<Self, Failure> {

@@ -1,7 +1,7 @@
 //! Failures as problem documents (RFC 9457, `errors.md` §1).
 
 use axum::{
-    http::header,
+    http::{HeaderValue, header},
     response::{IntoResponse as _, Response},
 };
 
@@ -39,10 +39,15 @@ pub(super) fn response(failure: &Failure, instance: &str, detail: Detail) -> Res
         problem = problem.text("ticket", &ticket.to_string());
     }
     let body = problem.raw("properties", &properties.finish()).finish() + "\n";
-    (
+    let mut response = (
         status,
         [(header::CONTENT_TYPE, "application/problem+json")],
         body,
     )
-        .into_response()
+        .into_response();
+    if let Some(seconds) = failure.retry_after_seconds() {
+        let seconds = HeaderValue::from(seconds);
+        response.headers_mut().insert(header::RETRY_AFTER, seconds);
+    }
+    response
 }

@@ -150,6 +150,12 @@ impl Runtime {
         &self.0.storage
     }
 
+    /// Whether `token` names a transaction of that tenant that is open, and may be joined.
+    pub fn is_open(&self, tenant: &Tenant, token: &str) -> bool {
+        let ticket = self.0.signer.verify(token, self.0.clock.now());
+        ticket.is_ok_and(|ticket| self.0.transactions.is_open(tenant, ticket))
+    }
+
     /// A session on a unit of its own, or on the one that `token` names.
     pub async fn session(&self, by: &Initiator, token: Option<&str>) -> Result<Session, Error> {
         let Some(token) = token else {

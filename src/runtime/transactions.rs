@@ -134,6 +134,15 @@ impl Transactions {
         }
     }
 
+    /// Whether a request of that tenant may join.
+    pub(super) fn is_open(&self, tenant: &Tenant, ticket: Ticket) -> bool {
+        let open = self.lock();
+        open.get(&ticket.transaction).is_some_and(|entry| {
+            let is_over = |over: &Range<u64>| over.contains(&ticket.attempt);
+            entry.tenant == *tenant && !entry.revoked.iter().any(is_over)
+        })
+    }
+
     /// Asks for the unit on behalf of a request of that tenant, which joins in a frame.
     pub(super) fn ask_to_join(
         self: &Arc<Self>,

@@ -233,6 +233,8 @@ macro_rules! reads_of_sqlite {
 }
 
 reads_of_sqlite! {
+    usage(from: i64, to: i64) -> Vec<(Tenant, i64)>;
+    usage_of_messages(until: Sequence) -> Vec<(Tenant, i64)>;
     indexes() -> Vec<Index>;
     to_index(model: ModelRow, after: Option<EntityId>, limit: i64) -> Vec<Indexable>;
     ends(model: ModelRow) -> Option<(EntityId, EntityId)>;

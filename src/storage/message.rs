@@ -27,24 +27,41 @@ pub struct Message {
     pub content: Json,
 }
 
+impl Message {
+    fn bytes(&self) -> usize {
+        let parts = [&self.header, &self.metadata, &self.content];
+        parts.iter().map(|part| part.as_str().len()).sum()
+    }
+}
+
 /// What a unit does to a message.
 #[derive(Debug, Clone)]
 pub(super) enum MessageChange {
     Put(EdgeMessageId, Message),
-    Drop(EdgeMessageId),
+    /// Of so many bytes, where bytes are counted.
+    Drop(EdgeMessageId, usize),
 }
 
 impl MessageChange {
     const fn id(&self) -> EdgeMessageId {
         match self {
-            Self::Put(id, _) | Self::Drop(id) => *id,
+            Self::Put(id, _) | Self::Drop(id, _) => *id,
         }
     }
 
     const fn gone(&self) -> Option<EdgeMessageId> {
         match self {
-            Self::Drop(id) => Some(*id),
+            Self::Drop(id, _) => Some(*id),
             Self::Put(..) => None,
+        }
+    }
+
+    /// How many bytes more it stores.
+    pub(super) fn bytes(&self) -> i64 {
+        let bytes = |bytes: usize| i64::try_from(bytes).unwrap_or(i64::MAX);
+        match self {
+            Self::Put(_, message) => bytes(message.bytes()),
+            Self::Drop(_, dropped) => -bytes(*dropped),
         }
     }
 }
@@ -64,25 +81,29 @@ impl UnitOfWork {
         let own = self.messages.iter().rev().find(|own| own.id() == id);
         match own {
             Some(MessageChange::Put(_, message)) => Ok(Some(message.clone())),
-            Some(MessageChange::Drop(_)) => Ok(None),
+            Some(MessageChange::Drop(..)) => Ok(None),
             None => self.storage().message(self.tenant(), id).await,
         }
     }
 
     /// A new message.
     pub fn put_message(&mut self, message: Message) -> Result<EdgeMessageId, Error> {
-        let parts = [&message.header, &message.metadata, &message.content];
-        let size: usize = parts.iter().map(|part| part.as_str().len()).sum();
-        self.grow(size + MESSAGE_BYTES)?;
+        self.grow(message.bytes() + MESSAGE_BYTES)?;
         let id = EdgeMessageId::fresh();
         self.messages.push(MessageChange::Put(id, message));
         Ok(id)
     }
 
     /// Deletes a message, if there is one of that id.
-    pub fn drop_message(&mut self, id: EdgeMessageId) -> Result<(), Error> {
+    pub async fn drop_message(&mut self, id: EdgeMessageId) -> Result<(), Error> {
         self.grow(DELETION_BYTES)?;
-        self.messages.push(MessageChange::Drop(id));
+        let bytes = if self.storage().0.usage.is_counted() {
+            let dropped = self.message(id).await?;
+            dropped.as_ref().map_or(0, Message::bytes)
+        } else {
+            0
+        };
+        self.messages.push(MessageChange::Drop(id, bytes));
         Ok(())
     }
 }
@@ -105,7 +126,7 @@ pub(super) fn add_rows(draft: &Draft, tenant: TenantRow, committed: Committed, r
                 metadata: message.metadata.shared(),
                 content: message.content.shared(),
             }),
-            MessageChange::Drop(id) => rows.messages_gone.push(MessageGone {
+            MessageChange::Drop(id, _) => rows.messages_gone.push(MessageGone {
                 id: id.uuid(),
                 t: tenant.0,
             }),

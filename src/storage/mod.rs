@@ -37,6 +37,7 @@ mod sqlite;
 mod submission;
 mod task;
 mod unit;
+mod usage;
 
 #[cfg(test)]
 pub(crate) mod double;
@@ -321,6 +322,7 @@ struct Inner {
     agenda: task::Agenda,
     indexes: index::Indexes,
     wishes: adaptive::Wishes,
+    usage: usage::Usage,
     chores: mpsc::Sender<committer::Chore>,
     scan_max: usize,
     /// Whether there is an index to fill or to drop.
@@ -377,6 +379,7 @@ impl Storage {
             agenda: task::Agenda::default(),
             indexes: index::Indexes::default(),
             wishes: adaptive::Wishes::new(indexes),
+            usage: usage::Usage::default(),
             chores,
             scan_max,
             fill: tokio::sync::Notify::new(),

@@ -26,6 +26,7 @@ const OPERATION_FAILURES: &str = "interlock_operation_failures_total";
 const SEARCH_INDEXES: &str = "interlock_search_indexes";
 const ADAPTIVE_INDEXES: &str = "interlock_adaptive_indexes_total";
 const HANDSHAKES: &str = "interlock_tls_handshakes_total";
+const TENANT_REFUSALS: &str = "interlock_tenant_limit_refusals_total";
 const PANICS: &str = "interlock_panics_total";
 const WORKERS: &str = "interlock_runtime_workers";
 const ALIVE_TASKS: &str = "interlock_runtime_alive_tasks";
@@ -221,6 +222,32 @@ impl Handshake {
     }
 }
 
+/// What a tenant may have only so much of.
+#[derive(Debug, Clone, Copy)]
+pub enum Limited {
+    RequestsPerSecond,
+    InFlight,
+    StoredBytes,
+}
+
+impl Limited {
+    const ALL: [Self; 3] = [Self::RequestsPerSecond, Self::InFlight, Self::StoredBytes];
+
+    /// A request was refused because of it.
+    pub fn refused(self) {
+        self.counter().increment(1);
+    }
+
+    fn counter(self) -> Counter {
+        let limit = match self {
+            Self::RequestsPerSecond => "requests_per_second",
+            Self::InFlight => "in_flight",
+            Self::StoredBytes => "stored_bytes",
+        };
+        counter!(TENANT_REFUSALS, "limit" => limit)
+    }
+}
+
 /// Something has panicked.
 pub(super) fn panicked() {
     counter!(PANICS).increment(1);
@@ -256,6 +283,9 @@ impl Exporter {
             }
             for outcome in Handshake::ALL {
                 outcome.counter().absolute(0);
+            }
+            for limit in Limited::ALL {
+                limit.counter().absolute(0);
             }
             indexes(0, 0);
         }
@@ -313,6 +343,10 @@ fn describe() {
         "search indexes that nobody declared, when they were made, became ready and were dropped"
     );
     describe_counter!(HANDSHAKES, "TLS handshakes, by how they ended");
+    describe_counter!(
+        TENANT_REFUSALS,
+        "requests that were refused because their tenant had reached a limit"
+    );
     describe_counter!(PANICS, "panics that were contained");
     describe_gauge!(WORKERS, "threads that run tasks");
     describe_gauge!(ALIVE_TASKS, "tasks that have not ended");

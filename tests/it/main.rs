@@ -29,6 +29,7 @@ mod history;
 mod hostile;
 mod idempotency;
 mod index;
+mod limits;
 mod live;
 mod matrix;
 mod member;

@@ -3,6 +3,7 @@
 use std::{
     collections::{HashMap, VecDeque},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
 };
 
 use futures_util::{FutureExt as _, StreamExt as _};
@@ -23,7 +24,7 @@ const BYTES_MAX: usize = 64 << 20;
 const JOINED_MAX: usize = 1_024;
 
 /// When it may be worth asking again.
-const RETRY_AFTER_MS: i64 = 100;
+const RETRY_AFTER: Duration = Duration::from_millis(100);
 
 /// The requests of one stream.
 ///
@@ -155,8 +156,7 @@ impl Requests {
             } else {
                 "too many subscriptions are on this stream; cancel one, or open another stream"
             };
-            let failure =
-                Failure::new(Code::TooManyRequests, message).with("retryAfterMs", RETRY_AFTER_MS);
+            let failure = Failure::new(Code::TooManyRequests, message).retry_after(RETRY_AFTER);
             return Admission::Answered(Reply::new(
                 &event.id,
                 event.kind,

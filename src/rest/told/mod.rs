@@ -169,6 +169,7 @@ pub(super) const ALWAYS: &[Code] = &[
     Code::TransactionNotFound,
     Code::ServerError,
     Code::StorageUnavailable,
+    Code::TenantLimitExceeded,
 ];
 
 /// What can come of a write.

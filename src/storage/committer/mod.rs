@@ -553,6 +553,7 @@ impl Committer {
         let mut news = self.storage.0.recent.batch();
         for survivor in &survivors {
             let draft = &survivor.submission.draft;
+            self.storage.0.usage.committed(draft);
             if let Some(news) = &mut news {
                 let committed = survivor.committed;
                 news.add_unit(draft, survivor.first, committed, &self.storage.0.cache);

@@ -49,6 +49,8 @@ const TASK_OF_ENTITY: &str = include_str!("sql/task_of_entity.sql");
 const TENANT_GET: &str = include_str!("sql/tenant_get.sql");
 const TRAIL: &str = include_str!("sql/trail.sql");
 const UNIQUE_KEY_HOLDERS: &str = include_str!("sql/unique_key_holders.sql");
+const USAGE: &str = include_str!("sql/usage.sql");
+const USAGE_MESSAGES: &str = include_str!("sql/usage_messages.sql");
 const VERSION_AS_OF: &str = include_str!("sql/version_as_of.sql");
 const VERSION_BY_TRANSACTION: &str = include_str!("sql/version_by_transaction.sql");
 const VERSION_CURRENT: &str = include_str!("sql/version_current.sql");
@@ -149,6 +151,31 @@ impl Sqlite {
             .fetch_optional(&self.reads)
             .await?;
         Ok(row.map(TenantRow))
+    }
+
+    /// How many bytes tenants have in what is after a position and up to another.
+    pub(in crate::storage) async fn usage(
+        &self,
+        from: i64,
+        to: i64,
+    ) -> Result<Vec<(Tenant, i64)>, Error> {
+        let rows: Vec<(String, i64)> = sqlx::query_as(USAGE)
+            .bind(from)
+            .bind(to)
+            .fetch_all(&self.reads)
+            .await?;
+        Ok(by_tenant(rows))
+    }
+
+    pub(in crate::storage) async fn usage_of_messages(
+        &self,
+        until: Sequence,
+    ) -> Result<Vec<(Tenant, i64)>, Error> {
+        let rows: Vec<(String, i64)> = sqlx::query_as(USAGE_MESSAGES)
+            .bind(until.0)
+            .fetch_all(&self.reads)
+            .await?;
+        Ok(by_tenant(rows))
     }
 
     pub(in crate::storage) async fn message(
@@ -563,4 +590,9 @@ pub(super) fn json_list<T: std::fmt::Display>(items: impl Iterator<Item = T>) ->
         let _ = write!(list, "{item}");
     }
     list + "]"
+}
+
+fn by_tenant(rows: Vec<(String, i64)>) -> Vec<(Tenant, i64)> {
+    let tenant = |(name, bytes): (String, i64)| (name.as_str().into(), bytes);
+    rows.into_iter().map(tenant).collect()
 }

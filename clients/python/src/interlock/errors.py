@@ -240,6 +240,13 @@ class TooManyRequests(InterlockError, code="TOO_MANY_REQUESTS"):
     """Too many requests are in work; `properties["retryAfterMs"]` says how long to wait."""
 
 
+class TenantLimitExceeded(InterlockError, code="TENANT_LIMIT_EXCEEDED"):
+    """The tenant has reached one of its limits.
+
+    `properties["limit"]` names it, and `properties["retryAfterMs"]` says how long to wait.
+    """
+
+
 class RequestCancelled(InterlockError, code="CANCELLED"):
     """The request was cancelled before it was done."""
 

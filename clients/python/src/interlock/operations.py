@@ -111,7 +111,7 @@ class Operations:
 
     * `ConnectionLost` when there is no connection or when it ends before the answer,
     * `ValidationError` when the server cannot make sense of the request,
-    * `Forbidden`, `TooManyRequests`, `StorageUnavailable` or `ServerError`,
+    * `Forbidden`, `TooManyRequests`, `TenantLimitExceeded`, `StorageUnavailable` or `ServerError`,
     * in a compute member's callback `TransactionNotFound` or `TransactionExpired`.
 
     All of these are `InterlockError`s.
