@@ -164,6 +164,40 @@ async fn a_tenant_has_so_many_requests_in_flight_and_others_have_theirs() {
 }
 
 #[tokio::test]
+async fn a_member_ends_what_it_was_called_for_however_few_requests_its_tenant_may_make() {
+    let mut server = Server::on_disk(&[CALLERS]);
+    let connection = connection_of(&server, "greedy").await;
+    let flow = processed_by(json!([sync_processor("p", json!({}))]));
+    let doc = governed_model(&connection, "doc", json!({"n": 1}), flow).await;
+    let other = locked_model(&connection, "other", json!({"n": 1})).await;
+    server.stop();
+    server.restart_with(&[CALLERS, ("INTERLOCK_TENANT_REQUESTS_PER_SECOND", "1")]);
+    let member = Member::join_on(connection_of(&server, "greedy").await, &[]).await;
+    member.serve(move |call, connection| {
+        let other = other.clone();
+        async move {
+            for n in 0..20 {
+                let made = new_entity(&other, &json!({"n": n}));
+                let token = [("cyodatxtoken", call.token())];
+                let made = connection
+                    .call_with("EntityCreateRequest", made, &token)
+                    .await;
+                assert_eq!(made["success"], true, "{made}");
+            }
+            Reply::Data(json!({"n": 20}))
+        }
+    });
+    let connection = connection_of(&server, "greedy").await;
+    let made = connection
+        .ok("EntityCreateRequest", new_entity(&doc, &json!({"n": 1})))
+        .await;
+    assert!(
+        made["transactionInfo"]["transactionId"].is_string(),
+        "{made}"
+    );
+}
+
+#[tokio::test]
 async fn what_is_followed_is_in_flight_and_leaves_places_to_others() {
     let server = server("INTERLOCK_TENANT_IN_FLIGHT", "2");
     let rest = rest_of(&server, "greedy");
