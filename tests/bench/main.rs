@@ -7,6 +7,7 @@
 //! round, so that a busy machine hurts both; ratios are of one round, and the table shows their
 //! median and span.
 
+mod auth;
 mod feed;
 mod floor;
 mod load;
@@ -46,7 +47,7 @@ struct Options {
     /// How many rounds each row has.
     #[arg(long, default_value_t = 5)]
     rounds: usize,
-    /// Only rows whose name begins like this (T1 … T5, REST, T7 … T9, T12, T13, pages, start, memory, size); may be repeated.
+    /// Only rows whose name begins like this (T1 … T5, REST, T7 … T9, T12, T13, auth, pages, start, memory, size); may be repeated.
     #[arg(long, value_name = "NAME")]
     only: Vec<String>,
     /// How many connections share the unary calls in flight.
@@ -151,6 +152,10 @@ async fn measure(options: &Options) {
     if options.includes(feed::NAME) {
         report::progress(feed::NAME);
         report.add_feed(&feed::measure(&plan).await);
+    }
+    if options.includes(auth::NAME) {
+        report::progress(auth::NAME);
+        report.add_auth(&auth::measure(&plan).await);
     }
     let [t12, t13] = [search::T12, search::T13].map(|name| options.includes(name));
     if t12 || t13 {

@@ -29,6 +29,11 @@ pub(crate) struct Process {
 impl Process {
     /// The service on a file in a folder, with free ports and nothing of this machine's settings.
     pub(crate) fn service(folder: &Path, plan: &Plan) -> Self {
+        Self::service_with(folder, plan, &[])
+    }
+
+    /// The same, with settings of its own.
+    pub(crate) fn service_with(folder: &Path, plan: &Plan, settings: &[(&str, &str)]) -> Self {
         let mut command = Command::new(&plan.program);
         command.env_clear().current_dir(folder).env("HOME", folder);
         for name in ["CYODA_HTTP_PORT", "CYODA_GRPC_PORT", "CYODA_ADMIN_PORT"] {
@@ -37,6 +42,7 @@ impl Process {
         command.env("CYODA_SQLITE_PATH", database(folder));
         // What is measured without an index must not get one on the way.
         command.env("INTERLOCK_SEARCH_INDEXES", "declared");
+        command.envs(settings.iter().copied());
         command.envs(plan.settings.iter().map(|(name, value)| (name, value)));
         Self::start(&mut command)
     }

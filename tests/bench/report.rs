@@ -8,7 +8,7 @@
 use std::time::Duration;
 
 use crate::{
-    feed,
+    auth, feed,
     load::Measured,
     reads,
     row::{Goal, Outcome, Row},
@@ -49,6 +49,9 @@ const INDEXED_MILLISECONDS_MAX: f64 = 1.0;
 const SCANNED_MAX: f64 = 1.3;
 const WRITES_LEFT: f64 = 0.7;
 const SCAN_MEMORY_MAX: f64 = 256.0;
+
+/// The goal of auth: how many microseconds.
+const TOKEN_MAX: f64 = 15.0;
 
 impl Report {
     pub(crate) fn add_row(&mut self, row: &Row, outcome: &Outcome) {
@@ -261,6 +264,33 @@ impl Report {
             plain.cpu_each.as_secs_f64() * 1e6,
             with_data.cpu_each.as_secs_f64() * 1e6,
             outcome.others * 100.0
+        ));
+    }
+
+    pub(crate) fn add_auth(&mut self, outcome: &auth::Outcome) {
+        let added = outcome.added();
+        let middle = middle(&added);
+        self.lines.push([
+            auth::NAME.to_owned(),
+            "a unary call with a token; floor: where nobody looks at it".to_owned(),
+            milliseconds(Duration::from_secs_f64(middle_of(
+                outcome.looked_at.clone(),
+            ))),
+            milliseconds(Duration::from_secs_f64(middle_of(outcome.ignored.clone()))),
+            format!(
+                "+{middle:.1} µs [{:.1} .. {:.1}]",
+                added[0],
+                added[added.len() - 1]
+            ),
+            format!("p50 ≤ {TOKEN_MAX} µs more"),
+            verdict(middle <= TOKEN_MAX, false),
+        ]);
+        for (name, load) in ["looked at", "ignored"].into_iter().zip(&outcome.loads) {
+            self.details.push(spread(name, load));
+        }
+        self.details.push(format!(
+            "    a token that was never seen: p50 {}",
+            milliseconds(outcome.fresh)
         ));
     }
 

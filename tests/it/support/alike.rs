@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 /// Members that the server draws, which are no UUIDs.
-const DRAWN: &[&str] = &[
+pub(crate) const DRAWN: &[&str] = &[
     "clientId",
     "clientSecret",
     "client_id",
@@ -33,31 +33,60 @@ pub(crate) fn alike(value: &Value) -> Value {
     }
 }
 
-/// The same of a text in which they may be anywhere.
-fn alike_text(text: &str) -> String {
-    let mut alike = String::new();
-    let mut rest = text;
-    while let Some(first) = rest.chars().next() {
-        if let Some((after, name)) = identifier(rest).or_else(|| instant(rest)) {
-            alike.push_str(name);
-            rest = after;
-        } else {
-            alike.push(first);
-            rest = &rest[first.len_utf8()..];
+/// A part of a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Piece<'a> {
+    /// A UUID.
+    Identifier(&'a str),
+    /// An instant in UTC.
+    Instant(&'a str),
+    Other(&'a str),
+}
+
+/// The parts of a text, in which identifiers and instants may be anywhere.
+pub(crate) fn pieces(text: &str) -> Vec<Piece<'_>> {
+    let mut pieces = Vec::new();
+    let (mut begun, mut at) = (0, 0);
+    while at < text.len() {
+        let rest = &text[at..];
+        let found = identifier(rest).map(Piece::Identifier);
+        let found = found.or_else(|| instant(rest).map(Piece::Instant));
+        let Some(piece) = found else {
+            at += rest.chars().next().map_or(1, char::len_utf8);
+            continue;
+        };
+        if begun < at {
+            pieces.push(Piece::Other(&text[begun..at]));
         }
+        let (Piece::Identifier(part) | Piece::Instant(part) | Piece::Other(part)) = piece;
+        at += part.len();
+        begun = at;
+        pieces.push(piece);
     }
-    alike
+    if begun < text.len() {
+        pieces.push(Piece::Other(&text[begun..]));
+    }
+    pieces
 }
 
-/// What follows the UUID at the beginning of a text.
-fn identifier(text: &str) -> Option<(&str, &'static str)> {
-    let (uuid, rest) = text.split_at_checked(36)?;
+fn alike_text(text: &str) -> String {
+    let name = |piece: &Piece<'_>| match piece {
+        Piece::Identifier(_) => "<uuid>".to_owned(),
+        Piece::Instant(_) => "<instant>".to_owned(),
+        Piece::Other(text) => (*text).to_owned(),
+    };
+    pieces(text).iter().map(name).collect()
+}
+
+/// The UUID at the beginning of a text.
+fn identifier(text: &str) -> Option<&str> {
+    let (uuid, _) = text.split_at_checked(36)?;
     let is_one = uuid.as_bytes()[8] == b'-' && uuid::Uuid::try_parse(uuid).is_ok();
-    is_one.then_some((rest, "<uuid>"))
+    is_one.then_some(uuid)
 }
 
-/// What follows the instant at the beginning of a text.
-fn instant(text: &str) -> Option<(&str, &'static str)> {
+/// The instant at the beginning of a text.
+fn instant(text: &str) -> Option<&str> {
     const SHAPE: &[u8] = b"0000-00-00T00:00:00";
     let (start, rest) = text.split_at_checked(SHAPE.len())?;
     let fits = |(given, shape): (u8, &u8)| match shape {
@@ -69,5 +98,6 @@ fn instant(text: &str) -> Option<(&str, &'static str)> {
     }
     let fraction = rest.strip_prefix('.').unwrap_or(rest);
     let rest = fraction.trim_start_matches(|digit: char| digit.is_ascii_digit());
-    Some((rest.strip_prefix('Z')?, "<instant>"))
+    let rest = rest.strip_prefix('Z')?;
+    Some(&text[..text.len() - rest.len()])
 }

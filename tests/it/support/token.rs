@@ -31,10 +31,10 @@ pub(crate) fn seconds(from_now: i64) -> i64 {
     i64::try_from(now.as_secs()).expect("this age") + from_now
 }
 
-/// Claims of a person of that tenant, which are taken for an hour.
+/// Claims of a person of that tenant, which are taken for a day.
 pub(crate) fn claims_of(tenant: &str, roles: &[&str]) -> Value {
     json!({"sub": "u1", "iss": "cyoda", "caas_user_id": "u1", "caas_org_id": tenant,
-        "user_roles": roles, "iat": seconds(0), "exp": seconds(3_600)})
+        "user_roles": roles, "iat": seconds(0), "exp": seconds(86_400)})
 }
 
 /// A token that says so, signed with a key, named by a name.
@@ -45,4 +45,10 @@ pub(crate) fn signed(claims: &Value, kid: Option<&str>, pem: &str) -> String {
     };
     let key = EncodingKey::from_rsa_pem(pem.as_bytes()).expect("a key");
     encode(&header, claims, &key).expect("signed")
+}
+
+/// What someone of that tenant sends as `authorization`.
+pub(crate) fn bearer(tenant: &str, roles: &[&str]) -> String {
+    let token = signed(&claims_of(tenant, roles), Some(&KID), KEY);
+    format!("Bearer {token}")
 }
