@@ -84,7 +84,7 @@ struct Question {
 
 /// What is searched beside that, and the indexes of it.
 const FILM: &str = "movie";
-const FILMS_INDEXED: [&str; 2] = ["$.Director", "$['IMDB Rating']"];
+const FILMS_INDEXED: [&str; 2] = ["$.Director", "$.IMDB Rating"];
 
 enum Told {
     Number(i64),
