@@ -80,6 +80,7 @@ codes! {
     InvalidGroupByPath = "INVALID_GROUP_BY_PATH", 400, Never;
     /// The limit of grouped statistics.
     InvalidLimit = "INVALID_LIMIT", 400, Never;
+    KeypairNotFound = "KEYPAIR_NOT_FOUND", 404, Never;
     M2mClientNotFound = "M2M_CLIENT_NOT_FOUND", 404, Never;
     /// Grouped statistics whose query cannot be read.
     MalformedRequest = "MALFORMED_REQUEST", 400, Never;
@@ -124,6 +125,8 @@ codes! {
     /// Another live entity has these values of a unique key.
     UniqueViolation = "UNIQUE_VIOLATION", 409, Never;
     UnknownEventType = "UNKNOWN_EVENT_TYPE", 400, Never;
+    /// A key that is no RSA key for SHA-256.
+    UnsupportedAlgorithm = "UNSUPPORTED_ALGORITHM", 400, Never;
     /// A patch in a format that is none.
     UnsupportedMediaType = "UNSUPPORTED_MEDIA_TYPE", 415, Never;
     /// An import that breaks a static rule of workflows.
@@ -179,6 +182,7 @@ impl Code {
             Self::InvalidUniqueKeyDefinition => "a unique key is none of the model; its fields are scalars outside of arrays, and stay so",
             Self::InvalidGroupByPath => "entities are grouped by `state` or by the path of one value",
             Self::InvalidLimit => "of grouped statistics 1 to `CYODA_STATS_GROUP_MAX` groups can be asked for",
+            Self::KeypairNotFound => "no such key pair, or another tenant's; or none signs for the audience",
             Self::M2mClientNotFound => "no such client, or another tenant's",
             Self::MalformedRequest => "the query of grouped statistics cannot be read; the message names the place",
             Self::MissingGroupBy => "grouped statistics need a `groupBy`",
@@ -209,6 +213,7 @@ impl Code {
             Self::Unauthorized => "who is calling cannot be told, or a transaction token is forged",
             Self::UniqueViolation => "another entity has these values of a unique key; change them, or that entity",
             Self::UnknownEventType => "no such request; `interlock events` lists them",
+            Self::UnsupportedAlgorithm => "keys sign with RS256 only",
             Self::UnsupportedMediaType => "a patch is JSON: `application/merge-patch+json` or `application/json-patch+json`",
             Self::ValidationFailed => "a workflow breaks a rule; the message names the place",
             Self::WorkflowFailed => "a processor, a criterion or a limit of the engine said no; nothing was written",

@@ -317,7 +317,6 @@ const LEAST: &[(&str, i64)] = &[
     ("IAM_TRUSTED_KEY_MAX_PER_TENANT", 0),
     ("IAM_TRUSTED_KEY_MAX_VALIDITY_DAYS", 1),
     ("IAM_TRUSTED_KEY_MAX_JWK_PROPERTIES", 1),
-    ("IAM_KEYPAIR_DEFAULT_VALIDITY_DAYS", 1),
 ];
 
 /// How many bytes the secret of a cluster has at least.
@@ -734,7 +733,7 @@ mod tests {
             ),
             (
                 &[("CYODA_IAM_KEYPAIR_DEFAULT_VALIDITY_DAYS", "0")],
-                "at least 1",
+                "above 0",
             ),
             (&cluster[..1], "CYODA_NODE_ID"),
             (&cluster[..2], "CYODA_HMAC_SECRET"),

@@ -6,12 +6,17 @@ use super::{
     config::{ConfigError, Sources},
     settings::Setting,
 };
-use crate::auth::{Authenticator, Client, Roles, Rules, Secret, Settings, SigningKey, Tokens};
+use crate::auth::{
+    Authenticator, Client, KeyUse, Roles, Rules, Seal, Secret, Settings, SigningKey, Tokens,
+    UnknownUse,
+};
 use crate::clock::Clock;
 
 /// What makes a key, for those who start without one.
 const HOW_TO_MAKE_A_KEY: &str = "make one with `openssl genpkey -algorithm RSA -pkeyopt rsa_keygen_bits:2048 -out interlock.pem`, \
     then `export CYODA_JWT_SIGNING_KEY_FILE=interlock.pem`";
+
+const DAY: Duration = Duration::from_hours(24);
 
 /// How callers are told apart.
 pub(super) fn authenticator(sources: &mut Sources) -> Result<Authenticator, ConfigError> {
@@ -23,7 +28,11 @@ pub(super) fn authenticator(sources: &mut Sources) -> Result<Authenticator, Conf
         sources.string("JWT_AUDIENCE")?,
     );
     let life = sources.count("JWT_EXPIRY_SECONDS")?;
-    sources.choice("JWT_BOOTSTRAP_AUDIENCE")?;
+    let used_for: KeyUse = sources
+        .choice("JWT_BOOTSTRAP_AUDIENCE")?
+        .parse()
+        .map_err(|error: UnknownUse| ConfigError::Together(error.to_string()))?;
+    let seal = seal(sources)?;
     let mock = mock(sources)?;
     if !is_jwt {
         // Not to start is what this setting is for.
@@ -62,6 +71,8 @@ pub(super) fn authenticator(sources: &mut Sources) -> Result<Authenticator, Conf
     }
     Ok(Authenticator::Tokens(Tokens::new(Settings {
         key,
+        used_for,
+        seal,
         issuer,
         audience: Some(audience).filter(|audience| !audience.is_empty()),
         life: Duration::from_secs(life as u64),
@@ -70,10 +81,27 @@ pub(super) fn authenticator(sources: &mut Sources) -> Result<Authenticator, Conf
     })))
 }
 
+/// What private keys are encrypted with that are stored.
+fn seal(sources: &Sources) -> Result<Option<Seal>, ConfigError> {
+    let key = sources.string("KEY_ENCRYPTION_KEY")?;
+    if key.trim().is_empty() {
+        return Ok(None);
+    }
+    let seal = Seal::parse(&key).map_err(|error| {
+        ConfigError::Together(format!(
+            "INTERLOCK_KEY_ENCRYPTION_KEY is not usable: {error}"
+        ))
+    })?;
+    Ok(Some(seal))
+}
+
 /// What tenants may do about who calls for them.
 pub(super) fn rules(sources: &Sources) -> Result<Rules, ConfigError> {
     Ok(Rules {
         may_make_administrators: sources.truth("IAM_M2M_ADMIN_ROLE_ENABLED")?,
+        key_pair_life: DAY.saturating_mul(
+            u32::try_from(sources.count("IAM_KEYPAIR_DEFAULT_VALIDITY_DAYS")?).unwrap_or(u32::MAX),
+        ),
     })
 }
 

@@ -194,6 +194,9 @@ mod tests {
         );
         assert_eq!((read.roles, read.hash), (client.roles, client.hash));
         let bad = Registered::read("N", "t".into(), "{}").expect_err("nothing");
-        assert_eq!(bad.to_string(), "the stored client `N` cannot be read");
+        assert!(
+            bad.to_string().starts_with("the stored client `N`"),
+            "{bad}"
+        );
     }
 }

@@ -14,13 +14,20 @@ use std::{
 
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
-use super::{client::Registered, record::BadRecord};
+use super::{
+    client::Registered,
+    pair::{KeyPair, KeyUse},
+    record::BadRecord,
+    seal::{NotSealed, Seal},
+};
+use crate::clock::Timestamp;
 use crate::id::Tenant;
 
 /// Everything that is known at a moment.
 #[derive(Debug, Clone, Default)]
 pub struct Known {
     clients: HashMap<Arc<str>, Arc<Registered>>,
+    key_pairs: HashMap<Arc<str>, Arc<KeyPair>>,
 }
 
 impl Known {
@@ -48,6 +55,65 @@ impl Known {
 
     pub fn drop_client(&mut self, id: &str) {
         self.clients.remove(id);
+    }
+
+    /// The key pair of that name, whosever it is.
+    pub fn key_pair(&self, name: &str) -> Option<&Arc<KeyPair>> {
+        self.key_pairs.get(name)
+    }
+
+    /// The key pairs of all tenants.
+    pub(super) fn key_pairs(&self) -> impl Iterator<Item = &Arc<KeyPair>> {
+        self.key_pairs.values()
+    }
+
+    /// The key pairs of a tenant.
+    pub fn key_pairs_of(&self, tenant: &Tenant) -> Vec<&Arc<KeyPair>> {
+        let of = |pair: &&Arc<KeyPair>| pair.tenant == *tenant;
+        self.key_pairs().filter(of).collect()
+    }
+
+    /// The key pair that signs for a tenant: of those that may, the one whose time began last.
+    pub fn signer(
+        &self,
+        tenant: &Tenant,
+        used_for: KeyUse,
+        now: Timestamp,
+    ) -> Option<&Arc<KeyPair>> {
+        let signing = self
+            .key_pairs_of(tenant)
+            .into_iter()
+            .filter(|pair| pair.used_for == used_for && pair.signs(now));
+        signing.max_by_key(|pair| (pair.validity.from, pair.created, &pair.name))
+    }
+
+    pub fn put_key_pair(&mut self, pair: KeyPair) {
+        self.key_pairs
+            .insert(Arc::clone(&pair.name), Arc::new(pair));
+    }
+
+    pub fn drop_key_pair(&mut self, name: &str) {
+        self.key_pairs.remove(name);
+    }
+
+    /// Adds a key pair that was stored.
+    pub fn read_key_pair(
+        &mut self,
+        name: &str,
+        tenant: Tenant,
+        record: &str,
+        seal: Option<&Seal>,
+    ) -> Result<(), BadRecord> {
+        self.put_key_pair(KeyPair::read(name, tenant, record, seal)?);
+        Ok(())
+    }
+
+    /// The key pairs that were stored before there was a seal, as they are to be stored now.
+    pub fn sealed(&self, seal: &Seal) -> Result<Vec<KeyPair>, NotSealed> {
+        let pairs = self.key_pairs();
+        pairs
+            .filter_map(|pair| pair.sealed(seal).transpose())
+            .collect()
     }
 
     /// Adds a client that was stored.

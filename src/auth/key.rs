@@ -1,11 +1,15 @@
 //! The keys that tokens are signed with, and those that tell whether they were.
 
-use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
+use base64::{
+    Engine as _,
+    prelude::{BASE64_STANDARD, BASE64_URL_SAFE_NO_PAD},
+};
 use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header};
 use rsa::{
     RsaPrivateKey,
     pkcs1::{DecodeRsaPrivateKey as _, EncodeRsaPrivateKey as _, EncodeRsaPublicKey as _},
-    pkcs8::{DecodePrivateKey as _, EncodePublicKey as _},
+    pkcs8::{DecodePrivateKey as _, EncodePrivateKey as _, EncodePublicKey as _, SecretDocument},
+    rand_core::OsRng,
     traits::PublicKeyParts as _,
 };
 use sha2::{Digest as _, Sha256};
@@ -13,6 +17,9 @@ use uuid::Uuid;
 
 use super::claims::Claims;
 use crate::error::Failure;
+
+/// How large the keys are that are made here, in bits: what RS256 is commonly used with.
+const BITS: usize = 2_048;
 
 /// The least that is safe, in bits.
 const BITS_MIN: usize = 2_048;
@@ -42,6 +49,8 @@ pub struct PublicKey {
     /// The `kid`: stable over all nodes and starts that share the key, because it is made of it
     /// (`config-and-cli.md` §9).
     pub name: Box<str>,
+    /// `SubjectPublicKeyInfo` in base64.
+    pub info: Box<str>,
     pub(super) decoding: DecodingKey,
     modulus: String,
     exponent: String,
@@ -54,6 +63,25 @@ impl SigningKey {
         let key = RsaPrivateKey::from_pkcs8_pem(&pem)
             .or_else(|_| RsaPrivateKey::from_pkcs1_pem(&pem))
             .map_err(|_| BadKey::Unreadable)?;
+        Self::of(&key)
+    }
+
+    /// Reads PKCS #8 in DER.
+    pub(super) fn read(der: &[u8]) -> Result<Self, BadKey> {
+        Self::of(&RsaPrivateKey::from_pkcs8_der(der).map_err(|_| BadKey::Unreadable)?)
+    }
+
+    /// A fresh key, and what [`Self::read`] reads. That takes a good part of a second.
+    pub(super) fn make() -> Result<(Self, SecretDocument), Failure> {
+        let failed = |error: &dyn std::fmt::Display| {
+            Failure::internal(format!("a key could not be made: {error}"))
+        };
+        let key = RsaPrivateKey::new(&mut OsRng, BITS).map_err(|error| failed(&error))?;
+        let der = key.to_pkcs8_der().map_err(|error| failed(&error))?;
+        Ok((Self::of(&key).map_err(|error| failed(&error))?, der))
+    }
+
+    fn of(key: &RsaPrivateKey) -> Result<Self, BadKey> {
         let bits = key.n().bits();
         if bits < BITS_MIN {
             return Err(BadKey::Short(bits));
@@ -69,6 +97,7 @@ impl SigningKey {
             encoding: EncodingKey::from_rsa_der(key.to_pkcs1_der().map_err(unreadable)?.as_bytes()),
             public: PublicKey {
                 name: name.into(),
+                info: BASE64_STANDARD.encode(info.as_bytes()).into(),
                 decoding: DecodingKey::from_rsa_der(
                     public.to_pkcs1_der().map_err(unreadable)?.as_bytes(),
                 ),

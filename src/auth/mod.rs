@@ -9,7 +9,9 @@ mod client;
 mod directory;
 mod hash;
 mod key;
+mod pair;
 mod record;
+mod seal;
 mod token;
 mod workbench;
 
@@ -25,7 +27,9 @@ pub use client::{Client, Registered, Secret};
 pub use directory::{Change, Directory, Known};
 pub use hash::Hash;
 pub use key::{BadKey, PublicKey, SigningKey};
+pub use pair::{KeyPair, KeyUse, UnknownUse, Validity};
 pub use record::BadRecord;
+pub use seal::{BadSeal, NotSealed, Seal};
 pub use token::{Minted, Refusal, Settings, Tokens};
 
 /// The role that may administer.
@@ -97,6 +101,8 @@ impl Roles {
 pub struct Rules {
     /// Whether clients may be made that administer.
     pub may_make_administrators: bool,
+    /// How long key pairs are valid, if nothing is said of that.
+    pub key_pair_life: Duration,
 }
 
 /// What an operation asks of its caller.
@@ -182,8 +188,8 @@ impl Authenticator {
         }
     }
 
-    /// The keys that check tokens; none where nobody looks at them.
-    pub fn keys(&self) -> Option<impl Iterator<Item = &PublicKey>> {
+    /// The keys that check tokens, as JWKs; none where nobody looks at them.
+    pub fn keys(&self) -> Option<Vec<String>> {
         match self {
             Self::Mock(_) | Self::MockChosen(_) => None,
             Self::Tokens(tokens) => Some(tokens.keys()),

@@ -4,13 +4,22 @@
 use serde::{Deserialize, Serialize};
 
 /// Why what is stored is of no use.
-#[derive(Debug, thiserror::Error)]
-#[error("the stored {what} `{name}` cannot be read")]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the stored {what} `{name}` cannot be read: {why}")]
 pub struct BadRecord {
-    pub what: &'static str,
-    pub name: Box<str>,
-    #[source]
-    pub source: Option<serde_json::Error>,
+    what: &'static str,
+    name: Box<str>,
+    why: Box<str>,
+}
+
+impl BadRecord {
+    pub(super) fn new(what: &'static str, name: &str, why: &str) -> Self {
+        Self {
+            what,
+            name: name.into(),
+            why: why.into(),
+        }
+    }
 }
 
 /// A client.
@@ -27,17 +36,29 @@ pub(super) struct ClientRecord {
     pub(super) tokens_since: i64,
 }
 
+/// A key pair.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct KeyPairRecord {
+    /// The private key: PKCS #8, or that sealed, in base64.
+    pub(super) key: String,
+    pub(super) sealed: bool,
+    pub(super) audience: String,
+    /// Microseconds since 1970, as are the next two.
+    pub(super) created: i64,
+    pub(super) valid_from: i64,
+    pub(super) valid_to: i64,
+    pub(super) invalidated: bool,
+}
+
 /// Reads a record.
 pub(super) fn read<'a, T: Deserialize<'a>>(
     what: &'static str,
     name: &str,
     record: &'a str,
 ) -> Result<T, BadRecord> {
-    serde_json::from_str(record).map_err(|source| BadRecord {
-        what,
-        name: name.into(),
-        source: Some(source),
-    })
+    // Not what serde says: it may quote what is a secret.
+    serde_json::from_str(record).map_err(|_| BadRecord::new(what, name, "it is damaged"))
 }
 
 /// Writes one.

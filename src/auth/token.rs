@@ -20,6 +20,8 @@ use super::{
     directory::{Directory, Known},
     hash::Hash,
     key::{PublicKey, SigningKey},
+    pair::{KeyPair, KeyUse, Validity},
+    seal::Seal,
     workbench::{Busy, Workbench},
 };
 use crate::clock::{Clock, Timestamp};
@@ -42,6 +44,10 @@ const TIER: &str = "unlimited";
 #[derive(Debug)]
 pub struct Settings {
     pub key: SigningKey,
+    /// Whose tokens that is said to sign, where a tenant has no key pair for it.
+    pub used_for: KeyUse,
+    /// What private keys are sealed with that are stored.
+    pub seal: Option<Seal>,
     /// Minted, and asked for.
     pub issuer: String,
     /// Asked for, where it is set.
@@ -104,8 +110,7 @@ struct Inner {
 #[derive(Debug, Clone)]
 struct Remembered {
     caller: Caller,
-    /// In seconds since 1970.
-    until: i64,
+    until: Timestamp,
     /// The state of the directory in which that was so.
     generation: u64,
 }
@@ -175,6 +180,29 @@ impl Tokens {
             let hash = Hash::new(&secret)?;
             Ok((secret, hash))
         };
+        self.at_workshop(make).await
+    }
+
+    /// A key pair that nobody knows yet.
+    pub async fn new_key_pair(
+        &self,
+        tenant: Tenant,
+        used_for: KeyUse,
+        validity: Validity,
+    ) -> Result<KeyPair, Failure> {
+        let tokens = self.clone();
+        let make = move || {
+            let settings = &tokens.0.settings;
+            let now = settings.clock.now();
+            KeyPair::make(tenant, used_for, validity, now, settings.seal.as_ref())
+        };
+        self.at_workshop(make).await
+    }
+
+    async fn at_workshop<T: Send + 'static>(
+        &self,
+        make: impl FnOnce() -> Result<T, Failure> + Send + 'static,
+    ) -> Result<T, Failure> {
         self.0.workshop.run(make).await.unwrap_or_else(|Busy| {
             Err(Failure::new(
                 Code::TooManyRequests,
@@ -183,9 +211,35 @@ impl Tokens {
         })
     }
 
-    /// The keys that tell whether a token is ours.
-    pub fn keys(&self) -> impl Iterator<Item = &PublicKey> {
-        std::iter::once(self.0.settings.key.public())
+    /// What private keys are sealed with that are stored.
+    pub fn seal(&self) -> Option<&Seal> {
+        self.0.settings.seal.as_ref()
+    }
+
+    /// The key of the settings, if it is said to sign such tokens, and since when it does.
+    pub fn settings_key(&self, used_for: KeyUse) -> Option<(&PublicKey, Timestamp)> {
+        let settings = &self.0.settings;
+        let key = settings.key.public();
+        (settings.used_for == used_for).then_some((key, self.0.since))
+    }
+
+    /// Whether the key of the settings has that name.
+    pub fn is_settings_key(&self, name: &str) -> bool {
+        *self.0.settings.key.public().name == *name
+    }
+
+    /// The keys that tell whether a token is ours, as JWKs: also of those that are to sign later,
+    /// and those that have signed what is still good.
+    pub(super) fn keys(&self) -> Vec<String> {
+        let (known, now) = (self.0.directory.known(), self.0.settings.clock.now());
+        let mut pairs: Vec<_> = known
+            .key_pairs()
+            .filter(|pair| !pair.is_over(now))
+            .collect();
+        pairs.sort_unstable_by_key(|pair| (pair.created, &pair.name));
+        let pairs = pairs.into_iter().map(|pair| pair.public());
+        let keys = std::iter::once(self.0.settings.key.public()).chain(pairs);
+        keys.map(PublicKey::jwk).collect()
     }
 
     /// Who bears the token that headers carry. Whatever is wrong with it, the answer is the same.
@@ -202,24 +256,29 @@ impl Tokens {
         if let Some(known) = self.0.remembered.get(&digest)
             && known.generation == generation
         {
-            if now.millis() < known.until * 1_000 {
+            if now < known.until {
                 return Some(known.caller);
             }
             self.0.remembered.invalidate(&digest);
             return None;
         }
-        let claims = self.check(token, now)?;
+        let known = self.0.directory.known();
+        let (claims, pair) = self.check(token, now, &known)?;
         let caller = claims.caller()?;
-        if !self.stands(&claims, &caller, &self.0.directory.known()) {
+        // The key pair of a tenant speaks for no other.
+        let is_pairs = pair.is_none_or(|pair| pair.tenant == caller.tenant);
+        if !is_pairs || !self.stands(&claims, &caller, &known) {
             return None;
         }
         let skew = i64::try_from(SKEW_SECONDS).unwrap_or(0);
-        let known = Remembered {
+        let expires = claims.exp.saturating_add(skew).saturating_mul(1_000_000);
+        let expires = Timestamp::from_micros(expires);
+        let remembered = Remembered {
             caller: caller.clone(),
-            until: claims.exp.saturating_add(skew),
+            until: pair.map_or(expires, |pair| pair.validity.to.min(expires)),
             generation,
         };
-        self.0.remembered.insert(digest, known);
+        self.0.remembered.insert(digest, remembered);
         Some(caller)
     }
 
@@ -240,16 +299,27 @@ impl Tokens {
             .is_some_and(|known| known.tenant == caller.tenant && claims.iat >= known.tokens_since)
     }
 
-    fn check(&self, token: &str, now: Timestamp) -> Option<Claims> {
+    /// What a token says, and the key pair that has signed it, if it is not the key of the settings.
+    fn check<'a>(
+        &self,
+        token: &str,
+        now: Timestamp,
+        known: &'a Known,
+    ) -> Option<(Claims, Option<&'a KeyPair>)> {
         let header = jsonwebtoken::decode_header(token).ok()?;
         let name = header.kid?;
-        let key = self.keys().find(|key| *key.name == *name)?;
+        let pair = known.key_pair(&name).filter(|pair| pair.checks(now));
+        let key = match pair {
+            Some(pair) => pair.public(),
+            None if self.is_settings_key(&name) => self.0.settings.key.public(),
+            None => return None,
+        };
         let claims = jsonwebtoken::decode::<Claims>(token, &key.decoding, &self.0.validation)
             .ok()?
             .claims;
         let skew = i64::try_from(SKEW_SECONDS).unwrap_or(0);
         let is_issued = claims.iat <= now.millis() / 1_000 + skew;
-        is_issued.then_some(claims)
+        is_issued.then_some((claims, pair.map(AsRef::as_ref)))
     }
 
     /// A token for a client that knows its secret. Whoever asks for one without, again and again,
@@ -308,9 +378,16 @@ impl Tokens {
     /// A token for a client.
     fn issue(&self, client: Proved) -> Result<Minted, Failure> {
         let settings = &self.0.settings;
-        let now = settings.clock.now().millis() / 1_000;
+        let now = settings.clock.now();
+        let known = self.0.directory.known();
+        let pair = known.signer(&client.tenant, KeyUse::Client, now);
+        let key = pair.map_or(&settings.key, |pair| &pair.key);
+        // No longer than the key is good that signs it.
+        let left = pair.map_or(settings.life, |pair| pair.validity.to.since(now));
+        let life = settings.life.min(left).as_secs();
+        let expires = i64::try_from(life).unwrap_or(i64::MAX);
+        let now = now.millis() / 1_000;
         let issued = now.max(client.tokens_since);
-        let life = i64::try_from(settings.life.as_secs()).unwrap_or(i64::MAX);
         let claims = Claims {
             sub: Some(client.id),
             iss: settings.issuer.clone(),
@@ -318,7 +395,7 @@ impl Tokens {
             caas_org_id: Some(client.tenant.as_str().to_owned()),
             scopes: Some(client.roles.iter().map(str::to_owned).collect()),
             caas_tier: Some(TIER.to_owned()),
-            exp: now.saturating_add(life),
+            exp: now.saturating_add(expires),
             iat: issued,
             jti: Some(MessageId::fresh().to_string()),
             // What is asked for must be in what is minted.
@@ -326,8 +403,8 @@ impl Tokens {
             ..Claims::default()
         };
         Ok(Minted {
-            token: settings.key.sign(&claims)?,
-            life: settings.life,
+            token: key.sign(&claims)?,
+            life: Duration::from_secs(life),
         })
     }
 }

@@ -92,6 +92,16 @@ event_types! {
     ClientSecretResetResponse,
     ClientsGetRequest,
     ClientsGetResponse,
+    KeyPairDeleteRequest,
+    KeyPairDeleteResponse,
+    KeyPairGetRequest,
+    KeyPairGetResponse,
+    KeyPairInvalidateRequest,
+    KeyPairInvalidateResponse,
+    KeyPairIssueRequest,
+    KeyPairIssueResponse,
+    KeyPairReactivateRequest,
+    KeyPairReactivateResponse,
 
     // What an operator may change.
     LogLevelGetRequest,

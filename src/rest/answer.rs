@@ -4,7 +4,7 @@ use std::{convert::Infallible, time::Duration};
 
 use axum::{
     body::{Body, Bytes},
-    http::header,
+    http::{StatusCode, header},
     response::{
         IntoResponse as _, Response,
         sse::{Event as SentEvent, KeepAlive, Sse},
@@ -43,6 +43,8 @@ const KEEP_ALIVE: Duration = Duration::from_secs(15);
 pub(super) enum Answered {
     /// One event, one value.
     Value(Read),
+    /// One event, of which nothing is said but that it was done.
+    Empty,
     /// One event, one text that is no JSON.
     Text(Read),
     /// Any number of events: a list, sent as it is read.
@@ -63,6 +65,7 @@ impl Answered {
             (Self::Value(read) | Self::First(read), Answer::One(event)) => {
                 Ok(json(read(parts, event.text()?)?))
             }
+            (Self::Empty, Answer::One(_)) => Ok(StatusCode::OK.into_response()),
             (Self::Text(read), Answer::One(event)) => Ok(text(read(parts, event.text()?)?)),
             (Self::First(read), Answer::Many(mut events)) => match events.next().await {
                 Some(event) => Ok(json(read(parts, event?.text()?)?)),
@@ -78,7 +81,7 @@ impl Answered {
             (Self::Lines(read), Answer::Many(events)) => lines(read, events, parts).await,
             (Self::Live(read), Answer::Many(events)) => Ok(live(read, events, parts)),
             (Self::List(_) | Self::Lines(_) | Self::Live(_) | Self::Page(_), Answer::One(_))
-            | (Self::Value(_) | Self::Text(_) | Self::Page(_), Answer::Many(_))
+            | (Self::Value(_) | Self::Empty | Self::Text(_) | Self::Page(_), Answer::Many(_))
             | (_, Answer::Page(..)) => Err(Failure::internal(
                 "the table of spellings and that of operations disagree",
             )),

@@ -13,7 +13,7 @@ use base64::{Engine as _, prelude::BASE64_STANDARD};
 use serde::Deserialize;
 
 use super::{Gateway, json, problem};
-use crate::auth::{Minted, PublicKey, Refusal};
+use crate::auth::{Minted, Refusal};
 use crate::error::{Code, Failure};
 use crate::event::payload::{Object, list};
 
@@ -64,8 +64,7 @@ pub(super) fn keys(gateway: &Arc<Gateway>) -> MethodRouter {
     let gateway = Arc::clone(gateway);
     get(async move |request: Request| {
         if let Some(keys) = gateway.authenticator.keys() {
-            let keys = list(keys.map(PublicKey::jwk));
-            return json(Object::new().raw("keys", &keys).finish());
+            return json(Object::new().raw("keys", &list(keys)).finish());
         }
         let failure = Failure::new(
             Code::NotFound,

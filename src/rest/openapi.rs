@@ -116,15 +116,17 @@ enum Amount {
 
 impl Entry {
     fn spelled(spelling: &'static Spelling) -> Self {
-        let (media, amount) = match spelling.read {
+        let media = match spelling.read {
             Answered::Value(_) | Answered::First(_) | Answered::Page(_) => {
-                ("application/json", Amount::One)
+                Some(("application/json", Amount::One))
             }
-            Answered::Text(_) => ("text/plain", Amount::One),
-            Answered::List(_) => ("application/json", Amount::List),
-            Answered::Lines(_) => ("application/x-ndjson", Amount::Lines),
-            Answered::Live(_) => ("text/event-stream", Amount::Events),
+            Answered::Empty => None,
+            Answered::Text(_) => Some(("text/plain", Amount::One)),
+            Answered::List(_) => Some(("application/json", Amount::List)),
+            Answered::Lines(_) => Some(("application/x-ndjson", Amount::Lines)),
+            Answered::Live(_) => Some(("text/event-stream", Amount::Events)),
         };
+        let media = media.map(|(media, amount)| (media, spelling.told.answer, amount));
         let route = Route::of(spelling.request);
         let mut codes = ALWAYS.to_vec();
         if route.is_some_and(|route| route.access == Access::Write) {
@@ -139,7 +141,7 @@ impl Entry {
             path: spelling.place().0,
             method: &spelling.method,
             told: spelling.told,
-            media: vec![(media, spelling.told.answer, amount)],
+            media: media.into_iter().collect(),
             codes,
             refusals: &[],
             is_public: false,

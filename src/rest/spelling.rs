@@ -3,10 +3,12 @@
 use axum::http::{Method, StatusCode};
 
 use super::{
-    answer::Answered::{self, First, Lines, List, Live, Page, Text, Value},
+    answer::Answered::{self, Empty, First, Lines, List, Live, Page, Text, Value},
     parts::Parts,
     told::{self, Told},
-    write::{account, audit, clients, entity, feed, members, message, model, search, settings},
+    write::{
+        account, audit, clients, entity, feed, key_pairs, members, message, model, search, settings,
+    },
 };
 use crate::error::Failure;
 use crate::event::EventType::{
@@ -23,9 +25,11 @@ use crate::event::EventType::{
     EntityStatsGetRequest, EntityStatsQueryRequest, EntityTransitionRequest,
     EntityTransitionsGetRequest, EntityUpdateCollectionRequest, EntityUpdateRequest,
     EntityWorkflowDiagramRequest, EntityWorkflowExportRequest, EntityWorkflowImportRequest,
-    LogLevelGetRequest, LogLevelSetRequest, MessageCreateRequest, MessageDeleteRequest,
-    MessageGetRequest, SnapshotCancelRequest, SnapshotGetRequest, SnapshotGetStatusRequest,
-    TraceSamplerGetRequest, TraceSamplerSetRequest, WorkflowExplainRequest,
+    KeyPairDeleteRequest, KeyPairGetRequest, KeyPairInvalidateRequest, KeyPairIssueRequest,
+    KeyPairReactivateRequest, LogLevelGetRequest, LogLevelSetRequest, MessageCreateRequest,
+    MessageDeleteRequest, MessageGetRequest, SnapshotCancelRequest, SnapshotGetRequest,
+    SnapshotGetStatusRequest, TraceSamplerGetRequest, TraceSamplerSetRequest,
+    WorkflowExplainRequest,
 };
 
 /// One REST route: a spelling of one event type.
@@ -190,6 +194,11 @@ pub const SPELLINGS: &[Spelling] = &[
     spell(POST, "/clients", ClientCreateRequest, clients::create, Value(clients::credentials), &told::clients::CREATE),
     spell(DELETE, "/clients/{clientId}", ClientDeleteRequest, clients::one, Value(clients::deleted), &told::clients::DELETE),
     spell(PUT, "/clients/{clientId}/secret", ClientSecretResetRequest, clients::one, Value(clients::credentials), &told::clients::RESET_SECRET),
+    spell(POST, "/oauth/keys/keypair", KeyPairIssueRequest, key_pairs::issue, Value(key_pairs::key_pair), &told::key_pairs::ISSUE),
+    spell(GET, "/oauth/keys/keypair/current", KeyPairGetRequest, key_pairs::current, Value(key_pairs::key_pair), &told::key_pairs::CURRENT),
+    spell(DELETE, "/oauth/keys/keypair/{keyId}", KeyPairDeleteRequest, key_pairs::one, Empty, &told::key_pairs::DELETE),
+    spell(POST, "/oauth/keys/keypair/{keyId}/invalidate", KeyPairInvalidateRequest, key_pairs::invalidate, Empty, &told::key_pairs::INVALIDATE),
+    spell(POST, "/oauth/keys/keypair/{keyId}/reactivate", KeyPairReactivateRequest, key_pairs::reactivate, Value(key_pairs::key_pair), &told::key_pairs::REACTIVATE),
     // What an operator may change (`rest.md` §8).
     spell(GET, "/admin/log-level", LogLevelGetRequest, model::nothing, Value(settings::log_level), &told::operators::LOG_LEVEL),
     spell(POST, "/admin/log-level", LogLevelSetRequest, settings::set_log_level, Value(settings::log_level), &told::operators::SET_LOG_LEVEL),
@@ -216,7 +225,7 @@ mod tests {
         for spelling in SPELLINGS {
             let route = Route::of(spelling.request).expect("an operation");
             let fitting = match spelling.read {
-                Value(_) | Text(_) => Answers::One,
+                Value(_) | Text(_) | Empty => Answers::One,
                 List(_) | Lines(_) | First(_) | Page(_) => Answers::Many,
                 Live(_) => Answers::Live,
             };

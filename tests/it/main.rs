@@ -29,6 +29,7 @@ mod history;
 mod hostile;
 mod idempotency;
 mod index;
+mod key_pairs;
 mod limits;
 mod live;
 mod matrix;

@@ -39,6 +39,10 @@ pub(crate) fn example(kind: &str, model: &Value, id: &str) -> Value {
         "ClientDeleteRequest" | "ClientSecretResetRequest" => {
             json!({"clientId": "0123456789ABCDEF"})
         }
+        "KeyPairDeleteRequest" | "KeyPairInvalidateRequest" => json!({"keyId": "k"}),
+        "KeyPairGetRequest" => json!({"audience": "client"}),
+        "KeyPairIssueRequest" => json!({"algorithm": "RS256", "audience": "client"}),
+        "KeyPairReactivateRequest" => json!({"keyId": "k", "validTo": "9999-01-01T00:00:00Z"}),
         "LogLevelSetRequest" => json!({"level": "info"}),
         "TraceSamplerSetRequest" => json!({"sampler": "never"}),
         "EntityModelSetChangeLevelRequest" => json!({"model": model, "changeLevel": "TYPE"}),
@@ -241,6 +245,7 @@ fn spelled(path: &str, kind: &str, model: &Value, id: &str) -> (String, String) 
         ("{converter}", converter),
         ("{changeLevel}", "TYPE"),
         ("{clientId}", "0123456789ABCDEF"),
+        ("{keyId}", "k"),
         ("{entityId}", id),
         ("{transition}", "UPDATE"),
         ("{transactionId}", NIL),
@@ -252,6 +257,9 @@ fn spelled(path: &str, kind: &str, model: &Value, id: &str) -> (String, String) 
         ("{third}", third),
     ] {
         filled = filled.replace(part, value);
+    }
+    if kind == "KeyPairGetRequest" {
+        filled = format!("{filled}?audience=client");
     }
     if path.starts_with("/platform-api") {
         filled = format!("{filled}?entityClass={name}.1&entityId={id}&transitionName=UPDATE");
@@ -276,7 +284,10 @@ fn spelled(path: &str, kind: &str, model: &Value, id: &str) -> (String, String) 
             json!({"type": "group", "operator": "AND", "conditions": []}).to_string()
         }
         "EntityDeleteAllRequest" => String::new(),
-        "LogLevelSetRequest" | "TraceSamplerSetRequest" => example(kind, model, id).to_string(),
+        "LogLevelSetRequest"
+        | "TraceSamplerSetRequest"
+        | "KeyPairIssueRequest"
+        | "KeyPairReactivateRequest" => example(kind, model, id).to_string(),
         "EntityStatsQueryRequest" => json!({"groupBy": ["state"]}).to_string(),
         "MessageCreateRequest" => json!({"payload": {"n": 1}}).to_string(),
         "MessageDeleteRequest" if !path.contains('{') => "[]".to_owned(),

@@ -6,6 +6,7 @@ import base64
 import json
 import urllib.request
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from interlock import (
     Client,
     FeatureDisabled,
     Forbidden,
+    KeyPairNotFound,
     NotSupported,
     TokenClientNotFound,
     Unauthorized,
@@ -79,3 +81,22 @@ async def test_clients_are_made_and_taken_away(guarded: Server) -> None:
 async def test_there_are_no_clients_while_authentication_is_mocked(client: Client) -> None:
     with pytest.raises(NotSupported):
         await client.list_clients()
+
+
+async def test_key_pairs_are_rotated(guarded: Server) -> None:
+    async with Client(guarded.target, metadata=token(guarded, "first", "secret")) as client:
+        settings = await client.current_key_pair("client")
+        assert settings.valid_to is None
+        first = await client.issue_key_pair("client")
+        assert await client.current_key_pair("client") == first
+        second = await client.issue_key_pair("client", invalidate_current=timedelta(hours=1))
+        assert (await client.current_key_pair("client")).id == second.id
+        await client.invalidate_key_pair(second.id, grace=timedelta(minutes=1))
+        assert (await client.current_key_pair("client")).id == settings.id
+        end = datetime.now(UTC) + timedelta(days=1)
+        back = await client.reactivate_key_pair(second.id, end)
+        assert (back.valid_from, back.valid_to) == (second.valid_from, end)
+        for pair in [first, second]:
+            await client.delete_key_pair(pair.id)
+            with pytest.raises(KeyPairNotFound):
+                await client.delete_key_pair(pair.id)

@@ -10,6 +10,7 @@ pub mod compute;
 pub mod entity;
 pub mod explain;
 pub mod feed;
+pub mod key_pairs;
 pub mod members;
 pub mod message;
 pub mod model;

@@ -81,7 +81,10 @@ async fn create(
         record: client.record().into(),
     });
     let known = client.clone();
-    store(&cx, &change, vec![kept], |all| all.put_client(known)).await?;
+    store(&cx, &tokens, &change, vec![kept], |all| {
+        all.put_client(known);
+    })
+    .await?;
     info!(client.id = %client.id, by = %cx.caller().actor.name, "a client was made");
     Ok((client, secret))
 }

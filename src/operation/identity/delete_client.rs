@@ -48,7 +48,10 @@ async fn delete(cx: Context, tokens: Tokens, name: String) -> Result<(), Failure
         name: client.id.clone(),
         tenant: client.tenant.clone(),
     };
-    store(&cx, &change, vec![forgotten], |all| all.drop_client(&name)).await?;
+    store(&cx, &tokens, &change, vec![forgotten], |all| {
+        all.drop_client(&name);
+    })
+    .await?;
     info!(client.id = %client.id, by = %cx.caller().actor.name, "a client was deleted");
     Ok(())
 }

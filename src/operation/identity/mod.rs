@@ -8,22 +8,35 @@
 
 mod create_client;
 mod delete_client;
+mod delete_key_pair;
+mod get_key_pair;
+mod invalidate_key_pair;
+mod issue_key_pair;
 mod list_clients;
+mod reactivate_key_pair;
 mod reset_client_secret;
 
 use std::{panic::resume_unwind, sync::Arc};
 
-use tracing::{Instrument as _, error};
+use tracing::{Instrument as _, error, info};
 
 use super::Context;
-use crate::auth::{BadRecord, Change, Known, Registered, Tokens};
+use crate::auth::{
+    BadRecord, Change, KeyPair, KeyUse, Known, NotSealed, Registered, Tokens, UnknownUse, Validity,
+};
+use crate::clock::Timestamp;
 use crate::error::{Code, Failure};
-use crate::event::payload::clients;
-use crate::storage::{self, IdentityChange, IdentityKind, Storage};
+use crate::event::payload::{clients, key_pairs};
+use crate::storage::{self, Identity, IdentityChange, IdentityKind, Storage};
 
 pub(super) use create_client::CreateClient;
 pub(super) use delete_client::DeleteClient;
+pub(super) use delete_key_pair::DeleteKeyPair;
+pub(super) use get_key_pair::GetKeyPair;
+pub(super) use invalidate_key_pair::InvalidateKeyPair;
+pub(super) use issue_key_pair::IssueKeyPair;
 pub(super) use list_clients::ListClients;
+pub(super) use reactivate_key_pair::ReactivateKeyPair;
 pub(super) use reset_client_secret::ResetClientSecret;
 
 /// Why what is stored could not be made known.
@@ -33,21 +46,45 @@ pub enum Unknown {
     Storage(#[from] storage::Error),
     #[error(transparent)]
     Record(#[from] BadRecord),
+    #[error(transparent)]
+    Seal(#[from] NotSealed),
 }
 
-/// Has known what is stored, and nothing else.
+/// Has known what is stored, and nothing else. What was stored before the settings gave a key to
+/// encrypt it is encrypted now.
 pub async fn recall(storage: &Storage, tokens: &Tokens) -> Result<(), Unknown> {
-    recall_in(storage, &tokens.directory().change().await).await
+    let change = tokens.directory().change().await;
+    recall_in(storage, tokens, &change).await?;
+    let Some(seal) = tokens.seal() else {
+        return Ok(());
+    };
+    let pairs = change.known().sealed(seal)?;
+    if pairs.is_empty() {
+        return Ok(());
+    }
+    let kept = pairs.iter().map(key_pair_kept).collect();
+    storage.change_identities(kept).await?;
+    info!(
+        keys = pairs.len(),
+        "private keys that were stored as they are were encrypted"
+    );
+    change.edit(|all| pairs.into_iter().for_each(|pair| all.put_key_pair(pair)));
+    Ok(())
 }
 
-async fn recall_in(storage: &Storage, change: &Change) -> Result<(), Unknown> {
+async fn recall_in(storage: &Storage, tokens: &Tokens, change: &Change) -> Result<(), Unknown> {
     let mut known = Known::default();
     for stored in storage.identities().await? {
-        match stored.kind {
-            IdentityKind::Client => {
-                known.read_client(&stored.name, stored.tenant, &stored.record)?;
-            }
-            IdentityKind::KeyPair | IdentityKind::TrustedKey | IdentityKind::Provider => {}
+        let Identity {
+            kind,
+            name,
+            tenant,
+            record,
+        } = stored;
+        match kind {
+            IdentityKind::Client => known.read_client(&name, tenant, &record)?,
+            IdentityKind::KeyPair => known.read_key_pair(&name, tenant, &record, tokens.seal())?,
+            IdentityKind::TrustedKey | IdentityKind::Provider => {}
         }
     }
     change.replace(known);
@@ -81,6 +118,7 @@ async fn see_through<T: Send + 'static>(
 /// Stores changes and has them known.
 async fn store(
     cx: &Context,
+    tokens: &Tokens,
     change: &Change,
     changes: Vec<IdentityChange>,
     edit: impl FnOnce(&mut Known) + Send,
@@ -92,7 +130,7 @@ async fn store(
         }
         Err(failed) => {
             // Whether it was written is not known, but what is stored counts.
-            if let Err(error) = recall_in(cx.storage(), change).await {
+            if let Err(error) = recall_in(cx.storage(), tokens, change).await {
                 error!(%error, "who may call is not known anew; start again");
             }
             Err(failed.into())
@@ -121,4 +159,62 @@ fn client_of(
         };
         clients::not_found(name, more)
     })
+}
+
+/// The key pair of that name, which must be the tenant's. Another tenant's is as unknown as none;
+/// the key of the settings is known, and cannot be changed here.
+fn key_pair_of(
+    cx: &Context,
+    tokens: &Tokens,
+    known: &Known,
+    name: &str,
+) -> Result<Arc<KeyPair>, Failure> {
+    let pair = known.key_pair(name);
+    let pair = pair.filter(|pair| pair.tenant == cx.caller().tenant);
+    pair.cloned().ok_or_else(|| {
+        let more = if tokens.is_settings_key(name) {
+            ": it is that of CYODA_JWT_SIGNING_KEY, which only the settings change"
+        } else {
+            ""
+        };
+        key_pairs::not_found(name, more)
+    })
+}
+
+fn key_pair_kept(pair: &KeyPair) -> IdentityChange {
+    IdentityChange::Keep(Identity {
+        kind: IdentityKind::KeyPair,
+        name: Arc::clone(&pair.name),
+        tenant: pair.tenant.clone(),
+        record: pair.record().into(),
+    })
+}
+
+fn key_pair_told(cx: &Context, pair: &KeyPair) -> String {
+    let told = key_pairs::KeyPair {
+        name: &pair.name,
+        public: &pair.public().info,
+        is_active: pair.is_active(cx.storage().now()),
+        valid_from: pair.validity.from,
+        valid_to: Some(pair.validity.to),
+    };
+    key_pairs::key_pair(cx.request(), &told)
+}
+
+fn used_for(audience: &str) -> Result<KeyUse, Failure> {
+    audience
+        .parse()
+        .map_err(|error: UnknownUse| Failure::new(Code::BadRequest, error.to_string()))
+}
+
+/// A time that is not over, and begins before it ends.
+fn validity(from: Timestamp, to: Timestamp, now: Timestamp) -> Result<Validity, Failure> {
+    let why = if to <= now {
+        "validTo is not in the future"
+    } else if to <= from {
+        "validTo is not after validFrom"
+    } else {
+        return Ok(Validity { from, to });
+    };
+    Err(Failure::new(Code::BadRequest, why))
 }

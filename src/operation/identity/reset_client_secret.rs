@@ -64,7 +64,10 @@ async fn reset(cx: Context, tokens: Tokens, name: String) -> Result<(Registered,
         record: client.record().into(),
     });
     let known = client.clone();
-    store(&cx, &change, vec![kept], |all| all.put_client(known)).await?;
+    store(&cx, &tokens, &change, vec![kept], |all| {
+        all.put_client(known);
+    })
+    .await?;
     info!(client.id = %client.id, by = %cx.caller().actor.name, "a client got another secret");
     Ok((client, secret))
 }

@@ -11,6 +11,7 @@ pub(super) mod entity;
 pub(super) mod events;
 pub(super) mod feed;
 pub(super) mod help;
+pub(super) mod key_pairs;
 pub(super) mod members;
 pub(super) mod message;
 pub(super) mod model;
@@ -21,7 +22,7 @@ pub(super) mod search;
 pub(super) mod statistics;
 
 use chrono::{DateTime, Utc};
-use schemars::{JsonSchema, Schema, SchemaGenerator};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
 use crate::error::Code;
 
@@ -36,6 +37,11 @@ type Instant = DateTime<Utc>;
 /// The schema of a type.
 pub(super) fn of<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
     generator.subschema_for::<T>()
+}
+
+/// The schema of what says nothing.
+fn nothing(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({})
 }
 
 /// A section of the document.

@@ -80,7 +80,9 @@ pub(in crate::rest) const TOKEN: Told = Told {
 pub(in crate::rest) const KEYS_MEDIA: &[(&str, Shape)] = &[("application/json", of::<Keys>)];
 
 pub(in crate::rest) const KEYS: Told = Told {
-    text: "Only where `CYODA_IAM_MODE` is `jwt`.",
+    text: "That of the settings, and the key pairs of all tenants whose time is not over: also \
+        those that are to sign later, and those that were invalidated, for their period of grace. \
+        Only where `CYODA_IAM_MODE` is `jwt`.",
     codes: &[&[Code::NotFound]],
     ..Told::new(
         Tag::Account,

@@ -6,7 +6,7 @@
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
-use super::{Body, Shape, Tag, Told, of};
+use super::{Body, Shape, Tag, Told, nothing, of};
 use crate::error::Code;
 
 /// Whether the service is well.
@@ -31,10 +31,6 @@ pub(in crate::rest) const HEALTH: Told = Told {
         of::<Health>,
     )
 };
-
-fn nothing(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({})
-}
 
 pub(in crate::rest) const SUBSCRIPTIONS: Told = Told {
     text: "Nothing is sold here, so this is always refused.",

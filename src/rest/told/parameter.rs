@@ -122,6 +122,7 @@ const CHANGE_LEVEL: Parameter = Parameter::path(
 );
 const DATA_FORMAT: Parameter = Parameter::path("dataFormat", format, "The format of the sample.");
 const JOB: Parameter = Parameter::path("jobId", name, "The search job.");
+const KEY_ID: Parameter = Parameter::path("keyId", name, "The key pair, by its `kid`.");
 const MESSAGE_ID: Parameter = Parameter::path("messageId", uuid, "The message.");
 const SUBJECT: Parameter = Parameter::path("subject", name, "What it is about.");
 const TRANSACTION_ID: Parameter = Parameter::path("transactionId", name, "The transaction.");
@@ -154,6 +155,7 @@ const PARTS: &[Parameter] = &[
     ENTITY_ID,
     ENTITY_NAME,
     JOB,
+    KEY_ID,
     MESSAGE_ID,
     MODEL_VERSION,
     SUBJECT,

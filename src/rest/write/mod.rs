@@ -5,6 +5,7 @@ pub(super) mod audit;
 pub(super) mod clients;
 pub(super) mod entity;
 pub(super) mod feed;
+pub(super) mod key_pairs;
 pub(super) mod members;
 pub(super) mod message;
 pub(super) mod model;

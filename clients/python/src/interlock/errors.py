@@ -75,6 +75,10 @@ class WorkflowNotFound(NotFound, code="WORKFLOW_NOT_FOUND"):
     """The model has no workflows."""
 
 
+class KeyPairNotFound(NotFound, code="KEYPAIR_NOT_FOUND"):
+    """The tenant has no such key pair, or none that signs for the audience."""
+
+
 class TokenClientNotFound(NotFound, code="M2M_CLIENT_NOT_FOUND"):
     """The tenant has no such client that gets tokens."""
 

@@ -33,6 +33,7 @@ from interlock.records import (
     Group,
     Imported,
     Index,
+    KeyPair,
     Message,
     Model,
     NewEntity,
@@ -54,6 +55,9 @@ ModelName = tuple[str, int]
 
 ChangeLevel = Literal["ARRAY_LENGTH", "ARRAY_ELEMENTS", "TYPE", "STRUCTURAL"]
 """How far entities may widen their model."""
+
+KeyAudience = Literal["client", "human"]
+"""Whose tokens a key pair signs."""
 
 Condition = Mapping[str, Any]
 """A condition as JSON; `{"type": "group", "operator": "AND", "conditions": []}` matches all."""
@@ -1075,6 +1079,70 @@ class Operations:
 
         """
         await self.call("ClientDeleteRequest", {"clientId": client_id})
+
+    async def issue_key_pair(
+        self,
+        audience: KeyAudience,
+        *,
+        valid_from: datetime | None = None,
+        valid_to: datetime | None = None,
+        invalidate_current: timedelta | None = None,
+    ) -> KeyPair:
+        """Make a key pair that signs the tenant's tokens.
+
+        With `invalidate_current` the one that signs now signs no more; for that time what it has
+        signed is still good.
+        """
+        payload = {"algorithm": "RS256", "audience": audience} | _given(
+            validFrom=valid_from.isoformat() if valid_from else None,
+            validTo=valid_to.isoformat() if valid_to else None,
+        )
+        if invalidate_current is not None:
+            payload["invalidateCurrent"] = True
+            payload["invalidateGracePeriodSec"] = int(invalidate_current.total_seconds())
+        return KeyPair.read(await self.call("KeyPairIssueRequest", payload))
+
+    async def current_key_pair(self, audience: KeyAudience) -> KeyPair:
+        """Tell which key pair signs the tenant's tokens.
+
+        Raises:
+            KeyPairNotFound: none does.
+
+        """
+        return KeyPair.read(await self.call("KeyPairGetRequest", {"audience": audience}))
+
+    async def invalidate_key_pair(self, key_id: str, *, grace: timedelta = timedelta(0)) -> None:
+        """Have a key pair sign no more; for the time of grace what it has signed is still good.
+
+        Raises:
+            KeyPairNotFound: there is no such pair.
+
+        """
+        payload = {"keyId": key_id, "gracePeriodSec": int(grace.total_seconds())}
+        await self.call("KeyPairInvalidateRequest", payload)
+
+    async def reactivate_key_pair(
+        self, key_id: str, valid_to: datetime, *, valid_from: datetime | None = None
+    ) -> KeyPair:
+        """Have a key pair sign again, and make good what it has signed.
+
+        Raises:
+            KeyPairNotFound: there is no such pair.
+
+        """
+        payload = {"keyId": key_id, "validTo": valid_to.isoformat()} | _given(
+            validFrom=valid_from.isoformat() if valid_from else None
+        )
+        return KeyPair.read(await self.call("KeyPairReactivateRequest", payload))
+
+    async def delete_key_pair(self, key_id: str) -> None:
+        """Delete a key pair; what it has signed is worthless then.
+
+        Raises:
+            KeyPairNotFound: there is no such pair.
+
+        """
+        await self.call("KeyPairDeleteRequest", {"keyId": key_id})
 
     # What an operator may change; all of it needs the role ROLE_ADMIN.
 

@@ -549,6 +549,35 @@ class Credentials:
 
 
 @dataclass(frozen=True, slots=True)
+class KeyPair:
+    """A key pair of a tenant, which signs tokens; nobody is told its private key."""
+
+    id: str
+    """The `kid` of the tokens that it signs."""
+    algorithm: str
+    public_key: str
+    """`SubjectPublicKeyInfo` in base64."""
+    is_active: bool
+    """It is not invalidated, and its time is not over."""
+    valid_from: datetime
+    valid_to: datetime | None
+    """None of the key of the server's settings."""
+
+    @classmethod
+    def read(cls, payload: Json) -> KeyPair:
+        """Read it from an answer."""
+        end = payload.get("validTo")
+        return cls(
+            id=payload["keyId"],
+            algorithm=payload["algorithm"],
+            public_key=payload["publicKey"],
+            is_active=payload["active"],
+            valid_from=datetime.fromisoformat(payload["validFrom"]),
+            valid_to=datetime.fromisoformat(end) if end else None,
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class Sampler:
     """Which requests a server would trace."""
 

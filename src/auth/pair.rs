@@ -1,0 +1,317 @@
+//! Key pairs of tenants: what signs the tokens of a tenant's clients in the place of the key of the
+//! settings, for as long as it is valid (`rest.md` §7).
+
+use std::{str::FromStr, sync::Arc, time::Duration};
+
+use base64::{Engine as _, prelude::BASE64_STANDARD};
+
+use super::{
+    key::{PublicKey, SigningKey},
+    record::{self, BadRecord, KeyPairRecord},
+    seal::{NotSealed, Seal},
+};
+use crate::clock::Timestamp;
+use crate::error::Failure;
+use crate::id::Tenant;
+
+/// What is wrong with a stored key that cannot be opened.
+const HOW_TO_OPEN: &str =
+    "it is encrypted; start with the INTERLOCK_KEY_ENCRYPTION_KEY with which it was stored";
+
+/// Whose tokens a key signs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum KeyUse {
+    /// Those of programs.
+    Client,
+    /// Those of people.
+    Human,
+}
+
+impl KeyUse {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Client => "client",
+            Self::Human => "human",
+        }
+    }
+}
+
+/// A text that names no use of a key.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the audience is `{0}`; use client or human")]
+pub struct UnknownUse(String);
+
+impl FromStr for KeyUse {
+    type Err = UnknownUse;
+
+    fn from_str(text: &str) -> Result<Self, UnknownUse> {
+        [Self::Client, Self::Human]
+            .into_iter()
+            .find(|known| known.as_str() == text)
+            .ok_or_else(|| UnknownUse(text.to_owned()))
+    }
+}
+
+/// The time in which a key is valid; the end is not part of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Validity {
+    pub from: Timestamp,
+    pub to: Timestamp,
+}
+
+/// A private key as it is stored.
+#[derive(Clone)]
+struct Private {
+    /// PKCS #8 in base64.
+    text: Arc<str>,
+    is_sealed: bool,
+}
+
+/// A key pair of a tenant.
+#[derive(Clone)]
+pub struct KeyPair {
+    pub name: Arc<str>,
+    pub tenant: Tenant,
+    pub used_for: KeyUse,
+    pub created: Timestamp,
+    /// In which tokens that were signed with it are good.
+    pub validity: Validity,
+    /// Whether it signs no more, whatever its validity says: what is left of that is a time of
+    /// grace for what it has signed.
+    pub is_invalidated: bool,
+    pub(super) key: SigningKey,
+    private: Private,
+}
+
+impl KeyPair {
+    /// A fresh one. That takes a good part of a second.
+    pub(super) fn make(
+        tenant: Tenant,
+        used_for: KeyUse,
+        validity: Validity,
+        created: Timestamp,
+        seal: Option<&Seal>,
+    ) -> Result<Self, Failure> {
+        let (key, der) = SigningKey::make()?;
+        let name: Arc<str> = (*key.public().name).into();
+        Ok(Self {
+            private: Private::new(&name, der.as_bytes(), seal)
+                .map_err(|error| Failure::internal(error.to_string()))?,
+            name,
+            tenant,
+            used_for,
+            created,
+            validity,
+            is_invalidated: false,
+            key,
+        })
+    }
+
+    pub const fn public(&self) -> &PublicKey {
+        self.key.public()
+    }
+
+    /// Whether it is in use, or will be.
+    pub fn is_active(&self, now: Timestamp) -> bool {
+        !self.is_invalidated && now < self.validity.to
+    }
+
+    /// Whether it may sign.
+    pub(super) fn signs(&self, now: Timestamp) -> bool {
+        self.is_active(now) && self.validity.from <= now
+    }
+
+    /// Whether what it has signed is good.
+    pub(super) fn checks(&self, now: Timestamp) -> bool {
+        (self.validity.from..self.validity.to).contains(&now)
+    }
+
+    /// Whether everything is over that it was valid for.
+    pub fn is_over(&self, now: Timestamp) -> bool {
+        self.validity.to <= now
+    }
+
+    /// The same, signing no more, and good for what it has signed for a time of grace. That never
+    /// makes it longer valid than it was.
+    #[must_use]
+    pub fn invalidated(&self, now: Timestamp, grace: Duration) -> Self {
+        Self {
+            is_invalidated: true,
+            validity: Validity {
+                to: self.validity.to.min(now.after(grace)),
+                ..self.validity
+            },
+            ..self.clone()
+        }
+    }
+
+    /// The same, in use.
+    #[must_use]
+    pub fn reactivated(&self, validity: Validity) -> Self {
+        Self {
+            is_invalidated: false,
+            validity,
+            ..self.clone()
+        }
+    }
+
+    /// The same, stored sealed; none if it is that already.
+    pub(super) fn sealed(&self, seal: &Seal) -> Result<Option<Self>, NotSealed> {
+        if self.private.is_sealed {
+            return Ok(None);
+        }
+        let der = BASE64_STANDARD
+            .decode(&*self.private.text)
+            .map_err(|_| NotSealed)?;
+        Ok(Some(Self {
+            private: Private::new(&self.name, &der, Some(seal))?,
+            ..self.clone()
+        }))
+    }
+
+    /// As it is stored.
+    pub fn record(&self) -> String {
+        record::write(&KeyPairRecord {
+            key: self.private.text.to_string(),
+            sealed: self.private.is_sealed,
+            audience: self.used_for.as_str().to_owned(),
+            created: self.created.micros(),
+            valid_from: self.validity.from.micros(),
+            valid_to: self.validity.to.micros(),
+            invalidated: self.is_invalidated,
+        })
+    }
+
+    /// One that was stored.
+    pub(super) fn read(
+        name: &str,
+        tenant: Tenant,
+        record: &str,
+        seal: Option<&Seal>,
+    ) -> Result<Self, BadRecord> {
+        let bad = |why: &'static str| BadRecord::new("key pair", name, why);
+        let record: KeyPairRecord = record::read("key pair", name, record)?;
+        let der = if record.sealed {
+            let opened = seal.and_then(|seal| seal.open(name, &record.key));
+            opened.ok_or_else(|| bad(HOW_TO_OPEN))?
+        } else {
+            let decoded = BASE64_STANDARD.decode(&record.key);
+            decoded.map_err(|_| bad("it is not base64"))?
+        };
+        let key = SigningKey::read(&der).map_err(|_| bad("it is no key"))?;
+        if *key.public().name != *name {
+            return Err(bad("it is another key"));
+        }
+        Ok(Self {
+            name: name.into(),
+            tenant,
+            used_for: record
+                .audience
+                .parse()
+                .map_err(|_| bad("its audience is unknown"))?,
+            created: Timestamp::from_micros(record.created),
+            validity: Validity {
+                from: Timestamp::from_micros(record.valid_from),
+                to: Timestamp::from_micros(record.valid_to),
+            },
+            is_invalidated: record.invalidated,
+            key,
+            private: Private {
+                text: record.key.into(),
+                is_sealed: record.sealed,
+            },
+        })
+    }
+}
+
+impl Private {
+    fn new(name: &str, der: &[u8], seal: Option<&Seal>) -> Result<Self, NotSealed> {
+        let text = match seal {
+            Some(seal) => seal.close(name, der)?,
+            None => BASE64_STANDARD.encode(der),
+        };
+        Ok(Self {
+            text: text.into(),
+            is_sealed: seal.is_some(),
+        })
+    }
+}
+
+impl std::fmt::Debug for KeyPair {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "KeyPair({})", self.name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(seconds: i64) -> Timestamp {
+        Timestamp::from_micros(seconds * 1_000_000)
+    }
+
+    fn pair(seal: Option<&Seal>) -> KeyPair {
+        let validity = Validity {
+            from: at(10),
+            to: at(100),
+        };
+        KeyPair::make("t".into(), KeyUse::Client, validity, at(5), seal).expect("a pair")
+    }
+
+    fn seal(byte: u8) -> Seal {
+        Seal::parse(&BASE64_STANDARD.encode([byte; 32])).expect("a key")
+    }
+
+    #[test]
+    fn a_pair_signs_and_checks_in_its_time() {
+        let pair = pair(None);
+        let states = |pair: &KeyPair, now| {
+            (
+                pair.is_active(at(now)),
+                pair.signs(at(now)),
+                pair.checks(at(now)),
+            )
+        };
+        assert_eq!(states(&pair, 9), (true, false, false));
+        assert_eq!(states(&pair, 10), (true, true, true));
+        assert_eq!(states(&pair, 100), (false, false, false));
+        let graced = pair.invalidated(at(20), Duration::from_secs(5));
+        assert_eq!(states(&graced, 24), (false, false, true));
+        assert_eq!(states(&graced, 25), (false, false, false));
+        // Grace is never more than was left.
+        let again = graced.invalidated(at(20), Duration::from_secs(50));
+        assert_eq!(again.validity, graced.validity);
+        let back = graced.reactivated(pair.validity);
+        assert_eq!(states(&back, 50), (true, true, true));
+    }
+
+    #[test]
+    fn a_pair_is_read_as_it_was_stored_by_who_has_the_key() {
+        let open = pair(None);
+        let read = |pair: &KeyPair, seal: Option<&Seal>| {
+            KeyPair::read(&pair.name, "t".into(), &pair.record(), seal)
+        };
+        let same = read(&open, None)
+            .expect("reads")
+            .invalidated(at(20), Duration::ZERO);
+        let same = read(&same, Some(&seal(1))).expect("reads");
+        assert!(same.is_invalidated && same.public().jwk() == open.public().jwk());
+
+        let sealed = open
+            .sealed(&seal(1))
+            .expect("seals")
+            .expect("was not sealed");
+        assert!(sealed.sealed(&seal(1)).expect("seals").is_none());
+        assert!(!sealed.record().contains(&*open.private.text));
+        for wrong in [None, Some(&seal(2))] {
+            let error = read(&sealed, wrong).expect_err("sealed").to_string();
+            assert!(error.contains("INTERLOCK_KEY_ENCRYPTION_KEY"), "{error}");
+        }
+        let read = read(&sealed, Some(&seal(1))).expect("reads");
+        assert_eq!((read.validity, read.created), (open.validity, open.created));
+        assert_eq!(read.public().jwk(), open.public().jwk());
+        let moved = KeyPair::read("other", "t".into(), &open.record(), None);
+        assert!(moved.is_err());
+    }
+}

@@ -1,0 +1,143 @@
+//! Payloads about key pairs (`rest.md` §7).
+
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::{RequiredText, success};
+use crate::clock::Timestamp;
+use crate::error::{Code, Failure};
+
+/// The only algorithm that signs tokens here.
+pub const ALGORITHM: &str = "RS256";
+
+/// How many seconds of grace there are at most: a leap year.
+const GRACE_SECONDS_MAX: u64 = 31_622_400;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Issue {
+    #[serde(rename = "id")]
+    _id: RequiredText,
+    /// `RS256`.
+    pub algorithm: String,
+    /// Whose tokens it signs: `client` or `human`.
+    pub audience: String,
+    /// Now, if it is not given.
+    #[serde(default)]
+    pub valid_from: Option<String>,
+    /// As long after that as the settings say, if it is not given.
+    #[serde(default)]
+    pub valid_to: Option<String>,
+    /// Whether the pair that signs for that audience now is invalidated.
+    #[serde(default)]
+    pub invalidate_current: bool,
+    /// For how long what that has signed is good, in seconds: 0 to 31622400; 0, if it is not given.
+    #[serde(default)]
+    pub invalidate_grace_period_sec: Option<u64>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+pub struct Get {
+    #[serde(rename = "id")]
+    _id: RequiredText,
+    /// `client` or `human`.
+    pub audience: String,
+}
+
+/// Names a key pair.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct One {
+    #[serde(rename = "id")]
+    _id: RequiredText,
+    pub key_id: String,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Invalidate {
+    #[serde(rename = "id")]
+    _id: RequiredText,
+    pub key_id: String,
+    /// For how long what it has signed is good, in seconds: 0 to 31622400; 0, if it is not given.
+    #[serde(default)]
+    pub grace_period_sec: Option<u64>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Reactivate {
+    #[serde(rename = "id")]
+    _id: RequiredText,
+    pub key_id: String,
+    /// In the future.
+    pub valid_to: String,
+    /// As it was, if it is not given.
+    #[serde(default)]
+    pub valid_from: Option<String>,
+}
+
+/// A time of grace.
+pub fn grace(seconds: Option<u64>) -> Result<Duration, Failure> {
+    let seconds = seconds.unwrap_or_default();
+    if seconds <= GRACE_SECONDS_MAX {
+        return Ok(Duration::from_secs(seconds));
+    }
+    Err(Failure::new(
+        Code::BadRequest,
+        format!("a period of grace is 0 to {GRACE_SECONDS_MAX} seconds"),
+    ))
+}
+
+/// The instant that a member says.
+pub fn instant(member: &'static str, text: &str) -> Result<Timestamp, Failure> {
+    let bad = |error| Failure::new(Code::BadRequest, format!("{member}: {error}"));
+    Timestamp::parse(text).map_err(bad)
+}
+
+/// The same, where it need not be there.
+pub fn optional_instant(
+    member: &'static str,
+    text: Option<&str>,
+) -> Result<Option<Timestamp>, Failure> {
+    text.map(|text| instant(member, text)).transpose()
+}
+
+/// A key pair, as it is told: of the private key nothing is.
+pub struct KeyPair<'a> {
+    pub name: &'a str,
+    /// `SubjectPublicKeyInfo` in base64.
+    pub public: &'a str,
+    pub is_active: bool,
+    pub valid_from: Timestamp,
+    pub valid_to: Option<Timestamp>,
+}
+
+pub fn not_found(name: &str, more: &str) -> Failure {
+    Failure::new(Code::KeypairNotFound, format!("key pair not found{more}")).with("keyId", name)
+}
+
+pub fn key_pair(request: &str, pair: &KeyPair<'_>) -> String {
+    let object = success(request, &[])
+        .text("requestId", request)
+        .text("keyId", pair.name)
+        .text("algorithm", ALGORITHM)
+        .text("publicKey", pair.public)
+        .truth("active", pair.is_active)
+        .plain("validFrom", pair.valid_from);
+    match pair.valid_to {
+        Some(to) => object.plain("validTo", to),
+        None => object,
+    }
+    .finish()
+}
+
+/// That something was done to one.
+pub fn done(request: &str, name: &str) -> String {
+    success(request, &[])
+        .text("requestId", request)
+        .text("keyId", name)
+        .finish()
+}

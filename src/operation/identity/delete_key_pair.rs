@@ -1,0 +1,57 @@
+//! Deletes a key pair. What it has signed is worthless from then on (`rest.md` §7).
+
+use tracing::info;
+
+use super::super::{Access, Answer, Context, Family, Operation};
+use super::{key_pair_of, see_through, store, tokens};
+use crate::auth::{Permission, ROLE_ADMIN, Tokens};
+use crate::error::Failure;
+use crate::event::{
+    EventType,
+    payload::{self, key_pairs},
+};
+use crate::storage::{IdentityChange, IdentityKind};
+
+pub(in crate::operation) struct DeleteKeyPair {
+    name: String,
+}
+
+impl Operation for DeleteKeyPair {
+    type Payload = key_pairs::One;
+
+    const REQUEST: EventType = EventType::KeyPairDeleteRequest;
+    const RESPONSE: EventType = EventType::KeyPairDeleteResponse;
+    const FAMILY: Family = Family::Entity;
+    const ACCESS: Access = Access::Write;
+    const ONCE: bool = false;
+    const NEEDS: Permission = Permission::Role(ROLE_ADMIN);
+
+    fn parse(payload: &str) -> Result<Self, Failure> {
+        let request: key_pairs::One = payload::decode(payload)?;
+        Ok(Self {
+            name: request.key_id,
+        })
+    }
+
+    async fn run(self, cx: Context) -> Result<Answer, Failure> {
+        let tokens = tokens(&cx)?;
+        see_through(&cx, delete(cx.clone(), tokens, self.name.clone())).await?;
+        cx.answer(Self::RESPONSE, key_pairs::done(cx.request(), &self.name))
+    }
+}
+
+async fn delete(cx: Context, tokens: Tokens, name: String) -> Result<(), Failure> {
+    let change = tokens.directory().change().await;
+    let pair = key_pair_of(&cx, &tokens, &change.known(), &name)?;
+    let forgotten = IdentityChange::Forget {
+        kind: IdentityKind::KeyPair,
+        name: pair.name.clone(),
+        tenant: pair.tenant.clone(),
+    };
+    store(&cx, &tokens, &change, vec![forgotten], |all| {
+        all.drop_key_pair(&name);
+    })
+    .await?;
+    info!(key.id = %pair.name, by = %cx.caller().actor.name, "a key pair was deleted");
+    Ok(())
+}

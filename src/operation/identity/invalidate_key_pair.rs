@@ -1,0 +1,63 @@
+//! Has a key pair sign no more. What it has signed is good for a time of grace (`rest.md` §7).
+
+use std::time::Duration;
+
+use tracing::info;
+
+use super::super::{Access, Answer, Context, Family, Operation};
+use super::{key_pair_kept, key_pair_of, see_through, store, tokens};
+use crate::auth::{Permission, ROLE_ADMIN, Tokens};
+use crate::error::Failure;
+use crate::event::{
+    EventType,
+    payload::{self, key_pairs},
+};
+
+pub(in crate::operation) struct InvalidateKeyPair {
+    name: String,
+    grace: Duration,
+}
+
+impl Operation for InvalidateKeyPair {
+    type Payload = key_pairs::Invalidate;
+
+    const REQUEST: EventType = EventType::KeyPairInvalidateRequest;
+    const RESPONSE: EventType = EventType::KeyPairInvalidateResponse;
+    const FAMILY: Family = Family::Entity;
+    const ACCESS: Access = Access::Write;
+    const ONCE: bool = false;
+    const NEEDS: Permission = Permission::Role(ROLE_ADMIN);
+
+    fn parse(payload: &str) -> Result<Self, Failure> {
+        let request: key_pairs::Invalidate = payload::decode(payload)?;
+        Ok(Self {
+            grace: key_pairs::grace(request.grace_period_sec)?,
+            name: request.key_id,
+        })
+    }
+
+    async fn run(self, cx: Context) -> Result<Answer, Failure> {
+        let tokens = tokens(&cx)?;
+        let (name, grace) = (self.name.clone(), self.grace);
+        see_through(&cx, invalidate(cx.clone(), tokens, name, grace)).await?;
+        cx.answer(Self::RESPONSE, key_pairs::done(cx.request(), &self.name))
+    }
+}
+
+async fn invalidate(
+    cx: Context,
+    tokens: Tokens,
+    name: String,
+    grace: Duration,
+) -> Result<(), Failure> {
+    let change = tokens.directory().change().await;
+    let pair = key_pair_of(&cx, &tokens, &change.known(), &name)?;
+    let pair = pair.invalidated(cx.storage().now(), grace);
+    let kept = key_pair_kept(&pair);
+    store(&cx, &tokens, &change, vec![kept], |all| {
+        all.put_key_pair(pair);
+    })
+    .await?;
+    info!(key.id = name, by = %cx.caller().actor.name, "a key pair was invalidated");
+    Ok(())
+}

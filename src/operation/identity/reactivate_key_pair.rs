@@ -1,0 +1,64 @@
+//! Has a key pair sign again, and makes good what it has signed (`rest.md` §7).
+
+use tracing::info;
+
+use super::super::{Access, Answer, Context, Family, Operation};
+use super::{key_pair_kept, key_pair_of, key_pair_told, see_through, store, tokens};
+use crate::auth::{KeyPair, Permission, ROLE_ADMIN, Tokens};
+use crate::clock::Timestamp;
+use crate::error::Failure;
+use crate::event::{
+    EventType,
+    payload::{self, key_pairs},
+};
+
+pub(in crate::operation) struct ReactivateKeyPair {
+    name: String,
+    from: Option<Timestamp>,
+    to: Timestamp,
+}
+
+impl Operation for ReactivateKeyPair {
+    type Payload = key_pairs::Reactivate;
+
+    const REQUEST: EventType = EventType::KeyPairReactivateRequest;
+    const RESPONSE: EventType = EventType::KeyPairReactivateResponse;
+    const FAMILY: Family = Family::Entity;
+    const ACCESS: Access = Access::Write;
+    const ONCE: bool = false;
+    const NEEDS: Permission = Permission::Role(ROLE_ADMIN);
+
+    fn parse(payload: &str) -> Result<Self, Failure> {
+        let request: key_pairs::Reactivate = payload::decode(payload)?;
+        Ok(Self {
+            to: key_pairs::instant("validTo", &request.valid_to)?,
+            name: request.key_id,
+            from: key_pairs::optional_instant("validFrom", request.valid_from.as_deref())?,
+        })
+    }
+
+    async fn run(self, cx: Context) -> Result<Answer, Failure> {
+        let tokens = tokens(&cx)?;
+        let pair = see_through(&cx, reactivate(cx.clone(), tokens, self)).await?;
+        cx.answer(Self::RESPONSE, key_pair_told(&cx, &pair))
+    }
+}
+
+async fn reactivate(
+    cx: Context,
+    tokens: Tokens,
+    asked: ReactivateKeyPair,
+) -> Result<KeyPair, Failure> {
+    let change = tokens.directory().change().await;
+    let pair = key_pair_of(&cx, &tokens, &change.known(), &asked.name)?;
+    let from = asked.from.unwrap_or(pair.validity.from);
+    let validity = super::validity(from, asked.to, cx.storage().now())?;
+    let pair = pair.reactivated(validity);
+    let (kept, known) = (key_pair_kept(&pair), pair.clone());
+    store(&cx, &tokens, &change, vec![kept], |all| {
+        all.put_key_pair(known);
+    })
+    .await?;
+    info!(key.id = %pair.name, by = %cx.caller().actor.name, "a key pair was reactivated");
+    Ok(pair)
+}

@@ -1,0 +1,96 @@
+//! Key pairs.
+#![expect(
+    dead_code,
+    reason = "answers are written as text; these are their schemas"
+)]
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+
+use super::{Body, Parameter, Tag, Told, clients::MOCKED, nothing, of, parameter::instant};
+use crate::error::Code;
+use crate::rest::write::key_pairs::{Grace, NewKeyPair, NewValidity};
+
+/// A key pair, of which the private key is told to nobody.
+#[derive(JsonSchema)]
+#[schemars(rename_all = "camelCase")]
+struct KeyPair {
+    /// The `kid` of the tokens that it signs.
+    key_id: String,
+    /// `RS256`.
+    algorithm: String,
+    /// The public key as `SubjectPublicKeyInfo`, in base64.
+    public_key: String,
+    /// Whether it is not invalidated, and its time is not over.
+    active: bool,
+    #[schemars(schema_with = "instant")]
+    valid_from: String,
+    /// Absent of the key of the settings.
+    #[schemars(with = "Option<String>")]
+    valid_to: Option<String>,
+}
+
+fn audience(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({"type": "string", "enum": ["client", "human"]})
+}
+
+const NO_PAIR: &[Code] = &[Code::KeypairNotFound];
+
+const AUDIENCE: Parameter =
+    Parameter::query("audience", audience, "Whose tokens it signs.").required();
+
+pub(in crate::rest) const ISSUE: Told = Told {
+    text: "From its `validFrom` on it signs the tokens of the tenant's clients, if that is its \
+        audience, in the place of the key of the settings. The one with the latest `validFrom` \
+        signs, of several.",
+    body: Body::Json(of::<NewKeyPair>),
+    codes: &[MOCKED, &[Code::UnsupportedAlgorithm, Code::TooManyRequests]],
+    ..Told::new(
+        Tag::Identity,
+        "issueKeyPair",
+        "Make a key pair",
+        of::<KeyPair>,
+    )
+};
+
+pub(in crate::rest) const CURRENT: Told = Told {
+    text: "The key of the settings, for a tenant that has none of its own.",
+    parameters: &[AUDIENCE],
+    codes: &[MOCKED, NO_PAIR],
+    ..Told::new(
+        Tag::Identity,
+        "getCurrentKeyPair",
+        "The key pair that signs",
+        of::<KeyPair>,
+    )
+};
+
+pub(in crate::rest) const DELETE: Told = Told {
+    text: "What it has signed is worthless from then on.",
+    codes: &[MOCKED, NO_PAIR],
+    ..Told::new(Tag::Identity, "deleteKeyPair", "Delete a key pair", nothing)
+};
+
+pub(in crate::rest) const INVALIDATE: Told = Told {
+    text: "It signs no more. What it has signed is good for the period of grace, and so long \
+        `/.well-known/jwks.json` tells of it.",
+    body: Body::OptionalJson(of::<Grace>),
+    codes: &[MOCKED, NO_PAIR],
+    ..Told::new(
+        Tag::Identity,
+        "invalidateKeyPair",
+        "Have a key pair sign no more",
+        nothing,
+    )
+};
+
+pub(in crate::rest) const REACTIVATE: Told = Told {
+    text: "It signs again, and what it has signed is good again.",
+    body: Body::Json(of::<NewValidity>),
+    codes: &[MOCKED, NO_PAIR],
+    ..Told::new(
+        Tag::Identity,
+        "reactivateKeyPair",
+        "Have a key pair sign again",
+        of::<KeyPair>,
+    )
+};
