@@ -81,6 +81,8 @@ codes! {
     /// The limit of grouped statistics.
     InvalidLimit = "INVALID_LIMIT", 400, Never;
     KeypairNotFound = "KEYPAIR_NOT_FOUND", 404, Never;
+    /// A trusted key whose name another tenant has.
+    KeyOwnedByDifferentTenant = "KEY_OWNED_BY_DIFFERENT_TENANT", 409, Never;
     M2mClientNotFound = "M2M_CLIENT_NOT_FOUND", 404, Never;
     /// Grouped statistics whose query cannot be read.
     MalformedRequest = "MALFORMED_REQUEST", 400, Never;
@@ -121,12 +123,17 @@ codes! {
     /// One transaction holds more reads or writes than its bound.
     TransactionTooLarge = "TRANSACTION_TOO_LARGE", 413, Never;
     TransitionNotFound = "TRANSITION_NOT_FOUND", 404, Never;
+    /// A tenant trusts as many keys as it may.
+    TrustedKeyCapReached = "TRUSTED_KEY_CAP_REACHED", 400, Never;
+    TrustedKeyNotFound = "TRUSTED_KEY_NOT_FOUND", 404, Never;
     Unauthorized = "UNAUTHORIZED", 401, Never;
     /// Another live entity has these values of a unique key.
     UniqueViolation = "UNIQUE_VIOLATION", 409, Never;
     UnknownEventType = "UNKNOWN_EVENT_TYPE", 400, Never;
     /// A key that is no RSA key for SHA-256.
     UnsupportedAlgorithm = "UNSUPPORTED_ALGORITHM", 400, Never;
+    /// A trusted key that is no RSA key.
+    UnsupportedKeyType = "UNSUPPORTED_KEY_TYPE", 400, Never;
     /// A patch in a format that is none.
     UnsupportedMediaType = "UNSUPPORTED_MEDIA_TYPE", 415, Never;
     /// An import that breaks a static rule of workflows.
@@ -183,6 +190,7 @@ impl Code {
             Self::InvalidGroupByPath => "entities are grouped by `state` or by the path of one value",
             Self::InvalidLimit => "of grouped statistics 1 to `CYODA_STATS_GROUP_MAX` groups can be asked for",
             Self::KeypairNotFound => "no such key pair, or another tenant's; or none signs for the audience",
+            Self::KeyOwnedByDifferentTenant => "another tenant has a trusted key of this name",
             Self::M2mClientNotFound => "no such client, or another tenant's",
             Self::MalformedRequest => "the query of grouped statistics cannot be read; the message names the place",
             Self::MissingGroupBy => "grouped statistics need a `groupBy`",
@@ -210,10 +218,13 @@ impl Code {
             Self::TransactionNotFound => "the transaction is over already",
             Self::TransactionTooLarge => "one transaction reads or writes too much; split it",
             Self::TransitionNotFound => "the state has no such transition that may be taken by hand",
+            Self::TrustedKeyCapReached => "a tenant trusts no more keys than `CYODA_IAM_TRUSTED_KEY_MAX_PER_TENANT`; delete one",
+            Self::TrustedKeyNotFound => "no such trusted key, or another tenant's",
             Self::Unauthorized => "who is calling cannot be told, or a transaction token is forged",
             Self::UniqueViolation => "another entity has these values of a unique key; change them, or that entity",
             Self::UnknownEventType => "no such request; `interlock events` lists them",
             Self::UnsupportedAlgorithm => "keys sign with RS256 only",
+            Self::UnsupportedKeyType => "trusted keys are RSA keys",
             Self::UnsupportedMediaType => "a patch is JSON: `application/merge-patch+json` or `application/json-patch+json`",
             Self::ValidationFailed => "a workflow breaks a rule; the message names the place",
             Self::WorkflowFailed => "a processor, a criterion or a limit of the engine said no; nothing was written",

@@ -217,6 +217,13 @@ impl Sources {
         })
     }
 
+    /// A number that counts something of which there may be none.
+    pub(super) fn count_or_none(&self, name: &str) -> Result<usize, ConfigError> {
+        self.read(name, "a whole number of at least 0", |text| {
+            text.parse().ok()
+        })
+    }
+
     /// A number that counts something, so that zero of it makes no sense.
     pub(super) fn count(&self, name: &str) -> Result<usize, ConfigError> {
         self.read(name, "a whole number above 0", |text| {
@@ -312,13 +319,6 @@ impl Sources {
     }
 }
 
-/// Numbers of settings that have no effect yet, and the least that each may be.
-const LEAST: &[(&str, i64)] = &[
-    ("IAM_TRUSTED_KEY_MAX_PER_TENANT", 0),
-    ("IAM_TRUSTED_KEY_MAX_VALIDITY_DAYS", 1),
-    ("IAM_TRUSTED_KEY_MAX_JWK_PROPERTIES", 1),
-];
-
 /// How many bytes the secret of a cluster has at least.
 const SECRET_BYTES: usize = 32;
 
@@ -326,12 +326,6 @@ const SECRET_BYTES: usize = 32;
 /// what it should be does not wait for that to be told (`config-and-cli.md` §0, §2.5, §12).
 fn check_what_comes_later(sources: &Sources) -> Result<(), ConfigError> {
     let together = |text: String| Err(ConfigError::Together(text));
-    for (name, least) in LEAST {
-        let expected = format!("a whole number of at least {least}");
-        sources.read(name, &expected, |text| {
-            text.parse::<i64>().ok().filter(|number| number >= least)
-        })?;
-    }
     if !sources.truth("CLUSTER_ENABLED")? {
         return Ok(());
     }

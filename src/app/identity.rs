@@ -8,7 +8,7 @@ use super::{
 };
 use crate::auth::{
     Authenticator, Client, KeyUse, Roles, Rules, Seal, Secret, Settings, SigningKey, Tokens,
-    UnknownUse,
+    TrustedKeyRules, UnknownUse,
 };
 use crate::clock::Clock;
 
@@ -97,11 +97,20 @@ fn seal(sources: &Sources) -> Result<Option<Seal>, ConfigError> {
 
 /// What tenants may do about who calls for them.
 pub(super) fn rules(sources: &Sources) -> Result<Rules, ConfigError> {
+    let days = |name| {
+        let days = u32::try_from(sources.count(name)?).unwrap_or(u32::MAX);
+        Ok(DAY.saturating_mul(days))
+    };
+    let trusted_keys = sources.count_or_none("IAM_TRUSTED_KEY_MAX_PER_TENANT")?;
     Ok(Rules {
         may_make_administrators: sources.truth("IAM_M2M_ADMIN_ROLE_ENABLED")?,
-        key_pair_life: DAY.saturating_mul(
-            u32::try_from(sources.count("IAM_KEYPAIR_DEFAULT_VALIDITY_DAYS")?).unwrap_or(u32::MAX),
-        ),
+        key_pair_life: days("IAM_KEYPAIR_DEFAULT_VALIDITY_DAYS")?,
+        trusted_keys: TrustedKeyRules {
+            are_on: sources.truth("IAM_TRUSTED_KEY_REGISTRATION_ENABLED")?,
+            max: Some(trusted_keys).filter(|max| *max > 0),
+            life: days("IAM_TRUSTED_KEY_MAX_VALIDITY_DAYS")?,
+            members_max: sources.count("IAM_TRUSTED_KEY_MAX_JWK_PROPERTIES")?,
+        },
     })
 }
 

@@ -1,6 +1,7 @@
 //! What tokens say of who bears them (`config-and-cli.md` §9).
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
 use super::{Caller, Roles};
 use crate::entity::{Actor, ActorKind};
@@ -31,6 +32,27 @@ pub(super) struct Claims {
     pub(super) jti: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) aud: Option<Audience>,
+    /// Who acts for the user: the client that has exchanged a token (RFC 8693 §4.1).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) act: Option<Value>,
+}
+
+/// The claims of a token that a subject brings from elsewhere. Others may be there, and say nothing
+/// here.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub(super) struct SubjectClaims {
+    #[serde(default)]
+    pub(super) sub: Option<String>,
+    #[serde(default)]
+    pub(super) iss: Option<String>,
+    #[serde(default)]
+    pub(super) caas_org_id: Option<String>,
+    #[serde(default)]
+    pub(super) user_roles: Option<Vec<String>>,
+    /// Seconds since 1970, as the next.
+    pub(super) exp: i64,
+    #[serde(default)]
+    pub(super) iat: Option<i64>,
 }
 
 /// Whom a token is for: one text or a list of them.
@@ -42,6 +64,19 @@ pub(super) enum Audience {
 }
 
 impl Claims {
+    /// What is said of a client that acts for a user.
+    pub(super) fn acting(client: &str) -> Value {
+        json!({"sub": client})
+    }
+
+    /// The client that the token was issued to, for itself or for the user that it acts for.
+    pub(super) fn client(&self) -> Option<&str> {
+        if self.user_roles.is_none() && self.scopes.is_some() {
+            return self.sub.as_deref();
+        }
+        self.act.as_ref()?.get("sub")?.as_str()
+    }
+
     /// Whom they name; nobody without a user or a tenant.
     pub(super) fn caller(&self) -> Option<Caller> {
         fn given(text: Option<&String>) -> Option<&str> {
@@ -69,6 +104,30 @@ impl Claims {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn claims_name_the_client_that_has_the_token() {
+        let of = |claims: &str| {
+            let claims: Claims = serde_json::from_str(claims).expect("claims");
+            claims.client().map(str::to_owned)
+        };
+        for (claims, client) in [
+            (r#"{"exp":1,"iat":1,"sub":"c","scopes":[]}"#, Some("c")),
+            (
+                r#"{"exp":1,"iat":1,"sub":"u","user_roles":[],"act":{"sub":"c"}}"#,
+                Some("c"),
+            ),
+            (
+                r#"{"exp":1,"iat":1,"sub":"u","user_roles":[],"scopes":[]}"#,
+                None,
+            ),
+            (r#"{"exp":1,"iat":1,"sub":"u"}"#, None),
+            (r#"{"exp":1,"iat":1,"sub":"u","act":"c"}"#, None),
+            (r#"{"exp":1,"iat":1,"sub":"u","act":{"sub":1}}"#, None),
+        ] {
+            assert_eq!(of(claims).as_deref(), client, "{claims}");
+        }
+    }
 
     #[test]
     fn claims_name_a_caller_as_documented() {

@@ -19,6 +19,7 @@ use super::{
     pair::{KeyPair, KeyUse},
     record::BadRecord,
     seal::{NotSealed, Seal},
+    trusted::TrustedKey,
 };
 use crate::clock::Timestamp;
 use crate::id::Tenant;
@@ -28,6 +29,7 @@ use crate::id::Tenant;
 pub struct Known {
     clients: HashMap<Arc<str>, Arc<Registered>>,
     key_pairs: HashMap<Arc<str>, Arc<KeyPair>>,
+    trusted_keys: HashMap<Arc<str>, Arc<TrustedKey>>,
 }
 
 impl Known {
@@ -114,6 +116,41 @@ impl Known {
         pairs
             .filter_map(|pair| pair.sealed(seal).transpose())
             .collect()
+    }
+
+    /// The trusted key of that name, whosever it is.
+    pub fn trusted_key(&self, name: &str) -> Option<&Arc<TrustedKey>> {
+        self.trusted_keys.get(name)
+    }
+
+    /// The keys that a tenant trusts, the oldest first.
+    pub fn trusted_keys_of(&self, tenant: &Tenant) -> Vec<&Arc<TrustedKey>> {
+        let keys = self.trusted_keys.values();
+        let mut keys: Vec<_> = keys.filter(|key| key.tenant == *tenant).collect();
+        keys.sort_unstable_by(|one, other| {
+            (one.created, &one.name).cmp(&(other.created, &other.name))
+        });
+        keys
+    }
+
+    pub fn put_trusted_key(&mut self, key: TrustedKey) {
+        self.trusted_keys
+            .insert(Arc::clone(&key.name), Arc::new(key));
+    }
+
+    pub fn drop_trusted_key(&mut self, name: &str) {
+        self.trusted_keys.remove(name);
+    }
+
+    /// Adds a trusted key that was stored.
+    pub fn read_trusted_key(
+        &mut self,
+        name: &str,
+        tenant: Tenant,
+        record: &str,
+    ) -> Result<(), BadRecord> {
+        self.put_trusted_key(TrustedKey::read(name, tenant, record)?);
+        Ok(())
     }
 
     /// Adds a client that was stored.

@@ -22,7 +22,7 @@ use crate::error::Failure;
 const BITS: usize = 2_048;
 
 /// The least that is safe, in bits.
-const BITS_MIN: usize = 2_048;
+pub(super) const BITS_MIN: usize = 2_048;
 
 /// How many bytes of a digest name a key.
 const NAME_BYTES: usize = 16;

@@ -7,12 +7,14 @@
 mod claims;
 mod client;
 mod directory;
+mod exchange;
 mod hash;
 mod key;
 mod pair;
 mod record;
 mod seal;
 mod token;
+mod trusted;
 mod workbench;
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
@@ -31,6 +33,7 @@ pub use pair::{KeyPair, KeyUse, UnknownUse, Validity};
 pub use record::BadRecord;
 pub use seal::{BadSeal, NotSealed, Seal};
 pub use token::{Minted, Refusal, Settings, Tokens};
+pub use trusted::{BadJwk, Jwk, TrustedKey};
 
 /// The role that may administer.
 pub const ROLE_ADMIN: &str = "ROLE_ADMIN";
@@ -103,6 +106,20 @@ pub struct Rules {
     pub may_make_administrators: bool,
     /// How long key pairs are valid, if nothing is said of that.
     pub key_pair_life: Duration,
+    pub trusted_keys: TrustedKeyRules,
+}
+
+/// What tenants may do about the keys that they trust.
+#[derive(Debug, Clone, Copy)]
+pub struct TrustedKeyRules {
+    /// Whether they may do anything at all.
+    pub are_on: bool,
+    /// How many a tenant may have; any number, if it is not said.
+    pub max: Option<usize>,
+    /// How long they are valid, if nothing is said of that.
+    pub life: Duration,
+    /// How many members a JWK may have.
+    pub members_max: usize,
 }
 
 /// What an operation asks of its caller.
@@ -177,6 +194,20 @@ impl Authenticator {
                 life: MOCK_TOKEN_LIFE,
             })),
             Self::Tokens(tokens) => tokens.mint(client, secret).await,
+        }
+    }
+
+    /// A token for a client that knows its secret, with which it acts for who has got another token
+    /// from where the client's tenant trusts it to come from (RFC 8693).
+    pub async fn exchange(
+        &self,
+        client: &str,
+        secret: &str,
+        subject: &str,
+    ) -> Result<Result<Minted, Refusal>, Failure> {
+        match self {
+            Self::Mock(_) | Self::MockChosen(_) => self.mint(client, secret).await,
+            Self::Tokens(tokens) => tokens.exchange(client, secret, subject).await,
         }
     }
 

@@ -59,6 +59,16 @@ pub struct Validity {
     pub to: Timestamp,
 }
 
+impl Validity {
+    /// The same, over by an instant at the latest.
+    pub(super) fn cut(self, end: Timestamp) -> Self {
+        Self {
+            to: self.to.min(end),
+            ..self
+        }
+    }
+}
+
 /// A private key as it is stored.
 #[derive(Clone)]
 struct Private {
@@ -137,10 +147,7 @@ impl KeyPair {
     pub fn invalidated(&self, now: Timestamp, grace: Duration) -> Self {
         Self {
             is_invalidated: true,
-            validity: Validity {
-                to: self.validity.to.min(now.after(grace)),
-                ..self.validity
-            },
+            validity: self.validity.cut(now.after(grace)),
             ..self.clone()
         }
     }

@@ -51,6 +51,21 @@ pub(super) struct KeyPairRecord {
     pub(super) invalidated: bool,
 }
 
+/// A trusted key.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct TrustedKeyRecord {
+    /// JSON, as a text: what it says beside the key is nobody's business here.
+    pub(super) jwk: String,
+    pub(super) audience: String,
+    pub(super) issuers: Vec<String>,
+    /// Microseconds since 1970, as are the next two.
+    pub(super) created: i64,
+    pub(super) valid_from: i64,
+    pub(super) valid_to: i64,
+    pub(super) invalidated: bool,
+}
+
 /// Reads a record.
 pub(super) fn read<'a, T: Deserialize<'a>>(
     what: &'static str,

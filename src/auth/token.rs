@@ -29,14 +29,14 @@ use crate::error::{Code, Failure};
 use crate::id::{MessageId, Tenant};
 
 /// How much clocks may differ, in seconds (`config-and-cli.md` §9).
-const SKEW_SECONDS: u64 = 30;
+pub(super) const SKEW_SECONDS: u64 = 30;
 
 /// How many tokens are remembered with who bears them: checking a signature takes a tenth of a
 /// millisecond, knowing a token a thousandth.
 const REMEMBERED: u64 = 10_000;
 
 /// The longest token that is looked at, in bytes.
-const BYTES_MAX: usize = 8 << 10;
+pub(super) const BYTES_MAX: usize = 8 << 10;
 
 const TIER: &str = "unlimited";
 
@@ -77,6 +77,10 @@ pub enum Refusal {
     TooMany,
     /// Too many others ask.
     Busy,
+    /// The token that it brings is not trusted, for whatever reason.
+    Untrusted,
+    /// The token that it brings is that of another tenant.
+    OtherTenant,
 }
 
 /// How many requests for tokens may wait: those of some seconds.
@@ -116,10 +120,10 @@ struct Remembered {
 }
 
 /// Who has proved to be a client, as its tokens say it.
-struct Proved {
-    id: String,
+pub(super) struct Proved {
+    pub(super) id: String,
     user: String,
-    tenant: Tenant,
+    pub(super) tenant: Tenant,
     roles: Roles,
     /// In seconds since 1970.
     tokens_since: i64,
@@ -165,6 +169,10 @@ impl Tokens {
     /// What is known beside the settings.
     pub fn directory(&self) -> &Directory {
         &self.0.directory
+    }
+
+    pub(super) fn now(&self) -> Timestamp {
+        self.0.settings.clock.now()
     }
 
     /// The client of the settings, and since when it is known.
@@ -285,11 +293,9 @@ impl Tokens {
     /// Whether the client that a token was issued to is still there, and has its secret still. What
     /// was issued elsewhere is good as long as it says: only those who have the key can do that.
     fn stands(&self, claims: &Claims, caller: &Caller, known: &Known) -> bool {
-        let client = claims.sub.as_deref().unwrap_or_default();
-        let is_clients = claims.user_roles.is_none() && claims.scopes.is_some();
+        let client = claims.client().unwrap_or_default();
         let bootstrap = self.0.settings.bootstrap.as_ref();
-        if !is_clients
-            || !is_registered_name(client)
+        if !is_registered_name(client)
             || bootstrap.is_some_and(|bootstrap| *bootstrap.id == *client)
         {
             return true;
@@ -322,12 +328,25 @@ impl Tokens {
         is_issued.then_some((claims, pair.map(AsRef::as_ref)))
     }
 
-    /// A token for a client that knows its secret. Whoever asks for one without, again and again,
-    /// is not listened to for a minute, whatever comes then.
+    /// A token for a client that knows its secret.
     pub(super) async fn mint(
         &self,
         client: &str,
         secret: &str,
+    ) -> Result<Result<Minted, Refusal>, Failure> {
+        self.grant(client, secret, |tokens, client| {
+            tokens.issue(&client).map(Ok)
+        })
+        .await
+    }
+
+    /// What a client is given that knows its secret. Whoever asks without, again and again, is not
+    /// listened to for a minute, whatever comes then.
+    pub(super) async fn grant(
+        &self,
+        client: &str,
+        secret: &str,
+        give: impl FnOnce(&Self, Proved) -> Result<Result<Minted, Refusal>, Failure> + Send + 'static,
     ) -> Result<Result<Minted, Refusal>, Failure> {
         let refused = self.0.refusals.get(client);
         if refused.is_some_and(|refused| refused.load(Ordering::Relaxed) >= REFUSALS_MAX) {
@@ -336,15 +355,15 @@ impl Tokens {
         let (tokens, name, secret) = (self.clone(), client.to_owned(), secret.to_owned());
         let prove = move || {
             let proved = tokens.prove(&name, &secret);
-            proved.map(|proved| tokens.issue(proved)).transpose()
+            proved.map(|proved| give(&tokens, proved)).transpose()
         };
-        let Ok(issued) = self.0.mint.run(prove).await else {
+        let Ok(given) = self.0.mint.run(prove).await else {
             return Ok(Err(Refusal::Busy));
         };
-        Ok(issued?.ok_or_else(|| {
+        Ok(given?.unwrap_or_else(|| {
             let refused = self.0.refusals.get_with_by_ref(client, Arc::default);
             refused.fetch_add(1, Ordering::Relaxed);
-            Refusal::Unknown
+            Err(Refusal::Unknown)
         }))
     }
 
@@ -376,35 +395,48 @@ impl Tokens {
     }
 
     /// A token for a client.
-    fn issue(&self, client: Proved) -> Result<Minted, Failure> {
+    fn issue(&self, client: &Proved) -> Result<Minted, Failure> {
+        let claims = Claims {
+            sub: Some(client.id.clone()),
+            caas_user_id: Some(client.user.clone()),
+            scopes: Some(client.roles.iter().map(str::to_owned).collect()),
+            ..Claims::default()
+        };
+        self.signed(client, KeyUse::Client, claims, None)
+    }
+
+    /// A token for a client with these claims and those that every token has, good until an
+    /// instant at most.
+    pub(super) fn signed(
+        &self,
+        client: &Proved,
+        used_for: KeyUse,
+        claims: Claims,
+        until: Option<Timestamp>,
+    ) -> Result<Minted, Failure> {
         let settings = &self.0.settings;
         let now = settings.clock.now();
         let known = self.0.directory.known();
-        let pair = known.signer(&client.tenant, KeyUse::Client, now);
+        let pair = known.signer(&client.tenant, used_for, now);
         let key = pair.map_or(&settings.key, |pair| &pair.key);
         // No longer than the key is good that signs it.
-        let left = pair.map_or(settings.life, |pair| pair.validity.to.since(now));
-        let life = settings.life.min(left).as_secs();
-        let expires = i64::try_from(life).unwrap_or(i64::MAX);
-        let now = now.millis() / 1_000;
-        let issued = now.max(client.tokens_since);
+        let ends = pair.map(|pair| pair.validity.to).into_iter().chain(until);
+        let expires = ends.fold(now.after(settings.life), Timestamp::min);
+        let seconds = |instant: Timestamp| instant.millis().div_euclid(1_000);
         let claims = Claims {
-            sub: Some(client.id),
             iss: settings.issuer.clone(),
-            caas_user_id: Some(client.user),
             caas_org_id: Some(client.tenant.as_str().to_owned()),
-            scopes: Some(client.roles.iter().map(str::to_owned).collect()),
             caas_tier: Some(TIER.to_owned()),
-            exp: now.saturating_add(expires),
-            iat: issued,
+            exp: seconds(expires),
+            iat: seconds(now).max(client.tokens_since),
             jti: Some(MessageId::fresh().to_string()),
             // What is asked for must be in what is minted.
             aud: settings.audience.clone().map(Audience::One),
-            ..Claims::default()
+            ..claims
         };
         Ok(Minted {
             token: key.sign(&claims)?,
-            life: Duration::from_secs(life),
+            life: Duration::from_secs(expires.since(now).as_secs()),
         })
     }
 }

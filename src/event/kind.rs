@@ -102,6 +102,16 @@ event_types! {
     KeyPairIssueResponse,
     KeyPairReactivateRequest,
     KeyPairReactivateResponse,
+    TrustedKeyDeleteRequest,
+    TrustedKeyDeleteResponse,
+    TrustedKeyInvalidateRequest,
+    TrustedKeyInvalidateResponse,
+    TrustedKeyReactivateRequest,
+    TrustedKeyReactivateResponse,
+    TrustedKeyRegisterRequest,
+    TrustedKeyRegisterResponse,
+    TrustedKeysGetRequest,
+    TrustedKeysGetResponse,
 
     // What an operator may change.
     LogLevelGetRequest,

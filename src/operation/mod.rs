@@ -71,7 +71,7 @@ use schemars::{JsonSchema, Schema};
 use serde_json::Value;
 use tracing::{Instrument as _, error, info_span};
 
-use crate::auth::Permission;
+use crate::auth::{Caller, Permission, Rules};
 use crate::error::Failure;
 use crate::event::{Event, EventType, payload};
 use crate::telemetry::measure::Operations;
@@ -139,6 +139,12 @@ pub trait Operation: Sized + Send + 'static {
     /// refuses the key.
     const ONCE: bool = true;
 
+    /// Whether the settings have it at all. That is asked before anything that a request says, of
+    /// whoever may do it.
+    fn offered(_: &Rules) -> Result<(), Failure> {
+        Ok(())
+    }
+
     /// Turns an untyped payload into a request that cannot be malformed.
     fn parse(payload: &str) -> Result<Self, Failure>;
 
@@ -156,6 +162,7 @@ pub struct Route {
     stores: bool,
     pub needs: Permission,
     pub once: bool,
+    offered: fn(&Rules) -> Result<(), Failure>,
     payload: fn() -> Schema,
     run: fn(Context, Event) -> BoxFuture<'static, Result<Answer, Failure>>,
 }
@@ -171,6 +178,7 @@ impl Route {
             stores: O::STORES,
             needs: O::NEEDS,
             once: O::ONCE,
+            offered: O::offered,
             payload: schema_for::<O::Payload>,
             run: |cx, event| {
                 async move {
@@ -182,6 +190,12 @@ impl Route {
                 .boxed()
             },
         }
+    }
+
+    /// Whether a caller may ask for it here.
+    pub fn check(&self, caller: &Caller, rules: &Rules) -> Result<(), Failure> {
+        self.needs.check(caller)?;
+        (self.offered)(rules)
     }
 
     /// The method of the service that takes it (`grpc.md` §6).
@@ -229,7 +243,7 @@ pub async fn dispatch(mut cx: Context, event: Event) -> Result<Answer, Failure> 
     let kind = event.kind;
     let place = Route::place(kind).ok_or_else(|| Failure::unknown_type(kind.as_str()))?;
     let route = &ROUTES[place];
-    route.needs.check(cx.caller())?;
+    route.check(cx.caller(), cx.rules())?;
     let measured = &MEASURED[place];
     let admitted = limits::admit(&cx, route)
         .inspect_err(|failure| measured.failed(failure.code().as_str()))?;

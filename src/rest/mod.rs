@@ -202,7 +202,7 @@ async fn try_serve(
     let caller = gateway.authenticator.caller(request.headers())?;
     // Who may not ask is not told how to.
     if let Some(route) = Route::of(spelling.request) {
-        route.needs.check(&caller)?;
+        route.check(&caller, &gateway.services.rules)?;
     }
     let (head, body) = request.into_parts();
     let body = read_body(body, spelling.limit).await?;

@@ -23,6 +23,10 @@ const BODY_MAX: usize = 1 << 20;
 const CLIENT_CREDENTIALS: &str = "client_credentials";
 const TOKEN_EXCHANGE: &str = "urn:ietf:params:oauth:grant-type:token-exchange";
 
+/// What is taken in exchange, and what is given (RFC 8693 §3).
+const JWT: &str = "urn:ietf:params:oauth:token-type:jwt";
+const ACCESS_TOKEN: &str = "urn:ietf:params:oauth:token-type:access_token";
+
 /// What is asked for. Whatever else is said, a scope above all, has no effect.
 #[derive(Deserialize)]
 struct Asked {
@@ -33,6 +37,17 @@ struct Asked {
     client_id: Option<String>,
     #[serde(default)]
     client_secret: Option<String>,
+    /// In exchange for which the client is to have one (RFC 8693 §2.1).
+    #[serde(default)]
+    subject_token: Option<String>,
+    #[serde(default)]
+    subject_token_type: Option<String>,
+}
+
+/// A token, and whether it was given in exchange.
+struct Granted {
+    minted: Minted,
+    is_exchanged: bool,
 }
 
 /// Why there is no token: a word of RFC 6749 §5.2, and more of it.
@@ -52,7 +67,7 @@ pub(super) fn token(gateway: &Arc<Gateway>) -> MethodRouter {
             ))),
         };
         match granted {
-            Ok(Ok(minted)) => no_store(json(told(&minted))),
+            Ok(Ok(granted)) => no_store(json(told(&granted))),
             Ok(Err(refused)) => no_store(refused.response()),
             Err(failure) => problem::response(&failure, &path, gateway.detail),
         }
@@ -78,39 +93,89 @@ async fn grant(
     gateway: &Gateway,
     headers: &HeaderMap,
     asked: &Asked,
-) -> Result<Result<Minted, Refused>, Failure> {
-    let bad = |word, why| Ok(Err(Refused(StatusCode::BAD_REQUEST, word, why)));
-    match asked.grant_type.as_deref() {
-        Some(CLIENT_CREDENTIALS) => {}
-        // A subject's token is good only if a registered key has signed it, and none is.
-        Some(TOKEN_EXCHANGE) => return bad("invalid_grant", "no trusted key is registered"),
-        Some(_) => return bad("unsupported_grant_type", "grant_type is client_credentials"),
-        None => return bad("invalid_request", "grant_type is missing"),
-    }
+) -> Result<Result<Granted, Refused>, Failure> {
+    let subject = match subject(asked) {
+        Ok(subject) => subject,
+        Err(refused) => return Ok(Err(refused)),
+    };
+    let authenticator = &gateway.authenticator;
     let credentials = credentials(headers, asked);
-    let mut refused = None;
+    let mut refused = Refusal::Unknown;
     // One pair in the two ways in which clients write it (`rest.md` §7).
     for (client, secret) in &credentials {
-        match gateway.authenticator.mint(client, secret).await? {
-            Ok(minted) => return Ok(Ok(minted)),
-            Err(why) => refused = Some(why),
+        let granted = match subject {
+            None => authenticator.mint(client, secret).await?,
+            Some(subject) => authenticator.exchange(client, secret, subject).await?,
+        };
+        match granted {
+            Ok(minted) => {
+                return Ok(Ok(Granted {
+                    minted,
+                    is_exchanged: subject.is_some(),
+                }));
+            }
+            Err(why) => refused = why,
+        }
+        // The secret was right.
+        if matches!(refused, Refusal::Untrusted | Refusal::OtherTenant) {
+            break;
         }
     }
-    Ok(Err(match refused {
-        Some(Refusal::TooMany) => Refused(
-            StatusCode::TOO_MANY_REQUESTS,
-            "temporarily_unavailable",
-            "this client was refused too often; try again in a minute",
-        ),
-        Some(Refusal::Busy) => Refused(
-            StatusCode::SERVICE_UNAVAILABLE,
-            "temporarily_unavailable",
-            "too many clients ask for tokens; try again in a second",
-        ),
-        Some(Refusal::Unknown) | None => {
-            Refused(StatusCode::UNAUTHORIZED, "invalid_client", "invalid_client")
+    Ok(Err(refused.into()))
+}
+
+/// The token that a client brings, if it is to have another in exchange.
+fn subject(asked: &Asked) -> Result<Option<&str>, Refused> {
+    let bad = |word, why| Err(Refused(StatusCode::BAD_REQUEST, word, why));
+    match asked.grant_type.as_deref() {
+        Some(CLIENT_CREDENTIALS) => return Ok(None),
+        Some(TOKEN_EXCHANGE) => {}
+        Some(_) => {
+            return bad(
+                "unsupported_grant_type",
+                "grant_type is client_credentials or urn:ietf:params:oauth:grant-type:token-exchange",
+            );
         }
-    }))
+        None => return bad("invalid_request", "grant_type is missing"),
+    }
+    if asked.subject_token_type.as_deref() != Some(JWT) {
+        return bad(
+            "invalid_request",
+            "subject_token_type is urn:ietf:params:oauth:token-type:jwt",
+        );
+    }
+    match asked.subject_token.as_deref() {
+        None | Some("") => bad("invalid_request", "subject_token is missing"),
+        subject => Ok(subject),
+    }
+}
+
+impl From<Refusal> for Refused {
+    fn from(refusal: Refusal) -> Self {
+        match refusal {
+            Refusal::TooMany => Self(
+                StatusCode::TOO_MANY_REQUESTS,
+                "temporarily_unavailable",
+                "this client was refused too often; try again in a minute",
+            ),
+            Refusal::Busy => Self(
+                StatusCode::SERVICE_UNAVAILABLE,
+                "temporarily_unavailable",
+                "too many clients ask for tokens; try again in a second",
+            ),
+            Refusal::Unknown => Self(StatusCode::UNAUTHORIZED, "invalid_client", "invalid_client"),
+            Refusal::Untrusted => Self(
+                StatusCode::BAD_REQUEST,
+                "invalid_grant",
+                "the subject_token is not trusted",
+            ),
+            Refusal::OtherTenant => Self(
+                StatusCode::FORBIDDEN,
+                "access_denied",
+                "the subject_token is not that of the client's tenant",
+            ),
+        }
+    }
 }
 
 /// The name and the secret that a client gives: as they are, and then decoded.
@@ -146,13 +211,19 @@ fn decoded(text: &str) -> String {
         .map_or_else(String::new, |(name, _)| name.into_owned())
 }
 
-fn told(minted: &Minted) -> String {
+fn told(granted: &Granted) -> String {
+    let minted = &granted.minted;
     let life = i64::try_from(minted.life.as_secs()).unwrap_or(i64::MAX);
-    Object::new()
+    let object = Object::new()
         .text("access_token", &minted.token)
         .text("token_type", "Bearer")
-        .number("expires_in", life)
-        .finish()
+        .number("expires_in", life);
+    if granted.is_exchanged {
+        object.text("issued_token_type", ACCESS_TOKEN)
+    } else {
+        object
+    }
+    .finish()
 }
 
 impl Refused {

@@ -7,7 +7,8 @@ use super::{
     parts::Parts,
     told::{self, Told},
     write::{
-        account, audit, clients, entity, feed, key_pairs, members, message, model, search, settings,
+        account, audit, clients, entity, feed, key_pairs, members, message, model, search,
+        settings, trusted_keys,
     },
 };
 use crate::error::Failure;
@@ -29,7 +30,8 @@ use crate::event::EventType::{
     KeyPairReactivateRequest, LogLevelGetRequest, LogLevelSetRequest, MessageCreateRequest,
     MessageDeleteRequest, MessageGetRequest, SnapshotCancelRequest, SnapshotGetRequest,
     SnapshotGetStatusRequest, TraceSamplerGetRequest, TraceSamplerSetRequest,
-    WorkflowExplainRequest,
+    TrustedKeyDeleteRequest, TrustedKeyInvalidateRequest, TrustedKeyReactivateRequest,
+    TrustedKeyRegisterRequest, TrustedKeysGetRequest, WorkflowExplainRequest,
 };
 
 /// One REST route: a spelling of one event type.
@@ -199,6 +201,11 @@ pub const SPELLINGS: &[Spelling] = &[
     spell(DELETE, "/oauth/keys/keypair/{keyId}", KeyPairDeleteRequest, key_pairs::one, Empty, &told::key_pairs::DELETE),
     spell(POST, "/oauth/keys/keypair/{keyId}/invalidate", KeyPairInvalidateRequest, key_pairs::invalidate, Empty, &told::key_pairs::INVALIDATE),
     spell(POST, "/oauth/keys/keypair/{keyId}/reactivate", KeyPairReactivateRequest, key_pairs::reactivate, Value(key_pairs::key_pair), &told::key_pairs::REACTIVATE),
+    spell(GET, "/oauth/keys/trusted", TrustedKeysGetRequest, model::nothing, Value(trusted_keys::trusted_keys), &told::trusted_keys::LIST),
+    spell(POST, "/oauth/keys/trusted", TrustedKeyRegisterRequest, trusted_keys::register, Value(trusted_keys::trusted_key), &told::trusted_keys::REGISTER),
+    spell(DELETE, "/oauth/keys/trusted/{keyId}", TrustedKeyDeleteRequest, key_pairs::one, Empty, &told::trusted_keys::DELETE),
+    spell(POST, "/oauth/keys/trusted/{keyId}/invalidate", TrustedKeyInvalidateRequest, key_pairs::invalidate, Empty, &told::trusted_keys::INVALIDATE),
+    spell(POST, "/oauth/keys/trusted/{keyId}/reactivate", TrustedKeyReactivateRequest, key_pairs::reactivate, Value(trusted_keys::trusted_key), &told::trusted_keys::REACTIVATE),
     // What an operator may change (`rest.md` §8).
     spell(GET, "/admin/log-level", LogLevelGetRequest, model::nothing, Value(settings::log_level), &told::operators::LOG_LEVEL),
     spell(POST, "/admin/log-level", LogLevelSetRequest, settings::set_log_level, Value(settings::log_level), &told::operators::SET_LOG_LEVEL),

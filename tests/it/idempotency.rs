@@ -154,8 +154,7 @@ async fn every_operation_that_writes_is_done_once() {
 
 /// Of what commits nothing: settings of the process, and indexes, whose list a repeat replaces by
 /// itself. What it takes to cancel a search is in [`crate::snapshots`], and that who may call is
-/// changed without keys in [`crate::clients`] and
-/// [`crate::key_pairs`].
+/// changed without keys in [`crate::clients`], [`crate::key_pairs`] and [`crate::trusted_keys`].
 const NOT_STORED: &[&str] = &[
     "EntityModelSetIndexesRequest",
     "SnapshotCancelRequest",
@@ -168,6 +167,10 @@ const NOT_STORED: &[&str] = &[
     "KeyPairInvalidateRequest",
     "KeyPairIssueRequest",
     "KeyPairReactivateRequest",
+    "TrustedKeyDeleteRequest",
+    "TrustedKeyInvalidateRequest",
+    "TrustedKeyReactivateRequest",
+    "TrustedKeyRegisterRequest",
 ];
 
 #[tokio::test]

@@ -57,6 +57,7 @@ mod tenancy;
 mod timers;
 mod tls;
 mod tokens;
+mod trusted_keys;
 mod unique_keys;
 mod workflow;
 mod xml;

@@ -6,7 +6,7 @@ use interlock::{
 };
 use serde_json::{Value, json};
 
-use crate::support::{Connection, Rest, Server, create, locked_model, payload_of, request};
+use crate::support::{Connection, Rest, Server, create, locked_model, payload_of, request, token};
 
 /// The id of nothing.
 pub(crate) const NIL: &str = "00000000-0000-0000-0000-000000000000";
@@ -35,14 +35,25 @@ pub(crate) fn example(kind: &str, model: &Value, id: &str) -> Value {
         | "ClientsGetRequest"
         | "ComputeMembersGetRequest"
         | "LogLevelGetRequest"
-        | "TraceSamplerGetRequest" => json!({}),
+        | "TraceSamplerGetRequest"
+        | "TrustedKeysGetRequest" => json!({}),
         "ClientDeleteRequest" | "ClientSecretResetRequest" => {
             json!({"clientId": "0123456789ABCDEF"})
         }
-        "KeyPairDeleteRequest" | "KeyPairInvalidateRequest" => json!({"keyId": "k"}),
+        "KeyPairDeleteRequest"
+        | "KeyPairInvalidateRequest"
+        | "TrustedKeyDeleteRequest"
+        | "TrustedKeyInvalidateRequest" => json!({"keyId": "k"}),
+        "TrustedKeyRegisterRequest" => {
+            let key = interlock::auth::SigningKey::parse(token::KEY).expect("a key");
+            let jwk: Value = serde_json::from_str(&key.public().jwk()).expect("JSON");
+            json!({"keyId": "k", "jwk": jwk, "audience": "human"})
+        }
         "KeyPairGetRequest" => json!({"audience": "client"}),
         "KeyPairIssueRequest" => json!({"algorithm": "RS256", "audience": "client"}),
-        "KeyPairReactivateRequest" => json!({"keyId": "k", "validTo": "9999-01-01T00:00:00Z"}),
+        "KeyPairReactivateRequest" | "TrustedKeyReactivateRequest" => {
+            json!({"keyId": "k", "validTo": "9999-01-01T00:00:00Z"})
+        }
         "LogLevelSetRequest" => json!({"level": "info"}),
         "TraceSamplerSetRequest" => json!({"sampler": "never"}),
         "EntityModelSetChangeLevelRequest" => json!({"model": model, "changeLevel": "TYPE"}),
@@ -287,7 +298,9 @@ fn spelled(path: &str, kind: &str, model: &Value, id: &str) -> (String, String) 
         "LogLevelSetRequest"
         | "TraceSamplerSetRequest"
         | "KeyPairIssueRequest"
-        | "KeyPairReactivateRequest" => example(kind, model, id).to_string(),
+        | "KeyPairReactivateRequest"
+        | "TrustedKeyReactivateRequest"
+        | "TrustedKeyRegisterRequest" => example(kind, model, id).to_string(),
         "EntityStatsQueryRequest" => json!({"groupBy": ["state"]}).to_string(),
         "MessageCreateRequest" => json!({"payload": {"n": 1}}).to_string(),
         "MessageDeleteRequest" if !path.contains('{') => "[]".to_owned(),

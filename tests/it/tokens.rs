@@ -165,7 +165,7 @@ async fn who_does_not_know_the_secret_gets_no_token() {
         (good.clone(), "", 400, "invalid_request"),
         (
             good.clone(),
-            "grant_type=urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Atoken-exchange&subject_token=x",
+            "grant_type=urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Atoken-exchange&subject_token=x&subject_token_type=urn:ietf:params:oauth:token-type:jwt",
             400,
             "invalid_grant",
         ),

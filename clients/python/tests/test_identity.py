@@ -19,7 +19,9 @@ from interlock import (
     KeyPairNotFound,
     NotSupported,
     TokenClientNotFound,
+    TrustedKeyNotFound,
     Unauthorized,
+    UnsupportedKeyType,
 )
 
 KEY = Path(__file__).parents[3] / "tests/keys/signing.pem"
@@ -34,6 +36,7 @@ async def guarded() -> AsyncIterator[Server]:
         "CYODA_JWT_SIGNING_KEY_FILE": str(KEY),
         "CYODA_BOOTSTRAP_CLIENT_ID": "first",
         "CYODA_BOOTSTRAP_CLIENT_SECRET": "secret",
+        "CYODA_IAM_TRUSTED_KEY_REGISTRATION_ENABLED": "true",
     }
     async with server(**settings) as running:
         yield running
@@ -100,3 +103,30 @@ async def test_key_pairs_are_rotated(guarded: Server) -> None:
             await client.delete_key_pair(pair.id)
             with pytest.raises(KeyPairNotFound):
                 await client.delete_key_pair(pair.id)
+
+
+async def test_trusted_keys_come_and_go(guarded: Server) -> None:
+    with urllib.request.urlopen(f"{guarded.rest}/api/.well-known/jwks.json") as answer:
+        jwk = json.load(answer)["keys"][0]
+    async with Client(guarded.target, metadata=token(guarded, "first", "secret")) as client:
+        first = await client.register_trusted_key(
+            "idp-1", jwk, "human", issuers=["https://idp.example"]
+        )
+        assert first.is_active
+        assert (first.jwk, first.issuers) == (jwk, ("https://idp.example",))
+        await client.register_trusted_key(
+            "idp-2", jwk, "human", invalidate_previous=timedelta(hours=1)
+        )
+        states = {key.id: key.is_active for key in await client.list_trusted_keys()}
+        assert states == {"idp-1": False, "idp-2": True}
+        await client.invalidate_trusted_key("idp-2", grace=timedelta(minutes=1))
+        end = datetime.now(UTC) + timedelta(days=1)
+        back = await client.reactivate_trusted_key("idp-2", end)
+        assert (back.is_active, back.valid_to) == (True, end)
+        with pytest.raises(UnsupportedKeyType):
+            await client.register_trusted_key("ec", jwk | {"kty": "EC"}, "human")
+        for key in ["idp-1", "idp-2"]:
+            await client.delete_trusted_key(key)
+            with pytest.raises(TrustedKeyNotFound):
+                await client.delete_trusted_key(key)
+        assert await client.list_trusted_keys() == []

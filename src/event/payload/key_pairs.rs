@@ -46,7 +46,7 @@ pub struct Get {
     pub audience: String,
 }
 
-/// Names a key pair.
+/// Names a key pair, or a trusted key.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct One {

@@ -19,6 +19,7 @@ pub mod search;
 pub mod settings;
 pub mod statistics;
 pub mod stream;
+pub mod trusted_keys;
 pub mod workflow;
 
 use std::borrow::Cow;
@@ -279,6 +280,7 @@ fn filler(kind: EventType, request: &str, object: Object) -> Object {
             .text("sampler", "")
             .truth("parentBased", true),
         T::ClientsGetResponse => object.text("requestId", request).raw("clients", "[]"),
+        T::TrustedKeysGetResponse => object.text("requestId", request).raw("trustedKeys", "[]"),
         T::ComputeMembersGetResponse => object.text("requestId", request).raw("members", "[]"),
         // What else is answered has no members of its own.
         _ => object,

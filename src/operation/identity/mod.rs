@@ -9,12 +9,18 @@
 mod create_client;
 mod delete_client;
 mod delete_key_pair;
+mod delete_trusted_key;
 mod get_key_pair;
 mod invalidate_key_pair;
+mod invalidate_trusted_key;
 mod issue_key_pair;
 mod list_clients;
+mod list_trusted_keys;
 mod reactivate_key_pair;
+mod reactivate_trusted_key;
+mod register_trusted_key;
 mod reset_client_secret;
+mod trusted_keys;
 
 use std::{panic::resume_unwind, sync::Arc};
 
@@ -32,11 +38,16 @@ use crate::storage::{self, Identity, IdentityChange, IdentityKind, Storage};
 pub(super) use create_client::CreateClient;
 pub(super) use delete_client::DeleteClient;
 pub(super) use delete_key_pair::DeleteKeyPair;
+pub(super) use delete_trusted_key::DeleteTrustedKey;
 pub(super) use get_key_pair::GetKeyPair;
 pub(super) use invalidate_key_pair::InvalidateKeyPair;
+pub(super) use invalidate_trusted_key::InvalidateTrustedKey;
 pub(super) use issue_key_pair::IssueKeyPair;
 pub(super) use list_clients::ListClients;
+pub(super) use list_trusted_keys::ListTrustedKeys;
 pub(super) use reactivate_key_pair::ReactivateKeyPair;
+pub(super) use reactivate_trusted_key::ReactivateTrustedKey;
+pub(super) use register_trusted_key::RegisterTrustedKey;
 pub(super) use reset_client_secret::ResetClientSecret;
 
 /// Why what is stored could not be made known.
@@ -84,7 +95,8 @@ async fn recall_in(storage: &Storage, tokens: &Tokens, change: &Change) -> Resul
         match kind {
             IdentityKind::Client => known.read_client(&name, tenant, &record)?,
             IdentityKind::KeyPair => known.read_key_pair(&name, tenant, &record, tokens.seal())?,
-            IdentityKind::TrustedKey | IdentityKind::Provider => {}
+            IdentityKind::TrustedKey => known.read_trusted_key(&name, tenant, &record)?,
+            IdentityKind::Provider => {}
         }
     }
     change.replace(known);

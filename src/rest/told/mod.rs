@@ -20,6 +20,7 @@ pub(super) mod operators;
 pub(super) mod parameter;
 pub(super) mod search;
 pub(super) mod statistics;
+pub(super) mod trusted_keys;
 
 use chrono::{DateTime, Utc};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};

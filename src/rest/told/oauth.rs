@@ -12,11 +12,15 @@ use crate::error::Code;
 /// What a client asks for.
 #[derive(JsonSchema)]
 struct TokenRequest {
-    /// `client_credentials`.
+    /// `client_credentials`, or `urn:ietf:params:oauth:grant-type:token-exchange`.
     grant_type: String,
     /// Only where the client does not name itself with HTTP Basic.
     client_id: Option<String>,
     client_secret: Option<String>,
+    /// To be exchanged: a JWT that a trusted key has signed.
+    subject_token: Option<String>,
+    /// `urn:ietf:params:oauth:token-type:jwt`.
+    subject_token_type: Option<String>,
 }
 
 /// A token.
@@ -26,6 +30,8 @@ struct TokenAnswer {
     token_type: String,
     /// In seconds.
     expires_in: u64,
+    /// Of a token in exchange: `urn:ietf:params:oauth:token-type:access_token`.
+    issued_token_type: Option<String>,
 }
 
 /// Why there is none (RFC 6749 §5.2).
@@ -59,6 +65,7 @@ pub(in crate::rest) const TOKEN_MEDIA: &[(&str, Shape)] =
 pub(in crate::rest) const TOKEN_REFUSALS: &[(u16, Shape)] = &[
     (400, of::<Refused>),
     (401, of::<Refused>),
+    (403, of::<Refused>),
     (429, of::<Refused>),
     (503, of::<Refused>),
 ];
@@ -66,7 +73,11 @@ pub(in crate::rest) const TOKEN_REFUSALS: &[(u16, Shape)] = &[
 pub(in crate::rest) const TOKEN: Told = Told {
     text: "The client names itself with HTTP Basic. While authentication is mocked, anyone gets \
         a token, and nobody looks at it. A client that is refused twenty times in a minute is \
-        refused with status 429 for the rest of it.",
+        refused with status 429 for the rest of it. In exchange for the token of a subject, which \
+        a key has signed that the tenant trusts (RS256, named by `kid`), and in which `sub` is the \
+        subject and `caas_org_id` the tenant, it gets one with which it acts for the subject: with \
+        the roles in `user_roles`, and until that expires at the latest. Another tenant is refused \
+        with status 403, everything else that is wrong with that token with `invalid_grant`.",
     body: Body::Media(FORM),
     codes: &[&[Code::ServerError]],
     ..Told::new(

@@ -126,6 +126,8 @@ const KEY_ID: Parameter = Parameter::path("keyId", name, "The key pair, by its `
 const MESSAGE_ID: Parameter = Parameter::path("messageId", uuid, "The message.");
 const SUBJECT: Parameter = Parameter::path("subject", name, "What it is about.");
 const TRANSACTION_ID: Parameter = Parameter::path("transactionId", name, "The transaction.");
+pub(in crate::rest) const TRUSTED_KEY: Parameter =
+    Parameter::path("keyId", name, "The trusted key, by its `kid`.");
 pub(in crate::rest) const ENTITY_ID: Parameter = Parameter::path("entityId", uuid, "The entity.");
 pub(in crate::rest) const ENTITY_NAME: Parameter =
     Parameter::path("entityName", name, "The name of the model.");

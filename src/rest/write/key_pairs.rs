@@ -1,4 +1,4 @@
-//! Key pairs (`rest.md` §7).
+//! Key pairs (`rest.md` §7), and what is said of trusted keys just so.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -50,7 +50,7 @@ pub(in crate::rest) struct NewValidity {
 }
 
 /// A number that need not be there.
-fn seconds(object: Object, name: &str, seconds: Option<u64>) -> Object {
+pub(super) fn seconds(object: Object, name: &str, seconds: Option<u64>) -> Object {
     match seconds {
         Some(seconds) => object.raw(name, &seconds.to_string()),
         None => object,

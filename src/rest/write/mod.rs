@@ -11,6 +11,7 @@ pub(super) mod message;
 pub(super) mod model;
 pub(super) mod search;
 pub(super) mod settings;
+pub(super) mod trusted_keys;
 
 use serde::Deserialize;
 

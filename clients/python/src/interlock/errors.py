@@ -79,6 +79,10 @@ class KeyPairNotFound(NotFound, code="KEYPAIR_NOT_FOUND"):
     """The tenant has no such key pair, or none that signs for the audience."""
 
 
+class TrustedKeyNotFound(NotFound, code="TRUSTED_KEY_NOT_FOUND"):
+    """The tenant trusts no such key."""
+
+
 class TokenClientNotFound(NotFound, code="M2M_CLIENT_NOT_FOUND"):
     """The tenant has no such client that gets tokens."""
 
@@ -226,6 +230,18 @@ class TransactionExpired(InterlockError, code="TRANSACTION_EXPIRED"):
 
 class Unauthorized(InterlockError, code="UNAUTHORIZED"):
     """The server does not know who is calling."""
+
+
+class TrustedKeyTaken(InterlockError, code="KEY_OWNED_BY_DIFFERENT_TENANT"):
+    """Another tenant trusts a key of this name."""
+
+
+class TooManyTrustedKeys(InterlockError, code="TRUSTED_KEY_CAP_REACHED"):
+    """The tenant trusts as many keys as it may."""
+
+
+class UnsupportedKeyType(ValidationError, code="UNSUPPORTED_KEY_TYPE"):
+    """A trusted key is an RSA key."""
 
 
 class FeatureDisabled(InterlockError, code="FEATURE_DISABLED"):

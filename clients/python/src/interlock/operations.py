@@ -42,6 +42,7 @@ from interlock.records import (
     Snapshot,
     TokenClient,
     Transitioned,
+    TrustedKey,
     Turn,
     Update,
     Violation,
@@ -1143,6 +1144,81 @@ class Operations:
 
         """
         await self.call("KeyPairDeleteRequest", {"keyId": key_id})
+
+    async def list_trusted_keys(self) -> list[TrustedKey]:
+        """List the keys that the tenant trusts, also those that are over.
+
+        Raises:
+            FeatureDisabled: the settings of the server do not know them.
+
+        """
+        answer = await self.call("TrustedKeysGetRequest", {})
+        return [TrustedKey.read(item) for item in answer["trustedKeys"]]
+
+    async def register_trusted_key(
+        self,
+        key_id: str,
+        jwk: Mapping[str, Any],
+        audience: KeyAudience,
+        *,
+        issuers: Iterable[str] = (),
+        valid_from: datetime | None = None,
+        valid_to: datetime | None = None,
+        invalidate_previous: timedelta | None = None,
+    ) -> TrustedKey:
+        """Trust a key: clients may exchange tokens that it has signed.
+
+        With `invalidate_previous` the others of that audience are trusted for that time only.
+
+        Raises:
+            TrustedKeyTaken: another tenant trusts a key of this name.
+            TooManyTrustedKeys: the tenant trusts as many as it may.
+
+        """
+        payload = {"keyId": key_id, "jwk": dict(jwk), "audience": audience} | _given(
+            issuers=list(issuers) or None,
+            validFrom=valid_from.isoformat() if valid_from else None,
+            validTo=valid_to.isoformat() if valid_to else None,
+        )
+        if invalidate_previous is not None:
+            payload["invalidatePrevious"] = True
+            payload["invalidateGracePeriodSec"] = int(invalidate_previous.total_seconds())
+        return TrustedKey.read(await self.call("TrustedKeyRegisterRequest", payload))
+
+    async def invalidate_trusted_key(
+        self, key_id: str, *, grace: timedelta = timedelta(0)
+    ) -> None:
+        """Trust a key no more; for the time of grace what it has signed is still exchanged.
+
+        Raises:
+            TrustedKeyNotFound: there is no such key.
+
+        """
+        payload = {"keyId": key_id, "gracePeriodSec": int(grace.total_seconds())}
+        await self.call("TrustedKeyInvalidateRequest", payload)
+
+    async def reactivate_trusted_key(
+        self, key_id: str, valid_to: datetime, *, valid_from: datetime | None = None
+    ) -> TrustedKey:
+        """Trust a key again.
+
+        Raises:
+            TrustedKeyNotFound: there is no such key.
+
+        """
+        payload = {"keyId": key_id, "validTo": valid_to.isoformat()} | _given(
+            validFrom=valid_from.isoformat() if valid_from else None
+        )
+        return TrustedKey.read(await self.call("TrustedKeyReactivateRequest", payload))
+
+    async def delete_trusted_key(self, key_id: str) -> None:
+        """Delete a key that the tenant trusts.
+
+        Raises:
+            TrustedKeyNotFound: there is no such key.
+
+        """
+        await self.call("TrustedKeyDeleteRequest", {"keyId": key_id})
 
     # What an operator may change; all of it needs the role ROLE_ADMIN.
 

@@ -578,6 +578,37 @@ class KeyPair:
 
 
 @dataclass(frozen=True, slots=True)
+class TrustedKey:
+    """A key that a tenant trusts: what it signs is exchanged for tokens."""
+
+    id: str
+    """The `kid` of the tokens that it signs."""
+    tenant: str
+    jwk: Json
+    audience: str
+    issuers: tuple[str, ...]
+    """Whose tokens are taken; anybody's, if there are none."""
+    is_active: bool
+    """It is not invalidated, and its time is not over."""
+    valid_from: datetime
+    valid_to: datetime
+
+    @classmethod
+    def read(cls, payload: Json) -> TrustedKey:
+        """Read it from an answer."""
+        return cls(
+            id=payload["keyId"],
+            tenant=payload["legalEntityId"],
+            jwk=payload["jwk"],
+            audience=payload["audience"],
+            issuers=tuple(payload.get("issuers", ())),
+            is_active=payload["active"],
+            valid_from=datetime.fromisoformat(payload["validFrom"]),
+            valid_to=datetime.fromisoformat(payload["validTo"]),
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class Sampler:
     """Which requests a server would trace."""
 

@@ -1,0 +1,113 @@
+//! Tokens in exchange for others (RFC 8693, `rest.md` §7): a client brings what a subject has got
+//! elsewhere, signed with a key that the client's tenant trusts, and gets a token with which it
+//! acts for the subject.
+//!
+//! That token says who the subject is and what roles the subject has, as the key that was trusted
+//! has signed it, and who acts. It is no better than what it was exchanged for: it ends with that,
+//! it is the same tenant's, and the roles of the client are not added.
+
+use jsonwebtoken::{Algorithm, Validation};
+
+use super::{
+    Roles,
+    claims::{Claims, SubjectClaims},
+    directory::Known,
+    pair::KeyUse,
+    token::{BYTES_MAX, Minted, Proved, Refusal, SKEW_SECONDS, Tokens},
+};
+use crate::clock::Timestamp;
+use crate::error::Failure;
+use crate::id::Tenant;
+
+impl Tokens {
+    /// A token for a client that knows its secret, in exchange for another one.
+    pub(super) async fn exchange(
+        &self,
+        client: &str,
+        secret: &str,
+        subject: &str,
+    ) -> Result<Result<Minted, Refusal>, Failure> {
+        let subject = subject.to_owned();
+        let give = move |tokens: &Self, client: Proved| tokens.exchanged(&client, &subject);
+        self.grant(client, secret, give).await
+    }
+
+    fn exchanged(
+        &self,
+        client: &Proved,
+        subject: &str,
+    ) -> Result<Result<Minted, Refusal>, Failure> {
+        let known = self.directory().known();
+        let subject = match check(subject, &client.tenant, &known, self.now()) {
+            Ok(subject) => subject,
+            Err(refusal) => return Ok(Err(refusal)),
+        };
+        let claims = Claims {
+            sub: Some(subject.user.clone()),
+            caas_user_id: Some(subject.user),
+            // Said even if there are none, so that no other claim is taken for them.
+            user_roles: Some(subject.roles.iter().map(str::to_owned).collect()),
+            act: Some(Claims::acting(&client.id)),
+            ..Claims::default()
+        };
+        let minted = self.signed(client, subject.used_for, claims, Some(subject.expires))?;
+        Ok(Ok(minted))
+    }
+}
+
+/// Whom a client may act for.
+#[derive(Debug, PartialEq, Eq)]
+struct Subject {
+    user: String,
+    roles: Roles,
+    used_for: KeyUse,
+    expires: Timestamp,
+}
+
+/// Who has got a token that the tenant trusts.
+fn check(token: &str, tenant: &Tenant, known: &Known, now: Timestamp) -> Result<Subject, Refusal> {
+    let (claims, used_for) = trusted(token, tenant, known, now).ok_or(Refusal::Untrusted)?;
+    let user = claims.sub.filter(|user| !user.is_empty());
+    let user = user.ok_or(Refusal::Untrusted)?;
+    // Asked last: nobody but the tenant's own issuers is told the difference.
+    if claims.caas_org_id.as_deref() != Some(tenant.as_str()) {
+        return Err(Refusal::OtherTenant);
+    }
+    Ok(Subject {
+        user,
+        roles: Roles::of(claims.user_roles.iter().flatten().map(String::as_str)),
+        used_for,
+        expires: Timestamp::from_micros(claims.exp.saturating_mul(1_000_000)),
+    })
+}
+
+/// What a token says that was signed with a key that the tenant trusts, and whose tokens that
+/// signs.
+fn trusted(
+    token: &str,
+    tenant: &Tenant,
+    known: &Known,
+    now: Timestamp,
+) -> Option<(SubjectClaims, KeyUse)> {
+    if token.len() > BYTES_MAX {
+        return None;
+    }
+    let name = jsonwebtoken::decode_header(token).ok()?.kid?;
+    let key = known.trusted_key(&name);
+    let key = key.filter(|key| key.tenant == *tenant)?;
+    let mut validation = Validation::new(Algorithm::RS256);
+    validation.leeway = SKEW_SECONDS;
+    validation.validate_nbf = true;
+    // For whom the token is beside us is not known here.
+    validation.validate_aud = false;
+    validation.set_required_spec_claims(&["exp", "sub"]);
+    let claims = jsonwebtoken::decode::<SubjectClaims>(token, key.decoding(now)?, &validation)
+        .ok()?
+        .claims;
+    let skew = i64::try_from(SKEW_SECONDS).unwrap_or(0);
+    let is_issued = claims
+        .iat
+        .is_none_or(|issued| issued <= now.millis() / 1_000 + skew);
+    let is_trusted = is_issued && key.trusts(claims.iss.as_deref());
+    is_trusted.then_some((claims, key.used_for))
+}

@@ -1,0 +1,125 @@
+//! Payloads about the keys that tenants trust (`rest.md` §7). Where such a key is only named, they
+//! are those of key pairs.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Map, Value, value::RawValue};
+
+use super::{Object, RequiredText, list, success, text_list};
+use crate::clock::Timestamp;
+use crate::error::{Code, Failure};
+
+/// How many characters the name of a key has at most.
+const NAME_CHARS_MAX: usize = 128;
+
+/// How many issuers may be named, and how many bytes each may have.
+const ISSUERS_MAX: usize = 100;
+const ISSUER_BYTES_MAX: usize = 1_000;
+
+#[derive(Deserialize, JsonSchema)]
+pub struct Get {
+    #[serde(rename = "id")]
+    _id: RequiredText,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Register<'a> {
+    #[serde(rename = "id")]
+    _id: RequiredText,
+    /// The `kid` of the tokens that it signs: 1 to 128 letters, digits, dots, underscores and
+    /// hyphens. A key of that name that the tenant trusts already is replaced.
+    pub key_id: String,
+    /// The public key (RFC 7517): an RSA key of 2048 to 4096 bits.
+    #[serde(borrow)]
+    #[schemars(with = "Map<String, Value>")]
+    pub jwk: &'a RawValue,
+    /// Whose tokens it signs: `client` or `human`.
+    pub audience: String,
+    /// Whose tokens are taken; anybody's, if there are none.
+    #[serde(default)]
+    pub issuers: Option<Vec<String>>,
+    /// Now, if it is not given.
+    #[serde(default)]
+    pub valid_from: Option<String>,
+    /// As long after that as the settings say, if it is not given.
+    #[serde(default)]
+    pub valid_to: Option<String>,
+    /// Whether the other keys that the tenant trusts for that audience are invalidated.
+    #[serde(default)]
+    pub invalidate_previous: bool,
+    /// For how long those are still trusted, in seconds: 0 to 31622400; 0, if it is not given.
+    #[serde(default)]
+    pub invalidate_grace_period_sec: Option<u64>,
+}
+
+/// Whether a trusted key may have that name.
+pub fn check_name(name: &str) -> Result<(), Failure> {
+    let may = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
+    if (1..=NAME_CHARS_MAX).contains(&name.len()) && name.bytes().all(may) {
+        return Ok(());
+    }
+    Err(Failure::new(
+        Code::BadRequest,
+        format!("a keyId is 1 to {NAME_CHARS_MAX} letters, digits, dots, underscores and hyphens"),
+    ))
+}
+
+/// The issuers that are named; none is anybody.
+pub fn issuers(given: Option<Vec<String>>) -> Result<Vec<Box<str>>, Failure> {
+    let given = given.unwrap_or_default();
+    let is_one = |issuer: &String| (1..=ISSUER_BYTES_MAX).contains(&issuer.len());
+    if given.len() <= ISSUERS_MAX && given.iter().all(is_one) {
+        return Ok(given.into_iter().map(Into::into).collect());
+    }
+    Err(Failure::new(
+        Code::BadRequest,
+        format!("issuers are {ISSUERS_MAX} at most, of 1 to {ISSUER_BYTES_MAX} bytes each"),
+    ))
+}
+
+/// A trusted key, as it is told.
+pub struct TrustedKey<'a> {
+    pub name: &'a str,
+    pub tenant: &'a str,
+    /// JSON.
+    pub jwk: &'a str,
+    pub audience: &'a str,
+    pub issuers: &'a [Box<str>],
+    pub is_active: bool,
+    pub valid_from: Timestamp,
+    pub valid_to: Timestamp,
+}
+
+pub fn not_found(name: &str) -> Failure {
+    Failure::new(Code::TrustedKeyNotFound, "trusted key not found").with("keyId", name)
+}
+
+pub fn trusted_keys<'a>(request: &str, keys: impl Iterator<Item = TrustedKey<'a>>) -> String {
+    let keys = keys.map(|key| members(Object::new(), &key).finish());
+    success(request, &[])
+        .text("requestId", request)
+        .raw("trustedKeys", &list(keys))
+        .finish()
+}
+
+pub fn trusted_key(request: &str, key: &TrustedKey<'_>) -> String {
+    members(success(request, &[]).text("requestId", request), key).finish()
+}
+
+fn members(object: Object, key: &TrustedKey<'_>) -> Object {
+    let object = object
+        .text("keyId", key.name)
+        .text("legalEntityId", key.tenant)
+        .raw("jwk", key.jwk)
+        .text("audience", key.audience);
+    let object = if key.issuers.is_empty() {
+        object
+    } else {
+        object.raw("issuers", &text_list(key.issuers.iter().map(AsRef::as_ref)))
+    };
+    object
+        .truth("active", key.is_active)
+        .plain("validFrom", key.valid_from)
+        .plain("validTo", key.valid_to)
+}

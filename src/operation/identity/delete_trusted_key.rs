@@ -1,0 +1,65 @@
+//! Deletes a trusted key: nothing more is exchanged that it has signed (`rest.md` §7).
+
+use tracing::info;
+
+use super::super::{Access, Answer, Context, Family, Operation};
+use super::{
+    see_through, store, tokens,
+    trusted_keys::{offered, one_of},
+};
+use crate::auth::{Permission, ROLE_ADMIN, Rules, Tokens};
+use crate::error::Failure;
+use crate::event::{
+    EventType,
+    payload::{self, key_pairs},
+};
+use crate::storage::{IdentityChange, IdentityKind};
+
+pub(in crate::operation) struct DeleteTrustedKey {
+    name: String,
+}
+
+impl Operation for DeleteTrustedKey {
+    type Payload = key_pairs::One;
+
+    const REQUEST: EventType = EventType::TrustedKeyDeleteRequest;
+    const RESPONSE: EventType = EventType::TrustedKeyDeleteResponse;
+    const FAMILY: Family = Family::Entity;
+    const ACCESS: Access = Access::Write;
+    const STORES: bool = false;
+    const ONCE: bool = false;
+    const NEEDS: Permission = Permission::Role(ROLE_ADMIN);
+
+    fn offered(rules: &Rules) -> Result<(), Failure> {
+        offered(rules)
+    }
+
+    fn parse(payload: &str) -> Result<Self, Failure> {
+        let request: key_pairs::One = payload::decode(payload)?;
+        Ok(Self {
+            name: request.key_id,
+        })
+    }
+
+    async fn run(self, cx: Context) -> Result<Answer, Failure> {
+        let tokens = tokens(&cx)?;
+        see_through(&cx, delete(cx.clone(), tokens, self.name.clone())).await?;
+        cx.answer(Self::RESPONSE, key_pairs::done(cx.request(), &self.name))
+    }
+}
+
+async fn delete(cx: Context, tokens: Tokens, name: String) -> Result<(), Failure> {
+    let change = tokens.directory().change().await;
+    let key = one_of(&cx, &change.known(), &name)?;
+    let forgotten = IdentityChange::Forget {
+        kind: IdentityKind::TrustedKey,
+        name: key.name.clone(),
+        tenant: key.tenant.clone(),
+    };
+    store(&cx, &tokens, &change, vec![forgotten], |all| {
+        all.drop_trusted_key(&name);
+    })
+    .await?;
+    info!(key.id = %key.name, by = %cx.caller().actor.name, "a trusted key was deleted");
+    Ok(())
+}

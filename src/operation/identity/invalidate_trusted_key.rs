@@ -1,0 +1,71 @@
+//! Has a tenant trust a key no more, at once or after a time of grace (`rest.md` §7).
+
+use std::time::Duration;
+
+use tracing::info;
+
+use super::super::{Access, Answer, Context, Family, Operation};
+use super::{
+    see_through, store, tokens,
+    trusted_keys::{kept, offered, one_of},
+};
+use crate::auth::{Permission, ROLE_ADMIN, Rules, Tokens};
+use crate::error::Failure;
+use crate::event::{
+    EventType,
+    payload::{self, key_pairs},
+};
+
+pub(in crate::operation) struct InvalidateTrustedKey {
+    name: String,
+    grace: Duration,
+}
+
+impl Operation for InvalidateTrustedKey {
+    type Payload = key_pairs::Invalidate;
+
+    const REQUEST: EventType = EventType::TrustedKeyInvalidateRequest;
+    const RESPONSE: EventType = EventType::TrustedKeyInvalidateResponse;
+    const FAMILY: Family = Family::Entity;
+    const ACCESS: Access = Access::Write;
+    const STORES: bool = false;
+    const ONCE: bool = false;
+    const NEEDS: Permission = Permission::Role(ROLE_ADMIN);
+
+    fn offered(rules: &Rules) -> Result<(), Failure> {
+        offered(rules)
+    }
+
+    fn parse(payload: &str) -> Result<Self, Failure> {
+        let request: key_pairs::Invalidate = payload::decode(payload)?;
+        Ok(Self {
+            grace: key_pairs::grace(request.grace_period_sec)?,
+            name: request.key_id,
+        })
+    }
+
+    async fn run(self, cx: Context) -> Result<Answer, Failure> {
+        let tokens = tokens(&cx)?;
+        let (name, grace) = (self.name.clone(), self.grace);
+        see_through(&cx, invalidate(cx.clone(), tokens, name, grace)).await?;
+        cx.answer(Self::RESPONSE, key_pairs::done(cx.request(), &self.name))
+    }
+}
+
+async fn invalidate(
+    cx: Context,
+    tokens: Tokens,
+    name: String,
+    grace: Duration,
+) -> Result<(), Failure> {
+    let change = tokens.directory().change().await;
+    let key = one_of(&cx, &change.known(), &name)?;
+    let key = key.invalidated(cx.storage().now(), grace);
+    let kept = kept(&key);
+    store(&cx, &tokens, &change, vec![kept], |all| {
+        all.put_trusted_key(key);
+    })
+    .await?;
+    info!(key.id = name, by = %cx.caller().actor.name, "a trusted key was invalidated");
+    Ok(())
+}

@@ -1,0 +1,43 @@
+//! The keys that the tenant trusts (`rest.md` §7), also those that are over.
+
+use super::super::{Access, Answer, Context, Family, Operation};
+use super::{
+    tokens,
+    trusted_keys::{offered, told},
+};
+use crate::auth::{Permission, ROLE_ADMIN, Rules};
+use crate::error::Failure;
+use crate::event::{
+    EventType,
+    payload::{self, trusted_keys},
+};
+
+pub(in crate::operation) struct ListTrustedKeys;
+
+impl Operation for ListTrustedKeys {
+    type Payload = trusted_keys::Get;
+
+    const REQUEST: EventType = EventType::TrustedKeysGetRequest;
+    const RESPONSE: EventType = EventType::TrustedKeysGetResponse;
+    const FAMILY: Family = Family::Search;
+    const ACCESS: Access = Access::Read;
+    const NEEDS: Permission = Permission::Role(ROLE_ADMIN);
+
+    fn offered(rules: &Rules) -> Result<(), Failure> {
+        offered(rules)
+    }
+
+    fn parse(payload: &str) -> Result<Self, Failure> {
+        payload::decode::<trusted_keys::Get>(payload).map(|_| Self)
+    }
+
+    async fn run(self, cx: Context) -> Result<Answer, Failure> {
+        let known = tokens(&cx)?.directory().known();
+        let keys = known.trusted_keys_of(&cx.caller().tenant);
+        let keys = keys.into_iter().map(|key| told(&cx, key));
+        cx.answer(
+            Self::RESPONSE,
+            trusted_keys::trusted_keys(cx.request(), keys),
+        )
+    }
+}

@@ -1,0 +1,73 @@
+//! Has a tenant trust a key again that was invalidated, or is over (`rest.md` §7).
+
+use tracing::info;
+
+use super::super::{Access, Answer, Context, Family, Operation};
+use super::{
+    see_through, store, tokens,
+    trusted_keys::{kept, offered, one_of, told},
+};
+use crate::auth::{Permission, ROLE_ADMIN, Rules, Tokens, TrustedKey};
+use crate::clock::Timestamp;
+use crate::error::Failure;
+use crate::event::{
+    EventType,
+    payload::{self, key_pairs, trusted_keys},
+};
+
+pub(in crate::operation) struct ReactivateTrustedKey {
+    name: String,
+    from: Option<Timestamp>,
+    to: Timestamp,
+}
+
+impl Operation for ReactivateTrustedKey {
+    type Payload = key_pairs::Reactivate;
+
+    const REQUEST: EventType = EventType::TrustedKeyReactivateRequest;
+    const RESPONSE: EventType = EventType::TrustedKeyReactivateResponse;
+    const FAMILY: Family = Family::Entity;
+    const ACCESS: Access = Access::Write;
+    const STORES: bool = false;
+    const ONCE: bool = false;
+    const NEEDS: Permission = Permission::Role(ROLE_ADMIN);
+
+    fn offered(rules: &Rules) -> Result<(), Failure> {
+        offered(rules)
+    }
+
+    fn parse(payload: &str) -> Result<Self, Failure> {
+        let request: key_pairs::Reactivate = payload::decode(payload)?;
+        Ok(Self {
+            to: key_pairs::instant("validTo", &request.valid_to)?,
+            name: request.key_id,
+            from: key_pairs::optional_instant("validFrom", request.valid_from.as_deref())?,
+        })
+    }
+
+    async fn run(self, cx: Context) -> Result<Answer, Failure> {
+        let tokens = tokens(&cx)?;
+        let key = see_through(&cx, reactivate(cx.clone(), tokens, self)).await?;
+        let told = trusted_keys::trusted_key(cx.request(), &told(&cx, &key));
+        cx.answer(Self::RESPONSE, told)
+    }
+}
+
+async fn reactivate(
+    cx: Context,
+    tokens: Tokens,
+    asked: ReactivateTrustedKey,
+) -> Result<TrustedKey, Failure> {
+    let change = tokens.directory().change().await;
+    let key = one_of(&cx, &change.known(), &asked.name)?;
+    let from = asked.from.unwrap_or(key.validity.from);
+    let validity = super::validity(from, asked.to, cx.storage().now())?;
+    let key = key.reactivated(validity);
+    let (kept, known) = (kept(&key), key.clone());
+    store(&cx, &tokens, &change, vec![kept], |all| {
+        all.put_trusted_key(known);
+    })
+    .await?;
+    info!(key.id = %key.name, by = %cx.caller().actor.name, "a trusted key was reactivated");
+    Ok(key)
+}

@@ -1,0 +1,50 @@
+//! What operations on the keys share that tenants trust.
+
+use std::sync::Arc;
+
+use super::super::Context;
+use crate::auth::{Known, Rules, TrustedKey};
+use crate::error::{Code, Failure};
+use crate::event::payload::trusted_keys;
+use crate::storage::{Identity, IdentityChange, IdentityKind};
+
+/// Whether the settings let tenants trust keys.
+pub(super) fn offered(rules: &Rules) -> Result<(), Failure> {
+    if rules.trusted_keys.are_on {
+        return Ok(());
+    }
+    Err(Failure::new(
+        Code::FeatureDisabled,
+        "there are trusted keys where CYODA_IAM_TRUSTED_KEY_REGISTRATION_ENABLED is true",
+    ))
+}
+
+/// The trusted key of that name, which must be the tenant's. Another tenant's is as unknown as
+/// none.
+pub(super) fn one_of(cx: &Context, known: &Known, name: &str) -> Result<Arc<TrustedKey>, Failure> {
+    let key = known.trusted_key(name);
+    let key = key.filter(|key| key.tenant == cx.caller().tenant);
+    key.cloned().ok_or_else(|| trusted_keys::not_found(name))
+}
+
+pub(super) fn kept(key: &TrustedKey) -> IdentityChange {
+    IdentityChange::Keep(Identity {
+        kind: IdentityKind::TrustedKey,
+        name: Arc::clone(&key.name),
+        tenant: key.tenant.clone(),
+        record: key.record().into(),
+    })
+}
+
+pub(super) fn told<'a>(cx: &Context, key: &'a TrustedKey) -> trusted_keys::TrustedKey<'a> {
+    trusted_keys::TrustedKey {
+        name: &key.name,
+        tenant: key.tenant.as_str(),
+        jwk: key.jwk.as_str(),
+        audience: key.used_for.as_str(),
+        issuers: &key.issuers,
+        is_active: key.is_active(cx.storage().now()),
+        valid_from: key.validity.from,
+        valid_to: key.validity.to,
+    }
+}

@@ -1,0 +1,99 @@
+//! The keys that tenants trust (`rest.md` §7).
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Map, Value, value::RawValue};
+
+use super::super::parts::Parts;
+use super::{Written, begin, key_pairs::seconds, optional, read};
+use crate::event::payload::{Object, text_list};
+
+/// A key to be trusted.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(in crate::rest) struct NewTrustedKey<'a> {
+    /// The `kid` of the tokens that it signs: 1 to 128 letters, digits, dots, underscores and
+    /// hyphens. A key of that name that the tenant trusts already is replaced.
+    key_id: String,
+    /// The public key (RFC 7517): an RSA key of 2048 to 4096 bits.
+    #[serde(borrow)]
+    #[schemars(with = "Map<String, Value>")]
+    jwk: &'a RawValue,
+    /// Whose tokens it signs: `client` or `human`.
+    audience: String,
+    /// Whose tokens (`iss`) are taken; anybody's, if there are none.
+    #[serde(default)]
+    issuers: Option<Vec<String>>,
+    /// Now, if it is not given (RFC 3339).
+    #[serde(default)]
+    valid_from: Option<String>,
+    /// After that `CYODA_IAM_TRUSTED_KEY_MAX_VALIDITY_DAYS`, if it is not given.
+    #[serde(default)]
+    valid_to: Option<String>,
+    /// Whether the other keys that the tenant trusts for that audience are invalidated.
+    #[serde(default)]
+    invalidate_previous: bool,
+    /// For how long those are still trusted, in seconds: 0 to 31622400.
+    #[serde(default)]
+    invalidate_grace_period_sec: Option<u64>,
+}
+
+pub(in crate::rest) fn register(parts: &Parts, id: &str) -> Written {
+    let body: NewTrustedKey<'_> = parts.json_as("trusted key")?;
+    let object = begin(id)
+        .text("keyId", &body.key_id)
+        .raw("jwk", body.jwk.get())
+        .text("audience", &body.audience)
+        .truth("invalidatePrevious", body.invalidate_previous);
+    let object = match body.issuers {
+        Some(issuers) => object.raw("issuers", &text_list(issuers)),
+        None => object,
+    };
+    let object = optional(object, "validFrom", body.valid_from.as_deref());
+    let object = optional(object, "validTo", body.valid_to.as_deref());
+    let grace = body.invalidate_grace_period_sec;
+    Ok(seconds(object, "invalidateGracePeriodSec", grace).finish())
+}
+
+pub(in crate::rest) fn trusted_keys(_: &Parts, payload: &str) -> Written {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct TrustedKeys<'a> {
+        #[serde(borrow)]
+        trusted_keys: &'a RawValue,
+    }
+    let answer: TrustedKeys<'_> = read(payload)?;
+    Ok(answer.trusted_keys.get().to_owned())
+}
+
+pub(in crate::rest) fn trusted_key(_: &Parts, payload: &str) -> Written {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct TrustedKey<'a> {
+        key_id: String,
+        legal_entity_id: String,
+        #[serde(borrow)]
+        jwk: &'a RawValue,
+        audience: String,
+        #[serde(default, borrow)]
+        issuers: Option<&'a RawValue>,
+        active: bool,
+        valid_from: String,
+        valid_to: String,
+    }
+    let answer: TrustedKey<'_> = read(payload)?;
+    let object = Object::new()
+        .text("keyId", &answer.key_id)
+        .text("legalEntityId", &answer.legal_entity_id)
+        .raw("jwk", answer.jwk.get())
+        .text("audience", &answer.audience);
+    let object = match answer.issuers {
+        Some(issuers) => object.raw("issuers", issuers.get()),
+        None => object,
+    };
+    Ok(object
+        .truth("active", answer.active)
+        .text("validFrom", &answer.valid_from)
+        .text("validTo", &answer.valid_to)
+        .finish())
+}
