@@ -263,6 +263,15 @@ impl Card {
         Route::of(self.kind).is_some_and(|route| route.access == Access::Write)
     }
 
+    /// Whether it makes something by a name, in whose order it is told of from then on.
+    pub(super) fn names_something(&self) -> bool {
+        [
+            EventType::EntityModelImportRequest,
+            EventType::EntityWorkflowImportRequest,
+        ]
+        .contains(&self.kind)
+    }
+
     /// Whether a key of a request that is done once belongs there.
     pub(super) fn takes_key(&self) -> bool {
         match &self.place {

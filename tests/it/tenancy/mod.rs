@@ -190,8 +190,8 @@ impl Stage {
     /// Puts something of the victim's into one place.
     async fn try_card(&mut self, card: &Card, random: &mut Random) {
         let entity = self.entity(random).await;
-        // Or something of its own, which is there on both servers.
-        let tried = if random.chance(15) {
+        // Or something of its own, which is there on both servers, but not by the same name.
+        let tried = if random.chance(15) && !card.names_something() {
             Twin::sign(random.below(self.mallory.twin.count()))
         } else {
             self.victim.any_thing(random, card.takes_key())
