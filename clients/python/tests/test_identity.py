@@ -55,6 +55,13 @@ def token(running: Server, client_id: str, secret: str) -> dict[str, str]:
     return {"authorization": f"Bearer {granted['access_token']}"}
 
 
+def settings_key(running: Server) -> dict[str, str]:
+    """The public key of the server, as a JWK."""
+    with urllib.request.urlopen(f"{running.rest}/api/.well-known/jwks.json") as answer:
+        key: dict[str, str] = json.load(answer)["keys"][0]
+    return key
+
+
 async def test_clients_are_made_and_taken_away(guarded: Server) -> None:
     async with Client(guarded.target, metadata=token(guarded, "first", "secret")) as first:
         made = await first.create_client()
@@ -106,8 +113,7 @@ async def test_key_pairs_are_rotated(guarded: Server) -> None:
 
 
 async def test_trusted_keys_come_and_go(guarded: Server) -> None:
-    with urllib.request.urlopen(f"{guarded.rest}/api/.well-known/jwks.json") as answer:
-        jwk = json.load(answer)["keys"][0]
+    jwk = settings_key(guarded)
     async with Client(guarded.target, metadata=token(guarded, "first", "secret")) as client:
         first = await client.register_trusted_key(
             "idp-1", jwk, "human", issuers=["https://idp.example"]

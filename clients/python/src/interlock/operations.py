@@ -1185,9 +1185,7 @@ class Operations:
             payload["invalidateGracePeriodSec"] = int(invalidate_previous.total_seconds())
         return TrustedKey.read(await self.call("TrustedKeyRegisterRequest", payload))
 
-    async def invalidate_trusted_key(
-        self, key_id: str, *, grace: timedelta = timedelta(0)
-    ) -> None:
+    async def invalidate_trusted_key(self, key_id: str, *, grace: timedelta = timedelta(0)) -> None:
         """Trust a key no more; for the time of grace what it has signed is still exchanged.
 
         Raises:
