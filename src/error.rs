@@ -97,6 +97,11 @@ codes! {
     /// Nothing of that name is known, where no other code says what.
     NotFound = "NOT_FOUND", 404, Never;
     NotImplemented = "NOT_IMPLEMENTED", 501, Never;
+    OidcInvalidTenant = "OIDC_INVALID_TENANT", 400, Never;
+    OidcProviderDuplicate = "OIDC_PROVIDER_DUPLICATE", 409, Never;
+    OidcProviderInactive = "OIDC_PROVIDER_INACTIVE", 409, Never;
+    OidcProviderNotFound = "OIDC_PROVIDER_NOT_FOUND", 404, Never;
+    OidcSsrfBlocked = "OIDC_SSRF_BLOCKED", 400, Never;
     /// The connection was lost at commit; only a repeat with an idempotency key is safe.
     OutcomeUnknown = "OUTCOME_UNKNOWN", 503, Never;
     /// An object, an array or a scalar where the model has another of these.
@@ -202,6 +207,11 @@ impl Code {
             Self::NoComputeMemberForTag => "no member with all required tags is connected; start one",
             Self::NotFound => "nothing of that name is known",
             Self::NotImplemented => "this server does not do that yet",
+            Self::OidcInvalidTenant => "only tenants that are UUIDs have OIDC providers",
+            Self::OidcProviderDuplicate => "the tenant has an OIDC provider with this `wellKnownConfigUri`; `properties.id` names it",
+            Self::OidcProviderInactive => "the OIDC provider is invalidated; reactivate it before it is changed",
+            Self::OidcProviderNotFound => "no such OIDC provider, or another tenant's",
+            Self::OidcSsrfBlocked => "the OIDC provider is not on the public internet, and `CYODA_OIDC_ALLOW_PRIVATE_NETWORKS` is not set",
             Self::OutcomeUnknown => "whether the commit happened is not known; look before repeating",
             Self::PolymorphicSlot => "an object, an array or a scalar where the model has another of these, which no change level permits",
             Self::PreconditionRequired => "a patch needs `If-Match`: the transaction it is based on, or `*`",

@@ -122,9 +122,11 @@ uuid_ids! {
     EdgeMessageId;
     /// Names one search that runs on its own.
     JobId;
+    /// Names a provider of tokens that a tenant trusts.
+    ProviderId;
 }
 
-fresh_ids! { EntityId TransactionId MemberId CallId DispatchKey Ticket MessageId EdgeMessageId JobId }
+fresh_ids! { EntityId TransactionId MemberId CallId DispatchKey Ticket MessageId EdgeMessageId JobId ProviderId }
 
 names! {
     /// A tenant: the legal entity that owns models, entities and members.

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::auth::{
     Authenticator, Client, KeyUse, Roles, Rules, Seal, Secret, Settings, SigningKey, Tokens,
-    TrustedKeyRules, UnknownUse,
+    TrustedKeyRules, UnknownUse, oidc,
 };
 use crate::clock::Clock;
 
@@ -33,6 +33,7 @@ pub(super) fn authenticator(sources: &mut Sources) -> Result<Authenticator, Conf
         .parse()
         .map_err(|error: UnknownUse| ConfigError::Together(error.to_string()))?;
     let seal = seal(sources)?;
+    let providers = providers(sources)?;
     let mock = mock(sources)?;
     if !is_jwt {
         // Not to start is what this setting is for.
@@ -77,6 +78,7 @@ pub(super) fn authenticator(sources: &mut Sources) -> Result<Authenticator, Conf
         audience: Some(audience).filter(|audience| !audience.is_empty()),
         life: Duration::from_secs(life as u64),
         bootstrap,
+        providers,
         clock: Clock::System,
     })))
 }
@@ -111,6 +113,25 @@ pub(super) fn rules(sources: &Sources) -> Result<Rules, ConfigError> {
             life: days("IAM_TRUSTED_KEY_MAX_VALIDITY_DAYS")?,
             members_max: sources.count("IAM_TRUSTED_KEY_MAX_JWK_PROPERTIES")?,
         },
+    })
+}
+
+/// What applies to the providers of tokens that tenants trust.
+fn providers(sources: &Sources) -> Result<oidc::Settings, ConfigError> {
+    let millis = |name| {
+        sources
+            .count(name)
+            .map(|millis| Duration::from_millis(millis as u64))
+    };
+    Ok(oidc::Settings {
+        rules: oidc::Rules {
+            needs_https: sources.truth("OIDC_REQUIRE_HTTPS")?,
+            allows_private: sources.truth("OIDC_ALLOW_PRIVATE_NETWORKS")?,
+            connect: millis("OIDC_CONNECT_TIMEOUT_MS")?,
+            answer: millis("OIDC_SOCKET_TIMEOUT_MS")?,
+            turn: millis("OIDC_CONNECTION_REQUEST_TIMEOUT_MS")?,
+        },
+        roles_claim: sources.string("OIDC_ROLES_CLAIM")?.into(),
     })
 }
 

@@ -71,7 +71,7 @@ pub enum Error {
 /// Runs the service until it is told to stop.
 pub async fn run(config: Config, telemetry: Telemetry) -> Result<(), Error> {
     let tls = config.tls.clone().map(Tls::load).transpose()?;
-    let tasks = TaskTracker::new();
+    let (tasks, stop) = (TaskTracker::new(), CancellationToken::new());
     let committer = CancellationToken::new();
     let opening = Storage::open(&config.storage, Clock::System, &tasks, committer.clone());
     let storage = timeout(config.startup_timeout, opening)
@@ -79,9 +79,9 @@ pub async fn run(config: Config, telemetry: Telemetry) -> Result<(), Error> {
         .map_err(|_| Error::StartupTimeout(config.startup_timeout))??;
     if let Some(tokens) = config.authenticator.tokens() {
         operation::recall(&storage, tokens).await?;
+        tasks.spawn(tokens.federation().clone().keep(stop.clone()));
     }
     let listeners = Listeners::bind(&config.listen, tls.as_ref()).await?;
-    let stop = CancellationToken::new();
     let members = Members::default();
     let runtime = Runtime::new(
         storage.clone(),

@@ -16,13 +16,14 @@ use tokio::sync::{Mutex, OwnedMutexGuard};
 
 use super::{
     client::Registered,
+    oidc::{Federation, Provider},
     pair::{KeyPair, KeyUse},
     record::BadRecord,
     seal::{NotSealed, Seal},
     trusted::TrustedKey,
 };
 use crate::clock::Timestamp;
-use crate::id::Tenant;
+use crate::id::{ProviderId, Tenant};
 
 /// Everything that is known at a moment.
 #[derive(Debug, Clone, Default)]
@@ -30,6 +31,7 @@ pub struct Known {
     clients: HashMap<Arc<str>, Arc<Registered>>,
     key_pairs: HashMap<Arc<str>, Arc<KeyPair>>,
     trusted_keys: HashMap<Arc<str>, Arc<TrustedKey>>,
+    providers: HashMap<ProviderId, Arc<Provider>>,
 }
 
 impl Known {
@@ -153,6 +155,30 @@ impl Known {
         Ok(())
     }
 
+    /// The provider of tokens of that id, whosever it is.
+    pub fn provider(&self, id: ProviderId) -> Option<&Arc<Provider>> {
+        self.providers.get(&id)
+    }
+
+    /// The providers of a tenant, the oldest first.
+    pub fn providers(&self, tenant: &Tenant) -> Vec<Arc<Provider>> {
+        let providers = self.providers.values();
+        let mut providers: Vec<_> = providers
+            .filter(|provider| provider.tenant == *tenant)
+            .cloned()
+            .collect();
+        providers.sort_unstable_by_key(|provider| (provider.created, provider.id));
+        providers
+    }
+
+    pub fn put_provider(&mut self, provider: Provider) {
+        self.providers.insert(provider.id, Arc::new(provider));
+    }
+
+    pub fn drop_provider(&mut self, id: ProviderId) {
+        self.providers.remove(&id);
+    }
+
     /// Adds a client that was stored.
     pub fn read_client(&mut self, id: &str, tenant: Tenant, record: &str) -> Result<(), BadRecord> {
         self.put_client(Registered::read(id, tenant, record)?);
@@ -161,10 +187,10 @@ impl Known {
 }
 
 /// Knows who may call. Cheap to clone.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct Directory(Arc<Inner>);
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Inner {
     /// A lock, not a task: held to clone or to replace what is in it.
     known: RwLock<Arc<Known>>,
@@ -173,9 +199,25 @@ struct Inner {
     /// A mutex, not a task: changes are rare, and each waits for storage, which takes its time
     /// for all of them together. Only those who change wait for it.
     turn: Arc<Mutex<()>>,
+    /// Told which providers there are.
+    federation: Federation,
 }
 
 impl Directory {
+    /// Nobody yet.
+    pub(super) fn new(federation: Federation) -> Self {
+        Self(Arc::new(Inner {
+            known: RwLock::default(),
+            generation: AtomicU64::new(0),
+            turn: Arc::default(),
+            federation,
+        }))
+    }
+
+    pub(super) fn federation(&self) -> &Federation {
+        &self.0.federation
+    }
+
     pub fn known(&self) -> Arc<Known> {
         let known = self.0.known.read().unwrap_or_else(PoisonError::into_inner);
         Arc::clone(&known)
@@ -218,6 +260,7 @@ impl Change {
     /// Has this known in the place of all that was.
     pub fn replace(&self, known: Known) {
         let inner = &self.directory.0;
+        inner.federation.follow(known.providers.values());
         *inner.known.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(known);
         // After that: who asked for the generation before cannot have seen more than the old one.
         inner.generation.fetch_add(1, Ordering::Release);
@@ -227,7 +270,7 @@ impl Change {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::auth::{Roles, hash::Hash};
+    use crate::auth::{Roles, hash::Hash, oidc};
     use crate::clock::Timestamp;
 
     fn client(tenant: &str, at: i64) -> Registered {
@@ -242,7 +285,7 @@ mod tests {
 
     #[tokio::test]
     async fn changes_are_made_one_at_a_time_and_tell_what_was_remembered_before() {
-        let directory = Directory::default();
+        let directory = Directory::new(Federation::new(oidc::Settings::default()));
         let (later, first, others) = (client("t", 2), client("t", 1), client("u", 0));
         let before = directory.generation();
         let change = directory.change().await;

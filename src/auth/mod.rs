@@ -10,9 +10,11 @@ mod directory;
 mod exchange;
 mod hash;
 mod key;
+pub mod oidc;
 mod pair;
 mod record;
 mod seal;
+mod standing;
 mod token;
 mod trusted;
 mod workbench;
@@ -32,6 +34,7 @@ pub use key::{BadKey, PublicKey, SigningKey};
 pub use pair::{KeyPair, KeyUse, UnknownUse, Validity};
 pub use record::BadRecord;
 pub use seal::{BadSeal, NotSealed, Seal};
+pub use standing::Standing;
 pub use token::{Minted, Refusal, Settings, Tokens};
 pub use trusted::{BadJwk, Jwk, TrustedKey};
 
@@ -173,12 +176,13 @@ impl Authenticator {
         }
     }
 
-    /// Who sent these headers, or gRPC metadata.
-    pub fn caller(&self, headers: &HeaderMap) -> Result<Caller, Failure> {
+    /// Who sent these headers, or gRPC metadata. Waits only where a provider of tokens may have
+    /// made a key that is not known yet.
+    pub async fn caller(&self, headers: &HeaderMap) -> Result<Caller, Failure> {
         match self {
             Self::Mock(caller) => Ok(caller.clone()),
             Self::MockChosen(caller) => chosen(caller, headers),
-            Self::Tokens(tokens) => tokens.caller(headers),
+            Self::Tokens(tokens) => tokens.caller(headers).await,
         }
     }
 
@@ -255,6 +259,8 @@ fn chosen(default: &Caller, headers: &HeaderMap) -> Result<Caller, Failure> {
 
 #[cfg(test)]
 mod tests {
+    use futures_util::FutureExt as _;
+
     use super::*;
 
     fn authenticate(
@@ -265,7 +271,8 @@ mod tests {
             let name = http::HeaderName::from_static(name);
             (name, value.parse().expect("a header"))
         });
-        authenticator.caller(&headers.collect())
+        let caller = authenticator.caller(&headers.collect()).now_or_never();
+        caller.expect("nobody is waited for")
     }
 
     #[test]

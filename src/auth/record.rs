@@ -66,6 +66,25 @@ pub(super) struct TrustedKeyRecord {
     pub(super) invalidated: bool,
 }
 
+/// A provider of tokens.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ProviderRecord {
+    pub(super) well_known: Box<str>,
+    #[serde(default)]
+    pub(super) issuers: Vec<Box<str>>,
+    #[serde(default)]
+    pub(super) audiences: Vec<Box<str>>,
+    #[serde(default)]
+    pub(super) roles_claim: Option<Box<str>>,
+    /// Microseconds since 1970.
+    pub(super) created: i64,
+    pub(super) active: bool,
+    /// Names of keys.
+    #[serde(default)]
+    pub(super) refused: Vec<Box<str>>,
+}
+
 /// Reads a record.
 pub(super) fn read<'a, T: Deserialize<'a>>(
     what: &'static str,

@@ -20,8 +20,10 @@ use super::{
     directory::{Directory, Known},
     hash::Hash,
     key::{PublicKey, SigningKey},
+    oidc::{self, Federation},
     pair::{KeyPair, KeyUse, Validity},
     seal::Seal,
+    standing::Standing,
     workbench::{Busy, Workbench},
 };
 use crate::clock::{Clock, Timestamp};
@@ -56,6 +58,8 @@ pub struct Settings {
     pub life: Duration,
     /// The client that there is from the start.
     pub bootstrap: Option<Client>,
+    /// What applies to the providers of tokens that tenants trust.
+    pub providers: oidc::Settings,
     pub clock: Clock,
 }
 
@@ -117,6 +121,8 @@ struct Remembered {
     until: Timestamp,
     /// The state of the directory in which that was so.
     generation: u64,
+    /// That of the provider's key, if one has vouched for it.
+    standing: Standing,
 }
 
 /// Who has proved to be a client, as its tokens say it.
@@ -153,9 +159,9 @@ impl Tokens {
         validation.set_required_spec_claims(&needed);
         Self(Arc::new(Inner {
             since: settings.clock.now(),
+            directory: Directory::new(Federation::new(settings.providers.clone())),
             settings,
             validation,
-            directory: Directory::default(),
             mint: Workbench::of_half_the_processors(WAITING_MAX),
             workshop: Workbench::new(1, ADMINISTRATORS_MAX),
             remembered: Cache::new(REMEMBERED),
@@ -173,6 +179,11 @@ impl Tokens {
 
     pub(super) fn now(&self) -> Timestamp {
         self.0.settings.clock.now()
+    }
+
+    /// The providers of tokens that tenants trust.
+    pub fn federation(&self) -> &Federation {
+        self.0.directory.federation()
     }
 
     /// The client of the settings, and since when it is known.
@@ -251,43 +262,72 @@ impl Tokens {
     }
 
     /// Who bears the token that headers carry. Whatever is wrong with it, the answer is the same.
-    pub(super) fn caller(&self, headers: &HeaderMap) -> Result<Caller, Failure> {
+    /// Waits only where a provider may have made a key that is not known yet.
+    pub(super) async fn caller(&self, headers: &HeaderMap) -> Result<Caller, Failure> {
         let now = self.0.settings.clock.now();
-        bearer(headers)
-            .and_then(|token| self.bearer_of(token, now))
-            .ok_or_else(super::unknown)
-    }
-
-    fn bearer_of(&self, token: &str, now: Timestamp) -> Option<Caller> {
+        let token = bearer(headers).ok_or_else(super::unknown)?;
         let digest = Sha256::digest(token).into();
+        // Before anything else is read, so that what changes meanwhile has this forgotten.
         let generation = self.0.directory.generation();
         if let Some(known) = self.0.remembered.get(&digest)
             && known.generation == generation
+            && known.standing.holds()
         {
             if now < known.until {
-                return Some(known.caller);
+                return Ok(known.caller);
             }
             self.0.remembered.invalidate(&digest);
-            return None;
+            return Err(super::unknown());
         }
+        let (caller, until, standing) = self
+            .bearer_of(token, now)
+            .await
+            .ok_or_else(super::unknown)?;
+        let remembered = Remembered {
+            caller: caller.clone(),
+            until,
+            generation,
+            standing,
+        };
+        self.0.remembered.insert(digest, remembered);
+        Ok(caller)
+    }
+
+    /// Who bears a token, until when, and whether that still stands: a token of ours, or of a
+    /// provider that a tenant trusts, whichever has the key that it names.
+    async fn bearer_of(
+        &self,
+        token: &str,
+        now: Timestamp,
+    ) -> Option<(Caller, Timestamp, Standing)> {
+        let until = |ends: i64| {
+            let skew = i64::try_from(SKEW_SECONDS).unwrap_or(0);
+            Timestamp::from_micros(ends.saturating_add(skew).saturating_mul(1_000_000))
+        };
+        let header = jsonwebtoken::decode_header(token).ok()?;
+        let name = header.kid?;
         let known = self.0.directory.known();
-        let (claims, pair) = self.check(token, now, &known)?;
+        let pair = known.key_pair(&name);
+        if pair.is_none() && !self.is_settings_key(&name) {
+            let vouched = Box::pin(self.federation().bearer_of(token, now)).await?;
+            return Some((vouched.caller, until(vouched.ends), vouched.standing));
+        }
+        let pair = pair.filter(|pair| pair.checks(now));
+        let key = match pair {
+            Some(pair) => pair.public(),
+            None if self.is_settings_key(&name) => self.0.settings.key.public(),
+            None => return None,
+        };
+        let claims = self.check(token, key, now)?;
         let caller = claims.caller()?;
         // The key pair of a tenant speaks for no other.
         let is_pairs = pair.is_none_or(|pair| pair.tenant == caller.tenant);
         if !is_pairs || !self.stands(&claims, &caller, &known) {
             return None;
         }
-        let skew = i64::try_from(SKEW_SECONDS).unwrap_or(0);
-        let expires = claims.exp.saturating_add(skew).saturating_mul(1_000_000);
-        let expires = Timestamp::from_micros(expires);
-        let remembered = Remembered {
-            caller: caller.clone(),
-            until: pair.map_or(expires, |pair| pair.validity.to.min(expires)),
-            generation,
-        };
-        self.0.remembered.insert(digest, remembered);
-        Some(caller)
+        let expires = until(claims.exp);
+        let until = pair.map_or(expires, |pair| pair.validity.to.min(expires));
+        Some((caller, until, Standing::default()))
     }
 
     /// Whether the client that a token was issued to is still there, and has its secret still. What
@@ -305,27 +345,14 @@ impl Tokens {
             .is_some_and(|known| known.tenant == caller.tenant && claims.iat >= known.tokens_since)
     }
 
-    /// What a token says, and the key pair that has signed it, if it is not the key of the settings.
-    fn check<'a>(
-        &self,
-        token: &str,
-        now: Timestamp,
-        known: &'a Known,
-    ) -> Option<(Claims, Option<&'a KeyPair>)> {
-        let header = jsonwebtoken::decode_header(token).ok()?;
-        let name = header.kid?;
-        let pair = known.key_pair(&name).filter(|pair| pair.checks(now));
-        let key = match pair {
-            Some(pair) => pair.public(),
-            None if self.is_settings_key(&name) => self.0.settings.key.public(),
-            None => return None,
-        };
+    /// What a token says that was signed with this key.
+    fn check(&self, token: &str, key: &PublicKey, now: Timestamp) -> Option<Claims> {
         let claims = jsonwebtoken::decode::<Claims>(token, &key.decoding, &self.0.validation)
             .ok()?
             .claims;
         let skew = i64::try_from(SKEW_SECONDS).unwrap_or(0);
         let is_issued = claims.iat <= now.millis() / 1_000 + skew;
-        is_issued.then_some((claims, pair.map(AsRef::as_ref)))
+        is_issued.then_some(claims)
     }
 
     /// A token for a client that knows its secret.

@@ -61,7 +61,7 @@ impl Method {
         service: &Service,
         request: Request<Frame>,
     ) -> Result<Response<Frame>, Status> {
-        let (taken, cx) = self.take(service, request)?;
+        let (taken, cx) = self.take(service, request).await?;
         let Taken {
             route,
             event,
@@ -88,7 +88,7 @@ impl Method {
         service: &Service,
         request: Request<Frame>,
     ) -> Result<Response<Answered>, Status> {
-        let (Taken { route, event, .. }, cx) = self.take(service, request)?;
+        let (Taken { route, event, .. }, cx) = self.take(service, request).await?;
         let id = event.id.clone();
         let one = |event: Event| stream::once(async { Ok(event.into()) }).boxed();
         let answered = match dispatch(cx.clone(), event).await {
@@ -110,9 +110,13 @@ impl Method {
     }
 
     /// Reads a request and finds out whether this method takes it.
-    fn take(self, service: &Service, request: Request<Frame>) -> Result<(Taken, Context), Status> {
+    async fn take(
+        self,
+        service: &Service,
+        request: Request<Frame>,
+    ) -> Result<(Taken, Context), Status> {
         let headers = request.metadata().as_ref();
-        let caller = service.caller(headers)?;
+        let caller = service.caller(headers).await?;
         // Models are not part of transactions.
         let token = headers
             .get(TOKEN_METADATA)

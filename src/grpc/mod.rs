@@ -67,10 +67,9 @@ pub struct Service {
 }
 
 impl Service {
-    fn caller(&self, headers: &HeaderMap) -> Result<Caller, Status> {
-        self.authenticator
-            .caller(headers)
-            .map_err(|_| Status::unauthenticated("authentication failed"))
+    async fn caller(&self, headers: &HeaderMap) -> Result<Caller, Status> {
+        let caller = self.authenticator.caller(headers).await;
+        caller.map_err(|_| Status::unauthenticated("authentication failed"))
     }
 }
 
@@ -96,7 +95,8 @@ impl CloudEventsService for Service {
         &self,
         request: Request<Streaming<Frame>>,
     ) -> Result<Response<Outbound>, Status> {
-        let caller = self.caller(request.metadata().as_ref())?;
+        let headers = request.metadata().as_ref();
+        let caller = self.caller(headers).await?;
         Ok(Response::new(stream::start(
             self.clone(),
             caller,

@@ -59,16 +59,16 @@ pub(super) fn routes(gateway: &Arc<Gateway>) -> MethodRouter {
 }
 
 async fn serve(gateway: &Arc<Gateway>, request: Request) -> Result<Response, Failure> {
+    let (head, body) = request.into_parts();
+    let headers = &head.headers;
     let sender = Sender {
         gateway: Arc::clone(gateway),
-        caller: gateway.authenticator.caller(request.headers())?,
-        token: request
-            .headers()
+        caller: gateway.authenticator.caller(headers).await?,
+        token: headers
             .get(TOKEN_HEADER)
             .and_then(|token| token.to_str().ok())
             .map(Into::into),
     };
-    let (head, body) = request.into_parts();
     let body = read_body(body, Limit::USUAL).await?;
     let Incoming { mode, events } = read(&head.headers, &body)?;
     let key = head.headers.get(KEY_HEADER);

@@ -33,7 +33,7 @@ use axum::{
 use http_body_util::{BodyExt as _, Limited};
 use tokio_util::sync::CancellationToken;
 
-use crate::auth::Authenticator;
+use crate::auth::{Authenticator, Caller};
 use crate::error::{Code, Failure};
 use crate::event::{AttributeValue, Data, Event, IDEMPOTENCY_ATTRIBUTE};
 use crate::help::Library;
@@ -99,7 +99,10 @@ pub fn router(gateway: Gateway, context: &str) -> Router {
     let context: Arc<str> = context.into();
     let unserved = |answer| {
         let (gateway, context) = (Arc::clone(&gateway), Arc::clone(&context));
-        async move |request: Request| unserved(&gateway, &context, &request, answer)
+        async move |request: Request| {
+            let caller = gateway.authenticator.caller(request.headers()).await;
+            unserved(&gateway, &context, caller, &request, answer)
+        }
     };
     let not_allowed = unserved(|| StatusCode::METHOD_NOT_ALLOWED.into_response());
     let mut paths = Router::new();
@@ -147,10 +150,11 @@ pub fn router(gateway: Gateway, context: &str) -> Router {
 fn unserved(
     gateway: &Gateway,
     context: &str,
+    caller: Result<Caller, Failure>,
     request: &Request,
     answer: fn() -> Response,
 ) -> Response {
-    match gateway.authenticator.caller(request.headers()) {
+    match caller {
         Ok(_) => answer(),
         Err(failure) => {
             let extensions = request.extensions();
@@ -199,7 +203,7 @@ async fn try_serve(
     let path = path
         .as_ref()
         .map_err(|error| Failure::malformed(format!("the path is not readable: {error}")))?;
-    let caller = gateway.authenticator.caller(request.headers())?;
+    let caller = gateway.authenticator.caller(request.headers()).await?;
     // Who may not ask is not told how to.
     if let Some(route) = Route::of(spelling.request) {
         route.check(&caller, &gateway.services.rules)?;

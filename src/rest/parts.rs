@@ -89,6 +89,11 @@ impl Parts {
         self.uuid("jobId", "jobId")
     }
 
+    /// A part of the path that names a provider of tokens.
+    pub(super) fn provider(&self) -> Result<&str, Failure> {
+        self.uuid("providerId", "providerId")
+    }
+
     fn uuid(&self, part: &str, parameter: &str) -> Result<&str, Failure> {
         let text = self.path(part);
         uuid::Uuid::try_parse(text)

@@ -7,8 +7,8 @@ use super::{
     parts::Parts,
     told::{self, Told},
     write::{
-        account, audit, clients, entity, feed, key_pairs, members, message, model, search,
-        settings, trusted_keys,
+        account, audit, clients, entity, feed, key_pairs, members, message, model, providers,
+        search, settings, trusted_keys,
     },
 };
 use crate::error::Failure;
@@ -28,10 +28,13 @@ use crate::event::EventType::{
     EntityWorkflowDiagramRequest, EntityWorkflowExportRequest, EntityWorkflowImportRequest,
     KeyPairDeleteRequest, KeyPairGetRequest, KeyPairInvalidateRequest, KeyPairIssueRequest,
     KeyPairReactivateRequest, LogLevelGetRequest, LogLevelSetRequest, MessageCreateRequest,
-    MessageDeleteRequest, MessageGetRequest, SnapshotCancelRequest, SnapshotGetRequest,
-    SnapshotGetStatusRequest, TraceSamplerGetRequest, TraceSamplerSetRequest,
-    TrustedKeyDeleteRequest, TrustedKeyInvalidateRequest, TrustedKeyReactivateRequest,
-    TrustedKeyRegisterRequest, TrustedKeysGetRequest, WorkflowExplainRequest,
+    MessageDeleteRequest, MessageGetRequest, OidcProviderDeleteRequest,
+    OidcProviderInvalidateRequest, OidcProviderReactivateRequest, OidcProviderRegisterRequest,
+    OidcProviderUpdateRequest, OidcProvidersGetRequest, OidcProvidersReloadRequest,
+    SnapshotCancelRequest, SnapshotGetRequest, SnapshotGetStatusRequest, TraceSamplerGetRequest,
+    TraceSamplerSetRequest, TrustedKeyDeleteRequest, TrustedKeyInvalidateRequest,
+    TrustedKeyReactivateRequest, TrustedKeyRegisterRequest, TrustedKeysGetRequest,
+    WorkflowExplainRequest,
 };
 
 /// One REST route: a spelling of one event type.
@@ -206,6 +209,13 @@ pub const SPELLINGS: &[Spelling] = &[
     spell(DELETE, "/oauth/keys/trusted/{keyId}", TrustedKeyDeleteRequest, key_pairs::one, Empty, &told::trusted_keys::DELETE),
     spell(POST, "/oauth/keys/trusted/{keyId}/invalidate", TrustedKeyInvalidateRequest, key_pairs::invalidate, Empty, &told::trusted_keys::INVALIDATE),
     spell(POST, "/oauth/keys/trusted/{keyId}/reactivate", TrustedKeyReactivateRequest, key_pairs::reactivate, Value(trusted_keys::trusted_key), &told::trusted_keys::REACTIVATE),
+    spell(GET, "/oauth/oidc/providers", OidcProvidersGetRequest, model::nothing, Value(providers::providers), &told::providers::LIST),
+    spell(POST, "/oauth/oidc/providers", OidcProviderRegisterRequest, providers::register, Value(providers::provider), &told::providers::REGISTER).taking(Limit::SMALL),
+    spell(POST, "/oauth/oidc/providers/reload", OidcProvidersReloadRequest, model::nothing, Value(providers::reloaded), &told::providers::RELOAD).taking(Limit::SMALL),
+    spell(PATCH, "/oauth/oidc/providers/{providerId}", OidcProviderUpdateRequest, providers::update, Value(providers::provider), &told::providers::UPDATE).taking(Limit::SMALL),
+    spell(DELETE, "/oauth/oidc/providers/{providerId}", OidcProviderDeleteRequest, providers::one, Value(providers::deleted), &told::providers::DELETE).taking(Limit::SMALL),
+    spell(POST, "/oauth/oidc/providers/{providerId}/invalidate", OidcProviderInvalidateRequest, providers::one, Value(providers::provider), &told::providers::INVALIDATE).taking(Limit::SMALL),
+    spell(POST, "/oauth/oidc/providers/{providerId}/reactivate", OidcProviderReactivateRequest, providers::reactivate, Value(providers::provider), &told::providers::REACTIVATE).taking(Limit::SMALL),
     // What an operator may change (`rest.md` §8).
     spell(GET, "/admin/log-level", LogLevelGetRequest, model::nothing, Value(settings::log_level), &told::operators::LOG_LEVEL),
     spell(POST, "/admin/log-level", LogLevelSetRequest, settings::set_log_level, Value(settings::log_level), &told::operators::SET_LOG_LEVEL),

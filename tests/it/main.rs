@@ -38,6 +38,7 @@ mod message;
 mod method;
 mod model;
 mod moves;
+mod oidc;
 mod openapi;
 mod operators;
 mod parity;

@@ -35,6 +35,8 @@ pub(crate) fn example(kind: &str, model: &Value, id: &str) -> Value {
         | "ClientsGetRequest"
         | "ComputeMembersGetRequest"
         | "LogLevelGetRequest"
+        | "OidcProvidersGetRequest"
+        | "OidcProvidersReloadRequest"
         | "TraceSamplerGetRequest"
         | "TrustedKeysGetRequest" => json!({}),
         "ClientDeleteRequest" | "ClientSecretResetRequest" => {
@@ -54,6 +56,13 @@ pub(crate) fn example(kind: &str, model: &Value, id: &str) -> Value {
         "KeyPairReactivateRequest" | "TrustedKeyReactivateRequest" => {
             json!({"keyId": "k", "validTo": "9999-01-01T00:00:00Z"})
         }
+        "OidcProviderRegisterRequest" => {
+            json!({"wellKnownConfigUri": "https://id.example/.well-known/openid-configuration"})
+        }
+        "OidcProviderDeleteRequest"
+        | "OidcProviderInvalidateRequest"
+        | "OidcProviderReactivateRequest"
+        | "OidcProviderUpdateRequest" => json!({"providerId": nil}),
         "LogLevelSetRequest" => json!({"level": "info"}),
         "TraceSamplerSetRequest" => json!({"sampler": "never"}),
         "EntityModelSetChangeLevelRequest" => json!({"model": model, "changeLevel": "TYPE"}),
@@ -262,6 +271,7 @@ fn spelled(path: &str, kind: &str, model: &Value, id: &str) -> (String, String) 
         ("{transactionId}", NIL),
         ("{jobId}", NIL),
         ("{messageId}", NIL),
+        ("{providerId}", NIL),
         ("{subject}", "s"),
         ("{first}", first),
         ("{second}", second),
@@ -299,6 +309,7 @@ fn spelled(path: &str, kind: &str, model: &Value, id: &str) -> (String, String) 
         | "TraceSamplerSetRequest"
         | "KeyPairIssueRequest"
         | "KeyPairReactivateRequest"
+        | "OidcProviderRegisterRequest"
         | "TrustedKeyReactivateRequest"
         | "TrustedKeyRegisterRequest" => example(kind, model, id).to_string(),
         "EntityStatsQueryRequest" => json!({"groupBy": ["state"]}).to_string(),

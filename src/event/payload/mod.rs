@@ -15,6 +15,7 @@ pub mod members;
 pub mod message;
 pub mod model;
 mod object;
+pub mod providers;
 pub mod search;
 pub mod settings;
 pub mod statistics;
@@ -281,6 +282,9 @@ fn filler(kind: EventType, request: &str, object: Object) -> Object {
             .truth("parentBased", true),
         T::ClientsGetResponse => object.text("requestId", request).raw("clients", "[]"),
         T::TrustedKeysGetResponse => object.text("requestId", request).raw("trustedKeys", "[]"),
+        T::OidcProvidersGetResponse | T::OidcProvidersReloadResponse => {
+            object.text("requestId", request).raw("providers", "[]")
+        }
         T::ComputeMembersGetResponse => object.text("requestId", request).raw("members", "[]"),
         // What else is answered has no members of its own.
         _ => object,

@@ -1,4 +1,4 @@
-//! Who may call: clients and keys (`rest.md` §7).
+//! Who may call: clients, keys and providers of tokens (`rest.md` §7).
 //!
 //! What is made here is stored, and known in memory besides, because every token is looked at with
 //! it. Each change takes a turn, is stored, and is then known ([`store`]); it goes on if who asked
@@ -9,18 +9,26 @@
 mod create_client;
 mod delete_client;
 mod delete_key_pair;
+mod delete_provider;
 mod delete_trusted_key;
 mod get_key_pair;
 mod invalidate_key_pair;
+mod invalidate_provider;
 mod invalidate_trusted_key;
 mod issue_key_pair;
 mod list_clients;
+mod list_providers;
 mod list_trusted_keys;
+mod provider;
 mod reactivate_key_pair;
+mod reactivate_provider;
 mod reactivate_trusted_key;
+mod register_provider;
 mod register_trusted_key;
+mod reload_providers;
 mod reset_client_secret;
 mod trusted_keys;
+mod update_provider;
 
 use std::{panic::resume_unwind, sync::Arc};
 
@@ -29,6 +37,7 @@ use tracing::{Instrument as _, error, info};
 use super::Context;
 use crate::auth::{
     BadRecord, Change, KeyPair, KeyUse, Known, NotSealed, Registered, Tokens, UnknownUse, Validity,
+    oidc::Provider,
 };
 use crate::clock::Timestamp;
 use crate::error::{Code, Failure};
@@ -38,17 +47,24 @@ use crate::storage::{self, Identity, IdentityChange, IdentityKind, Storage};
 pub(super) use create_client::CreateClient;
 pub(super) use delete_client::DeleteClient;
 pub(super) use delete_key_pair::DeleteKeyPair;
+pub(super) use delete_provider::DeleteProvider;
 pub(super) use delete_trusted_key::DeleteTrustedKey;
 pub(super) use get_key_pair::GetKeyPair;
 pub(super) use invalidate_key_pair::InvalidateKeyPair;
+pub(super) use invalidate_provider::InvalidateProvider;
 pub(super) use invalidate_trusted_key::InvalidateTrustedKey;
 pub(super) use issue_key_pair::IssueKeyPair;
 pub(super) use list_clients::ListClients;
+pub(super) use list_providers::ListProviders;
 pub(super) use list_trusted_keys::ListTrustedKeys;
 pub(super) use reactivate_key_pair::ReactivateKeyPair;
+pub(super) use reactivate_provider::ReactivateProvider;
 pub(super) use reactivate_trusted_key::ReactivateTrustedKey;
+pub(super) use register_provider::RegisterProvider;
 pub(super) use register_trusted_key::RegisterTrustedKey;
+pub(super) use reload_providers::ReloadProviders;
 pub(super) use reset_client_secret::ResetClientSecret;
+pub(super) use update_provider::UpdateProvider;
 
 /// Why what is stored could not be made known.
 #[derive(Debug, thiserror::Error)]
@@ -96,7 +112,7 @@ async fn recall_in(storage: &Storage, tokens: &Tokens, change: &Change) -> Resul
             IdentityKind::Client => known.read_client(&name, tenant, &record)?,
             IdentityKind::KeyPair => known.read_key_pair(&name, tenant, &record, tokens.seal())?,
             IdentityKind::TrustedKey => known.read_trusted_key(&name, tenant, &record)?,
-            IdentityKind::Provider => {}
+            IdentityKind::Provider => known.put_provider(Provider::read(&name, tenant, &record)?),
         }
     }
     change.replace(known);

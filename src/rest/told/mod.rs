@@ -18,6 +18,7 @@ pub(super) mod model;
 pub(super) mod oauth;
 pub(super) mod operators;
 pub(super) mod parameter;
+pub(super) mod providers;
 pub(super) mod search;
 pub(super) mod statistics;
 pub(super) mod trusted_keys;

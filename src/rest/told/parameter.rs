@@ -114,6 +114,7 @@ pub(in crate::rest) fn texts(_: &mut SchemaGenerator) -> Schema {
 }
 
 const CLIENT_ID: Parameter = Parameter::path("clientId", client_id, "The client.");
+const PROVIDER_ID: Parameter = Parameter::path("providerId", uuid, "The provider of tokens.");
 const CONVERTER: Parameter = Parameter::path("converter", import_converter, "What the body is.");
 const CHANGE_LEVEL: Parameter = Parameter::path(
     "changeLevel",
@@ -160,6 +161,7 @@ const PARTS: &[Parameter] = &[
     KEY_ID,
     MESSAGE_ID,
     MODEL_VERSION,
+    PROVIDER_ID,
     SUBJECT,
     TRANSACTION_ID,
     TRANSITION,

@@ -9,6 +9,7 @@ pub(super) mod key_pairs;
 pub(super) mod members;
 pub(super) mod message;
 pub(super) mod model;
+pub(super) mod providers;
 pub(super) mod search;
 pub(super) mod settings;
 pub(super) mod trusted_keys;

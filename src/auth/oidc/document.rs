@@ -1,0 +1,252 @@
+//! What providers publish: where their keys are, and the keys.
+
+use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
+use jsonwebtoken::DecodingKey;
+use rsa::{BigUint, RsaPublicKey, traits::PublicKeyParts as _};
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{Place, Rules, Unfetched};
+
+/// The least that is safe, in bits.
+const BITS_MIN: usize = 2_048;
+
+/// The most keys that a provider may publish, those included that we have no use for.
+const KEYS_MAX: usize = 100;
+
+/// The longest name of a key, in bytes.
+const NAME_BYTES_MAX: usize = 256;
+
+/// The document at the well-known place (`OpenID` Connect Discovery 1.0, §3).
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Discovery {
+    pub(super) issuer: Box<str>,
+    pub(super) keys: Place,
+}
+
+impl Discovery {
+    pub(super) fn parse(text: &[u8], rules: &Rules) -> Result<Self, Unfetched> {
+        #[derive(Deserialize)]
+        struct Document {
+            issuer: Box<str>,
+            jwks_uri: String,
+        }
+        let unusable = |reason: String| Unfetched::Unusable {
+            what: "the discovery document",
+            reason,
+        };
+        let document: Document = serde_json::from_slice(text)
+            .map_err(|_| unusable("it is no JSON with `issuer` and `jwks_uri`".to_owned()))?;
+        if document.issuer.is_empty() {
+            return Err(unusable("its `issuer` is empty".to_owned()));
+        }
+        let keys = Place::parse(&document.jwks_uri, rules)
+            .map_err(|error| unusable(format!("its `jwks_uri`: {error}")))?;
+        Ok(Self {
+            issuer: document.issuer,
+            keys,
+        })
+    }
+}
+
+/// A key that a provider signs with.
+#[derive(Clone)]
+pub(super) struct PublishedKey {
+    pub(super) name: Box<str>,
+    pub(super) decoding: DecodingKey,
+    modulus: BigUint,
+    exponent: BigUint,
+}
+
+impl PublishedKey {
+    /// The keys of a set that can be used (RFC 7517): those that are not are passed over, as the
+    /// set may hold some for other purposes.
+    pub(super) fn parse_set(text: &[u8]) -> Result<Vec<Self>, Unfetched> {
+        #[derive(Deserialize)]
+        struct Set {
+            keys: Vec<Value>,
+        }
+        let unusable = |reason: String| Unfetched::Unusable {
+            what: "the set of keys",
+            reason,
+        };
+        let set: Set = serde_json::from_slice(text)
+            .map_err(|_| unusable("it is no JSON with `keys`".to_owned()))?;
+        if set.keys.len() > KEYS_MAX {
+            return Err(unusable(format!("it has more than {KEYS_MAX}")));
+        }
+        Ok(set.keys.into_iter().filter_map(Self::parse).collect())
+    }
+
+    /// A key for checking RS256, of a length that is safe.
+    fn parse(key: Value) -> Option<Self> {
+        #[derive(Deserialize)]
+        struct Jwk {
+            kty: String,
+            kid: Box<str>,
+            #[serde(rename = "use")]
+            purpose: Option<String>,
+            alg: Option<String>,
+            key_ops: Option<Vec<String>>,
+            n: String,
+            e: String,
+        }
+        let key: Jwk = serde_json::from_value(key).ok()?;
+        let is_for_this = key.kty == "RSA"
+            && (1..=NAME_BYTES_MAX).contains(&key.kid.len())
+            && key.purpose.is_none_or(|purpose| purpose == "sig")
+            && key.alg.is_none_or(|alg| alg == "RS256")
+            && key
+                .key_ops
+                .is_none_or(|uses| uses.iter().any(|one| one == "verify"));
+        if !is_for_this {
+            return None;
+        }
+        let number = |text: &str| {
+            let bytes = BASE64_URL_SAFE_NO_PAD
+                .decode(text.trim_end_matches('='))
+                .ok()?;
+            Some(BigUint::from_bytes_be(&bytes))
+        };
+        let (modulus, exponent) = (number(&key.n)?, number(&key.e)?);
+        // It also refuses what would take long to check with.
+        let usable = RsaPublicKey::new(modulus.clone(), exponent.clone()).ok()?;
+        (usable.n().bits() >= BITS_MIN).then(|| Self {
+            name: key.kid,
+            decoding: DecodingKey::from_rsa_raw_components(
+                &modulus.to_bytes_be(),
+                &exponent.to_bytes_be(),
+            ),
+            modulus,
+            exponent,
+        })
+    }
+
+    /// Whether it is the same key under the same name.
+    pub(super) fn is(&self, other: &Self) -> bool {
+        self.name == other.name && self.checks_as(other)
+    }
+
+    /// Whether it is the same key, whatever the names are.
+    pub(super) fn checks_as(&self, other: &Self) -> bool {
+        self.modulus == other.modulus && self.exponent == other.exponent
+    }
+}
+
+impl std::fmt::Debug for PublishedKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "PublishedKey({})", self.name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::auth::SigningKey;
+
+    fn discovered(text: &str) -> Result<Discovery, Unfetched> {
+        Discovery::parse(text.as_bytes(), &Rules::default())
+    }
+
+    fn key() -> Value {
+        let key = SigningKey::parse(include_str!("../../../tests/keys/signing.pem"));
+        serde_json::from_str(&key.expect("a key").public().jwk()).expect("JSON")
+    }
+
+    fn with(member: &str, value: Value) -> Value {
+        let mut key = key();
+        key[member] = value;
+        key
+    }
+
+    fn without(member: &str) -> Value {
+        let mut key = key();
+        key.as_object_mut().expect("an object").remove(member);
+        key
+    }
+
+    #[test]
+    fn a_discovery_document_says_who_it_is_and_where_its_keys_are() {
+        let whole = r#"{"issuer":"https://id.example","jwks_uri":"https://id.example/keys","scopes_supported":["openid"]}"#;
+        let found = discovered(whole).expect("a document");
+        assert_eq!(
+            (&*found.issuer, found.keys.as_str()),
+            ("https://id.example", "https://id.example/keys")
+        );
+        for text in [
+            "",
+            "garbage",
+            "[]",
+            "{}",
+            r#"{"issuer":"https://id.example"}"#,
+            r#"{"jwks_uri":"https://id.example/keys"}"#,
+            r#"{"issuer":7,"jwks_uri":"https://id.example/keys"}"#,
+            r#"{"issuer":"","jwks_uri":"https://id.example/keys"}"#,
+            r#"{"issuer":"i","jwks_uri":"http://id.example/keys"}"#,
+            r#"{"issuer":"i","jwks_uri":"file:///etc/passwd"}"#,
+            r#"{"issuer":"i","jwks_uri":"keys"}"#,
+        ] {
+            assert!(discovered(text).is_err(), "{text}");
+        }
+        let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
+        assert!(discovered(&deep).is_err());
+    }
+
+    #[test]
+    fn only_keys_that_check_this_kind_of_signature_are_taken() {
+        let usable = |key: &Value| {
+            let set = json!({"keys": [key]}).to_string();
+            PublishedKey::parse_set(set.as_bytes())
+                .expect("a set")
+                .len()
+                == 1
+        };
+        for key in [
+            key(),
+            without("use"),
+            without("alg"),
+            with("key_ops", json!(["verify"])),
+            with("x5t", json!("whatever")),
+        ] {
+            assert!(usable(&key), "{key}");
+        }
+        let short = vec![0xff_u8; 128];
+        for key in [
+            json!(7),
+            with("kty", json!("EC")),
+            with("kty", json!("oct")),
+            with("use", json!("enc")),
+            with("alg", json!("PS256")),
+            with("alg", json!("HS256")),
+            with("key_ops", json!(["encrypt"])),
+            with("kid", json!("")),
+            with("kid", json!("k".repeat(NAME_BYTES_MAX + 1))),
+            without("kid"),
+            without("n"),
+            with("n", json!("*")),
+            with("n", json!("")),
+            with("n", json!(BASE64_URL_SAFE_NO_PAD.encode(&short))),
+            with("e", json!("")),
+            with("e", json!("Ag")),
+            // An exponent as long as a key takes as long as a signature.
+            with("e", json!(BASE64_URL_SAFE_NO_PAD.encode(&short))),
+        ] {
+            assert!(!usable(&key), "{key}");
+        }
+    }
+
+    #[test]
+    fn a_set_has_bounds_and_a_form() {
+        let of = |keys: Vec<Value>| {
+            PublishedKey::parse_set(json!({"keys": keys}).to_string().as_bytes())
+        };
+        assert_eq!(of(Vec::new()).expect("none").len(), 0);
+        assert_eq!(of(vec![key(); KEYS_MAX]).expect("many").len(), KEYS_MAX);
+        assert!(of(vec![key(); KEYS_MAX + 1]).is_err());
+        for text in ["", "{}", "[]", r#"{"keys":{}}"#] {
+            assert!(PublishedKey::parse_set(text.as_bytes()).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,379 @@
+//! Fetching from providers: the one place where this service asks another over HTTP.
+
+use std::{
+    net::{IpAddr, SocketAddr},
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
+
+use bytes::Bytes;
+use futures_util::{FutureExt as _, future::select_ok};
+use http::{Request, StatusCode, header};
+use http_body_util::{BodyExt as _, Empty, LengthLimitError, Limited};
+use hyper::{body::Body as _, client::conn::http1};
+use hyper_util::rt::TokioIo;
+use tokio::{
+    net::{TcpStream, lookup_host},
+    sync::Semaphore,
+    time::{sleep, timeout},
+};
+use tokio_rustls::{
+    TlsConnector,
+    rustls::{ClientConfig, RootCertStore, crypto::ring, pki_types::ServerName},
+};
+use tokio_util::either::Either;
+use url::Host;
+
+use super::{Place, Rules, address::is_public};
+
+/// The largest answer that is read, in bytes; those of real providers are a hundredth of it.
+const BYTES_MAX: usize = 1 << 20;
+
+/// How many are asked at once.
+const AT_ONCE: usize = 8;
+
+/// How many addresses of a name are tried, and how much later each than the one before it
+/// (RFC 8305).
+const ADDRESSES_MAX: usize = 8;
+const NEXT_ADDRESS_AFTER: Duration = Duration::from_millis(250);
+
+const USER_AGENT: &str = concat!("interlock/", env!("CARGO_PKG_VERSION"));
+
+/// Why nothing was fetched. Made for operators and for those who registered the provider: what an
+/// answer says is not told.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Unfetched {
+    #[error(
+        "`{host}` is at {address}, which is not on the public internet (CYODA_OIDC_ALLOW_PRIVATE_NETWORKS=true allows it)"
+    )]
+    Blocked { host: String, address: IpAddr },
+    #[error("`{0}` has no address")]
+    Unresolved(String),
+    #[error("no connection could be made: {0}")]
+    Unconnected(String),
+    #[error("there are no root certificates on this machine; SSL_CERT_FILE may name some")]
+    NoRoots,
+    #[error("there was no answer within {0:?}")]
+    Late(Duration),
+    #[error("too many others are being asked; no turn came within {0:?}")]
+    NoTurn(Duration),
+    #[error("the answer has the status {0}; redirects are not followed")]
+    Status(StatusCode),
+    #[error("the answer has more than {BYTES_MAX} bytes")]
+    TooLarge,
+    #[error("the answer could not be read")]
+    Unreadable,
+    #[error("{what} is not usable: {reason}")]
+    Unusable { what: &'static str, reason: String },
+}
+
+/// Asks providers. Cheap to clone.
+#[derive(Debug, Clone)]
+pub(super) struct Fetcher(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    rules: Rules,
+    turns: Semaphore,
+    tls: OnceLock<Option<Tls>>,
+}
+
+/// How certificates are checked.
+#[derive(Clone)]
+struct Tls(TlsConnector);
+
+impl std::fmt::Debug for Tls {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Tls")
+    }
+}
+
+impl Fetcher {
+    pub(super) fn new(rules: Rules) -> Self {
+        Self(Arc::new(Inner {
+            rules,
+            turns: Semaphore::new(AT_ONCE),
+            tls: OnceLock::new(),
+        }))
+    }
+
+    pub(super) fn rules(&self) -> &Rules {
+        &self.0.rules
+    }
+
+    /// What is there. Neither redirects nor compressed answers are taken.
+    pub(super) async fn get(&self, place: &Place) -> Result<Bytes, Unfetched> {
+        let rules = &self.0.rules;
+        let _turn = timeout(rules.turn, self.0.turns.acquire())
+            .await
+            .map_err(|_| Unfetched::NoTurn(rules.turn))?;
+        let connection = timeout(rules.connect, self.connect(place))
+            .await
+            .map_err(|_| Unfetched::Late(rules.connect))??;
+        timeout(rules.answer, ask(place, connection))
+            .await
+            .map_err(|_| Unfetched::Late(rules.answer))?
+    }
+
+    /// Whether a place may be asked now. The addresses are looked at again whenever it is.
+    pub(super) async fn check(&self, place: &Place) -> Result<(), Unfetched> {
+        let rules = &self.0.rules;
+        timeout(rules.connect, self.addresses(place))
+            .await
+            .map_err(|_| Unfetched::Late(rules.connect))?
+            .map(|_| ())
+    }
+
+    /// The addresses that may be connected to. One that may not spoils all: a name that is on both
+    /// sides is up to something.
+    async fn addresses(&self, place: &Place) -> Result<Vec<SocketAddr>, Unfetched> {
+        let unresolved = |host: &str| Unfetched::Unresolved(host.to_owned());
+        let port = place.port();
+        let host = place.host().ok_or_else(|| unresolved(""))?;
+        let mut found: Vec<SocketAddr> = match host {
+            Host::Ipv4(address) => vec![(address, port).into()],
+            Host::Ipv6(address) => vec![(address, port).into()],
+            Host::Domain(name) => lookup_host((name, port))
+                .await
+                .map_err(|_| unresolved(name))?
+                .collect(),
+        };
+        let host = host.to_string();
+        if !self.0.rules.allows_private
+            && let Some(blocked) = found.iter().find(|found| !is_public(found.ip()))
+        {
+            return Err(Unfetched::Blocked {
+                host,
+                address: blocked.ip(),
+            });
+        }
+        found.truncate(ADDRESSES_MAX);
+        if found.is_empty() {
+            return Err(unresolved(&host));
+        }
+        Ok(found)
+    }
+
+    /// A connection to one of the addresses that were looked at, and to none that a second look at
+    /// the name would give.
+    async fn connect(&self, place: &Place) -> Result<Connection, Unfetched> {
+        let unconnected = |error: std::io::Error| Unfetched::Unconnected(error.to_string());
+        let addresses = self.addresses(place).await?;
+        let attempts = addresses.into_iter().zip(0..).map(|(address, nth)| {
+            async move {
+                sleep(NEXT_ADDRESS_AFTER * nth).await;
+                TcpStream::connect(address).await
+            }
+            .boxed()
+        });
+        let (stream, _) = select_ok(attempts).await.map_err(unconnected)?;
+        if !place.is_https() {
+            return Ok(Either::Left(stream));
+        }
+        let name = match place.host() {
+            Some(Host::Ipv4(address)) => ServerName::from(IpAddr::V4(address)),
+            Some(Host::Ipv6(address)) => ServerName::from(IpAddr::V6(address)),
+            Some(Host::Domain(name)) => ServerName::try_from(name.to_owned())
+                .map_err(|_| Unfetched::Unresolved(name.to_owned()))?,
+            None => return Err(Unfetched::Unresolved(String::new())),
+        };
+        let Some(Tls(tls)) = self.0.tls.get_or_init(tls) else {
+            return Err(Unfetched::NoRoots);
+        };
+        let stream = tls.connect(name, stream).await.map_err(unconnected)?;
+        Ok(Either::Right(Box::new(stream)))
+    }
+}
+
+type Connection = Either<TcpStream, Box<tokio_rustls::client::TlsStream<TcpStream>>>;
+
+/// Trusts whom the machine trusts, which `SSL_CERT_FILE` may say.
+fn tls() -> Option<Tls> {
+    let mut roots = RootCertStore::empty();
+    let found = rustls_native_certs::load_native_certs();
+    roots.add_parsable_certificates(found.certs);
+    if roots.is_empty() {
+        return None;
+    }
+    let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .ok()?
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    Some(Tls(TlsConnector::from(Arc::new(config))))
+}
+
+/// One request on a connection of its own.
+async fn ask(place: &Place, connection: Connection) -> Result<Bytes, Unfetched> {
+    let unreadable = |_: hyper::Error| Unfetched::Unreadable;
+    let (mut sender, driven) = http1::handshake(TokioIo::new(connection))
+        .await
+        .map_err(unreadable)?;
+    let request = Request::get(place.path_and_query())
+        .header(header::HOST, place.authority())
+        .header(header::ACCEPT, "application/json")
+        .header(header::USER_AGENT, USER_AGENT)
+        .header(header::CONNECTION, "close")
+        .body(Empty::<Bytes>::new())
+        .map_err(|_| Unfetched::Unreadable)?;
+    let exchange = async {
+        let answer = sender.send_request(request).await.map_err(unreadable)?;
+        if answer.status() != StatusCode::OK {
+            return Err(Unfetched::Status(answer.status()));
+        }
+        if answer.body().size_hint().lower() > BYTES_MAX as u64 {
+            return Err(Unfetched::TooLarge);
+        }
+        match Limited::new(answer.into_body(), BYTES_MAX).collect().await {
+            Ok(body) => Ok(body.to_bytes()),
+            Err(error) if error.is::<LengthLimitError>() => Err(Unfetched::TooLarge),
+            Err(_) => Err(Unfetched::Unreadable),
+        }
+    };
+    // The connection has to be driven for the exchange to go on, and ends before it or after.
+    let driven = async {
+        let _ = driven.await;
+        std::future::pending::<()>().await;
+    };
+    tokio::select! {
+        biased;
+        body = exchange => body,
+        () = driven => Err(Unfetched::Unreadable),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::{
+        io::{AsyncReadExt as _, AsyncWriteExt as _},
+        net::TcpListener,
+    };
+
+    use super::*;
+
+    const OPEN: Rules = Rules {
+        needs_https: false,
+        allows_private: true,
+        connect: Duration::from_secs(5),
+        answer: Duration::from_secs(5),
+        turn: Duration::from_secs(5),
+    };
+
+    /// Answers every connection so, and then says nothing more.
+    async fn answering(answer: String) -> Place {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let address = listener.local_addr().expect("an address");
+        tokio::spawn(async move {
+            let mut open = Vec::new();
+            while let Ok((mut stream, _)) = listener.accept().await {
+                let mut request = [0; 1_024];
+                let _ = stream.read(&mut request).await;
+                let _ = stream.write_all(answer.as_bytes()).await;
+                open.push(stream);
+            }
+        });
+        Place::parse(&format!("http://{address}/x"), &OPEN).expect("a place")
+    }
+
+    async fn fetched(answer: String, rules: Rules) -> Result<String, Unfetched> {
+        let place = answering(answer).await;
+        let body = Fetcher::new(rules).get(&place).await?;
+        Ok(String::from_utf8_lossy(&body).into_owned())
+    }
+
+    fn sized(status: &str, body: &str) -> String {
+        let length = body.len();
+        format!("HTTP/1.1 {status}\r\ncontent-length: {length}\r\n\r\n{body}")
+    }
+
+    #[tokio::test]
+    async fn an_answer_is_read_up_to_a_bound_and_nothing_is_followed() {
+        let got = |answer: String| fetched(answer, OPEN);
+        assert_eq!(got(sized("200 OK", "yes")).await.as_deref(), Ok("yes"));
+        let chunked = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n3\r\nyes\r\n0\r\n\r\n";
+        assert_eq!(got(chunked.to_owned()).await.as_deref(), Ok("yes"));
+        let whole = "x".repeat(BYTES_MAX);
+        assert_eq!(got(sized("200 OK", &whole)).await, Ok(whole.clone()));
+        let over = sized("200 OK", &format!("{whole}x"));
+        assert_eq!(got(over).await, Err(Unfetched::TooLarge));
+        let claimed = "HTTP/1.1 200 OK\r\ncontent-length: 99999999999\r\n\r\n";
+        assert_eq!(got(claimed.to_owned()).await, Err(Unfetched::TooLarge));
+        for status in ["301 Moved", "302 Found", "307 Again", "204 None", "500 Oh"] {
+            let elsewhere =
+                format!("HTTP/1.1 {status}\r\nlocation: /y\r\ncontent-length: 0\r\n\r\n");
+            let refused = got(elsewhere).await.expect_err(status);
+            assert!(matches!(refused, Unfetched::Status(_)), "{refused}");
+        }
+        for garbage in ["garbage\r\n\r\n", "HTTP/2 200\r\n\r\n", "\0\0\0\0\r\n\r\n"] {
+            let refused = got(garbage.to_owned()).await.expect_err(garbage);
+            assert_eq!(refused, Unfetched::Unreadable);
+        }
+        let endless = format!("HTTP/1.1 200 OK\r\nx: {}", "x".repeat(2 << 20));
+        assert_eq!(got(endless).await, Err(Unfetched::Unreadable));
+    }
+
+    #[tokio::test]
+    async fn who_is_slow_is_not_waited_for() {
+        let answer = Duration::from_millis(50);
+        let hasty = Rules { answer, ..OPEN };
+        for answer_so_far in ["", "HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhal"] {
+            let got = fetched(answer_so_far.to_owned(), hasty.clone()).await;
+            assert_eq!(got, Err(Unfetched::Late(answer)));
+        }
+    }
+
+    #[tokio::test]
+    async fn what_only_this_machine_can_reach_is_not_asked() {
+        // Nobody listens there, which is never found out.
+        let fetcher = Fetcher::new(Rules {
+            needs_https: false,
+            ..Rules::default()
+        });
+        for host in [
+            "127.0.0.1",
+            "localhost",
+            "LOCALHOST",
+            "[::1]",
+            "[::ffff:127.0.0.1]",
+            "[::ffff:a9fe:a9fe]",
+            "169.254.169.254",
+            "2130706433",
+            "0x7f000001",
+            "0177.0.0.1",
+            "127.1",
+            "10.0.0.1",
+            "0.0.0.0",
+            "[fd00:ec2::254]",
+            "[fe80::1]",
+        ] {
+            for scheme in ["http", "https"] {
+                let place = format!("{scheme}://{host}:1/");
+                let place = Place::parse(&place, fetcher.rules()).expect("a place");
+                let (looked_at, asked) = (fetcher.check(&place).await, fetcher.get(&place).await);
+                let blocked = looked_at.expect_err(host);
+                assert!(matches!(blocked, Unfetched::Blocked { .. }), "{blocked}");
+                assert_eq!(asked, Err(blocked));
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn only_so_many_are_asked_at_once() {
+        let turn = Duration::from_millis(50);
+        let fetcher = Fetcher::new(Rules { turn, ..OPEN });
+        let _all = fetcher.0.turns.acquire_many(8).await.expect("all of them");
+        let place = answering(sized("200 OK", "yes")).await;
+        assert_eq!(fetcher.get(&place).await, Err(Unfetched::NoTurn(turn)));
+    }
+
+    #[tokio::test]
+    async fn a_certificate_that_nobody_vouches_for_is_refused() {
+        let fetcher = Fetcher::new(OPEN);
+        let plain = answering("HTTP/1.1 200 OK\r\n\r\n".to_owned()).await;
+        let place = plain.as_str().replace("http://", "https://");
+        let place = Place::parse(&place, fetcher.rules()).expect("a place");
+        let refused = fetcher.get(&place).await.expect_err("no TLS there");
+        let is_told = matches!(refused, Unfetched::Unconnected(_) | Unfetched::NoRoots);
+        assert!(is_told, "{refused}");
+    }
+}

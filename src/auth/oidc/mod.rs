@@ -1,0 +1,397 @@
+//! Providers of tokens that tenants trust (`config-and-cli.md` §9, `rest.md` §7).
+//!
+//! What a token says is only looked at to find out whose it may be. That it is that provider's is
+//! known by a key which the provider publishes now, and the tenant is the one that registered the
+//! provider, whatever the token says of it. A token that fits providers of several tenants is
+//! nobody's: either tenant could have registered the other's provider.
+
+mod address;
+mod document;
+mod fetch;
+mod keeper;
+mod place;
+mod provider;
+mod roles;
+
+use std::{
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
+
+use jsonwebtoken::{Algorithm, Validation};
+use serde_json::{Map, Value};
+use tokio::{
+    sync::{mpsc, oneshot, watch},
+    time::timeout,
+};
+use tokio_util::sync::CancellationToken;
+
+use super::{Caller, Standing, token::SKEW_SECONDS};
+use crate::clock::Timestamp;
+use crate::entity::{Actor, ActorKind};
+use crate::id::{ProviderId, Tenant};
+
+use fetch::Fetcher;
+use keeper::{Ask, Keeper, Why};
+use provider::{Held, SeenKey};
+
+pub use fetch::Unfetched;
+pub use place::{BadPlace, Place};
+pub use provider::Provider;
+
+/// How many requests to look again may wait for the keeper to take them.
+const ASKS_MAX: usize = 256;
+
+/// How many different keys a token is checked with that fits several providers.
+const KEYS_TRIED: usize = 8;
+
+/// What providers may be asked, and for how long (`config-and-cli.md` §2.5).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rules {
+    pub needs_https: bool,
+    /// Whether they may be where only this machine, or this network, can reach them.
+    pub allows_private: bool,
+    /// How long a connection may take, with its name and its handshake.
+    pub connect: Duration,
+    /// How long the answer may take, all of it.
+    pub answer: Duration,
+    /// How long a turn is waited for while others are being asked.
+    pub turn: Duration,
+}
+
+impl Default for Rules {
+    fn default() -> Self {
+        const USUAL: Duration = Duration::from_secs(5);
+        Self {
+            needs_https: true,
+            allows_private: false,
+            connect: USUAL,
+            answer: USUAL,
+            turn: USUAL,
+        }
+    }
+}
+
+/// What applies to the providers of all tenants.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settings {
+    pub rules: Rules,
+    /// The claim with the roles, where a provider says nothing else.
+    pub roles_claim: Box<str>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            rules: Rules::default(),
+            roles_claim: "roles".into(),
+        }
+    }
+}
+
+/// The providers of all tenants, and the keys that they publish. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Federation(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    settings: Settings,
+    fetcher: Fetcher,
+    signature: Validation,
+    /// All there are, in the order they were made in; replaced as a whole.
+    all: watch::Sender<All>,
+    /// Where the keeper is asked; nobody asks before there is one.
+    asks: OnceLock<mpsc::Sender<Ask>>,
+}
+
+type All = Arc<[Arc<Held>]>;
+
+/// Someone whom a provider vouches for.
+#[derive(Debug)]
+pub(super) struct Vouched {
+    pub(super) caller: Caller,
+    /// When the token ends, in seconds since 1970.
+    pub(super) ends: i64,
+    /// That of the key that the token was checked with.
+    pub(super) standing: Standing,
+}
+
+/// What is known of who bears a token.
+enum Verdict {
+    Someone(Vouched),
+    Nobody,
+    /// Providers whose tokens look like this one may have made a key of this name.
+    Perhaps(Vec<Arc<Held>>, Box<str>),
+}
+
+impl Federation {
+    /// No providers yet.
+    pub fn new(settings: Settings) -> Self {
+        // Time is looked at here, and so are the issuer and the audience.
+        let mut signature = Validation::new(Algorithm::RS256);
+        signature.required_spec_claims.clear();
+        signature.validate_exp = false;
+        signature.validate_aud = false;
+        Self(Arc::new(Inner {
+            fetcher: Fetcher::new(settings.rules.clone()),
+            settings,
+            signature,
+            all: watch::Sender::new(Arc::default()),
+            asks: OnceLock::new(),
+        }))
+    }
+
+    /// Keeps the keys of the providers there are, until the service stops.
+    pub async fn keep(self, stop: CancellationToken) {
+        let (asks, asked) = mpsc::channel(ASKS_MAX);
+        if self.0.asks.set(asks).is_ok() {
+            Keeper::new(self, asked).run(stop).await;
+        }
+    }
+
+    pub fn rules(&self) -> &Rules {
+        self.0.fetcher.rules()
+    }
+
+    /// Names of the keys that a provider was last seen with.
+    pub fn keys_of(&self, id: ProviderId) -> Vec<Box<str>> {
+        let all = self.all();
+        let Some(held) = all.iter().find(|held| held.provider.id == id) else {
+            return Vec::new();
+        };
+        let seen = held.seen.borrow();
+        seen.keys.iter().map(|seen| seen.key.name.clone()).collect()
+    }
+
+    /// The providers of other tenants that could vouch for some of the tokens of this one, which
+    /// are refused as long as there are any.
+    pub fn rivals(&self, provider: &Provider) -> Vec<ProviderId> {
+        let may_be_for_both = |one: &[Box<str>], other: &[Box<str>]| {
+            one.is_empty() || other.is_empty() || one.iter().any(|text| other.contains(text))
+        };
+        let all = self.all();
+        let rivals = all.iter().map(|held| &held.provider).filter(|other| {
+            other.tenant != provider.tenant
+                && other.is_active
+                && other.well_known == provider.well_known
+                && may_be_for_both(&other.audiences, &provider.audiences)
+        });
+        rivals.map(|rival| rival.id).collect()
+    }
+
+    /// These are the providers now. What one that is gone or has changed has vouched for no longer
+    /// counts; its keys are kept as long as it is active.
+    pub(super) fn follow<'a>(&self, providers: impl Iterator<Item = &'a Arc<Provider>>) {
+        self.0.all.send_if_modified(|all| {
+            let mut next: Vec<_> = providers
+                .map(|provider| {
+                    let mut before = all.iter();
+                    let before = before.find(|held| held.provider.id == provider.id);
+                    match before {
+                        Some(held) if held.provider == *provider => Arc::clone(held),
+                        Some(_) | None => {
+                            Arc::new(Held::after(before.map(AsRef::as_ref), Arc::clone(provider)))
+                        }
+                    }
+                })
+                .collect();
+            next.sort_by_key(|held| (held.provider.created, held.provider.id));
+            let stays = |held: &Arc<Held>| next.iter().any(|next| Arc::ptr_eq(next, held));
+            let gone: Vec<_> = all.iter().filter(|held| !stays(held)).collect();
+            for held in &gone {
+                held.withdraw();
+            }
+            let is_changed = !gone.is_empty() || next.len() != all.len();
+            *all = next.into();
+            is_changed
+        });
+    }
+
+    /// Whether a place is one that may be asked, as far as its name tells now.
+    pub async fn check(&self, place: &Place) -> Result<(), Unfetched> {
+        self.0.fetcher.check(place).await
+    }
+
+    /// Asks the active providers of a tenant for their keys, and tells how many each has that can
+    /// be used.
+    pub async fn reload(&self, tenant: &Tenant) -> Vec<(ProviderId, Result<usize, Unfetched>)> {
+        let all = self.all();
+        let own = all
+            .iter()
+            .filter(|held| held.provider.tenant == *tenant && held.provider.is_active);
+        let mut waiting = Vec::new();
+        for held in own {
+            let (ask, answer) = ask(held, Why::Reload);
+            // The keeper takes asks as long as the service runs.
+            if let Some(asks) = self.0.asks.get() {
+                let _ = asks.send(ask).await;
+            }
+            waiting.push((held.provider.id, answer));
+        }
+        let mut told = Vec::with_capacity(waiting.len());
+        for (id, answer) in waiting {
+            // One that was taken away meanwhile is not told of.
+            if let Ok(outcome) = answer.await {
+                told.push((id, outcome));
+            }
+        }
+        told
+    }
+
+    /// Who bears a token. Waits only for a provider that may have made a new key, and not long.
+    pub(super) async fn bearer_of(&self, token: &str, now: Timestamp) -> Option<Vouched> {
+        let (unknown, key) = match self.verdict(token, now) {
+            Verdict::Someone(vouched) => return Some(vouched),
+            Verdict::Nobody => return None,
+            Verdict::Perhaps(unknown, key) => (unknown, key),
+        };
+        let mut waiting = Vec::new();
+        for held in &unknown {
+            let (ask, answer) = ask(held, Why::UnknownKey(key.clone()));
+            // With so many waiting already, this one is nobody.
+            self.0.asks.get()?.try_send(ask).ok()?;
+            waiting.push(answer);
+        }
+        let rules = self.rules();
+        let looked = async {
+            for answer in waiting {
+                let _ = answer.await;
+            }
+        };
+        let _ = timeout(rules.connect + rules.answer, looked).await;
+        match self.verdict(token, now) {
+            Verdict::Someone(vouched) => Some(vouched),
+            Verdict::Nobody | Verdict::Perhaps(..) => None,
+        }
+    }
+
+    /// Who bears a token by what is known now.
+    fn verdict(&self, token: &str, now: Timestamp) -> Verdict {
+        self.found(token, now).unwrap_or(Verdict::Nobody)
+    }
+
+    fn found(&self, token: &str, now: Timestamp) -> Option<Verdict> {
+        // Nothing of it is believed before its signature is.
+        let said = jsonwebtoken::dangerous::insecure_decode::<Map<String, Value>>(token).ok()?;
+        let (header, claims) = (said.header, said.claims);
+        let name = header.kid.filter(|name| !name.is_empty())?;
+        if header.alg != Algorithm::RS256 || header.crit.is_some() {
+            return None;
+        }
+        let ends = good_until(&claims, now)?;
+        let all = self.all();
+        let fitting = all
+            .iter()
+            .filter(|held| held.provider.is_active && !held.refuses(&name) && held.fits(&claims));
+        let (mut with, mut without) = (Vec::new(), Vec::new());
+        for held in fitting {
+            match held.key(&name) {
+                Some(key) => with.push((held, key)),
+                None => without.push(held),
+            }
+        }
+        // Another tenant's provider has a say, too, until it was asked after the key was first
+        // seen here: else whoever asks first could take what is the other's. One that does not
+        // answer then has had its say, or it could keep others from theirs.
+        if let Some((first, key)) = with.first() {
+            without.retain(|held| {
+                held.provider.tenant != first.provider.tenant
+                    && held.seen.borrow().asked.is_none_or(|at| at < key.since)
+            });
+        }
+        if !without.is_empty() {
+            let without = without.into_iter().cloned().collect();
+            return Some(Verdict::Perhaps(without, name.into()));
+        }
+        let (held, key) = self.signer(token, &with)?;
+        Some(Verdict::Someone(Vouched {
+            caller: self.caller(&held.provider, &claims)?,
+            ends,
+            standing: key.standing.clone(),
+        }))
+    }
+
+    /// The provider whose key has signed, if all that have the key are of one tenant.
+    fn signer<'a>(
+        &self,
+        token: &str,
+        with: &'a [(&'a Arc<Held>, SeenKey)],
+    ) -> Option<&'a (&'a Arc<Held>, SeenKey)> {
+        let mut different: Vec<&SeenKey> = Vec::new();
+        for (_, key) in with {
+            if !different.iter().any(|known| known.key.checks_as(&key.key)) {
+                different.push(key);
+            }
+        }
+        if different.len() > KEYS_TRIED {
+            return None;
+        }
+        let signed = different.into_iter().find(|key| {
+            jsonwebtoken::decode::<Map<String, Value>>(token, &key.key.decoding, &self.0.signature)
+                .is_ok()
+        })?;
+        let mut signers = with
+            .iter()
+            .filter(|(_, key)| key.key.checks_as(&signed.key));
+        let first = signers.next()?;
+        let tenant = &first.0.provider.tenant;
+        signers
+            .all(|(other, _)| other.provider.tenant == *tenant)
+            .then_some(first)
+    }
+
+    /// Whom a token names that is the provider's: what it says of us is not looked at.
+    fn caller(&self, provider: &Provider, claims: &Map<String, Value>) -> Option<Caller> {
+        let user = claims
+            .get("sub")?
+            .as_str()
+            .filter(|user| !user.is_empty())?;
+        let claim = provider.roles_claim.as_ref();
+        let claim = claim.unwrap_or(&self.0.settings.roles_claim);
+        Some(Caller {
+            tenant: provider.tenant.clone(),
+            actor: Actor {
+                kind: ActorKind::User,
+                name: user.into(),
+            },
+            roles: roles::roles(claims, claim),
+        })
+    }
+
+    fn all(&self) -> All {
+        Arc::clone(&self.0.all.borrow())
+    }
+}
+
+fn ask(held: &Arc<Held>, why: Why) -> (Ask, oneshot::Receiver<Result<usize, Unfetched>>) {
+    let (answered, answer) = oneshot::channel();
+    let ask = Ask {
+        held: Arc::clone(held),
+        why,
+        answered,
+    };
+    (ask, answer)
+}
+
+/// When a token ends that is good now, in seconds since 1970; none if it is not.
+fn good_until(claims: &Map<String, Value>, now: Timestamp) -> Option<i64> {
+    // A date may have a fraction, which does not matter here.
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "a date beyond is cut to the last one"
+    )]
+    let date = |value: &Value| value.as_i64().or_else(|| Some(value.as_f64()? as i64));
+    let (now, skew) = (now.millis() / 1_000, i64::try_from(SKEW_SECONDS).ok()?);
+    let (ends, issued) = (date(claims.get("exp")?)?, date(claims.get("iat")?)?);
+    let begins = match claims.get("nbf") {
+        Some(begins) => date(begins)?,
+        None => issued,
+    };
+    let is_good = now < ends.saturating_add(skew)
+        && issued <= now.saturating_add(skew)
+        && begins <= now.saturating_add(skew);
+    is_good.then_some(ends)
+}
+
+#[cfg(test)]
+mod tests;

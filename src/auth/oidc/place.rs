@@ -1,0 +1,151 @@
+//! Where something of a provider is.
+
+use std::fmt;
+
+use url::{Host, Url};
+
+use super::Rules;
+
+/// A URL that may be asked, as far as its text can tell; what its name stands for is looked at
+/// when it is.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Place(Url);
+
+/// Why a text is no place that may be asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum BadPlace {
+    #[error("it is no absolute URL with a host")]
+    Unreadable,
+    #[error("it must begin with https:// (CYODA_OIDC_REQUIRE_HTTPS=false allows http://)")]
+    NeedsHttps,
+    #[error("it must begin with https:// or http://")]
+    Scheme,
+    #[error("it must not contain a user, a password or a fragment")]
+    TooMuch,
+}
+
+impl Place {
+    pub fn parse(text: &str, rules: &Rules) -> Result<Self, BadPlace> {
+        let url = Url::parse(text).map_err(|_| BadPlace::Unreadable)?;
+        match url.scheme() {
+            "https" => {}
+            "http" if !rules.needs_https => {}
+            "http" => return Err(BadPlace::NeedsHttps),
+            _ => return Err(BadPlace::Scheme),
+        }
+        if !url.username().is_empty() || url.password().is_some() || url.fragment().is_some() {
+            return Err(BadPlace::TooMuch);
+        }
+        match url.host() {
+            Some(host) if host != Host::Domain("") => Ok(Self(url)),
+            Some(_) | None => Err(BadPlace::Unreadable),
+        }
+    }
+
+    pub(super) fn is_https(&self) -> bool {
+        self.0.scheme() == "https"
+    }
+
+    /// Numbers that stand for an address of IPv4, however they are written, are one here.
+    pub(super) fn host(&self) -> Option<Host<&str>> {
+        self.0.host()
+    }
+
+    pub(super) fn port(&self) -> u16 {
+        self.0.port_or_known_default().unwrap_or(443)
+    }
+
+    /// What a request asks its host for.
+    pub(super) fn path_and_query(&self) -> String {
+        match self.0.query() {
+            Some(query) => format!("{}?{query}", self.0.path()),
+            None => self.0.path().to_owned(),
+        }
+    }
+
+    /// The host, and the port where it is not the usual one.
+    pub(super) fn authority(&self) -> &str {
+        self.0.authority()
+    }
+
+    pub fn as_str(&self) -> &str {
+        self.0.as_str()
+    }
+}
+
+impl fmt::Debug for Place {
+    /// Without the query, which may hold what nobody else should know.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Place({}{})", self.0.authority(), self.0.path())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(text: &str, needs_https: bool) -> Result<String, BadPlace> {
+        let rules = Rules {
+            needs_https,
+            ..Rules::default()
+        };
+        Place::parse(text, &rules).map(|place| place.as_str().to_owned())
+    }
+
+    #[test]
+    fn a_place_has_a_scheme_and_a_host_and_nothing_that_could_mislead() {
+        let usual = "https://id.example/realms/a/.well-known/openid-configuration";
+        assert_eq!(parsed(usual, true).as_deref(), Ok(usual));
+        assert_eq!(
+            parsed("http://id.example/", true),
+            Err(BadPlace::NeedsHttps)
+        );
+        assert!(parsed("http://id.example/", false).is_ok());
+        for (text, reason) in [
+            ("", BadPlace::Unreadable),
+            ("id.example", BadPlace::Unreadable),
+            ("/well-known", BadPlace::Unreadable),
+            ("https://", BadPlace::Unreadable),
+            ("ftp://id.example/", BadPlace::Scheme),
+            ("file:///etc/passwd", BadPlace::Scheme),
+            ("gopher://id.example/", BadPlace::Scheme),
+            ("https://someone@id.example/", BadPlace::TooMuch),
+            ("https://someone:secret@id.example/", BadPlace::TooMuch),
+            ("https://good.example#@bad.example/", BadPlace::TooMuch),
+        ] {
+            assert_eq!(parsed(text, false), Err(reason), "{text}");
+        }
+    }
+
+    #[test]
+    fn an_address_is_one_however_it_is_written() {
+        for text in [
+            "https://127.0.0.1/",
+            "https://127.1/",
+            "https://2130706433/",
+            "https://0x7f000001/",
+            "https://0x7f.0.0.1/",
+            "https://0177.0.0.1/",
+            "https://0177.0.0.01/",
+            "https://127.0.0.1./",
+            "https://%31%32%37.0.0.1/",
+            "https://１２７.０.０.１/",
+        ] {
+            assert_eq!(
+                parsed(text, true).as_deref(),
+                Ok("https://127.0.0.1/"),
+                "{text}"
+            );
+        }
+        assert!(parsed("https://256.0.0.1/", true).is_err());
+    }
+
+    #[test]
+    fn what_is_logged_of_a_place_has_no_query() {
+        let place = Place::parse("https://id.example:8443/a?key=secret", &Rules::default());
+        assert_eq!(
+            format!("{:?}", place.expect("a place")),
+            "Place(id.example:8443/a)"
+        );
+    }
+}

@@ -1,0 +1,382 @@
+//! A provider as a tenant has registered it, and the keys it was last seen with.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+use tokio::{sync::watch, time::Instant};
+
+use super::document::PublishedKey;
+use crate::auth::{
+    BadRecord, Standing,
+    record::{self, ProviderRecord},
+};
+use crate::clock::Timestamp;
+use crate::id::{ProviderId, Tenant};
+
+/// A provider of tokens that a tenant trusts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Provider {
+    pub id: ProviderId,
+    /// Whose it is, and so the tenant of whoever bears its tokens.
+    pub tenant: Tenant,
+    /// Where its discovery document is.
+    pub well_known: Box<str>,
+    /// Who may have issued its tokens; empty for the issuer that the document names.
+    pub issuers: Vec<Box<str>>,
+    /// For whom its tokens are; empty for anyone.
+    pub audiences: Vec<Box<str>>,
+    /// The claim with the roles; none for the one of the settings.
+    pub roles_claim: Option<Box<str>>,
+    pub created: Timestamp,
+    /// Whether its tokens are taken.
+    pub is_active: bool,
+    /// Names of keys that are refused, whatever it publishes.
+    pub refused: Vec<Box<str>>,
+}
+
+impl Provider {
+    /// As it is stored.
+    pub fn record(&self) -> String {
+        record::write(&ProviderRecord {
+            well_known: self.well_known.clone(),
+            issuers: self.issuers.clone(),
+            audiences: self.audiences.clone(),
+            roles_claim: self.roles_claim.clone(),
+            created: self.created.micros(),
+            active: self.is_active,
+            refused: self.refused.clone(),
+        })
+    }
+
+    /// One that was stored.
+    pub fn read(id: &str, tenant: Tenant, record: &str) -> Result<Self, BadRecord> {
+        const WHAT: &str = "OIDC provider";
+        let record: ProviderRecord = record::read(WHAT, id, record)?;
+        Ok(Self {
+            id: id
+                .parse()
+                .map_err(|_| BadRecord::new(WHAT, id, "it is no UUID"))?,
+            tenant,
+            well_known: record.well_known,
+            issuers: record.issuers,
+            audiences: record.audiences,
+            roles_claim: record.roles_claim,
+            created: Timestamp::from_micros(record.created),
+            is_active: record.active,
+            refused: record.refused,
+        })
+    }
+}
+
+/// A provider that tokens are checked against.
+#[derive(Debug)]
+pub(super) struct Held {
+    pub(super) provider: Arc<Provider>,
+    pub(super) seen: watch::Sender<Seen>,
+}
+
+/// What a provider published when it was last asked.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Seen {
+    pub(super) issuer: Option<Box<str>>,
+    pub(super) keys: Vec<SeenKey>,
+    /// When it last answered.
+    pub(super) at: Option<Instant>,
+    /// When it was last asked, if that has come to an end, whatever it was.
+    pub(super) asked: Option<Instant>,
+}
+
+/// A key, since when it is known, and whether it still is.
+#[derive(Debug, Clone)]
+pub(super) struct SeenKey {
+    pub(super) key: PublishedKey,
+    pub(super) since: Instant,
+    pub(super) standing: Standing,
+}
+
+impl Held {
+    /// A provider, after what there was of it before. Keys are kept while it is active, but nothing
+    /// that was checked with them.
+    pub(super) fn after(before: Option<&Self>, provider: Arc<Provider>) -> Self {
+        let before = before.filter(|before| before.provider.is_active && provider.is_active);
+        let mut seen = before.map_or_else(Seen::default, |before| before.seen.borrow().clone());
+        for key in &mut seen.keys {
+            key.standing = Standing::default();
+        }
+        Self {
+            provider,
+            seen: watch::Sender::new(seen),
+        }
+    }
+
+    /// Nothing that was checked with its keys counts any longer.
+    pub(super) fn withdraw(&self) {
+        for seen in &self.seen.borrow().keys {
+            seen.standing.withdraw();
+        }
+    }
+
+    /// What it publishes now, asked at `begun`; what was checked with keys that are gone no longer
+    /// counts.
+    pub(super) fn answered(
+        &self,
+        (issuer, keys): (Box<str>, Vec<PublishedKey>),
+        begun: Instant,
+        now: Instant,
+    ) {
+        self.seen.send_modify(|seen| {
+            let before = std::mem::take(&mut seen.keys);
+            seen.keys = keys
+                .into_iter()
+                .map(|key| match before.iter().find(|old| old.key.is(&key)) {
+                    Some(known) => known.clone(),
+                    None => SeenKey {
+                        key,
+                        since: now,
+                        standing: Standing::default(),
+                    },
+                })
+                .collect();
+            for old in &before {
+                if !seen.keys.iter().any(|new| new.key.is(&old.key)) {
+                    old.standing.withdraw();
+                }
+            }
+            seen.issuer = Some(issuer);
+            seen.at = Some(now);
+            seen.asked = Some(begun);
+        });
+    }
+
+    /// It has not answered, asked at `begun`.
+    pub(super) fn unanswered(&self, begun: Instant) {
+        self.seen.send_modify(|seen| seen.asked = Some(begun));
+    }
+
+    /// It has not answered for so long that nobody knows whether its keys are still its own.
+    pub(super) fn forgotten(&self) {
+        self.seen.send_modify(|seen| {
+            for old in seen.keys.drain(..) {
+                old.standing.withdraw();
+            }
+        });
+    }
+
+    /// Whether a token with these claims could be one of its own, as far as they can tell.
+    pub(super) fn fits(&self, claims: &Map<String, Value>) -> bool {
+        let Some(Value::String(issuer)) = claims.get("iss") else {
+            return false;
+        };
+        let provider = &self.provider;
+        let is_issuer = if provider.issuers.is_empty() {
+            match &self.seen.borrow().issuer {
+                Some(known) => **known == **issuer,
+                None => is_below(&provider.well_known, issuer),
+            }
+        } else {
+            provider.issuers.iter().any(|known| **known == **issuer)
+        };
+        is_issuer && (provider.audiences.is_empty() || self.is_for(claims.get("aud")))
+    }
+
+    fn is_for(&self, audience: Option<&Value>) -> bool {
+        let known = |given: &Value| {
+            let audiences = &self.provider.audiences;
+            given
+                .as_str()
+                .is_some_and(|given| audiences.iter().any(|known| **known == *given))
+        };
+        match audience {
+            Some(Value::Array(list)) => list.iter().any(known),
+            Some(one) => known(one),
+            None => false,
+        }
+    }
+
+    /// Whether the key of that name is refused, whatever it publishes.
+    pub(super) fn refuses(&self, name: &str) -> bool {
+        self.provider
+            .refused
+            .iter()
+            .any(|refused| **refused == *name)
+    }
+
+    /// The key of that name.
+    pub(super) fn key(&self, name: &str) -> Option<SeenKey> {
+        let seen = self.seen.borrow();
+        seen.keys
+            .iter()
+            .find(|seen| *seen.key.name == *name)
+            .cloned()
+    }
+}
+
+/// Whether a document at `place` is where an issuer of that name has its own
+/// (`OpenID` Connect Discovery 1.0, §4): for providers that have never answered.
+fn is_below(place: &str, issuer: &str) -> bool {
+    let issuer = issuer.trim_end_matches('/');
+    let rest = place.strip_prefix(issuer);
+    !issuer.is_empty() && rest.is_some_and(|rest| rest.starts_with('/'))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn held(issuers: &[&str], audiences: &[&str], discovered: Option<&str>) -> Held {
+        let list = |texts: &[&str]| texts.iter().map(|text| (*text).into()).collect();
+        let provider = Provider {
+            id: ProviderId::NIL,
+            tenant: "t".into(),
+            well_known: "https://id.example/a/.well-known/openid-configuration".into(),
+            issuers: list(issuers),
+            audiences: list(audiences),
+            roles_claim: None,
+            created: Timestamp::from_micros(0),
+            is_active: true,
+            refused: Vec::new(),
+        };
+        let held = Held::after(None, Arc::new(provider));
+        held.seen
+            .send_modify(|seen| seen.issuer = discovered.map(Into::into));
+        held
+    }
+
+    #[test]
+    fn a_token_fits_by_issuer_and_audience() {
+        let own = "https://id.example/a";
+        for (held, claims, expected) in [
+            // The issuer is one of those that were registered, else the one that was discovered.
+            (held(&["i", "j"], &[], None), json!({"iss": "j"}), true),
+            (held(&["i"], &[], Some(own)), json!({"iss": own}), false),
+            (held(&[], &[], Some("other")), json!({"iss": own}), false),
+            (held(&[], &[], Some("other")), json!({"iss": "other"}), true),
+            // Before that, the one that the place promises.
+            (held(&[], &[], None), json!({"iss": own}), true),
+            (
+                held(&[], &[], None),
+                json!({"iss": "https://id.example/a/"}),
+                true,
+            ),
+            (
+                held(&[], &[], None),
+                json!({"iss": "https://id.example"}),
+                true,
+            ),
+            (
+                held(&[], &[], None),
+                json!({"iss": "https://id.exam"}),
+                false,
+            ),
+            (
+                held(&[], &[], None),
+                json!({"iss": "https://id.example/b"}),
+                false,
+            ),
+            (held(&[], &[], None), json!({"iss": ""}), false),
+            (held(&[], &[], None), json!({"iss": "/"}), false),
+            (held(&["i"], &[], None), json!({"iss": ["i"]}), false),
+            (held(&["i"], &[], None), json!({}), false),
+            // An audience is asked for where some are registered.
+            (
+                held(&["i"], &[], None),
+                json!({"iss": "i", "aud": "x"}),
+                true,
+            ),
+            (
+                held(&["i"], &["x"], None),
+                json!({"iss": "i", "aud": "x"}),
+                true,
+            ),
+            (
+                held(&["i"], &["x"], None),
+                json!({"iss": "i", "aud": ["y", "x"]}),
+                true,
+            ),
+            (
+                held(&["i"], &["x", "z"], None),
+                json!({"iss": "i", "aud": "z"}),
+                true,
+            ),
+            (
+                held(&["i"], &["x"], None),
+                json!({"iss": "i", "aud": "xx"}),
+                false,
+            ),
+            (
+                held(&["i"], &["x"], None),
+                json!({"iss": "i", "aud": ["y"]}),
+                false,
+            ),
+            (
+                held(&["i"], &["x"], None),
+                json!({"iss": "i", "aud": [["x"]]}),
+                false,
+            ),
+            (
+                held(&["i"], &["x"], None),
+                json!({"iss": "i", "aud": {"x": 1}}),
+                false,
+            ),
+            (
+                held(&["i"], &["x"], None),
+                json!({"iss": "i", "aud": null}),
+                false,
+            ),
+            (held(&["i"], &["x"], None), json!({"iss": "i"}), false),
+        ] {
+            let claims = claims.as_object().expect("an object");
+            assert_eq!(held.fits(claims), expected, "{held:?} {claims:?}");
+        }
+    }
+
+    #[test]
+    fn a_provider_is_read_as_it_was_stored() {
+        let provider = Provider {
+            roles_claim: Some("groups".into()),
+            is_active: false,
+            refused: vec!["k".into()],
+            ..Provider::clone(&held(&["i"], &["a", "b"], None).provider)
+        };
+        let id = provider.id.to_string();
+        let read = Provider::read(&id, "t".into(), &provider.record());
+        assert_eq!(read.expect("reads"), provider);
+        for (id, record, why) in [
+            (&*id, "{}", "it is damaged"),
+            ("7", &provider.record(), "it is no UUID"),
+        ] {
+            let bad = Provider::read(id, "t".into(), record).expect_err("nothing");
+            let told = format!("the stored OIDC provider `{id}` cannot be read: {why}");
+            assert_eq!(bad.to_string(), told);
+        }
+    }
+
+    #[test]
+    fn a_key_that_is_published_again_stays_and_one_that_is_not_goes() {
+        let key = |pem: &str, name: &str| {
+            let jwk = crate::auth::SigningKey::parse(pem).expect("a key");
+            let mut jwk: Value = serde_json::from_str(&jwk.public().jwk()).expect("JSON");
+            jwk["kid"] = json!(name);
+            let set = json!({"keys": [jwk]}).to_string();
+            PublishedKey::parse_set(set.as_bytes())
+                .expect("a set")
+                .remove(0)
+        };
+        let one = include_str!("../../../tests/keys/signing.pem");
+        let other = include_str!("../../../tests/keys/strange.pem");
+        let held = held(&["i"], &[], None);
+        let now = Instant::now();
+        let keys = vec![key(one, "a"), key(other, "b")];
+        held.answered(("i".into(), keys), now, now);
+        let (a, b) = (held.key("a").expect("a key"), held.key("b").expect("a key"));
+        let keys = vec![key(one, "a"), key(one, "b")];
+        held.answered(("i".into(), keys), now, now);
+        assert!(a.standing.holds(), "it is the same");
+        assert!(!b.standing.holds(), "only its name is the same");
+        let b = held.key("b").expect("the new one");
+        held.forgotten();
+        assert!(!a.standing.holds() && !b.standing.holds() && held.key("a").is_none());
+    }
+}

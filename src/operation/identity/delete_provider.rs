@@ -1,0 +1,58 @@
+//! Deletes a provider of tokens. Its tokens are worthless from then on (`rest.md` §7).
+
+use tracing::info;
+
+use super::super::{Access, Answer, Context, Family, Operation};
+use super::{
+    provider::{provider_of, tokens_of_tenant},
+    see_through, store,
+};
+use crate::auth::{Permission, ROLE_ADMIN, Tokens};
+use crate::error::Failure;
+use crate::event::{
+    EventType,
+    payload::{self, providers},
+};
+use crate::id::ProviderId;
+use crate::storage::{IdentityChange, IdentityKind};
+
+pub(in crate::operation) struct DeleteProvider(ProviderId);
+
+impl Operation for DeleteProvider {
+    type Payload = providers::One;
+
+    const REQUEST: EventType = EventType::OidcProviderDeleteRequest;
+    const RESPONSE: EventType = EventType::OidcProviderDeleteResponse;
+    const FAMILY: Family = Family::Entity;
+    const ACCESS: Access = Access::Write;
+    const ONCE: bool = false;
+    const STORES: bool = false;
+    const NEEDS: Permission = Permission::Role(ROLE_ADMIN);
+
+    fn parse(payload: &str) -> Result<Self, Failure> {
+        let request: providers::One = payload::decode(payload)?;
+        request.provider().map(Self)
+    }
+
+    async fn run(self, cx: Context) -> Result<Answer, Failure> {
+        let tokens = tokens_of_tenant(&cx)?;
+        see_through(&cx, delete(cx.clone(), tokens, self.0)).await?;
+        cx.answer(Self::RESPONSE, providers::deleted(cx.request(), self.0))
+    }
+}
+
+async fn delete(cx: Context, tokens: Tokens, id: ProviderId) -> Result<(), Failure> {
+    let change = tokens.directory().change().await;
+    let provider = provider_of(&cx, &tokens, id)?;
+    let forgotten = IdentityChange::Forget {
+        kind: IdentityKind::Provider,
+        name: id.to_string().into(),
+        tenant: provider.tenant.clone(),
+    };
+    store(&cx, &tokens, &change, vec![forgotten], |known| {
+        known.drop_provider(id);
+    })
+    .await?;
+    info!(provider.id = %id, by = %cx.caller().actor.name, "an OIDC provider was deleted");
+    Ok(())
+}

@@ -1,0 +1,60 @@
+//! Trusts a provider of tokens no longer. Its tokens are worthless at once (`rest.md` §7).
+
+use tracing::info;
+
+use super::super::{Access, Answer, Context, Family, Operation};
+use super::{
+    provider::{keep, provider_of, tokens_of_tenant, told},
+    see_through,
+};
+use crate::auth::{Permission, ROLE_ADMIN, Tokens, oidc::Provider};
+use crate::error::Failure;
+use crate::event::{
+    EventType,
+    payload::{self, providers},
+};
+use crate::id::ProviderId;
+
+pub(in crate::operation) struct InvalidateProvider(ProviderId);
+
+impl Operation for InvalidateProvider {
+    type Payload = providers::One;
+
+    const REQUEST: EventType = EventType::OidcProviderInvalidateRequest;
+    const RESPONSE: EventType = EventType::OidcProviderInvalidateResponse;
+    const FAMILY: Family = Family::Entity;
+    const ACCESS: Access = Access::Write;
+    const ONCE: bool = false;
+    const STORES: bool = false;
+    const NEEDS: Permission = Permission::Role(ROLE_ADMIN);
+
+    fn parse(payload: &str) -> Result<Self, Failure> {
+        let request: providers::One = payload::decode(payload)?;
+        request.provider().map(Self)
+    }
+
+    async fn run(self, cx: Context) -> Result<Answer, Failure> {
+        let tokens = tokens_of_tenant(&cx)?;
+        let provider = see_through(&cx, invalidate(cx.clone(), tokens, self.0)).await?;
+        let answer = providers::provider(cx.request(), &told(&provider));
+        cx.answer(Self::RESPONSE, answer)
+    }
+}
+
+async fn invalidate(cx: Context, tokens: Tokens, id: ProviderId) -> Result<Provider, Failure> {
+    let change = tokens.directory().change().await;
+    let mut provider = Provider::clone(&*provider_of(&cx, &tokens, id)?);
+    if !provider.is_active {
+        return Ok(provider);
+    }
+    provider.is_active = false;
+    // For a reactivation that asks for other keys than these.
+    for key in tokens.federation().keys_of(id) {
+        if !provider.refused.contains(&key) {
+            provider.refused.push(key);
+        }
+    }
+    keep(&cx, &tokens, &change, provider.clone()).await?;
+    info!(provider.id = %id, by = %cx.caller().actor.name, "an OIDC provider was invalidated");
+    Ok(provider)
+}

@@ -1,0 +1,31 @@
+//! The providers of tokens that the tenant trusts (`rest.md` §7).
+
+use super::super::{Access, Answer, Context, Family, Operation};
+use super::provider::{tokens_of_tenant, told};
+use crate::error::Failure;
+use crate::event::{
+    EventType,
+    payload::{self, providers},
+};
+
+pub(in crate::operation) struct ListProviders;
+
+impl Operation for ListProviders {
+    type Payload = providers::All;
+
+    const REQUEST: EventType = EventType::OidcProvidersGetRequest;
+    const RESPONSE: EventType = EventType::OidcProvidersGetResponse;
+    const FAMILY: Family = Family::Search;
+    const ACCESS: Access = Access::Read;
+
+    fn parse(payload: &str) -> Result<Self, Failure> {
+        payload::decode::<providers::All>(payload).map(|_| Self)
+    }
+
+    async fn run(self, cx: Context) -> Result<Answer, Failure> {
+        let tokens = tokens_of_tenant(&cx)?;
+        let all = tokens.directory().known().providers(&cx.caller().tenant);
+        let all = all.iter().map(|provider| told(provider));
+        cx.answer(Self::RESPONSE, providers::providers(cx.request(), all))
+    }
+}

@@ -1,0 +1,71 @@
+//! What requests about providers of tokens share (`rest.md` §7).
+
+use std::sync::Arc;
+
+use uuid::Uuid;
+
+use super::super::Context;
+use super::{store, tokens};
+use crate::auth::{Change, Tokens, oidc::Provider};
+use crate::error::{Code, Failure};
+use crate::event::payload::providers;
+use crate::id::ProviderId;
+use crate::storage::{Identity, IdentityChange, IdentityKind};
+
+/// What knows tokens. Providers are for tenants that are UUIDs.
+pub(super) fn tokens_of_tenant(cx: &Context) -> Result<Tokens, Failure> {
+    let tokens = tokens(cx)?;
+    let tenant = cx.caller().tenant.as_str();
+    if Uuid::try_parse(tenant).is_err() {
+        return Err(Failure::new(
+            Code::OidcInvalidTenant,
+            format!("the tenant `{tenant}` is not a UUID, as those with OIDC providers are"),
+        ));
+    }
+    Ok(tokens)
+}
+
+/// The provider of that id, which must be the tenant's. Another tenant's is as unknown as none.
+pub(super) fn provider_of(
+    cx: &Context,
+    tokens: &Tokens,
+    id: ProviderId,
+) -> Result<Arc<Provider>, Failure> {
+    let known = tokens.directory().known();
+    let provider = known
+        .provider(id)
+        .filter(|provider| provider.tenant == cx.caller().tenant);
+    provider.cloned().ok_or_else(|| providers::not_found(id))
+}
+
+/// Stores a provider and has it known.
+pub(super) async fn keep(
+    cx: &Context,
+    tokens: &Tokens,
+    change: &Change,
+    provider: Provider,
+) -> Result<(), Failure> {
+    let kept = IdentityChange::Keep(Identity {
+        kind: IdentityKind::Provider,
+        name: provider.id.to_string().into(),
+        tenant: provider.tenant.clone(),
+        record: provider.record().into(),
+    });
+    store(cx, tokens, change, vec![kept], |known| {
+        known.put_provider(provider);
+    })
+    .await
+}
+
+/// A provider as it is told.
+pub(super) fn told(provider: &Provider) -> providers::Provider<'_> {
+    providers::Provider {
+        id: provider.id,
+        well_known: &provider.well_known,
+        is_active: provider.is_active,
+        created: provider.created,
+        issuers: &provider.issuers,
+        audiences: &provider.audiences,
+        roles_claim: provider.roles_claim.as_deref(),
+    }
+}

@@ -1,0 +1,69 @@
+//! Trusts a provider of tokens again, with the keys it had or with others only (`rest.md` §7).
+
+use tracing::info;
+
+use super::super::{Access, Answer, Context, Family, Operation};
+use super::{
+    provider::{keep, provider_of, tokens_of_tenant, told},
+    see_through,
+};
+use crate::auth::{Permission, ROLE_ADMIN, Tokens, oidc::Provider};
+use crate::error::Failure;
+use crate::event::{
+    EventType,
+    payload::{self, providers},
+};
+use crate::id::ProviderId;
+
+pub(in crate::operation) struct ReactivateProvider {
+    id: ProviderId,
+    with_keys: bool,
+}
+
+impl Operation for ReactivateProvider {
+    type Payload = providers::Reactivate;
+
+    const REQUEST: EventType = EventType::OidcProviderReactivateRequest;
+    const RESPONSE: EventType = EventType::OidcProviderReactivateResponse;
+    const FAMILY: Family = Family::Entity;
+    const ACCESS: Access = Access::Write;
+    const ONCE: bool = false;
+    const STORES: bool = false;
+    const NEEDS: Permission = Permission::Role(ROLE_ADMIN);
+
+    fn parse(payload: &str) -> Result<Self, Failure> {
+        let request: providers::Reactivate = payload::decode(payload)?;
+        Ok(Self {
+            id: request.provider()?,
+            with_keys: request.with_keys(),
+        })
+    }
+
+    async fn run(self, cx: Context) -> Result<Answer, Failure> {
+        let tokens = tokens_of_tenant(&cx)?;
+        let reactivated = reactivate(cx.clone(), tokens, self.id, self.with_keys);
+        let provider = see_through(&cx, reactivated).await?;
+        let answer = providers::provider(cx.request(), &told(&provider));
+        cx.answer(Self::RESPONSE, answer)
+    }
+}
+
+async fn reactivate(
+    cx: Context,
+    tokens: Tokens,
+    id: ProviderId,
+    with_keys: bool,
+) -> Result<Provider, Failure> {
+    let change = tokens.directory().change().await;
+    let before = provider_of(&cx, &tokens, id)?;
+    let mut provider = Provider::clone(&*before);
+    provider.is_active = true;
+    if with_keys {
+        provider.refused.clear();
+    }
+    if provider != *before {
+        keep(&cx, &tokens, &change, provider.clone()).await?;
+        info!(provider.id = %id, with_keys, by = %cx.caller().actor.name, "an OIDC provider was reactivated");
+    }
+    Ok(provider)
+}

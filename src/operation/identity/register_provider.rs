@@ -1,0 +1,99 @@
+//! Trusts a provider of tokens (`rest.md` §7).
+
+use tracing::{info, warn};
+
+use super::super::{Access, Answer, Context, Family, Operation};
+use super::{
+    provider::{keep, tokens_of_tenant, told},
+    see_through,
+};
+use crate::auth::{
+    Permission, ROLE_ADMIN, Tokens,
+    oidc::{Place, Provider, Unfetched},
+};
+use crate::error::{Code, Failure};
+use crate::event::{
+    EventType,
+    payload::{self, providers},
+};
+use crate::id::ProviderId;
+
+/// How many providers a tenant may have: each is asked for its keys every few minutes.
+const PROVIDERS_MAX: usize = 100;
+
+pub(in crate::operation) struct RegisterProvider(providers::Registration);
+
+impl Operation for RegisterProvider {
+    type Payload = providers::Register;
+
+    const REQUEST: EventType = EventType::OidcProviderRegisterRequest;
+    const RESPONSE: EventType = EventType::OidcProviderRegisterResponse;
+    const FAMILY: Family = Family::Entity;
+    const ACCESS: Access = Access::Write;
+    const ONCE: bool = false;
+    const STORES: bool = false;
+    const NEEDS: Permission = Permission::Role(ROLE_ADMIN);
+
+    fn parse(payload: &str) -> Result<Self, Failure> {
+        let request: providers::Register = payload::decode(payload)?;
+        request.registration().map(Self)
+    }
+
+    async fn run(self, cx: Context) -> Result<Answer, Failure> {
+        let tokens = tokens_of_tenant(&cx)?;
+        let federation = tokens.federation();
+        let place = Place::parse(&self.0.well_known, federation.rules()).map_err(|error| {
+            Failure::new(Code::BadRequest, format!("`wellKnownConfigUri`: {error}"))
+        })?;
+        // One that has no address now may have one later: they are looked at whenever it is asked.
+        if let Err(blocked @ Unfetched::Blocked { .. }) = federation.check(&place).await {
+            return Err(Failure::new(Code::OidcSsrfBlocked, blocked.to_string()));
+        }
+        let registered = register(cx.clone(), tokens, place, self.0);
+        let provider = see_through(&cx, registered).await?;
+        let answer = providers::provider(cx.request(), &told(&provider));
+        cx.answer(Self::RESPONSE, answer)
+    }
+}
+
+async fn register(
+    cx: Context,
+    tokens: Tokens,
+    place: Place,
+    registration: providers::Registration,
+) -> Result<Provider, Failure> {
+    let change = tokens.directory().change().await;
+    let caller = cx.caller();
+    let own = change.known().providers(&caller.tenant);
+    if let Some(same) = own
+        .iter()
+        .find(|provider| *provider.well_known == *place.as_str())
+    {
+        let text = "an OIDC provider with this wellKnownConfigUri is registered";
+        return Err(Failure::new(Code::OidcProviderDuplicate, text).with("id", same.id.to_string()));
+    }
+    if own.len() >= PROVIDERS_MAX {
+        return Err(Failure::new(
+            Code::BadRequest,
+            format!("a tenant has {PROVIDERS_MAX} OIDC providers at most"),
+        ));
+    }
+    let provider = Provider {
+        id: ProviderId::fresh(),
+        tenant: caller.tenant.clone(),
+        well_known: place.as_str().into(),
+        issuers: registration.issuers,
+        audiences: registration.audiences,
+        roles_claim: registration.roles_claim,
+        created: cx.storage().now(),
+        is_active: true,
+        refused: Vec::new(),
+    };
+    keep(&cx, &tokens, &change, provider.clone()).await?;
+    info!(provider.id = %provider.id, by = %caller.actor.name, "an OIDC provider was registered");
+    for rival in tokens.federation().rivals(&provider) {
+        // Told to the operator alone: tenants do not know of each other.
+        warn!(provider.id = %provider.id, %rival, "two tenants have this OIDC provider and audiences in common: tokens that could be of both are refused");
+    }
+    Ok(provider)
+}
