@@ -37,6 +37,7 @@ impl Operation for IssueKeyPair {
     const FAMILY: Family = Family::Entity;
     const ACCESS: Access = Access::Write;
     const ONCE: bool = false;
+    const STORES: bool = false;
     const NEEDS: Permission = Permission::Role(ROLE_ADMIN);
 
     fn parse(payload: &str) -> Result<Self, Failure> {

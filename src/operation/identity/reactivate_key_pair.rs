@@ -26,6 +26,7 @@ impl Operation for ReactivateKeyPair {
     const FAMILY: Family = Family::Entity;
     const ACCESS: Access = Access::Write;
     const ONCE: bool = false;
+    const STORES: bool = false;
     const NEEDS: Permission = Permission::Role(ROLE_ADMIN);
 
     fn parse(payload: &str) -> Result<Self, Failure> {
