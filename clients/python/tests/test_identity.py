@@ -18,11 +18,18 @@ from interlock import (
     Forbidden,
     KeyPairNotFound,
     NotSupported,
+    OidcProviderBlocked,
+    OidcProviderDuplicate,
+    OidcProviderInactive,
+    OidcProviderNotFound,
     TokenClientNotFound,
     TrustedKeyNotFound,
     Unauthorized,
     UnsupportedKeyType,
 )
+
+TENANT = "6b1f0c3e-2a5d-4c7e-9b8a-0d1e2f3a4b5c"
+"""Only tenants that are UUIDs have providers."""
 
 KEY = Path(__file__).parents[3] / "tests/keys/signing.pem"
 
@@ -36,6 +43,7 @@ async def guarded() -> AsyncIterator[Server]:
         "CYODA_JWT_SIGNING_KEY_FILE": str(KEY),
         "CYODA_BOOTSTRAP_CLIENT_ID": "first",
         "CYODA_BOOTSTRAP_CLIENT_SECRET": "secret",
+        "CYODA_BOOTSTRAP_TENANT_ID": TENANT,
         "CYODA_IAM_TRUSTED_KEY_REGISTRATION_ENABLED": "true",
     }
     async with server(**settings) as running:
@@ -136,3 +144,30 @@ async def test_trusted_keys_come_and_go(guarded: Server) -> None:
             with pytest.raises(TrustedKeyNotFound):
                 await client.delete_trusted_key(key)
         assert await client.list_trusted_keys() == []
+
+
+async def test_providers_come_and_go(guarded: Server) -> None:
+    # Names below `invalid` never have an address, so nobody is asked.
+    document = "https://id.invalid/.well-known/openid-configuration"
+    async with Client(guarded.target, metadata=token(guarded, "first", "secret")) as client:
+        made = await client.register_oidc_provider(
+            document, expected_audiences=["interlock"], roles_claim="groups"
+        )
+        assert (made.well_known_config_uri, made.is_active) == (document, True)
+        assert (made.expected_audiences, made.roles_claim) == (("interlock",), "groups")
+        with pytest.raises(OidcProviderDuplicate):
+            await client.register_oidc_provider(document)
+        with pytest.raises(OidcProviderBlocked):
+            await client.register_oidc_provider("https://127.0.0.1/document")
+        changed = await client.update_oidc_provider(made.id, {"rolesClaim": None})
+        assert (changed.expected_audiences, changed.roles_claim) == (("interlock",), None)
+        outcome = (await client.reload_oidc_providers())[made.id]
+        assert isinstance(outcome, str)
+        assert not (await client.invalidate_oidc_provider(made.id)).is_active
+        with pytest.raises(OidcProviderInactive):
+            await client.update_oidc_provider(made.id, {})
+        back = await client.reactivate_oidc_provider(made.id, reactivate_keys=False)
+        assert await client.list_oidc_providers() == [back]
+        await client.delete_oidc_provider(made.id)
+        with pytest.raises(OidcProviderNotFound):
+            await client.delete_oidc_provider(made.id)

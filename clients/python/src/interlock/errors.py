@@ -83,6 +83,10 @@ class TrustedKeyNotFound(NotFound, code="TRUSTED_KEY_NOT_FOUND"):
     """The tenant trusts no such key."""
 
 
+class OidcProviderNotFound(NotFound, code="OIDC_PROVIDER_NOT_FOUND"):
+    """The tenant has no such OpenID Connect provider."""
+
+
 class TokenClientNotFound(NotFound, code="M2M_CLIENT_NOT_FOUND"):
     """The tenant has no such client that gets tokens."""
 
@@ -242,6 +246,22 @@ class TooManyTrustedKeys(InterlockError, code="TRUSTED_KEY_CAP_REACHED"):
 
 class UnsupportedKeyType(ValidationError, code="UNSUPPORTED_KEY_TYPE"):
     """A trusted key is an RSA key."""
+
+
+class OidcProviderDuplicate(InterlockError, code="OIDC_PROVIDER_DUPLICATE"):
+    """The tenant has a provider with this discovery document already."""
+
+
+class OidcProviderInactive(InterlockError, code="OIDC_PROVIDER_INACTIVE"):
+    """A provider that is invalidated cannot be changed: reactivate it first."""
+
+
+class OidcProviderBlocked(ValidationError, code="OIDC_SSRF_BLOCKED"):
+    """The provider is not on the public internet."""
+
+
+class OidcInvalidTenant(InterlockError, code="OIDC_INVALID_TENANT"):
+    """Only tenants whose ids are UUIDs have providers."""
 
 
 class FeatureDisabled(InterlockError, code="FEATURE_DISABLED"):

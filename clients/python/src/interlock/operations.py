@@ -37,6 +37,7 @@ from interlock.records import (
     Message,
     Model,
     NewEntity,
+    OidcProvider,
     Sampler,
     SearchExplanation,
     Snapshot,
@@ -1217,6 +1218,88 @@ class Operations:
 
         """
         await self.call("TrustedKeyDeleteRequest", {"keyId": key_id})
+
+    async def list_oidc_providers(self) -> list[OidcProvider]:
+        """List the OpenID Connect providers whose tokens the tenant takes."""
+        answer = await self.call("OidcProvidersGetRequest", {})
+        return [OidcProvider.read(item) for item in answer["providers"]]
+
+    async def register_oidc_provider(
+        self,
+        well_known_config_uri: str,
+        *,
+        issuers: Iterable[str] = (),
+        expected_audiences: Iterable[str] = (),
+        roles_claim: str | None = None,
+    ) -> OidcProvider:
+        """Take the tokens of an OpenID Connect provider.
+
+        Raises:
+            OidcProviderDuplicate: the tenant has it already.
+            OidcProviderBlocked: it is not on the public internet.
+            OidcInvalidTenant: the id of the tenant is no UUID.
+
+        """
+        payload = {"wellKnownConfigUri": well_known_config_uri} | _given(
+            issuers=list(issuers) or None,
+            expectedAudiences=list(expected_audiences) or None,
+            rolesClaim=roles_claim,
+        )
+        answer = await self.call("OidcProviderRegisterRequest", payload)
+        return OidcProvider.read(answer["provider"])
+
+    async def update_oidc_provider(
+        self, provider_id: str, changes: Mapping[str, Any]
+    ) -> OidcProvider:
+        """Change a provider: `issuers`, `expectedAudiences`, `rolesClaim`.
+
+        What is absent stays; `None` and an empty list take away what there is.
+
+        Raises:
+            OidcProviderNotFound: there is no such provider.
+            OidcProviderInactive: it is invalidated.
+
+        """
+        payload = {"providerId": provider_id} | dict(changes)
+        answer = await self.call("OidcProviderUpdateRequest", payload)
+        return OidcProvider.read(answer["provider"])
+
+    async def invalidate_oidc_provider(self, provider_id: str) -> OidcProvider:
+        """Take the tokens of a provider no more.
+
+        Raises:
+            OidcProviderNotFound: there is no such provider.
+
+        """
+        answer = await self.call("OidcProviderInvalidateRequest", {"providerId": provider_id})
+        return OidcProvider.read(answer["provider"])
+
+    async def reactivate_oidc_provider(
+        self, provider_id: str, *, reactivate_keys: bool = True
+    ) -> OidcProvider:
+        """Take the tokens of a provider again; without `reactivate_keys`, only those of new keys.
+
+        Raises:
+            OidcProviderNotFound: there is no such provider.
+
+        """
+        payload = {"providerId": provider_id, "reactivateKeys": reactivate_keys}
+        answer = await self.call("OidcProviderReactivateRequest", payload)
+        return OidcProvider.read(answer["provider"])
+
+    async def delete_oidc_provider(self, provider_id: str) -> None:
+        """Delete a provider.
+
+        Raises:
+            OidcProviderNotFound: there is no such provider.
+
+        """
+        await self.call("OidcProviderDeleteRequest", {"providerId": provider_id})
+
+    async def reload_oidc_providers(self) -> dict[str, int | str]:
+        """Ask all providers for their keys: by provider how many there are, or what went wrong."""
+        answer = await self.call("OidcProvidersReloadRequest", {})
+        return {item["id"]: item.get("keys", item.get("error")) for item in answer["providers"]}
 
     # What an operator may change; all of it needs the role ROLE_ADMIN.
 

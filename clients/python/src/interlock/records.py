@@ -609,6 +609,36 @@ class TrustedKey:
 
 
 @dataclass(frozen=True, slots=True)
+class OidcProvider:
+    """An OpenID Connect provider whose tokens a tenant takes."""
+
+    id: str
+    well_known_config_uri: str
+    """Where its discovery document is."""
+    is_active: bool
+    created: datetime
+    issuers: tuple[str, ...]
+    """Who issues its tokens; the issuer of the document, if there are none."""
+    expected_audiences: tuple[str, ...]
+    """For whom its tokens are; anyone, if there are none."""
+    roles_claim: str | None
+    """The claim that says the roles; that of the server's settings, if there is none."""
+
+    @classmethod
+    def read(cls, payload: Json) -> OidcProvider:
+        """Read it from an answer."""
+        return cls(
+            id=payload["id"],
+            well_known_config_uri=payload["wellKnownConfigUri"],
+            is_active=payload["active"],
+            created=datetime.fromisoformat(payload["createdAt"]),
+            issuers=tuple(payload.get("issuers", ())),
+            expected_audiences=tuple(payload.get("expectedAudiences", ())),
+            roles_claim=payload.get("rolesClaim"),
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class Sampler:
     """Which requests a server would trace."""
 
