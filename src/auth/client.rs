@@ -87,7 +87,7 @@ impl Registered {
     }
 
     /// One that was stored.
-    pub(super) fn read(id: &str, tenant: Tenant, record: &str) -> Result<Self, BadRecord> {
+    pub fn read(id: &str, tenant: Tenant, record: &str) -> Result<Self, BadRecord> {
         let record: ClientRecord = record::read("client", id, record)?;
         Ok(Self {
             id: id.into(),

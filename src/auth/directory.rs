@@ -18,7 +18,6 @@ use super::{
     client::Registered,
     oidc::{Federation, Provider},
     pair::{KeyPair, KeyUse},
-    record::BadRecord,
     seal::{NotSealed, Seal},
     trusted::TrustedKey,
 };
@@ -52,15 +51,6 @@ impl Known {
         clients
     }
 
-    pub fn put_client(&mut self, client: Registered) {
-        self.clients
-            .insert(Arc::clone(&client.id), Arc::new(client));
-    }
-
-    pub fn drop_client(&mut self, id: &str) {
-        self.clients.remove(id);
-    }
-
     /// The key pair of that name, whosever it is.
     pub fn key_pair(&self, name: &str) -> Option<&Arc<KeyPair>> {
         self.key_pairs.get(name)
@@ -91,27 +81,6 @@ impl Known {
         signing.max_by_key(|pair| (pair.validity.from, pair.created, &pair.name))
     }
 
-    pub fn put_key_pair(&mut self, pair: KeyPair) {
-        self.key_pairs
-            .insert(Arc::clone(&pair.name), Arc::new(pair));
-    }
-
-    pub fn drop_key_pair(&mut self, name: &str) {
-        self.key_pairs.remove(name);
-    }
-
-    /// Adds a key pair that was stored.
-    pub fn read_key_pair(
-        &mut self,
-        name: &str,
-        tenant: Tenant,
-        record: &str,
-        seal: Option<&Seal>,
-    ) -> Result<(), BadRecord> {
-        self.put_key_pair(KeyPair::read(name, tenant, record, seal)?);
-        Ok(())
-    }
-
     /// The key pairs that were stored before there was a seal, as they are to be stored now.
     pub fn sealed(&self, seal: &Seal) -> Result<Vec<KeyPair>, NotSealed> {
         let pairs = self.key_pairs();
@@ -135,26 +104,6 @@ impl Known {
         keys
     }
 
-    pub fn put_trusted_key(&mut self, key: TrustedKey) {
-        self.trusted_keys
-            .insert(Arc::clone(&key.name), Arc::new(key));
-    }
-
-    pub fn drop_trusted_key(&mut self, name: &str) {
-        self.trusted_keys.remove(name);
-    }
-
-    /// Adds a trusted key that was stored.
-    pub fn read_trusted_key(
-        &mut self,
-        name: &str,
-        tenant: Tenant,
-        record: &str,
-    ) -> Result<(), BadRecord> {
-        self.put_trusted_key(TrustedKey::read(name, tenant, record)?);
-        Ok(())
-    }
-
     /// The provider of tokens of that id, whosever it is.
     pub fn provider(&self, id: ProviderId) -> Option<&Arc<Provider>> {
         self.providers.get(&id)
@@ -171,18 +120,71 @@ impl Known {
         providers
     }
 
-    pub fn put_provider(&mut self, provider: Provider) {
-        self.providers.insert(provider.id, Arc::new(provider));
+    /// Has it known, in the place of what has its name.
+    pub fn put(&mut self, entry: Entry) {
+        match entry {
+            Entry::Client(client) => {
+                self.clients.insert(Arc::clone(&client.id), client);
+            }
+            Entry::KeyPair(pair) => {
+                self.key_pairs.insert(Arc::clone(&pair.name), pair);
+            }
+            Entry::TrustedKey(key) => {
+                self.trusted_keys.insert(Arc::clone(&key.name), key);
+            }
+            Entry::Provider(provider) => {
+                self.providers.insert(provider.id, provider);
+            }
+        }
     }
 
-    pub fn drop_provider(&mut self, id: ProviderId) {
-        self.providers.remove(&id);
+    /// Has it known no more.
+    pub fn drop(&mut self, entry: &Entry) {
+        match entry {
+            Entry::Client(client) => drop(self.clients.remove(&client.id)),
+            Entry::KeyPair(pair) => drop(self.key_pairs.remove(&pair.name)),
+            Entry::TrustedKey(key) => drop(self.trusted_keys.remove(&key.name)),
+            Entry::Provider(provider) => drop(self.providers.remove(&provider.id)),
+        }
+    }
+}
+
+/// One of what is known.
+#[derive(Debug, Clone)]
+pub enum Entry {
+    Client(Arc<Registered>),
+    KeyPair(Arc<KeyPair>),
+    TrustedKey(Arc<TrustedKey>),
+    Provider(Arc<Provider>),
+}
+
+impl Entry {
+    pub fn name(&self) -> Arc<str> {
+        match self {
+            Self::Client(client) => Arc::clone(&client.id),
+            Self::KeyPair(pair) => Arc::clone(&pair.name),
+            Self::TrustedKey(key) => Arc::clone(&key.name),
+            Self::Provider(provider) => provider.id.to_string().into(),
+        }
     }
 
-    /// Adds a client that was stored.
-    pub fn read_client(&mut self, id: &str, tenant: Tenant, record: &str) -> Result<(), BadRecord> {
-        self.put_client(Registered::read(id, tenant, record)?);
-        Ok(())
+    pub fn tenant(&self) -> &Tenant {
+        match self {
+            Self::Client(client) => &client.tenant,
+            Self::KeyPair(pair) => &pair.tenant,
+            Self::TrustedKey(key) => &key.tenant,
+            Self::Provider(provider) => &provider.tenant,
+        }
+    }
+
+    /// As it is stored.
+    pub fn record(&self) -> String {
+        match self {
+            Self::Client(client) => client.record(),
+            Self::KeyPair(pair) => pair.record(),
+            Self::TrustedKey(key) => key.record(),
+            Self::Provider(provider) => provider.record(),
+        }
     }
 }
 
@@ -293,7 +295,7 @@ mod tests {
         assert!(futures_util::poll!(&mut waiting).is_pending());
         change.edit(|known| {
             for client in [&later, &first, &others] {
-                known.put_client(client.clone());
+                known.put(Entry::Client(client.clone().into()));
             }
         });
         assert_ne!(directory.generation(), before);

@@ -28,7 +28,7 @@ use crate::error::{Code, Failure};
 use crate::id::Tenant;
 
 pub use client::{Client, Registered, Secret};
-pub use directory::{Change, Directory, Known};
+pub use directory::{Change, Directory, Entry, Known};
 pub use hash::Hash;
 pub use key::{BadKey, PublicKey, SigningKey};
 pub use pair::{KeyPair, KeyUse, UnknownUse, Validity};

@@ -190,7 +190,7 @@ impl KeyPair {
     }
 
     /// One that was stored.
-    pub(super) fn read(
+    pub fn read(
         name: &str,
         tenant: Tenant,
         record: &str,

@@ -207,7 +207,7 @@ impl TrustedKey {
     }
 
     /// One that was stored.
-    pub(super) fn read(name: &str, tenant: Tenant, record: &str) -> Result<Self, BadRecord> {
+    pub fn read(name: &str, tenant: Tenant, record: &str) -> Result<Self, BadRecord> {
         const WHAT: &str = "trusted key";
         let record: TrustedKeyRecord = record::read(WHAT, name, record)?;
         let jwk = Jwk::parse(&record.jwk, usize::MAX);

@@ -3,14 +3,13 @@
 use tracing::info;
 
 use super::super::{Access, Answer, Context, Family, Operation};
-use super::{see_through, store, tokens};
-use crate::auth::{Permission, ROLE_ADMIN, ROLE_M2M, Registered, Roles, Tokens};
+use super::{Edit, see_through, store, tokens};
+use crate::auth::{Entry, Permission, ROLE_ADMIN, ROLE_M2M, Registered, Roles, Tokens};
 use crate::error::{Code, Failure};
 use crate::event::{
     EventType,
     payload::{self, clients},
 };
-use crate::storage::{Identity, IdentityChange, IdentityKind};
 
 /// How many clients a tenant may have: all of them are held in memory.
 const CLIENTS_MAX: usize = 10_000;
@@ -74,17 +73,8 @@ async fn create(
         ));
     }
     let client = Registered::new(tenant.clone(), roles, hash, cx.storage().now());
-    let kept = IdentityChange::Keep(Identity {
-        kind: IdentityKind::Client,
-        name: client.id.clone(),
-        tenant: tenant.clone(),
-        record: client.record().into(),
-    });
-    let known = client.clone();
-    store(&cx, &tokens, &change, vec![kept], |all| {
-        all.put_client(known);
-    })
-    .await?;
+    let kept = Edit::Keep(Entry::Client(client.clone().into()));
+    store(&cx, &tokens, &change, vec![kept]).await?;
     info!(client.id = %client.id, by = %cx.caller().actor.name, "a client was made");
     Ok((client, secret))
 }

@@ -3,14 +3,13 @@
 use tracing::info;
 
 use super::super::{Access, Answer, Context, Family, Operation};
-use super::{client_of, see_through, store, tokens};
-use crate::auth::{Permission, ROLE_ADMIN, Tokens};
+use super::{Edit, client_of, see_through, store, tokens};
+use crate::auth::{Entry, Permission, ROLE_ADMIN, Tokens};
 use crate::error::Failure;
 use crate::event::{
     EventType,
     payload::{self, clients},
 };
-use crate::storage::{IdentityChange, IdentityKind};
 
 pub(in crate::operation) struct DeleteClient {
     name: String,
@@ -43,15 +42,8 @@ impl Operation for DeleteClient {
 async fn delete(cx: Context, tokens: Tokens, name: String) -> Result<(), Failure> {
     let change = tokens.directory().change().await;
     let client = client_of(&cx, &tokens, &change.known(), &name)?;
-    let forgotten = IdentityChange::Forget {
-        kind: IdentityKind::Client,
-        name: client.id.clone(),
-        tenant: client.tenant.clone(),
-    };
-    store(&cx, &tokens, &change, vec![forgotten], |all| {
-        all.drop_client(&name);
-    })
-    .await?;
-    info!(client.id = %client.id, by = %cx.caller().actor.name, "a client was deleted");
+    let forgotten = Edit::Forget(Entry::Client(client));
+    store(&cx, &tokens, &change, vec![forgotten]).await?;
+    info!(client.id = name, by = %cx.caller().actor.name, "a client was deleted");
     Ok(())
 }

@@ -3,14 +3,13 @@
 use tracing::info;
 
 use super::super::{Access, Answer, Context, Family, Operation};
-use super::{key_pair_of, see_through, store, tokens};
-use crate::auth::{Permission, ROLE_ADMIN, Tokens};
+use super::{Edit, key_pair_of, see_through, store, tokens};
+use crate::auth::{Entry, Permission, ROLE_ADMIN, Tokens};
 use crate::error::Failure;
 use crate::event::{
     EventType,
     payload::{self, key_pairs},
 };
-use crate::storage::{IdentityChange, IdentityKind};
 
 pub(in crate::operation) struct DeleteKeyPair {
     name: String,
@@ -44,15 +43,8 @@ impl Operation for DeleteKeyPair {
 async fn delete(cx: Context, tokens: Tokens, name: String) -> Result<(), Failure> {
     let change = tokens.directory().change().await;
     let pair = key_pair_of(&cx, &tokens, &change.known(), &name)?;
-    let forgotten = IdentityChange::Forget {
-        kind: IdentityKind::KeyPair,
-        name: pair.name.clone(),
-        tenant: pair.tenant.clone(),
-    };
-    store(&cx, &tokens, &change, vec![forgotten], |all| {
-        all.drop_key_pair(&name);
-    })
-    .await?;
-    info!(key.id = %pair.name, by = %cx.caller().actor.name, "a key pair was deleted");
+    let forgotten = Edit::Forget(Entry::KeyPair(pair));
+    store(&cx, &tokens, &change, vec![forgotten]).await?;
+    info!(key.id = name, by = %cx.caller().actor.name, "a key pair was deleted");
     Ok(())
 }

@@ -4,17 +4,17 @@ use tracing::info;
 
 use super::super::{Access, Answer, Context, Family, Operation};
 use super::{
+    Edit,
     provider::{provider_of, tokens_of_tenant},
     see_through, store,
 };
-use crate::auth::{Permission, ROLE_ADMIN, Tokens};
+use crate::auth::{Entry, Permission, ROLE_ADMIN, Tokens};
 use crate::error::Failure;
 use crate::event::{
     EventType,
     payload::{self, providers},
 };
 use crate::id::ProviderId;
-use crate::storage::{IdentityChange, IdentityKind};
 
 pub(in crate::operation) struct DeleteProvider(ProviderId);
 
@@ -44,15 +44,8 @@ impl Operation for DeleteProvider {
 async fn delete(cx: Context, tokens: Tokens, id: ProviderId) -> Result<(), Failure> {
     let change = tokens.directory().change().await;
     let provider = provider_of(&cx, &tokens, id)?;
-    let forgotten = IdentityChange::Forget {
-        kind: IdentityKind::Provider,
-        name: id.to_string().into(),
-        tenant: provider.tenant.clone(),
-    };
-    store(&cx, &tokens, &change, vec![forgotten], |known| {
-        known.drop_provider(id);
-    })
-    .await?;
+    let forgotten = Edit::Forget(Entry::Provider(provider));
+    store(&cx, &tokens, &change, vec![forgotten]).await?;
     info!(provider.id = %id, by = %cx.caller().actor.name, "an OIDC provider was deleted");
     Ok(())
 }

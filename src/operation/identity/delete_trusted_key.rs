@@ -4,16 +4,15 @@ use tracing::info;
 
 use super::super::{Access, Answer, Context, Family, Operation};
 use super::{
-    see_through, store, tokens,
+    Edit, see_through, store, tokens,
     trusted_keys::{offered, one_of},
 };
-use crate::auth::{Permission, ROLE_ADMIN, Rules, Tokens};
+use crate::auth::{Entry, Permission, ROLE_ADMIN, Rules, Tokens};
 use crate::error::Failure;
 use crate::event::{
     EventType,
     payload::{self, key_pairs},
 };
-use crate::storage::{IdentityChange, IdentityKind};
 
 pub(in crate::operation) struct DeleteTrustedKey {
     name: String,
@@ -51,15 +50,8 @@ impl Operation for DeleteTrustedKey {
 async fn delete(cx: Context, tokens: Tokens, name: String) -> Result<(), Failure> {
     let change = tokens.directory().change().await;
     let key = one_of(&cx, &change.known(), &name)?;
-    let forgotten = IdentityChange::Forget {
-        kind: IdentityKind::TrustedKey,
-        name: key.name.clone(),
-        tenant: key.tenant.clone(),
-    };
-    store(&cx, &tokens, &change, vec![forgotten], |all| {
-        all.drop_trusted_key(&name);
-    })
-    .await?;
-    info!(key.id = %key.name, by = %cx.caller().actor.name, "a trusted key was deleted");
+    let forgotten = Edit::Forget(Entry::TrustedKey(key));
+    store(&cx, &tokens, &change, vec![forgotten]).await?;
+    info!(key.id = name, by = %cx.caller().actor.name, "a trusted key was deleted");
     Ok(())
 }

@@ -5,8 +5,8 @@ use std::time::Duration;
 use tracing::info;
 
 use super::super::{Access, Answer, Context, Family, Operation};
-use super::{key_pair_kept, key_pair_of, see_through, store, tokens};
-use crate::auth::{Permission, ROLE_ADMIN, Tokens};
+use super::{Edit, key_pair_of, see_through, store, tokens};
+use crate::auth::{Entry, Permission, ROLE_ADMIN, Tokens};
 use crate::error::Failure;
 use crate::event::{
     EventType,
@@ -54,11 +54,8 @@ async fn invalidate(
     let change = tokens.directory().change().await;
     let pair = key_pair_of(&cx, &tokens, &change.known(), &name)?;
     let pair = pair.invalidated(cx.storage().now(), grace);
-    let kept = key_pair_kept(&pair);
-    store(&cx, &tokens, &change, vec![kept], |all| {
-        all.put_key_pair(pair);
-    })
-    .await?;
+    let kept = Edit::Keep(Entry::KeyPair(pair.into()));
+    store(&cx, &tokens, &change, vec![kept]).await?;
     info!(key.id = name, by = %cx.caller().actor.name, "a key pair was invalidated");
     Ok(())
 }

@@ -6,10 +6,10 @@ use tracing::info;
 
 use super::super::{Access, Answer, Context, Family, Operation};
 use super::{
-    see_through, store, tokens,
-    trusted_keys::{kept, offered, one_of},
+    Edit, see_through, store, tokens,
+    trusted_keys::{offered, one_of},
 };
-use crate::auth::{Permission, ROLE_ADMIN, Rules, Tokens};
+use crate::auth::{Entry, Permission, ROLE_ADMIN, Rules, Tokens};
 use crate::error::Failure;
 use crate::event::{
     EventType,
@@ -61,11 +61,8 @@ async fn invalidate(
     let change = tokens.directory().change().await;
     let key = one_of(&cx, &change.known(), &name)?;
     let key = key.invalidated(cx.storage().now(), grace);
-    let kept = kept(&key);
-    store(&cx, &tokens, &change, vec![kept], |all| {
-        all.put_trusted_key(key);
-    })
-    .await?;
+    let kept = Edit::Keep(Entry::TrustedKey(key.into()));
+    store(&cx, &tokens, &change, vec![kept]).await?;
     info!(key.id = name, by = %cx.caller().actor.name, "a trusted key was invalidated");
     Ok(())
 }

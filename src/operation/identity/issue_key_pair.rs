@@ -1,13 +1,13 @@
 //! Makes a key pair, which signs the tokens of the tenant's clients, or is to sign those of people
 //! (`rest.md` §7).
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use tracing::info;
 
 use super::super::{Access, Answer, Context, Family, Operation};
-use super::{key_pair_kept, key_pair_told, see_through, store, tokens};
-use crate::auth::{KeyPair, KeyUse, Known, Permission, ROLE_ADMIN, Tokens, Validity};
+use super::{Edit, key_pair_told, see_through, store, tokens};
+use crate::auth::{Entry, KeyPair, KeyUse, Known, Permission, ROLE_ADMIN, Tokens, Validity};
 use crate::clock::Timestamp;
 use crate::error::{Code, Failure};
 use crate::event::{
@@ -15,7 +15,6 @@ use crate::event::{
     payload::{self, key_pairs},
 };
 use crate::id::Tenant;
-use crate::storage::{IdentityChange, IdentityKind};
 
 /// How many key pairs a tenant may have. There is no list of them, so those that are over make
 /// room.
@@ -86,29 +85,16 @@ async fn issue(
         .grace
         .and_then(|grace| Some((known.signer(tenant, asked.used_for, now)?, grace)))
         .map(|(current, grace)| current.invalidated(now, grace));
-    let mut changes = vec![key_pair_kept(&pair)];
-    changes.extend(replaced.as_ref().map(key_pair_kept));
-    changes.extend(old.as_ref().map(|old| IdentityChange::Forget {
-        kind: IdentityKind::KeyPair,
-        name: old.name.clone(),
-        tenant: tenant.clone(),
-    }));
-    let made = pair.clone();
-    store(&cx, &tokens, &change, changes, |all| {
-        if let Some(old) = old {
-            all.drop_key_pair(&old.name);
-        }
-        for pair in replaced.into_iter().chain([made]) {
-            all.put_key_pair(pair);
-        }
-    })
-    .await?;
+    let kept = [Some(pair.clone()), replaced].into_iter().flatten();
+    let kept = kept.map(|pair| Edit::Keep(Entry::KeyPair(pair.into())));
+    let forgotten = old.map(|old| Edit::Forget(Entry::KeyPair(old)));
+    store(&cx, &tokens, &change, kept.chain(forgotten).collect()).await?;
     info!(key.id = %pair.name, by = %cx.caller().actor.name, "a key pair was issued");
     Ok(pair)
 }
 
 /// What must go for one more: nothing, as long as there is room.
-fn room(known: &Known, tenant: &Tenant, now: Timestamp) -> Result<Option<KeyPair>, Failure> {
+fn room(known: &Known, tenant: &Tenant, now: Timestamp) -> Result<Option<Arc<KeyPair>>, Failure> {
     let pairs = known.key_pairs_of(tenant);
     if pairs.len() < KEY_PAIRS_MAX {
         return Ok(None);
@@ -123,5 +109,5 @@ fn room(known: &Known, tenant: &Tenant, now: Timestamp) -> Result<Option<KeyPair
             ),
         )
     })?;
-    Ok(Some(KeyPair::clone(oldest)))
+    Ok(Some(Arc::clone(oldest)))
 }

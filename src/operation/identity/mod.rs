@@ -36,8 +36,8 @@ use tracing::{Instrument as _, error, info};
 
 use super::Context;
 use crate::auth::{
-    BadRecord, Change, KeyPair, KeyUse, Known, NotSealed, Registered, Tokens, UnknownUse, Validity,
-    oidc::Provider,
+    BadRecord, Change, Entry, KeyPair, KeyUse, Known, NotSealed, Registered, Tokens, TrustedKey,
+    UnknownUse, Validity, oidc::Provider,
 };
 use crate::clock::Timestamp;
 use crate::error::{Code, Failure};
@@ -89,13 +89,18 @@ pub async fn recall(storage: &Storage, tokens: &Tokens) -> Result<(), Unknown> {
     if pairs.is_empty() {
         return Ok(());
     }
-    let kept = pairs.iter().map(key_pair_kept).collect();
-    storage.change_identities(kept).await?;
+    let keys = pairs.len();
+    let sealed = pairs
+        .into_iter()
+        .map(|pair| Edit::Keep(Entry::KeyPair(pair.into())));
+    let edits: Vec<_> = sealed.collect();
+    let changes = edits.iter().map(Edit::stored).collect();
+    storage.change_identities(changes).await?;
+    apply(&change, edits);
     info!(
-        keys = pairs.len(),
+        keys,
         "private keys that were stored as they are were encrypted"
     );
-    change.edit(|all| pairs.into_iter().for_each(|pair| all.put_key_pair(pair)));
     Ok(())
 }
 
@@ -108,12 +113,18 @@ async fn recall_in(storage: &Storage, tokens: &Tokens, change: &Change) -> Resul
             tenant,
             record,
         } = stored;
-        match kind {
-            IdentityKind::Client => known.read_client(&name, tenant, &record)?,
-            IdentityKind::KeyPair => known.read_key_pair(&name, tenant, &record, tokens.seal())?,
-            IdentityKind::TrustedKey => known.read_trusted_key(&name, tenant, &record)?,
-            IdentityKind::Provider => known.put_provider(Provider::read(&name, tenant, &record)?),
-        }
+        known.put(match kind {
+            IdentityKind::Client => Entry::Client(Registered::read(&name, tenant, &record)?.into()),
+            IdentityKind::KeyPair => {
+                Entry::KeyPair(KeyPair::read(&name, tenant, &record, tokens.seal())?.into())
+            }
+            IdentityKind::TrustedKey => {
+                Entry::TrustedKey(TrustedKey::read(&name, tenant, &record)?.into())
+            }
+            IdentityKind::Provider => {
+                Entry::Provider(Provider::read(&name, tenant, &record)?.into())
+            }
+        });
     }
     change.replace(known);
     Ok(())
@@ -143,17 +154,57 @@ async fn see_through<T: Send + 'static>(
     })
 }
 
-/// Stores changes and has them known.
+/// A change of what is stored and known.
+enum Edit {
+    Keep(Entry),
+    Forget(Entry),
+}
+
+impl Edit {
+    fn stored(&self) -> IdentityChange {
+        let (Self::Keep(entry) | Self::Forget(entry)) = self;
+        let kind = match entry {
+            Entry::Client(_) => IdentityKind::Client,
+            Entry::KeyPair(_) => IdentityKind::KeyPair,
+            Entry::TrustedKey(_) => IdentityKind::TrustedKey,
+            Entry::Provider(_) => IdentityKind::Provider,
+        };
+        let (name, tenant) = (entry.name(), entry.tenant().clone());
+        match self {
+            Self::Keep(entry) => IdentityChange::Keep(Identity {
+                kind,
+                name,
+                tenant,
+                record: entry.record().into(),
+            }),
+            Self::Forget(_) => IdentityChange::Forget { kind, name, tenant },
+        }
+    }
+}
+
+/// Has edits known that are stored.
+fn apply(change: &Change, edits: Vec<Edit>) {
+    change.edit(|known| {
+        for edit in edits {
+            match edit {
+                Edit::Keep(entry) => known.put(entry),
+                Edit::Forget(entry) => known.drop(&entry),
+            }
+        }
+    });
+}
+
+/// Stores edits, all or none, and has them known.
 async fn store(
     cx: &Context,
     tokens: &Tokens,
     change: &Change,
-    changes: Vec<IdentityChange>,
-    edit: impl FnOnce(&mut Known) + Send,
+    edits: Vec<Edit>,
 ) -> Result<(), Failure> {
+    let changes = edits.iter().map(Edit::stored).collect();
     match cx.storage().change_identities(changes).await {
         Ok(()) => {
-            change.edit(edit);
+            apply(change, edits);
             Ok(())
         }
         Err(failed) => {
@@ -206,15 +257,6 @@ fn key_pair_of(
             ""
         };
         key_pairs::not_found(name, more)
-    })
-}
-
-fn key_pair_kept(pair: &KeyPair) -> IdentityChange {
-    IdentityChange::Keep(Identity {
-        kind: IdentityKind::KeyPair,
-        name: Arc::clone(&pair.name),
-        tenant: pair.tenant.clone(),
-        record: pair.record().into(),
     })
 }
 

@@ -5,12 +5,11 @@ use std::sync::Arc;
 use uuid::Uuid;
 
 use super::super::Context;
-use super::{store, tokens};
-use crate::auth::{Change, Tokens, oidc::Provider};
+use super::tokens;
+use crate::auth::{Tokens, oidc::Provider};
 use crate::error::{Code, Failure};
 use crate::event::payload::providers;
 use crate::id::ProviderId;
-use crate::storage::{Identity, IdentityChange, IdentityKind};
 
 /// What knows tokens. Providers are for tenants that are UUIDs.
 pub(super) fn tokens_of_tenant(cx: &Context) -> Result<Tokens, Failure> {
@@ -36,25 +35,6 @@ pub(super) fn provider_of(
         .provider(id)
         .filter(|provider| provider.tenant == cx.caller().tenant);
     provider.cloned().ok_or_else(|| providers::not_found(id))
-}
-
-/// Stores a provider and has it known.
-pub(super) async fn keep(
-    cx: &Context,
-    tokens: &Tokens,
-    change: &Change,
-    provider: Provider,
-) -> Result<(), Failure> {
-    let kept = IdentityChange::Keep(Identity {
-        kind: IdentityKind::Provider,
-        name: provider.id.to_string().into(),
-        tenant: provider.tenant.clone(),
-        record: provider.record().into(),
-    });
-    store(cx, tokens, change, vec![kept], |known| {
-        known.put_provider(provider);
-    })
-    .await
 }
 
 /// A provider as it is told.

@@ -3,8 +3,8 @@
 use tracing::info;
 
 use super::super::{Access, Answer, Context, Family, Operation};
-use super::{key_pair_kept, key_pair_of, key_pair_told, see_through, store, tokens};
-use crate::auth::{KeyPair, Permission, ROLE_ADMIN, Tokens};
+use super::{Edit, key_pair_of, key_pair_told, see_through, store, tokens};
+use crate::auth::{Entry, KeyPair, Permission, ROLE_ADMIN, Tokens};
 use crate::clock::Timestamp;
 use crate::error::Failure;
 use crate::event::{
@@ -55,11 +55,8 @@ async fn reactivate(
     let from = asked.from.unwrap_or(pair.validity.from);
     let validity = super::validity(from, asked.to, cx.storage().now())?;
     let pair = pair.reactivated(validity);
-    let (kept, known) = (key_pair_kept(&pair), pair.clone());
-    store(&cx, &tokens, &change, vec![kept], |all| {
-        all.put_key_pair(known);
-    })
-    .await?;
+    let kept = Edit::Keep(Entry::KeyPair(pair.clone().into()));
+    store(&cx, &tokens, &change, vec![kept]).await?;
     info!(key.id = %pair.name, by = %cx.caller().actor.name, "a key pair was reactivated");
     Ok(pair)
 }

@@ -4,10 +4,10 @@ use tracing::info;
 
 use super::super::{Access, Answer, Context, Family, Operation};
 use super::{
-    see_through, store, tokens,
-    trusted_keys::{kept, offered, one_of, told},
+    Edit, see_through, store, tokens,
+    trusted_keys::{offered, one_of, told},
 };
-use crate::auth::{Permission, ROLE_ADMIN, Rules, Tokens, TrustedKey};
+use crate::auth::{Entry, Permission, ROLE_ADMIN, Rules, Tokens, TrustedKey};
 use crate::clock::Timestamp;
 use crate::error::Failure;
 use crate::event::{
@@ -63,11 +63,8 @@ async fn reactivate(
     let from = asked.from.unwrap_or(key.validity.from);
     let validity = super::validity(from, asked.to, cx.storage().now())?;
     let key = key.reactivated(validity);
-    let (kept, known) = (kept(&key), key.clone());
-    store(&cx, &tokens, &change, vec![kept], |all| {
-        all.put_trusted_key(known);
-    })
-    .await?;
+    let kept = Edit::Keep(Entry::TrustedKey(key.clone().into()));
+    store(&cx, &tokens, &change, vec![kept]).await?;
     info!(key.id = %key.name, by = %cx.caller().actor.name, "a trusted key was reactivated");
     Ok(key)
 }

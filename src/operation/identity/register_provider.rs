@@ -4,11 +4,12 @@ use tracing::{info, warn};
 
 use super::super::{Access, Answer, Context, Family, Operation};
 use super::{
-    provider::{keep, tokens_of_tenant, told},
-    see_through,
+    Edit,
+    provider::{tokens_of_tenant, told},
+    see_through, store,
 };
 use crate::auth::{
-    Permission, ROLE_ADMIN, Tokens,
+    Entry, Permission, ROLE_ADMIN, Tokens,
     oidc::{Place, Provider, Unfetched},
 };
 use crate::error::{Code, Failure};
@@ -89,7 +90,8 @@ async fn register(
         is_active: true,
         refused: Vec::new(),
     };
-    keep(&cx, &tokens, &change, provider.clone()).await?;
+    let kept = Edit::Keep(Entry::Provider(provider.clone().into()));
+    store(&cx, &tokens, &change, vec![kept]).await?;
     info!(provider.id = %provider.id, by = %caller.actor.name, "an OIDC provider was registered");
     for rival in tokens.federation().rivals(&provider) {
         // Told to the operator alone: tenants do not know of each other.

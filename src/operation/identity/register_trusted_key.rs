@@ -6,10 +6,12 @@ use tracing::info;
 
 use super::super::{Access, Answer, Context, Family, Operation};
 use super::{
-    see_through, store, tokens,
-    trusted_keys::{kept, offered, told},
+    Edit, see_through, store, tokens,
+    trusted_keys::{offered, told},
 };
-use crate::auth::{BadJwk, Jwk, KeyUse, Known, Permission, ROLE_ADMIN, Rules, Tokens, TrustedKey};
+use crate::auth::{
+    BadJwk, Entry, Jwk, KeyUse, Known, Permission, ROLE_ADMIN, Rules, Tokens, TrustedKey,
+};
 use crate::clock::Timestamp;
 use crate::error::{Code, Failure};
 use crate::event::{
@@ -117,14 +119,9 @@ async fn register(
         let invalidated = others.map(|other| other.invalidated(key.created, grace));
         invalidated.collect()
     });
-    let keys: Vec<_> = previous.into_iter().chain([key.clone()]).collect();
-    let changes = keys.iter().map(kept).collect();
-    store(&cx, &tokens, &change, changes, |all| {
-        for key in keys {
-            all.put_trusted_key(key);
-        }
-    })
-    .await?;
+    let kept = previous.into_iter().chain([key.clone()]);
+    let kept = kept.map(|key| Edit::Keep(Entry::TrustedKey(key.into())));
+    store(&cx, &tokens, &change, kept.collect()).await?;
     info!(key.id = %key.name, by = %cx.caller().actor.name, "a trusted key was registered");
     Ok(())
 }

@@ -4,14 +4,13 @@
 use tracing::info;
 
 use super::super::{Access, Answer, Context, Family, Operation};
-use super::{client_of, see_through, store, tokens};
-use crate::auth::{Permission, ROLE_ADMIN, Registered, Tokens};
+use super::{Edit, client_of, see_through, store, tokens};
+use crate::auth::{Entry, Permission, ROLE_ADMIN, Registered, Tokens};
 use crate::error::{Code, Failure};
 use crate::event::{
     EventType,
     payload::{self, clients},
 };
-use crate::storage::{Identity, IdentityChange, IdentityKind};
 
 pub(in crate::operation) struct ResetClientSecret {
     name: String,
@@ -57,17 +56,8 @@ async fn reset(cx: Context, tokens: Tokens, name: String) -> Result<(Registered,
             "the client got too many secrets within a second; try again in the next",
         )
     })?;
-    let kept = IdentityChange::Keep(Identity {
-        kind: IdentityKind::Client,
-        name: client.id.clone(),
-        tenant: client.tenant.clone(),
-        record: client.record().into(),
-    });
-    let known = client.clone();
-    store(&cx, &tokens, &change, vec![kept], |all| {
-        all.put_client(known);
-    })
-    .await?;
+    let kept = Edit::Keep(Entry::Client(client.clone().into()));
+    store(&cx, &tokens, &change, vec![kept]).await?;
     info!(client.id = %client.id, by = %cx.caller().actor.name, "a client got another secret");
     Ok((client, secret))
 }

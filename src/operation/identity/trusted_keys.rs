@@ -6,7 +6,6 @@ use super::super::Context;
 use crate::auth::{Known, Rules, TrustedKey};
 use crate::error::{Code, Failure};
 use crate::event::payload::trusted_keys;
-use crate::storage::{Identity, IdentityChange, IdentityKind};
 
 /// Whether the settings let tenants trust keys.
 pub(super) fn offered(rules: &Rules) -> Result<(), Failure> {
@@ -25,15 +24,6 @@ pub(super) fn one_of(cx: &Context, known: &Known, name: &str) -> Result<Arc<Trus
     let key = known.trusted_key(name);
     let key = key.filter(|key| key.tenant == cx.caller().tenant);
     key.cloned().ok_or_else(|| trusted_keys::not_found(name))
-}
-
-pub(super) fn kept(key: &TrustedKey) -> IdentityChange {
-    IdentityChange::Keep(Identity {
-        kind: IdentityKind::TrustedKey,
-        name: Arc::clone(&key.name),
-        tenant: key.tenant.clone(),
-        record: key.record().into(),
-    })
 }
 
 pub(super) fn told<'a>(cx: &Context, key: &'a TrustedKey) -> trusted_keys::TrustedKey<'a> {

@@ -4,10 +4,11 @@ use tracing::info;
 
 use super::super::{Access, Answer, Context, Family, Operation};
 use super::{
-    provider::{keep, provider_of, tokens_of_tenant, told},
-    see_through,
+    Edit,
+    provider::{provider_of, tokens_of_tenant, told},
+    see_through, store,
 };
-use crate::auth::{Permission, ROLE_ADMIN, Tokens, oidc::Provider};
+use crate::auth::{Entry, Permission, ROLE_ADMIN, Tokens, oidc::Provider};
 use crate::error::{Code, Failure};
 use crate::event::{
     EventType,
@@ -79,7 +80,8 @@ async fn update(
         Said::Away => provider.roles_claim = None,
         Said::This(claim) => provider.roles_claim = Some(claim),
     }
-    keep(&cx, &tokens, &change, provider.clone()).await?;
+    let kept = Edit::Keep(Entry::Provider(provider.clone().into()));
+    store(&cx, &tokens, &change, vec![kept]).await?;
     info!(provider.id = %id, by = %cx.caller().actor.name, "an OIDC provider was changed");
     Ok(provider)
 }
