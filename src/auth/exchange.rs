@@ -6,14 +6,12 @@
 //! has signed it, and who acts. It is no better than what it was exchanged for: it ends with that,
 //! it is the same tenant's, and the roles of the client are not added.
 
-use jsonwebtoken::{Algorithm, Validation};
-
 use super::{
     Roles,
     claims::{Claims, SubjectClaims},
     directory::Known,
     pair::KeyUse,
-    token::{BYTES_MAX, Minted, Proved, Refusal, SKEW_SECONDS, Tokens},
+    token::{BYTES_MAX, Minted, Proved, Refusal, Tokens, is_issued, validation},
 };
 use crate::clock::Timestamp;
 use crate::error::Failure;
@@ -95,19 +93,14 @@ fn trusted(
     let name = jsonwebtoken::decode_header(token).ok()?.kid?;
     let key = known.trusted_key(&name);
     let key = key.filter(|key| key.tenant == *tenant)?;
-    let mut validation = Validation::new(Algorithm::RS256);
-    validation.leeway = SKEW_SECONDS;
-    validation.validate_nbf = true;
+    let mut validation = validation();
     // For whom the token is beside us is not known here.
     validation.validate_aud = false;
     validation.set_required_spec_claims(&["exp", "sub"]);
     let claims = jsonwebtoken::decode::<SubjectClaims>(token, key.decoding(now)?, &validation)
         .ok()?
         .claims;
-    let skew = i64::try_from(SKEW_SECONDS).unwrap_or(0);
-    let is_issued = claims
-        .iat
-        .is_none_or(|issued| issued <= now.millis() / 1_000 + skew);
+    let is_issued = claims.iat.is_none_or(|issued| is_issued(issued, now));
     let is_trusted = is_issued && key.trusts(claims.iss.as_deref());
     is_trusted.then_some((claims, key.used_for))
 }

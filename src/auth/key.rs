@@ -6,7 +6,7 @@ use base64::{
 };
 use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header};
 use rsa::{
-    RsaPrivateKey,
+    BigUint, RsaPrivateKey, RsaPublicKey,
     pkcs1::{DecodeRsaPrivateKey as _, EncodeRsaPrivateKey as _, EncodeRsaPublicKey as _},
     pkcs8::{DecodePrivateKey as _, EncodePrivateKey as _, EncodePublicKey as _, SecretDocument},
     rand_core::OsRng,
@@ -21,8 +21,11 @@ use crate::error::Failure;
 /// How large the keys are that are made here, in bits: what RS256 is commonly used with.
 const BITS: usize = 2_048;
 
+/// How many bits keys of others have at most: what checking a token may cost has an end.
+const BITS_MAX: usize = 4_096;
+
 /// The least that is safe, in bits.
-pub(super) const BITS_MIN: usize = 2_048;
+const BITS_MIN: usize = 2_048;
 
 /// How many bytes of a digest name a key.
 const NAME_BYTES: usize = 16;
@@ -129,6 +132,57 @@ impl PublicKey {
             r#"{{"kty":"RSA","kid":"{}","use":"sig","alg":"RS256","n":"{}","e":"{}"}}"#,
             self.name, self.modulus, self.exponent
         )
+    }
+}
+
+/// Why the numbers of a JWK are no key to check with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum BadNumbers {
+    #[error("the `{0}` of the jwk is no number in base64url")]
+    Number(&'static str),
+    #[error("the key has {0} bits; {BITS_MIN} to {BITS_MAX} are taken")]
+    Bits(usize),
+    #[error("the jwk is no RSA key")]
+    Unusable,
+}
+
+/// A public key that others have made, as a JWK tells it (RFC 7518 §6.3.1).
+#[derive(Clone)]
+pub(super) struct CheckingKey {
+    pub(super) decoding: DecodingKey,
+    key: RsaPublicKey,
+}
+
+impl CheckingKey {
+    /// Reads the `n` and the `e` of a JWK. Some pad them, though none should.
+    pub(super) fn parse(n: Option<&str>, e: Option<&str>) -> Result<Self, BadNumbers> {
+        let number = |name, text: Option<&str>| {
+            let text = text.map(|text| text.trim_end_matches('='));
+            let bytes = text.and_then(|text| BASE64_URL_SAFE_NO_PAD.decode(text).ok());
+            let bytes = bytes.filter(|bytes| !bytes.is_empty());
+            let bytes = bytes.ok_or(BadNumbers::Number(name))?;
+            Ok(BigUint::from_bytes_be(&bytes))
+        };
+        let (modulus, exponent) = (number("n", n)?, number("e", e)?);
+        let bits = modulus.bits();
+        if !(BITS_MIN..=BITS_MAX).contains(&bits) {
+            return Err(BadNumbers::Bits(bits));
+        }
+        // Refuses exponents that are too small to be safe, or take long.
+        let key = RsaPublicKey::new(modulus, exponent).map_err(|_| BadNumbers::Unusable)?;
+        Ok(Self {
+            decoding: DecodingKey::from_rsa_raw_components(
+                &key.n().to_bytes_be(),
+                &key.e().to_bytes_be(),
+            ),
+            key,
+        })
+    }
+}
+
+impl PartialEq for CheckingKey {
+    fn eq(&self, other: &Self) -> bool {
+        self.key == other.key
     }
 }
 

@@ -17,6 +17,7 @@ mod seal;
 mod standing;
 mod token;
 mod trusted;
+mod validity;
 mod workbench;
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
@@ -30,13 +31,14 @@ use crate::id::Tenant;
 pub use client::{Client, Registered, Secret};
 pub use directory::{Change, Directory, Entry, Known};
 pub use hash::Hash;
-pub use key::{BadKey, PublicKey, SigningKey};
-pub use pair::{KeyPair, KeyUse, UnknownUse, Validity};
+pub use key::{BadKey, BadNumbers, PublicKey, SigningKey};
+pub use pair::{KeyPair, KeyUse, UnknownUse};
 pub use record::BadRecord;
 pub use seal::{BadSeal, NotSealed, Seal};
 pub use standing::Standing;
 pub use token::{Minted, Refusal, Settings, Tokens};
 pub use trusted::{BadJwk, Jwk, TrustedKey};
+pub use validity::Validity;
 
 /// The role that may administer.
 pub const ROLE_ADMIN: &str = "ROLE_ADMIN";

@@ -1,7 +1,7 @@
 //! Key pairs of tenants: what signs the tokens of a tenant's clients in the place of the key of the
 //! settings, for as long as it is valid (`rest.md` §7).
 
-use std::{str::FromStr, sync::Arc, time::Duration};
+use std::{str::FromStr, sync::Arc};
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 
@@ -9,6 +9,7 @@ use super::{
     key::{PublicKey, SigningKey},
     record::{self, BadRecord, KeyPairRecord},
     seal::{NotSealed, Seal},
+    validity::Validity,
 };
 use crate::clock::Timestamp;
 use crate::error::Failure;
@@ -52,23 +53,6 @@ impl FromStr for KeyUse {
     }
 }
 
-/// The time in which a key is valid; the end is not part of it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Validity {
-    pub from: Timestamp,
-    pub to: Timestamp,
-}
-
-impl Validity {
-    /// The same, over by an instant at the latest.
-    pub(super) fn cut(self, end: Timestamp) -> Self {
-        Self {
-            to: self.to.min(end),
-            ..self
-        }
-    }
-}
-
 /// A private key as it is stored.
 #[derive(Clone)]
 struct Private {
@@ -86,9 +70,6 @@ pub struct KeyPair {
     pub created: Timestamp,
     /// In which tokens that were signed with it are good.
     pub validity: Validity,
-    /// Whether it signs no more, whatever its validity says: what is left of that is a time of
-    /// grace for what it has signed.
-    pub is_invalidated: bool,
     pub(super) key: SigningKey,
     private: Private,
 }
@@ -112,7 +93,6 @@ impl KeyPair {
             used_for,
             created,
             validity,
-            is_invalidated: false,
             key,
         })
     }
@@ -121,42 +101,15 @@ impl KeyPair {
         self.key.public()
     }
 
-    /// Whether it is in use, or will be.
-    pub fn is_active(&self, now: Timestamp) -> bool {
-        !self.is_invalidated && now < self.validity.to
-    }
-
     /// Whether it may sign.
     pub(super) fn signs(&self, now: Timestamp) -> bool {
-        self.is_active(now) && self.validity.from <= now
+        self.validity.is_active(now) && self.validity.holds(now)
     }
 
-    /// Whether what it has signed is good.
-    pub(super) fn checks(&self, now: Timestamp) -> bool {
-        (self.validity.from..self.validity.to).contains(&now)
-    }
-
-    /// Whether everything is over that it was valid for.
-    pub fn is_over(&self, now: Timestamp) -> bool {
-        self.validity.to <= now
-    }
-
-    /// The same, signing no more, and good for what it has signed for a time of grace. That never
-    /// makes it longer valid than it was.
+    /// The same, valid at another time.
     #[must_use]
-    pub fn invalidated(&self, now: Timestamp, grace: Duration) -> Self {
+    pub fn with(&self, validity: Validity) -> Self {
         Self {
-            is_invalidated: true,
-            validity: self.validity.cut(now.after(grace)),
-            ..self.clone()
-        }
-    }
-
-    /// The same, in use.
-    #[must_use]
-    pub fn reactivated(&self, validity: Validity) -> Self {
-        Self {
-            is_invalidated: false,
             validity,
             ..self.clone()
         }
@@ -183,9 +136,7 @@ impl KeyPair {
             sealed: self.private.is_sealed,
             audience: self.used_for.as_str().to_owned(),
             created: self.created.micros(),
-            valid_from: self.validity.from.micros(),
-            valid_to: self.validity.to.micros(),
-            invalidated: self.is_invalidated,
+            validity: self.validity.record(),
         })
     }
 
@@ -217,11 +168,7 @@ impl KeyPair {
                 .parse()
                 .map_err(|_| bad("its audience is unknown"))?,
             created: Timestamp::from_micros(record.created),
-            validity: Validity {
-                from: Timestamp::from_micros(record.valid_from),
-                to: Timestamp::from_micros(record.valid_to),
-            },
-            is_invalidated: record.invalidated,
+            validity: Validity::read(&record.validity),
             key,
             private: Private {
                 text: record.key.into(),
@@ -252,6 +199,8 @@ impl std::fmt::Debug for KeyPair {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     fn at(seconds: i64) -> Timestamp {
@@ -259,10 +208,7 @@ mod tests {
     }
 
     fn pair(seal: Option<&Seal>) -> KeyPair {
-        let validity = Validity {
-            from: at(10),
-            to: at(100),
-        };
+        let validity = Validity::new(at(10), at(100));
         KeyPair::make("t".into(), KeyUse::Client, validity, at(5), seal).expect("a pair")
     }
 
@@ -271,26 +217,13 @@ mod tests {
     }
 
     #[test]
-    fn a_pair_signs_and_checks_in_its_time() {
+    fn a_pair_signs_in_its_time_unless_that_is_cut() {
         let pair = pair(None);
-        let states = |pair: &KeyPair, now| {
-            (
-                pair.is_active(at(now)),
-                pair.signs(at(now)),
-                pair.checks(at(now)),
-            )
-        };
-        assert_eq!(states(&pair, 9), (true, false, false));
-        assert_eq!(states(&pair, 10), (true, true, true));
-        assert_eq!(states(&pair, 100), (false, false, false));
-        let graced = pair.invalidated(at(20), Duration::from_secs(5));
-        assert_eq!(states(&graced, 24), (false, false, true));
-        assert_eq!(states(&graced, 25), (false, false, false));
-        // Grace is never more than was left.
-        let again = graced.invalidated(at(20), Duration::from_secs(50));
-        assert_eq!(again.validity, graced.validity);
-        let back = graced.reactivated(pair.validity);
-        assert_eq!(states(&back, 50), (true, true, true));
+        let signs = |pair: &KeyPair| [9, 10, 99, 100].map(|now| pair.signs(at(now)));
+        assert_eq!(signs(&pair), [false, true, true, false]);
+        let cut = pair.with(pair.validity.cut(at(20), Duration::from_secs(70)));
+        assert_eq!(signs(&cut), [false; 4]);
+        assert!(cut.validity.holds(at(89)));
     }
 
     #[test]
@@ -299,11 +232,11 @@ mod tests {
         let read = |pair: &KeyPair, seal: Option<&Seal>| {
             KeyPair::read(&pair.name, "t".into(), &pair.record(), seal)
         };
-        let same = read(&open, None)
-            .expect("reads")
-            .invalidated(at(20), Duration::ZERO);
+        let same = read(&open, None).expect("reads");
+        let same = same.with(same.validity.cut(at(20), Duration::ZERO));
         let same = read(&same, Some(&seal(1))).expect("reads");
-        assert!(same.is_invalidated && same.public().jwk() == open.public().jwk());
+        assert!(!same.validity.is_active(at(15)));
+        assert_eq!(same.public().jwk(), open.public().jwk());
 
         let sealed = open
             .sealed(&seal(1))

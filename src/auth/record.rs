@@ -36,6 +36,16 @@ pub(super) struct ClientRecord {
     pub(super) tokens_since: i64,
 }
 
+/// When a key is valid.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ValidityRecord {
+    /// Microseconds since 1970, as is the next.
+    pub(super) valid_from: i64,
+    pub(super) valid_to: i64,
+    pub(super) invalidated: bool,
+}
+
 /// A key pair.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -44,11 +54,10 @@ pub(super) struct KeyPairRecord {
     pub(super) key: String,
     pub(super) sealed: bool,
     pub(super) audience: String,
-    /// Microseconds since 1970, as are the next two.
+    /// Microseconds since 1970.
     pub(super) created: i64,
-    pub(super) valid_from: i64,
-    pub(super) valid_to: i64,
-    pub(super) invalidated: bool,
+    #[serde(flatten)]
+    pub(super) validity: ValidityRecord,
 }
 
 /// A trusted key.
@@ -59,11 +68,10 @@ pub(super) struct TrustedKeyRecord {
     pub(super) jwk: String,
     pub(super) audience: String,
     pub(super) issuers: Vec<String>,
-    /// Microseconds since 1970, as are the next two.
+    /// Microseconds since 1970.
     pub(super) created: i64,
-    pub(super) valid_from: i64,
-    pub(super) valid_to: i64,
-    pub(super) invalidated: bool,
+    #[serde(flatten)]
+    pub(super) validity: ValidityRecord,
 }
 
 /// A provider of tokens.

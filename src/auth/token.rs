@@ -21,9 +21,10 @@ use super::{
     hash::Hash,
     key::{PublicKey, SigningKey},
     oidc::{self, Federation},
-    pair::{KeyPair, KeyUse, Validity},
+    pair::{KeyPair, KeyUse},
     seal::Seal,
     standing::Standing,
+    validity::Validity,
     workbench::{Busy, Workbench},
 };
 use crate::clock::{Clock, Timestamp};
@@ -31,7 +32,7 @@ use crate::error::{Code, Failure};
 use crate::id::{MessageId, Tenant};
 
 /// How much clocks may differ, in seconds (`config-and-cli.md` §9).
-pub(super) const SKEW_SECONDS: u64 = 30;
+pub(super) const SKEW_SECONDS: i64 = 30;
 
 /// How many tokens are remembered with who bears them: checking a signature takes a tenth of a
 /// millisecond, knowing a token a thousandth.
@@ -144,9 +145,7 @@ pub struct Minted {
 
 impl Tokens {
     pub fn new(settings: Settings) -> Self {
-        let mut validation = Validation::new(Algorithm::RS256);
-        validation.leeway = SKEW_SECONDS;
-        validation.validate_nbf = true;
+        let mut validation = validation();
         validation.set_issuer(&[&settings.issuer]);
         let mut needed = vec!["exp", "iss"];
         match &settings.audience {
@@ -253,7 +252,7 @@ impl Tokens {
         let (known, now) = (self.0.directory.known(), self.0.settings.clock.now());
         let mut pairs: Vec<_> = known
             .key_pairs()
-            .filter(|pair| !pair.is_over(now))
+            .filter(|pair| !pair.validity.is_over(now))
             .collect();
         pairs.sort_unstable_by_key(|pair| (pair.created, &pair.name));
         let pairs = pairs.into_iter().map(|pair| pair.public());
@@ -301,8 +300,7 @@ impl Tokens {
         now: Timestamp,
     ) -> Option<(Caller, Timestamp, Standing)> {
         let until = |ends: i64| {
-            let skew = i64::try_from(SKEW_SECONDS).unwrap_or(0);
-            Timestamp::from_micros(ends.saturating_add(skew).saturating_mul(1_000_000))
+            Timestamp::from_micros(ends.saturating_add(SKEW_SECONDS).saturating_mul(1_000_000))
         };
         let header = jsonwebtoken::decode_header(token).ok()?;
         let name = header.kid?;
@@ -312,7 +310,7 @@ impl Tokens {
             let vouched = Box::pin(self.federation().bearer_of(token, now)).await?;
             return Some((vouched.caller, until(vouched.ends), vouched.standing));
         }
-        let pair = pair.filter(|pair| pair.checks(now));
+        let pair = pair.filter(|pair| pair.validity.holds(now));
         let key = match pair {
             Some(pair) => pair.public(),
             None if self.is_settings_key(&name) => self.0.settings.key.public(),
@@ -350,9 +348,7 @@ impl Tokens {
         let claims = jsonwebtoken::decode::<Claims>(token, &key.decoding, &self.0.validation)
             .ok()?
             .claims;
-        let skew = i64::try_from(SKEW_SECONDS).unwrap_or(0);
-        let is_issued = claims.iat <= now.millis() / 1_000 + skew;
-        is_issued.then_some(claims)
+        is_issued(claims.iat, now).then_some(claims)
     }
 
     /// A token for a client that knows its secret.
@@ -466,6 +462,19 @@ impl Tokens {
             life: Duration::from_secs(expires.since(now).as_secs()),
         })
     }
+}
+
+/// What is asked of every token, whoever has signed it.
+pub(super) fn validation() -> Validation {
+    let mut validation = Validation::new(Algorithm::RS256);
+    validation.leeway = SKEW_SECONDS.unsigned_abs();
+    validation.validate_nbf = true;
+    validation
+}
+
+/// Whether a token says that it was issued before now, as clocks go.
+pub(super) const fn is_issued(at: i64, now: Timestamp) -> bool {
+    at <= now.millis() / 1_000 + SKEW_SECONDS
 }
 
 /// The bearer token of a request.

@@ -2,23 +2,19 @@
 //! trusts it to come from (`rest.md` §7). They sign nothing here, and no token that they have
 //! signed is one of ours: it can be exchanged for one.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
-use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use jsonwebtoken::DecodingKey;
-use rsa::{BigUint, RsaPublicKey, traits::PublicKeyParts as _};
 use serde_json::{Map, Value};
 
 use super::{
-    key::BITS_MIN,
-    pair::{KeyUse, Validity},
+    key::{BadNumbers, CheckingKey},
+    pair::KeyUse,
     record::{self, BadRecord, TrustedKeyRecord},
+    validity::Validity,
 };
 use crate::clock::Timestamp;
 use crate::id::Tenant;
-
-/// How many bits keys have at most: what checking a token may cost has an end.
-const BITS_MAX: usize = 4_096;
 
 /// How many bytes a JWK has at most, with all that is said beside the key.
 const JWK_BYTES_MAX: usize = 16 << 10;
@@ -43,19 +39,15 @@ pub enum BadJwk {
     Use,
     #[error("the jwk has the private member `{0}`; send the public key only")]
     Private(&'static str),
-    #[error("the `{0}` of the jwk is no number in base64url")]
-    Number(&'static str),
-    #[error("the key has {0} bits; {BITS_MIN} to {BITS_MAX} are taken")]
-    Bits(usize),
-    #[error("the jwk is no RSA key")]
-    Unusable,
+    #[error(transparent)]
+    Numbers(#[from] BadNumbers),
 }
 
 /// A public key, as who trusts it has written it.
 #[derive(Clone)]
 pub struct Jwk {
     text: Arc<str>,
-    decoding: DecodingKey,
+    key: CheckingKey,
 }
 
 impl Jwk {
@@ -87,20 +79,11 @@ impl Jwk {
         if let Some(name) = private {
             return Err(BadJwk::Private(name));
         }
-        let (modulus, exponent) = (number(&members, "n")?, number(&members, "e")?);
-        let bits = modulus.bits();
-        if !(BITS_MIN..=BITS_MAX).contains(&bits) {
-            return Err(BadJwk::Bits(bits));
-        }
-        let key = RsaPublicKey::new(modulus, exponent).map_err(|_| BadJwk::Unusable)?;
-        // With that exponent a signature is the message itself.
-        if key.e().bits() == 1 {
-            return Err(BadJwk::Unusable);
-        }
-        let (modulus, exponent) = (key.n().to_bytes_be(), key.e().to_bytes_be());
+        let number = |name| members.get(name).and_then(Value::as_str);
+        let key = CheckingKey::parse(number("n"), number("e"))?;
         Ok(Self {
             text: Value::Object(members).to_string().into(),
-            decoding: DecodingKey::from_rsa_raw_components(&modulus, &exponent),
+            key,
         })
     }
 
@@ -108,18 +91,6 @@ impl Jwk {
     pub fn as_str(&self) -> &str {
         &self.text
     }
-}
-
-/// A number as a JWK writes it. Some pad it, though none should.
-fn number(members: &Map<String, Value>, name: &'static str) -> Result<BigUint, BadJwk> {
-    let text = members.get(name).and_then(Value::as_str);
-    let bytes = text.and_then(|text| {
-        BASE64_URL_SAFE_NO_PAD
-            .decode(text.trim_end_matches('='))
-            .ok()
-    });
-    let bytes = bytes.filter(|bytes| !bytes.is_empty());
-    Ok(BigUint::from_bytes_be(&bytes.ok_or(BadJwk::Number(name))?))
 }
 
 impl std::fmt::Debug for Jwk {
@@ -142,22 +113,9 @@ pub struct TrustedKey {
     pub created: Timestamp,
     /// In which tokens that it has signed are taken.
     pub validity: Validity,
-    /// Whether it was to be trusted no more, whatever its validity says: what is left of that is a
-    /// time of grace.
-    pub is_invalidated: bool,
 }
 
 impl TrustedKey {
-    /// Whether it is in use, or will be.
-    pub fn is_active(&self, now: Timestamp) -> bool {
-        !self.is_invalidated && now < self.validity.to
-    }
-
-    /// Whether what it has signed is taken.
-    fn checks(&self, now: Timestamp) -> bool {
-        (self.validity.from..self.validity.to).contains(&now)
-    }
-
     /// Whether it speaks for an issuer.
     pub(super) fn trusts(&self, issuer: Option<&str>) -> bool {
         self.issuers.is_empty()
@@ -166,24 +124,13 @@ impl TrustedKey {
 
     /// What checks signatures, as long as it is valid.
     pub(super) fn decoding(&self, now: Timestamp) -> Option<&DecodingKey> {
-        self.checks(now).then_some(&self.jwk.decoding)
+        self.validity.holds(now).then_some(&self.jwk.key.decoding)
     }
 
-    /// The same, trusted for a time of grace only. That never makes it longer valid than it was.
+    /// The same, valid at another time.
     #[must_use]
-    pub fn invalidated(&self, now: Timestamp, grace: Duration) -> Self {
+    pub fn with(&self, validity: Validity) -> Self {
         Self {
-            is_invalidated: true,
-            validity: self.validity.cut(now.after(grace)),
-            ..self.clone()
-        }
-    }
-
-    /// The same, in use.
-    #[must_use]
-    pub fn reactivated(&self, validity: Validity) -> Self {
-        Self {
-            is_invalidated: false,
             validity,
             ..self.clone()
         }
@@ -200,9 +147,7 @@ impl TrustedKey {
                 .map(|issuer| (**issuer).to_owned())
                 .collect(),
             created: self.created.micros(),
-            valid_from: self.validity.from.micros(),
-            valid_to: self.validity.to.micros(),
-            invalidated: self.is_invalidated,
+            validity: self.validity.record(),
         })
     }
 
@@ -220,17 +165,16 @@ impl TrustedKey {
                 .map_err(|_| BadRecord::new(WHAT, name, "its audience is unknown"))?,
             issuers: record.issuers.into_iter().map(Into::into).collect(),
             created: Timestamp::from_micros(record.created),
-            validity: Validity {
-                from: Timestamp::from_micros(record.valid_from),
-                to: Timestamp::from_micros(record.valid_to),
-            },
-            is_invalidated: record.invalidated,
+            validity: Validity::read(&record.validity),
         })
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
+    use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
     use serde_json::json;
 
     use super::*;
@@ -274,21 +218,27 @@ mod tests {
                 json!({"kty": "RSA", "n": "AQAB", "e": "AQAB", "d": "AQAB"}),
                 BadJwk::Private("d"),
             ),
-            (json!({"kty": "RSA", "e": "AQAB"}), BadJwk::Number("n")),
-            (with("n", json!("")), BadJwk::Number("n")),
-            (with("n", json!("?")), BadJwk::Number("n")),
-            (with("e", json!(65_537)), BadJwk::Number("e")),
-            (with("n", json!("AQAB")), BadJwk::Bits(17)),
+            (
+                json!({"kty": "RSA", "e": "AQAB"}),
+                BadNumbers::Number("n").into(),
+            ),
+            (with("n", json!("")), BadNumbers::Number("n").into()),
+            (with("n", json!("?")), BadNumbers::Number("n").into()),
+            (with("e", json!(65_537)), BadNumbers::Number("e").into()),
+            (with("n", json!("AQAB")), BadNumbers::Bits(17).into()),
             (
                 with("n", number(&[&[1][..], &[255; 255]].concat())),
-                BadJwk::Bits(2_041),
+                BadNumbers::Bits(2_041).into(),
             ),
-            (with("n", number(&[255; 513])), BadJwk::Bits(4_104)),
-            (with("n", number(&[254; 256])), BadJwk::Unusable),
-            (with("e", number(&[1])), BadJwk::Unusable),
-            (with("e", number(&[0])), BadJwk::Unusable),
-            (with("e", number(&[4])), BadJwk::Unusable),
-            (with("e", number(&[255; 9])), BadJwk::Unusable),
+            (
+                with("n", number(&[255; 513])),
+                BadNumbers::Bits(4_104).into(),
+            ),
+            (with("n", number(&[254; 256])), BadNumbers::Unusable.into()),
+            (with("e", number(&[1])), BadNumbers::Unusable.into()),
+            (with("e", number(&[0])), BadNumbers::Unusable.into()),
+            (with("e", number(&[4])), BadNumbers::Unusable.into()),
+            (with("e", number(&[255; 9])), BadNumbers::Unusable.into()),
             (with("kid", json!("x".repeat(JWK_BYTES_MAX))), BadJwk::Large),
         ] {
             assert_eq!(parse(&bad).err(), Some(why), "{bad}");
@@ -305,22 +255,11 @@ mod tests {
             used_for: KeyUse::Human,
             issuers: ["i".into()].into(),
             created: at(5),
-            validity: Validity {
-                from: at(10),
-                to: at(100),
-            },
-            is_invalidated: false,
+            validity: Validity::new(at(10), at(100)),
         };
-        let states = |key: &TrustedKey, now| (key.is_active(at(now)), key.checks(at(now)));
-        assert_eq!(states(&key, 9), (true, false));
-        assert_eq!(states(&key, 10), (true, true));
-        assert_eq!(states(&key, 100), (false, false));
-        let graced = key.invalidated(at(20), Duration::from_secs(5));
-        assert_eq!(states(&graced, 24), (false, true));
-        assert_eq!(states(&graced, 25), (false, false));
-        let again = graced.invalidated(at(20), Duration::from_secs(50));
-        assert_eq!(again.validity, graced.validity);
-        assert_eq!(states(&graced.reactivated(key.validity), 50), (true, true));
+        let graced = key.with(key.validity.cut(at(20), Duration::from_secs(5)));
+        let checks = |now| graced.decoding(at(now)).is_some();
+        assert_eq!([9, 10, 24, 25].map(checks), [false, true, true, false]);
 
         assert!(key.trusts(Some("i")) && !key.trusts(Some("j")) && !key.trusts(None));
         let anybodys = TrustedKey {

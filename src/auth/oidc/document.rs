@@ -1,15 +1,9 @@
 //! What providers publish: where their keys are, and the keys.
 
-use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
-use jsonwebtoken::DecodingKey;
-use rsa::{BigUint, RsaPublicKey, traits::PublicKeyParts as _};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Place, Rules, Unfetched};
-
-/// The least that is safe, in bits.
-const BITS_MIN: usize = 2_048;
+use super::{super::key::CheckingKey, Place, Rules, Unfetched};
 
 /// The most keys that a provider may publish, those included that we have no use for.
 const KEYS_MAX: usize = 100;
@@ -50,12 +44,10 @@ impl Discovery {
 }
 
 /// A key that a provider signs with.
-#[derive(Clone)]
+#[derive(Clone, PartialEq)]
 pub(super) struct PublishedKey {
     pub(super) name: Box<str>,
-    pub(super) decoding: DecodingKey,
-    modulus: BigUint,
-    exponent: BigUint,
+    pub(super) public: CheckingKey,
 }
 
 impl PublishedKey {
@@ -102,34 +94,11 @@ impl PublishedKey {
         if !is_for_this {
             return None;
         }
-        let number = |text: &str| {
-            let bytes = BASE64_URL_SAFE_NO_PAD
-                .decode(text.trim_end_matches('='))
-                .ok()?;
-            Some(BigUint::from_bytes_be(&bytes))
-        };
-        let (modulus, exponent) = (number(&key.n)?, number(&key.e)?);
-        // It also refuses what would take long to check with.
-        let usable = RsaPublicKey::new(modulus.clone(), exponent.clone()).ok()?;
-        (usable.n().bits() >= BITS_MIN).then(|| Self {
+        let public = CheckingKey::parse(Some(&key.n), Some(&key.e)).ok()?;
+        Some(Self {
             name: key.kid,
-            decoding: DecodingKey::from_rsa_raw_components(
-                &modulus.to_bytes_be(),
-                &exponent.to_bytes_be(),
-            ),
-            modulus,
-            exponent,
+            public,
         })
-    }
-
-    /// Whether it is the same key under the same name.
-    pub(super) fn is(&self, other: &Self) -> bool {
-        self.name == other.name && self.checks_as(other)
-    }
-
-    /// Whether it is the same key, whatever the names are.
-    pub(super) fn checks_as(&self, other: &Self) -> bool {
-        self.modulus == other.modulus && self.exponent == other.exponent
     }
 }
 
@@ -141,6 +110,7 @@ impl std::fmt::Debug for PublishedKey {
 
 #[cfg(test)]
 mod tests {
+    use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
     use serde_json::json;
 
     use super::*;

@@ -26,7 +26,10 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::{Caller, Standing, token::SKEW_SECONDS};
+use super::{
+    Caller, Standing,
+    token::{SKEW_SECONDS, is_issued},
+};
 use crate::clock::Timestamp;
 use crate::entity::{Actor, ActorKind};
 use crate::id::{ProviderId, Tenant};
@@ -319,7 +322,10 @@ impl Federation {
     ) -> Option<&'a (&'a Arc<Held>, SeenKey)> {
         let mut different: Vec<&SeenKey> = Vec::new();
         for (_, key) in with {
-            if !different.iter().any(|known| known.key.checks_as(&key.key)) {
+            if !different
+                .iter()
+                .any(|known| known.key.public == key.key.public)
+            {
                 different.push(key);
             }
         }
@@ -327,12 +333,16 @@ impl Federation {
             return None;
         }
         let signed = different.into_iter().find(|key| {
-            jsonwebtoken::decode::<Map<String, Value>>(token, &key.key.decoding, &self.0.signature)
-                .is_ok()
+            jsonwebtoken::decode::<Map<String, Value>>(
+                token,
+                &key.key.public.decoding,
+                &self.0.signature,
+            )
+            .is_ok()
         })?;
         let mut signers = with
             .iter()
-            .filter(|(_, key)| key.key.checks_as(&signed.key));
+            .filter(|(_, key)| key.key.public == signed.key.public);
         let first = signers.next()?;
         let tenant = &first.0.provider.tenant;
         signers
@@ -381,15 +391,15 @@ fn good_until(claims: &Map<String, Value>, now: Timestamp) -> Option<i64> {
         reason = "a date beyond is cut to the last one"
     )]
     let date = |value: &Value| value.as_i64().or_else(|| Some(value.as_f64()? as i64));
-    let (now, skew) = (now.millis() / 1_000, i64::try_from(SKEW_SECONDS).ok()?);
+    let seconds = now.millis() / 1_000;
     let (ends, issued) = (date(claims.get("exp")?)?, date(claims.get("iat")?)?);
     let begins = match claims.get("nbf") {
         Some(begins) => date(begins)?,
         None => issued,
     };
-    let is_good = now < ends.saturating_add(skew)
-        && issued <= now.saturating_add(skew)
-        && begins <= now.saturating_add(skew);
+    let is_good = seconds < ends.saturating_add(SKEW_SECONDS)
+        && is_issued(issued, now)
+        && is_issued(begins, now);
     is_good.then_some(ends)
 }
 

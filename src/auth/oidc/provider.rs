@@ -128,7 +128,7 @@ impl Held {
             let before = std::mem::take(&mut seen.keys);
             seen.keys = keys
                 .into_iter()
-                .map(|key| match before.iter().find(|old| old.key.is(&key)) {
+                .map(|key| match before.iter().find(|old| old.key == key) {
                     Some(known) => known.clone(),
                     None => SeenKey {
                         key,
@@ -138,7 +138,7 @@ impl Held {
                 })
                 .collect();
             for old in &before {
-                if !seen.keys.iter().any(|new| new.key.is(&old.key)) {
+                if !seen.keys.iter().any(|new| new.key == old.key) {
                     old.standing.withdraw();
                 }
             }

@@ -53,7 +53,7 @@ async fn invalidate(
 ) -> Result<(), Failure> {
     let change = tokens.directory().change().await;
     let pair = key_pair_of(&cx, &tokens, &change.known(), &name)?;
-    let pair = pair.invalidated(cx.storage().now(), grace);
+    let pair = pair.with(pair.validity.cut(cx.storage().now(), grace));
     let kept = Edit::Keep(Entry::KeyPair(pair.into()));
     store(&cx, &tokens, &change, vec![kept]).await?;
     info!(key.id = name, by = %cx.caller().actor.name, "a key pair was invalidated");

@@ -60,7 +60,7 @@ async fn invalidate(
 ) -> Result<(), Failure> {
     let change = tokens.directory().change().await;
     let key = one_of(&cx, &change.known(), &name)?;
-    let key = key.invalidated(cx.storage().now(), grace);
+    let key = key.with(key.validity.cut(cx.storage().now(), grace));
     let kept = Edit::Keep(Entry::TrustedKey(key.into()));
     store(&cx, &tokens, &change, vec![kept]).await?;
     info!(key.id = name, by = %cx.caller().actor.name, "a trusted key was invalidated");

@@ -84,7 +84,7 @@ async fn issue(
     let replaced = asked
         .grace
         .and_then(|grace| Some((known.signer(tenant, asked.used_for, now)?, grace)))
-        .map(|(current, grace)| current.invalidated(now, grace));
+        .map(|(current, grace)| current.with(current.validity.cut(now, grace)));
     let kept = [Some(pair.clone()), replaced].into_iter().flatten();
     let kept = kept.map(|pair| Edit::Keep(Entry::KeyPair(pair.into())));
     let forgotten = old.map(|old| Edit::Forget(Entry::KeyPair(old)));
@@ -99,7 +99,7 @@ fn room(known: &Known, tenant: &Tenant, now: Timestamp) -> Result<Option<Arc<Key
     if pairs.len() < KEY_PAIRS_MAX {
         return Ok(None);
     }
-    let over = pairs.iter().filter(|pair| pair.is_over(now));
+    let over = pairs.iter().filter(|pair| pair.validity.is_over(now));
     let oldest = over.min_by_key(|pair| pair.validity.to);
     let oldest = oldest.ok_or_else(|| {
         Failure::new(

@@ -264,7 +264,7 @@ fn key_pair_told(cx: &Context, pair: &KeyPair) -> String {
     let told = key_pairs::KeyPair {
         name: &pair.name,
         public: &pair.public().info,
-        is_active: pair.is_active(cx.storage().now()),
+        is_active: pair.validity.is_active(cx.storage().now()),
         valid_from: pair.validity.from,
         valid_to: Some(pair.validity.to),
     };
@@ -284,7 +284,7 @@ fn validity(from: Timestamp, to: Timestamp, now: Timestamp) -> Result<Validity, 
     } else if to <= from {
         "validTo is not after validFrom"
     } else {
-        return Ok(Validity { from, to });
+        return Ok(Validity::new(from, to));
     };
     Err(Failure::new(Code::BadRequest, why))
 }

@@ -54,7 +54,7 @@ async fn reactivate(
     let pair = key_pair_of(&cx, &tokens, &change.known(), &asked.name)?;
     let from = asked.from.unwrap_or(pair.validity.from);
     let validity = super::validity(from, asked.to, cx.storage().now())?;
-    let pair = pair.reactivated(validity);
+    let pair = pair.with(validity);
     let kept = Edit::Keep(Entry::KeyPair(pair.clone().into()));
     store(&cx, &tokens, &change, vec![kept]).await?;
     info!(key.id = %pair.name, by = %cx.caller().actor.name, "a key pair was reactivated");

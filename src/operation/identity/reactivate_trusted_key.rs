@@ -62,7 +62,7 @@ async fn reactivate(
     let key = one_of(&cx, &change.known(), &asked.name)?;
     let from = asked.from.unwrap_or(key.validity.from);
     let validity = super::validity(from, asked.to, cx.storage().now())?;
-    let key = key.reactivated(validity);
+    let key = key.with(validity);
     let kept = Edit::Keep(Entry::TrustedKey(key.clone().into()));
     store(&cx, &tokens, &change, vec![kept]).await?;
     info!(key.id = %key.name, by = %cx.caller().actor.name, "a trusted key was reactivated");

@@ -75,7 +75,6 @@ impl Operation for RegisterTrustedKey {
             issuers: self.issuers.into(),
             created: now,
             validity: super::validity(from, to, now)?,
-            is_invalidated: false,
         };
         let registering = register(cx.clone(), tokens, key.clone(), self.grace);
         see_through(&cx, registering).await?;
@@ -93,9 +92,7 @@ fn refused(error: &BadJwk) -> Failure {
         | BadJwk::TooMany(..)
         | BadJwk::Use
         | BadJwk::Private(_)
-        | BadJwk::Number(_)
-        | BadJwk::Bits(_)
-        | BadJwk::Unusable => Code::BadRequest,
+        | BadJwk::Numbers(_) => Code::BadRequest,
     };
     Failure::new(code, error.to_string())
 }
@@ -113,10 +110,12 @@ async fn register(
         .trusted_keys_of(&key.tenant)
         .into_iter()
         .filter(|other| {
-            other.name != key.name && other.used_for == key.used_for && other.is_active(key.created)
+            other.name != key.name
+                && other.used_for == key.used_for
+                && other.validity.is_active(key.created)
         });
     let previous: Vec<_> = grace.map_or_else(Vec::new, |grace| {
-        let invalidated = others.map(|other| other.invalidated(key.created, grace));
+        let invalidated = others.map(|other| other.with(other.validity.cut(key.created, grace)));
         invalidated.collect()
     });
     let kept = previous.into_iter().chain([key.clone()]);

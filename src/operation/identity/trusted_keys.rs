@@ -33,7 +33,7 @@ pub(super) fn told<'a>(cx: &Context, key: &'a TrustedKey) -> trusted_keys::Trust
         jwk: key.jwk.as_str(),
         audience: key.used_for.as_str(),
         issuers: &key.issuers,
-        is_active: key.is_active(cx.storage().now()),
+        is_active: key.validity.is_active(cx.storage().now()),
         valid_from: key.validity.from,
         valid_to: key.validity.to,
     }
