@@ -291,6 +291,29 @@ fn statements_are_in_sql_files() {
     none(&findings, "SQL outside sql/");
 }
 
+/// A statement whose limit is a bare parameter is prepared anew each time that is bound
+/// (`storage/sqlite/mod.rs`).
+#[test]
+fn limits_that_are_bound_leave_statements_prepared() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/storage/sqlite/sql");
+    let files = fs::read_dir(folder).expect("a folder").map(|file| {
+        let path = file.expect("a file").path();
+        let text = fs::read_to_string(&path).expect("readable");
+        (path.display().to_string(), text)
+    });
+    let built = sources()
+        .into_iter()
+        .filter(|source| source.path.starts_with("storage/sqlite/"))
+        .map(|source| (source.path, source.code));
+    let bare = ["limit ?", "offset ?", "limit \"", "offset \""];
+    let findings: Vec<_> = files
+        .chain(built)
+        .filter(|(_, text)| bare.iter().any(|bare| text.contains(bare)))
+        .map(|(path, _)| path)
+        .collect();
+    none(&findings, "write `limit +?`, or push ` limit +`");
+}
+
 /// Types are an enumeration made from one list: their names as text stand only there.
 #[test]
 fn names_of_event_types_stand_in_one_file() {
