@@ -234,8 +234,11 @@ impl Recent {
         )
     }
 
-    fn follow(&self, tenant: &Tenant, newest: Sequence) -> watch::Receiver<Sequence> {
+    fn follow(&self, tenant: &Tenant) -> watch::Receiver<Sequence> {
         let mut state = self.lock();
+        // As of now, not as of when the caller looked: of what was made known between, nobody
+        // would be told before the next commit.
+        let newest = state.until;
         let followed = state
             .followed
             .entry(tenant.clone())
@@ -302,7 +305,7 @@ impl Storage {
             return Err(Error::NotYet { after, latest });
         }
         Ok(Feed {
-            newest: self.0.recent.follow(tenant, latest),
+            newest: self.0.recent.follow(tenant),
             storage: self.clone(),
             tenant: tenant.clone(),
             row,
