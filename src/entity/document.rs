@@ -101,16 +101,18 @@ impl Document {
         let mut reader = Reader {
             input: raw,
             at: 0,
-            text: String::with_capacity(raw.len()),
+            taken: 0,
+            text: String::new(),
             nodes: Vec::with_capacity(raw.len() / 16 + 1),
             open: Vec::new(),
-            expects_key: false,
         };
         reader.read()?;
-        Ok(Self {
-            json: Json(reader.text.into()),
+        let document = Self {
+            json: Json(reader.into_text()),
             nodes: reader.nodes.into(),
-        })
+        };
+        document.refuse_doubled()?;
+        Ok(document)
     }
 
     /// Reads text that was canonical when it was stored.
@@ -122,6 +124,38 @@ impl Document {
         &self.json
     }
 
+    fn refuse_doubled(&self) -> Result<(), DocumentError> {
+        const FEW: usize = 32;
+        let objects = self.nodes.iter().zip(1..);
+        let objects = objects.filter(|(node, _)| node.kind == Kind::Object);
+        let mut few: [&str; FEW] = [""; FEW];
+        for (object, first) in objects {
+            let keys = Keys {
+                text: self.json.as_str(),
+                nodes: &self.nodes,
+                node: first,
+                end: object.next as usize,
+            };
+            let mut many = HashSet::new();
+            for (count, key) in keys.enumerate() {
+                let doubled = if count < FEW {
+                    let doubled = few[..count].contains(&key);
+                    few[count] = key;
+                    doubled
+                } else {
+                    if count == FEW {
+                        many.extend(few);
+                    }
+                    !many.insert(key)
+                };
+                if doubled {
+                    return Err(DocumentError::DoubledMember(key.to_owned()));
+                }
+            }
+        }
+        Ok(())
+    }
+
     pub fn root(&self) -> Value<'_> {
         Value::root_of(self.json.as_str(), &self.nodes)
     }
@@ -130,28 +164,24 @@ impl Document {
 struct Reader<'a> {
     input: &'a str,
     at: usize,
+    /// As much of the input is in the text, or left out of it. What is canonical goes there in
+    /// stretches as long as possible; often that is all of it at once.
+    taken: usize,
     text: String,
     nodes: Vec<Node>,
     /// The arrays and objects that are not closed yet.
     open: Vec<usize>,
-    expects_key: bool,
 }
 
 impl Reader<'_> {
     fn read(&mut self) -> Result<(), DocumentError> {
         while let Some(byte) = self.input.as_bytes().get(self.at) {
             match byte {
-                b' ' | b'\t' | b'\n' | b'\r' => self.at += 1,
-                b'{' | b'[' => self.open(*byte)?,
-                b'}' | b']' => self.close(*byte)?,
-                b',' => {
-                    self.punctuation(',');
-                    self.expects_key = self.in_object();
-                }
-                b':' => {
-                    self.punctuation(':');
-                    self.expects_key = false;
-                }
+                b' ' | b'\t' | b'\n' | b'\r' => self.space(),
+                b'{' => self.open(Kind::Object)?,
+                b'[' => self.open(Kind::Array)?,
+                b'}' | b']' => self.close()?,
+                b',' | b':' => self.at += 1,
                 b'"' => self.string()?,
                 _ => self.scalar(),
             }
@@ -159,12 +189,28 @@ impl Reader<'_> {
         Ok(())
     }
 
+    fn into_text(&mut self) -> Arc<str> {
+        if self.taken == 0 {
+            return self.input.into();
+        }
+        self.take();
+        self.text.as_str().into()
+    }
+
+    /// Takes the input up to here as it is.
+    fn take(&mut self) {
+        self.text.reserve(self.input.len() - self.taken);
+        self.text.push_str(&self.input[self.taken..self.at]);
+        self.taken = self.at;
+    }
+
+    /// Where in the text that is which comes next in the input.
     #[expect(
         clippy::cast_possible_truncation,
         reason = "the input is shorter than 4 GiB, and so is what is made of it"
     )]
     const fn here(&self) -> u32 {
-        self.text.len() as u32
+        (self.text.len() + self.at - self.taken) as u32
     }
 
     #[expect(
@@ -181,52 +227,37 @@ impl Reader<'_> {
         });
     }
 
-    fn in_object(&self) -> bool {
-        self.open
-            .last()
-            .is_some_and(|&node| self.nodes[node].kind == Kind::Object)
-    }
-
-    fn punctuation(&mut self, mark: char) {
-        self.text.push(mark);
+    fn space(&mut self) {
+        self.take();
         self.at += 1;
+        self.taken = self.at;
     }
 
-    fn open(&mut self, bracket: u8) -> Result<(), DocumentError> {
+    fn open(&mut self, kind: Kind) -> Result<(), DocumentError> {
         if self.open.len() == DEPTH_MAX {
             return Err(DocumentError::TooDeep);
         }
         self.open.push(self.nodes.len());
-        let kind = if bracket == b'{' {
-            Kind::Object
-        } else {
-            Kind::Array
-        };
         self.push(kind, self.here(), 0);
-        self.punctuation(char::from(bracket));
-        self.expects_key = kind == Kind::Object;
+        self.at += 1;
         Ok(())
     }
 
-    fn close(&mut self, bracket: u8) -> Result<(), DocumentError> {
-        self.punctuation(char::from(bracket));
-        self.expects_key = false;
+    fn close(&mut self) -> Result<(), DocumentError> {
+        self.at += 1;
         let Some(node) = self.open.pop() else {
             return Ok(());
         };
-        let end = self.here();
-        let next = u32::try_from(self.nodes.len()).map_err(|_| DocumentError::TooLarge)?;
-        self.nodes[node].end = end;
-        self.nodes[node].next = next;
-        if self.nodes[node].kind == Kind::Object {
-            self.refuse_doubled(node)?;
-        }
+        self.nodes[node].end = self.here();
+        self.nodes[node].next =
+            u32::try_from(self.nodes.len()).map_err(|_| DocumentError::TooLarge)?;
         Ok(())
     }
 
     fn string(&mut self) -> Result<(), DocumentError> {
         let bytes = self.input.as_bytes();
         let from = self.at;
+        let start = self.here() + 1;
         let mut escaped = false;
         self.at += 1;
         while let Some(plain) = memchr::memchr2(b'"', b'\\', &bytes[self.at..]) {
@@ -238,28 +269,24 @@ impl Reader<'_> {
             self.at += 2;
         }
         self.at += 1;
-        let given = &self.input[from..self.at];
-        let start = self.here() + 1;
         let kind = if escaped {
-            self.escaped_string(given)?
+            self.escaped_string(from)?
         } else {
-            self.plain_string(given)
+            Kind::Plain
         };
         self.push(kind, start, self.here() - 1);
         Ok(())
     }
 
-    fn plain_string(&mut self, given: &str) -> Kind {
-        self.text.push_str(given);
-        Kind::Plain
-    }
-
     /// Takes the escapes back that JSON does not need; half a surrogate pair is no text.
-    fn escaped_string(&mut self, given: &str) -> Result<Kind, DocumentError> {
+    fn escaped_string(&mut self, from: usize) -> Result<Kind, DocumentError> {
         let syntax = |error: serde_json::Error| DocumentError::Syntax(error.to_string());
-        let meant: String = serde_json::from_str(given).map_err(syntax)?;
+        let meant: String = serde_json::from_str(&self.input[from..self.at]).map_err(syntax)?;
         let written = serde_json::to_string(&meant).map_err(syntax)?;
+        self.text.reserve(self.input.len() - self.taken);
+        self.text.push_str(&self.input[self.taken..from]);
         self.text.push_str(&written);
+        self.taken = self.at;
         Ok(if written.len() == meant.len() + 2 {
             Kind::Plain
         } else {
@@ -280,37 +307,8 @@ impl Reader<'_> {
             _ => Kind::Number,
         };
         let start = self.here();
-        self.text.push_str(&rest[..len]);
         self.at += len;
         self.push(kind, start, self.here());
-    }
-
-    fn refuse_doubled(&self, object: usize) -> Result<(), DocumentError> {
-        const FEW: usize = 32;
-        let keys = Keys {
-            text: &self.text,
-            nodes: &self.nodes,
-            node: object + 1,
-            end: self.nodes[object].next as usize,
-        };
-        let mut few: [&str; FEW] = [""; FEW];
-        let mut many = HashSet::new();
-        for (count, key) in keys.enumerate() {
-            let doubled = if count < FEW {
-                let doubled = few[..count].contains(&key);
-                few[count] = key;
-                doubled
-            } else {
-                if count == FEW {
-                    many.extend(few);
-                }
-                !many.insert(key)
-            };
-            if doubled {
-                return Err(DocumentError::DoubledMember(key.to_owned()));
-            }
-        }
-        Ok(())
     }
 }
 

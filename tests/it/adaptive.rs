@@ -269,7 +269,7 @@ async fn indexes_can_be_switched_off() {
     let declared = json!({"path": "$.s", "state": "READY", "declared": true});
     until(&connection, &model, &[adaptive("$.n"), declared.clone()]).await;
     for (setting, access) in [("off", "SCAN"), ("declared", "INDEX")] {
-        server.stop();
+        server.stop().await;
         server.restart_with(&[EAGER, ("INTERLOCK_SEARCH_INDEXES", setting)]);
         let connection = server.connect().await;
         until(&connection, &model, std::slice::from_ref(&declared)).await;
@@ -284,7 +284,7 @@ async fn indexes_can_be_switched_off() {
         let found = explain(&connection, &model, &named).await;
         assert_eq!(found["access"], access, "{setting}");
     }
-    server.stop();
+    server.stop().await;
     server.restart_with(&[EAGER]);
     let connection = server.connect().await;
     assert_eq!(

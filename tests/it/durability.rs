@@ -213,7 +213,7 @@ async fn a_stopped_server_leaves_one_file_that_is_the_whole_database() {
     for n in 0..20 {
         crate::support::create(&connection, &model, json!({"n": n})).await;
     }
-    assert_eq!(server.stop(), Some(0));
+    assert_eq!(server.stop().await, Some(0));
     let mut files: Vec<_> = std::fs::read_dir(server.folder().join(".local/share/interlock"))
         .expect("readable")
         .map(|entry| entry.expect("readable").file_name())

@@ -357,7 +357,7 @@ async fn a_server_that_stops_ends_subscriptions_at_once_and_says_so() {
     method.message().await.expect("answers").expect("a change");
     assert!(sent.sent().await.expect("a change").id.is_some());
     let begun = std::time::Instant::now();
-    let stopped = tokio::task::spawn_blocking(move || server.stop());
+    let stopped = tokio::spawn(async move { server.stop().await });
     for feed in [&mut live, &mut forgotten] {
         assert_eq!(
             code(&payload_of(&feed.event().await)),

@@ -170,7 +170,7 @@ async fn a_member_ends_what_it_was_called_for_however_few_requests_its_tenant_ma
     let flow = processed_by(json!([sync_processor("p", json!({}))]));
     let doc = governed_model(&connection, "doc", json!({"n": 1}), flow).await;
     let other = locked_model(&connection, "other", json!({"n": 1})).await;
-    server.stop();
+    server.stop().await;
     server.restart_with(&[CALLERS, ("INTERLOCK_TENANT_REQUESTS_PER_SECOND", "1")]);
     let member = Member::join_on(connection_of(&server, "greedy").await, &[]).await;
     member.serve(move |call, connection| {

@@ -631,7 +631,7 @@ async fn it_ends_when_it_is_cancelled_and_when_the_server_stops() {
     assert_eq!(live.event().await.kind, EventType::EventStreamEnd);
     let mut live = Live::begin(&connection, wanted).await;
     live.result().await;
-    let stopped = tokio::task::spawn_blocking(move || server.stop());
+    let stopped = tokio::spawn(async move { server.stop().await });
     assert_eq!(
         code(&payload_of(&live.event().await)),
         "STORAGE_UNAVAILABLE"

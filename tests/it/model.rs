@@ -158,7 +158,7 @@ async fn a_model_outlives_a_restart() {
         .await
         .ok("EntityModelExportRequest", export.clone())
         .await;
-    assert_eq!(server.stop(), Some(0));
+    assert_eq!(server.stop().await, Some(0));
     server.restart();
     let after = server
         .connect()

@@ -387,7 +387,7 @@ fn a_second_signal_stops_at_once() {
         }
         let begun = Instant::now();
         server.signal("-INT");
-        assert_eq!(server.wait(), Some(2));
+        assert_eq!(server.wait().await, Some(2));
         assert!(begun.elapsed() < Duration::from_secs(5));
     });
 }

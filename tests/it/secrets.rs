@@ -155,13 +155,13 @@ async fn no_secret_is_in_anything_that_is_printed_answered_or_kept() {
         let asking = admin.with("authorization", &format!("Bearer {scraper}"));
         watch.ask(&asking, "GET", "/metrics", "").await;
     }
-    server.stop();
+    server.stop().await;
     let log = printed(&server);
     assert!(log.contains("DEBUG"), "it says little: {log}");
     watch.hear("what it printed", log);
     server.restart();
     watch.ask(&server.rest(), "GET", "/api/account", "").await;
-    server.stop();
+    server.stop().await;
     watch.hear("what it printed the second time", printed(&server));
     files(&mut watch, &server.folder());
     watch.check();

@@ -595,7 +595,7 @@ async fn a_server_that_stops_answers_what_is_in_work_and_says_so() {
         Code::Unavailable
     );
     drop((connection, member));
-    assert_eq!(server.wait(), Some(0));
+    assert_eq!(server.wait().await, Some(0));
     server.restart();
     let id = answer["transactionInfo"]["entityIds"][0]
         .as_str()
@@ -604,6 +604,22 @@ async fn a_server_that_stops_answers_what_is_in_work_and_says_so() {
         crate::support::state(&get(&server.connect().await, id).await),
         "DONE"
     );
+}
+
+#[tokio::test]
+async fn a_stream_on_which_nothing_was_said_does_not_hold_up_the_end() {
+    let mut server = Server::start();
+    let connection = server.connect().await;
+    server.signal("-TERM");
+    assert_eq!(
+        connection.end().await.expect_err("a status").code(),
+        Code::Unavailable
+    );
+    drop(connection);
+    assert_eq!(server.wait().await, Some(0));
+    let log = server.log.lock().expect("no panic");
+    let late = log.iter().find(|line| line.contains("did not end in time"));
+    assert_eq!(late, None);
 }
 
 #[tokio::test]

@@ -505,11 +505,14 @@ async fn what_a_timer_writes_is_checked_and_tried_again() {
         .delete(&format!("/api/entity/{first}"))
         .await
         .ok();
-    while calls.recv().await.is_some() {
+    calls.recv().await.expect("a try that is taken");
+    loop {
         let entity = get(&stage.connection, &second).await;
         if entity["meta"]["state"] == "B" {
+            assert_eq!(entity["data"]["org"]["code"], "taken");
             break;
         }
+        tokio::task::yield_now().await;
     }
 }
 

@@ -10,7 +10,7 @@ use std::{sync::Arc, time::Duration};
 
 use tokio::{
     sync::mpsc,
-    time::{Instant, MissedTickBehavior, interval, timeout},
+    time::{Instant, MissedTickBehavior, interval, sleep, timeout},
 };
 use tokio_util::sync::CancellationToken;
 use tonic::{Status, Streaming};
@@ -122,20 +122,19 @@ impl Session {
     }
 
     async fn serve(&mut self, inbound: &mut Streaming<Frame>) -> End {
-        let mut next = match timeout(FIRST_MESSAGE_TIMEOUT, inbound.message()).await {
-            Ok(message) => Some(message),
-            Err(_) => {
-                return End::Status(Status::deadline_exceeded(
-                    "no message within 30 s after opening",
-                ));
-            }
-        };
+        let silence = sleep(FIRST_MESSAGE_TIMEOUT);
+        tokio::pin!(silence);
+        let mut is_silent = true;
         let mut probes = interval(self.service.streams.keep_alive_interval);
         probes.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        probes.reset();
         let stop = self.service.stop.clone();
+        let mut next = None;
         loop {
             if let Some(message) = next.take() {
+                if is_silent {
+                    is_silent = false;
+                    probes.reset();
+                }
                 match message {
                     Ok(Some(frame)) => {
                         if let Err(status) = self.receive(frame) {
@@ -151,7 +150,10 @@ impl Session {
                 message = inbound.message(), if reads => next = Some(message),
                 // Room for another request, or a call that needs us to read again.
                 () = self.requests.changed(), if !reads => self.last_seen = Instant::now(),
-                _ = probes.tick() => if let Err(status) = self.probe(reads) {
+                () = &mut silence, if is_silent => return End::Status(Status::deadline_exceeded(
+                    "no message within 30 s after opening",
+                )),
+                _ = probes.tick(), if !is_silent => if let Err(status) = self.probe(reads) {
                     return End::Status(status);
                 },
                 () = self.queue.ended() => return End::Gone,

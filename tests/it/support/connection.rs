@@ -10,13 +10,15 @@ use std::{
     time::Duration,
 };
 
+use futures_util::{StreamExt as _, TryStreamExt as _};
 use interlock::event::{
     AttributeValue, Event, EventType, frame::Frame,
     proto::service::cloud_events_service_client::CloudEventsServiceClient,
 };
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
-use tokio_stream::{StreamExt as _, wrappers::ReceiverStream};
+use tokio_stream::wrappers::ReceiverStream;
+use tokio_util::sync::CancellationToken;
 use tonic::{Request, Status, metadata::MetadataValue, transport::Channel};
 
 /// How long a test waits for anything.
@@ -35,6 +37,7 @@ pub(crate) struct Connection {
     /// How the stream ended.
     ended: tokio::sync::Mutex<Option<oneshot::Receiver<Result<(), Status>>>>,
     next: AtomicU64,
+    hang_up: CancellationToken,
     reader: tokio::task::JoinHandle<()>,
 }
 
@@ -68,7 +71,9 @@ impl Connection {
             .map(|(name, value)| (*name, (*value).to_owned()))
             .collect();
         let (outbox, frames) = mpsc::channel(4_096);
-        let mut request = Request::new(ReceiverStream::new(frames));
+        let hang_up = CancellationToken::new();
+        let frames = ReceiverStream::new(frames).take_until(hang_up.clone().cancelled_owned());
+        let mut request = Request::new(frames);
         add(&mut request, &metadata);
         let mut inbound = client
             .clone()
@@ -99,6 +104,7 @@ impl Connection {
             unasked: tokio::sync::Mutex::new(unasked),
             ended: tokio::sync::Mutex::new(Some(ended)),
             next: AtomicU64::new(1),
+            hang_up,
             reader,
         }
     }
@@ -263,6 +269,8 @@ impl Connection {
     /// Ends the stream from this side, at once.
     pub(crate) fn abort(&self) {
         self.reader.abort();
+        // As long as one direction is open, so is the stream.
+        self.hang_up.cancel();
     }
 
     /// The same, however long it takes; none when the stream has ended.
@@ -310,8 +318,11 @@ impl Connection {
         event: Event,
         metadata: &[(&'static str, &str)],
     ) -> Result<Answers, Status> {
-        let frames: Result<Vec<Frame>, Status> =
-            self.live(method, event, metadata).await?.collect().await;
+        let frames: Result<Vec<Frame>, Status> = self
+            .live(method, event, metadata)
+            .await?
+            .try_collect()
+            .await;
         Ok(frames?
             .into_iter()
             .map(|frame| frame.event().expect("an event"))
