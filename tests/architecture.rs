@@ -52,7 +52,7 @@ const ONLY_IN: &[(&str, &[&str], &str)] = &[
     ("axum::", &["rest/", "app/"], "only an edge knows HTTP"),
     ("metrics::", &["telemetry/"], "one module names what is measured"),
     ("QueryBuilder", &["storage/sqlite/"], "SQL is built in one place"),
-    ("spawn", &["app/", "grpc/stream/", "auth/workbench.rs", "operation/ahead.rs", "operation/identity/mod.rs", "runtime/fire.rs", "storage/mod.rs", "storage/sheet.rs"], "tasks are started by owners, under a tracker, or end with them"),
+    ("spawn", &["app/", "grpc/stream/", "auth/workbench.rs", "operation/ahead.rs", "operation/identity/mod.rs", "runtime/fire.rs", "storage/sqlite/writer.rs", "storage/sheet.rs"], "tasks are started by owners, under a tracker, or end with them"),
     ("serde::", &["auth/claims.rs", "auth/oidc/document.rs", "auth/record.rs", "event/payload/", "rest/", "cli/", "runtime/token.rs", "runtime/later.rs", "workflow/json.rs", "engine/record.rs", "engine/run.rs", "storage/sqlite/"], "types of the domain are not a wire format"),
     ("schemars::", &["condition/form.rs", "event/payload/", "operation/mod.rs", "rest/", "workflow/json.rs"], "only what is on the wire is described"),
     (".route(", &["rest/mod.rs", "rest/admin.rs", "rest/docs.rs"], "paths are in tables, whose rows are described"),

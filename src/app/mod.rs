@@ -12,11 +12,15 @@ mod listen;
 pub mod settings;
 pub mod tls;
 
-use std::{sync::Arc, time::Duration};
+use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
-use tokio::time::{sleep, timeout};
-use tokio_util::{sync::CancellationToken, task::TaskTracker};
-use tracing::{info, warn};
+use futures_util::FutureExt as _;
+use tokio::time::timeout;
+use tokio_util::{
+    sync::{CancellationToken, DropGuard},
+    task::TaskTracker,
+};
+use tracing::{error, info, warn};
 
 use crate::auth::Authenticator;
 use crate::clock::Clock;
@@ -71,12 +75,30 @@ pub enum Error {
 /// Runs the service until it is told to stop.
 pub async fn run(config: Config, telemetry: Telemetry) -> Result<(), Error> {
     let tls = config.tls.clone().map(Tls::load).transpose()?;
-    let (tasks, stop) = (TaskTracker::new(), CancellationToken::new());
-    let committer = CancellationToken::new();
-    let opening = Storage::open(&config.storage, Clock::System, &tasks, committer.clone());
-    let storage = timeout(config.startup_timeout, opening)
+    let stop = CancellationToken::new();
+    let opening = Storage::open(&config.storage, Clock::System, stop.clone());
+    let (storage, committer) = timeout(config.startup_timeout, opening)
         .await
         .map_err(|_| Error::StartupTimeout(config.startup_timeout))??;
+    let served = tokio::spawn(serve(config, telemetry, tls, storage, stop.drop_guard()));
+    // Here, and not as a task: the thread of this future has nothing else to do.
+    if AssertUnwindSafe(committer).catch_unwind().await.is_err() {
+        error!("the committer has ended; nothing is written any more, start the service again");
+    }
+    let outcome = flatten(served.await);
+    info!("stopped");
+    outcome
+}
+
+/// Serves until the process is told to stop, and ends the committer with it.
+async fn serve(
+    config: Config,
+    telemetry: Telemetry,
+    tls: Option<Tls>,
+    storage: Storage,
+    committer: DropGuard,
+) -> Result<(), Error> {
+    let (tasks, stop) = (TaskTracker::new(), CancellationToken::new());
     if let Some(tokens) = config.authenticator.tokens() {
         operation::recall(&storage, tokens).await?;
         tasks.spawn(tokens.federation().clone().keep(stop.clone()));
@@ -163,10 +185,9 @@ pub async fn run(config: Config, telemetry: Telemetry) -> Result<(), Error> {
     let outcome = until_stopped(served, stop).await;
     // Streams first, which still commit; then the committer, which answers what waits.
     tasks.close();
-    let _ = timeout(GRACE_OF_STREAMS, only_committer_left(&tasks)).await;
-    committer.cancel();
+    let _ = timeout(GRACE_OF_STREAMS, tasks.wait()).await;
+    drop(committer);
     tasks.wait().await;
-    info!("stopped");
     outcome
 }
 
@@ -185,14 +206,15 @@ pub fn help(context_path: &str) -> Library {
     })
 }
 
+fn flatten(joined: Result<Result<(), Error>, tokio::task::JoinError>) -> Result<(), Error> {
+    joined.unwrap_or_else(|panic| Err(std::io::Error::other(panic).into()))
+}
+
 /// Waits for a signal, or for a listener that failed; then for what is in work.
 async fn until_stopped(
     mut served: tokio::task::JoinHandle<Result<(), Error>>,
     stop: CancellationToken,
 ) -> Result<(), Error> {
-    let flatten = |joined: Result<Result<(), Error>, tokio::task::JoinError>| {
-        joined.unwrap_or_else(|panic| Err(std::io::Error::other(panic).into()))
-    };
     tokio::select! {
         ended = &mut served => {
             stop.cancel();
@@ -214,14 +236,6 @@ async fn until_stopped(
             "some requests did not end in time"
         );
         Ok(())
-    }
-}
-
-/// Returns when the committer is the only task that runs.
-async fn only_committer_left(tasks: &TaskTracker) {
-    const POLL: Duration = Duration::from_millis(20);
-    while tasks.len() > 1 {
-        sleep(POLL).await;
     }
 }
 

@@ -108,7 +108,7 @@ impl Document {
         };
         reader.read()?;
         let document = Self {
-            json: Json(reader.into_text()),
+            json: Json(reader.finish()),
             nodes: reader.nodes.into(),
         };
         document.refuse_doubled()?;
@@ -189,19 +189,20 @@ impl Reader<'_> {
         Ok(())
     }
 
-    fn into_text(&mut self) -> Arc<str> {
+    /// The whole text.
+    fn finish(&mut self) -> Arc<str> {
         if self.taken == 0 {
             return self.input.into();
         }
-        self.take();
+        self.take(self.at);
         self.text.as_str().into()
     }
 
-    /// Takes the input up to here as it is.
-    fn take(&mut self) {
+    /// Takes the input up to there as it is.
+    fn take(&mut self, until: usize) {
         self.text.reserve(self.input.len() - self.taken);
-        self.text.push_str(&self.input[self.taken..self.at]);
-        self.taken = self.at;
+        self.text.push_str(&self.input[self.taken..until]);
+        self.taken = until;
     }
 
     /// Where in the text that is which comes next in the input.
@@ -228,7 +229,7 @@ impl Reader<'_> {
     }
 
     fn space(&mut self) {
-        self.take();
+        self.take(self.at);
         self.at += 1;
         self.taken = self.at;
     }
@@ -283,8 +284,7 @@ impl Reader<'_> {
         let syntax = |error: serde_json::Error| DocumentError::Syntax(error.to_string());
         let meant: String = serde_json::from_str(&self.input[from..self.at]).map_err(syntax)?;
         let written = serde_json::to_string(&meant).map_err(syntax)?;
-        self.text.reserve(self.input.len() - self.taken);
-        self.text.push_str(&self.input[self.taken..from]);
+        self.take(from);
         self.text.push_str(&written);
         self.taken = self.at;
         Ok(if written.len() == meant.len() + 2 {

@@ -330,10 +330,9 @@ mod tests {
             indexes: IndexSettings::default(),
         };
         let clock = Clock::Manual(clock.clone());
-        let (tasks, stop) = (TaskTracker::new(), CancellationToken::new());
-        let storage = Storage::open(&settings, clock.clone(), &tasks, stop)
-            .await
-            .expect("opens");
+        let opening = Storage::open(&settings, clock.clone(), CancellationToken::new());
+        let (storage, committer) = opening.await.expect("opens");
+        tokio::spawn(committer);
         let settings = Settings {
             limits: Limits::default(),
             calls: compute::Settings {

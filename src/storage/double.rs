@@ -7,7 +7,10 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc},
 };
 
-use futures_util::future::BoxFuture;
+use futures_util::{
+    FutureExt as _,
+    future::{self, BoxFuture},
+};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use uuid::Uuid;
 
@@ -21,7 +24,7 @@ use super::{
     judge::Effect,
     outcome::{Remembered, Stored},
     sheet::{Reached, Sheet, Sheeting},
-    sqlite::{self, Batch, CommitRow, ModelCommit, Newest},
+    sqlite::{self, Batch, CommitRow, ModelCommit, Newest, Syncing},
     sqlite::{MessageRow, NewDecision, NewEntity, NewVersion, OutcomeRow, TaskRow},
 };
 use crate::clock::{Clock, Timestamp};
@@ -36,6 +39,7 @@ use crate::workflow::{Workflow, WorkflowSet};
 pub(crate) enum Moment {
     BeforeWrite,
     AfterWrite,
+    Syncing,
     Reopening,
 }
 
@@ -70,17 +74,7 @@ impl Storage {
             kind: Kind::Double(Arc::clone(double)),
             disturbance: Some(disturbance),
         };
-        let indexes = IndexSettings::default();
-        Self::start(
-            database,
-            newest,
-            indexes,
-            0,
-            clock,
-            tasks,
-            CancellationToken::new(),
-        )
-        .await
+        Self::start_disturbed(database, newest, clock, tasks).await
     }
 
     /// Opens a database of which only the writer is disturbed. Paused time stands still while it
@@ -97,17 +91,19 @@ impl Storage {
             kind: Kind::Sqlite(Box::new(sqlite)),
             disturbance: Some(disturbance),
         };
-        let indexes = IndexSettings::default();
-        Self::start(
-            database,
-            newest,
-            indexes,
-            0,
-            clock,
-            tasks,
-            CancellationToken::new(),
-        )
-        .await
+        Self::start_disturbed(database, newest, clock, tasks).await
+    }
+
+    async fn start_disturbed(
+        database: Database,
+        newest: Newest,
+        clock: Clock,
+        tasks: &TaskTracker,
+    ) -> Result<Self, Error> {
+        let (indexes, stop) = (IndexSettings::default(), CancellationToken::new());
+        let (storage, committer) = Self::start(database, newest, indexes, 0, clock, stop).await?;
+        tasks.spawn(committer);
+        Ok(storage)
     }
 }
 
@@ -268,10 +264,7 @@ enum WriterKind {
 
 impl Writer {
     async fn pass(&self, moment: Moment) -> Result<(), sqlx::Error> {
-        match &self.disturbance {
-            Some(Disturbance(at)) if !at(moment).await => Err(sqlx::Error::WorkerCrashed),
-            Some(_) | None => Ok(()),
-        }
+        pass(self.disturbance.clone(), moment).await
     }
 
     fn still(&self) -> Option<Still> {
@@ -281,15 +274,24 @@ impl Writer {
         }
     }
 
-    pub(super) async fn write(&mut self, batch: &Batch) -> Result<(), sqlx::Error> {
+    pub(super) async fn write(&mut self, batch: &Batch) -> Result<Syncing, sqlx::Error> {
         self.pass(Moment::BeforeWrite).await?;
         let still = self.still();
-        match &mut self.kind {
+        let syncing = match &mut self.kind {
             WriterKind::Sqlite(writer) => writer.write(batch).await?,
-            WriterKind::Double(double) => double.state().write(batch),
-        }
+            WriterKind::Double(double) => {
+                double.state().write(batch);
+                future::ready(Ok(())).boxed()
+            }
+        };
         drop(still);
-        self.pass(Moment::AfterWrite).await
+        self.pass(Moment::AfterWrite).await?;
+        let passed = pass(self.disturbance.clone(), Moment::Syncing);
+        Ok(async move {
+            syncing.await?;
+            passed.await
+        }
+        .boxed())
     }
 
     pub(super) async fn keep_up(&mut self, upkeep: &sqlite::Upkeep) -> Result<u64, sqlx::Error> {
@@ -385,6 +387,13 @@ impl Writer {
             }
             WriterKind::Double(double) => double.state().change_model(commit, effect),
         }
+    }
+}
+
+async fn pass(disturbance: Option<Disturbance>, moment: Moment) -> Result<(), sqlx::Error> {
+    match disturbance {
+        Some(Disturbance(at)) if !at(moment).await => Err(sqlx::Error::WorkerCrashed),
+        Some(_) | None => Ok(()),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Commit times, and the promise that an instant once read stays as read (STORAGE.md §1).
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
@@ -20,8 +20,8 @@ pub(super) struct Instants {
 struct State {
     /// The newest time given or read; the next one is later.
     floor: Timestamp,
-    /// The first time of the batch that is being written.
-    writing_from: Option<Timestamp>,
+    /// The first times of the batches that are not durable yet.
+    writing: Vec<Timestamp>,
 }
 
 impl Instants {
@@ -29,7 +29,7 @@ impl Instants {
         Self {
             state: Mutex::new(State {
                 floor: newest,
-                writing_from: None,
+                writing: Vec::new(),
             }),
             finished: Notify::new(),
         }
@@ -38,34 +38,49 @@ impl Instants {
     /// Gives `count` ascending times, a microsecond apart, to a batch that is about to be
     /// written; the first is answered. A clock that went back makes times crawl.
     pub(super) fn stamp(&self, now: Timestamp, count: i64) -> Timestamp {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.lock();
         let first = Timestamp::from_micros(now.micros().max(state.floor.micros() + 1));
         state.floor = Timestamp::from_micros(first.micros() + count - 1);
-        state.writing_from = Some(first);
+        state.writing.push(first);
         first
     }
 
-    /// The batch is durable, or will never be.
-    pub(super) fn finish(&self) {
-        self.state
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .writing_from = None;
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The batch whose first time that is is durable, or will never be.
+    pub(super) fn finish(&self, first: Timestamp) {
+        self.lock().writing.retain(|from| *from != first);
         self.finished.notify_waiters();
+    }
+
+    /// Returns when everything is durable that is being written now.
+    pub(super) async fn all_finished(&self) {
+        let newest = self.lock().writing.last().copied();
+        if let Some(newest) = newest {
+            self.wait(|state| state.writing.iter().all(|from| *from > newest))
+                .await;
+        }
     }
 
     /// Returns when every commit up to `until` that will ever be has been written.
     pub(super) async fn settle(&self, until: Timestamp, now: Timestamp) {
+        self.wait(|state| {
+            state.floor = state.floor.max(until.min(now));
+            state.writing.iter().all(|from| *from > until)
+        })
+        .await;
+    }
+
+    /// Returns when something holds, which only a batch that finishes can bring about.
+    async fn wait(&self, mut holds: impl FnMut(&mut State) -> bool) {
         loop {
             let finished = self.finished.notified();
             tokio::pin!(finished);
             finished.as_mut().enable();
-            {
-                let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-                state.floor = state.floor.max(until.min(now));
-                if state.writing_from.is_none_or(|from| from > until) {
-                    return;
-                }
+            if holds(&mut self.lock()) {
+                return;
             }
             finished.await;
         }
@@ -74,6 +89,8 @@ impl Instants {
 
 #[cfg(test)]
 mod tests {
+    use futures_util::FutureExt as _;
+
     use super::*;
 
     const fn at(micros: i64) -> Timestamp {
@@ -84,9 +101,9 @@ mod tests {
     async fn an_instant_that_was_read_is_never_stamped() {
         let instants = Instants::new(at(10));
         assert_eq!(instants.stamp(at(5), 3), at(11), "a clock that went back");
-        instants.finish();
+        instants.finish(at(11));
         assert_eq!(instants.stamp(at(20), 1), at(20));
-        instants.finish();
+        instants.finish(at(20));
         instants.settle(at(50), at(30)).await;
         assert_eq!(
             instants.stamp(at(30), 1),
@@ -105,6 +122,20 @@ mod tests {
             () = std::future::ready(()) => {}
         }
         instants.settle(at(9), at(10)).await;
-        let ((), ()) = tokio::join!(instants.settle(first, at(10)), async { instants.finish() });
+        let ((), ()) = tokio::join!(instants.settle(first, at(10)), async {
+            instants.finish(first);
+        });
+    }
+
+    #[tokio::test]
+    async fn of_two_batches_each_is_awaited() {
+        let instants = Instants::new(at(0));
+        let (one, two) = (instants.stamp(at(10), 1), instants.stamp(at(20), 1));
+        instants.finish(two);
+        assert!(instants.settle(one, at(20)).now_or_never().is_none());
+        assert!(instants.all_finished().now_or_never().is_none());
+        instants.finish(one);
+        instants.settle(two, at(20)).await;
+        instants.all_finished().await;
     }
 }

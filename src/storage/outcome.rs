@@ -58,10 +58,11 @@ pub struct Remembered {
 impl Storage {
     /// The outcomes that are stored for a key, unless they are past their time.
     pub async fn outcomes(&self, tenant: &Tenant, key: &str) -> Result<Vec<Remembered>, Error> {
-        match self.tenant_row(tenant).await? {
-            Some(tenant) => self.0.database.outcomes(tenant, key, self.now()).await,
-            None => Ok(Vec::new()),
-        }
+        let Some(tenant) = self.tenant_row(tenant).await? else {
+            return Ok(Vec::new());
+        };
+        let stored = self.0.database.outcomes(tenant, key, self.now()).await?;
+        Ok(self.once_durable(stored).await)
     }
 }
 

@@ -212,11 +212,9 @@ impl Snapshot {
         offset: i64,
         limit: i64,
     ) -> Result<Vec<(EntityId, Position)>, Error> {
-        self.storage
-            .0
-            .database
-            .page(definitions.row, limit, offset)
-            .await
+        let database = &self.storage.0.database;
+        let page = database.page(definitions.row, limit, offset).await?;
+        Ok(self.storage.once_durable(page).await)
     }
 
     /// The same, of those that come after an id, as they were then.
@@ -245,7 +243,7 @@ impl Storage {
                 model: listed.key,
             });
         }
-        Ok(counts)
+        Ok(self.once_durable(counts).await)
     }
 
     /// How many entities of a model are in each state now.
@@ -253,12 +251,21 @@ impl Storage {
         &self,
         definitions: &Definitions,
     ) -> Result<Vec<(StateName, i64)>, Error> {
-        self.0.database.counts_by_state(definitions.row).await
+        let counts = self.0.database.counts_by_state(definitions.row).await?;
+        Ok(self.once_durable(counts).await)
     }
 
     /// How many entities a model has now.
     pub async fn count(&self, definitions: &Definitions) -> Result<i64, Error> {
-        self.0.database.count(definitions.row).await
+        let count = self.0.database.count(definitions.row).await?;
+        Ok(self.once_durable(count).await)
+    }
+
+    /// What was read of what is there now, whatever its sequence: what is committed can be read
+    /// shortly before it is on the disk.
+    pub(super) async fn once_durable<T>(&self, found: T) -> T {
+        self.0.instants.all_finished().await;
+        found
     }
 }
 

@@ -45,14 +45,10 @@ impl Bench {
             TaskTracker::new(),
         );
         clock.set(Timestamp::from_micros(1_000_000));
-        let storage = Storage::open(
-            &settings,
-            Clock::Manual(clock.clone()),
-            &tasks,
-            stop.clone(),
-        )
-        .await
-        .expect("opens");
+        let manual = Clock::Manual(clock.clone());
+        let opening = Storage::open(&settings, manual, stop.clone());
+        let (storage, committer) = opening.await.expect("opens");
+        tasks.spawn(committer);
         Self {
             storage,
             clock,

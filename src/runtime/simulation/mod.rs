@@ -98,6 +98,7 @@ async fn disturb(world: &World, moment: Moment, may_fail: bool) -> bool {
         .boundary(match moment {
             Moment::BeforeWrite => "before a write",
             Moment::AfterWrite => "after a write",
+            Moment::Syncing => "before the disk has it",
             Moment::Reopening => "while the database is opened again",
         })
         .await;

@@ -2,8 +2,10 @@
 //!
 //! It takes everything that waits, judges it in arrival order, writes the survivors in one
 //! database transaction, and answers them when that is durable. There is no delay: the batch is
-//! what arrived while the last one was written.
+//! what arrived while the last one was written. While that is on its way to the disk the next one
+//! is judged and written, if they do not concern each other.
 
+mod flight;
 mod upkeep;
 
 use std::{
@@ -17,22 +19,23 @@ use tokio_util::sync::CancellationToken;
 use tracing::{error, info, warn};
 
 use super::{
-    ActorRow, Definitions, EntityRow, Error, ModelChange, ModelRow, Storage, TenantRow, Version,
-    Writer,
+    ActorRow, Definitions, EntityRow, Error, ModelChange, Storage, TenantRow, Writer,
     draft::{Attribution, Committed, Draft, Write},
     judge::{self, ModelView, View},
     message,
     outcome::{self, Sweeper},
     sqlite::{
         Batch, CommitRow, EntityMove, Freed, ModelCommit, NewDecision, NewEntity, NewVersion,
-        Removals, TaskDone, TaskRow,
+        Removals, Syncing, TaskDone, TaskRow,
     },
     submission::Submission,
     task::{TaskChange, TaskKey, noted},
 };
 use crate::clock::Timestamp;
-use crate::entity::{Image, Position, Sequence};
+use crate::entity::{Position, Sequence};
 use crate::id::{EntityId, Tenant, TransactionId};
+
+use flight::{Flight, Judged};
 
 pub(super) use upkeep::Chore;
 
@@ -60,6 +63,8 @@ pub(super) struct Committer {
     newest_task: Option<i64>,
     /// A submission that did not fit the last batch.
     left_over: Option<Submission>,
+    /// The last batch, until it is durable and answered.
+    flight: Option<Flight>,
     sweeper: Sweeper,
 }
 
@@ -90,6 +95,7 @@ impl Committer {
             newest_entity: None,
             newest_task: None,
             left_over: None,
+            flight: None,
             sweeper: Sweeper::default(),
         }
     }
@@ -101,6 +107,7 @@ impl Committer {
             tokio::select! {
                 biased;
                 () = self.sweeper.is_due() => {
+                    self.land().await;
                     self.sweeper.sweep(&self.storage, self.writer.as_mut()).await;
                 }
                 first = next_submission(&mut self.left_over, &mut self.inbox) => match first {
@@ -111,6 +118,7 @@ impl Committer {
                     }
                     None => break,
                 },
+                synced = flight::synced(&mut self.flight) => self.landed(synced).await,
                 Some(chore) = self.chores.recv() => self.keep_up(chore).await,
                 () = stop.cancelled() => {
                     // Nobody can submit from here on; what waits is still answered.
@@ -121,6 +129,7 @@ impl Committer {
                 break;
             }
         }
+        self.land().await;
         if let Some(writer) = self.writer.take() {
             self.storage.0.database.close(writer).await;
         }
@@ -129,6 +138,7 @@ impl Committer {
 
     async fn batch(&mut self, first: Submission) {
         if first.draft.model.is_some() {
+            self.land().await;
             return self.change_model(first).await;
         }
         let mut batch = vec![first];
@@ -149,22 +159,87 @@ impl Committer {
     }
 
     async fn commit(&mut self, batch: Vec<Submission>) {
+        let flight = self.flight.as_ref();
+        if flight.is_some_and(|flight| flight.decides(&batch)) {
+            self.land().await;
+        }
         let view = match self.view(&batch).await {
             Ok(view) => view,
             Err(error) => return refuse_all(batch, &error),
         };
-        let (rows, survivors) = match self.judge(view, batch).await {
-            Some(judged) if !judged.1.is_empty() => judged,
-            _ => return,
+        let Some(judged) = self.judge(view, batch).await else {
+            return;
         };
-        match self.write(&rows).await {
-            Ok(()) => self.answer(survivors, &rows),
-            Err(error) => {
-                self.storage.0.instants.finish();
-                refuse_all(
-                    survivors.into_iter().map(|survivor| survivor.submission),
-                    &error,
+        let (written, synced) = self.write(&judged.rows).await;
+        match (written, synced) {
+            (Ok(syncing), Ok(())) => self.flight = Some(Flight::new(judged, syncing)),
+            (written, synced) => {
+                if synced.is_err() {
+                    self.landed(synced).await;
+                }
+                // Where the last batch could not be made durable, nothing is known of what was
+                // written after it.
+                let error = written.err().unwrap_or(sqlx::Error::WorkerCrashed);
+                self.settle(judged, error).await;
+            }
+        }
+    }
+
+    /// Writes rows; meanwhile the batch before is answered as soon as it is durable.
+    async fn write(
+        &mut self,
+        rows: &Batch,
+    ) -> (Result<Syncing, sqlx::Error>, Result<(), sqlx::Error>) {
+        let Some(writer) = &mut self.writer else {
+            return (Err(sqlx::Error::PoolClosed), Ok(()));
+        };
+        let landing = async {
+            if self.flight.is_some() {
+                flight::synced(&mut self.flight).await?;
+            }
+            if let Some(flight) = self.flight.take() {
+                flight::announce(
+                    flight.judged,
+                    &self.storage,
+                    &self.publish,
+                    &mut self.sweeper,
                 );
+            }
+            Ok(())
+        };
+        tokio::join!(writer.write(rows), landing)
+    }
+
+    /// Waits until the batch that was written last is durable, and answers it.
+    async fn land(&mut self) {
+        if self.flight.is_some() {
+            let synced = flight::synced(&mut self.flight).await;
+            self.landed(synced).await;
+        }
+    }
+
+    async fn landed(&mut self, synced: Result<(), sqlx::Error>) {
+        let Some(Flight { judged, .. }) = self.flight.take() else {
+            return;
+        };
+        match synced {
+            Ok(()) => self.announce(judged),
+            Err(error) => self.settle(judged, error).await,
+        }
+    }
+
+    fn announce(&mut self, judged: Judged) {
+        flight::announce(judged, &self.storage, &self.publish, &mut self.sweeper);
+    }
+
+    /// Answers a batch that could not be written or made durable, after what became of it.
+    async fn settle(&mut self, judged: Judged, error: sqlx::Error) {
+        match self.find_out(&judged.rows, error).await {
+            Ok(()) => self.announce(judged),
+            Err(error) => {
+                self.storage.0.instants.finish(judged.stamped);
+                let survivors = judged.survivors.into_iter();
+                refuse_all(survivors.map(|survivor| survivor.submission), &error);
             }
         }
     }
@@ -216,21 +291,13 @@ impl Committer {
         Ok(view)
     }
 
-    /// Judges and stamps a batch. Those that fail are answered.
-    async fn judge(
-        &mut self,
-        mut view: View,
-        batch: Vec<Submission>,
-    ) -> Option<(Batch, Vec<Survivor>)> {
+    /// Judges and stamps a batch. Those that fail are answered; none if all do.
+    async fn judge(&mut self, mut view: View, batch: Vec<Submission>) -> Option<Judged> {
         let mut rows = Batch::default();
         let mut survivors = Vec::with_capacity(batch.len());
         let count = i64::try_from(batch.len()).unwrap_or(i64::MAX);
-        let mut at = self
-            .storage
-            .0
-            .instants
-            .stamp(self.storage.now(), count)
-            .micros();
+        let stamped = self.storage.0.instants.stamp(self.storage.now(), count);
+        let mut at = stamped.micros();
         for submission in batch {
             let first = Position(self.next);
             let written = match judge::judge(&mut view, &submission.draft, first) {
@@ -268,9 +335,15 @@ impl Committer {
             }
         }
         if survivors.is_empty() {
-            self.storage.0.instants.finish();
+            self.storage.0.instants.finish(stamped);
+            return None;
         }
-        Some((rows, survivors))
+        Some(Judged {
+            rows,
+            survivors,
+            stamped,
+            until: Sequence(self.next - 1),
+        })
     }
 
     /// Adds the rows of one unit to the batch.
@@ -491,12 +564,8 @@ impl Committer {
         Ok(row)
     }
 
-    /// Writes rows, and finds out what became of them if that fails.
-    async fn write(&mut self, rows: &Batch) -> Result<(), Error> {
-        let writer = self.writer.as_mut().ok_or(Error::Stopped)?;
-        let Err(error) = writer.write(rows).await else {
-            return Ok(());
-        };
+    /// What became of rows, after something failed.
+    async fn find_out(&mut self, rows: &Batch, error: sqlx::Error) -> Result<(), Error> {
         // A row that the database refuses was rolled back; anything else may have been written.
         if error
             .as_database_error()
@@ -547,77 +616,21 @@ impl Committer {
         }
     }
 
-    /// Makes a durable batch known: cache, then sequence, then callers (STORAGE.md §3).
-    fn answer(&mut self, survivors: Vec<Survivor>, rows: &Batch) {
-        let mut entities = rows.versions.iter().map(|version| EntityRow(version.e));
-        let mut news = self.storage.0.recent.batch();
-        for survivor in &survivors {
-            let draft = &survivor.submission.draft;
-            self.storage.0.usage.committed(draft);
-            if let Some(news) = &mut news {
-                let committed = survivor.committed;
-                news.add_unit(draft, survivor.first, committed, &self.storage.0.cache);
-            }
-            for (write, n) in draft.writes.iter().zip(survivor.first.0..) {
-                let Some(row) = entities.next() else { break };
-                self.storage.0.cache.put(Version {
-                    row,
-                    tenant: survivor.tenant,
-                    position: Position(n),
-                    live: true,
-                    image: Image {
-                        updated: survivor.committed.at,
-                        transaction: draft.id,
-                        ..write.image.clone()
-                    },
-                });
-            }
-            for removal in &draft.removals {
-                self.storage.0.cache.forget(removal.id);
-            }
-        }
-        let written = rows.versions.iter().map(|version| ModelRow(version.m));
-        self.storage.0.wishes.wrote(written, self.storage.now());
-        for grown in &rows.grown {
-            let (tenant, deltas) = (grown.tenant, grown.deltas);
-            let catalog = &self.storage.0.catalog;
-            catalog.widen(tenant, &grown.model, &grown.schema, deltas);
-        }
-        self.sweeper.note(&rows.outcomes, self.storage.now());
-        self.publish();
-        // From here on a reader of that instant finds the batch in the cache, too.
-        self.storage.0.instants.finish();
-        let tenants = survivors
-            .iter()
-            .map(|survivor| &survivor.submission.draft.tenant);
-        self.storage
-            .0
-            .recent
-            .publish(news, Sequence(self.next - 1), tenants);
-        self.storage.0.agenda.add(rows.agenda.iter().copied());
-        for survivor in survivors {
-            answer(survivor.submission, Ok(survivor.committed));
-        }
-    }
-
-    fn publish(&self) {
-        self.publish.send_replace(Sequence(self.next - 1));
-    }
-
     /// A change of a model is a batch of its own.
     async fn change_model(&mut self, submission: Submission) {
         if !submission.claim.take() {
             return;
         }
-        let outcome = self.try_change_model(&submission.draft).await;
-        self.storage.0.instants.finish();
+        let at = self.storage.0.instants.stamp(self.storage.now(), 1);
+        let outcome = self.try_change_model(&submission.draft, at).await;
+        self.storage.0.instants.finish(at);
         if outcome.is_ok() {
-            self.publish();
+            self.publish.send_replace(Sequence(self.next - 1));
         }
         answer(submission, outcome);
     }
 
-    async fn try_change_model(&mut self, draft: &Draft) -> Result<Committed, Error> {
+    async fn try_change_model(&mut self, draft: &Draft, at: Timestamp) -> Result<Committed, Error> {
         let Some((key, change)) = &draft.model else {
             return Err(Error::Stopped);
         };
@@ -633,7 +646,6 @@ impl Committer {
             None => false,
         };
         let effect = judge::judge_model(key, current.as_deref(), has_entities, change)?;
-        let at = self.storage.0.instants.stamp(self.storage.now(), 1);
         let sequence = Sequence(self.next);
         let commit = ModelCommit {
             tenant,

@@ -15,6 +15,7 @@ pub(in crate::storage) struct Chore {
 
 impl Committer {
     pub(super) async fn keep_up(&mut self, chore: Chore) {
+        self.land().await;
         // Who asked may have gone; that changes nothing.
         let _ = chore.reply.send(self.try_keep_up(&chore.upkeep).await);
     }

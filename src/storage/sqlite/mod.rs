@@ -44,7 +44,8 @@ pub(super) use batch::{
 pub(super) use job::JobChore;
 pub use sorter::Sorter;
 pub(super) use upkeep::{FilledKey, Upkeep};
-pub(super) use writer::{ModelCommit, Writer};
+use writer::Log;
+pub(super) use writer::{ModelCommit, Syncing, Writer};
 
 static MIGRATIONS: Migrator = sqlx::migrate!("src/storage/sqlite/migrations");
 
@@ -64,6 +65,7 @@ pub(super) struct Sqlite {
     reads: SqlitePool,
     options: SqliteConnectOptions,
     place: Place,
+    durability: Durability,
     /// Held while the database is open, so that no second process writes beside us.
     _lock: Option<File>,
     /// Whether the writer was given out.
@@ -102,6 +104,7 @@ impl Sqlite {
             reads,
             options,
             place: settings.place.clone(),
+            durability: settings.durability,
             _lock: lock,
             writer_taken: AtomicBool::new(false),
         };
@@ -122,8 +125,8 @@ impl Sqlite {
         if self.writer_taken.swap(true, Ordering::AcqRel) {
             return None;
         }
-        Some(match self.place {
-            Place::File(_) => Writer::own(self.options.clone()),
+        Some(match &self.place {
+            Place::File(path) => Writer::own(self.options.clone(), Log::of(path, self.durability)),
             Place::Memory => Writer::shared(self.reads.clone()),
         })
     }
@@ -160,10 +163,8 @@ fn options(settings: &Settings) -> SqliteConnectOptions {
     // A negative cache size is in KiB; the setting is for all connections together.
     let cache = i64::from(settings.cache_kib / (READERS + 1));
     options
-        .synchronous(match settings.durability {
-            Durability::Full => SqliteSynchronous::Full,
-            Durability::Relaxed => SqliteSynchronous::Normal,
-        })
+        // The writer sees to it that commits are on the disk.
+        .synchronous(SqliteSynchronous::Normal)
         .busy_timeout(settings.busy_timeout)
         .pragma("cache_size", (-cache.max(1)).to_string())
         .statement_cache_capacity(STATEMENTS_KEPT)

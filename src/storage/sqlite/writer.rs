@@ -1,5 +1,19 @@
 //! The connection that writes.
+//!
+//! `SQLite` itself syncs the log before it copies it back, and no sooner: that a commit is on the
+//! disk is seen to here, so that the next batch can be written meanwhile. Of the log only a prefix
+//! can be on the disk, so what is durable is never without what it was built on.
 
+use std::{
+    fs::File,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use futures_util::{
+    FutureExt as _,
+    future::{self, BoxFuture},
+};
 use sqlx::{
     ConnectOptions as _, Connection as _, SqliteConnection, SqlitePool,
     pool::PoolConnection,
@@ -11,7 +25,7 @@ use crate::clock::Timestamp;
 use crate::entity::Actor;
 use crate::id::{ModelKey, Tenant};
 use crate::model::{Lock, Schema};
-use crate::storage::{ActorRow, Error, ModelRow, TenantRow, judge::Effect};
+use crate::storage::{ActorRow, Durability, Error, ModelRow, TenantRow, judge::Effect};
 use crate::workflow::WorkflowSet;
 
 const ACTOR_PUT: &str = include_str!("sql/actor_put.sql");
@@ -43,9 +57,58 @@ pub(in crate::storage) enum Writer {
     Own {
         options: Box<SqliteConnectOptions>,
         connection: Option<SqliteConnection>,
+        log: Log,
     },
     /// In memory there is one connection for everything.
     Shared(SqlitePool),
+}
+
+/// The log beside the database, where what is committed is first.
+#[derive(Debug)]
+pub(in crate::storage) struct Log {
+    /// None where commits are acknowledged before they are on the disk.
+    path: Option<PathBuf>,
+    file: Option<Arc<File>>,
+}
+
+/// What is committed on its way to the disk; done when it is there.
+pub(in crate::storage) type Syncing = BoxFuture<'static, Result<(), sqlx::Error>>;
+
+impl Log {
+    pub(super) fn of(database: &Path, durability: Durability) -> Self {
+        let path = || {
+            let mut name = database.as_os_str().to_owned();
+            name.push("-wal");
+            name.into()
+        };
+        Self {
+            path: matches!(durability, Durability::Full).then(path),
+            file: None,
+        }
+    }
+
+    /// The file, which is there after the first commit, and the same until the connection closes.
+    fn file(&mut self) -> std::io::Result<Option<Arc<File>>> {
+        if let (Some(path), None) = (&self.path, &self.file) {
+            self.file = Some(Arc::new(File::open(path)?));
+        }
+        Ok(self.file.clone())
+    }
+
+    /// Begins at once, whether the answer is waited for or not.
+    fn sync(&mut self) -> Syncing {
+        let file = match self.file() {
+            Ok(Some(file)) => file,
+            Ok(None) => return future::ready(Ok(())).boxed(),
+            Err(error) => return future::ready(Err(error.into())).boxed(),
+        };
+        let syncing = tokio::task::spawn_blocking(move || file.sync_data());
+        async move {
+            let synced = syncing.await.map_err(|_| sqlx::Error::WorkerCrashed)?;
+            Ok(synced?)
+        }
+        .boxed()
+    }
 }
 
 /// The connection while it is used.
@@ -75,10 +138,11 @@ pub(in crate::storage) struct ModelCommit<'a> {
 }
 
 impl Writer {
-    pub(super) fn own(options: SqliteConnectOptions) -> Self {
+    pub(super) fn own(options: SqliteConnectOptions, log: Log) -> Self {
         Self::Own {
             options: Box::new(options),
             connection: None,
+            log,
         }
     }
 
@@ -91,6 +155,7 @@ impl Writer {
             Self::Own {
                 options,
                 connection,
+                ..
             } => {
                 if connection.is_none() {
                     *connection = Some(options.connect().await?);
@@ -101,20 +166,32 @@ impl Writer {
         })
     }
 
-    /// Writes a batch; returns once it is durable. After an error the outcome is unknown until
-    /// [`Self::reopen`] has settled it.
-    pub(in crate::storage) async fn write(&mut self, batch: &Batch) -> Result<(), sqlx::Error> {
+    /// Writes a batch, and begins to make it durable. After an error, also of that, the outcome is
+    /// unknown until [`Self::reopen`] has settled it.
+    pub(in crate::storage) async fn write(
+        &mut self,
+        batch: &Batch,
+    ) -> Result<Syncing, sqlx::Error> {
         let mut borrowed = self.borrow().await?;
         let connection = borrowed.connection();
-        let Some(mut text) = batch.text() else {
-            return write_in_parts(connection, batch).await;
-        };
-        if let Err(error) = text.build().execute(&mut *connection).await {
-            // The text may have stopped in its middle, with the transaction open.
-            let _ = sqlx::query("rollback").execute(connection).await;
-            return Err(error);
+        if let Some(mut text) = batch.text() {
+            if let Err(error) = text.build().execute(&mut *connection).await {
+                // The text may have stopped in its middle, with the transaction open.
+                let _ = sqlx::query("rollback").execute(connection).await;
+                return Err(error);
+            }
+        } else {
+            write_in_parts(connection, batch).await?;
         }
-        Ok(())
+        Ok(self.sync())
+    }
+
+    /// Makes everything durable that is committed.
+    fn sync(&mut self) -> Syncing {
+        match self {
+            Self::Own { log, .. } => log.sync(),
+            Self::Shared(_) => future::ready(Ok(())).boxed(),
+        }
     }
 
     /// Writes what is no commit; how many rows that took.
@@ -122,16 +199,22 @@ impl Writer {
         &mut self,
         upkeep: &Upkeep,
     ) -> Result<u64, sqlx::Error> {
-        upkeep.write(self.borrow().await?.connection()).await
+        let rows = upkeep.write(self.borrow().await?.connection()).await?;
+        self.sync().await?;
+        Ok(rows)
     }
 
     /// Throws the connection away and makes what is in the log durable anew: after a failed sync
     /// nothing else proves that it is (STORAGE.md §3).
     pub(in crate::storage) async fn reopen(&mut self) -> Result<(), sqlx::Error> {
-        if let Self::Own { connection, .. } = self {
+        if let Self::Own {
+            connection, log, ..
+        } = self
+        {
             if let Some(connection) = connection.take() {
                 let _ = connection.close().await;
             }
+            log.file = None;
         } else {
             return Ok(());
         }
@@ -288,6 +371,7 @@ impl Writer {
                 .await?;
         }
         transaction.commit().await?;
+        self.sync().await?;
         Ok(())
     }
 

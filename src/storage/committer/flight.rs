@@ -1,0 +1,130 @@
+//! A batch after its judgement: on its way to the disk, and what is told of it when it is there.
+
+use std::collections::HashSet;
+
+use tokio::sync::watch;
+
+use super::Survivor;
+use crate::clock::Timestamp;
+use crate::entity::{Image, Position, Sequence};
+use crate::id::EntityId;
+use crate::storage::{
+    EntityRow, ModelRow, Storage, Version,
+    outcome::Sweeper,
+    sqlite::{Batch, Syncing},
+    submission::Submission,
+};
+
+/// A batch that was judged: its rows, and the units that survived.
+pub(super) struct Judged {
+    pub(super) rows: Batch,
+    pub(super) survivors: Vec<Survivor>,
+    /// The first time it was given.
+    pub(super) stamped: Timestamp,
+    /// The sequence of its last unit.
+    pub(super) until: Sequence,
+}
+
+/// A batch that was written and may not be durable yet.
+pub(super) struct Flight {
+    pub(super) judged: Judged,
+    written: HashSet<EntityId>,
+    syncing: Syncing,
+}
+
+impl Flight {
+    pub(super) fn new(judged: Judged, syncing: Syncing) -> Self {
+        let drafts = judged.survivors.iter();
+        let drafts = drafts.map(|survivor| &survivor.submission.draft);
+        let written = drafts.flat_map(|draft| draft.bases().map(|(id, _)| id));
+        Self {
+            written: written.collect(),
+            judged,
+            syncing,
+        }
+    }
+
+    /// Whether a unit is to be judged by what only becomes known with this. What the database is
+    /// asked for anyway, such as who holds a unique key, is known there already.
+    pub(super) fn decides(&self, batch: &[Submission]) -> bool {
+        !self.judged.rows.grown.is_empty()
+            || batch.iter().any(|submission| {
+                let draft = &submission.draft;
+                let replaced = draft.bases().map(|(id, _)| id);
+                let mut seen = replaced.chain(draft.reads.keys().copied());
+                seen.any(|id| self.written.contains(&id))
+            })
+    }
+}
+
+/// Returns when the batch is on the disk, or is known not to be; never, where there is none. Once
+/// it has returned it is not asked again.
+pub(super) async fn synced(flight: &mut Option<Flight>) -> Result<(), sqlx::Error> {
+    match flight {
+        Some(flight) => flight.syncing.as_mut().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Makes a durable batch known: cache, then sequence, then callers (STORAGE.md §3).
+pub(super) fn announce(
+    judged: Judged,
+    storage: &Storage,
+    publish: &watch::Sender<Sequence>,
+    sweeper: &mut Sweeper,
+) {
+    let Judged {
+        rows,
+        survivors,
+        stamped,
+        until,
+    } = judged;
+    let storage = &storage.0;
+    let mut entities = rows.versions.iter().map(|version| EntityRow(version.e));
+    let mut news = storage.recent.batch();
+    for survivor in &survivors {
+        let draft = &survivor.submission.draft;
+        storage.usage.committed(draft);
+        if let Some(news) = &mut news {
+            let committed = survivor.committed;
+            news.add_unit(draft, survivor.first, committed, &storage.cache);
+        }
+        for (write, n) in draft.writes.iter().zip(survivor.first.0..) {
+            let Some(row) = entities.next() else { break };
+            storage.cache.put(Version {
+                row,
+                tenant: survivor.tenant,
+                position: Position(n),
+                live: true,
+                image: Image {
+                    updated: survivor.committed.at,
+                    transaction: draft.id,
+                    ..write.image.clone()
+                },
+            });
+        }
+        for removal in &draft.removals {
+            storage.cache.forget(removal.id);
+        }
+    }
+    let now = storage.clock.now();
+    let written = rows.versions.iter().map(|version| ModelRow(version.m));
+    storage.wishes.wrote(written, now);
+    for grown in &rows.grown {
+        let (tenant, deltas) = (grown.tenant, grown.deltas);
+        let catalog = &storage.catalog;
+        catalog.widen(tenant, &grown.model, &grown.schema, deltas);
+    }
+    sweeper.note(&rows.outcomes, now);
+    publish.send_replace(until);
+    // From here on a reader of that instant finds the batch in the cache, too.
+    storage.instants.finish(stamped);
+    let tenants = survivors
+        .iter()
+        .map(|survivor| &survivor.submission.draft.tenant);
+    storage.recent.publish(news, until, tenants);
+    storage.agenda.add(rows.agenda.iter().copied());
+    for survivor in survivors {
+        super::answer(survivor.submission, Ok(survivor.committed));
+    }
+}
