@@ -118,6 +118,7 @@ async fn serve(
                 .look_after_tasks(tasks.clone(), stop.clone()),
         );
     }
+    tasks.spawn(storage.clone().keep_log_short(stop.clone()));
     tasks.spawn(storage.clone().keep_indexes(stop.clone()));
     let (jobs, runner) = Jobs::new(storage.clone(), config.jobs);
     tasks.spawn(runner.run(stop.clone()));

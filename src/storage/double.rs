@@ -151,6 +151,13 @@ impl Database {
         })
     }
 
+    pub(super) fn checkpointer(&self) -> Option<sqlite::Checkpointer> {
+        match &self.kind {
+            Kind::Sqlite(database) => database.checkpointer(),
+            Kind::Double(_) => None,
+        }
+    }
+
     pub(super) async fn close(&self, writer: Writer) {
         if let (Kind::Sqlite(database), WriterKind::Sqlite(writer)) = (&self.kind, writer.kind) {
             database.close(writer).await;
@@ -299,6 +306,14 @@ impl Writer {
         match &mut self.kind {
             WriterKind::Sqlite(writer) => writer.keep_up(upkeep).await,
             WriterKind::Double(double) => Ok(double.state().keep_up(upkeep)),
+        }
+    }
+
+    pub(super) async fn copy_back(&mut self) -> Result<(), sqlx::Error> {
+        let _still = self.still();
+        match &mut self.kind {
+            WriterKind::Sqlite(writer) => writer.copy_back().await,
+            WriterKind::Double(_) => Ok(()),
         }
     }
 

@@ -27,6 +27,7 @@ mod index;
 mod instant;
 mod job;
 mod judge;
+mod log;
 mod message;
 mod names;
 mod outcome;
@@ -327,6 +328,8 @@ struct Inner {
     scan_max: usize,
     /// Whether there is an index to fill or to drop.
     fill: tokio::sync::Notify,
+    /// Whether the log is to be copied back.
+    long_log: tokio::sync::Notify,
 }
 
 /// How long the database may take to answer a small question before it counts as gone.
@@ -384,6 +387,7 @@ impl Storage {
             chores,
             scan_max,
             fill: tokio::sync::Notify::new(),
+            long_log: tokio::sync::Notify::new(),
         }));
         storage.read_agenda(Timestamp::from_micros(0)).await?;
         storage.0.indexes.swap(storage.0.database.indexes().await?);
@@ -519,7 +523,7 @@ impl Storage {
         let (reply, done) = oneshot::channel();
         self.0
             .chores
-            .send(committer::Chore { upkeep, reply })
+            .send(committer::Chore::Write { upkeep, reply })
             .await
             .map_err(|_| Error::Stopped)?;
         done.await.map_err(|_| Error::Stopped)?

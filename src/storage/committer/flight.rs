@@ -19,6 +19,8 @@ use crate::storage::{
 pub(super) struct Judged {
     pub(super) rows: Batch,
     pub(super) survivors: Vec<Survivor>,
+    /// How large the units are.
+    pub(super) bytes: usize,
     /// The first time it was given.
     pub(super) stamped: Timestamp,
     /// The sequence of its last unit.
@@ -78,6 +80,7 @@ pub(super) fn announce(
         survivors,
         stamped,
         until,
+        ..
     } = judged;
     let storage = &storage.0;
     let mut entities = rows.versions.iter().map(|version| EntityRow(version.e));

@@ -6,12 +6,12 @@
 //! is judged and written, if they do not concern each other.
 
 mod flight;
+mod recovery;
 mod upkeep;
 
 use std::{
     collections::{BTreeMap, HashMap},
     sync::Arc,
-    time::Duration,
 };
 
 use tokio::sync::{mpsc, watch};
@@ -22,6 +22,7 @@ use super::{
     ActorRow, Definitions, EntityRow, Error, ModelChange, Storage, TenantRow, Writer,
     draft::{Attribution, Committed, Draft, Write},
     judge::{self, ModelView, View},
+    log::Growth,
     message,
     outcome::{self, Sweeper},
     sqlite::{
@@ -45,9 +46,6 @@ const BATCH_UNITS: usize = 512;
 /// How many bytes of documents a batch holds at most, unless one unit alone is larger.
 const BATCH_BYTES: usize = 8 << 20;
 
-/// How long the committer waits before it tries a failed storage again.
-const RECOVERY_PAUSE: Duration = Duration::from_secs(1);
-
 /// The state of the task.
 pub(super) struct Committer {
     storage: Storage,
@@ -65,6 +63,8 @@ pub(super) struct Committer {
     left_over: Option<Submission>,
     /// The last batch, until it is durable and answered.
     flight: Option<Flight>,
+    /// Of the log, since it was last to be copied back.
+    growth: Growth,
     sweeper: Sweeper,
 }
 
@@ -96,6 +96,7 @@ impl Committer {
             newest_task: None,
             left_over: None,
             flight: None,
+            growth: Growth::default(),
             sweeper: Sweeper::default(),
         }
     }
@@ -172,7 +173,11 @@ impl Committer {
         };
         let (written, synced) = self.write(&judged.rows).await;
         match (written, synced) {
-            (Ok(syncing), Ok(())) => self.flight = Some(Flight::new(judged, syncing)),
+            (Ok(syncing), Ok(())) => {
+                self.growth
+                    .add(&judged.rows, judged.bytes, &self.storage.0.long_log);
+                self.flight = Some(Flight::new(judged, syncing));
+            }
             (written, synced) => {
                 if synced.is_err() {
                     self.landed(synced).await;
@@ -230,18 +235,6 @@ impl Committer {
 
     fn announce(&mut self, judged: Judged) {
         flight::announce(judged, &self.storage, &self.publish, &mut self.sweeper);
-    }
-
-    /// Answers a batch that could not be written or made durable, after what became of it.
-    async fn settle(&mut self, judged: Judged, error: sqlx::Error) {
-        match self.find_out(&judged.rows, error).await {
-            Ok(()) => self.announce(judged),
-            Err(error) => {
-                self.storage.0.instants.finish(judged.stamped);
-                let survivors = judged.survivors.into_iter();
-                refuse_all(survivors.map(|survivor| survivor.submission), &error);
-            }
-        }
     }
 
     /// What the batch is judged against: what the cache does not know is asked for in one trip.
@@ -338,7 +331,9 @@ impl Committer {
             self.storage.0.instants.finish(stamped);
             return None;
         }
+        let bytes = survivors.iter().map(|survivor| survivor.submission.bytes);
         Some(Judged {
+            bytes: bytes.sum(),
             rows,
             survivors,
             stamped,
@@ -562,58 +557,6 @@ impl Committer {
         let row = writer.actor(tenant, actor).await?;
         self.storage.0.names.know_actor(tenant, actor, row);
         Ok(row)
-    }
-
-    /// What became of rows, after something failed.
-    async fn find_out(&mut self, rows: &Batch, error: sqlx::Error) -> Result<(), Error> {
-        // A row that the database refuses was rolled back; anything else may have been written.
-        if error
-            .as_database_error()
-            .is_some_and(|error| !matches!(error.kind(), sqlx::error::ErrorKind::Other))
-        {
-            error!(%error, "the database refused a batch that was judged fit");
-            return Err(error.into());
-        }
-        let sequences: Vec<_> = rows.commits.iter().map(|commit| commit.seq).collect();
-        error!(%error, units = sequences.len(), "a commit failed; writes are refused until the storage is well");
-        self.recover(&sequences).await
-    }
-
-    /// Refuses writes until the database can be used again, then says whether the commits are there.
-    async fn recover(&mut self, sequences: &[i64]) -> Result<(), Error> {
-        self.storage.0.health.set_well(false);
-        loop {
-            let writer = self.writer.as_mut().ok_or(Error::Stopped)?;
-            let known = match writer.reopen().await {
-                Ok(()) => writer.knows(sequences).await,
-                Err(error) => Err(error),
-            };
-            match known {
-                Ok(known) => {
-                    self.storage.0.health.set_well(true);
-                    info!(written = known, "the storage is well again");
-                    return if known {
-                        Ok(())
-                    } else {
-                        Err(Error::Unavailable)
-                    };
-                }
-                Err(error) => warn!(%error, "the storage is not well yet"),
-            }
-            self.refuse_waiting();
-            tokio::time::sleep(RECOVERY_PAUSE).await;
-        }
-    }
-
-    fn refuse_waiting(&mut self) {
-        let waiting = self
-            .left_over
-            .take()
-            .into_iter()
-            .chain(std::iter::from_fn(|| self.inbox.try_recv().ok()));
-        for submission in waiting {
-            answer(submission, Err(Error::Unavailable));
-        }
     }
 
     /// A change of a model is a batch of its own.

@@ -1,23 +1,39 @@
-//! What is written between two batches and is no commit.
+//! What is done between two batches and is no commit.
 
 use tokio::sync::oneshot;
-use tracing::error;
+use tracing::{error, warn};
 
 use super::Committer;
 use crate::storage::{Error, sqlite::Upkeep};
 
-/// Something to be written between two batches, and who waits for it.
+/// Something to be done between two batches, and who waits for it.
 #[derive(Debug)]
-pub(in crate::storage) struct Chore {
-    pub(in crate::storage) upkeep: Upkeep,
-    pub(in crate::storage) reply: oneshot::Sender<Result<u64, Error>>,
+pub(in crate::storage) enum Chore {
+    Write {
+        upkeep: Upkeep,
+        reply: oneshot::Sender<Result<u64, Error>>,
+    },
+    /// Copies the rest of the log back, so that it begins anew.
+    CopyBack { done: oneshot::Sender<()> },
 }
 
 impl Committer {
+    /// Who asked may have gone; that changes nothing.
     pub(super) async fn keep_up(&mut self, chore: Chore) {
         self.land().await;
-        // Who asked may have gone; that changes nothing.
-        let _ = chore.reply.send(self.try_keep_up(&chore.upkeep).await);
+        match chore {
+            Chore::Write { upkeep, reply } => {
+                let _ = reply.send(self.try_keep_up(&upkeep).await);
+            }
+            Chore::CopyBack { done } => {
+                if let Some(writer) = &mut self.writer
+                    && let Err(error) = writer.copy_back().await
+                {
+                    warn!(%error, "the log was not copied back; it grows until it is");
+                }
+                let _ = done.send(());
+            }
+        }
     }
 
     async fn try_keep_up(&mut self, upkeep: &Upkeep) -> Result<u64, Error> {

@@ -234,7 +234,8 @@ impl Batch {
         }
     }
 
-    fn longest(&self) -> usize {
+    /// How many rows of each table are written, or taken out one by one.
+    const fn lengths(&self) -> [usize; 14] {
         [
             self.commits.len(),
             self.created.len(),
@@ -251,9 +252,15 @@ impl Batch {
             self.keys_removed.len(),
             self.keys_added.len(),
         ]
-        .into_iter()
-        .max()
-        .unwrap_or(0)
+    }
+
+    fn longest(&self) -> usize {
+        self.lengths().into_iter().max().unwrap_or(0)
+    }
+
+    /// How many rows are written.
+    pub(in crate::storage) fn len(&self) -> usize {
+        self.lengths().into_iter().sum()
     }
 
     /// The whole batch as one transaction in one text; none if it is too large for that.

@@ -6,6 +6,7 @@
 //! the statement anew each time it is bound: a third of what a small search cost (measured).
 
 mod batch;
+mod checkpoint;
 mod find;
 mod identity;
 mod job;
@@ -41,6 +42,7 @@ pub(super) use batch::{
     Batch, CommitRow, EntityMove, Freed, KeyRow, MessageGone, MessageRow, NewClaim, NewDecision,
     NewEntity, NewVersion, OutcomeRow, Removals, TaskDone, TaskRow,
 };
+pub(super) use checkpoint::Checkpointer;
 pub(super) use job::JobChore;
 pub use sorter::Sorter;
 pub(super) use upkeep::{FilledKey, Upkeep};
@@ -52,8 +54,8 @@ static MIGRATIONS: Migrator = sqlx::migrate!("src/storage/sqlite/migrations");
 /// How many connections read from a file.
 const READERS: u32 = 4;
 
-/// Pages of the log after which it is copied back: fewer and longer pauses than the default,
-/// 96 k against 73 k rows per second (STORAGE.md §5).
+/// Pages of the log after which the writer itself copies it back, if nobody has before: fewer and
+/// longer pauses than the default, 96 k against 73 k rows per second (STORAGE.md §5).
 const CHECKPOINT_PAGES: u32 = 8_000;
 
 /// Statements a connection keeps prepared. Those of batches are large, and few.
@@ -129,6 +131,12 @@ impl Sqlite {
             Place::File(path) => Writer::own(self.options.clone(), Log::of(path, self.durability)),
             Place::Memory => Writer::shared(self.reads.clone()),
         })
+    }
+
+    /// What copies the log back beside the writer; a database in memory has none.
+    pub(super) fn checkpointer(&self) -> Option<Checkpointer> {
+        let has_log = matches!(self.place, Place::File(_));
+        has_log.then(|| Checkpointer::new(self.options.clone()))
     }
 
     /// Closes every connection, the writing one last: it copies the log back, so that the file

@@ -20,7 +20,7 @@ use sqlx::{
     sqlite::{Sqlite as Database, SqliteConnectOptions},
 };
 
-use super::{Batch, OutcomeRow, Upkeep, read::ListedWorkflow};
+use super::{Batch, OutcomeRow, Upkeep, checkpoint, read::ListedWorkflow};
 use crate::clock::Timestamp;
 use crate::entity::Actor;
 use crate::id::{ModelKey, Tenant};
@@ -202,6 +202,12 @@ impl Writer {
         let rows = upkeep.write(self.borrow().await?.connection()).await?;
         self.sync().await?;
         Ok(rows)
+    }
+
+    /// Copies back what the log holds.
+    pub(in crate::storage) async fn copy_back(&mut self) -> Result<(), sqlx::Error> {
+        checkpoint::copy_back(self.borrow().await?.connection()).await?;
+        Ok(())
     }
 
     /// Throws the connection away and makes what is in the log durable anew: after a failed sync
