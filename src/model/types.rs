@@ -203,8 +203,14 @@ impl Types {
     /// Any text is, where a text or a time is declared (`models-and-entities.md` §3.4, the
     /// recommended rule), unless the profile tells them apart.
     pub fn accept(self, actual: DataType, compat: Compat) -> bool {
-        let is_any_text = !compat.times_are_no_texts() && actual.is_text();
-        self.any(|declared| actual.is_assignable_to(declared) || is_any_text && declared.is_text())
+        self.contains(actual)
+            || actual.is_text() && self.accept_any_text(compat)
+            || self.any(|declared| actual.is_assignable_to(declared))
+    }
+
+    /// Whether every text is welcome, so that nobody need ask whether one is a time.
+    pub fn accept_any_text(self, compat: Compat) -> bool {
+        !compat.times_are_no_texts() && self.any(DataType::is_text)
     }
 
     /// Whether nothing but nulls was seen, or nothing at all.

@@ -1,3 +1,4 @@
+mod flight;
 mod identities;
 mod keys;
 mod many;

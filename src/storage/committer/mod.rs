@@ -142,6 +142,11 @@ impl Committer {
             self.land().await;
             return self.change_model(first).await;
         }
+        // One batch is less work than two halves of it.
+        let flight = self.flight.as_ref();
+        if flight.is_some_and(|flight| self.inbox.len() < flight.judged.survivors.len() / 2) {
+            self.land().await;
+        }
         let mut batch = vec![first];
         let mut bytes = batch[0].bytes;
         while batch.len() < BATCH_UNITS && bytes < BATCH_BYTES {

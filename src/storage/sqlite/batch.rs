@@ -1,11 +1,15 @@
 //! A batch as one SQL text.
 //!
 //! Rows go in as `values`, padded to a power of two with rows of nulls that are filtered out, so
-//! there are few distinct texts and all of them stay prepared.
+//! there are few distinct texts and all of them stay prepared. A text that was written once is not
+//! written again, only its values are bound.
 
-use std::sync::Arc;
+use std::{collections::HashMap, sync::Arc};
 
-use sqlx::{QueryBuilder, Sqlite};
+use sqlx::{
+    Arguments as _, AssertSqlSafe, Encode, Sqlite, Type, error::BoxDynError, query::Query,
+    sqlite::SqliteArguments,
+};
 use uuid::Uuid;
 
 use super::{read::json_list, rows::encode_kind};
@@ -190,23 +194,90 @@ pub(in crate::storage) struct NewVersion {
 /// Rows of a table, as values of a statement.
 trait Row {
     const COLUMNS: usize;
-    fn bind(&self, query: &mut Values<'_>);
+    fn bind(&self, values: &mut Values<'_>);
+}
+
+/// A statement, as it is written.
+struct Script {
+    /// None where it is known already.
+    text: Option<String>,
+    values: Result<SqliteArguments, BoxDynError>,
+}
+
+/// A statement with its values.
+pub(super) type Scripted = Query<'static, Sqlite, SqliteArguments>;
+
+/// Texts that were written before.
+#[derive(Debug, Default)]
+pub(super) struct Texts(HashMap<Shape, Arc<str>>);
+
+/// What the text of a whole batch depends on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct Shape {
+    /// How many rows everything is padded to that is not counted here by itself.
+    size: usize,
+    /// A bit for each table that something is written to.
+    tables: u32,
+    freed: usize,
+    messages_gone: usize,
+    keys_removed: usize,
+}
+
+/// How many texts are kept; of large batches each is some tens of KiB.
+const TEXTS_MAX: usize = 64;
+
+impl Texts {
+    fn keep(&mut self, shape: Shape, text: String) -> Arc<str> {
+        if self.0.len() == TEXTS_MAX {
+            self.0.clear();
+        }
+        let text: Arc<str> = text.into();
+        self.0.insert(shape, Arc::clone(&text));
+        text
+    }
+}
+
+impl Script {
+    fn new(text: Option<String>) -> Self {
+        Self {
+            text,
+            values: Ok(SqliteArguments::default()),
+        }
+    }
+
+    fn with(self, text: Arc<str>) -> Result<Scripted, sqlx::Error> {
+        let values = self.values.map_err(sqlx::Error::Encode)?;
+        Ok(sqlx::query_with(AssertSqlSafe(text), values))
+    }
+
+    fn push(&mut self, part: &str) -> &mut Self {
+        if let Some(text) = &mut self.text {
+            text.push_str(part);
+        }
+        self
+    }
+
+    fn bind<'q, T: Encode<'q, Sqlite> + Type<Sqlite>>(&mut self, value: T) {
+        self.push("?");
+        if let Ok(values) = &mut self.values
+            && let Err(error) = values.add(value)
+        {
+            self.values = Err(error);
+        }
+    }
 }
 
 struct Values<'a> {
-    query: &'a mut QueryBuilder<Sqlite>,
+    script: &'a mut Script,
     first: bool,
 }
 
 impl Values<'_> {
-    fn add<'q, T: sqlx::Encode<'q, Sqlite> + sqlx::Type<Sqlite> + Send + 'q>(
-        &mut self,
-        value: T,
-    ) -> &mut Self {
+    fn add<'q, T: Encode<'q, Sqlite> + Type<Sqlite>>(&mut self, value: T) -> &mut Self {
         if !std::mem::take(&mut self.first) {
-            self.query.push(",");
+            self.script.push(",");
         }
-        self.query.push_bind(value);
+        self.script.bind(value);
         self
     }
 }
@@ -264,24 +335,45 @@ impl Batch {
     }
 
     /// The whole batch as one transaction in one text; none if it is too large for that.
-    pub(super) fn text(&self) -> Option<QueryBuilder<Sqlite>> {
-        let is_small =
-            self.longest().max(self.freed.len()) <= TEXT_ROWS && self.removals.is_empty();
-        is_small.then(|| {
-            let mut query = QueryBuilder::new("begin immediate;");
-            if !self.freed.is_empty() {
-                query.push("delete from unique_key where e in (");
-                values(
-                    &mut query,
-                    &self.freed,
-                    self.freed.len().next_power_of_two(),
-                );
-                query.push(");");
+    pub(super) fn script(&self, texts: &mut Texts) -> Result<Option<Scripted>, sqlx::Error> {
+        if self.longest().max(self.freed.len()) > TEXT_ROWS || !self.removals.is_empty() {
+            return Ok(None);
+        }
+        let shape = self.shape();
+        let known = texts.0.get(&shape).cloned();
+        let mut script = Script::new(known.is_none().then(String::new));
+        script.push("begin immediate;");
+        if !self.freed.is_empty() {
+            script.push("delete from unique_key where e in (");
+            values(&mut script, &self.freed, shape.freed);
+            script.push(");");
+        }
+        self.add_rows(&mut script, 0);
+        script.push("commit");
+        let text = match (known, script.text.take()) {
+            (Some(text), _) => text,
+            (None, text) => texts.keep(shape, text.unwrap_or_default()),
+        };
+        script.with(text).map(Some)
+    }
+
+    fn shape(&self) -> Shape {
+        let padded = |rows: usize| {
+            if rows == 0 {
+                0
+            } else {
+                rows.next_power_of_two()
             }
-            self.add_rows(&mut query, 0);
-            query.push("commit");
-            query
-        })
+        };
+        let written = self.lengths().into_iter().chain([self.folded.len()]);
+        let tables = written.zip(0..).filter(|(rows, _)| *rows > 0);
+        Shape {
+            size: padded(self.longest()),
+            tables: tables.fold(0, |tables, (_, table)| tables | 1 << table),
+            freed: padded(self.freed.len()),
+            messages_gone: padded(self.messages_gone.len()),
+            keys_removed: padded(self.keys_removed.len()),
+        }
     }
 
     /// The entities whose claims end, as JSON lists for one statement each.
@@ -291,102 +383,103 @@ impl Batch {
     }
 
     /// The rows as texts for a transaction that is open, in which the claims that end have ended.
-    pub(super) fn texts(&self) -> impl Iterator<Item = QueryBuilder<Sqlite>> {
+    pub(super) fn scripts(&self) -> impl Iterator<Item = Result<Scripted, sqlx::Error>> {
         (0..self.longest()).step_by(TEXT_ROWS).map(|from| {
-            let mut query = QueryBuilder::new("");
-            self.add_rows(&mut query, from);
-            query
+            let mut script = Script::new(Some(String::new()));
+            self.add_rows(&mut script, from);
+            let text = script.text.take().unwrap_or_default();
+            script.with(text.into())
         })
     }
 
-    fn add_rows(&self, query: &mut QueryBuilder<Sqlite>, from: usize) {
+    fn add_rows(&self, script: &mut Script, from: usize) {
         let size = (self.longest() - from).min(TEXT_ROWS).next_power_of_two();
         insert(
-            query,
+            script,
             r#"insert into "commit"(seq, id, entry, t, at, author, executor)"#,
             part(&self.commits, from),
             size,
         );
         insert(
-            query,
+            script,
             "insert into entity(e, id, m, n, state, live, created, workflow)",
             part(&self.created, from),
             size,
         );
         let moved = part(&self.moved, from);
         if !moved.is_empty() {
-            query.push("update entity set n = v.column2, state = v.column3 from (");
-            values(query, moved, size);
-            query.push(") v where entity.e = v.column1;");
+            script.push("update entity set n = v.column2, state = v.column3 from (");
+            values(script, moved, size);
+            script.push(") v where entity.e = v.column1;");
         }
         insert(
-            query,
+            script,
             "insert into version(n, e, m, seq, kind, state, transition, author, executor, data, record)",
             part(&self.versions, from),
             size,
         );
         insert(
-            query,
+            script,
             "insert into decision(n, e, record)",
             part(&self.decisions, from),
             size,
         );
         insert(
-            query,
+            script,
             "insert into unique_key(m, u, key, e)",
             part(&self.claims, from),
             size,
         );
         // One may replace what an earlier commit of its request stored, or what has expired.
         insert(
-            query,
+            script,
             "insert or replace into idempotency(t, key, part, hash, answer, expires)",
             part(&self.outcomes, from),
             size,
         );
         let done = part(&self.tasks_done, from);
         if !done.is_empty() {
-            query.push("delete from task where k in (");
-            values(query, done, size);
-            query.push(");");
+            script.push("delete from task where k in (");
+            values(script, done, size);
+            script.push(");");
         }
         insert(
-            query,
+            script,
             "insert into model_delta(m, n, delta)",
             part(&self.deltas, from),
             size,
         );
         let folded = part(&self.folded, from);
         if !folded.is_empty() {
-            query.push("delete from model_delta where exists (select 1 from (");
-            values(query, folded, size);
-            query.push(") v where model_delta.m = v.column1 and model_delta.n < v.column2);");
+            script.push("delete from model_delta where exists (select 1 from (");
+            values(script, folded, size);
+            script.push(") v where model_delta.m = v.column1 and model_delta.n < v.column2);");
         }
         // A new task replaces one of the same entity, kind and name.
         insert(
-            query,
+            script,
             "insert or replace into task(k, due, t, e, kind, name, body, tries)",
             part(&self.tasks, from),
             size,
         );
         insert(
-            query,
+            script,
             "insert into message(id, t, seq, header, metadata, content)",
             part(&self.messages, from),
             size,
         );
         delete(
-            query,
+            script,
             "delete from message where (id, t) =",
             part(&self.messages_gone, from),
         );
         delete(
-            query,
+            script,
             "delete from search_key where (p, key, e) =",
             part(&self.keys_removed, from),
         );
         insert(
-            query,
+            script,
             "insert or ignore into search_key(p, key, e)",
             part(&self.keys_added, from),
             size,
@@ -410,39 +503,42 @@ fn part<T>(rows: &[T], from: usize) -> &[T] {
     rows.get(from..to).unwrap_or_default()
 }
 
-fn insert<T: Row>(query: &mut QueryBuilder<Sqlite>, into: &'static str, rows: &[T], size: usize) {
+fn insert<T: Row>(script: &mut Script, into: &'static str, rows: &[T], size: usize) {
     if rows.is_empty() {
         return;
     }
-    query.push(into).push(" select * from (");
-    values(query, rows, size);
-    query.push(") where column1 is not null;");
+    script.push(into).push(" select * from (");
+    values(script, rows, size);
+    script.push(") where column1 is not null;");
 }
 
 /// Deletes rows by keys of several columns, each by a statement of its own: a list of such keys
 /// would be looked for in the whole table.
-fn delete<T: Row>(query: &mut QueryBuilder<Sqlite>, from: &'static str, rows: &[T]) {
+fn delete<T: Row>(script: &mut Script, from: &'static str, rows: &[T]) {
     if rows.is_empty() {
         return;
     }
     for index in 0..rows.len().next_power_of_two() {
-        query.push(from).push("(");
-        row(query, rows.get(index));
-        query.push(");");
+        script.push(from).push("(");
+        row(script, rows.get(index));
+        script.push(");");
     }
 }
 
-fn values<T: Row>(query: &mut QueryBuilder<Sqlite>, rows: &[T], size: usize) {
+fn values<T: Row>(script: &mut Script, rows: &[T], size: usize) {
     for index in 0..size {
-        query.push(if index == 0 { "values(" } else { ",(" });
-        row(query, rows.get(index));
-        query.push(")");
+        script.push(if index == 0 { "values(" } else { ",(" });
+        row(script, rows.get(index));
+        script.push(")");
     }
 }
 
 /// The values of a row; of none, nulls.
-fn row<T: Row>(query: &mut QueryBuilder<Sqlite>, row: Option<&T>) {
-    let mut values = Values { query, first: true };
+fn row<T: Row>(script: &mut Script, row: Option<&T>) {
+    let mut values = Values {
+        script,
+        first: true,
+    };
     match row {
         Some(row) => row.bind(&mut values),
         None => (0..T::COLUMNS).for_each(|_| {
@@ -615,5 +711,53 @@ impl Row for NewVersion {
             .add(self.author)
             .add(self.executor);
         values.add(self.data.clone()).add(self.record.clone());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use sqlx::Execute as _;
+
+    use super::*;
+
+    fn batch(claims: i64, freed: i64, removed: i64, folded: i64) -> Batch {
+        let key = |n| KeyRow {
+            p: 1,
+            key: Key::null(),
+            e: n,
+        };
+        Batch {
+            claims: (0..claims)
+                .map(|e| NewClaim {
+                    m: 1,
+                    u: 0,
+                    key: vec![1],
+                    e,
+                })
+                .collect(),
+            freed: (0..freed).map(Freed).collect(),
+            keys_removed: (0..removed).map(key).collect(),
+            folded: (0..folded).map(|n| Folded { m: 1, n }).collect(),
+            ..Batch::default()
+        }
+    }
+
+    #[test]
+    fn a_text_that_is_known_is_the_one_that_would_be_written() {
+        let mut known = Texts::default();
+        for claims in [0, 1, 2, 3, 5, 64] {
+            for (freed, removed, folded) in [(0, 0, 0), (1, 0, 0), (3, 1, 0), (0, 5, 0), (0, 0, 1)]
+            {
+                let batch = batch(claims, freed, removed, folded);
+                let text = |texts: &mut Texts| {
+                    let mut script = batch.script(texts).expect("encodes").expect("small");
+                    let values = script.take_arguments().expect("bound").expect("values");
+                    (script.sql().as_str().to_owned(), values.len())
+                };
+                let (fresh, count) = text(&mut Texts::default());
+                assert_eq!(fresh.matches('?').count(), count);
+                assert_eq!(text(&mut known), (fresh, count), "{batch:?}");
+            }
+        }
     }
 }

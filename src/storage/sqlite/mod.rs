@@ -234,7 +234,7 @@ async fn bring_up_to_date(
 
 #[cfg(test)]
 mod tests {
-    use sqlx::{AssertSqlSafe, Executor as _, SqlSafeStr as _};
+    use sqlx::{AssertSqlSafe, Execute as _, Executor as _, SqlSafeStr as _};
 
     use super::*;
 
@@ -287,7 +287,13 @@ mod tests {
             }],
             ..Batch::default()
         };
-        let text = batch.text().expect("a text").sql().as_str().to_owned();
+        let text = batch
+            .script(&mut batch::Texts::default())
+            .expect("encodes")
+            .expect("small")
+            .sql()
+            .as_str()
+            .to_owned();
         for statement in text.split(';').filter(|text| text.contains(" where ")) {
             let plan = format!("explain query plan {statement}");
             let rows: Vec<(i64, i64, i64, String)> = sqlx::query_as(AssertSqlSafe(plan))

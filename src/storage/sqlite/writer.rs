@@ -20,7 +20,7 @@ use sqlx::{
     sqlite::{Sqlite as Database, SqliteConnectOptions},
 };
 
-use super::{Batch, OutcomeRow, Upkeep, checkpoint, read::ListedWorkflow};
+use super::{Batch, OutcomeRow, Upkeep, batch::Texts, checkpoint, read::ListedWorkflow};
 use crate::clock::Timestamp;
 use crate::entity::Actor;
 use crate::id::{ModelKey, Tenant};
@@ -53,7 +53,13 @@ const WORKFLOW_SET_PUT: &str = include_str!("sql/workflow_set_put.sql");
 /// The one connection that writes. It is opened when it is first needed, and again after a
 /// failure.
 #[derive(Debug)]
-pub(in crate::storage) enum Writer {
+pub(in crate::storage) struct Writer {
+    held: Held,
+    texts: Texts,
+}
+
+#[derive(Debug)]
+enum Held {
     Own {
         options: Box<SqliteConnectOptions>,
         connection: Option<SqliteConnection>,
@@ -137,19 +143,7 @@ pub(in crate::storage) struct ModelCommit<'a> {
     pub(in crate::storage) outcomes: Vec<OutcomeRow>,
 }
 
-impl Writer {
-    pub(super) fn own(options: SqliteConnectOptions, log: Log) -> Self {
-        Self::Own {
-            options: Box::new(options),
-            connection: None,
-            log,
-        }
-    }
-
-    pub(super) const fn shared(pool: SqlitePool) -> Self {
-        Self::Shared(pool)
-    }
-
+impl Held {
     async fn borrow(&mut self) -> Result<Borrowed<'_>, sqlx::Error> {
         Ok(match self {
             Self::Own {
@@ -166,26 +160,6 @@ impl Writer {
         })
     }
 
-    /// Writes a batch, and begins to make it durable. After an error, also of that, the outcome is
-    /// unknown until [`Self::reopen`] has settled it.
-    pub(in crate::storage) async fn write(
-        &mut self,
-        batch: &Batch,
-    ) -> Result<Syncing, sqlx::Error> {
-        let mut borrowed = self.borrow().await?;
-        let connection = borrowed.connection();
-        if let Some(mut text) = batch.text() {
-            if let Err(error) = text.build().execute(&mut *connection).await {
-                // The text may have stopped in its middle, with the transaction open.
-                let _ = sqlx::query("rollback").execute(connection).await;
-                return Err(error);
-            }
-        } else {
-            write_in_parts(connection, batch).await?;
-        }
-        Ok(self.sync())
-    }
-
     /// Makes everything durable that is committed.
     fn sync(&mut self) -> Syncing {
         match self {
@@ -193,29 +167,69 @@ impl Writer {
             Self::Shared(_) => future::ready(Ok(())).boxed(),
         }
     }
+}
+
+impl Writer {
+    pub(super) fn own(options: SqliteConnectOptions, log: Log) -> Self {
+        Self {
+            held: Held::Own {
+                options: Box::new(options),
+                connection: None,
+                log,
+            },
+            texts: Texts::default(),
+        }
+    }
+
+    pub(super) fn shared(pool: SqlitePool) -> Self {
+        Self {
+            held: Held::Shared(pool),
+            texts: Texts::default(),
+        }
+    }
+
+    /// Writes a batch, and begins to make it durable. After an error, also of that, the outcome is
+    /// unknown until [`Self::reopen`] has settled it.
+    pub(in crate::storage) async fn write(
+        &mut self,
+        batch: &Batch,
+    ) -> Result<Syncing, sqlx::Error> {
+        let mut borrowed = self.held.borrow().await?;
+        let connection = borrowed.connection();
+        if let Some(script) = batch.script(&mut self.texts)? {
+            if let Err(error) = script.execute(&mut *connection).await {
+                // The text may have stopped in its middle, with the transaction open.
+                let _ = sqlx::query("rollback").execute(connection).await;
+                return Err(error);
+            }
+        } else {
+            write_in_parts(connection, batch).await?;
+        }
+        Ok(self.held.sync())
+    }
 
     /// Writes what is no commit; how many rows that took.
     pub(in crate::storage) async fn keep_up(
         &mut self,
         upkeep: &Upkeep,
     ) -> Result<u64, sqlx::Error> {
-        let rows = upkeep.write(self.borrow().await?.connection()).await?;
-        self.sync().await?;
+        let rows = upkeep.write(self.held.borrow().await?.connection()).await?;
+        self.held.sync().await?;
         Ok(rows)
     }
 
     /// Copies back what the log holds.
     pub(in crate::storage) async fn copy_back(&mut self) -> Result<(), sqlx::Error> {
-        checkpoint::copy_back(self.borrow().await?.connection()).await?;
+        checkpoint::copy_back(self.held.borrow().await?.connection()).await?;
         Ok(())
     }
 
     /// Throws the connection away and makes what is in the log durable anew: after a failed sync
     /// nothing else proves that it is (STORAGE.md §3).
     pub(in crate::storage) async fn reopen(&mut self) -> Result<(), sqlx::Error> {
-        if let Self::Own {
+        if let Held::Own {
             connection, log, ..
-        } = self
+        } = &mut self.held
         {
             if let Some(connection) = connection.take() {
                 let _ = connection.close().await;
@@ -224,7 +238,7 @@ impl Writer {
         } else {
             return Ok(());
         }
-        let mut borrowed = self.borrow().await?;
+        let mut borrowed = self.held.borrow().await?;
         let (busy, _, _): (i64, i64, i64) = sqlx::query_as("pragma wal_checkpoint(truncate)")
             .fetch_one(borrowed.connection())
             .await?;
@@ -236,12 +250,12 @@ impl Writer {
     }
 
     pub(super) async fn close(self) -> Result<(), sqlx::Error> {
-        match self {
-            Self::Own {
+        match self.held {
+            Held::Own {
                 connection: Some(connection),
                 ..
             } => connection.close().await,
-            Self::Own { .. } | Self::Shared(_) => Ok(()),
+            Held::Own { .. } | Held::Shared(_) => Ok(()),
         }
     }
 
@@ -251,7 +265,7 @@ impl Writer {
         sequences: &[i64],
     ) -> Result<bool, sqlx::Error> {
         let list = serde_json::to_string(sequences).unwrap_or_default();
-        let mut borrowed = self.borrow().await?;
+        let mut borrowed = self.held.borrow().await?;
         let known: i64 = sqlx::query_scalar(COMMIT_KNOWN)
             .bind(list)
             .fetch_one(borrowed.connection())
@@ -260,7 +274,7 @@ impl Writer {
     }
 
     pub(in crate::storage) async fn tenant(&mut self, tenant: &Tenant) -> Result<TenantRow, Error> {
-        let mut borrowed = self.borrow().await?;
+        let mut borrowed = self.held.borrow().await?;
         let row = sqlx::query_scalar(TENANT_PUT)
             .bind(tenant.as_str())
             .fetch_one(borrowed.connection())
@@ -273,7 +287,7 @@ impl Writer {
         tenant: TenantRow,
         actor: &Actor,
     ) -> Result<ActorRow, Error> {
-        let mut borrowed = self.borrow().await?;
+        let mut borrowed = self.held.borrow().await?;
         let row = sqlx::query_scalar(ACTOR_PUT)
             .bind(tenant.0)
             .bind(actor.kind.as_str())
@@ -289,7 +303,7 @@ impl Writer {
         commit: &ModelCommit<'_>,
         effect: &Effect<'_>,
     ) -> Result<(), Error> {
-        let mut borrowed = self.borrow().await?;
+        let mut borrowed = self.held.borrow().await?;
         let mut transaction = borrowed.connection().begin_with("begin immediate").await?;
         let seq = commit.commit.seq;
         let at = commit.commit.at;
@@ -377,7 +391,7 @@ impl Writer {
                 .await?;
         }
         transaction.commit().await?;
-        self.sync().await?;
+        self.held.sync().await?;
         Ok(())
     }
 
@@ -387,7 +401,7 @@ impl Writer {
         now: Timestamp,
         limit: i64,
     ) -> Result<(), Error> {
-        let mut borrowed = self.borrow().await?;
+        let mut borrowed = self.held.borrow().await?;
         sqlx::query(OUTCOME_SWEEP)
             .bind(now.micros())
             .bind(limit)
@@ -409,8 +423,8 @@ async fn write_in_parts(
             .execute(&mut *transaction)
             .await?;
     }
-    for mut text in batch.texts() {
-        text.build().execute(&mut *transaction).await?;
+    for script in batch.scripts() {
+        script?.execute(&mut *transaction).await?;
     }
     for removals in &batch.removals {
         for (first, entities) in removals.parts() {

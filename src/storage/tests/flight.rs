@@ -1,0 +1,127 @@
+//! What is written, but not on the disk yet.
+
+use futures_util::FutureExt as _;
+use tokio::sync::Semaphore;
+
+use super::*;
+use crate::storage::double::{Disturbance, Double, Moment};
+
+/// A storage whose disk makes nothing durable without leave; what it says then is whether it could.
+struct Slow {
+    bench: Bench,
+    leave: Arc<Semaphore>,
+    written: Arc<Semaphore>,
+}
+
+impl Slow {
+    async fn new(is_well: impl Fn(Moment) -> bool + Send + Sync + 'static) -> Self {
+        let (leave, written) = (Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(0)));
+        let (gate, count, is_well) = (Arc::clone(&leave), Arc::clone(&written), Arc::new(is_well));
+        let disturbance = Disturbance::new(move |moment| {
+            let (gate, count, is_well) =
+                (Arc::clone(&gate), Arc::clone(&count), Arc::clone(&is_well));
+            Box::pin(async move {
+                match moment {
+                    Moment::AfterWrite => count.add_permits(1),
+                    Moment::Syncing => gate.acquire().await.expect("open").forget(),
+                    Moment::BeforeWrite | Moment::Reopening => {}
+                }
+                is_well(moment)
+            })
+        });
+        let (clock, tasks) = (ManualClock::default(), TaskTracker::new());
+        clock.set(Timestamp::from_micros(1_000_000));
+        let manual = Clock::Manual(clock.clone());
+        let double = Arc::<Double>::default();
+        let storage = Storage::open_double(&double, disturbance, manual, &tasks);
+        Self {
+            bench: Bench {
+                storage: storage.await.expect("opens"),
+                clock,
+                stop: CancellationToken::new(),
+                tasks,
+            },
+            leave,
+            written,
+        }
+    }
+
+    /// Begins to commit a new entity; goes on once it is written.
+    async fn begin(
+        &self,
+        model: &Arc<Definitions>,
+    ) -> tokio::task::JoinHandle<Result<Committed, Error>> {
+        let mut unit = self.bench.unit();
+        let image = image(&unit, model, 1);
+        unit.create(model, image, Vec::new(), None).expect("fits");
+        let committing = tokio::spawn(commit(unit));
+        self.written.acquire().await.expect("open").forget();
+        committing
+    }
+}
+
+#[tokio::test]
+async fn nothing_is_told_before_it_is_on_the_disk_and_the_next_is_written_meanwhile() {
+    let slow = Slow::new(|_| true).await;
+    let storage = &slow.bench.storage;
+    let model = slow.bench.locked_model("m").await;
+    let before = storage.latest();
+    let first = slow.begin(&model).await;
+    let second = slow.begin(&model).await;
+    assert!(!first.is_finished() && !second.is_finished());
+    assert_eq!(storage.latest(), before);
+    assert!(storage.count(&model).now_or_never().is_none());
+    slow.leave.add_permits(1);
+    let first = first.await.expect("ends").expect("commits");
+    assert_eq!(storage.latest(), first.sequence);
+    assert!(!second.is_finished());
+    slow.leave.add_permits(1);
+    let second = second.await.expect("ends").expect("commits");
+    assert_eq!(storage.latest(), second.sequence);
+    assert_eq!(storage.count(&model).await.expect("counts"), 2);
+}
+
+#[tokio::test]
+async fn what_was_written_upon_what_the_disk_lost_sight_of_is_looked_for_as_well() {
+    let slow = Slow::new(|moment| moment != Moment::Syncing).await;
+    let model = slow.bench.locked_model("m").await;
+    let units = [slow.begin(&model).await, slow.begin(&model).await];
+    slow.leave.add_permits(2);
+    // The database was opened again, and has both.
+    for unit in units {
+        unit.await.expect("ends").expect("commits");
+    }
+    let counted = slow.bench.storage.count(&model).await;
+    assert_eq!(counted.expect("counts"), 2);
+}
+
+#[tokio::test]
+async fn what_changes_an_entity_again_waits_for_what_changed_it() {
+    let slow = Slow::new(|_| true).await;
+    let storage = &slow.bench.storage;
+    let model = slow.bench.locked_model("m").await;
+    slow.leave.add_permits(1);
+    let id = slow.bench.create(&model, 1).await;
+    slow.written.acquire().await.expect("open").forget();
+    let change = async || {
+        let mut unit = slow.bench.unit();
+        let version = unit.read(id).await.expect("reads").expect("there");
+        let image = with(&version, 2);
+        unit.update(&model, &version, image, Vec::new(), None)
+            .expect("fits");
+        tokio::spawn(commit(unit))
+    };
+    let first = change().await;
+    slow.written.acquire().await.expect("open").forget();
+    let second = change().await;
+    // As many turns as the committer may want to take it.
+    for _ in 0..100 {
+        tokio::task::yield_now().await;
+    }
+    slow.leave.add_permits(2);
+    assert!(first.await.expect("ends").is_ok());
+    assert!(matches!(second.await.expect("ends"), Err(Error::Conflict)));
+    let version = slow.bench.snapshot().await.entity(id).await.expect("reads");
+    assert_eq!(document(version.as_ref()), Some(r#"{"n":2}"#));
+    assert_eq!(storage.latest().0, version.expect("there").position.0 + 1);
+}
