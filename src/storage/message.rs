@@ -72,7 +72,7 @@ impl Storage {
             return Ok(None);
         };
         let message = self.0.database.message(tenant, id).await?;
-        Ok(self.once_durable(message).await)
+        self.once_durable(message).await
     }
 }
 

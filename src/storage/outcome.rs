@@ -62,7 +62,7 @@ impl Storage {
             return Ok(Vec::new());
         };
         let stored = self.0.database.outcomes(tenant, key, self.now()).await?;
-        Ok(self.once_durable(stored).await)
+        self.once_durable(stored).await
     }
 }
 

@@ -1,6 +1,8 @@
 //! Reads of one tenant as of one sequence.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, time::Duration};
+
+use tokio::time::timeout;
 
 use super::{Definitions, Error, ModelRow, Storage, TenantRow, Version};
 use crate::clock::Timestamp;
@@ -11,6 +13,9 @@ use crate::model::Lock;
 
 /// How many entities one trip of a scan brings.
 const SCAN_ROWS: i64 = 256;
+
+/// How long a read waits for what it has seen to be on the disk.
+const DISK_PATIENCE: Duration = Duration::from_secs(5);
 
 /// Everything a tenant had at one moment. It holds nothing open: history does not change, so any
 /// connection answers at any time.
@@ -214,7 +219,7 @@ impl Snapshot {
     ) -> Result<Vec<(EntityId, Position)>, Error> {
         let database = &self.storage.0.database;
         let page = database.page(definitions.row, limit, offset).await?;
-        Ok(self.storage.once_durable(page).await)
+        self.storage.once_durable(page).await
     }
 
     /// The same, of those that come after an id, as they were then.
@@ -243,7 +248,7 @@ impl Storage {
                 model: listed.key,
             });
         }
-        Ok(self.once_durable(counts).await)
+        self.once_durable(counts).await
     }
 
     /// How many entities of a model are in each state now.
@@ -252,20 +257,21 @@ impl Storage {
         definitions: &Definitions,
     ) -> Result<Vec<(StateName, i64)>, Error> {
         let counts = self.0.database.counts_by_state(definitions.row).await?;
-        Ok(self.once_durable(counts).await)
+        self.once_durable(counts).await
     }
 
     /// How many entities a model has now.
     pub async fn count(&self, definitions: &Definitions) -> Result<i64, Error> {
         let count = self.0.database.count(definitions.row).await?;
-        Ok(self.once_durable(count).await)
+        self.once_durable(count).await
     }
 
     /// What was read of what is there now, whatever its sequence: what is committed can be read
-    /// shortly before it is on the disk.
-    pub(super) async fn once_durable<T>(&self, found: T) -> T {
-        self.0.instants.all_finished().await;
-        found
+    /// shortly before it is on the disk. A disk that fails is not waited for.
+    pub(super) async fn once_durable<T>(&self, found: T) -> Result<T, Error> {
+        let durable = timeout(DISK_PATIENCE, self.0.instants.all_finished());
+        durable.await.map_err(|_| Error::Unavailable)?;
+        Ok(found)
     }
 }
 

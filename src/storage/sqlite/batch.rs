@@ -1,6 +1,6 @@
 //! A batch as one SQL text.
 //!
-//! Rows go in as `values`, padded to a power of two with rows of nulls that are filtered out, so
+//! Rows go in as `values`, padded to one of few sizes with rows of nulls that are filtered out, so
 //! there are few distinct texts and all of them stay prepared. A text that was written once is not
 //! written again, only its values are bound.
 
@@ -358,13 +358,6 @@ impl Batch {
     }
 
     fn shape(&self) -> Shape {
-        let padded = |rows: usize| {
-            if rows == 0 {
-                0
-            } else {
-                rows.next_power_of_two()
-            }
-        };
         let written = self.lengths().into_iter().chain([self.folded.len()]);
         let tables = written.zip(0..).filter(|(rows, _)| *rows > 0);
         Shape {
@@ -393,7 +386,7 @@ impl Batch {
     }
 
     fn add_rows(&self, script: &mut Script, from: usize) {
-        let size = (self.longest() - from).min(TEXT_ROWS).next_power_of_two();
+        let size = padded((self.longest() - from).min(TEXT_ROWS));
         insert(
             script,
             r#"insert into "commit"(seq, id, entry, t, at, author, executor)"#,
@@ -498,6 +491,21 @@ impl Removals {
     }
 }
 
+/// The size that so many rows are padded to: a power of two, or one and a half of one, since every
+/// row of nulls is bound and looked at as well.
+const fn padded(rows: usize) -> usize {
+    if rows == 0 {
+        return 0;
+    }
+    let power = rows.next_power_of_two();
+    let less = power / 4 * 3;
+    if rows <= less && less >= 8 {
+        less
+    } else {
+        power
+    }
+}
+
 fn part<T>(rows: &[T], from: usize) -> &[T] {
     let to = rows.len().min(from + TEXT_ROWS);
     rows.get(from..to).unwrap_or_default()
@@ -518,7 +526,7 @@ fn delete<T: Row>(script: &mut Script, from: &'static str, rows: &[T]) {
     if rows.is_empty() {
         return;
     }
-    for index in 0..rows.len().next_power_of_two() {
+    for index in 0..padded(rows.len()) {
         script.push(from).push("(");
         row(script, rows.get(index));
         script.push(");");
@@ -740,6 +748,16 @@ mod tests {
             folded: (0..folded).map(|n| Folded { m: 1, n }).collect(),
             ..Batch::default()
         }
+    }
+
+    #[test]
+    fn rows_are_padded_to_few_sizes() {
+        let sizes: std::collections::BTreeSet<_> = (0..=TEXT_ROWS).map(padded).collect();
+        let expected = [
+            0, 1, 2, 4, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512,
+        ];
+        assert!(sizes.iter().eq(&expected), "{sizes:?}");
+        assert!((0..=TEXT_ROWS).all(|rows| padded(rows) >= rows));
     }
 
     #[test]

@@ -1,4 +1,5 @@
 //! What is written, but not on the disk yet.
+#![cfg(test)]
 
 use futures_util::FutureExt as _;
 use tokio::sync::Semaphore;
@@ -54,7 +55,7 @@ impl Slow {
         let mut unit = self.bench.unit();
         let image = image(&unit, model, 1);
         unit.create(model, image, Vec::new(), None).expect("fits");
-        let committing = tokio::spawn(commit(unit));
+        let committing = self.bench.tasks.spawn(commit(unit));
         self.written.acquire().await.expect("open").forget();
         committing
     }
@@ -79,6 +80,15 @@ async fn nothing_is_told_before_it_is_on_the_disk_and_the_next_is_written_meanwh
     let second = second.await.expect("ends").expect("commits");
     assert_eq!(storage.latest(), second.sequence);
     assert_eq!(storage.count(&model).await.expect("counts"), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_disk_that_never_answers_is_not_waited_for_by_those_who_read() {
+    let slow = Slow::new(|_| true).await;
+    let model = slow.bench.locked_model("m").await;
+    let _never = slow.begin(&model).await;
+    let counted = slow.bench.storage.count(&model).await;
+    assert!(matches!(counted, Err(Error::Unavailable)));
 }
 
 #[tokio::test]
@@ -109,11 +119,11 @@ async fn what_changes_an_entity_again_waits_for_what_changed_it() {
         let image = with(&version, 2);
         unit.update(&model, &version, image, Vec::new(), None)
             .expect("fits");
-        tokio::spawn(commit(unit))
+        (slow.bench.tasks.spawn(commit(unit)),)
     };
-    let first = change().await;
+    let (first,) = change().await;
     slow.written.acquire().await.expect("open").forget();
-    let second = change().await;
+    let (second,) = change().await;
     // As many turns as the committer may want to take it.
     for _ in 0..100 {
         tokio::task::yield_now().await;
