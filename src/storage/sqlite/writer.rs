@@ -72,7 +72,7 @@ enum Held {
 /// The log beside the database, where what is committed is first.
 #[derive(Debug)]
 pub(in crate::storage) struct Log {
-    /// None where commits are acknowledged before they are on the disk.
+    /// Of the database; none where commits are acknowledged before they are on the disk.
     path: Option<PathBuf>,
     file: Option<Arc<File>>,
 }
@@ -82,13 +82,8 @@ pub(in crate::storage) type Syncing = BoxFuture<'static, Result<(), sqlx::Error>
 
 impl Log {
     pub(super) fn of(database: &Path, durability: Durability) -> Self {
-        let path = || {
-            let mut name = database.as_os_str().to_owned();
-            name.push("-wal");
-            name.into()
-        };
         Self {
-            path: matches!(durability, Durability::Full).then(path),
+            path: matches!(durability, Durability::Full).then(|| database.to_owned()),
             file: None,
         }
     }
@@ -96,7 +91,10 @@ impl Log {
     /// The file, which is there after the first commit, and the same until the connection closes.
     fn file(&mut self) -> std::io::Result<Option<Arc<File>>> {
         if let (Some(path), None) = (&self.path, &self.file) {
-            self.file = Some(Arc::new(File::open(path)?));
+            // It is beside the database itself, not beside a link to it.
+            let mut name = path.canonicalize()?.into_os_string();
+            name.push("-wal");
+            self.file = Some(Arc::new(File::open(name)?));
         }
         Ok(self.file.clone())
     }

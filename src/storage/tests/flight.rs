@@ -135,3 +135,16 @@ async fn what_changes_an_entity_again_waits_for_what_changed_it() {
     assert_eq!(document(version.as_ref()), Some(r#"{"n":2}"#));
     assert_eq!(storage.latest().0, version.expect("there").position.0 + 1);
 }
+
+#[tokio::test]
+async fn a_database_behind_a_link_is_synced_where_it_is() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let [there, link] = ["there.db", "link.db"].map(|name| folder.path().join(name));
+    std::fs::write(&there, "").expect("written");
+    std::os::unix::fs::symlink(&there, &link).expect("linked");
+    let bench = Bench::on(Place::File(link)).await;
+    let model = bench.locked_model("m").await;
+    bench.create(&model, 1).await;
+    assert!(folder.path().join("there.db-wal").exists());
+    bench.stop().await;
+}
