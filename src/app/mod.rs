@@ -156,6 +156,7 @@ async fn serve(
         authenticator,
         help: Arc::new(help(&config.context_path)),
         detail: config.error_detail,
+        context: config.context_path.clone(),
         origins: config.origins.clone(),
     };
     let is_ready: rest::Readiness = {
@@ -167,7 +168,7 @@ async fn serve(
     };
     let serving = Serving {
         grpc: service,
-        rest: rest::router(gateway, &config.context_path),
+        rest: rest::router(gateway),
         admin: rest::admin(
             is_ready,
             telemetry.exporter().clone(),

@@ -16,7 +16,7 @@ use crate::workflow::{Mode, Processor, Schedule, Task, Timing, Transition};
 
 /// Takes in what a member answered, and goes on with what it was asked for.
 pub(super) fn absorb(
-    mut run: Run,
+    mut run: Box<Run>,
     asked: Asked,
     mut phase: Phase,
     answered: Answered,
@@ -181,7 +181,7 @@ fn criterion_of<'a>(
     Some((transition.criterion.as_ref()?, Target::Transition))
 }
 
-fn next_processor(run: Run, phase: Phase) -> Result<Step, Error> {
+fn next_processor(run: Box<Run>, phase: Phase) -> Result<Step, Error> {
     let Phase::Taking {
         cascade,
         transition,

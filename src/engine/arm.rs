@@ -32,7 +32,7 @@ pub(super) fn cancel_left_behind(run: &mut Run) {
 
 /// Arms the timers of the state where the run ends.
 pub(super) fn arm(
-    mut run: Run,
+    mut run: Box<Run>,
     workflow: &Arc<Workflow>,
     at: usize,
     world: World<'_>,

@@ -157,6 +157,6 @@ pub enum Scope {
 /// The run after a step, and what is next.
 #[derive(Debug)]
 pub struct Step {
-    pub run: Run,
+    pub run: Box<Run>,
     pub next: Next,
 }

@@ -15,7 +15,7 @@ use crate::id::{StateName, TransitionName, WorkflowName};
 use crate::workflow::{Mode, Task, Transition, Workflow};
 
 /// Advances `run` by one `input`.
-pub fn step(mut run: Run, input: Input, world: World<'_>) -> Result<Step, Error> {
+pub fn step(mut run: Box<Run>, input: Input, world: World<'_>) -> Result<Step, Error> {
     let phase = std::mem::replace(&mut run.phase, Phase::Settled);
     if world.now.since(run.began) > world.limits.time {
         return Err(Error::TooLong {
@@ -64,7 +64,7 @@ pub fn step(mut run: Run, input: Input, world: World<'_>) -> Result<Step, Error>
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "it is what a step answers")]
-pub(super) fn go(mut run: Run, phase: Phase) -> Result<Step, Error> {
+pub(super) fn go(mut run: Box<Run>, phase: Phase) -> Result<Step, Error> {
     run.phase = phase;
     Ok(Step {
         run,
@@ -73,7 +73,12 @@ pub(super) fn go(mut run: Run, phase: Phase) -> Result<Step, Error> {
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "it is what a step answers")]
-pub(super) fn ask(mut run: Run, call: Call, asked: Asked, phase: Phase) -> Result<Step, Error> {
+pub(super) fn ask(
+    mut run: Box<Run>,
+    call: Call,
+    asked: Asked,
+    phase: Phase,
+) -> Result<Step, Error> {
     run.phase = Phase::Waiting {
         asked,
         phase: Box::new(phase),
@@ -85,7 +90,7 @@ pub(super) fn ask(mut run: Run, call: Call, asked: Asked, phase: Phase) -> Resul
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "it is what a step answers")]
-pub(super) fn settled(mut run: Run) -> Result<Step, Error> {
+pub(super) fn settled(mut run: Box<Run>) -> Result<Step, Error> {
     run.phase = Phase::Settled;
     Ok(Step {
         run,
@@ -93,7 +98,7 @@ pub(super) fn settled(mut run: Run) -> Result<Step, Error> {
     })
 }
 
-fn begin(mut run: Run, start: Start, world: World<'_>) -> Result<Step, Error> {
+fn begin(mut run: Box<Run>, start: Start, world: World<'_>) -> Result<Step, Error> {
     match start {
         Start::Create => go(
             run,
@@ -135,7 +140,7 @@ fn begin(mut run: Run, start: Start, world: World<'_>) -> Result<Step, Error> {
 
 /// `workflow-engine.md` §9.4, step 6: what is due may have been taken out of the definition.
 fn fire(
-    mut run: Run,
+    mut run: Box<Run>,
     kind: TimerKind,
     name: &TransitionName,
     world: World<'_>,
@@ -167,7 +172,7 @@ fn fire(
     )
 }
 
-fn drop_it(mut run: Run) -> Result<Step, Error> {
+fn drop_it(mut run: Box<Run>) -> Result<Step, Error> {
     run.fate = Fate::Dropped;
     settled(run)
 }
@@ -216,7 +221,7 @@ fn criterion_call(
 }
 
 /// `workflow-engine.md` §7.1: the first active workflow whose criterion holds, else the built-in.
-fn choose(mut run: Run, at: usize, told: Told, world: World<'_>) -> Result<Step, Error> {
+fn choose(mut run: Box<Run>, at: usize, told: Told, world: World<'_>) -> Result<Step, Error> {
     let Some(workflow) = world.workflows.active().nth(at) else {
         return fall_back(run, world);
     };
@@ -256,7 +261,7 @@ fn choose(mut run: Run, at: usize, told: Told, world: World<'_>) -> Result<Step,
 }
 
 /// The built-in workflow is for entities that no imported one is for.
-fn fall_back(mut run: Run, world: World<'_>) -> Result<Step, Error> {
+fn fall_back(mut run: Box<Run>, world: World<'_>) -> Result<Step, Error> {
     let model = &run.subject.model;
     let (warning, why) = if world.workflows.entries.is_empty() {
         (
@@ -378,7 +383,7 @@ pub(super) fn passage(from: &StateName, transition: &Transition) -> Passage {
 
 /// The guard of a transition that was asked for.
 fn guard(
-    mut run: Run,
+    mut run: Box<Run>,
     cascade: Cascade,
     transition: usize,
     told: Told,
@@ -425,7 +430,7 @@ fn guard(
 }
 
 /// Comes into a state, within limits (`workflow-engine.md` §7.6).
-fn enter(run: Run, mut cascade: Cascade, world: World<'_>) -> Result<Step, Error> {
+fn enter(run: Box<Run>, mut cascade: Cascade, world: World<'_>) -> Result<Step, Error> {
     if cascade.steps == world.limits.depth {
         return Err(Error::TooDeep {
             state: run.state,
@@ -454,7 +459,7 @@ fn enter(run: Run, mut cascade: Cascade, world: World<'_>) -> Result<Step, Error
 
 /// Takes the first automated transition, from that number on, whose guard holds.
 fn cascade_on(
-    mut run: Run,
+    mut run: Box<Run>,
     cascade: Cascade,
     at: usize,
     mut told: Told,
@@ -498,7 +503,7 @@ fn cascade_on(
 
 /// Runs the next processor of a transition, or moves once there is none left.
 fn take(
-    mut run: Run,
+    mut run: Box<Run>,
     cascade: Cascade,
     transition: usize,
     processor: usize,

@@ -42,16 +42,17 @@ impl Machine {
     /// Drives a run to its end; processors answer with what `answer` says.
     fn drive(
         &self,
-        mut run: Run,
+        run: Run,
         mut answer: impl FnMut(&Call) -> Result<Answer, CallError>,
     ) -> Result<Run, Error> {
+        let mut run = Box::new(run);
         let mut input = Input::Go;
         loop {
             let step = step(run, input, self.world())?;
             run = step.run;
             input = match step.next {
                 Next::Go => Input::Go,
-                Next::Settled => return Ok(run),
+                Next::Settled => return Ok(*run),
                 Next::Call(call) => Input::Answered(Box::new(Answered {
                     result: answer(&call),
                     record: CallRecord::default(),
@@ -307,7 +308,7 @@ fn answers_and_calls_must_fit() {
         record: CallRecord::default(),
     }));
     assert_eq!(
-        step(create("{}"), answered, machine.world())
+        step(Box::new(create("{}")), answered, machine.world())
             .err()
             .map(|error| error.code()),
         Some(Code::ServerError)
@@ -374,7 +375,7 @@ fn a_run_that_is_resumed_still_arms_what_a_processor_before_had_asked_for() {
                 {"type":"scheduled","name":"later","config":{"delayMs":5,"transition":"U"}},
                 {"name":"p","executionMode":"COMMIT_BEFORE_DISPATCH"}]}]},
             "B":{"transitions":[{"name":"U","next":"A","manual":true}]}}}"#]);
-    let mut run = create("{}");
+    let mut run = Box::new(create("{}"));
     let suspended = loop {
         let taken = step(run, Input::Go, machine.world()).expect("goes on");
         run = taken.run;

@@ -210,12 +210,16 @@ fn class_of_short(literal: &str) -> Option<NumberClass> {
     // What is not whole is then a double, and what is fits 64 bits.
     const CHARS_MAX: usize = 15;
     let digits = literal.strip_prefix('-').unwrap_or(literal);
-    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, "0"));
-    let is_short = digits.len() <= CHARS_MAX
-        && is_digits(whole)
-        && is_digits(fraction)
-        && (whole.len() == 1 || !whole.starts_with('0'));
-    if !is_short {
+    if digits.len() > CHARS_MAX {
+        return None;
+    }
+    // It is shorter than what a search is good for.
+    let dot = digits.bytes().position(|byte| byte == b'.');
+    let (whole, fraction) = match dot {
+        Some(dot) => (&digits[..dot], &digits[dot + 1..]),
+        None => (digits, "0"),
+    };
+    if !is_digits(whole) || !is_digits(fraction) || whole.len() > 1 && whole.starts_with('0') {
         return None;
     }
     if fraction.bytes().any(|digit| digit != b'0') {

@@ -148,7 +148,8 @@ fn guard(name: &str, criterion: Option<&Condition>, facts: Facts<'_>) -> Guard {
 }
 
 /// What a run would do, as far as no member has to be asked.
-pub fn foresee(mut run: Run, world: World<'_>) -> ToldRun {
+pub fn foresee(run: Run, world: World<'_>) -> ToldRun {
+    let mut run = Box::new(run);
     loop {
         // A step that fails takes its run with it.
         let before = run.clone();

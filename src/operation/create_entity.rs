@@ -52,7 +52,7 @@ impl Operation for CreateEntity {
     async fn run(self, cx: Context) -> Result<Answer, Failure> {
         let entity = match self {
             Self::One(entity) => entity,
-            Self::Many(entities) => return entities.run(cx).await,
+            Self::Many(entities) => return Box::pin(entities.run(cx)).await,
         };
         let mut session = cx.session().await?;
         let created = cx

@@ -181,13 +181,13 @@ impl Route {
             offered: O::offered,
             payload: schema_for::<O::Payload>,
             run: |cx, event| {
-                async move {
+                // Made where it stays: it is too large to be moved for nothing.
+                Box::pin(async move {
                     let operation = O::parse(event.text()?)?;
                     // Large payloads are not kept while the operation is at work.
                     drop(event);
                     operation.run(cx).await
-                }
-                .boxed()
+                })
             },
         }
     }

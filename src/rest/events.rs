@@ -16,7 +16,7 @@ use cloudevents::{
 use futures_util::{Stream, StreamExt as _, stream};
 use tokio_util::sync::CancellationToken;
 
-use super::{Gateway, KEY_HEADER, Limit, TOKEN_HEADER, problem, read_body};
+use super::{Gateway, KEY_HEADER, Limit, TOKEN_HEADER, read_body};
 use crate::auth::Caller;
 use crate::error::{Code, Failure};
 use crate::event::{AttributeValue, Event, IDEMPOTENCY_ATTRIBUTE, Rejected, json::batch_from_json};
@@ -50,10 +50,10 @@ struct Sender {
 pub(super) fn routes(gateway: &Arc<Gateway>) -> MethodRouter {
     let gateway = Arc::clone(gateway);
     post(async move |request: Request| {
-        let instance = request.uri().path().to_owned();
+        let uri = request.uri().clone();
         match serve(&gateway, request).await {
             Ok(response) => response,
-            Err(failure) => problem::response(&failure, &instance, gateway.detail),
+            Err(failure) => gateway.problem(&failure, &uri),
         }
     })
 }

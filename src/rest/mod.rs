@@ -25,15 +25,15 @@ use std::{collections::BTreeMap, sync::Arc};
 use axum::{
     Router,
     body::{Body, Bytes},
-    extract::{OriginalUri, RawPathParams, Request, rejection::RawPathParamsRejection},
-    http::{Method, StatusCode, header},
+    extract::{RawPathParams, Request, rejection::RawPathParamsRejection},
+    http::{Method, StatusCode, Uri, header},
     response::{IntoResponse as _, Response},
     routing::{MethodFilter, MethodRouter, get},
 };
 use http_body_util::{BodyExt as _, Limited};
 use tokio_util::sync::CancellationToken;
 
-use crate::auth::{Authenticator, Caller};
+use crate::auth::Authenticator;
 use crate::error::{Code, Failure};
 use crate::event::{AttributeValue, Data, Event, IDEMPOTENCY_ATTRIBUTE};
 use crate::help::Library;
@@ -62,6 +62,8 @@ pub struct Gateway {
     pub authenticator: Authenticator,
     pub help: Arc<Library>,
     pub detail: Detail,
+    /// What every path begins with; may be empty.
+    pub context: String,
     /// The origins whose pages may use it; none is told of any.
     pub origins: Option<Origins>,
 }
@@ -73,8 +75,17 @@ pub enum Detail {
     Verbose,
 }
 
-/// Every path, below `context` (which may be empty).
-pub fn router(gateway: Gateway, context: &str) -> Router {
+impl Gateway {
+    /// What is answered where a request failed; it says the path without the context.
+    fn problem(&self, failure: &Failure, uri: &Uri) -> Response {
+        let path = uri.path();
+        let instance = path.strip_prefix(&self.context).unwrap_or(path);
+        problem::response(failure, instance, self.detail)
+    }
+}
+
+/// Every path.
+pub fn router(gateway: Gateway) -> Router {
     let origins = gateway.origins.clone();
     let gateway = Arc::new(gateway);
     let mut by_path: BTreeMap<&'static str, MethodRouter> = BTreeMap::new();
@@ -96,18 +107,22 @@ pub fn router(gateway: Gateway, context: &str) -> Router {
         let routes = by_path.remove(path).unwrap_or_default();
         by_path.insert(path, routes.on(filter(&spelling.method), handler));
     }
-    let context: Arc<str> = context.into();
-    let unserved = |answer| {
-        let (gateway, context) = (Arc::clone(&gateway), Arc::clone(&context));
+    let unserved = |answer: fn() -> Response| {
+        let gateway = Arc::clone(&gateway);
         async move |request: Request| {
-            let caller = gateway.authenticator.caller(request.headers()).await;
-            unserved(&gateway, &context, caller, &request, answer)
+            match gateway.authenticator.caller(request.headers()).await {
+                Ok(_) => answer(),
+                // Nobody is not told what there is (`errors.md` §1).
+                Err(failure) => gateway.problem(&failure, request.uri()),
+            }
         }
     };
     let not_allowed = unserved(|| StatusCode::METHOD_NOT_ALLOWED.into_response());
-    let mut paths = Router::new();
+    // Routers within one another would look at each request twice.
+    let below = |path: &str| format!("{}{path}", gateway.context);
+    let mut all = Router::new();
     for (path, routes) in by_path {
-        paths = paths.route(path, routes.fallback(not_allowed.clone()));
+        all = all.route(&below(path), routes.fallback(not_allowed.clone()));
     }
     for page in PAGES {
         let routes = (page.serve)(&gateway);
@@ -116,13 +131,8 @@ pub fn router(gateway: Gateway, context: &str) -> Router {
         } else {
             routes.fallback(not_allowed.clone())
         };
-        paths = paths.route(page.path, routes);
+        all = all.route(&below(page.path), routes);
     }
-    let all = if context.is_empty() {
-        paths
-    } else {
-        Router::new().nest(&context, paths)
-    };
     let not_found = unserved(|| {
         (
             StatusCode::NOT_FOUND,
@@ -131,6 +141,7 @@ pub fn router(gateway: Gateway, context: &str) -> Router {
         )
             .into_response()
     });
+    let context: Arc<str> = gateway.context.as_str().into();
     let all = all
         .nest("/docs", docs::routes())
         .route(
@@ -142,27 +153,6 @@ pub fn router(gateway: Gateway, context: &str) -> Router {
     match origins {
         Some(origins) => cors::allow(all, origins),
         None => all,
-    }
-}
-
-/// What is answered where nothing is served, to whoever is someone: nobody is not told what there
-/// is (`errors.md` §1).
-fn unserved(
-    gateway: &Gateway,
-    context: &str,
-    caller: Result<Caller, Failure>,
-    request: &Request,
-    answer: fn() -> Response,
-) -> Response {
-    match caller {
-        Ok(_) => answer(),
-        Err(failure) => {
-            let extensions = request.extensions();
-            let whole = extensions.get::<OriginalUri>().map(|OriginalUri(uri)| uri);
-            let path = whole.unwrap_or_else(|| request.uri()).path();
-            let instance = path.strip_prefix(context).unwrap_or(path);
-            problem::response(&failure, instance, gateway.detail)
-        }
     }
 }
 
@@ -186,11 +176,10 @@ async fn serve(
     path: &Result<RawPathParams, RawPathParamsRejection>,
     request: Request,
 ) -> Response {
-    // Nested routers see the path without the context, which is what `instance` says.
-    let instance = request.uri().path().to_owned();
+    let uri = request.uri().clone();
     match try_serve(gateway, spelling, path, request).await {
         Ok(response) => response,
-        Err(failure) => problem::response(&failure, &instance, gateway.detail),
+        Err(failure) => gateway.problem(&failure, &uri),
     }
 }
 
@@ -232,7 +221,8 @@ async fn try_serve(
         token,
         CancellationToken::new(),
     );
-    let answer = dispatch(cx, event).await?;
+    let answer = dispatch(cx, event).await;
+    let answer = answer.map_err(|failure| parts.at_fault(failure))?;
     spelling.read.response(answer, &parts).await
 }
 

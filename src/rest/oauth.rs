@@ -12,7 +12,7 @@ use axum::{
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use serde::Deserialize;
 
-use super::{Gateway, json, problem};
+use super::{Gateway, json};
 use crate::auth::{Minted, Refusal};
 use crate::error::{Code, Failure};
 use crate::event::payload::{Object, list};
@@ -56,7 +56,7 @@ struct Refused(StatusCode, &'static str, &'static str);
 pub(super) fn token(gateway: &Arc<Gateway>) -> MethodRouter {
     let gateway = Arc::clone(gateway);
     post(async move |request: Request| {
-        let path = request.uri().path().to_owned();
+        let uri = request.uri().clone();
         let headers = request.headers().clone();
         let granted = match Form::<Asked>::from_request(request, &()).await {
             Ok(Form(asked)) => grant(&gateway, &headers, &asked).await,
@@ -69,7 +69,7 @@ pub(super) fn token(gateway: &Arc<Gateway>) -> MethodRouter {
         match granted {
             Ok(Ok(granted)) => no_store(json(told(&granted))),
             Ok(Err(refused)) => no_store(refused.response()),
-            Err(failure) => problem::response(&failure, &path, gateway.detail),
+            Err(failure) => gateway.problem(&failure, &uri),
         }
     })
     .layer(DefaultBodyLimit::max(BODY_MAX))
@@ -85,7 +85,7 @@ pub(super) fn keys(gateway: &Arc<Gateway>) -> MethodRouter {
             Code::NotFound,
             "there are keys only where CYODA_IAM_MODE is `jwt`",
         );
-        problem::response(&failure, request.uri().path(), gateway.detail)
+        gateway.problem(&failure, request.uri())
     })
 }
 

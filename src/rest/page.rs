@@ -10,7 +10,7 @@ use axum::{
 };
 
 use super::{
-    Gateway, events, help, json, oauth, problem,
+    Gateway, events, help, json, oauth,
     told::{self, Shape, Told},
 };
 use crate::error::{Code, Failure};
@@ -118,7 +118,7 @@ fn subscriptions(gateway: &Arc<Gateway>) -> MethodRouter {
             Ok(_) => Failure::new(Code::NotImplemented, "there are no subscriptions"),
             Err(failure) => failure,
         };
-        problem::response(&failure, request.uri().path(), gateway.detail)
+        gateway.problem(&failure, request.uri())
     })
 }
 

@@ -205,6 +205,27 @@ impl Parts {
             .map_err(|error| Failure::malformed(format!("the body is not JSON: {error}")))
     }
 
+    /// The body as one JSON value, for a payload that it becomes part of. Whoever reads that
+    /// checks its grammar; what is seen to here is that it says nothing beside.
+    pub(super) fn json_within(&self) -> Result<&str, Failure> {
+        let text = self.text()?;
+        if is_closed(text) {
+            return Ok(text);
+        }
+        self.json().map(RawValue::get)
+    }
+
+    /// What is wrong with a request whose payload could not be read: where in the body, if it is
+    /// that.
+    pub(super) fn at_fault(&self, failure: Failure) -> Failure {
+        let is_of_json = failure.code() == Code::BadRequest
+            && self.text().is_ok_and(|text| text.starts_with(['{', '[']));
+        match self.json() {
+            Err(found) if is_of_json => found,
+            _ => failure,
+        }
+    }
+
     /// The body as JSON of a certain form.
     pub(super) fn json_as<'a, T: serde::Deserialize<'a>>(
         &'a self,
@@ -216,9 +237,41 @@ impl Parts {
 }
 
 /// A model as payloads name it.
-pub(super) fn spec((name, version): (&str, i32)) -> String {
-    Object::new()
-        .text("name", name)
-        .number("version", version)
-        .finish()
+pub(super) fn spec(model: (&str, i32)) -> String {
+    named(Object::new(), model).finish()
+}
+
+/// The members of that.
+pub(super) fn named(spec: Object, (name, version): (&str, i32)) -> Object {
+    spec.text("name", name).number("version", version)
+}
+
+/// Whether a text that begins as an object or an array ends where that is closed, if it is JSON.
+fn is_closed(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    let (mut at, mut depth) = (0, 0_usize);
+    while let Some(byte) = bytes.get(at) {
+        match byte {
+            b'{' | b'[' => depth += 1,
+            _ if depth == 0 => return false,
+            b'}' | b']' if depth == 1 => {
+                return text[at + 1..].trim_ascii().is_empty();
+            }
+            b'}' | b']' => depth -= 1,
+            b'"' => {
+                at += 1;
+                while let Some(plain) = memchr::memchr2(b'"', b'\\', &bytes[at.min(bytes.len())..])
+                {
+                    at += plain;
+                    if bytes[at] == b'"' {
+                        break;
+                    }
+                    at += 2;
+                }
+            }
+            _ => {}
+        }
+        at += 1;
+    }
+    false
 }

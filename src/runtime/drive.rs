@@ -90,7 +90,7 @@ impl Runtime {
     pub(super) async fn drive(
         &self,
         session: &mut Session,
-        run: Run,
+        run: Box<Run>,
         mut anchor: Anchor,
         by: &Initiator,
     ) -> Result<Vec<String>, Failure> {
@@ -98,7 +98,7 @@ impl Runtime {
             Ok((_, warnings)) => Ok(warnings),
             Err(stopped) => {
                 // What was committed stays as it is; the caller is told and decides.
-                session.abandon_unfinished().await;
+                Box::pin(session.abandon_unfinished()).await;
                 Err(stopped.failure(self.0.settings.compat))
             }
         }
@@ -107,7 +107,7 @@ impl Runtime {
     pub(super) async fn drive_to_end(
         &self,
         session: &mut Session,
-        mut run: Run,
+        mut run: Box<Run>,
         anchor: &mut Anchor,
         by: &Initiator,
     ) -> Result<(Fate, Vec<String>), Stopped> {
@@ -144,7 +144,9 @@ impl Runtime {
             input = match step.next {
                 Next::Go => Input::Go,
                 Next::Call(call) => {
-                    let answered = self.call(session, &mut run, &call, anchor, by).await?;
+                    // Most runs call nobody, and their futures need no room for it.
+                    let calling = Box::pin(self.call(session, &mut run, &call, anchor, by));
+                    let answered = calling.await?;
                     if let Some(document) = answered.document() {
                         anchor.definitions = self.learn(session, &definitions, document)?;
                     }

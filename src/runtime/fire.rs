@@ -221,7 +221,7 @@ impl Runtime {
         let mut anchor = Anchor::new(definitions, Some(base), None);
         anchor.task = Some(task);
         anchor.tasks = tasks;
-        self.drive(&mut session, run, anchor, &by).await?;
+        self.drive(&mut session, Box::new(run), anchor, &by).await?;
         session.finish(&by.cancel).await?;
         Ok(Done::Yes)
     }
@@ -268,6 +268,7 @@ impl Runtime {
         let mut anchor = Anchor::new(definitions, Some(base), None);
         anchor.task = Some(task.clone());
         anchor.resumed = Some(continuation.dispatch);
+        let run = Box::new(run);
         match self.drive_to_end(&mut session, run, &mut anchor, &by).await {
             Ok(_) => {
                 session.finish(&by.cancel).await?;

@@ -170,7 +170,7 @@ impl Runtime {
     /// A session on a unit of its own, for what is done in someone's name.
     fn session_for(&self, by: &Initiator, attribution: Attribution) -> Session {
         let begun = Instant::now();
-        let unit = self.0.storage.unit(&by.tenant, attribution);
+        let unit = Box::new(self.0.storage.unit(&by.tenant, attribution));
         let session = Session::own(Arc::clone(&self.0.transactions), unit);
         Step::Begin.since(begun);
         session

@@ -33,7 +33,7 @@ pub struct Session {
     /// What is to be remembered of the request, if it is to be done once.
     promise: Option<Promise>,
     /// None while it is parked.
-    unit: Option<UnitOfWork>,
+    unit: Option<Box<UnitOfWork>>,
     role: Role,
     /// The frame that parking opens.
     level: usize,
@@ -92,7 +92,7 @@ enum Role {
 }
 
 impl Session {
-    pub(super) fn own(transactions: Arc<Transactions>, unit: UnitOfWork) -> Self {
+    pub(super) fn own(transactions: Arc<Transactions>, unit: Box<UnitOfWork>) -> Self {
         Self {
             since: transactions.next_attempt(),
             transactions,
@@ -160,7 +160,7 @@ impl Session {
             let so_far = (promise.so_far)(self.entry, &promise.entities);
             unit.remember(promise.outcome(&so_far))?;
         }
-        let next = unit.successor(self.entry);
+        let next = Box::new(unit.successor(self.entry));
         unit.commit(&cancel).await?;
         if let Some(promise) = &mut self.promise {
             promise.stored = true;
@@ -173,7 +173,7 @@ impl Session {
     /// Begins the unit anew: what it has read is as old as its first read.
     pub(super) fn renew(&mut self) -> Result<(), Error> {
         let entry = self.entry;
-        let next = self.unit()?.successor(entry);
+        let next = Box::new(self.unit()?.successor(entry));
         self.leave_table();
         self.id = next.id();
         self.unit = Some(next);
@@ -252,7 +252,7 @@ impl Session {
     /// The unit, which is here unless it is parked.
     pub fn unit(&mut self) -> Result<&mut UnitOfWork, Error> {
         self.unit
-            .as_mut()
+            .as_deref_mut()
             .ok_or(Error::TransactionNotFound(self.id))
     }
 
@@ -320,7 +320,7 @@ impl Session {
                 match (&outcome, &mut self.unfinished) {
                     (Ok(_), Some(unfinished)) => unfinished.task = None,
                     (Ok(_), None) => {}
-                    (Err(_), _) => self.abandon_unfinished().await,
+                    (Err(_), _) => Box::pin(self.abandon_unfinished()).await,
                 }
                 outcome
                     .map_err(|error: storage::Error| error.into())

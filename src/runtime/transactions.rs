@@ -40,7 +40,7 @@ pub(super) struct Transactions {
 struct Open {
     tenant: Tenant,
     /// The unit while nobody works on it.
-    parked: Option<UnitOfWork>,
+    parked: Option<Box<UnitOfWork>>,
     frames: Vec<Frame>,
     waiting: VecDeque<Waiting>,
     /// The attempts of calls that nobody joins in any more.
@@ -73,7 +73,7 @@ enum Who {
 #[derive(Debug)]
 pub(super) struct Lease {
     transactions: Arc<Transactions>,
-    unit: Option<UnitOfWork>,
+    unit: Option<Box<UnitOfWork>>,
     who: Who,
     /// The frame that the holder opens if it parks.
     pub(super) level: usize,
@@ -81,7 +81,7 @@ pub(super) struct Lease {
 
 impl Lease {
     /// The unit, for whom it was waited for.
-    pub(super) fn take(mut self) -> Option<(UnitOfWork, usize)> {
+    pub(super) fn take(mut self) -> Option<(Box<UnitOfWork>, usize)> {
         self.unit.take().map(|unit| (unit, self.level))
     }
 }
@@ -101,7 +101,7 @@ impl Transactions {
     }
 
     /// Parks a unit in a new frame; requests may join it from here on.
-    pub(super) fn park(self: &Arc<Self>, unit: UnitOfWork) {
+    pub(super) fn park(self: &Arc<Self>, unit: Box<UnitOfWork>) {
         let mut open = self.lock();
         let entry = open.entry(unit.id()).or_insert_with(|| Open {
             tenant: unit.tenant().clone(),
@@ -180,7 +180,7 @@ impl Transactions {
     }
 
     /// A request that had joined is done.
-    pub(super) fn put_back(self: &Arc<Self>, unit: UnitOfWork) {
+    pub(super) fn put_back(self: &Arc<Self>, unit: Box<UnitOfWork>) {
         let mut open = self.lock();
         // If the entry is gone, so is the transaction, and the unit with it.
         if let Some(entry) = open.get_mut(&unit.id()) {
@@ -190,7 +190,7 @@ impl Transactions {
         }
     }
 
-    fn put_back_untaken(self: &Arc<Self>, unit: UnitOfWork, who: Who) {
+    fn put_back_untaken(self: &Arc<Self>, unit: Box<UnitOfWork>, who: Who) {
         let mut open = self.lock();
         if let Some(entry) = open.get_mut(&unit.id()) {
             entry.take_from(who, unit);
@@ -273,7 +273,7 @@ impl Open {
     }
 
     /// Takes the unit from someone who had asked and has gone: as if it had never been given.
-    fn take_from(&mut self, who: Who, unit: UnitOfWork) {
+    fn take_from(&mut self, who: Who, unit: Box<UnitOfWork>) {
         match who {
             Who::Owner(_) => self.frames.push(Frame::default()),
             Who::Joining { .. } => self.leave(),

@@ -84,7 +84,12 @@ impl Runtime {
         session.is_about(id);
         let anchor = Anchor::new(definitions, None, attribution(session, by)?);
         let warnings = self
-            .drive(session, Run::create(subject, document), anchor, by)
+            .drive(
+                session,
+                Box::new(Run::create(subject, document)),
+                anchor,
+                by,
+            )
             .await?;
         Ok(Created { id, warnings })
     }
@@ -141,7 +146,7 @@ impl Runtime {
         );
         let anchor = Anchor::new(definitions, Some(base), attribution(session, by)?);
         session.is_about(id);
-        let warnings = self.drive(session, run, anchor, by).await?;
+        let warnings = self.drive(session, Box::new(run), anchor, by).await?;
         Ok(Updated { warnings })
     }
 

@@ -1,8 +1,6 @@
 //! The newest versions of entities, in memory (STORAGE.md §4).
 
-use std::sync::atomic::{AtomicU64, Ordering};
-
-use moka::ops::compute::Op;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::Version;
 use crate::id::EntityId;
@@ -11,7 +9,10 @@ use crate::id::EntityId;
 const BYTES_MAX: u64 = 64 << 20;
 
 /// What an entry takes beside its document, roughly.
-const ENTRY_BYTES: usize = 400;
+const ENTRY_BYTES: u64 = 400;
+
+/// How many entries there are of documents that are neither large nor small; more are no harm.
+const ENTRIES: usize = 64 << 10;
 
 /// How many counters tell that an entity may have been committed.
 const GENERATIONS: usize = 4_096;
@@ -20,10 +21,21 @@ const GENERATIONS: usize = 4_096;
 /// its commit, in order, and what a reader fills in yields to anything committed since it read.
 #[derive(Debug)]
 pub(super) struct Cache {
-    versions: moka::sync::Cache<EntityId, Version>,
-    /// Grown before an entity of that slot is put in by the committer, so that a reader that
-    /// was slow does not bring back what it read before, even if the newer entry is evicted.
-    generations: Box<[AtomicU64]>,
+    versions: quick_cache::sync::Cache<EntityId, Version, Bytes>,
+    /// Grown when an entity of that slot is put in by the committer, so that a reader that was
+    /// slow does not bring back what it read before, even if the newer entry is evicted. Mutexes,
+    /// not a task: held while one entry is looked up and changed.
+    generations: Box<[Mutex<u64>]>,
+}
+
+/// What versions take.
+#[derive(Debug, Clone)]
+struct Bytes;
+
+impl quick_cache::Weighter<EntityId, Version> for Bytes {
+    fn weight(&self, _: &EntityId, version: &Version) -> u64 {
+        version.image.document.as_str().len() as u64 + ENTRY_BYTES
+    }
 }
 
 /// When a reader began to read an entity.
@@ -33,14 +45,8 @@ pub(super) struct Generation(u64);
 impl Default for Cache {
     fn default() -> Self {
         Self {
-            versions: moka::sync::Cache::builder()
-                .max_capacity(BYTES_MAX)
-                .weigher(|_, version: &Version| {
-                    u32::try_from(version.image.document.as_str().len() + ENTRY_BYTES)
-                        .unwrap_or(u32::MAX)
-                })
-                .build(),
-            generations: (0..GENERATIONS).map(|_| AtomicU64::new(0)).collect(),
+            versions: quick_cache::sync::Cache::with_weighter(ENTRIES, BYTES_MAX, Bytes),
+            generations: (0..GENERATIONS).map(|_| Mutex::new(0)).collect(),
         }
     }
 }
@@ -50,44 +56,43 @@ impl Cache {
         self.versions.get(&id)
     }
 
-    fn slot(&self, id: EntityId) -> &AtomicU64 {
+    fn slot(&self, id: EntityId) -> MutexGuard<'_, u64> {
         // The last bits of a v7 UUID are random.
         let low = id.uuid().as_u128() & 0xffff;
-        &self.generations[usize::try_from(low).unwrap_or(0) % GENERATIONS]
+        let slot = &self.generations[usize::try_from(low).unwrap_or(0) % GENERATIONS];
+        slot.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// To be asked for before reading what [`Self::fill`] is given.
     pub(super) fn generation(&self, id: EntityId) -> Generation {
-        Generation(self.slot(id).load(Ordering::Acquire))
+        Generation(*self.slot(id))
     }
 
     /// Keeps what a reader has read.
     pub(super) fn fill(&self, version: &Version, since: Generation) {
         let id = version.image.id;
-        self.versions.entry(id).and_compute_with(|known| {
-            let is_newer = known.is_none_or(|known| known.into_value().position < version.position);
-            if is_newer && self.slot(id).load(Ordering::Acquire) == since.0 {
-                Op::Put(version.clone())
-            } else {
-                Op::Nop
-            }
-        });
+        let generation = self.slot(id);
+        let known = self.versions.peek(&id);
+        let is_newer = known.is_none_or(|known| known.position < version.position);
+        if is_newer && *generation == since.0 {
+            self.versions.insert(id, version.clone());
+        }
     }
 
-    /// Keeps what was just committed. Like a fill it holds the lock of the key, so that no fill
+    /// Keeps what was just committed. Like a fill it holds the lock of the slot, so that no fill
     /// that has already decided comes after it.
     pub(super) fn put(&self, version: Version) {
         let id = version.image.id;
-        self.slot(id).fetch_add(1, Ordering::AcqRel);
-        self.versions
-            .entry(id)
-            .and_compute_with(|_| Op::Put(version));
+        let mut generation = self.slot(id);
+        *generation += 1;
+        self.versions.insert(id, version);
     }
 
     /// Lets go of what was just deleted.
     pub(super) fn forget(&self, id: EntityId) {
-        self.slot(id).fetch_add(1, Ordering::AcqRel);
-        self.versions.entry(id).and_compute_with(|_| Op::Remove);
+        let mut generation = self.slot(id);
+        *generation += 1;
+        self.versions.remove(&id);
     }
 }
 
@@ -141,7 +146,7 @@ mod tests {
             "it yields to a higher position"
         );
 
-        cache.versions.invalidate(&id);
+        cache.versions.remove(&id);
         cache.fill(&version(id, 5), since);
         assert_eq!(
             position(&cache, id),

@@ -8,20 +8,20 @@ use crate::entity::Actor;
 use crate::id::Tenant;
 
 /// How many actors are remembered; beyond, they are looked up again.
-const ACTORS_MAX: u64 = 100_000;
+const ACTORS_MAX: usize = 100_000;
 
 /// A lock, not a task: read by every request, written once per name.
 #[derive(Debug)]
 pub(super) struct Names {
     tenants: RwLock<HashMap<Tenant, TenantRow>>,
-    actors: moka::sync::Cache<(TenantRow, Actor), ActorRow>,
+    actors: quick_cache::sync::Cache<(TenantRow, Actor), ActorRow>,
 }
 
 impl Default for Names {
     fn default() -> Self {
         Self {
             tenants: RwLock::default(),
-            actors: moka::sync::Cache::new(ACTORS_MAX),
+            actors: quick_cache::sync::Cache::new(ACTORS_MAX),
         }
     }
 }

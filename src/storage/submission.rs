@@ -15,7 +15,7 @@ use super::{
 /// A finished unit, and who waits for it.
 #[derive(Debug)]
 pub(super) struct Submission {
-    pub(super) draft: Draft,
+    pub(super) draft: Box<Draft>,
     pub(super) bytes: usize,
     pub(super) claim: Claim,
     pub(super) reply: oneshot::Sender<Result<Committed, Error>>,

@@ -183,7 +183,8 @@ impl Storage {
             entry: None,
             model: Some((model.clone(), change)),
         };
-        match self.submit(draft, 0, &CancellationToken::new()).await {
+        let never = CancellationToken::new();
+        match self.submit(Box::new(draft), 0, &never).await {
             // The committer does not take the time to count.
             Err(Error::ModelHasEntities { model, .. }) => {
                 let definitions = self.definitions(tenant, &model).await?;
@@ -199,7 +200,7 @@ impl Storage {
 
     async fn submit(
         &self,
-        draft: Draft,
+        draft: Box<Draft>,
         bytes: usize,
         cancel: &CancellationToken,
     ) -> Result<Committed, Error> {
@@ -214,7 +215,7 @@ impl Storage {
 
     async fn try_submit(
         &self,
-        draft: Draft,
+        draft: Box<Draft>,
         bytes: usize,
         cancel: &CancellationToken,
     ) -> Result<Committed, Error> {
@@ -644,18 +645,25 @@ impl UnitOfWork {
     }
 
     /// Commits everything, or nothing. Cancelling has an effect until the committer takes it.
-    pub async fn commit(self, cancel: &CancellationToken) -> Result<Committed, Error> {
+    pub fn commit(
+        self,
+        cancel: &CancellationToken,
+    ) -> impl Future<Output = Result<Committed, Error>> + Send {
         let Self { storage, bytes, .. } = &self;
         let (storage, bytes) = (storage.clone(), *bytes);
-        let draft = self.into_draft()?;
-        if draft.is_empty() {
-            // What was only read was read as of one sequence; there is nothing to judge.
-            return Ok(Committed {
-                sequence: storage.latest(),
-                at: storage.now(),
-            });
+        // What awaits its turn is small, since it is moved from place to place.
+        let draft = self.into_draft().map(Box::new);
+        async move {
+            let draft = draft?;
+            if draft.is_empty() {
+                // What was only read was read as of one sequence; there is nothing to judge.
+                return Ok(Committed {
+                    sequence: storage.latest(),
+                    at: storage.now(),
+                });
+            }
+            storage.submit(draft, bytes, cancel).await
         }
-        storage.submit(draft, bytes, cancel).await
     }
 
     fn into_draft(self) -> Result<Draft, Error> {

@@ -1,6 +1,7 @@
 //! The log: lines of text with fields, on standard output.
 
 use std::{
+    fmt,
     io::IsTerminal as _,
     sync::{
         Arc,
@@ -9,10 +10,12 @@ use std::{
 };
 
 use tokio::sync::watch;
-use tracing::{Level, error};
+use tracing::{Level, error, field::Field};
 use tracing_subscriber::{
-    Registry,
+    Layer as _, Registry,
+    field::MakeExt as _,
     filter::{LevelFilter, Targets},
+    fmt::format,
     layer::SubscriberExt as _,
     reload,
     util::SubscriberInitExt as _,
@@ -35,12 +38,25 @@ fn targets(level: Level) -> Targets {
         .with_target("interlock", level)
 }
 
+/// A field as the log has it without colours; the message is the one without a name.
+fn plain_field(to: &mut format::Writer<'_>, field: &Field, value: &dyn fmt::Debug) -> fmt::Result {
+    match field.name() {
+        "message" => write!(to, "{value:?}"),
+        name => write!(to, "{}={value:?}", name.strip_prefix("r#").unwrap_or(name)),
+    }
+}
+
 impl Log {
     pub(super) fn start(level: Level) -> Self {
         let (filter, handle) = reload::Layer::new(targets(level));
-        let lines = tracing_subscriber::fmt::layer()
-            .with_ansi(std::io::stdout().is_terminal())
-            .with_target(false);
+        let lines = tracing_subscriber::fmt::layer().with_target(false);
+        let lines = if std::io::stdout().is_terminal() {
+            lines.boxed()
+        } else {
+            // The usual fields look for colours even where there are none (measured).
+            let fields = format::debug_fn(plain_field).delimited(" ");
+            lines.with_ansi(false).fmt_fields(fields).boxed()
+        };
         // A second start, as in tests, keeps the first.
         let _ = tracing_subscriber::registry()
             .with(filter)

@@ -65,7 +65,7 @@ fn main() {
         transaction: TransactionId::NIL,
     };
     let cascade = best(2_000, || {
-        let mut run = Run::create(subject.clone(), document.clone());
+        let mut run = Box::new(Run::create(subject.clone(), document.clone()));
         loop {
             let step = engine::step(run, Input::Go, world).expect("settles");
             run = step.run;

@@ -204,20 +204,17 @@ impl Chunk {
         }
     }
 
-    fn info(&self) -> Object {
+    fn info(&self, object: Object) -> Object {
         let object = match self.transaction {
-            Some(transaction) => Object::new().text("transactionId", &transaction.to_string()),
-            None => Object::new(),
+            Some(transaction) => object.plain("transactionId", transaction),
+            None => object,
         };
-        object.raw(
-            "entityIds",
-            &text_list(self.ids.iter().map(ToString::to_string)),
-        )
+        object.plain_list("entityIds", &self.ids)
     }
 
     /// `errors.md` §4.
     fn whole(&self, index: i64) -> String {
-        let mut object = self.info();
+        let mut object = self.info(Object::new());
         if !self.failed.is_empty() {
             let failed = self.failed.iter().map(|(id, item, failure)| {
                 let error = Object::new()
@@ -280,7 +277,7 @@ impl StoredChunk {
 pub fn written(request: &str, chunk: &Chunk, warnings: &[String]) -> String {
     success(request, warnings)
         .text("requestId", request)
-        .raw("transactionInfo", &chunk.info().finish())
+        .object("transactionInfo", |info| chunk.info(info))
         .finish()
 }
 
@@ -288,7 +285,7 @@ pub fn written(request: &str, chunk: &Chunk, warnings: &[String]) -> String {
 pub fn written_in_chunks(request: &str, chunks: &[Chunk], warnings: &[String]) -> String {
     let first = chunks.first().map_or_else(
         || r#"{"entityIds":[]}"#.to_owned(),
-        |chunk| chunk.info().finish(),
+        |chunk| chunk.info(Object::new()).finish(),
     );
     success(request, warnings)
         .text("requestId", request)

@@ -52,6 +52,25 @@ impl Object {
         self
     }
 
+    /// A member that is a list of such texts.
+    #[must_use]
+    pub fn plain_list<T: fmt::Display>(
+        mut self,
+        name: &str,
+        values: impl IntoIterator<Item = T>,
+    ) -> Self {
+        self.name(name);
+        self.0.push('[');
+        for value in values {
+            if !self.0.ends_with('[') {
+                self.0.push(',');
+            }
+            let _ = write!(self.0, "\"{value}\"");
+        }
+        self.0.push(']');
+        self
+    }
+
     /// A member that is an object.
     #[must_use]
     pub fn object(mut self, name: &str, members: impl FnOnce(Self) -> Self) -> Self {
@@ -136,10 +155,12 @@ mod tests {
             .number("d", -3)
             .truth("e", false)
             .raw("f", &text_list(["x", "é\\"]))
+            .plain_list("g", [1, 2])
+            .plain_list::<u8>("h", [])
             .finish();
         assert_eq!(
             written,
-            r#"{"a":"plain","b":"\"quoted\"\n\u0000","c":[1.50],"o":{},"p":{"q":"7","r":true},"d":-3,"e":false,"f":["x","é\\"]}"#
+            r#"{"a":"plain","b":"\"quoted\"\n\u0000","c":[1.50],"o":{},"p":{"q":"7","r":true},"d":-3,"e":false,"f":["x","é\\"],"g":["1","2"],"h":[]}"#
         );
         assert!(serde_json::from_str::<serde_json::Value>(&written).is_ok());
         assert_eq!(

@@ -6,8 +6,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::super::parts::{Parts, spec};
-use super::{Written, bad, begin, body_of, known_format, optional, read};
+use super::super::parts::{Parts, named, spec};
+use super::{Written, bad, begin, begin_with, body_of, known_format, optional, read};
 use crate::error::{Code, Failure};
 use crate::event::payload::{ModelSpec, Object, list as json_list};
 
@@ -26,12 +26,15 @@ fn window(parts: &Parts) -> Result<i64, Failure> {
 /// windows (`rest.md` §3.2): the same event, whose data is the list.
 pub(in crate::rest) fn create(parts: &Parts, id: &str) -> Written {
     let format = known_format(parts.path("first"))?;
-    let entity = Object::new()
-        .raw("model", &spec(parts.model_at("second", "third")?))
-        .raw("data", &body_of(parts, format)?)
-        .finish();
-    let object = begin(id).text("dataFormat", format).raw("payload", &entity);
-    Ok(if format == "JSON" && parts.text()?.starts_with('[') {
+    let model = parts.model_at("second", "third")?;
+    let data = body_of(parts, format)?;
+    let object = begin_with(id, &data)
+        .text("dataFormat", format)
+        .object("payload", |entity| {
+            let entity = entity.object("model", |spec| named(spec, model));
+            entity.raw("data", &data)
+        });
+    Ok(if format == "JSON" && data.starts_with('[') {
         object.number("chunkSize", window(parts)?)
     } else {
         object
@@ -192,17 +195,15 @@ pub(in crate::rest) fn update_by_transition(parts: &Parts, id: &str) -> Written 
 
 fn write_update(parts: &Parts, id: &str, transition: Option<&str>) -> Written {
     let format = known_format(parts.path("first"))?;
-    let change = Object::new()
-        .text("entityId", parts.entity("second")?)
-        .raw("data", &body_of(parts, format)?);
-    let change = optional(
-        optional(change, "transition", transition),
-        "ifMatch",
-        parts.single_header("if-match")?,
-    );
-    Ok(begin(id)
+    let entity = parts.entity("second")?;
+    let data = body_of(parts, format)?;
+    let base = parts.single_header("if-match")?;
+    Ok(begin_with(id, &data)
         .text("dataFormat", format)
-        .raw("payload", &change.finish())
+        .object("payload", |change| {
+            let change = change.text("entityId", entity).raw("data", &data);
+            optional(optional(change, "transition", transition), "ifMatch", base)
+        })
         .finish())
 }
 

@@ -14,6 +14,8 @@ pub(super) mod search;
 pub(super) mod settings;
 pub(super) mod trusted_keys;
 
+use std::borrow::Cow;
+
 use serde::Deserialize;
 
 use super::parts::Parts;
@@ -30,6 +32,11 @@ fn begin(id: &str) -> Object {
     Object::new().text("id", id)
 }
 
+/// The same, with room for a document.
+fn begin_with(id: &str, document: &str) -> Object {
+    Object::with_room(document.len()).text("id", id)
+}
+
 fn optional(object: Object, name: &str, value: Option<&str>) -> Object {
     match value {
         Some(value) => object.text(name, value),
@@ -44,11 +51,11 @@ fn read<'a, T: Deserialize<'a>>(payload: &'a str) -> Result<T, Failure> {
 }
 
 /// The document that is the body; of XML it is the text.
-fn body_of(parts: &Parts, format: &str) -> Result<String, Failure> {
+fn body_of<'a>(parts: &'a Parts, format: &str) -> Result<Cow<'a, str>, Failure> {
     Ok(if format == "XML" {
-        serde_json::Value::from(parts.text()?).to_string()
+        serde_json::Value::from(parts.text()?).to_string().into()
     } else {
-        parts.json()?.get().to_owned()
+        parts.json_within()?.into()
     })
 }
 

@@ -250,7 +250,7 @@ impl Committer {
         if self.newest_task.is_none() {
             self.newest_task = Some(self.storage.0.database.newest_task().await?);
         }
-        let drafts = || batch.iter().map(|submission| &submission.draft);
+        let drafts = || batch.iter().map(|submission| &*submission.draft);
         let mut view = View {
             taken: self.storage.taken(drafts()).await?,
             ..View::default()
