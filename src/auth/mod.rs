@@ -79,9 +79,9 @@ fn shown<'a>(id: &'a str, (known, name): (&str, &'static str)) -> &'a str {
     if id == known { name } else { id }
 }
 
-/// The roles of a caller.
+/// The roles of a caller, each once.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Roles(Arc<BTreeSet<Box<str>>>);
+pub struct Roles(Arc<[Box<str>]>);
 
 impl Roles {
     /// Reads a list separated by commas.
@@ -92,15 +92,20 @@ impl Roles {
     /// Those roles, without empty ones.
     pub fn of<'a>(roles: impl IntoIterator<Item = &'a str>) -> Self {
         let roles = roles.into_iter().filter(|role| !role.is_empty());
-        Self(Arc::new(roles.map(Into::into).collect()))
+        let each: BTreeSet<&str> = roles.collect();
+        Self(each.into_iter().map(Into::into).collect())
     }
 
     pub fn contain(&self, role: &str) -> bool {
-        self.0.contains(role)
+        self.iter().any(|own| own == role)
     }
 
     pub fn iter(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(AsRef::as_ref)
+    }
+
+    pub fn shared(&self) -> Arc<[Box<str>]> {
+        Arc::clone(&self.0)
     }
 }
 

@@ -267,7 +267,7 @@ mod tests {
                     kind: ActorKind::User,
                     name: "u".into(),
                 },
-                roles: Vec::new(),
+                roles: Arc::default(),
             },
         })
     }

@@ -50,7 +50,7 @@ pub struct Work {
 #[derive(Debug, Clone)]
 pub struct Principal {
     pub actor: Actor,
-    pub roles: Vec<Box<str>>,
+    pub roles: Arc<[Box<str>]>,
 }
 
 /// What a member answered.

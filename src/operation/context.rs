@@ -153,7 +153,7 @@ impl Context {
             tenant: self.caller.tenant.clone(),
             principal: Principal {
                 actor: self.caller.actor.clone(),
-                roles: self.caller.roles.iter().map(Into::into).collect(),
+                roles: self.caller.roles.shared(),
             },
             cancel: self.cancel.clone(),
         }

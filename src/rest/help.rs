@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use axum::{
-    extract::{OriginalUri, RawPathParams, rejection::RawPathParamsRejection},
-    http::{HeaderValue, StatusCode, header},
+    extract::{RawPathParams, rejection::RawPathParamsRejection},
+    http::{HeaderValue, StatusCode, Uri, header},
     response::{IntoResponse as _, Response},
     routing::{MethodRouter, get},
 };
@@ -17,14 +17,13 @@ pub(super) fn everything(gateway: &Arc<Gateway>) -> MethodRouter {
     let library = Arc::clone(&gateway.help);
     let detail = gateway.detail;
     get(async move || json(library.describe().to_string()))
-        .fallback(async move |OriginalUri(uri): OriginalUri| not_get(uri.path(), detail))
+        .fallback(async move |uri: Uri| not_get(uri.path(), detail))
 }
 
 pub(super) fn topic(gateway: &Arc<Gateway>) -> MethodRouter {
     let library = Arc::clone(&gateway.help);
     let detail = gateway.detail;
-    let answer = async move |OriginalUri(uri): OriginalUri,
-                             path: Result<RawPathParams, RawPathParamsRejection>| {
+    let answer = async move |uri: Uri, path: Result<RawPathParams, RawPathParamsRejection>| {
         let asked = path
             .as_ref()
             .map_err(|error| Failure::malformed(format!("the path is not readable: {error}")))
@@ -33,7 +32,7 @@ pub(super) fn topic(gateway: &Arc<Gateway>) -> MethodRouter {
             .and_then(|asked| tell(&library, asked))
             .unwrap_or_else(|failure| problem::response(&failure, uri.path(), detail))
     };
-    get(answer).fallback(async move |OriginalUri(uri): OriginalUri| not_get(uri.path(), detail))
+    get(answer).fallback(async move |uri: Uri| not_get(uri.path(), detail))
 }
 
 fn tell(library: &Library, asked: &str) -> Result<Response, Failure> {

@@ -102,7 +102,7 @@ pub fn router(gateway: Gateway) -> Router {
                 .iter()
                 .find(|(query, _)| said.split('&').any(|part| part == *query))
                 .map_or(spelling, |(_, other)| *other);
-            serve(&gateway, chosen, &path, request).await
+            serve(&gateway, chosen, path, request).await
         };
         let routes = by_path.remove(path).unwrap_or_default();
         by_path.insert(path, routes.on(filter(&spelling.method), handler));
@@ -173,7 +173,7 @@ fn filter(method: &Method) -> MethodFilter {
 async fn serve(
     gateway: &Gateway,
     spelling: &'static Spelling,
-    path: &Result<RawPathParams, RawPathParamsRejection>,
+    path: Result<RawPathParams, RawPathParamsRejection>,
     request: Request,
 ) -> Response {
     let uri = request.uri().clone();
@@ -186,12 +186,11 @@ async fn serve(
 async fn try_serve(
     gateway: &Gateway,
     spelling: &'static Spelling,
-    path: &Result<RawPathParams, RawPathParamsRejection>,
+    path: Result<RawPathParams, RawPathParamsRejection>,
     request: Request,
 ) -> Result<Response, Failure> {
-    let path = path
-        .as_ref()
-        .map_err(|error| Failure::malformed(format!("the path is not readable: {error}")))?;
+    let path =
+        path.map_err(|error| Failure::malformed(format!("the path is not readable: {error}")))?;
     let caller = gateway.authenticator.caller(request.headers()).await?;
     // Who may not ask is not told how to.
     if let Some(route) = Route::of(spelling.request) {

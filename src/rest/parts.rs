@@ -1,6 +1,6 @@
 //! What a request says, where REST says it.
 
-use std::str::FromStr;
+use std::{str::FromStr, sync::Arc};
 
 use axum::{
     body::Bytes,
@@ -15,7 +15,7 @@ use crate::event::payload::Object;
 
 /// The parts of a request.
 pub(super) struct Parts {
-    path: Vec<(String, String)>,
+    path: Arc<RawPathParams>,
     query: Vec<(String, String)>,
     headers: HeaderMap,
     body: Bytes,
@@ -28,7 +28,7 @@ fn bad(parameter: &str, why: impl std::fmt::Display) -> Failure {
 
 impl Parts {
     pub(super) fn new(
-        path: &RawPathParams,
+        path: RawPathParams,
         head: request::Parts,
         body: Bytes,
     ) -> Result<Self, Failure> {
@@ -41,10 +41,7 @@ impl Parts {
                 )
             })?;
         let parts = Self {
-            path: path
-                .iter()
-                .map(|(name, value)| (name.to_owned(), value.to_owned()))
-                .collect(),
+            path: Arc::new(path),
             query,
             headers: head.headers,
             body,
@@ -59,7 +56,7 @@ impl Parts {
     /// The same, for as long as an answer is being sent.
     pub(super) fn without_body(&self) -> Self {
         Self {
-            path: self.path.clone(),
+            path: Arc::clone(&self.path),
             query: self.query.clone(),
             headers: self.headers.clone(),
             body: Bytes::new(),
@@ -70,8 +67,8 @@ impl Parts {
     pub(super) fn path(&self, name: &str) -> &str {
         let mut parts = self.path.iter();
         parts
-            .find(|(given, _)| given == name)
-            .map_or("", |(_, value)| value.as_str())
+            .find(|(given, _)| *given == name)
+            .map_or("", |(_, value)| value)
     }
 
     /// A part of the path that names an entity.
@@ -274,4 +271,51 @@ fn is_closed(text: &str) -> bool {
         at += 1;
     }
     false
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn what_is_closed_ends_there() {
+        for (text, closed) in [
+            ("{}", true),
+            ("[1,{\"a\":\"]}\"}] \n", true),
+            (r#"{"a":"\"}","b":"\\"}"#, true),
+            ("", false),
+            (" {}", false),
+            ("1", false),
+            ("\"{}\"", false),
+            ("{", false),
+            ("{}}", false),
+            ("{},{}", false),
+            (r#"{"a":1},"b":{"c":2}"#, false),
+            (r#"{"a":"\"#, false),
+            (r#"{"a":"}"#, false),
+            ("]{", false),
+        ] {
+            assert_eq!(is_closed(text), closed, "{text}");
+        }
+    }
+
+    fn is_json(text: &str) -> bool {
+        serde_json::from_str::<&RawValue>(text).is_ok()
+    }
+
+    proptest! {
+        /// What is closed can say nothing beside what it is put under.
+        #[test]
+        fn what_is_closed_is_json_where_the_whole_is(text in r#"[\[{]([\[\]{}",:\\1 ]|"a":|\\"){0,24}"#) {
+            let whole = format!(r#"{{"before":1,"it":{text},"after":1}}"#);
+            if is_closed(&text) && is_json(&whole) {
+                prop_assert!(is_json(&text), "{text}");
+            }
+            if is_json(&text) {
+                prop_assert!(is_closed(&text), "{text}");
+            }
+        }
+    }
 }

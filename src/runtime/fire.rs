@@ -299,7 +299,7 @@ fn system() -> Principal {
             kind: ActorKind::System,
             name: "system".into(),
         },
-        roles: Vec::new(),
+        roles: Arc::default(),
     }
 }
 

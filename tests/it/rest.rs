@@ -390,6 +390,48 @@ async fn entities_go_through_their_life_over_rest() {
 }
 
 #[tokio::test]
+async fn a_body_says_nothing_beside_the_document() {
+    let server = Server::start();
+    let rest = server.rest();
+    locked(&rest, "beside", r#"{"a":1}"#).await;
+    let id = create(&rest, "beside", r#"{"a":1}"#).await;
+    for body in [
+        r#"{"a":1},"dataFormat":"XML""#,
+        r#"{"a":1}},"payload":{"model":{"name":"beside","version":1},"data":{"a":2}"#,
+        r#"{"a":1} {"a":2}"#,
+        r#"{"a":1]"#,
+        r#"{"a":01}"#,
+        r#"{"a":1,}"#,
+        "{",
+        "",
+    ] {
+        for (path, method) in [
+            ("/api/entity/JSON/beside/1".to_owned(), "POST"),
+            (format!("/api/entity/JSON/{id}"), "PUT"),
+        ] {
+            let said = if method == "POST" {
+                rest.post(&path, body).await
+            } else {
+                rest.put(&path, body).await
+            };
+            assert_eq!(
+                (said.status.as_u16(), said.problem().as_str()),
+                (400, "BAD_REQUEST"),
+                "{method} {body}"
+            );
+            assert!(
+                said.text.contains("the body is not JSON: "),
+                "what is told is told of the body: {}",
+                said.text
+            );
+        }
+    }
+    let listed = rest.get("/api/entity/beside/1").await.ok();
+    assert_eq!(listed.as_array().map(Vec::len), Some(1));
+    assert_eq!(listed[0]["data"]["a"], 1);
+}
+
+#[tokio::test]
 async fn collections_go_in_windows() {
     let server = Server::start();
     let rest = server.rest();

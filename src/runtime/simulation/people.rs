@@ -43,7 +43,7 @@ pub(super) fn initiator(kind: ActorKind, name: &str) -> Initiator {
                 kind,
                 name: name.into(),
             },
-            roles: Vec::new(),
+            roles: Arc::default(),
         },
         cancel: CancellationToken::new(),
     }
