@@ -46,7 +46,7 @@ impl Storage {
                 warn!(%error, "the log was not copied back; the next writer does it");
                 continue;
             }
-            if let Err(Error::Stopped) = self.copy_rest_back().await {
+            if self.copy_rest_back().await.is_err() {
                 break;
             }
         }

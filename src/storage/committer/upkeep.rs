@@ -23,7 +23,15 @@ impl Committer {
         self.land().await;
         match chore {
             Chore::Write { upkeep, reply } => {
-                let _ = reply.send(self.try_keep_up(&upkeep).await);
+                // What is remembered of a request is told to nobody before it is on the disk.
+                let storage = self.storage.clone();
+                let instants = &storage.0.instants;
+                let at = upkeep.outcome().map(|_| instants.stamp(storage.now(), 1));
+                let written = self.try_keep_up(&upkeep).await;
+                if let Some(at) = at {
+                    instants.finish(at);
+                }
+                let _ = reply.send(written);
             }
             Chore::CopyBack { done } => {
                 if let Some(writer) = &mut self.writer
