@@ -215,12 +215,13 @@ impl Parts {
     /// What is wrong with a request whose payload could not be read: where in the body, if it is
     /// that.
     pub(super) fn at_fault(&self, failure: Failure) -> Failure {
-        let is_of_json = failure.code() == Code::BadRequest
-            && self.text().is_ok_and(|text| text.starts_with(['{', '[']));
-        match self.json() {
-            Err(found) if is_of_json => found,
-            _ => failure,
+        let is_of_json = failure.is_in_request()
+            && failure.code() == Code::BadRequest
+            && matches!(self.body.first(), Some(b'{' | b'['));
+        if is_of_json && let Err(found) = self.json() {
+            return found;
         }
+        failure
     }
 
     /// The body as JSON of a certain form.
