@@ -12,7 +12,7 @@ use std::{
 
 use serde_json::value::RawValue;
 
-use super::{DEPTH_MAX, Number};
+use super::{DEPTH_MAX, Number, scan};
 
 /// Why a text is not a document.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -256,20 +256,11 @@ impl Reader<'_> {
     }
 
     fn string(&mut self) -> Result<(), DocumentError> {
-        let bytes = self.input.as_bytes();
         let from = self.at;
         let start = self.here() + 1;
-        let mut escaped = false;
-        self.at += 1;
-        while let Some(plain) = memchr::memchr2(b'"', b'\\', &bytes[self.at..]) {
-            self.at += plain;
-            if bytes[self.at] == b'"' {
-                break;
-            }
-            escaped = true;
-            self.at += 2;
-        }
-        self.at += 1;
+        let past = scan::string(self.input.as_bytes(), from);
+        let (end, escaped) = past.unwrap_or((self.input.len(), false));
+        self.at = end;
         let kind = if escaped {
             self.escaped_string(from)?
         } else {

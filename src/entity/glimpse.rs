@@ -6,6 +6,7 @@
 use super::{
     DEPTH_MAX, Path, Step, Value,
     document::{Kind, Node},
+    scan,
 };
 
 /// What some paths lead through: the members to be read.
@@ -235,26 +236,9 @@ impl Reader<'_> {
 
     /// Passes a string, from quote to quote.
     fn string(&mut self) -> Option<Kind> {
-        let mut kind = Kind::Plain;
-        self.at += 1;
-        loop {
-            let rest = self.text.get(self.at..)?;
-            // Most are short: then looking on is faster than looking far.
-            let near = rest
-                .iter()
-                .take(16)
-                .position(|byte| matches!(byte, b'"' | b'\\'));
-            self.at += match near {
-                Some(near) => near,
-                None => memchr::memchr2(b'"', b'\\', rest)?,
-            };
-            if self.text[self.at] == b'"' {
-                self.at += 1;
-                return Some(kind);
-            }
-            kind = Kind::Escaped;
-            self.at += 2;
-        }
+        let (end, escaped) = scan::string(self.text, self.at)?;
+        self.at = end;
+        Some(if escaped { Kind::Escaped } else { Kind::Plain })
     }
 
     fn scalar(&mut self) {
@@ -281,19 +265,8 @@ impl Reader<'_> {
     }
 
     /// Passes so many brackets that close.
-    fn skip_open(&mut self, mut open: usize) -> Option<()> {
-        while open > 0 {
-            match self.byte()? {
-                b'"' => {
-                    self.string()?;
-                    continue;
-                }
-                b'{' | b'[' => open += 1,
-                b'}' | b']' => open -= 1,
-                _ => {}
-            }
-            self.at += 1;
-        }
+    fn skip_open(&mut self, open: usize) -> Option<()> {
+        self.at = scan::brackets(self.text, self.at, open)?;
         Some(())
     }
 }

@@ -11,6 +11,7 @@ mod key;
 mod number;
 mod patch;
 mod path;
+mod scan;
 mod temporal;
 mod xml;
 
@@ -23,6 +24,7 @@ pub use key::{Key, KeyRange};
 pub use number::{Number, NumberClass};
 pub use patch::{Patch, PatchError};
 pub use path::{Path, PathError, Step};
+pub use scan::is_closed;
 pub use temporal::{Temporal, TemporalClass};
 pub use xml::XmlError;
 

@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 
 use crate::clock::PointInTime;
 use crate::error::{Code, Failure};
-use crate::event::payload::Object;
+use crate::event::payload::{Object, is_closed};
 
 /// The parts of a request.
 pub(super) struct Parts {
@@ -242,81 +242,4 @@ pub(super) fn spec(model: (&str, i32)) -> String {
 /// The members of that.
 pub(super) fn named(spec: Object, (name, version): (&str, i32)) -> Object {
     spec.text("name", name).number("version", version)
-}
-
-/// Whether a text that begins as an object or an array ends where that is closed, if it is JSON.
-fn is_closed(text: &str) -> bool {
-    let bytes = text.as_bytes();
-    let (mut at, mut depth) = (0, 0_usize);
-    while let Some(byte) = bytes.get(at) {
-        match byte {
-            b'{' | b'[' => depth += 1,
-            _ if depth == 0 => return false,
-            b'}' | b']' if depth == 1 => {
-                return text[at + 1..].trim_ascii().is_empty();
-            }
-            b'}' | b']' => depth -= 1,
-            b'"' => {
-                at += 1;
-                while let Some(plain) = memchr::memchr2(b'"', b'\\', &bytes[at.min(bytes.len())..])
-                {
-                    at += plain;
-                    if bytes[at] == b'"' {
-                        break;
-                    }
-                    at += 2;
-                }
-            }
-            _ => {}
-        }
-        at += 1;
-    }
-    false
-}
-
-#[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    #[test]
-    fn what_is_closed_ends_there() {
-        for (text, closed) in [
-            ("{}", true),
-            ("[1,{\"a\":\"]}\"}] \n", true),
-            (r#"{"a":"\"}","b":"\\"}"#, true),
-            ("", false),
-            (" {}", false),
-            ("1", false),
-            ("\"{}\"", false),
-            ("{", false),
-            ("{}}", false),
-            ("{},{}", false),
-            (r#"{"a":1},"b":{"c":2}"#, false),
-            (r#"{"a":"\"#, false),
-            (r#"{"a":"}"#, false),
-            ("]{", false),
-        ] {
-            assert_eq!(is_closed(text), closed, "{text}");
-        }
-    }
-
-    fn is_json(text: &str) -> bool {
-        serde_json::from_str::<&RawValue>(text).is_ok()
-    }
-
-    proptest! {
-        /// What is closed can say nothing beside what it is put under.
-        #[test]
-        fn what_is_closed_is_json_where_the_whole_is(text in r#"[\[{]([\[\]{}",:\\1 ]|"a":|\\"){0,24}"#) {
-            let whole = format!(r#"{{"before":1,"it":{text},"after":1}}"#);
-            if is_closed(&text) && is_json(&whole) {
-                prop_assert!(is_json(&text), "{text}");
-            }
-            if is_json(&text) {
-                prop_assert!(is_closed(&text), "{text}");
-            }
-        }
-    }
 }

@@ -83,14 +83,8 @@ impl Runtime {
         let id = subject.id;
         session.is_about(id);
         let anchor = Anchor::new(definitions, None, attribution(session, by)?);
-        let warnings = self
-            .drive(
-                session,
-                Box::new(Run::create(subject, document)),
-                anchor,
-                by,
-            )
-            .await?;
+        let run = Box::new(Run::create(subject, document));
+        let warnings = self.drive(session, run, anchor, by).await?;
         Ok(Created { id, warnings })
     }
 

@@ -14,6 +14,10 @@ const ENTRY_BYTES: u64 = 400;
 /// How many entries there are of documents that are neither large nor small; more are no harm.
 const ENTRIES: usize = 64 << 10;
 
+/// Into how many parts the cache is divided. What is larger than one is not kept, so it is not left
+/// to the number of processors.
+const PARTS: usize = 8;
+
 /// How many counters tell that an entity may have been committed.
 const GENERATIONS: usize = 4_096;
 
@@ -45,10 +49,22 @@ pub(super) struct Generation(u64);
 impl Default for Cache {
     fn default() -> Self {
         Self {
-            versions: quick_cache::sync::Cache::with_weighter(ENTRIES, BYTES_MAX, Bytes),
+            versions: versions(),
             generations: (0..GENERATIONS).map(|_| Mutex::new(0)).collect(),
         }
     }
+}
+
+fn versions() -> quick_cache::sync::Cache<EntityId, Version, Bytes> {
+    let options = quick_cache::OptionsBuilder::new()
+        .shards(PARTS)
+        .estimated_items_capacity(ENTRIES)
+        .weight_capacity(BYTES_MAX)
+        .build()
+        .expect("both capacities are given");
+    let lifecycle = quick_cache::sync::DefaultLifecycle::default();
+    let hasher = quick_cache::DefaultHashBuilder::default();
+    quick_cache::sync::Cache::with_options(options, Bytes, hasher, lifecycle)
 }
 
 impl Cache {

@@ -34,6 +34,7 @@ use crate::entity::{Document, Shape};
 use crate::error::{Code, Failure};
 use crate::id::{ModelId, ModelKey, TransactionId};
 
+pub use crate::entity::is_closed;
 pub use object::{Object, list, text_list};
 
 /// A text that must be there and is not looked at: the `id` of a payload, which the documented
