@@ -103,7 +103,7 @@ impl Document {
             at: 0,
             taken: 0,
             text: String::new(),
-            nodes: Vec::with_capacity(raw.len() / 16 + 1),
+            nodes: Vec::with_capacity(raw.len() / 8 + 1),
             open: Vec::new(),
         };
         reader.read()?;
@@ -125,31 +125,33 @@ impl Document {
     }
 
     fn refuse_doubled(&self) -> Result<(), DocumentError> {
+        /// Of so many keys, each is looked for among those before it.
         const FEW: usize = 32;
         let objects = self.nodes.iter().zip(1..);
         let objects = objects.filter(|(node, _)| node.kind == Kind::Object);
-        let mut few: [&str; FEW] = [""; FEW];
         for (object, first) in objects {
             let keys = Keys {
-                text: self.json.as_str(),
+                text: self.json.as_str().as_bytes(),
                 nodes: &self.nodes,
                 node: first,
                 end: object.next as usize,
             };
-            let mut many = HashSet::new();
-            for (count, key) in keys.enumerate() {
+            let (mut marks, mut many) = (0, None);
+            for (count, key) in keys.clone().enumerate() {
+                let before = || keys.clone().take(count);
                 let doubled = if count < FEW {
-                    let doubled = few[..count].contains(&key);
-                    few[count] = key;
-                    doubled
+                    let mark = mark(key);
+                    let may_be = marks & mark != 0;
+                    marks |= mark;
+                    may_be && before().any(|other| other == key)
                 } else {
-                    if count == FEW {
-                        many.extend(few);
-                    }
+                    let many = many.get_or_insert_with(|| before().collect::<HashSet<_>>());
                     !many.insert(key)
                 };
                 if doubled {
-                    return Err(DocumentError::DoubledMember(key.to_owned()));
+                    return Err(DocumentError::DoubledMember(
+                        String::from_utf8_lossy(key).into_owned(),
+                    ));
                 }
             }
         }
@@ -159,6 +161,13 @@ impl Document {
     pub fn root(&self) -> Value<'_> {
         Value::root_of(self.json.as_str(), &self.nodes)
     }
+}
+
+/// One of 64 bits: the same one for equal keys, and as a rule another for others.
+fn mark(key: &[u8]) -> u64 {
+    let byte = |byte: Option<&u8>| byte.copied().map_or(0, usize::from);
+    let sum = byte(key.first()) * 7 + byte(key.last()) * 5 + byte(key.get(1)) + key.len();
+    1 << (sum % 64)
 }
 
 struct Reader<'a> {
@@ -304,17 +313,18 @@ impl Reader<'_> {
 }
 
 /// The keys of an object, as written. Canonical text writes equal keys equally.
+#[derive(Clone)]
 struct Keys<'a> {
-    text: &'a str,
+    text: &'a [u8],
     nodes: &'a [Node],
     node: usize,
     end: usize,
 }
 
 impl<'a> Iterator for Keys<'a> {
-    type Item = &'a str;
+    type Item = &'a [u8];
 
-    fn next(&mut self) -> Option<&'a str> {
+    fn next(&mut self) -> Option<&'a [u8]> {
         if self.node >= self.end {
             return None;
         }
@@ -642,6 +652,16 @@ mod tests {
         #[test]
         fn any_text_is_read_or_refused(text in ".{0,60}") {
             let _ = Document::parse(&text);
+        }
+
+        #[test]
+        fn the_first_key_that_comes_again_is_told(keys in prop::collection::vec("[a-d]{0,3}", 0..60)) {
+            let members: Vec<_> = keys.iter().map(|key| format!("\"{key}\":0")).collect();
+            let mut seen = HashSet::new();
+            let doubled = keys.iter().find(|key| !seen.insert(*key));
+            let expected = doubled.map(|key| DocumentError::DoubledMember(key.clone()));
+            let given = format!("[{{{}}}]", members.join(","));
+            prop_assert_eq!(Document::parse(&given).err(), expected);
         }
     }
 

@@ -2,16 +2,16 @@
 
 /// Past the string that begins at that quote, and whether there are escapes in it; none if it does
 /// not end.
+#[expect(
+    clippy::inline_always,
+    reason = "a third less for each string (measured)"
+)]
+#[inline(always)]
 pub(super) fn string(text: &[u8], quote: usize) -> Option<(usize, bool)> {
     let (mut at, mut escaped) = (quote + 1, false);
     loop {
         let rest = text.get(at..)?;
-        // Most are short: then looking on is faster than looking far.
-        let near = rest
-            .iter()
-            .take(16)
-            .position(|byte| matches!(byte, b'"' | b'\\'));
-        at += match near {
+        at += match rest.first_chunk().and_then(near_end) {
             Some(near) => near,
             None => memchr::memchr2(b'"', b'\\', rest)?,
         };
@@ -21,6 +21,21 @@ pub(super) fn string(text: &[u8], quote: usize) -> Option<(usize, bool)> {
         escaped = true;
         at += 2;
     }
+}
+
+/// The first quote or backslash in a stretch that most strings are shorter than: looking on is
+/// faster there than looking far (measured). Bytes are looked at eight at a time, as a word.
+fn near_end(stretch: &[u8; 16]) -> Option<usize> {
+    const EACH: u64 = u64::from_le_bytes([1; 8]);
+    let word = |at: usize| {
+        let bytes = stretch.get(at..)?.first_chunk()?;
+        let word = u64::from_le_bytes(*bytes);
+        // Of a byte that is 0 the highest bit is set here; above it some may be set for nothing.
+        let zeros = |word: u64| word.wrapping_sub(EACH) & !word & (EACH << 7);
+        let ends = zeros(word ^ (EACH * u64::from(b'"'))) | zeros(word ^ (EACH * u64::from(b'\\')));
+        (ends != 0).then(|| at + ends.trailing_zeros() as usize / 8)
+    };
+    word(0).or_else(|| word(8))
 }
 
 /// Past the bracket that closes the last of so many that are open.
@@ -83,6 +98,24 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn a_string_ends_at_its_first_quote_that_is_not_escaped(text in r#"([ -~é]|\\.){0,40}"#) {
+            let quoted = format!(r#""{text}"#);
+            let mut bytes = quoted.bytes().enumerate().skip(1);
+            let (mut end, mut escaped) = (None, false);
+            while let Some((at, byte)) = bytes.next() {
+                if byte == b'"' {
+                    end = Some((at + 1, escaped));
+                    break;
+                }
+                if byte == b'\\' {
+                    escaped = true;
+                    bytes.next();
+                }
+            }
+            prop_assert_eq!(string(quoted.as_bytes(), 0), end);
+        }
+
         /// What is closed can say nothing beside what it is put under.
         #[test]
         fn what_is_closed_is_json_where_the_whole_is(text in r#"[\[{]([\[\]{}",:\\1 ]|"a":|\\"){0,24}"#) {

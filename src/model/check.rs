@@ -183,7 +183,7 @@ impl<'a> Check<'a> {
                 },
             ) => {
                 for (name, value) in members {
-                    let node = known.get(name.as_ref());
+                    let node = known.get(&name);
                     self.path.push(Step::Member(name));
                     match node {
                         Some(node) => self.value(node, value),

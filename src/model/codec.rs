@@ -3,10 +3,10 @@
 //! A row is `[depth, name, "o" if an object, [types]]`; the name of an array's element is null.
 //! Flat rows, because a tree of 256 levels would be JSON of twice as many.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::sync::Arc;
 
 use super::{
-    schema::{Node, Schema},
+    schema::{Members, Node, Schema},
     types::{DataType, Types},
 };
 
@@ -46,7 +46,7 @@ impl Schema {
             })?;
             let node = Node {
                 types,
-                members: is_object.then(BTreeMap::new),
+                members: is_object.then(Members::default),
                 element: None,
             };
             open.push((name, node));

@@ -1,7 +1,5 @@
 //! A schema from a sample (`models-and-entities.md` §3).
 
-use std::collections::BTreeMap;
-
 use super::{
     schema::{Node, Schema},
     types::{DataType, Types},
@@ -24,7 +22,7 @@ pub(super) fn seen(value: Value<'_>) -> Node {
             members: Some(
                 members
                     .map(|(name, value)| (name.as_ref().into(), seen(value)))
-                    .collect::<BTreeMap<_, _>>(),
+                    .collect(),
             ),
             ..Node::default()
         },
@@ -68,7 +66,13 @@ mod tests {
         let merged = infer(r#"{"a":{"b":1}}"#)
             .merge(infer(r#"{"a":"text"}"#))
             .merge(infer(r#"{"a":[2]}"#));
-        let a = &merged.root.members.as_ref().expect("an object")["a"];
+        let a = &merged
+            .root
+            .members
+            .as_ref()
+            .expect("an object")
+            .get("a")
+            .expect("known");
         assert!(a.members.is_some() && a.element.is_some() && a.types.contains(DataType::String));
     }
 
@@ -77,7 +81,9 @@ mod tests {
         let schema = infer(r#"{"a":[1,2.5,null,"x"],"e":[]}"#);
         let members = schema.root.members.as_ref().expect("an object");
         let types = |name: &str| {
-            members[name]
+            members
+                .get(name)
+                .expect("known")
                 .element
                 .as_ref()
                 .expect("an array")

@@ -5,12 +5,12 @@
 //! level. What the level permits becomes a delta, which says no more than what is new, so that
 //! concurrent deltas merge without a conflict.
 
-use std::{collections::BTreeMap, fmt, fmt::Write as _, sync::Arc};
+use std::{fmt, fmt::Write as _};
 
 use super::{
     check::{LISTED_MAX, expected_kind},
     infer::seen,
-    schema::{Node, Schema},
+    schema::{Members, Node, Schema},
     types::{DataType, Types},
 };
 use crate::compat::Compat;
@@ -299,18 +299,13 @@ impl Comparison {
         fits
     }
 
-    fn members(
-        &mut self,
-        known: &Node,
-        found: BTreeMap<Arc<str>, Node>,
-        slot: Slot,
-    ) -> Option<BTreeMap<Arc<str>, Node>> {
+    fn members(&mut self, known: &Node, found: Members, slot: Slot) -> Option<Members> {
         let Some(declared) = &known.members else {
             let fits = self.replaces_null(known, "object", slot);
             let settled = |(name, node): (_, Node)| (name, node.settled());
             return fits.then(|| found.into_iter().map(settled).collect());
         };
-        let mut new = BTreeMap::new();
+        let mut new = Members::default();
         for (name, node) in found {
             let step = |path: &mut String| {
                 if !path.is_empty() {

@@ -1,6 +1,9 @@
 //! What documents of a model look like: a tree of nodes.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::sync::Arc;
+
+use foldhash::fast::RandomState;
+use indexmap::{IndexMap, map};
 
 use super::types::{DataType, Types};
 use crate::entity::{Path, Step};
@@ -31,8 +34,80 @@ impl Schema {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Node {
     pub types: Types,
-    pub members: Option<BTreeMap<Arc<str>, Self>>,
+    pub members: Option<Members>,
     pub element: Option<Box<Self>>,
+}
+
+/// The members of an object, in the order of their names. They are looked up for every member of
+/// every document, so by hash: a third of what a tree takes (measured).
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Members(IndexMap<Arc<str>, Node, RandomState>);
+
+impl Members {
+    pub fn get(&self, name: &str) -> Option<&Node> {
+        self.0.get(name)
+    }
+
+    pub fn iter(&self) -> map::Iter<'_, Arc<str>, Node> {
+        self.0.iter()
+    }
+
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Adds a member that is not there yet; at once where names come in their order.
+    pub(super) fn insert(&mut self, name: Arc<str>, node: Node) {
+        self.0.insert_sorted(name, node);
+    }
+}
+
+impl Extend<(Arc<str>, Node)> for Members {
+    /// Adds members, and merges those that are there already.
+    fn extend<T: IntoIterator<Item = (Arc<str>, Node)>>(&mut self, members: T) {
+        for (name, node) in members {
+            match self.0.entry(name) {
+                map::Entry::Occupied(mut known) => {
+                    let merged = std::mem::take(known.get_mut()).merge(node);
+                    known.insert(merged);
+                }
+                map::Entry::Vacant(place) => {
+                    place.insert(node);
+                }
+            }
+        }
+        self.0.sort_unstable_keys();
+    }
+}
+
+impl FromIterator<(Arc<str>, Node)> for Members {
+    fn from_iter<T: IntoIterator<Item = (Arc<str>, Node)>>(members: T) -> Self {
+        let mut all = Self::default();
+        all.extend(members);
+        all
+    }
+}
+
+impl IntoIterator for Members {
+    type Item = (Arc<str>, Node);
+    type IntoIter = map::IntoIter<Arc<str>, Node>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.into_iter()
+    }
+}
+
+impl<'a> IntoIterator for &'a Members {
+    type Item = (&'a Arc<str>, &'a Node);
+    type IntoIter = map::Iter<'a, Arc<str>, Node>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
 }
 
 impl Node {
@@ -85,7 +160,10 @@ impl Node {
     pub fn merge(self, other: Self) -> Self {
         Self {
             types: self.types.merge(other.types),
-            members: merge_options(self.members, other.members, merge_members),
+            members: merge_options(self.members, other.members, |mut members, others| {
+                members.extend(others);
+                members
+            }),
             element: merge_options(self.element, other.element, |a, b| Box::new(a.merge(*b))),
         }
     }
@@ -95,7 +173,7 @@ impl Node {
     pub fn at(&self, path: &Path) -> Option<&Self> {
         path.steps().iter().try_fold(self, |node, step| match step {
             Step::Member(name) => match &node.members {
-                Some(members) if members.contains_key(name) => members.get(name),
+                Some(members) if members.get(name).is_some() => members.get(name),
                 _ if name.parse::<usize>().is_ok() => node.element.as_deref(),
                 _ => None,
             },
@@ -118,18 +196,4 @@ fn merge_options<T>(a: Option<T>, b: Option<T>, both: impl FnOnce(T, T) -> T) ->
         (Some(a), Some(b)) => Some(both(a, b)),
         (one, other) => one.or(other),
     }
-}
-
-fn merge_members(
-    mut into: BTreeMap<Arc<str>, Node>,
-    from: BTreeMap<Arc<str>, Node>,
-) -> BTreeMap<Arc<str>, Node> {
-    for (name, node) in from {
-        let merged = match into.remove(&name) {
-            Some(known) => known.merge(node),
-            None => node,
-        };
-        into.insert(name, merged);
-    }
-    into
 }

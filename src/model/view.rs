@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    schema::{Node, Schema},
+    schema::{Members, Node, Schema},
     types::{DataType, Types},
 };
 use crate::entity::DEPTH_MAX;
@@ -55,8 +55,6 @@ struct Reader<'a> {
     reached: BTreeSet<&'a str>,
 }
 
-type Members = BTreeMap<std::sync::Arc<str>, Node>;
-
 impl Reader<'_> {
     fn members(&mut self, path: &str, depth: usize) -> Result<Members, ViewError> {
         let (path, bucket) = self
@@ -70,18 +68,11 @@ impl Reader<'_> {
         if depth > DEPTH_MAX {
             return Err(ViewError::TooDeep);
         }
-        let mut members = Members::new();
-        for (key, value) in bucket {
-            let Some((name, node)) = self.entry(path, key, value, depth)? else {
-                continue;
-            };
-            let node = match members.remove(name) {
-                Some(known) => Node::merge(known, node),
-                None => node,
-            };
-            members.insert(name.into(), node);
-        }
-        Ok(members)
+        let entries = bucket.iter().map(|(key, value)| {
+            let entry = self.entry(path, key, value, depth)?;
+            Ok(entry.map(|(name, node)| (name.into(), node)))
+        });
+        entries.filter_map(Result::transpose).collect()
     }
 
     fn entry<'k>(

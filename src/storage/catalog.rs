@@ -1,9 +1,8 @@
 //! Definitions in memory.
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, PoisonError, RwLock},
-};
+use std::sync::{Arc, PoisonError, RwLock};
+
+use foldhash::HashMap;
 
 use super::{Definitions, TenantRow};
 use crate::id::ModelKey;

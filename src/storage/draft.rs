@@ -1,6 +1,8 @@
 //! A finished unit of work, as the committer gets it.
 
-use std::{collections::HashMap, sync::Arc};
+use std::sync::Arc;
+
+use foldhash::HashMap;
 
 use super::{
     EntityRow, ModelRow,

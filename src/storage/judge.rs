@@ -1,7 +1,9 @@
 //! Which units of a batch may be committed: a pure function, in arrival order, over what was
 //! committed before and the survivors so far (STORAGE.md §3).
 
-use std::{collections::HashMap, sync::Arc};
+use std::sync::Arc;
+
+use foldhash::HashMap;
 
 use super::{
     Definitions, Error, ModelRow, TenantRow,
@@ -334,7 +336,7 @@ pub(super) mod tests {
             assert!(stored <= FOLDED_AT);
         }
         let view_of = |level| View {
-            models: HashMap::from([(("t".into(), key.clone()), level)]),
+            models: [(("t".into(), key.clone()), level)].into_iter().collect(),
             ..View::default()
         };
         for (level, needs, fits) in [

@@ -1,7 +1,8 @@
 //! Tenants and actors by name: small rows that are made once and never change.
 
-use std::collections::HashMap;
 use std::sync::{PoisonError, RwLock};
+
+use foldhash::HashMap;
 
 use super::{ActorRow, TenantRow};
 use crate::entity::Actor;

@@ -1,12 +1,9 @@
 //! A unit of work: what one request reads and writes, until it commits or is dropped
 //! (STORAGE.md §2).
 
-use std::{
-    collections::{BTreeMap, HashMap},
-    sync::Arc,
-    time::Instant,
-};
+use std::{collections::BTreeMap, sync::Arc, time::Instant};
 
+use foldhash::HashMap;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
@@ -129,9 +126,9 @@ impl Storage {
             tenant: tenant.clone(),
             attribution,
             snapshot: None,
-            reads: HashMap::new(),
-            guards: HashMap::new(),
-            changes: HashMap::new(),
+            reads: HashMap::default(),
+            guards: HashMap::default(),
+            changes: HashMap::default(),
             saves: 0,
             bytes: 0,
             decisions: Vec::new(),
@@ -171,7 +168,7 @@ impl Storage {
             id: TransactionId::fresh(),
             tenant: tenant.clone(),
             attribution,
-            reads: HashMap::new(),
+            reads: HashMap::default(),
             guards: Vec::new(),
             writes: Vec::new(),
             removals: Vec::new(),
@@ -342,7 +339,7 @@ impl UnitOfWork {
                 .filter(|newest| *newest != version.position)
         };
         let (tenant, mut ahead) = (found.first(), found.iter().filter_map(moved).collect());
-        let mut current = HashMap::new();
+        let mut current = HashMap::default();
         if let Some(tenant) = tenant.map(|version| version.tenant) {
             while let Some(part) =
                 Some(std::mem::take(&mut ahead)).filter(|part: &Vec<_>| !part.is_empty())

@@ -1,7 +1,6 @@
 //! A batch after its judgement: on its way to the disk, and what is told of it when it is there.
 
-use std::collections::HashSet;
-
+use foldhash::HashSet;
 use tokio::sync::watch;
 
 use super::Survivor;

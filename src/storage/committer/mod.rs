@@ -9,11 +9,9 @@ mod flight;
 mod recovery;
 mod upkeep;
 
-use std::{
-    collections::{BTreeMap, HashMap},
-    sync::Arc,
-};
+use std::{collections::BTreeMap, sync::Arc};
 
+use foldhash::{HashMap, HashMapExt as _};
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 use tracing::{error, info, warn};

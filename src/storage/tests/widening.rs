@@ -1,10 +1,8 @@
 //! Models that units widen.
 
-use std::collections::BTreeMap;
-
 use super::*;
 use crate::compat::Compat;
-use crate::model::ChangeLevel;
+use crate::model::{ChangeLevel, Members};
 
 #[tokio::test]
 async fn many_deltas_are_folded_and_say_the_same_afterwards() {
@@ -92,7 +90,7 @@ async fn a_unit_forgets_what_it_would_have_added_when_it_is_rolled_back() {
         .expect("reads")
         .expect("a model");
     assert_eq!(
-        seen.model.schema.root.members.as_ref().map(BTreeMap::len),
+        seen.model.schema.root.members.as_ref().map(Members::len),
         Some(3)
     );
     unit.roll_back_to(&mark);
