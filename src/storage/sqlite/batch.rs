@@ -385,17 +385,19 @@ impl Batch {
         })
     }
 
+    /// What one statement fails at ends the batch: of a statement that could fail alone, `SQLite`
+    /// would copy every page it touches.
     fn add_rows(&self, script: &mut Script, from: usize) {
         let size = padded((self.longest() - from).min(TEXT_ROWS));
         insert(
             script,
-            r#"insert into "commit"(seq, id, entry, t, at, author, executor)"#,
+            r#"insert or rollback into "commit"(seq, id, entry, t, at, author, executor)"#,
             part(&self.commits, from),
             size,
         );
         insert(
             script,
-            "insert into entity(e, id, m, n, state, live, created, workflow)",
+            "insert or rollback into entity(e, id, m, n, state, live, created, workflow)",
             part(&self.created, from),
             size,
         );
@@ -407,19 +409,19 @@ impl Batch {
         }
         insert(
             script,
-            "insert into version(n, e, m, seq, kind, state, transition, author, executor, data, record)",
+            "insert or rollback into version(n, e, m, seq, kind, state, transition, author, executor, data, record)",
             part(&self.versions, from),
             size,
         );
         insert(
             script,
-            "insert into decision(n, e, record)",
+            "insert or rollback into decision(n, e, record)",
             part(&self.decisions, from),
             size,
         );
         insert(
             script,
-            "insert into unique_key(m, u, key, e)",
+            "insert or rollback into unique_key(m, u, key, e)",
             part(&self.claims, from),
             size,
         );
@@ -438,7 +440,7 @@ impl Batch {
         }
         insert(
             script,
-            "insert into model_delta(m, n, delta)",
+            "insert or rollback into model_delta(m, n, delta)",
             part(&self.deltas, from),
             size,
         );
@@ -457,7 +459,7 @@ impl Batch {
         );
         insert(
             script,
-            "insert into message(id, t, seq, header, metadata, content)",
+            "insert or rollback into message(id, t, seq, header, metadata, content)",
             part(&self.messages, from),
             size,
         );
