@@ -99,7 +99,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_string_ends_at_its_first_quote_that_is_not_escaped(text in r#"([ -~é]|\\.){0,40}"#) {
+        fn a_string_ends_at_its_first_quote_that_is_not_escaped(text in r"([ -~é]|\\.){0,40}") {
             let quoted = format!(r#""{text}"#);
             let mut bytes = quoted.bytes().enumerate().skip(1);
             let (mut end, mut escaped) = (None, false);

@@ -6,7 +6,7 @@ use std::fmt::{self, Write as _};
 #[derive(Debug)]
 pub struct Object(String);
 
-/// Most objects are smaller than this, and need not grow.
+/// Most objects and lists are smaller than this, and need not grow.
 const USUAL_BYTES: usize = 256;
 
 impl Default for Object {
@@ -109,7 +109,8 @@ impl Object {
 
 /// A list of what is JSON already.
 pub fn list<T: AsRef<str>>(items: impl IntoIterator<Item = T>) -> String {
-    let mut list = String::from("[");
+    let mut list = String::with_capacity(USUAL_BYTES);
+    list.push('[');
     for item in items {
         if list.len() > 1 {
             list.push(',');

@@ -11,7 +11,7 @@ mod upkeep;
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use foldhash::{HashMap, HashMapExt as _};
+use foldhash::HashMap;
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 use tracing::{error, info, warn};
@@ -289,7 +289,7 @@ impl Committer {
 
     /// Judges and stamps a batch. Those that fail are answered; none if all do.
     async fn judge(&mut self, mut view: View, batch: Vec<Submission>) -> Option<Judged> {
-        let mut rows = Batch::default();
+        let mut rows = Batch::with_room(batch.len());
         let mut survivors = Vec::with_capacity(batch.len());
         let count = i64::try_from(batch.len()).unwrap_or(i64::MAX);
         let stamped = self.storage.0.instants.stamp(self.storage.now(), count);
@@ -384,10 +384,12 @@ impl Committer {
                 record: Arc::clone(&decision.record),
             });
         }
-        let mut written = HashMap::with_capacity(versions.len());
+        let mut written = HashMap::default();
         for (write, n, attribution) in versions {
             let e = self.entity_row(write);
-            written.insert(write.image.id, e);
+            if !draft.tasks.is_empty() {
+                written.insert(write.image.id, e);
+            }
             if let Some(claims) = &write.claims {
                 claims.write(write, e, rows);
             }

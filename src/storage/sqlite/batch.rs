@@ -209,7 +209,14 @@ pub(super) type Scripted = Query<'static, Sqlite, SqliteArguments>;
 
 /// Texts that were written before.
 #[derive(Debug, Default)]
-pub(super) struct Texts(HashMap<Shape, Arc<str>>);
+pub(super) struct Texts(HashMap<Shape, Text>);
+
+#[derive(Debug, Clone)]
+struct Text {
+    sql: Arc<str>,
+    /// How many values it takes.
+    values: usize,
+}
 
 /// What the text of a whole batch depends on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -227,13 +234,17 @@ struct Shape {
 const TEXTS_MAX: usize = 64;
 
 impl Texts {
-    fn keep(&mut self, shape: Shape, text: String) -> Arc<str> {
+    fn keep(&mut self, shape: Shape, sql: String, values: usize) -> Arc<str> {
         if self.0.len() == TEXTS_MAX {
             self.0.clear();
         }
-        let text: Arc<str> = text.into();
-        self.0.insert(shape, Arc::clone(&text));
-        text
+        let sql: Arc<str> = sql.into();
+        let text = Text {
+            sql: Arc::clone(&sql),
+            values,
+        };
+        self.0.insert(shape, text);
+        sql
     }
 }
 
@@ -289,6 +300,16 @@ const TEXT_ROWS: usize = 512;
 const REMOVED_AT_ONCE: usize = 4_096;
 
 impl Batch {
+    /// With room for so many units, each of one version.
+    pub(in crate::storage) fn with_room(units: usize) -> Self {
+        Self {
+            commits: Vec::with_capacity(units),
+            created: Vec::with_capacity(units),
+            versions: Vec::with_capacity(units),
+            ..Self::default()
+        }
+    }
+
     /// Adds what the commit of that sequence adds to schemas.
     pub(in crate::storage) fn add_deltas(&mut self, deltas: Vec<NewDelta>, sequence: Sequence) {
         for mut delta in deltas {
@@ -342,6 +363,9 @@ impl Batch {
         let shape = self.shape();
         let known = texts.0.get(&shape).cloned();
         let mut script = Script::new(known.is_none().then(String::new));
+        if let (Some(known), Ok(values)) = (&known, &mut script.values) {
+            values.reserve(known.values, 0);
+        }
         script.push("begin immediate;");
         if !self.freed.is_empty() {
             script.push("delete from unique_key where e in (");
@@ -351,8 +375,11 @@ impl Batch {
         self.add_rows(&mut script, 0);
         script.push("commit");
         let text = match (known, script.text.take()) {
-            (Some(text), _) => text,
-            (None, text) => texts.keep(shape, text.unwrap_or_default()),
+            (Some(known), _) => known.sql,
+            (None, sql) => {
+                let values = script.values.as_ref().map_or(0, SqliteArguments::len);
+                texts.keep(shape, sql.unwrap_or_default(), values)
+            }
         };
         script.with(text).map(Some)
     }
