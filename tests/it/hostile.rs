@@ -191,10 +191,10 @@ async fn thousands_of_leaves_are_taken_whatever_they_are() {
     let like = |n: usize| simple("$.t", "LIKE", json!(format!("%x{n}_%")));
     let named = |n: usize| json!({"type": "lifecycle", "field": "state", "operatorType": "EQUALS", "value": format!("S{n}")});
     let many: [(usize, &dyn Fn(usize) -> Value); 4] = [
-        (10_000, &equal),
-        (10_000, &above),
-        (1_000, &like),
-        (10_000, &named),
+        (3_000, &equal),
+        (3_000, &above),
+        (300, &like),
+        (3_000, &named),
     ];
     for ((count, leaf), operators) in
         many.into_iter()
@@ -206,7 +206,7 @@ async fn thousands_of_leaves_are_taken_whatever_they_are() {
     }
     // Ways into an index by the hundred, each of many ranges.
     let list = |n: usize| simple("$.n", "IN", json!((n..n + 50).collect::<Vec<_>>()));
-    stage.taken(group("AND", leaves(300, &list))).await;
+    stage.taken(group("AND", leaves(200, &list))).await;
     let pairs = |n: usize| {
         group(
             "OR",
@@ -216,11 +216,11 @@ async fn thousands_of_leaves_are_taken_whatever_they_are() {
             ],
         )
     };
-    stage.taken(group("AND", leaves(500, &pairs))).await;
+    stage.taken(group("AND", leaves(200, &pairs))).await;
     let tags = |n: usize| simple("$.tags[*]", "IN", json!([n.to_string(), "x"]));
-    stage.taken(group("AND", leaves(500, &tags))).await;
+    stage.taken(group("AND", leaves(200, &tags))).await;
     stage
-        .taken(simple("$.n", "IN", json!((0..90_000).collect::<Vec<_>>())))
+        .taken(simple("$.n", "IN", json!((0..50_000).collect::<Vec<_>>())))
         .await;
     let values: Vec<_> = (0..5_000).map(|n| json!(n.to_string())).collect();
     stage
@@ -228,8 +228,8 @@ async fn thousands_of_leaves_are_taken_whatever_they_are() {
         .await;
     // There is an end to it.
     for condition in [
-        simple("$.n", "IN", json!(vec![1; 1_000_000])),
-        simple("$.n", "NOT_IN", json!(vec!["x"; 200_000])),
+        simple("$.n", "IN", json!(vec![1; 150_000])),
+        simple("$.n", "NOT_IN", json!(vec!["x"; 150_000])),
         group(
             "OR",
             leaves(
@@ -237,7 +237,7 @@ async fn thousands_of_leaves_are_taken_whatever_they_are() {
                 &|_| json!({"type": "simple", "jsonPath": "n", "operator": "IS_NULL"}),
             ),
         ),
-        json!({"type": "array", "jsonPath": "$.tags", "values": vec!["x"; 200_000]}),
+        json!({"type": "array", "jsonPath": "$.tags", "values": vec!["x"; 150_000]}),
     ] {
         stage
             .check(condition, "BAD_REQUEST", "INVALID_CONDITION")
@@ -294,8 +294,8 @@ async fn patterns_cost_neither_endless_time_nor_memory() {
 #[tokio::test]
 async fn operands_and_paths_are_no_code() {
     let stage = Stage::new().await;
-    let long = "x".repeat(5_000_000);
-    let digits = "9".repeat(1_000_000);
+    let long = "x".repeat(1_000_000);
+    let digits = "9".repeat(200_000);
     for operand in [
         json!("'; drop table entity; --"),
         json!("' or '1'='1"),
