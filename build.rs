@@ -45,11 +45,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     pack_assets(&out)?;
     println!("cargo:rerun-if-changed=.git/HEAD");
     println!(
-        "cargo:rustc-env=INTERLOCK_COMMIT={}",
+        "cargo:rustc-env=BUILD_COMMIT={}",
         git(&["rev-parse", "--short", "HEAD"])
     );
     println!(
-        "cargo:rustc-env=INTERLOCK_BUILT={}",
+        "cargo:rustc-env=BUILD_TIME={}",
         git(&["log", "-1", "--format=%cs"])
     );
     Ok(())

@@ -190,8 +190,8 @@ fn version() -> String {
     format!(
         "{} (commit {}, built {})",
         env!("CARGO_PKG_VERSION"),
-        env!("INTERLOCK_COMMIT"),
-        env!("INTERLOCK_BUILT")
+        env!("BUILD_COMMIT"),
+        env!("BUILD_TIME")
     )
 }
 
