@@ -331,6 +331,32 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_batch_that_is_refused_leaves_the_writer_as_it_was() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let place = Place::File(folder.path().join("interlock.db"));
+        let (database, _) = Sqlite::open(&settings(place)).await.expect("opens");
+        let mut writer = database.writer().expect("the first");
+        let decisions = |numbers: &mut dyn Iterator<Item = i64>| Batch {
+            decisions: numbers
+                .map(|n| NewDecision {
+                    n,
+                    e: 1,
+                    record: "{}".into(),
+                })
+                .collect(),
+            ..Batch::default()
+        };
+        // In one text, and in parts.
+        for (from, count) in [(0, 2), (1_000, 600)] {
+            let twice = decisions(&mut (from..from + count).chain([from]));
+            assert!(writer.write(&twice).await.is_err());
+            let once = decisions(&mut (from..from + count));
+            let syncing = writer.write(&once).await.expect("nothing is left of it");
+            syncing.await.expect("durable");
+        }
+    }
+
+    #[tokio::test]
     async fn a_second_opener_is_refused_and_an_old_database_is_not_touched_unasked() {
         let folder = tempfile::tempdir().expect("a folder");
         let mut settings = settings(Place::File(folder.path().join("new/interlock.db")));

@@ -194,14 +194,14 @@ impl Writer {
     ) -> Result<Syncing, sqlx::Error> {
         let mut borrowed = self.held.borrow().await?;
         let connection = borrowed.connection();
-        if let Some(script) = batch.script(&mut self.texts)? {
-            if let Err(error) = script.execute(&mut *connection).await {
-                // The text may have stopped in its middle, with the transaction open.
-                let _ = sqlx::query("rollback").execute(connection).await;
-                return Err(error);
-            }
-        } else {
-            write_in_parts(connection, batch).await?;
+        let written = match batch.script(&mut self.texts)? {
+            Some(script) => script.execute(&mut *connection).await.map(|_| ()),
+            None => write_in_parts(connection, batch).await,
+        };
+        if let Err(error) = written {
+            // It may have stopped in its middle, with the transaction open.
+            let _ = sqlx::query("rollback").execute(connection).await;
+            return Err(error);
         }
         Ok(self.held.sync())
     }
@@ -409,20 +409,23 @@ impl Writer {
     }
 }
 
-/// Writes a batch that is too large for one text. Dropping the transaction is the rollback.
+/// Writes a batch that is too large for one text. No `Transaction` of sqlx: that would count on a
+/// rollback of its own where a statement has rolled back already.
 async fn write_in_parts(
     connection: &mut SqliteConnection,
     batch: &Batch,
 ) -> Result<(), sqlx::Error> {
-    let mut transaction = connection.begin_with("begin immediate").await?;
+    sqlx::query("begin immediate")
+        .execute(&mut *connection)
+        .await?;
     for entities in batch.freed() {
         sqlx::query(UNIQUE_KEY_FREE)
             .bind(entities)
-            .execute(&mut *transaction)
+            .execute(&mut *connection)
             .await?;
     }
     for script in batch.scripts() {
-        script?.execute(&mut *transaction).await?;
+        script?.execute(&mut *connection).await?;
     }
     for removals in &batch.removals {
         for (first, entities) in removals.parts() {
@@ -432,22 +435,23 @@ async fn write_in_parts(
                 .bind(&entities)
                 .bind(removals.author)
                 .bind(removals.executor)
-                .execute(&mut *transaction)
+                .execute(&mut *connection)
                 .await?;
             sqlx::query(REMOVE_ENTITIES)
                 .bind(first)
                 .bind(&entities)
-                .execute(&mut *transaction)
+                .execute(&mut *connection)
                 .await?;
         }
     }
     for index in &batch.swept {
         sqlx::query(INDEX_SWEEP)
             .bind(index)
-            .execute(&mut *transaction)
+            .execute(&mut *connection)
             .await?;
     }
-    transaction.commit().await
+    sqlx::query("commit").execute(connection).await?;
+    Ok(())
 }
 
 async fn add_delta(
