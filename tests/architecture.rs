@@ -48,6 +48,7 @@ const ONLY_IN: &[(&str, &[&str], &str)] = &[
     ("println!(", &["cli/"], "only the command line prints"),
     ("cloudevents::", &["event/sdk.rs", "rest/events.rs"], "the SDK is one of three forms of an event"),
     ("sqlx::", &["storage/"], "one module knows the database"),
+    ("sqlx_sqlite::", &["storage/"], "one module knows the database"),
     ("tonic::", &["grpc/", "event/proto.rs", "event/frame.rs", "app/", "cli/"], "only an edge knows gRPC"),
     ("axum::", &["rest/", "app/"], "only an edge knows HTTP"),
     ("metrics::", &["telemetry/"], "one module names what is measured"),

@@ -7,10 +7,8 @@ use interlock::event::{
     frame::Frame,
     proto::service::cloud_events_service_server::{CloudEventsService, CloudEventsServiceServer},
 };
-use sqlx::{
-    AssertSqlSafe, ConnectOptions as _, SqlSafeStr as _, SqlStr, SqliteConnection,
-    sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous},
-};
+use sqlx::{AssertSqlSafe, ConnectOptions as _, SqlSafeStr as _, SqlStr};
+use sqlx_sqlite::{SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqliteSynchronous};
 use tokio::net::TcpListener;
 use tonic::{Request, Response, Status, Streaming, transport::server::TcpIncoming};
 use uuid::Uuid;

@@ -7,7 +7,8 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use bytes::Bytes;
 use http_body_util::BodyExt as _;
 use interlock::{clock::Timestamp, event::frame::Frame};
-use sqlx::{ConnectOptions as _, SqliteConnection, sqlite::SqliteConnectOptions};
+use sqlx::ConnectOptions as _;
+use sqlx_sqlite::{SqliteConnectOptions, SqliteConnection};
 
 use crate::{
     Plan, feed,

@@ -12,10 +12,8 @@ use std::{
 
 use interlock::entity::{Key, KeyRange, Number};
 use serde_json::value::RawValue;
-use sqlx::{
-    AssertSqlSafe, ConnectOptions as _, SqlSafeStr as _, SqlStr, SqliteConnection,
-    sqlite::SqliteConnectOptions,
-};
+use sqlx::{AssertSqlSafe, ConnectOptions as _, SqlSafeStr as _, SqlStr};
+use sqlx_sqlite::{SqliteConnectOptions, SqliteConnection};
 use tokio::{task::JoinSet, time};
 
 use crate::{

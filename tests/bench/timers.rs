@@ -11,7 +11,8 @@ use std::{
 };
 
 use hdrhistogram::Histogram;
-use sqlx::{ConnectOptions as _, SqliteConnection, sqlite::SqliteConnectOptions};
+use sqlx::ConnectOptions as _;
+use sqlx_sqlite::{SqliteConnectOptions, SqliteConnection};
 use tokio::{task::JoinSet, time::sleep};
 
 use crate::{

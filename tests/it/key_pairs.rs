@@ -6,7 +6,8 @@ use base64::{Engine as _, prelude::BASE64_STANDARD};
 use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation, decode, encode};
 use rsa::{RsaPrivateKey, pkcs1::EncodeRsaPrivateKey as _, pkcs8::DecodePrivateKey as _};
 use serde_json::{Value, json};
-use sqlx::{ConnectOptions as _, sqlite::SqliteConnectOptions};
+use sqlx::ConnectOptions as _;
+use sqlx_sqlite::SqliteConnectOptions;
 
 use crate::support::{
     Rest, Server, command, iam,

@@ -6,10 +6,8 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use sqlx::{
-    Arguments as _, AssertSqlSafe, Encode, Sqlite, Type, error::BoxDynError, query::Query,
-    sqlite::SqliteArguments,
-};
+use sqlx::{Arguments as _, AssertSqlSafe, Encode, Type, error::BoxDynError, query::Query};
+use sqlx_sqlite::{Sqlite, SqliteArguments};
 use uuid::Uuid;
 
 use super::{read::json_list, rows::encode_kind};

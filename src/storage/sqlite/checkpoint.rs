@@ -6,7 +6,8 @@
 //! the rest, after which the log begins anew: the p99 of creations is a third of what it was
 //! (measured).
 
-use sqlx::{ConnectOptions as _, Connection as _, SqliteConnection, sqlite::SqliteConnectOptions};
+use sqlx::{ConnectOptions as _, Connection as _};
+use sqlx_sqlite::{SqliteConnectOptions, SqliteConnection};
 
 /// How many pages are left to the writer, if they can be.
 const REST_PAGES: i64 = 256;

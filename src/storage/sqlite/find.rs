@@ -1,7 +1,8 @@
 //! Indexes, and looking entities up by their keys, or by their states.
 
 use futures_util::TryStreamExt as _;
-use sqlx::{FromRow as _, QueryBuilder, Row as _, Sqlite as Database};
+use sqlx::{FromRow as _, QueryBuilder, Row as _};
+use sqlx_sqlite::Sqlite as Database;
 
 use super::{
     Sqlite,
@@ -317,7 +318,8 @@ impl Sqlite {
 
 #[cfg(test)]
 mod tests {
-    use sqlx::{AssertSqlSafe, Connection as _, SqliteConnection};
+    use sqlx::{AssertSqlSafe, Connection as _};
+    use sqlx_sqlite::SqliteConnection;
 
     use super::*;
     use crate::entity::KeyRange;

@@ -1,6 +1,7 @@
 //! Who may call: clients, keys and providers.
 
-use sqlx::{FromRow, SqliteConnection};
+use sqlx::FromRow;
+use sqlx_sqlite::SqliteConnection;
 
 use super::{Sqlite, writer::TENANT_PUT};
 use crate::storage::{Error, Identity, IdentityChange, IdentityKind};

@@ -2,7 +2,8 @@
 
 use std::{sync::Arc, time::Duration};
 
-use sqlx::{FromRow, SqliteConnection};
+use sqlx::FromRow;
+use sqlx_sqlite::SqliteConnection;
 
 use super::{OutcomeRow, Sqlite, read::json_list};
 use crate::clock::Timestamp;
@@ -149,7 +150,7 @@ impl JobChore {
     }
 }
 
-type Query<'a> = sqlx::query::Query<'a, sqlx::Sqlite, sqlx::sqlite::SqliteArguments>;
+type Query<'a> = sqlx::query::Query<'a, sqlx_sqlite::Sqlite, sqlx_sqlite::SqliteArguments>;
 
 fn add_hits<'a>(job: JobRow, first: i64, positions: &[Position]) -> Query<'a> {
     let list = json_list(positions.iter().map(|position| position.0));

@@ -26,10 +26,10 @@ use std::{
     time::Duration,
 };
 
-use sqlx::{
-    ConnectOptions as _, Connection as _, SqliteConnection, SqlitePool,
-    migrate::Migrator,
-    sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous},
+use sqlx::{ConnectOptions as _, Connection as _, migrate::Migrator};
+use sqlx_sqlite::{
+    SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqlitePool, SqlitePoolOptions,
+    SqliteSynchronous,
 };
 
 use tracing::warn;

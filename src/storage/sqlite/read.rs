@@ -3,7 +3,7 @@
 use std::{fmt::Write as _, sync::Arc};
 
 use serde::{Deserialize, Serialize};
-use sqlx::SqlitePool;
+use sqlx_sqlite::SqlitePool;
 
 use super::{
     Newest, Sqlite,

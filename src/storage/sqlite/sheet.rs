@@ -1,6 +1,7 @@
 //! Sheets: many entities told as one row.
 
-use sqlx::{FromRow, sqlite::SqliteRow};
+use sqlx::FromRow;
+use sqlx_sqlite::SqliteRow;
 use uuid::Uuid;
 
 use super::{Sqlite, many::bytes_of};

@@ -1,9 +1,9 @@
 //! Sorting what does not fit in memory.
 
 use futures_util::{StreamExt as _, TryStreamExt as _, stream::BoxStream};
-use sqlx::{
-    ConnectOptions as _, Connection as _, Executor as _, QueryBuilder, Sqlite, SqliteConnection,
-    sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous},
+use sqlx::{ConnectOptions as _, Connection as _, Executor as _, QueryBuilder};
+use sqlx_sqlite::{
+    Sqlite, SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqliteSynchronous,
 };
 
 use crate::entity::Position;

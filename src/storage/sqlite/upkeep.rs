@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use sqlx::{Connection as _, QueryBuilder, Sqlite, SqliteConnection};
+use sqlx::{Connection as _, QueryBuilder};
+use sqlx_sqlite::{Sqlite, SqliteConnection};
 
 use super::{OutcomeRow, identity, job::JobChore};
 use crate::clock::Timestamp;

@@ -14,11 +14,8 @@ use futures_util::{
     FutureExt as _,
     future::{self, BoxFuture},
 };
-use sqlx::{
-    ConnectOptions as _, Connection as _, SqliteConnection, SqlitePool,
-    pool::PoolConnection,
-    sqlite::{Sqlite as Database, SqliteConnectOptions},
-};
+use sqlx::{ConnectOptions as _, Connection as _, pool::PoolConnection};
+use sqlx_sqlite::{Sqlite as Database, SqliteConnectOptions, SqliteConnection, SqlitePool};
 
 use super::{Batch, OutcomeRow, Upkeep, batch::Texts, checkpoint, read::ListedWorkflow};
 use crate::clock::Timestamp;
