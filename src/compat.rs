@@ -80,6 +80,18 @@ impl Compat {
         self.is_cyoda()
     }
 
+    /// Whether more matches than a `limit` that was sent end a search, instead of being left out
+    /// (`grpc.md` §8.3).
+    pub const fn limits_refuse(self) -> bool {
+        self.is_cyoda()
+    }
+
+    /// Whether deleting all entities of a model looks at no `pointInTime` and tells no ids
+    /// (`grpc.md` §8.2).
+    pub const fn all_are_deleted_as_of_now(self) -> bool {
+        self.is_cyoda()
+    }
+
     /// Whether a processor without `executionMode` is `SYNC`, not `ASYNC_NEW_TX` (W3).
     pub const fn absent_mode_is_sync(self) -> bool {
         self.is_cyoda()
@@ -115,7 +127,7 @@ impl Compat {
         self.is_cyoda()
     }
 
-    /// Whether REPLACE and ACTIVATE need workflows (W25).
+    /// Whether REPLACE needs workflows (W25).
     pub const fn replacing_needs_workflows(self) -> bool {
         self.is_cyoda()
     }

@@ -343,6 +343,23 @@ impl Failure {
         self
     }
 
+    /// The same failure without the line and column that `serde_json` ends with: of a payload that
+    /// was made of a request, which nobody sees.
+    #[must_use]
+    pub fn without_place(mut self) -> Self {
+        let place = self.message.rfind(" at line ");
+        let place = place.filter(|at| {
+            let rest = &self.message[at + " at line ".len()..];
+            let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+            rest.split_once(" column ")
+                .is_some_and(|(line, column)| digits(line) && digits(column))
+        });
+        if let Some(at) = place {
+            self.message.truncate(at);
+        }
+        self
+    }
+
     /// The same failure, said of one item of many.
     #[must_use]
     pub fn of_item(mut self, index: usize) -> Self {

@@ -4,7 +4,7 @@
 //! `tests/architecture.rs` holds them to it.
 //!
 //! ```text
-//! names and failures   id  clock  error  compat  telemetry
+//! names and failures   id  clock  error  compat  json  telemetry
 //! pure                 entity  callout  model  condition  workflow  engine  explain
 //! services             storage  auth  audit  compute  runtime  search
 //! protocol             event  operation  help
@@ -20,6 +20,7 @@ pub mod clock;
 pub mod compat;
 pub mod error;
 pub mod id;
+pub mod json;
 pub mod telemetry;
 
 pub mod callout;

@@ -2,7 +2,7 @@
 
 use std::{
     collections::HashMap,
-    net::{IpAddr, Ipv4Addr, SocketAddr},
+    net::{IpAddr, Ipv6Addr, SocketAddr},
     num::NonZeroU32,
     path::{Path, PathBuf},
     str::FromStr,
@@ -212,7 +212,13 @@ impl Sources {
     }
 
     fn number<T: FromStr>(&self, name: &str) -> Result<T, ConfigError> {
-        self.read(name, "a whole number within its bounds", |text| {
+        self.read(name, "a whole number of at least 0", |text| {
+            text.parse().ok()
+        })
+    }
+
+    fn port(&self, name: &str) -> Result<u16, ConfigError> {
+        self.read(name, "a port, which is a number up to 65535", |text| {
             text.parse().ok()
         })
     }
@@ -371,7 +377,7 @@ impl Config {
         sources.check_others()?;
         check_what_comes_later(&sources)?;
         let storage = storage_settings(&sources)?;
-        let everywhere = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
+        let everywhere = IpAddr::V6(Ipv6Addr::UNSPECIFIED);
         let admin = sources.read("ADMIN_BIND_ADDRESS", "an IP address", |text| {
             text.parse().ok()
         })?;
@@ -382,9 +388,9 @@ impl Config {
         };
         Ok(Self {
             listen: Addresses {
-                http: SocketAddr::new(everywhere, sources.number("HTTP_PORT")?),
-                grpc: SocketAddr::new(everywhere, sources.number("GRPC_PORT")?),
-                admin: SocketAddr::new(admin, sources.number("ADMIN_PORT")?),
+                http: SocketAddr::new(everywhere, sources.port("HTTP_PORT")?),
+                grpc: SocketAddr::new(everywhere, sources.port("GRPC_PORT")?),
+                admin: SocketAddr::new(admin, sources.port("ADMIN_PORT")?),
             },
             tls: tls::files(&sources)?,
             context_path: context_path(&sources.string("CONTEXT_PATH")?),

@@ -1,6 +1,9 @@
 //! The three listeners, and what is served on them.
 
-use std::{net::SocketAddr, time::Duration};
+use std::{
+    net::{Ipv4Addr, Ipv6Addr, SocketAddr},
+    time::Duration,
+};
 
 use axum::Router;
 use http::{HeaderMap, HeaderValue};
@@ -84,14 +87,19 @@ async fn bind(
     address: SocketAddr,
     setting: &'static str,
 ) -> Result<TcpListener, Error> {
-    TcpListener::bind(address)
-        .await
-        .map_err(|source| Error::Listen {
-            what,
-            address: address.to_string(),
-            setting,
-            source,
-        })
+    let bound = match TcpListener::bind(address).await {
+        // All interfaces are those of IPv4 alone where there is no IPv6.
+        Err(_) if address.ip() == Ipv6Addr::UNSPECIFIED => {
+            TcpListener::bind((Ipv4Addr::UNSPECIFIED, address.port())).await
+        }
+        bound => bound,
+    };
+    bound.map_err(|source| Error::Listen {
+        what,
+        address: address.to_string(),
+        setting,
+        source,
+    })
 }
 
 /// What is served.

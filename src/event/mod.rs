@@ -1,6 +1,6 @@
 //! What the wire means: the `CloudEvents` envelope, the event types, their payloads.
 //!
-//! May use: [`crate::id`], [`crate::clock`], [`crate::error`], [`crate::entity`],
+//! May use: [`crate::id`], [`crate::clock`], [`crate::error`], [`crate::json`], [`crate::entity`],
 //! [`crate::callout`], [`crate::model`], [`crate::condition`], [`crate::workflow`],
 //! [`crate::engine`], [`crate::explain`].
 //! [`Event`] is our own envelope, because the SDK's is neither validating nor lossless: data is

@@ -139,8 +139,15 @@ impl Context {
 
     /// Whether the request is part of a transaction that is open.
     pub(super) fn is_joined(&self) -> bool {
-        let token = self.token.as_deref();
-        token.is_some_and(|token| self.runtime().is_open(&self.caller.tenant, token))
+        self.has_token() && self.check_token().is_ok()
+    }
+
+    /// Whether the transaction that the request quotes, if it does, can be joined.
+    pub(super) fn check_token(&self) -> Result<(), Failure> {
+        match self.token.as_deref() {
+            Some(token) => Ok(self.runtime().may_join(&self.caller.tenant, token)?),
+            None => Ok(()),
+        }
     }
 
     /// Whether the request quotes a transaction.

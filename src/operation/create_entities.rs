@@ -2,7 +2,7 @@
 
 use super::{
     Access, Answer, Context, Family, Operation,
-    writing::{add, create_chunk, window_size, windows},
+    writing::{Warnings, add, create_chunk, listed, window_size, windows},
 };
 use crate::error::Failure;
 use crate::event::{
@@ -49,7 +49,7 @@ impl Operation for CreateEntities {
     }
 
     async fn run(self, cx: Context) -> Result<Answer, Failure> {
-        let mut warnings = Vec::new();
+        let mut warnings = Warnings::new();
         let size = window_size(self.window)?;
         let mut chunks = Vec::new();
         for (part, window) in windows(self.entities, size) {
@@ -58,6 +58,7 @@ impl Operation for CreateEntities {
                 break;
             }
         }
+        let warnings = listed(&warnings);
         let json = match (&self.window, chunks.as_slice()) {
             (None, [chunk]) => entity::written(cx.request(), chunk, &warnings),
             _ => entity::written_in_chunks(cx.request(), &chunks, &warnings),

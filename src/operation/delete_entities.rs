@@ -21,6 +21,8 @@ const FAILED_MAX: usize = 100_000;
 pub(super) struct DeleteEntities {
     model: ModelKey,
     condition: Condition,
+    /// Whether no condition was sent.
+    all: bool,
     then: Option<PointInTime>,
     verbose: bool,
 }
@@ -36,6 +38,7 @@ impl Operation for DeleteEntities {
 
     fn parse(payload: &str) -> Result<Self, Failure> {
         let request: entity::DeleteAll<'_> = payload::decode(payload)?;
+        let all = request.condition.is_none();
         let condition = match request.condition {
             None => Condition::everything(),
             Some(given) => condition(given.get())?,
@@ -43,12 +46,16 @@ impl Operation for DeleteEntities {
         Ok(Self {
             model: request.model.into(),
             condition,
+            all,
             then: entity::point_in_time(request.point_in_time.as_deref())?,
             verbose: request.verbose == Some(true),
         })
     }
 
-    async fn run(self, cx: Context) -> Result<Answer, Failure> {
+    async fn run(mut self, cx: Context) -> Result<Answer, Failure> {
+        if self.all && cx.runtime().compat().all_are_deleted_as_of_now() {
+            (self.then, self.verbose) = (None, false);
+        }
         let definitions = cx.definitions(&self.model).await?;
         let by = cx.initiator();
         let mut session = cx.session().await?;

@@ -38,7 +38,9 @@ impl Operation for ImportModel {
                 return Err(unsupported("a SIMPLE_VIEW is JSON"));
             }
             (model::Converter::JsonSchema, _) => {
-                return Err(unsupported("use SAMPLE_DATA or SIMPLE_VIEW"));
+                return Err(Failure::malformed(
+                    "invalid payload: unsupported import converter; use SAMPLE_DATA or SIMPLE_VIEW",
+                ));
             }
         };
         Ok(Self {

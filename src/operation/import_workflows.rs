@@ -27,6 +27,8 @@ pub(super) struct ImportWorkflows {
     mode: Result<ImportMode, Failure>,
     cycles: CyclePolicy,
     definitions: Vec<Box<RawValue>>,
+    /// Members of the request that nobody knows.
+    unknown: Vec<String>,
 }
 
 impl Operation for ImportWorkflows {
@@ -38,7 +40,7 @@ impl Operation for ImportWorkflows {
     const ACCESS: Access = Access::Write;
 
     fn parse(payload: &str) -> Result<Self, Failure> {
-        let import: workflow::Import<'_> = payload::decode(payload)?;
+        let (import, unknown): (workflow::Import<'_>, _) = payload::decode_noting(payload)?;
         let mode = import.import_mode.as_deref().unwrap_or_default().parse();
         Ok(Self {
             model: import.model.into(),
@@ -55,25 +57,29 @@ impl Operation for ImportWorkflows {
                 .into_iter()
                 .map(ToOwned::to_owned)
                 .collect(),
+            unknown,
         })
     }
 
     async fn run(self, cx: Context) -> Result<Answer, Failure> {
         let compat = cx.runtime().compat();
         let mut warnings = Vec::new();
+        for member in &self.unknown {
+            if compat.unknown_members_are_refused() {
+                return Err(Failure::malformed(format!("unknown member `{member}`")));
+            }
+            warnings.push(format!("unknown member `{member}` is ignored"));
+        }
         // What is wrong with them is told only once the model is known to exist.
         let read = read(&self.definitions, compat, &mut warnings)?;
         let mode = self.mode?;
         for attempt in 1.. {
             let definitions = cx.definitions(&self.model).await?;
             let workflows = read.clone()?;
-            if workflows.is_empty()
-                && mode != ImportMode::Merge
-                && compat.replacing_needs_workflows()
-            {
+            if workflows.is_empty() && !may_be_empty(mode, compat) {
                 return Err(Failure::new(
                     Code::ValidationFailed,
-                    "`workflows` is empty; only MERGE may be",
+                    "`workflows` is empty, and this mode needs one at least; MERGE does not",
                 ));
             }
             let merged = definitions.workflows.import(mode, workflows.clone());
@@ -109,6 +115,15 @@ impl Operation for ImportWorkflows {
             }
         }
         Err(storage::Error::Conflict.into())
+    }
+}
+
+/// Whether an import may be of no workflows (`workflow-engine.md` §4.4, W25).
+const fn may_be_empty(mode: ImportMode, compat: Compat) -> bool {
+    match mode {
+        ImportMode::Merge => true,
+        ImportMode::Replace => !compat.replacing_needs_workflows(),
+        ImportMode::Activate => false,
     }
 }
 

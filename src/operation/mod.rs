@@ -80,7 +80,7 @@ pub use context::{Context, Services};
 pub use identity::{Unknown, recall};
 pub use limits::{Limits, Tenants};
 pub use once::Keys;
-pub use reply::{Reply, refusal};
+pub use reply::{Reply, acknowledgement, refusal};
 pub use table::ROUTES;
 
 /// What an operation answers: one event for most, any number for the streamed ones.
@@ -245,7 +245,9 @@ pub async fn dispatch(mut cx: Context, event: Event) -> Result<Answer, Failure> 
     let route = &ROUTES[place];
     route.check(cx.caller(), cx.rules())?;
     let measured = &MEASURED[place];
+    // A token that is not good is refused even where no transaction is looked at (`rest.md` §9).
     let admitted = limits::admit(&cx, route)
+        .and_then(|place| cx.check_token().map(|()| place))
         .inspect_err(|failure| measured.failed(failure.code().as_str()))?;
     let begun = Instant::now();
     let span = info_span!("operation", event.r#type = %kind, tenant = %cx.caller().tenant, request.id = %cx.request());

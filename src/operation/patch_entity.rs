@@ -32,7 +32,7 @@ impl Operation for PatchEntity {
         let Some(expected) = expected else {
             return Err(Failure::new(
                 Code::PreconditionRequired,
-                "a patch needs `ifMatch`: the transaction it is based on, or `*`",
+                "a patch needs `ifMatch`, over REST the header `If-Match`: the transaction it is based on, or `*`",
             ));
         };
         let given = document(change.patch)?;

@@ -84,6 +84,14 @@ impl Reply {
     }
 }
 
+/// The event that says that another was taken.
+pub fn acknowledgement(source: &str) -> Event {
+    quoting(
+        source,
+        Event::ours(EventType::EventAckResponse, payload::ack(source)),
+    )
+}
+
 /// The event that says why another was not taken.
 pub fn refusal(source: &str, failure: &Failure) -> Event {
     quoting(

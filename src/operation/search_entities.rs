@@ -31,7 +31,8 @@ pub(super) struct SearchEntities {
     condition: Condition,
     order: Order,
     limit: usize,
-    excess: Excess,
+    /// What becomes of more; none where a limit says so alone, by the profile.
+    excess: Option<Excess>,
     then: Option<PointInTime>,
     tracking: bool,
 }
@@ -62,8 +63,9 @@ impl Operation for SearchEntities {
             order,
             limit: usize::try_from(limit).unwrap_or(usize::MAX),
             excess: match (request.limit_exceeded, request.limit) {
-                (Some(search::LimitExceeded::Fail), _) | (None, None) => Excess::Refused,
-                (Some(search::LimitExceeded::Truncate), _) | (None, Some(_)) => Excess::CutOff,
+                (Some(search::LimitExceeded::Fail), _) | (None, None) => Some(Excess::Refused),
+                (Some(search::LimitExceeded::Truncate), _) => Some(Excess::CutOff),
+                (None, Some(_)) => None,
             },
             then: point_in_time(request.point_in_time.as_deref())?,
             tracking: request.tracking_read == Some(true),
@@ -88,7 +90,13 @@ impl SearchEntities {
             unknown_paths: unknown_paths(cx, &definitions),
             order: &self.order,
             limit: self.limit,
-            excess: self.excess,
+            excess: self.excess.unwrap_or_else(|| {
+                if cx.runtime().compat().limits_refuse() {
+                    Excess::Refused
+                } else {
+                    Excess::CutOff
+                }
+            }),
         };
         let found = tokio::select! {
             found = find(view, &query) => found?,

@@ -3,7 +3,7 @@
 use super::{
     Access, Answer, Context, Family, Operation,
     update_entity::update,
-    writing::{add, update_chunk, window_size, windows},
+    writing::{Warnings, add, listed, update_chunk, window_size, windows},
 };
 use crate::error::Failure;
 use crate::event::{
@@ -44,7 +44,7 @@ impl Operation for UpdateEntities {
     }
 
     async fn run(self, cx: Context) -> Result<Answer, Failure> {
-        let mut warnings = Vec::new();
+        let mut warnings = Warnings::new();
         let size = window_size(self.window)?;
         let mut chunks = Vec::new();
         for (part, window) in windows(self.updates, size) {
@@ -53,6 +53,7 @@ impl Operation for UpdateEntities {
                 break;
             }
         }
+        let warnings = listed(&warnings);
         let json = match (&self.window, chunks.as_slice()) {
             (None, [chunk]) if chunk.failed.is_empty() => {
                 entity::written(cx.request(), chunk, &warnings)

@@ -2,6 +2,8 @@
 
 use std::ops::ControlFlow;
 
+use indexmap::IndexSet;
+
 use crate::entity::Document;
 use crate::error::{Code, Failure};
 use crate::event::payload::entity::{Chunk, StoredChunk};
@@ -10,20 +12,28 @@ use crate::runtime::{self, NewEntity, Session, Update};
 
 use super::Context;
 
+/// What there is to say beside an answer, each once: of thousands of entities it is often the same.
+pub(super) type Warnings = IndexSet<String>;
+
+/// The warnings in the order they came.
+pub(super) fn listed(warnings: &Warnings) -> Vec<String> {
+    warnings.iter().cloned().collect()
+}
+
 /// Makes entities in one transaction, unless a repeated request has made them before; which of
 /// them failed is told.
 pub(super) async fn create_chunk(
     cx: &Context,
     part: u32,
     entities: Vec<NewEntity>,
-    warnings: &mut Vec<String>,
+    warnings: &mut Warnings,
 ) -> Result<Chunk, Failure> {
     if let Some(chunk) = done_before(cx, part, warnings)? {
         return Ok(chunk);
     }
     let by = cx.initiator();
     let mut session = cx.session_for(part, so_far).await?;
-    let mut told = Vec::new();
+    let mut told = Warnings::new();
     let mut ids = Vec::with_capacity(entities.len());
     for (item, entity) in entities.into_iter().enumerate() {
         let created = cx
@@ -46,14 +56,14 @@ pub(super) async fn update_chunk(
     cx: &Context,
     part: u32,
     updates: Vec<Update>,
-    warnings: &mut Vec<String>,
+    warnings: &mut Warnings,
 ) -> Result<Chunk, Failure> {
     if let Some(chunk) = done_before(cx, part, warnings)? {
         return Ok(chunk);
     }
     let by = cx.initiator();
     let mut session = cx.session_for(part, so_far).await?;
-    let mut told = Vec::new();
+    let mut told = Warnings::new();
     let mut ids = Vec::with_capacity(updates.len());
     let mut failed = Vec::new();
     for (item, update) in updates.into_iter().enumerate() {
@@ -83,9 +93,9 @@ async fn finish(
     cx: &Context,
     session: Session,
     chunk: &Chunk,
-    warnings: &[String],
+    warnings: &Warnings,
 ) -> Result<(), Failure> {
-    let stored = StoredChunk::new(chunk, warnings).encode();
+    let stored = StoredChunk::new(chunk, &listed(warnings)).encode();
     session.finish_with(&stored, cx.cancel()).await
 }
 
@@ -95,11 +105,7 @@ fn so_far(transaction: TransactionId, entities: &[EntityId]) -> String {
 }
 
 /// What a repeated request has done of it before.
-fn done_before(
-    cx: &Context,
-    part: u32,
-    warnings: &mut Vec<String>,
-) -> Result<Option<Chunk>, Failure> {
+fn done_before(cx: &Context, part: u32, warnings: &mut Warnings) -> Result<Option<Chunk>, Failure> {
     let Some(stored) = cx.promised().and_then(|promised| promised.done(part)) else {
         return Ok(None);
     };

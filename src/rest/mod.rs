@@ -1,7 +1,7 @@
 //! The gateway: REST as another spelling of the events.
 //!
-//! May use: [`crate::id`], [`crate::clock`], [`crate::error`], [`crate::telemetry`],
-//! [`crate::auth`], [`crate::event`], [`crate::operation`], [`crate::help`].
+//! May use: [`crate::id`], [`crate::clock`], [`crate::error`], [`crate::json`],
+//! [`crate::telemetry`], [`crate::auth`], [`crate::event`], [`crate::operation`], [`crate::help`].
 //! Must not: decide anything. [`spelling`] is a table; a request becomes a payload, the payload an
 //! event, and what answers the event becomes a body.
 

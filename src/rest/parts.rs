@@ -12,6 +12,7 @@ use serde_json::value::RawValue;
 use crate::clock::PointInTime;
 use crate::error::{Code, Failure};
 use crate::event::payload::{Object, is_closed};
+use crate::json;
 
 /// The parts of a request.
 pub(super) struct Parts {
@@ -215,13 +216,25 @@ impl Parts {
     /// What is wrong with a request whose payload could not be read: where in the body, if it is
     /// that.
     pub(super) fn at_fault(&self, failure: Failure) -> Failure {
-        let is_of_json = failure.is_in_request()
-            && failure.code() == Code::BadRequest
-            && matches!(self.body.first(), Some(b'{' | b'['));
-        if is_of_json && let Err(found) = self.json() {
-            return found;
+        let is_of_json = failure.is_in_request() && matches!(self.body.first(), Some(b'{' | b'['));
+        match (failure.code(), is_of_json) {
+            (Code::BadRequest, true) => match self.json() {
+                Ok(_) => failure.without_place(),
+                Err(found) => found,
+            },
+            // Whoever says so has read the body (`search.md` §8).
+            (Code::MalformedRequest, true) => failure.without_place(),
+            _ => failure,
         }
-        failure
+    }
+
+    /// The body as JSON of a certain form, and the names of members that are not of it.
+    pub(super) fn json_noting<'a, T: serde::Deserialize<'a>>(
+        &'a self,
+        what: &str,
+    ) -> Result<(T, Vec<String>), Failure> {
+        json::read_noting(self.text()?)
+            .map_err(|error| Failure::malformed(format!("invalid {what}: {error}")))
     }
 
     /// The body as JSON of a certain form.
@@ -229,7 +242,7 @@ impl Parts {
         &'a self,
         what: &str,
     ) -> Result<T, Failure> {
-        serde_json::from_str(self.text()?)
+        json::read(self.text()?)
             .map_err(|error| Failure::malformed(format!("invalid {what}: {error}")))
     }
 }

@@ -150,10 +150,13 @@ impl Runtime {
         &self.0.storage
     }
 
-    /// Whether `token` names a transaction of that tenant that is open, and may be joined.
-    pub fn is_open(&self, tenant: &Tenant, token: &str) -> bool {
-        let ticket = self.0.signer.verify(token, self.0.clock.now());
-        ticket.is_ok_and(|ticket| self.0.transactions.is_open(tenant, ticket))
+    /// Whether `token` names a transaction that a request of that tenant may join.
+    ///
+    /// # Errors
+    /// Why it may not: those of a session that quotes the token.
+    pub fn may_join(&self, tenant: &Tenant, token: &str) -> Result<(), Error> {
+        let ticket = self.0.signer.verify(token, self.0.clock.now())?;
+        self.0.transactions.may_join(tenant, ticket)
     }
 
     /// A session on a unit of its own, or on the one that `token` names.

@@ -135,12 +135,11 @@ impl Transactions {
     }
 
     /// Whether a request of that tenant may join.
-    pub(super) fn is_open(&self, tenant: &Tenant, ticket: Ticket) -> bool {
+    pub(super) fn may_join(&self, tenant: &Tenant, ticket: Ticket) -> Result<(), Error> {
         let open = self.lock();
-        open.get(&ticket.transaction).is_some_and(|entry| {
-            let is_over = |over: &Range<u64>| over.contains(&ticket.attempt);
-            entry.tenant == *tenant && !entry.revoked.iter().any(is_over)
-        })
+        let entry = open.get(&ticket.transaction);
+        let entry = entry.ok_or(Error::TransactionNotFound(ticket.transaction))?;
+        entry.admits(tenant, ticket)
     }
 
     /// Asks for the unit on behalf of a request of that tenant, which joins in a frame.
@@ -156,12 +155,7 @@ impl Transactions {
         } = ticket;
         let mut open = self.lock();
         let entry = open.get_mut(&id).ok_or(Error::TransactionNotFound(id))?;
-        if entry.tenant != *tenant {
-            return Err(Error::ForeignTransaction);
-        }
-        if entry.revoked.iter().any(|over| over.contains(&attempt)) {
-            return Err(Error::TransactionNotFound(id));
-        }
+        entry.admits(tenant, ticket)?;
         if entry.waiting.len() >= WAITING_MAX {
             return Err(Error::TransactionBusy);
         }
@@ -218,6 +212,21 @@ impl Transactions {
 }
 
 impl Open {
+    /// Whether a request of that tenant may join by that ticket.
+    fn admits(&self, tenant: &Tenant, ticket: Ticket) -> Result<(), Error> {
+        if self.tenant != *tenant {
+            return Err(Error::ForeignTransaction);
+        }
+        if self
+            .revoked
+            .iter()
+            .any(|over| over.contains(&ticket.attempt))
+        {
+            return Err(Error::TransactionNotFound(ticket.transaction));
+        }
+        Ok(())
+    }
+
     fn ask(&mut self, transactions: &Arc<Transactions>, who: Who) -> oneshot::Receiver<Lease> {
         let (hand_over, lease) = oneshot::channel();
         self.waiting.push_back(Waiting { who, hand_over });

@@ -9,7 +9,7 @@ use crate::engine::{Run, Start, Subject};
 use crate::entity::{ActorKind, Document, Patch};
 use crate::error::{Code, Failure};
 use crate::id::{EntityId, ModelKey, TransactionId, TransitionName};
-use crate::model::Lock;
+use crate::model::{Extension, Lock};
 use crate::storage::{self, Attribution, Definitions, Version};
 
 /// An entity to be made.
@@ -71,7 +71,8 @@ impl Runtime {
         if definitions.model.lock == Lock::Unlocked {
             return Err(storage::Error::ModelNotLocked(model).into());
         }
-        let definitions = self.admit(session, definitions, &document)?;
+        let extension = self.judge(&definitions, &document)?;
+        let definitions = widened(session, definitions, extension)?;
         let now = self.0.clock.now();
         let subject = Subject {
             id: EntityId::fresh(),
@@ -106,19 +107,16 @@ impl Runtime {
             .read(id)
             .await?
             .ok_or(Error::EntityNotFound(id))?;
-        // Compared with what was read, which the commit makes binding (STORAGE.md §3).
-        if if_match.is_some_and(|expected| *expected != *base.image.transaction.to_string()) {
-            return Err(Error::EntityModified(id).into());
-        }
-        let mut definitions = self.definitions(session, &base.image.model).await?;
+        let definitions = self.definitions(session, &base.image.model).await?;
         let read = || {
             Document::from_json(&base.image.document)
                 .map_err(|error| Failure::internal(error.to_string()))
         };
+        let mut extension = None;
         let document = match content {
             Content::Kept => read()?,
             Content::Replaced(document) => {
-                definitions = self.admit(session, definitions, &document)?;
+                extension = self.judge(&definitions, &document)?;
                 document
             }
             Content::Patched(patch) => {
@@ -131,6 +129,12 @@ impl Runtime {
                 document
             }
         };
+        // Compared with what was read, which the commit makes binding (STORAGE.md §3); after what
+        // is wrong with the document (`rest.md` §3.6), and before anybody is called in vain.
+        if if_match.is_some_and(|expected| *expected != *base.image.transaction.to_string()) {
+            return Err(Error::EntityModified(id).into());
+        }
+        let definitions = widened(session, definitions, extension)?;
         let run = Run::update(
             &base.image,
             document,
@@ -233,20 +237,15 @@ impl Runtime {
             .await?)
     }
 
-    /// Takes a document that a caller sent, and widens its model by it if that is allowed; the
-    /// definitions as the unit sees them from there on.
-    fn admit(
+    /// Judges a document that a caller sent; by what it widens its model, if it does and may.
+    fn judge(
         &self,
-        session: &mut Session,
-        definitions: Arc<Definitions>,
+        definitions: &Definitions,
         document: &Document,
-    ) -> Result<Arc<Definitions>, Failure> {
-        let admitted = definitions.model.admit(document, self.0.settings.compat)?;
+    ) -> Result<Option<Extension>, Failure> {
+        let extension = definitions.model.admit(document, self.0.settings.compat)?;
         definitions.model.unique_keys.values(document)?;
-        Ok(match admitted {
-            Some(extension) => session.unit()?.widen(&definitions, extension)?,
-            None => definitions,
-        })
+        Ok(extension)
     }
 
     /// The same for a document that a member made: it is taken in any case, and widens the model
@@ -275,6 +274,18 @@ impl Runtime {
         let definitions = session.unit()?.definitions(model).await?;
         Ok(definitions.ok_or_else(|| storage::Error::ModelNotFound(model.clone()))?)
     }
+}
+
+/// The definitions as a unit sees them after its model is widened.
+fn widened(
+    session: &mut Session,
+    definitions: Arc<Definitions>,
+    extension: Option<Extension>,
+) -> Result<Arc<Definitions>, Failure> {
+    Ok(match extension {
+        Some(extension) => session.unit()?.widen(&definitions, extension)?,
+        None => definitions,
+    })
 }
 
 /// `grpc.md` §10: who joins as a service or as the system executes on behalf of the author; a

@@ -14,6 +14,7 @@ use super::{
 use crate::compat::Compat;
 use crate::condition::Form;
 use crate::entity::{Document, Json};
+use crate::json;
 
 /// A definition that was read, and what its author should know about it.
 #[derive(Debug, Clone)]
@@ -262,11 +263,8 @@ impl Workflow {
 
     /// The same, as an import under that profile does.
     pub fn import(text: &str, compat: Compat) -> Result<Parsed, Error> {
-        let mut unknown = Vec::new();
-        let mut reader = serde_json::Deserializer::from_str(text);
-        let mut json: WorkflowJson =
-            serde_ignored::deserialize(&mut reader, |path| unknown.push(path.to_string()))
-                .map_err(|error| Error::Json(error.to_string()))?;
+        let (mut json, unknown): (WorkflowJson, _) =
+            json::read_noting(text).map_err(|error| Error::Json(error.to_string()))?;
         let place = Place::workflow(&json.name);
         let mut problems = Problems::new(compat);
         for member in unknown {

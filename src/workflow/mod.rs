@@ -1,6 +1,6 @@
 //! The definition of a state machine: parsed and checked once, at import.
 //!
-//! May use: [`crate::id`], [`crate::error`], [`crate::compat`], [`crate::entity`],
+//! May use: [`crate::id`], [`crate::error`], [`crate::compat`], [`crate::json`], [`crate::entity`],
 //! [`crate::callout`], [`crate::model`], [`crate::condition`].
 //! After the import there is nothing left to check: every target state exists, every criterion
 //! parses, every name is a name (`workflow-engine.md` §1 and §4).

@@ -3,7 +3,8 @@
 use serde_json::{Value, json};
 
 use crate::support::{
-    Connection, Member, Server, code, get, locked_model, new_entity, sync_processor,
+    Connection, Member, Server, code, get, locked_model, new_entity, payload_of, request,
+    sync_processor,
 };
 
 const PROFILE: (&str, &str) = ("INTERLOCK_COMPAT", "cyoda-0.8");
@@ -198,5 +199,30 @@ async fn times_and_texts_follow_the_profile() {
             refusal(&imported),
             if is_cyoda { "BAD_REQUEST" } else { "" }
         );
+    }
+}
+
+/// A limit that was sent (`grpc.md` §8.3), and what a deletion of all looks at (§8.2).
+#[tokio::test]
+async fn limits_and_deletions_of_all_follow_the_profile() {
+    for (settings, is_cyoda) in [(vec![], false), (vec![PROFILE], true)] {
+        let server = Server::with(&settings);
+        let connection = server.connect().await;
+        let model = locked_model(&connection, "doc", json!({"n": 1})).await;
+        for n in 0..3 {
+            let new = new_entity(&model, &json!({ "n": n }));
+            connection.ok("EntityCreateRequest", new).await;
+        }
+        let all = json!({"type": "group", "operator": "AND", "conditions": []});
+        let search = json!({"model": model, "limit": 1, "condition": all});
+        let search = request("EntitySearchRequest", "s", search);
+        let found = payload_of(&connection.ask(search).await[0]);
+        let expected = if is_cyoda { "SEARCH_RESULT_LIMIT" } else { "" };
+        assert_eq!(refusal(&found), expected);
+        let long_ago =
+            json!({"model": model, "verbose": true, "pointInTime": "2020-01-01T00:00:00Z"});
+        let gone = connection.ok("EntityDeleteAllRequest", long_ago).await;
+        assert_eq!(gone["numDeleted"], if is_cyoda { 3 } else { 0 });
+        assert_eq!(gone["entityIds"], json!([]));
     }
 }

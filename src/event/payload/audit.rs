@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::{Object, RequiredText, list, success};
 use crate::clock::Timestamp;
-use crate::entity::Change;
+use crate::entity::{Change, ChangeKind};
 use crate::id::{EntityId, Tenant, TransactionId};
 
 #[derive(Deserialize, JsonSchema)]
@@ -16,7 +16,7 @@ pub struct Get {
     _id: RequiredText,
     pub entity_id: String,
     /// `StateMachine`, `EntityChange`, `System`; others say nothing.
-    #[serde(default)]
+    #[serde(default, alias = "eventType")]
     pub event_types: Option<Vec<String>>,
     #[serde(default)]
     pub severity: Option<String>,
@@ -52,17 +52,17 @@ pub struct Machine<'a> {
     pub transaction: TransactionId,
 }
 
-fn item(kind: &str, at: Timestamp, entity: EntityId) -> Object {
+fn item(kind: &str, at: Timestamp) -> Object {
     Object::new()
         .text("auditEventType", kind)
         .text("severity", "INFO")
         .text("utcTime", &at.to_string())
         .number("microsTime", at.micros())
-        .text("entityId", &entity.to_string())
 }
 
 pub fn machine(entity: EntityId, event: &Machine<'_>) -> String {
-    let mut object = item("StateMachine", event.at, entity)
+    let mut object = item("StateMachine", event.at)
+        .text("entityId", &entity.to_string())
         .text("eventType", event.kind)
         .text("transactionId", &event.transaction.to_string());
     if let Some(state) = event.state {
@@ -79,11 +79,15 @@ pub fn change(entity: EntityId, tenant: &Tenant, change: &Change) -> String {
         .text("id", &change.author.name)
         .text("name", &change.author.name)
         .text("legalId", tenant.as_str());
-    let mut object = item("EntityChange", change.at, entity)
-        .text("changeType", change.kind.as_str())
-        .text("transactionId", &change.transaction.to_string())
-        .raw("system", "false")
-        .raw("actor", &actor.finish());
+    let object = item("EntityChange", change.at).text("changeType", change.kind.as_str());
+    let object = match change.kind {
+        // Documented so (`rest.md` §5).
+        ChangeKind::Delete => object,
+        ChangeKind::Create | ChangeKind::Update => object
+            .text("entityId", &entity.to_string())
+            .text("transactionId", &change.transaction.to_string()),
+    };
+    let mut object = object.raw("system", "false").raw("actor", &actor.finish());
     if let Some(executor) = &change.executor {
         let executor = Object::new()
             .text("id", &executor.name)

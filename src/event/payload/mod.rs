@@ -33,6 +33,7 @@ use super::EventType;
 use crate::entity::{Document, Shape};
 use crate::error::{Code, Failure};
 use crate::id::{ModelId, ModelKey, TransactionId};
+use crate::json;
 
 pub use crate::entity::is_closed;
 pub use object::{Object, list, text_list};
@@ -118,8 +119,20 @@ impl DataFormat {
 
 /// Reads the payload of a request.
 pub fn decode<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, Failure> {
-    serde_json::from_str(text)
-        .map_err(|error| Failure::malformed(format!("invalid payload: {error}")))
+    json::read(text).map_err(|error| unreadable(&error))
+}
+
+/// The same, and which of its members nobody looks at.
+pub fn decode_noting<'a, T: Deserialize<'a>>(text: &'a str) -> Result<(T, Vec<String>), Failure> {
+    /// Those that every payload may have (`grpc.md` §4).
+    const OF_EVERY_EVENT: [&str; 3] = ["success", "error", "warnings"];
+    let (read, mut unknown) = json::read_noting(text).map_err(|error| unreadable(&error))?;
+    unknown.retain(|name| !OF_EVERY_EVENT.contains(&name.as_str()));
+    Ok((read, unknown))
+}
+
+fn unreadable(error: &serde_json::Error) -> Failure {
+    Failure::malformed(format!("invalid payload: {error}"))
 }
 
 /// The start of an answer that succeeded.
@@ -261,9 +274,11 @@ fn filler(kind: EventType, request: &str, object: Object) -> Object {
             .raw("modelVersion", "0")
             .text("state", "")
             .raw("count", "0"),
-        T::EntityChangesMetadataResponse | T::EntityChangeEvent | T::AccountGetResponse => {
-            object.text("requestId", request)
-        }
+        T::EntityChangesMetadataResponse => object.text("requestId", request).raw(
+            "changeMeta",
+            r#"{"timeOfChange":"1970-01-01T00:00:00Z","user":"","changeType":""}"#,
+        ),
+        T::EntityChangeEvent | T::AccountGetResponse => object.text("requestId", request),
         T::MessageCreateResponse => object
             .text("requestId", request)
             .raw("entityIds", "[]")

@@ -14,7 +14,7 @@ use super::{
 use crate::clock::{PointInTime, Timestamp};
 pub use crate::condition::Form as Condition;
 use crate::entity::{Change, ChangeKind, Image};
-use crate::error::Failure;
+use crate::error::{Code, Failure};
 use crate::id::{JobId, ModelKey, StateName, TransitionName};
 
 #[derive(Deserialize, JsonSchema)]
@@ -158,7 +158,7 @@ pub struct SnapshotPage {
 /// Reads the id of a search that runs on its own.
 pub fn snapshot_id(text: &str) -> Result<JobId, Failure> {
     text.parse()
-        .map_err(|error| Failure::malformed(format!("invalid payload: snapshotId: {error}")))
+        .map_err(|_| Failure::new(Code::SearchJobNotFound, format!("no search job {text}")))
 }
 
 /// How a search that runs on its own stands.

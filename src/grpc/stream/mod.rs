@@ -27,7 +27,7 @@ use crate::event::{
     payload::{self, stream},
 };
 use crate::id::{MemberId, MessageId};
-use crate::operation::refusal;
+use crate::operation::{acknowledgement, refusal};
 
 pub use outbound::Outbound;
 
@@ -231,10 +231,7 @@ impl Session {
         match event.kind {
             EventType::CalculationMemberJoinEvent => self.join(&event)?,
             EventType::CalculationMemberKeepAliveEvent => {
-                self.queue.push(Event::ours(
-                    EventType::EventAckResponse,
-                    stream::ack(&event.id),
-                ));
+                self.queue.push(acknowledgement(&event.id));
             }
             // That something came is all it says.
             EventType::EventAckResponse => {}
@@ -280,10 +277,7 @@ impl Session {
                 }
             });
         match cancelled {
-            Ok(()) => self.queue.push(Event::ours(
-                EventType::EventAckResponse,
-                stream::ack(&event.id),
-            )),
+            Ok(()) => self.queue.push(acknowledgement(&event.id)),
             Err(failure) => self.refuse(&event.id, &failure),
         }
     }

@@ -27,6 +27,7 @@ fn window(parts: &Parts) -> Result<i64, Failure> {
 pub(in crate::rest) fn create(parts: &Parts, id: &str) -> Written {
     let format = known_format(parts.path("first"))?;
     let model = parts.model_at("second", "third")?;
+    let window = window(parts)?;
     let data = body_of(parts, format)?;
     let object = begin_with(id, &data)
         .text("dataFormat", format)
@@ -35,7 +36,7 @@ pub(in crate::rest) fn create(parts: &Parts, id: &str) -> Written {
             entity.raw("data", &data)
         });
     Ok(if format == "JSON" && data.starts_with('[') {
-        object.number("chunkSize", window(parts)?)
+        object.number("chunkSize", window)
     } else {
         object
     }
@@ -69,7 +70,11 @@ pub(in crate::rest) struct Created<'a> {
 }
 
 pub(in crate::rest) fn create_collection(parts: &Parts, id: &str) -> Written {
-    let format = known_format(parts.path("first"))?;
+    // What else it says is not looked at (`rest.md` §3.3).
+    let format = match parts.path("first") {
+        "XML" => "XML",
+        _ => "JSON",
+    };
     let items: Vec<Created<'_>> = parts.json_as("JSON array")?;
     let payloads: Result<Vec<_>, Failure> = items
         .iter()
@@ -173,11 +178,12 @@ pub(in crate::rest) fn delete_all(parts: &Parts, id: &str) -> Written {
     let verbose = parts
         .query_as::<bool>("verbose", "true or false")?
         .unwrap_or(false);
-    let object = object.truth("verbose", verbose);
-    // An empty body deletes all, at whatever time they were made (`rest.md` §3.7).
+    // An empty body deletes all, at whatever time they were made (`rest.md` §3.7), and their ids
+    // are never told (§3.1 there).
     if parts.text()?.trim().is_empty() {
         return Ok(object.finish());
     }
+    let object = object.truth("verbose", verbose);
     let condition = parts
         .json()
         .map_err(|failure| Failure::new(Code::InvalidCondition, failure.message()))?;
@@ -225,7 +231,7 @@ fn write_patch(parts: &Parts, id: &str, transition: Option<&str>) -> Written {
     }
     let content_type = parts.single_header("content-type")?.unwrap_or_default();
     let media_type = content_type.split(';').next().unwrap_or_default().trim();
-    let format = match media_type {
+    let format = match media_type.to_ascii_lowercase().as_str() {
         "application/merge-patch+json" => "MERGE_PATCH",
         "application/json-patch+json" => "JSON_PATCH",
         other => {

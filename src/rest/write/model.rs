@@ -178,16 +178,17 @@ pub(in crate::rest) struct Import<'a> {
 }
 
 pub(in crate::rest) fn import_workflows(parts: &Parts, id: &str) -> Written {
-    let import: Import<'_> = parts.json_as("workflow import")?;
+    let (import, unknown): (Import<'_>, _) = parts.json_noting("workflow import")?;
     let object = begin(id).raw("model", &spec(parts.model()?));
     let object = optional(object, "importMode", import.mode.as_deref());
     let object = object.truth("allowCycles", import.allow_cycles == Some(true));
-    Ok(object
-        .raw(
-            "workflows",
-            &json_list(import.workflows.iter().map(|workflow| workflow.get())),
-        )
-        .finish())
+    let workflows = json_list(import.workflows.iter().map(|workflow| workflow.get()));
+    // What is not known is told by who reads the payload, where these two are known.
+    let unknown = unknown
+        .iter()
+        .filter(|name| !matches!(name.as_str(), "id" | "model"));
+    let object = unknown.fold(object, |object, name| object.raw(name, "null"));
+    Ok(object.raw("workflows", &workflows).finish())
 }
 
 #[derive(Deserialize)]
