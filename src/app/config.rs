@@ -592,25 +592,11 @@ fn parse_truth(text: &str) -> Option<bool> {
 
 /// The name of the setting that is most like this one.
 fn nearest(name: &str) -> &'static str {
-    let distance = |setting: &&Setting| edit_distance(name, setting.name);
+    let distance = |setting: &&Setting| strsim::levenshtein(name, setting.name);
     SETTINGS
         .iter()
         .min_by_key(distance)
         .map_or("", |setting| setting.name)
-}
-
-fn edit_distance(one: &str, other: &str) -> usize {
-    let mut row: Vec<usize> = (0..=other.len()).collect();
-    for (i, a) in one.bytes().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, b) in other.bytes().enumerate() {
-            let replaced = diagonal + usize::from(a != b);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[other.len()]
 }
 
 #[cfg(test)]

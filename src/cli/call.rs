@@ -13,7 +13,7 @@ use super::{
 use crate::app::config::Config;
 use crate::event::{Event, EventType};
 use crate::id::MessageId;
-use crate::operation::Route;
+use crate::operation::{ROUTES, Route};
 
 #[derive(Args)]
 pub(super) struct Arguments {
@@ -103,15 +103,18 @@ fn with_id(payload: &str, id: &str) -> Result<String, Error> {
 }
 
 fn unknown(given: &str) -> Error {
-    let same = crate::operation::ROUTES.iter().find(|route| {
-        let name = route.request.as_str();
-        name.eq_ignore_ascii_case(given)
-            || name
-                .strip_suffix("Request")
-                .is_some_and(|name| name.eq_ignore_ascii_case(given))
-    });
-    let hint = same.map_or_else(String::new, |route| {
-        format!(" (did you mean {}?)", route.request)
-    });
+    let asked = given.to_ascii_lowercase();
+    let asked = asked.strip_suffix("request").unwrap_or(&asked);
+    let distance = |kind: &EventType| {
+        let name = kind.as_str().to_ascii_lowercase();
+        strsim::levenshtein(asked, name.strip_suffix("request").unwrap_or(&name))
+    };
+    let nearest = ROUTES
+        .iter()
+        .map(|route| route.request)
+        .min_by_key(distance);
+    // What is mostly different is not meant.
+    let meant = nearest.filter(|kind| distance(kind) <= asked.len() / 3);
+    let hint = meant.map_or_else(String::new, |kind| format!(" (did you mean {kind}?)"));
     Error::UnknownType(given.to_owned(), hint)
 }

@@ -16,13 +16,14 @@ use super::{
     block_on,
     client::{self, Target},
     failed,
+    model::Model,
 };
 use crate::app::config::Config;
 use crate::event::{
     Event, EventType,
     payload::{Object, text_list},
 };
-use crate::id::{MessageId, ModelKey};
+use crate::id::MessageId;
 use crate::operation::Route;
 
 /// How long is waited before the service is asked again.
@@ -34,7 +35,7 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "SEQUENCE", allow_negative_numbers = true)]
     from: Option<i64>,
     /// Only the changes of this model.
-    #[arg(long, value_name = "NAME:VERSION")]
+    #[arg(long, value_name = "NAME/VERSION")]
     model: Option<Model>,
     /// Only changes that leave the entity in this state; may be repeated.
     #[arg(long, value_name = "NAME")]
@@ -62,21 +63,6 @@ impl Arguments {
         } else {
             EventType::EntityChangesSubscribeRequest
         }
-    }
-}
-
-/// A model on the command line.
-#[derive(Debug, Clone)]
-struct Model(ModelKey);
-
-impl FromStr for Model {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let bad = || format!("`{text}` is not NAME:VERSION, for instance order:1");
-        let (name, version) = text.rsplit_once(':').ok_or_else(bad)?;
-        let version = version.parse().map_err(|_| bad())?;
-        Ok(Self(ModelKey::new(name, version)))
     }
 }
 
@@ -199,19 +185,4 @@ fn subscription(arguments: &Arguments, from: Option<i64>) -> Event {
     let mut event = Event::ours(arguments.kind(), payload.finish());
     event.id = id.into();
     event
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_model_is_a_name_and_a_version() {
-        let parsed = |text: &str| text.parse::<Model>().map(|Model(key)| key.to_string());
-        assert_eq!(parsed("order:1"), Ok("order:1".to_owned()));
-        assert_eq!(parsed("a:b:-3"), Ok("a:b:-3".to_owned()));
-        for bad in ["order", "order:", "order:x", ":", ""] {
-            assert!(parsed(bad).is_err(), "{bad}");
-        }
-    }
 }

@@ -18,6 +18,7 @@ mod health;
 mod help;
 mod init;
 mod members;
+mod model;
 mod workflow;
 
 use std::{
@@ -136,9 +137,9 @@ Topics: interlock help config.")]
     #[command(after_help = "\
 Examples:
   interlock changes --from 0
-  interlock changes --model order:1 --state SHIPPED --data | jq .data
+  interlock changes --model order/1 --state SHIPPED --data | jq .data
   interlock changes --from 42 > changes.ndjson
-  interlock changes --model order:1 --where '{\"type\":\"simple\",\"jsonPath\":\"$.total\",\"operatorType\":\"GREATER_THAN\",\"value\":100}'
+  interlock changes --model order/1 --where '{\"type\":\"simple\",\"jsonPath\":\"$.total\",\"operatorType\":\"GREATER_THAN\",\"value\":100}'
 
 When the connection is lost it goes on after the last change, so none is missing and none comes twice.
 

@@ -1,6 +1,6 @@
 //! `interlock workflow`: workflows of a running service, or of a file.
 
-use std::{io::Read as _, process::ExitCode, str::FromStr, sync::Arc};
+use std::{io::Read as _, process::ExitCode, sync::Arc};
 
 use clap::{Args, Subcommand, ValueEnum};
 use serde::Deserialize;
@@ -9,14 +9,16 @@ use serde_json::value::RawValue;
 use super::{
     block_on,
     client::{self, Target},
-    failed, with_config,
+    failed,
+    model::Model,
+    with_config,
 };
 use crate::app::config::Config;
 use crate::event::{
     Event, EventType,
     payload::{Object, model::spec, workflow::DiagramFormat},
 };
-use crate::id::{MessageId, ModelKey};
+use crate::id::MessageId;
 use crate::operation::Route;
 use crate::workflow::{Entry, Language, Workflow, draw};
 
@@ -63,21 +65,6 @@ pub(super) struct Draw {
 enum Format {
     Mermaid,
     Dot,
-}
-
-/// A model as the command line names it.
-#[derive(Debug, Clone)]
-struct Model(ModelKey);
-
-impl FromStr for Model {
-    type Err = &'static str;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let named = text
-            .rsplit_once('/')
-            .and_then(|(name, version)| Some(Self(ModelKey::new(name, version.parse().ok()?))));
-        named.ok_or("a model is NAME/VERSION, for instance order/1")
-    }
 }
 
 /// Why there is no picture.

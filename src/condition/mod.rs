@@ -234,10 +234,9 @@ pub enum Error {
 impl Coded for Error {
     fn code(&self) -> Code {
         match self {
-            Self::Syntax(_) | Self::Operator { .. } => Code::BadRequest,
-            Self::Operand(_) | Self::Pattern { .. } | Self::Function | Self::Changed { .. } => {
-                Code::InvalidCondition
-            }
+            // Of a search it is as an operator that is not known (`search.md` §2).
+            Self::Syntax(_) | Self::Operator { .. } | Self::Changed { .. } => Code::BadRequest,
+            Self::Operand(_) | Self::Pattern { .. } | Self::Function => Code::InvalidCondition,
             Self::UnknownPaths(_) | Self::Path(_) => Code::InvalidFieldPath,
             Self::TypeMismatch { .. } => Code::ConditionTypeMismatch,
         }

@@ -144,7 +144,7 @@ impl Library {
             .topics
             .iter()
             .map(Topic::name)
-            .min_by_key(|name| distance(&lower, &name.to_ascii_lowercase()));
+            .min_by_key(|name| strsim::levenshtein(&lower, &name.to_ascii_lowercase()));
         Error::Unknown {
             asked,
             nearest: nearest.unwrap_or_default(),
@@ -236,21 +236,6 @@ impl Topic {
     pub fn name(&self) -> String {
         self.path.join(".")
     }
-}
-
-/// How many letters differ between two names.
-fn distance(one: &str, other: &str) -> usize {
-    let other: Vec<char> = other.chars().collect();
-    let mut row: Vec<usize> = (0..=other.len()).collect();
-    for (index, letter) in one.chars().enumerate() {
-        let mut diagonal = std::mem::replace(&mut row[0], index + 1);
-        for (place, against) in other.iter().enumerate() {
-            let replaced = diagonal + usize::from(letter != *against);
-            diagonal = row[place + 1];
-            row[place + 1] = replaced.min(diagonal + 1).min(row[place] + 1);
-        }
-    }
-    row[other.len()]
 }
 
 #[cfg(test)]

@@ -27,6 +27,11 @@ impl Operation for ImportModel {
 
     fn parse(payload: &str) -> Result<Self, Failure> {
         let import: model::Import<'_> = payload::decode(payload)?;
+        if import.model.name.is_empty() {
+            return Err(Failure::malformed(
+                "invalid payload: the name of the model is empty",
+            ));
+        }
         let schema = match (import.converter, import.data_format) {
             (model::Converter::SampleData, format) => Schema::infer(&format.read(import.payload)?),
             (model::Converter::SimpleView, DataFormat::Json) => {

@@ -1011,6 +1011,16 @@ async fn odd_ends_of_the_documented_paths() {
     );
     let answer = payload_of(&connection.ask(changes).await[0]);
     assert!(answer["changeMeta"].is_object(), "{answer}");
+    // What a view says wrongly is told of that, also where an export was sent back.
+    let view = r#"{"currentState":"UNLOCKED","model":{"$":{".a":5}}}"#;
+    let said = rest
+        .post("/api/model/import/JSON/SIMPLE_VIEW/view/1", view)
+        .await;
+    assert!(said.text.contains("integer `5`"), "{}", said.text);
+    // No path spells an empty name.
+    let unnamed = json!({"model": {"name": "", "version": 1}, "dataFormat": "JSON", "converter": "SAMPLE_DATA", "payload": {"a": 1}});
+    let answer = connection.call("EntityModelImportRequest", unnamed).await;
+    assert_eq!(answer["success"], false, "{answer}");
     // What is the same of all is told once.
     let payload =
         json!({"model": {"name": "odd", "version": 1}, "data": [{"a": 1}, {"a": 2}, {"a": 3}]});

@@ -43,13 +43,13 @@ pub struct Export {
 
 /// A simple view, alone or as an export has it.
 pub fn simple_view(raw: &RawValue) -> Result<SimpleView, Failure> {
-    #[derive(Deserialize, JsonSchema)]
-    struct Exported {
-        model: SimpleView,
+    #[derive(Deserialize)]
+    struct Exported<'a> {
+        #[serde(borrow, default)]
+        model: Option<&'a RawValue>,
     }
-    decode::<Exported>(raw.get())
-        .map(|exported| exported.model)
-        .or_else(|_| decode(raw.get()))
+    let exported: Exported<'_> = decode(raw.get())?;
+    decode(exported.model.unwrap_or(raw).get())
 }
 
 /// The `LOCK` or `UNLOCK` of a model.
