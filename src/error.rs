@@ -263,6 +263,9 @@ pub trait Coded: StdError {
 /// The member of `properties` that says in how many milliseconds to try again.
 const RETRY_AFTER: &str = "retryAfterMs";
 
+/// What is told begins so where a whole payload cannot be read (`grpc.md` §5.1).
+const OF_PAYLOAD: &str = "invalid payload: ";
+
 /// Members of `properties`, beside `errorCode` and `retryable`.
 pub type Properties = Vec<(&'static str, Value)>;
 
@@ -343,12 +346,14 @@ impl Failure {
         self
     }
 
-    /// The same failure without the line and column that `serde_json` ends with: of a payload that
-    /// was made of a request, which nobody sees.
+    /// A failure to read a payload without the line and column that `serde_json` ends with: of one
+    /// that was made of a request, which nobody sees. What is told of a part of it, told as such,
+    /// keeps its place in that.
     #[must_use]
     pub fn without_place(mut self) -> Self {
         let place = self.message.rfind(" at line ");
-        let place = place.filter(|at| {
+        let is_of_all = self.message.starts_with(OF_PAYLOAD);
+        let place = place.filter(|_| is_of_all).filter(|at| {
             let rest = &self.message[at + " at line ".len()..];
             let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
             rest.split_once(" column ")

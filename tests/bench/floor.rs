@@ -89,12 +89,13 @@ impl CloudEventsService for Echo {
 }
 
 /// What the service writes for one creation, as read back from its file.
+#[derive(Clone)]
 pub(crate) struct Pattern {
-    state: Arc<str>,
-    workflow: Option<Arc<str>>,
-    transition: Option<Arc<str>>,
-    data: Arc<str>,
-    record: Option<Arc<str>>,
+    pub(crate) state: Arc<str>,
+    pub(crate) workflow: Option<Arc<str>>,
+    pub(crate) transition: Option<Arc<str>>,
+    pub(crate) data: Arc<str>,
+    pub(crate) record: Option<Arc<str>>,
 }
 
 impl Pattern {
@@ -223,19 +224,22 @@ impl Inserts {
     }
 }
 
+/// Into which columns of which tables a creation goes, and with which values.
+pub(crate) const TABLES: [(&str, &str); 3] = [
+    (r#""commit"(seq, id, t, at, author)"#, "(?,?,1,?,1)"),
+    (
+        "entity(e, id, m, n, state, live, created, workflow)",
+        "(?,?,1,?,?,1,1,?)",
+    ),
+    (
+        "version(n, e, m, seq, kind, state, transition, data, record)",
+        "(?,?,1,?,0,?,?,?,?)",
+    ),
+];
+
 fn text(group: usize) -> SqlStr {
     let mut text = "begin immediate;".to_owned();
-    for (into, values) in [
-        (r#""commit"(seq, id, t, at, author)"#, "(?,?,1,?,1)"),
-        (
-            "entity(e, id, m, n, state, live, created, workflow)",
-            "(?,?,1,?,?,1,1,?)",
-        ),
-        (
-            "version(n, e, m, seq, kind, state, transition, data, record)",
-            "(?,?,1,?,0,?,?,?,?)",
-        ),
-    ] {
+    for (into, values) in TABLES {
         let all = vec![values; group].join(",");
         write!(text, "insert into {into} values{all};").expect("memory");
     }

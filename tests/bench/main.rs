@@ -14,6 +14,7 @@ mod load;
 mod machine;
 mod member;
 mod message;
+mod other_driver;
 mod process;
 mod reads;
 mod report;

@@ -11,6 +11,7 @@ use crate::{
     machine::{self, Cores},
     member::Member,
     message::{Model, Sizes, event, succeeded},
+    other_driver::OtherDriver,
     process::{Client, Process, database, folder},
     rest,
 };
@@ -117,6 +118,7 @@ struct Bench<'a> {
     to_service: Vec<Client>,
     to_echo: Vec<Client>,
     inserts: Inserts,
+    other_driver: OtherDriver,
     group: usize,
     /// Of a creation, and of a call of the member.
     create: Sizes,
@@ -147,7 +149,9 @@ impl Row {
             let service = bench.load_service(plan.service).await;
             on_core += bench.service.cpu_time().saturating_sub(before);
             outcome.services.push(self.goal.of(&service));
-            outcome.add(std::iter::once(("service".to_owned(), service)).chain(parts));
+            let beside = bench.beside(plan.part);
+            let loads = std::iter::once(("service".to_owned(), service)).chain(parts);
+            outcome.add(loads.chain(std::iter::once(beside)));
         }
         outcome.cpu_each = on_core / outcome.loads[0].1.total.max(1);
         outcome.memory = bench.service.memory();
@@ -224,6 +228,8 @@ impl<'a> Bench<'a> {
             create.answer = rest::send(&rest::client(), &uri, "c0-0").await;
         }
         let pattern = Pattern::read(&database(folder.path()), row.model).await;
+        let beside = folder.path().join("beside.db");
+        let other_driver = OtherDriver::open(&beside, &pattern).await;
         let mut inserts = Inserts::open(&folder.path().join("floor.db"), pattern).await;
         let group = inserts.best_group(row.in_flight, plan.part).await;
         Self {
@@ -235,6 +241,7 @@ impl<'a> Bench<'a> {
             to_service,
             to_echo,
             inserts,
+            other_driver,
             group,
             create,
             _folder: folder,
@@ -289,6 +296,13 @@ impl<'a> Bench<'a> {
             self.inserts.run(self.group, span).await,
         ));
         parts
+    }
+
+    /// The inserts of the floor as another driver does them.
+    fn beside(&mut self, span: Span) -> (String, Measured) {
+        let name = format!("(rusqlite, {} at once)", self.group);
+        let inserted = tokio::task::block_in_place(|| self.other_driver.run(self.group, span));
+        (name, inserted)
     }
 
     /// The time that this process and those it measures have been on a core.

@@ -24,10 +24,19 @@ const ENTITY_PAGE_AS_OF: &str = include_str!("sql/entity_page_as_of.sql");
 const ENTITY_SCAN: &str = include_str!("sql/entity_scan.sql");
 const VERSION_AT: &str = include_str!("sql/version_at.sql");
 const VERSIONS_REPLACED: &str = include_str!("sql/versions_replaced.sql");
+const VERSION_SIZES: &str = include_str!("sql/version_sizes.sql");
 const VERSIONS_BY_POSITION: &str = include_str!("sql/versions_by_position.sql");
+const VERSIONS_LISTED: &str = include_str!("sql/versions_listed.sql");
 
 /// How many bytes of documents a part holds; one document more may go beyond.
 pub(super) const PART_BYTES: usize = 2 << 20;
+
+/// How many positions a part has at most.
+const LISTED: usize = 4_096;
+
+/// Of so many positions the database itself finds where a part ends. Of more it takes twice as long
+/// over that as over reading them, and is asked for the sizes first (measured).
+const FEW: usize = 256;
 
 impl Sqlite {
     /// The versions at the first of these positions, in their order, and how many positions
@@ -37,13 +46,21 @@ impl Sqlite {
         tenant: TenantRow,
         positions: &[Position],
     ) -> Result<(Vec<Version>, usize), Error> {
-        let list = json_list(positions.iter().map(|position| position.0));
-        let packed: Packed = sqlx::query_as(VERSIONS_BY_POSITION)
-            .bind(list)
-            .bind(tenant.0)
-            .bind(i64::try_from(PART_BYTES).unwrap_or(i64::MAX))
-            .fetch_one(&self.reads)
-            .await?;
+        let mut positions = &positions[..positions.len().min(LISTED)];
+        let are_few = positions.len() <= FEW;
+        if !are_few {
+            positions = &positions[..self.part_of(positions).await?];
+        }
+        let text = if are_few {
+            VERSIONS_BY_POSITION
+        } else {
+            VERSIONS_LISTED
+        };
+        let mut query = sqlx::query_as(text).bind(listed(positions)).bind(tenant.0);
+        if are_few {
+            query = query.bind(i64::try_from(PART_BYTES).unwrap_or(i64::MAX));
+        }
+        let packed: Packed = query.fetch_one(&self.reads).await?;
         let mut names = Names::default();
         let mut versions = Vec::with_capacity(positions.len());
         let mut bytes = 0;
@@ -64,14 +81,33 @@ impl Sqlite {
         ))
     }
 
+    /// How many of the first of these positions make a part.
+    async fn part_of(&self, positions: &[Position]) -> Result<usize, Error> {
+        let sizes: String = sqlx::query_scalar(VERSION_SIZES)
+            .bind(listed(positions))
+            .fetch_one(&self.reads)
+            .await?;
+        let sizes: Vec<usize> = serde_json::from_str(&sizes).map_err(|_| Error::Inconsistent {
+            table: "version",
+            column: "data",
+            row: 0,
+        })?;
+        let mut bytes = 0;
+        let goes_beyond = |size: &usize| {
+            bytes += size;
+            bytes > PART_BYTES
+        };
+        let last = sizes.iter().position(goes_beyond);
+        Ok(last.map_or(positions.len(), |last| last + 1))
+    }
+
     /// Which versions those at these positions have replaced.
     pub(in crate::storage) async fn replaced(
         &self,
         positions: &[Position],
     ) -> Result<HashMap<Position, Position>, Error> {
-        let list = json_list(positions.iter().map(|position| position.0));
         let rows: Vec<(i64, Option<i64>)> = sqlx::query_as(VERSIONS_REPLACED)
-            .bind(list)
+            .bind(listed(positions))
             .fetch_all(&self.reads)
             .await?;
         let replaced = rows
@@ -175,4 +211,9 @@ pub(super) fn bytes_of(after: Option<EntityId>) -> Vec<u8> {
     after
         .map(|id| id.uuid().as_bytes().to_vec())
         .unwrap_or_default()
+}
+
+/// Positions as the JSON list that statements take.
+fn listed(positions: &[Position]) -> String {
+    json_list(positions.iter().map(|position| position.0))
 }

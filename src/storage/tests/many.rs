@@ -168,3 +168,43 @@ async fn large_documents_come_in_small_parts() {
     assert_eq!(read, positions);
     bench.stop().await;
 }
+
+/// Of many positions the sizes are asked for first, of few they are counted as they are read.
+#[tokio::test]
+async fn many_versions_come_in_parts_and_in_the_order_that_was_asked_for() {
+    let bench = Bench::start().await;
+    let model = bench.locked_model("m").await;
+    for part in 0..50 {
+        let mut unit = bench.unit();
+        for n in 0..100 {
+            let mut image = image(&unit, &model, part * 100 + n);
+            let text = "x".repeat(if n == 0 { 90_000 } else { 10 });
+            image.document = Json::trusted(format!(r#"{{"n":"{text}"}}"#));
+            unit.create(&model, image, Vec::new(), None).expect("fits");
+        }
+        commit(unit).await.expect("commits");
+    }
+    let snapshot = bench.snapshot().await;
+    let page = snapshot
+        .page(&model, None, 0, 10_000)
+        .await
+        .expect("a page");
+    let mut positions: Vec<Position> = page.iter().map(|(_, position)| *position).collect();
+    assert_eq!(positions.len(), 5_000);
+    positions.reverse();
+    let (mut read, mut parts) = (Vec::new(), 0);
+    while read.len() < positions.len() {
+        let (part, reached) = snapshot
+            .versions(&positions[read.len()..])
+            .await
+            .expect("reads");
+        let bytes = |version: &Version| version.image.document.as_str().len();
+        assert!(part.iter().map(bytes).sum::<usize>() < (2 << 20) + 90_010);
+        assert_eq!(reached, part.len());
+        read.extend(part.into_iter().map(|version| version.position));
+        parts += 1;
+    }
+    assert_eq!(read, positions);
+    assert_eq!(parts, 3);
+    bench.stop().await;
+}
