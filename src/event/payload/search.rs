@@ -219,6 +219,15 @@ pub fn entity(request: &str, image: &Image, asked: Option<&PointInTime>) -> Stri
         .finish()
 }
 
+/// The data and the meta of an answer that is an entity, as members of an object. They are found
+/// by how [`entity`] writes them: to read thousands of answers again takes a quarter of the time
+/// that a page takes (measured).
+pub fn data_and_meta(answer: &str) -> Option<&str> {
+    // No text says so: in one the quotes are escaped.
+    let (_, payload) = answer.split_once(r#""payload":{"type":"JSON","#)?;
+    payload.strip_suffix("}}")
+}
+
 /// What an entity says of itself takes about this many bytes.
 const USUAL_META_BYTES: usize = 256;
 
@@ -338,4 +347,37 @@ pub fn change(request: &str, change: &Change) -> String {
         .text("requestId", request)
         .raw("changeMeta", &meta.finish())
         .finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::entity::Json;
+    use crate::id::{EntityId, TransactionId};
+
+    #[test]
+    fn the_parts_of_an_entity_are_found_whatever_it_and_its_request_are_called() {
+        let now = Timestamp::from_micros(1);
+        let image = |document: &str| Image {
+            id: EntityId::NIL,
+            model: ModelKey::new(r#""payload":{"type":"JSON","#, 1),
+            state: "NEW".into(),
+            document: Json::trusted(document),
+            created: now,
+            updated: now,
+            transaction: TransactionId::NIL,
+            transition: None,
+            workflow: None,
+        };
+        for request in ["r1", r#""payload":{"type":"JSON","data":1}}"#] {
+            for document in ["{}", "[[]]", r#"{"payload":{"type":"JSON","data":{}}}"#] {
+                let image = image(document);
+                let answer = entity(request, &image, None);
+                let told = data_and_meta(&answer).expect("an entity");
+                let expected = format!(r#""data":{document},"meta":{}"#, meta(&image, None));
+                assert_eq!(told, expected);
+            }
+        }
+        assert_eq!(data_and_meta(r#"{"id":"r1","success":false}"#), None);
+    }
 }

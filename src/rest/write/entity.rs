@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 use super::super::parts::{Parts, named, spec};
 use super::{Written, bad, begin, begin_with, body_of, known_format, optional, read};
 use crate::error::{Code, Failure};
-use crate::event::payload::{ModelSpec, Object, list as json_list};
+use crate::event::payload::{ModelSpec, Object, list as json_list, search::data_and_meta};
 
 const WINDOW: i64 = 100;
 const WINDOW_MAX: i64 = 1_000;
@@ -335,24 +335,9 @@ pub(in crate::rest) fn transaction(_: &Parts, payload: &str) -> Written {
 }
 
 pub(in crate::rest) fn envelope(_: &Parts, payload: &str) -> Written {
-    #[derive(Deserialize)]
-    struct Entity<'a> {
-        #[serde(borrow)]
-        data: &'a RawValue,
-        #[serde(borrow)]
-        meta: &'a RawValue,
-    }
-    #[derive(Deserialize)]
-    struct Answer<'a> {
-        #[serde(borrow)]
-        payload: Entity<'a>,
-    }
-    let Answer { payload: entity } = read(payload)?;
-    Ok(Object::new()
-        .text("type", "ENTITY")
-        .raw("data", entity.data.get())
-        .raw("meta", entity.meta.get())
-        .finish())
+    let told = data_and_meta(payload)
+        .ok_or_else(|| Failure::internal("an answer that should be an entity is none"))?;
+    Ok(format!(r#"{{"type":"ENTITY",{told}}}"#))
 }
 
 pub(in crate::rest) fn deleted(_: &Parts, payload: &str) -> Written {
