@@ -9,7 +9,7 @@ use crate::id::EntityId;
 use crate::storage::{Snapshot, Version};
 
 /// How many entities are read at once when they are sent.
-const PART: usize = 1_024;
+const PART: usize = 256;
 
 /// One entity that was found.
 #[derive(Debug)]
