@@ -301,8 +301,7 @@ impl<'a> Bench<'a> {
     /// The inserts of the floor as another driver does them.
     fn beside(&mut self, span: Span) -> (String, Measured) {
         let name = format!("(rusqlite, {} at once)", self.group);
-        let inserted = tokio::task::block_in_place(|| self.other_driver.run(self.group, span));
-        (name, inserted)
+        (name, self.other_driver.run(self.group, span))
     }
 
     /// The time that this process and those it measures have been on a core.
