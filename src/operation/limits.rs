@@ -116,7 +116,7 @@ pub(super) fn admit(cx: &Context, route: &Route) -> Result<Option<Place>, Failur
         return Ok(None);
     };
     let tenant = &cx.caller().tenant;
-    if cx.has_token() && cx.is_joined() {
+    if cx.is_joined() {
         if let Some(rates) = &tenants.rates {
             // It counts, and goes on whatever that says.
             let _ = rates.check_key(tenant);
