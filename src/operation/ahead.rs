@@ -3,8 +3,9 @@
 //! Reading and sending take about as long, and different threads; one after the other, each would
 //! wait for the other.
 
-use std::vec;
+use std::{task::Poll, vec};
 
+use futures_util::poll;
 use tokio_util::task::AbortOnDropHandle;
 use tracing::Instrument as _;
 
@@ -30,6 +31,7 @@ pub(super) struct Ahead<P: Parts> {
 enum State<P: Parts> {
     Idle(P),
     Reading(AbortOnDropHandle<Read<P>>),
+    Read(Read<P>),
     Over,
 }
 
@@ -65,6 +67,7 @@ impl<P: Parts> Ahead<P> {
             let (parts, part) = match std::mem::replace(&mut self.state, State::Over) {
                 State::Over => return Ok(None),
                 State::Idle(parts) => read(parts).await,
+                State::Read(read) => read,
                 State::Reading(reading) => reading
                     .await
                     .map_err(|error| Failure::internal(format!("reading ended: {error}")))?,
@@ -74,8 +77,7 @@ impl<P: Parts> Ahead<P> {
             };
             self.ready = part.into_iter();
             if !parts.is_over() {
-                let reading = tokio::spawn(read(parts).in_current_span());
-                self.state = State::Reading(AbortOnDropHandle::new(reading));
+                self.state = State::begun(parts).await;
             }
             if let Some(item) = self.ready.next() {
                 return Ok(Some(item));
@@ -84,7 +86,78 @@ impl<P: Parts> Ahead<P> {
     }
 }
 
+impl<P: Parts> State<P> {
+    /// Asks for the next part. That is done here, and only what follows is left to another task:
+    /// a task that is spawned runs when this one rests, and this one has items to send first.
+    async fn begun(parts: P) -> Self {
+        let mut reading = Box::pin(read(parts));
+        match poll!(&mut reading) {
+            Poll::Ready(read) => Self::Read(read),
+            Poll::Pending => {
+                let reading = tokio::spawn(reading.in_current_span());
+                Self::Reading(AbortOnDropHandle::new(reading))
+            }
+        }
+    }
+}
+
 async fn read<P: Parts>(mut parts: P) -> Read<P> {
     let part = parts.next().await;
     (parts, part)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        future::pending,
+        sync::{
+            Arc,
+            atomic::{AtomicU32, Ordering},
+        },
+    };
+
+    use super::*;
+
+    /// Parts of two numbers each; how often one was asked for.
+    struct Counted {
+        asked: Arc<AtomicU32>,
+        parts: u32,
+        waits: bool,
+    }
+
+    impl Parts for Counted {
+        type Item = u32;
+
+        async fn next(&mut self) -> Result<Option<Vec<u32>>, Failure> {
+            let number = self.asked.fetch_add(1, Ordering::Relaxed);
+            if self.waits {
+                tokio::task::yield_now().await;
+            }
+            Ok((number < self.parts).then(|| vec![number * 2, number * 2 + 1]))
+        }
+
+        fn is_over(&self) -> bool {
+            self.asked.load(Ordering::Relaxed) >= self.parts
+        }
+    }
+
+    #[tokio::test]
+    async fn the_next_part_is_asked_for_before_the_first_item_of_this_one_is_given() {
+        for waits in [false, true] {
+            let asked = Arc::new(AtomicU32::new(0));
+            let mut ahead = Ahead::of(Counted {
+                asked: Arc::clone(&asked),
+                parts: 3,
+                waits,
+            });
+            let mut given = Vec::new();
+            let mut asked_when_given = Vec::new();
+            while let Some(item) = ahead.next(pending()).await.expect("an item") {
+                given.push(item);
+                asked_when_given.push(asked.load(Ordering::Relaxed));
+            }
+            assert_eq!(given, [0, 1, 2, 3, 4, 5]);
+            assert_eq!(asked_when_given, [2, 2, 3, 3, 3, 3]);
+        }
+    }
 }
