@@ -45,6 +45,7 @@ mod parity;
 mod patch;
 mod process;
 mod processor;
+mod requests;
 mod rest;
 mod search;
 mod secrets;

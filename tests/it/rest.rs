@@ -2,27 +2,7 @@
 
 use serde_json::json;
 
-use crate::support::{Rest, Server, payload_of, request};
-
-async fn locked(rest: &Rest, name: &str, sample: &str) {
-    rest.post(
-        &format!("/api/model/import/JSON/SAMPLE_DATA/{name}/1"),
-        sample.to_owned(),
-    )
-    .await
-    .ok();
-    rest.put(&format!("/api/model/{name}/1/lock"), "")
-        .await
-        .ok();
-}
-
-async fn create(rest: &Rest, name: &str, body: &str) -> String {
-    let made = rest
-        .post(&format!("/api/entity/JSON/{name}/1"), body.to_owned())
-        .await
-        .ok();
-    made[0]["entityIds"][0].as_str().expect("an id").to_owned()
-}
+use crate::support::Server;
 
 #[tokio::test]
 async fn models_go_through_their_life_over_rest() {
@@ -162,7 +142,7 @@ async fn models_go_through_their_life_over_rest() {
 async fn workflows_are_imported_and_exported_over_rest() {
     let server = Server::start();
     let rest = server.rest();
-    locked(&rest, "doc", r#"{"n":1}"#).await;
+    rest.lock_model("doc", r#"{"n":1}"#).await;
     let path = "/api/model/doc/1/workflow";
     let workflow = json!({"version": "1", "name": "w", "initialState": "A", "states": {"A": {"transitions": [{"name": "GO", "next": "B", "manual": true}]}, "B": {}}});
     let said = rest.get(&format!("{path}/export")).await;
@@ -201,7 +181,7 @@ async fn workflows_are_imported_and_exported_over_rest() {
             "{body}"
         );
     }
-    let id = create(&rest, "doc", r#"{"n":1}"#).await;
+    let id = rest.create("doc", r#"{"n":1}"#).await;
     assert_eq!(
         rest.get(&format!("/api/entity/{id}/transitions"))
             .await
@@ -226,8 +206,8 @@ async fn workflows_are_imported_and_exported_over_rest() {
 async fn entities_go_through_their_life_over_rest() {
     let server = Server::start();
     let rest = server.rest();
-    locked(&rest, "doc", r#"{"n":1}"#).await;
-    let id = create(&rest, "doc", r#"{"n":1}"#).await;
+    rest.lock_model("doc", r#"{"n":1}"#).await;
+    let id = rest.create("doc", r#"{"n":1}"#).await;
     let entity = rest.get(&format!("/api/entity/{id}")).await.ok();
     assert_eq!(
         (&entity["type"], &entity["data"], &entity["meta"]["state"]),
@@ -390,52 +370,10 @@ async fn entities_go_through_their_life_over_rest() {
 }
 
 #[tokio::test]
-async fn a_body_says_nothing_beside_the_document() {
-    let server = Server::start();
-    let rest = server.rest();
-    locked(&rest, "beside", r#"{"a":1}"#).await;
-    let id = create(&rest, "beside", r#"{"a":1}"#).await;
-    for body in [
-        r#"{"a":1},"dataFormat":"XML""#,
-        r#"{"a":1}},"payload":{"model":{"name":"beside","version":1},"data":{"a":2}"#,
-        r#"{"a":1} {"a":2}"#,
-        r#"{"a":1]"#,
-        r#"{"a":01}"#,
-        r#"{"a":1,}"#,
-        "{",
-        "",
-    ] {
-        for (path, method) in [
-            ("/api/entity/JSON/beside/1".to_owned(), "POST"),
-            (format!("/api/entity/JSON/{id}"), "PUT"),
-        ] {
-            let said = if method == "POST" {
-                rest.post(&path, body).await
-            } else {
-                rest.put(&path, body).await
-            };
-            assert_eq!(
-                (said.status.as_u16(), said.problem().as_str()),
-                (400, "BAD_REQUEST"),
-                "{method} {body}"
-            );
-            assert!(
-                said.text.contains("the body is not JSON: "),
-                "what is told is told of the body: {}",
-                said.text
-            );
-        }
-    }
-    let listed = rest.get("/api/entity/beside/1").await.ok();
-    assert_eq!(listed.as_array().map(Vec::len), Some(1));
-    assert_eq!(listed[0]["data"]["a"], 1);
-}
-
-#[tokio::test]
 async fn collections_go_in_windows() {
     let server = Server::start();
     let rest = server.rest();
-    locked(&rest, "doc", r#"{"n":1}"#).await;
+    rest.lock_model("doc", r#"{"n":1}"#).await;
     let many: Vec<_> = (0..5).map(|n| format!("{{\"n\":{n}}}")).collect();
     let made = rest
         .post(
@@ -537,9 +475,9 @@ async fn collections_go_in_windows() {
 async fn lists_searches_and_counts_have_their_documented_forms() {
     let server = Server::start();
     let rest = server.rest();
-    locked(&rest, "doc", r#"{"n":1}"#).await;
+    rest.lock_model("doc", r#"{"n":1}"#).await;
     for n in 0..4 {
-        create(&rest, "doc", &format!("{{\"n\":{n}}}")).await;
+        rest.create("doc", &format!("{{\"n\":{n}}}")).await;
     }
     let listed = rest
         .get("/api/entity/doc/1?pageSize=3&pageNumber=1")
@@ -702,9 +640,9 @@ async fn lists_searches_and_counts_have_their_documented_forms() {
             said.text
         );
     }
-    locked(&rest, "other", r#"{"n":1}"#).await;
+    rest.lock_model("other", r#"{"n":1}"#).await;
     for n in 0..3 {
-        create(&rest, "other", &format!("{{\"n\":{n}}}")).await;
+        rest.create("other", &format!("{{\"n\":{n}}}")).await;
     }
     let said = rest
         .post(
@@ -722,8 +660,8 @@ async fn lists_searches_and_counts_have_their_documented_forms() {
 async fn paths_that_only_old_clients_use_work() {
     let server = Server::start();
     let rest = server.rest();
-    locked(&rest, "doc", r#"{"n":1}"#).await;
-    let id = create(&rest, "doc", r#"{"n":1}"#).await;
+    rest.lock_model("doc", r#"{"n":1}"#).await;
+    let id = rest.create("doc", r#"{"n":1}"#).await;
     let path =
         format!("/api/platform-api/entity/fetch/transitions?entityClass=doc.1&entityId={id}");
     assert_eq!(rest.get(&path).await.ok(), json!(["UPDATE", "DELETE"]));
@@ -789,250 +727,4 @@ async fn an_upgrade_to_http2_is_not_taken_up() {
         .post("/api/model/import/JSON/SAMPLE_DATA/m/1", r#"{"n":1}"#)
         .await;
     assert_eq!(said.status.as_u16(), 200);
-}
-
-#[tokio::test]
-async fn a_list_is_no_object_whatever_it_would_say() {
-    let server = Server::start();
-    let (rest, connection) = (server.rest(), server.connect().await);
-    locked(&rest, "held", r#"{"a":1}"#).await;
-    let workflow = r#"{"version":"1","name":"w","initialState":"N","states":{"N":{}}}"#;
-    let import = "/api/model/held/1/workflow/import";
-    rest.post(import, format!(r#"{{"workflows":[{workflow}]}}"#))
-        .await
-        .ok();
-    for body in ["[]", r#"["REPLACE"]"#, r#"["ACTIVATE",false,[]]"#] {
-        rest.post(import, body).await.refused(400, "BAD_REQUEST");
-    }
-    let kept = rest.get("/api/model/held/1/workflow/export").await.ok();
-    assert_eq!(kept["workflows"].as_array().map(Vec::len), Some(1));
-    rest.post("/api/model/import/JSON/SAMPLE_DATA/open/1", r#"{"a":1}"#)
-        .await
-        .ok();
-    let keys = "/api/model/open/1/unique-keys";
-    rest.put(keys, r#"{"uniqueKeys":[{"id":"k","fields":["$.a"]}]}"#)
-        .await
-        .ok();
-    for body in [
-        "[[]]",
-        r#"[[["k",["$.a"]]]]"#,
-        r#"{"uniqueKeys":[["k",["$.a"]]]}"#,
-    ] {
-        let said = rest.put(keys, body).await;
-        said.refused(400, "BAD_REQUEST");
-        assert!(said.text.contains("expected an object"), "{}", said.text);
-    }
-    let exported = rest.get("/api/model/export/SIMPLE_VIEW/open/1").await.ok();
-    assert_eq!(exported["uniqueKeys"][0]["id"], "k");
-    rest.post("/api/entity/JSON", r#"[[["held",1],"{\"a\":1}"]]"#)
-        .await
-        .refused(400, "BAD_REQUEST");
-    rest.post("/api/message/new/sub", r#"[7,{"a":1}]"#)
-        .await
-        .refused(400, "BAD_REQUEST");
-    let payload = json!({"dataFormat": "JSON", "payload": [["held", 1], {"a": 1}]});
-    let answer = connection.call("EntityCreateRequest", payload).await;
-    assert_eq!(
-        answer["error"]["message"],
-        "BAD_REQUEST: invalid payload: invalid type: sequence, expected an object at line 1 column 41",
-        "{answer}"
-    );
-    assert_eq!(rest.get("/api/entity/held/1").await.ok(), json!([]));
-}
-
-#[tokio::test]
-async fn what_is_wrong_is_told_of_the_body_that_was_sent() {
-    let server = Server::start();
-    let rest = server.rest();
-    locked(&rest, "told", r#"{"a":1}"#).await;
-    for (path, body) in [
-        ("/api/entity/stats/told/1/query", r#"{"groupBy":[5]}"#),
-        (
-            "/api/entity/JSON",
-            r#"[{"model":{"name":"told"},"payload":"{}"}]"#,
-        ),
-    ] {
-        let said = rest.post(path, body).await;
-        assert_eq!(said.status, 400);
-        assert!(!said.text.contains(" column "), "{}", said.text);
-    }
-    let said = rest
-        .post("/api/entity/stats/told/1/query", "{\n\"groupBy\":")
-        .await;
-    assert!(said.text.contains("at line 2 column 10"), "{}", said.text);
-}
-
-#[tokio::test]
-async fn an_import_of_workflows_tells_what_it_does_not_know() {
-    let server = Server::start();
-    let rest = server.rest();
-    locked(&rest, "flow", r#"{"a":1}"#).await;
-    let import = "/api/model/flow/1/workflow/import";
-    let workflow = r#"{"version":"1","name":"w","initialState":"N","states":{"N":{}}}"#;
-    let said = rest
-        .post(
-            import,
-            format!(r#"{{"import_mode":"REPLACE","workflows":[{workflow}]}}"#),
-        )
-        .await
-        .ok();
-    assert_eq!(
-        said["warnings"][0],
-        "unknown member `import_mode` is ignored"
-    );
-    rest.post(import, r#"{"importMode":"ACTIVATE"}"#)
-        .await
-        .refused(400, "VALIDATION_FAILED");
-    let kept = rest.get("/api/model/flow/1/workflow/export").await.ok();
-    assert_eq!(kept["workflows"][0]["active"], true);
-    rest.post(import, r#"{"importMode":"REPLACE","workflows":[]}"#)
-        .await
-        .ok();
-    rest.get("/api/model/flow/1/workflow/export")
-        .await
-        .refused(404, "WORKFLOW_NOT_FOUND");
-}
-
-#[tokio::test]
-async fn a_token_that_is_not_good_is_refused_on_every_path() {
-    let server = Server::start();
-    let rest = server.rest();
-    locked(&rest, "quoted", r#"{"a":1}"#).await;
-    let id = create(&rest, "quoted", r#"{"a":1}"#).await;
-    let quoting = rest.with("x-tx-token", "bad");
-    for path in [
-        "/api/account",
-        "/api/model/",
-        "/api/entity/stats",
-        "/api/entity/stats/quoted/1",
-        "/api/entity/quoted/1",
-        "/api/compute/members",
-        &format!("/api/entity/{id}/changes"),
-        &format!("/api/audit/entity/{id}"),
-    ] {
-        quoting.get(path).await.refused(401, "UNAUTHORIZED");
-    }
-    quoting
-        .put("/api/model/quoted/1/unlock", "")
-        .await
-        .refused(401, "UNAUTHORIZED");
-    quoting
-        .post(
-            "/api/search/async/quoted/1",
-            r#"{"type":"group","operator":"AND","conditions":[]}"#,
-        )
-        .await
-        .refused(401, "UNAUTHORIZED");
-}
-
-#[tokio::test]
-async fn a_stale_version_is_told_after_what_is_wrong_with_the_document() {
-    let server = Server::start();
-    let rest = server.rest();
-    locked(&rest, "stale", r#"{"a":1}"#).await;
-    let id = create(&rest, "stale", r#"{"a":1}"#).await;
-    let path = format!("/api/entity/JSON/{id}");
-    let stale = rest.with("if-match", "stale");
-    stale
-        .put(&path, r#"{"a":"x"}"#)
-        .await
-        .refused(400, "INCOMPATIBLE_TYPE");
-    stale
-        .put(&path, r#"{"a":2}"#)
-        .await
-        .refused(412, "ENTITY_MODIFIED");
-    let patching = stale.with("content-type", "Application/Merge-Patch+JSON");
-    patching
-        .send("PATCH", &path, r#"{"unknown":1}"#)
-        .await
-        .refused(400, "BAD_REQUEST");
-    patching
-        .send("PATCH", &path, r#"{"a":2}"#)
-        .await
-        .refused(412, "ENTITY_MODIFIED");
-    assert_eq!(
-        rest.get(&format!("/api/entity/{id}")).await.ok()["data"]["a"],
-        1
-    );
-}
-
-#[tokio::test]
-async fn odd_ends_of_the_documented_paths() {
-    let server = Server::start();
-    let (rest, connection) = (server.rest(), server.connect().await);
-    locked(&rest, "odd", r#"{"a":1}"#).await;
-    // A window is looked at even where there is one object (`rest.md` §3.1).
-    for window in ["x", "0", "1001"] {
-        rest.post(
-            &format!("/api/entity/JSON/odd/1?transactionWindow={window}"),
-            r#"{"a":1}"#,
-        )
-        .await
-        .refused(400, "BAD_REQUEST");
-    }
-    // Of a collection the format is not looked at (§3.3).
-    let item = r#"[{"model":{"name":"odd","version":1},"payload":"{\"a\":1}"}]"#;
-    rest.post("/api/entity/ANY", item).await.ok();
-    let id = create(&rest, "odd", r#"{"a":1}"#).await;
-    rest.delete(&format!("/api/entity/{id}")).await.ok();
-    // A row of a deletion says neither of what nor by which transaction (§5).
-    let rows = rest
-        .get(&format!("/api/audit/entity/{id}?eventType=EntityChange"))
-        .await
-        .ok();
-    let (deleted, created) = (&rows["items"][0], &rows["items"][1]);
-    assert_eq!(deleted["changeType"], "DELETE");
-    assert!(
-        deleted["entityId"].is_null() && deleted["transactionId"].is_null(),
-        "{deleted}"
-    );
-    assert_eq!(created["entityId"], id.as_str());
-    // Ids are not told of a deletion of all (§3).
-    let gone = rest.delete("/api/entity/odd/1?verbose=true").await.ok();
-    assert_eq!(
-        (
-            &gone["ids"],
-            &gone["deleteResult"]["numberOfEntititesRemoved"]
-        ),
-        (&json!([]), &json!(1))
-    );
-    // What is no UUID names no search (`grpc.md` §5.1), and a failure has the members it must.
-    let answer = connection
-        .call("SnapshotGetStatusRequest", json!({"snapshotId": "zz"}))
-        .await;
-    assert_eq!(
-        answer["error"]["message"], "SEARCH_JOB_NOT_FOUND: no search job zz",
-        "{answer}"
-    );
-    let changes = request(
-        "EntityChangesMetadataGetRequest",
-        "c",
-        json!({"entityId": "zz"}),
-    );
-    let answer = payload_of(&connection.ask(changes).await[0]);
-    assert!(answer["changeMeta"].is_object(), "{answer}");
-    // What a view says wrongly is told of that, also where an export was sent back.
-    let view = r#"{"currentState":"UNLOCKED","model":{"$":{".a":5}}}"#;
-    let said = rest
-        .post("/api/model/import/JSON/SIMPLE_VIEW/view/1", view)
-        .await;
-    assert!(said.text.contains("integer `5`"), "{}", said.text);
-    // No path spells an empty name.
-    let unnamed = json!({"model": {"name": "", "version": 1}, "dataFormat": "JSON", "converter": "SAMPLE_DATA", "payload": {"a": 1}});
-    let answer = connection.call("EntityModelImportRequest", unnamed).await;
-    assert_eq!(answer["success"], false, "{answer}");
-    // What is the same of all is told once.
-    let payload =
-        json!({"model": {"name": "odd", "version": 1}, "data": [{"a": 1}, {"a": 2}, {"a": 3}]});
-    let answer = connection
-        .call(
-            "EntityCreateRequest",
-            json!({"dataFormat": "JSON", "payload": payload}),
-        )
-        .await;
-    assert_eq!(
-        answer["warnings"].as_array().map(Vec::len),
-        Some(1),
-        "{answer}"
-    );
 }

@@ -235,4 +235,19 @@ impl Rest {
     pub(crate) async fn delete(&self, path: &str) -> Said {
         self.send("DELETE", path, "").await
     }
+
+    /// A model of that name and version 1, of a sample, ready for entities.
+    pub(crate) async fn lock_model(&self, name: &str, sample: &str) {
+        let import = format!("/api/model/import/JSON/SAMPLE_DATA/{name}/1");
+        self.post(&import, sample.to_owned()).await.ok();
+        let lock = format!("/api/model/{name}/1/lock");
+        self.put(&lock, "").await.ok();
+    }
+
+    /// The id of a new entity of such a model.
+    pub(crate) async fn create(&self, name: &str, body: &str) -> String {
+        let path = format!("/api/entity/JSON/{name}/1");
+        let made = self.post(&path, body.to_owned()).await.ok();
+        made[0]["entityIds"][0].as_str().expect("an id").to_owned()
+    }
 }
