@@ -204,7 +204,8 @@ pub fn help(context_path: &str) -> Library {
     Library::new(Facts {
         settings: settings::SETTINGS.iter().map(Setting::told).collect(),
         paths: paths.collect(),
-        openapi: rest::openapi(context_path),
+        openapi: rest::openapi,
+        server: context_path.to_owned(),
     })
 }
 

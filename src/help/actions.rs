@@ -24,10 +24,10 @@ const SCHEMA_VERSIONS: &[&str] = &["1.1", "1.2", "1.3"];
 /// What the action of a topic answers; none if there is no such action.
 pub(super) fn run(topic: &Topic, action: &str, facts: &Facts) -> Option<Output> {
     match (topic.name().as_str(), action) {
-        ("openapi", "json") => Some(json_of(&facts.openapi)),
-        ("openapi", "yaml") => yaml(&facts.openapi),
-        ("openapi", "tags") => Some(json_of(&tags(&facts.openapi))),
-        ("openapi", tag) => tagged(&facts.openapi, tag).as_ref().map(json_of),
+        ("openapi", "json") => Some(json_of(&facts.openapi())),
+        ("openapi", "yaml") => yaml(&facts.openapi()),
+        ("openapi", "tags") => Some(json_of(&tags(&facts.openapi()))),
+        ("openapi", tag) => tagged(&facts.openapi(), tag).as_ref().map(json_of),
         ("cloudevents", "json") => Some(json_of(&made::operations_json(facts))),
         ("grpc", "json") => Some(json_of(&methods())),
         ("grpc", "proto") => Some(Output {

@@ -36,8 +36,16 @@ pub struct Facts {
     pub settings: Vec<Setting>,
     /// The paths of REST, each with the name of the event it spells.
     pub paths: Vec<(&'static str, String)>,
-    /// The `OpenAPI` document.
-    pub openapi: Value,
+    /// Makes the `OpenAPI` document of a server, which is large and seldom asked for.
+    pub openapi: fn(server: &str) -> Value,
+    /// Where the paths of REST are.
+    pub server: String,
+}
+
+impl Facts {
+    fn openapi(&self) -> Value {
+        (self.openapi)(&self.server)
+    }
 }
 
 /// Every topic.

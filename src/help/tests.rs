@@ -4,7 +4,8 @@ fn library() -> Library {
     Library::new(Facts {
         settings: Vec::new(),
         paths: Vec::new(),
-        openapi: json!({"tags": [{"name": "Edge things", "description": "d"}], "paths": {"/a": {"get": {"tags": ["Edge things"]}, "put": {"tags": ["Others"]}}}}),
+        openapi: |_| json!({"tags": [{"name": "Edge things", "description": "d"}], "paths": {"/a": {"get": {"tags": ["Edge things"]}, "put": {"tags": ["Others"]}}}}),
+        server: "/api".to_owned(),
     })
 }
 

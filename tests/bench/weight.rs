@@ -37,7 +37,7 @@ pub(crate) const WEIGHTS: &[Weight] = &[
     Weight {
         name: "memory, idle",
         what: What::IdleMemory,
-        goal: 40.0,
+        goal: 30.0,
     },
     Weight {
         name: "size of the program",
