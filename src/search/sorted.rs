@@ -12,7 +12,7 @@ use super::{
     rank::Best,
 };
 use crate::condition::{Narrowing, indexed_path};
-use crate::entity::{Key, KeyRange, Path, Step};
+use crate::entity::{Key, KeyRange, Path, Position, Step};
 use crate::error::Failure;
 use crate::storage::{Index, IndexState, Keyed, Probe, Version};
 
@@ -158,18 +158,19 @@ impl Search<'_> {
         range: &KeyRange,
         descending: bool,
     ) -> Result<Outcome, Failure> {
+        let mut range = range.clone();
         let mut after: Option<Keyed> = None;
         let mut size = (self.query.limit + 1).min(PART);
         // The value at which there were enough: those equal to it may come in any order.
         let mut last: Option<Key> = None;
         loop {
             let snapshot = self.view.snapshot();
-            let (part, newest) = snapshot
-                .in_order(index.row, range, after.as_ref(), descending, size)
+            let part = snapshot
+                .in_order(index.row, &range, after.as_ref(), descending, size)
                 .await?;
-            self.moved |= newest.is_none_or(|newest| newest.0 > snapshot.sequence().0);
-            let is_end = part.is_empty();
-            for (keyed, version) in &part {
+            let is_newer = |newest: Position| newest.0 > snapshot.sequence().0;
+            self.moved |= part.newest.is_none_or(is_newer);
+            for (keyed, version) in &part.found {
                 let is_beyond = |last: &Key| *last != keyed.key && !keyed.key.is_unsortable();
                 if last.as_ref().is_some_and(is_beyond) {
                     return Ok(Outcome::Enough);
@@ -183,19 +184,22 @@ impl Search<'_> {
                     last = Some(keyed.key.clone());
                 }
             }
-            if is_end {
-                // What has no value is one group, whatever its keys are.
-                let is_enough = last.is_some_and(|last| !last.is_unsortable());
-                return Ok(if is_enough {
+            // What has no value is one group, whatever its keys are.
+            let enough = last.as_ref().filter(|last| !last.is_unsortable());
+            if part.is_end {
+                return Ok(if enough.is_some() {
                     Outcome::Enough
                 } else {
                     Outcome::More
                 });
             }
+            if let Some(last) = enough {
+                range = KeyRange::only(last);
+            }
             if self.effort.visited > VISITED_MAX.max(2 * self.query.limit) {
                 return Ok(Outcome::TooFar);
             }
-            after = part.into_iter().next_back().map(|(keyed, _)| keyed);
+            after = part.found.into_iter().next_back().map(|(keyed, _)| keyed);
             size = (2 * size).min(PART);
         }
     }

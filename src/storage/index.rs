@@ -162,11 +162,18 @@ pub(super) struct Stretch {
     pub(super) range: KeyRange,
     pub(super) after: Option<Keyed>,
     pub(super) descending: bool,
-    pub(super) limit: i64,
+    pub(super) limit: usize,
 }
 
-/// Entities where an index has them, and the newest position that there was.
-pub type Ordered = (Vec<(Keyed, Version)>, Option<Position>);
+/// What an index has in a range.
+#[derive(Debug)]
+pub struct Ordered {
+    pub found: Vec<(Keyed, Version)>,
+    /// Whether the range has no more.
+    pub is_end: bool,
+    /// The newest position that was taken by then; none if nothing was written ever.
+    pub newest: Option<Position>,
+}
 
 /// All indexes that are maintained. Swapped by the committer, between two batches.
 ///
@@ -480,7 +487,7 @@ impl Snapshot {
     }
 
     /// The next entities that an index has in a range, as they are now, in the order of its keys
-    /// or against it; and the newest position that was taken by then, none if there is nothing.
+    /// or against it.
     pub async fn in_order(
         &self,
         index: IndexRow,
@@ -490,10 +497,13 @@ impl Snapshot {
         limit: usize,
     ) -> Result<Ordered, Error> {
         let Some(tenant) = self.tenant else {
-            return Ok((Vec::new(), Some(Position(0))));
+            return Ok(Ordered {
+                found: Vec::new(),
+                is_end: true,
+                newest: Some(Position(0)),
+            });
         };
         let database = &self.storage.0.database;
-        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         let stretch = Stretch {
             index,
             range: range.clone(),

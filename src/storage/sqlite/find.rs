@@ -1,15 +1,14 @@
 //! Indexes, and looking entities up by their keys, or by their states.
 
-use futures_util::TryStreamExt as _;
 use sqlx::{FromRow as _, QueryBuilder, Row as _};
 use sqlx_sqlite::Sqlite as Database;
 
 use super::{
     Sqlite,
     many::PART_BYTES,
-    packed::{Names, Packed, in_order},
+    packed::{self, Names, Packed, in_order},
     read::json_list,
-    rows::{IndexData, KeyedRow, PickedHead},
+    rows::{IndexData, PickedHead},
 };
 use crate::entity::{Json, Key, Position, Sequence};
 use crate::id::{EntityId, StateName};
@@ -149,50 +148,50 @@ impl Sqlite {
         tenant: TenantRow,
         stretch: Stretch,
     ) -> Result<Ordered, Error> {
+        let (beyond, order) = if stretch.descending {
+            ("<", "key desc, e desc")
+        } else {
+            (">", "key, e")
+        };
         let mut query = QueryBuilder::new(
-            "select k.key, (select max(n) from version) as newest, e.e, v.n, true as live, v.state, v.transition, v.data, e.id, e.created, e.workflow, c.id as tx, c.at, m.name, m.version from search_key k ",
+            "with picked as (select k.key as key, k.e as e, v.n, octet_length(v.data) as size from search_key k cross join entity e on e.e = k.e and e.live cross join version v on v.n = e.n where k.p = ",
         );
-        query.push(r#"cross join entity e on e.e = k.e and e.live cross join version v on v.n = e.n cross join "commit" c on c.seq = v.seq cross join model m on m.m = e.m where k.p = "#);
         query.push_bind(stretch.index.0).push(" and k.key >= ");
         query
             .push_bind(stretch.range.from.as_bytes().to_vec())
             .push(" and k.key < ");
         query.push_bind(stretch.range.until.as_bytes().to_vec());
-        let (after, order) = if stretch.descending {
-            (
-                " and (k.key, k.e) < (",
-                " order by k.key desc, k.e desc limit +",
-            )
-        } else {
-            (" and (k.key, k.e) > (", " order by k.key, k.e limit +")
-        };
         if let Some(Keyed { key, row }) = stretch.after {
-            query.push(after).push_bind(key.as_bytes().to_vec());
-            query.push(", ").push_bind(row.0).push(")");
+            query.push(format_args!(" and (k.key, k.e) {beyond} ("));
+            query.push_bind(key.as_bytes().to_vec()).push(", ");
+            query.push_bind(row.0).push(")");
         }
-        query.push(order).push_bind(stretch.limit);
-        let query = query.build_query_as();
-        let mut rows = query.fetch(&self.reads);
-        let (mut found, mut newest, mut bytes) = (Vec::new(), None, 0);
-        while let Some(row) = rows.try_next().await? {
-            let KeyedRow {
-                key,
-                newest: last,
-                version,
-            } = row;
-            let version = version.version(tenant);
-            newest = last.map(Position);
-            bytes += version.image.document.as_str().len();
+        query.push(format_args!(" order by {order} limit +"));
+        query.push_bind(i64::try_from(stretch.limit).unwrap_or(i64::MAX));
+        query.push(format_args!("), sized as (select *, sum(size) over (order by {order} rows unbounded preceding) - size as before from picked) "));
+        query.push(r#"select (select max(n) from version) as newest, json_group_array(json_array(hex(p.key), json_array(0, p.n, v.kind, v.state, v.transition, p.e, hex(e.id), e.created, e.workflow, hex(c.id), c.at, m.name, m.version))) as heads, group_concat(v.data, char(30)) as documents from sized p cross join version v on v.n = p.n cross join entity e on e.e = p.e cross join "commit" c on c.seq = v.seq cross join model m on m.m = e.m where p.before <= "#);
+        query.push_bind(i64::try_from(PART_BYTES).unwrap_or(i64::MAX));
+        let row = query.build().fetch_one(&self.reads).await?;
+        let newest: Option<i64> = row.try_get("newest")?;
+        let packed = Packed::from_row(&row)?;
+        let mut names = Names::default();
+        let (mut found, mut bytes) = (Vec::new(), 0);
+        for (head, document) in packed.rows()? {
+            let (key, head): (&str, PickedHead<'_>) = head;
+            let document = document.unwrap_or_default();
+            bytes += document.len();
+            let version = head.version(tenant, document, &mut names)?;
             let keyed = Keyed {
-                key: Key::from_bytes(key),
+                key: packed::key(key)?,
                 row: version.row,
             };
             found.push((keyed, version));
-            if bytes > PART_BYTES {
-                break;
-            }
         }
-        Ok((found, newest))
+        Ok(Ordered {
+            is_end: bytes <= PART_BYTES && found.len() < stretch.limit,
+            found,
+            newest: newest.map(Position),
+        })
     }
 
     /// The current versions of the entities that any of the probes finds, `limit` at most, in the

@@ -7,7 +7,7 @@
 use serde::Deserialize;
 use sqlx::FromRow;
 
-use crate::entity::Position;
+use crate::entity::{Key, Position};
 use crate::id::{EntityId, ModelKey, StateName};
 use crate::storage::Error;
 
@@ -55,6 +55,16 @@ pub(super) fn uuid(hex: &str) -> Result<uuid::Uuid, Error> {
         column: "id",
         row: 0,
     })
+}
+
+/// A key in hexadecimal, as the database writes it.
+pub(super) fn key(hex: &str) -> Result<Key, Error> {
+    let bytes = hex::decode(hex).map_err(|_| Error::Inconsistent {
+        table: "search_key",
+        column: "key",
+        row: 0,
+    })?;
+    Ok(Key::from_bytes(bytes))
 }
 
 /// Names that rows share, made once for rows that follow each other.

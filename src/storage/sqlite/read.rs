@@ -322,10 +322,7 @@ impl Sqlite {
         claims: &[Claim],
     ) -> Result<Vec<(Claim, EntityId)>, Error> {
         let list = json_list(claims.iter().map(|Claim { model, value }| {
-            let hex = value.bytes.iter().fold(String::new(), |mut hex, byte| {
-                let _ = write!(hex, "{byte:02x}");
-                hex
-            });
+            let hex = hex::encode(&value.bytes);
             format!("[{},{},\"{hex}\"]", model.0, value.key)
         }));
         let rows: Vec<(i64, u16, Vec<u8>, uuid::Uuid)> = sqlx::query_as(UNIQUE_KEY_HOLDERS)

@@ -44,15 +44,6 @@ pub(super) struct DatedRow {
     pub(super) until: Option<i64>,
 }
 
-/// A version where an index has it.
-#[derive(Debug, FromRow)]
-pub(super) struct KeyedRow {
-    pub(super) key: Vec<u8>,
-    pub(super) newest: Option<i64>,
-    #[sqlx(flatten)]
-    pub(super) version: VersionRow,
-}
-
 impl VersionRow {
     /// The version, which was asked for as one of this tenant.
     pub(super) fn version(self, tenant: TenantRow) -> Version {
