@@ -22,6 +22,9 @@ const EXPONENT_MAX: i64 = 6_144;
 /// Bytes of a value up to which it is kept as it is; of a longer one the hash is kept.
 const PLAIN_MAX: usize = 64;
 
+/// How long a value may be that is told, in bytes.
+const TOLD_MAX: usize = 64;
+
 /// What a longer value begins with; no plain one does.
 const HASHED: u8 = 0xff;
 
@@ -226,6 +229,20 @@ impl UniqueKeys {
             values.extend(bytes.map(|bytes| KeyValue { key: place, bytes }));
         }
         Ok(values)
+    }
+
+    /// What a document says for the key at a place, in words: `$.org.code = "a", $.n = 1`.
+    pub fn told(&self, key: u16, document: &Document) -> String {
+        let fields = self.0.get(usize::from(key)).map(|key| &*key.fields);
+        let said = |Field { text, path }: &Field| {
+            let mut names = members(path);
+            let value = names.try_fold(document.root(), Value::member);
+            let said = value.map_or("null", Value::json);
+            let is_short = said.len() <= TOLD_MAX;
+            format!("{text} = {}", if is_short { said } else { "…" })
+        };
+        let said: Vec<String> = fields.unwrap_or_default().iter().map(said).collect();
+        said.join(", ")
     }
 
     /// The text they are stored as.

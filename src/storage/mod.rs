@@ -56,7 +56,7 @@ use tokio_util::sync::CancellationToken;
 use crate::clock::{Clock, PointInTime, Timestamp};
 use crate::entity::{Image, Position, Sequence};
 use crate::error::{Code, Coded, Properties};
-use crate::id::{ModelKey, Tenant};
+use crate::id::{EntityId, ModelKey, Tenant};
 use crate::model::{InvalidKeys, InvalidValue, Lock};
 use crate::workflow::Workflow;
 
@@ -182,9 +182,15 @@ pub enum Error {
     #[error("model {model} has {count} entities; delete them first")]
     ModelHasEntities { model: ModelKey, count: i64 },
     #[error(
-        "unique key `{key}` of model {model}: another entity has these values; change them, or that one"
+        "unique key `{key}` of model {model}: entity {other} has {values}, too; change one of them"
     )]
-    UniqueViolation { model: ModelKey, key: Arc<str> },
+    UniqueViolation {
+        model: ModelKey,
+        key: Arc<str>,
+        values: String,
+        /// Who has them; it may be of the same transaction.
+        other: EntityId,
+    },
     #[error(transparent)]
     InvalidUniqueKeys(#[from] InvalidKeys),
     #[error(transparent)]

@@ -104,9 +104,14 @@ async fn of_sixty_four_creates_with_one_key_one_succeeds_over_rest() {
     let (made, refused): (Vec<_>, Vec<_>) =
         answers.into_iter().partition(|said| said.status == 200);
     assert_eq!((made.len(), refused.len()), (1, 63));
+    let holder = made[0].json()[0]["entityIds"][0].clone();
+    let holder = holder.as_str().expect("an id");
     for said in refused {
         let problem = said.refused(409, "UNIQUE_VIOLATION");
         assert_eq!(problem["properties"]["retryable"], Value::Null, "{problem}");
+        let told = format!("entity {holder} has $.org.code = \"a\", $.n = 1, too");
+        let detail = problem["detail"].as_str().expect("a text");
+        assert!(detail.contains(&told), "{detail}");
     }
 }
 
