@@ -148,8 +148,8 @@ impl Probe {
     }
 }
 
-/// Where an index has an entity.
-#[derive(Debug, Clone)]
+/// Where an index has an entity, in its order.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Keyed {
     pub key: Key,
     pub(super) row: EntityRow,
@@ -166,7 +166,7 @@ pub(super) struct Stretch {
 }
 
 /// What an index has in a range.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Ordered {
     pub found: Vec<(Keyed, Version)>,
     /// Whether the range has no more.

@@ -154,7 +154,7 @@ impl Sqlite {
             (">", "key, e")
         };
         let mut query = QueryBuilder::new(
-            "with picked as (select k.key as key, k.e as e, v.n, octet_length(v.data) as size from search_key k cross join entity e on e.e = k.e and e.live cross join version v on v.n = e.n where k.p = ",
+            "with picked as (select k.key as key, k.e as e, v.n, coalesce(octet_length(v.data), 0) as size from search_key k cross join entity e on e.e = k.e and e.live cross join version v on v.n = e.n where k.p = ",
         );
         query.push_bind(stretch.index.0).push(" and k.key >= ");
         query
@@ -169,7 +169,7 @@ impl Sqlite {
         query.push(format_args!(" order by {order} limit +"));
         query.push_bind(i64::try_from(stretch.limit).unwrap_or(i64::MAX));
         query.push(format_args!("), sized as (select *, sum(size) over (order by {order} rows unbounded preceding) - size as before from picked) "));
-        query.push(r#"select (select max(n) from version) as newest, json_group_array(json_array(hex(p.key), json_array(0, p.n, v.kind, v.state, v.transition, p.e, hex(e.id), e.created, e.workflow, hex(c.id), c.at, m.name, m.version))) as heads, group_concat(v.data, char(30)) as documents from sized p cross join version v on v.n = p.n cross join entity e on e.e = p.e cross join "commit" c on c.seq = v.seq cross join model m on m.m = e.m where p.before <= "#);
+        query.push(r#"select (select max(n) from version) as newest, json_group_array(json_array(hex(p.key), json_array(0, p.n, v.kind, v.state, v.transition, p.e, hex(e.id), e.created, e.workflow, hex(c.id), c.at, m.name, m.version))) as heads, group_concat(coalesce(v.data, ''), char(30)) as documents from sized p cross join version v on v.n = p.n cross join entity e on e.e = p.e cross join "commit" c on c.seq = v.seq cross join model m on m.m = e.m where p.before <= "#);
         query.push_bind(i64::try_from(PART_BYTES).unwrap_or(i64::MAX));
         let row = query.build().fetch_one(&self.reads).await?;
         let newest: Option<i64> = row.try_get("newest")?;
@@ -186,6 +186,11 @@ impl Sqlite {
                 row: version.row,
             };
             found.push((keyed, version));
+        }
+        // A list made of rows promises no order of its own.
+        found.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
+        if stretch.descending {
+            found.reverse();
         }
         Ok(Ordered {
             is_end: bytes <= PART_BYTES && found.len() < stretch.limit,
