@@ -266,6 +266,35 @@ async fn the_first_few_are_found_without_reading_the_rest() {
 }
 
 #[tokio::test]
+async fn a_walk_over_large_documents_goes_on_where_a_part_ends() {
+    let server = Server::start();
+    let connection = server.connect().await;
+    let model = locked_model(&connection, "large", json!({"n": 1, "text": "x"})).await;
+    declare(&connection, &model, &["$.n"]).await;
+    // Three of them are more than is read at once, and every value is there twice.
+    for n in 0..12 {
+        let text = "é".repeat(450_000);
+        create(&connection, &model, json!({"n": n % 6, "text": text})).await;
+    }
+    ready(&connection, &model).await;
+    for (desc, expected) in [
+        (false, [0, 0, 1, 1, 2, 2, 3]),
+        (true, [5, 5, 4, 4, 3, 3, 2]),
+    ] {
+        let search = json!({"model": model, "condition": {"type": "group", "operator": "AND", "conditions": []}, "orderBy": [{"path": "n", "desc": desc}], "limit": 7});
+        let (entities, _) = connection.all("EntitySearchRequest", search.clone()).await;
+        let found: Vec<_> = entities
+            .iter()
+            .map(|entity| entity["payload"]["data"]["n"].as_i64())
+            .collect();
+        assert_eq!(found, expected.map(Some));
+        let explained = connection.ok("EntitySearchExplainRequest", search).await;
+        assert_eq!(explained["servedBy"], json!(["$.n"]));
+        assert_eq!(explained["visited"], 8);
+    }
+}
+
+#[tokio::test]
 async fn a_transaction_sorts_what_it_sees() {
     let server = Server::start();
     let connection = server.connect().await;

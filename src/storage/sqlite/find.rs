@@ -92,6 +92,45 @@ fn look_up(model: ModelRow, probes: &[Probe], limit: i64) -> QueryBuilder<Databa
     query
 }
 
+/// The statement of [`Sqlite::in_order`]. What goes beyond the bytes of a part is left for the next
+/// one, before it is read.
+fn walk(stretch: &Stretch) -> QueryBuilder<Database> {
+    let (beyond, order) = if stretch.descending {
+        ("<", "key desc, e desc")
+    } else {
+        (">", "key, e")
+    };
+    let mut query = QueryBuilder::new(
+        "with picked as (\
+         select k.key as key, k.e as e, v.n, coalesce(octet_length(v.data), 0) as size from search_key k \
+         cross join entity e on e.e = k.e and e.live cross join version v on v.n = e.n where k.p = ",
+    );
+    query.push_bind(stretch.index.0).push(" and k.key >= ");
+    query
+        .push_bind(stretch.range.from.as_bytes().to_vec())
+        .push(" and k.key < ");
+    query.push_bind(stretch.range.until.as_bytes().to_vec());
+    if let Some(Keyed { key, row }) = &stretch.after {
+        query.push(format_args!(" and (k.key, k.e) {beyond} ("));
+        query.push_bind(key.as_bytes().to_vec()).push(", ");
+        query.push_bind(row.0).push(")");
+    }
+    query.push(format_args!(" order by {order} limit +"));
+    query.push_bind(i64::try_from(stretch.limit).unwrap_or(i64::MAX));
+    query.push(format_args!(
+        "), sized as (select *, sum(size) over (order by {order} rows unbounded preceding) - size as before from picked) "
+    ));
+    query.push(
+        r#"select (select max(n) from version) as newest,
+        json_group_array(json_array(hex(p.key), json_array(0, p.n, v.kind, v.state, v.transition, p.e, hex(e.id), e.created, e.workflow, hex(c.id), c.at, m.name, m.version))) as heads,
+        group_concat(coalesce(v.data, ''), char(30)) as documents
+        from sized p cross join version v on v.n = p.n cross join entity e on e.e = p.e
+        cross join "commit" c on c.seq = v.seq cross join model m on m.m = e.m where p.before <= "#,
+    );
+    query.push_bind(i64::try_from(PART_BYTES).unwrap_or(i64::MAX));
+    query
+}
+
 impl Sqlite {
     /// How many entities each group of probes finds, as far as is counted.
     pub(in crate::storage) async fn count_found(
@@ -148,29 +187,7 @@ impl Sqlite {
         tenant: TenantRow,
         stretch: Stretch,
     ) -> Result<Ordered, Error> {
-        let (beyond, order) = if stretch.descending {
-            ("<", "key desc, e desc")
-        } else {
-            (">", "key, e")
-        };
-        let mut query = QueryBuilder::new(
-            "with picked as (select k.key as key, k.e as e, v.n, coalesce(octet_length(v.data), 0) as size from search_key k cross join entity e on e.e = k.e and e.live cross join version v on v.n = e.n where k.p = ",
-        );
-        query.push_bind(stretch.index.0).push(" and k.key >= ");
-        query
-            .push_bind(stretch.range.from.as_bytes().to_vec())
-            .push(" and k.key < ");
-        query.push_bind(stretch.range.until.as_bytes().to_vec());
-        if let Some(Keyed { key, row }) = stretch.after {
-            query.push(format_args!(" and (k.key, k.e) {beyond} ("));
-            query.push_bind(key.as_bytes().to_vec()).push(", ");
-            query.push_bind(row.0).push(")");
-        }
-        query.push(format_args!(" order by {order} limit +"));
-        query.push_bind(i64::try_from(stretch.limit).unwrap_or(i64::MAX));
-        query.push(format_args!("), sized as (select *, sum(size) over (order by {order} rows unbounded preceding) - size as before from picked) "));
-        query.push(r#"select (select max(n) from version) as newest, json_group_array(json_array(hex(p.key), json_array(0, p.n, v.kind, v.state, v.transition, p.e, hex(e.id), e.created, e.workflow, hex(c.id), c.at, m.name, m.version))) as heads, group_concat(coalesce(v.data, ''), char(30)) as documents from sized p cross join version v on v.n = p.n cross join entity e on e.e = p.e cross join "commit" c on c.seq = v.seq cross join model m on m.m = e.m where p.before <= "#);
-        query.push_bind(i64::try_from(PART_BYTES).unwrap_or(i64::MAX));
+        let mut query = walk(&stretch);
         let row = query.build().fetch_one(&self.reads).await?;
         let newest: Option<i64> = row.try_get("newest")?;
         let packed = Packed::from_row(&row)?;
