@@ -22,11 +22,13 @@ const EXPONENT_MAX: i64 = 6_144;
 /// Bytes of a value up to which it is kept as it is; of a longer one the hash is kept.
 const PLAIN_MAX: usize = 64;
 
-/// How long a value may be that is told, in bytes.
-const TOLD_MAX: usize = 64;
-
 /// What a longer value begins with; no plain one does.
 const HASHED: u8 = 0xff;
+
+/// What stands before the length and the bytes of a field, by its type.
+const BOOL: u8 = 1;
+const NUMBER: u8 = 2;
+const TEXT: u8 = 3;
 
 /// A key as a client defines it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -231,15 +233,14 @@ impl UniqueKeys {
         Ok(values)
     }
 
-    /// What a document says for the key at a place, in words: `$.org.code = "a", $.n = 1`.
-    pub fn told(&self, key: u16, document: &Document) -> String {
-        let fields = self.0.get(usize::from(key)).map(|key| &*key.fields);
-        let said = |Field { text, path }: &Field| {
-            let mut names = members(path);
-            let value = names.try_fold(document.root(), Value::member);
-            let said = value.map_or("null", Value::json);
-            let is_short = said.len() <= TOLD_MAX;
-            format!("{text} = {}", if is_short { said } else { "…" })
+    /// What a value says, in words: `$.org.code = "a", $.n = 1`. Of a long one only the fields are
+    /// known.
+    pub fn told(&self, value: &KeyValue) -> String {
+        let fields = self.0.get(usize::from(value.key)).map(|key| &*key.fields);
+        let mut bytes = &*value.bytes;
+        let said = |field: &Field| {
+            let said = first_said(&mut bytes).unwrap_or_else(|| "…".to_owned());
+            format!("{} = {said}", field.text)
         };
         let said: Vec<String> = fields.unwrap_or_default().iter().map(said).collect();
         said.join(", ")
@@ -278,13 +279,13 @@ impl UniqueKey {
                     missing = Some(text);
                     continue;
                 }
-                Some(Shape::Bool(truth)) => (1, vec![u8::from(truth)]),
+                Some(Shape::Bool(truth)) => (BOOL, vec![u8::from(truth)]),
                 Some(Shape::Number(literal)) => {
                     let number =
                         number(literal).map_err(|why| format!("field `{text}` is {why}"))?;
-                    (2, number.to_string().into_bytes())
+                    (NUMBER, number.to_string().into_bytes())
                 }
-                Some(Shape::String(said)) => (3, said.into_owned().into_bytes()),
+                Some(Shape::String(said)) => (TEXT, said.into_owned().into_bytes()),
                 Some(Shape::Array(_) | Shape::Object(_)) => {
                     return Err(format!("field `{text}` is not a scalar"));
                 }
@@ -301,6 +302,33 @@ impl UniqueKey {
             )),
             (Some(_), None) => Ok(Some(short(bytes))),
         }
+    }
+}
+
+/// Takes what the first field says off the bytes of a value; none if they are a hash.
+fn first_said(bytes: &mut &[u8]) -> Option<String> {
+    let (tag, rest) = bytes.split_first()?;
+    let (length, rest) = rest.split_first_chunk()?;
+    let length = usize::try_from(u32::from_be_bytes(*length)).ok()?;
+    let (said, rest) = rest.split_at_checked(length)?;
+    let text = std::str::from_utf8(said).ok()?;
+    let words = match *tag {
+        BOOL => (said == [1]).to_string(),
+        NUMBER => plainly(text),
+        TEXT => serde_json::Value::from(text).to_string(),
+        _ => return None,
+    };
+    *bytes = rest;
+    Some(words)
+}
+
+/// A number as people write it, where that is short and exact.
+fn plainly(text: &str) -> String {
+    let is_zero = !text.bytes().any(|byte| (b'1'..=b'9').contains(&byte));
+    match text.parse::<f64>() {
+        _ if is_zero => "0".to_owned(),
+        Ok(number) if text.len() < 18 && (1e-6..1e15).contains(&number.abs()) => number.to_string(),
+        Ok(_) | Err(_) => text.to_owned(),
     }
 }
 
@@ -360,6 +388,30 @@ mod tests {
 
     const SAMPLE: &str =
         r#"{"a":1,"b":"x","o":{"c":true},"l":[{"d":1}],"t":["x"],"name with spaces":1,"p.q":1}"#;
+
+    #[test]
+    fn a_value_is_told_in_words_unless_it_is_long() {
+        let fields = ["$.a", "$.b", "$.c"].map(str::to_owned).to_vec();
+        let key = KeyDefinition {
+            id: "k".to_owned(),
+            fields,
+        };
+        let keys = read(&[key]).expect("a key");
+        let told = |document: &str| {
+            let document = Document::parse(document).expect("a document");
+            keys.told(&keys.values(&document).expect("values")[0])
+        };
+        assert_eq!(
+            told(r#"{"a":"x\"y","b":2.50,"c":false}"#),
+            r#"$.a = "x\"y", $.b = 2.5, $.c = false"#
+        );
+        assert_eq!(
+            told(r#"{"a":-0.0,"b":12000,"c":1e300}"#),
+            "$.a = 0, $.b = 12000, $.c = 0.1e301"
+        );
+        let long = format!(r#"{{"a":"{}","b":1,"c":true}}"#, "x".repeat(100));
+        assert_eq!(told(&long), "$.a = …, $.b = …, $.c = …");
+    }
 
     #[test]
     fn definitions_are_checked() {

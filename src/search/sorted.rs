@@ -186,7 +186,7 @@ impl Search<'_> {
             }
             // What has no value is one group, whatever its keys are.
             let enough = last.as_ref().filter(|last| !last.is_unsortable());
-            if part.is_end {
+            if !part.goes_on {
                 return Ok(if enough.is_some() {
                     Outcome::Enough
                 } else {

@@ -66,17 +66,6 @@ fn values(keys: &UniqueKeys, document: &Json) -> Result<Vec<KeyValue>, InvalidVa
     document.map_or_else(|| Ok(Vec::new()), |document| keys.values(&document))
 }
 
-fn violation(write: &Write, keys: &UniqueKeys, value: &KeyValue, other: EntityId) -> Error {
-    let document = Document::from_json(&write.image.document).ok();
-    let values = document.map(|document| keys.told(value.key, &document));
-    Error::UniqueViolation {
-        model: write.image.model.clone(),
-        key: keys.id(value.key).into(),
-        values: values.unwrap_or_default(),
-        other,
-    }
-}
-
 /// Every claim of a unit.
 fn claimed(draft: &Draft) -> impl Iterator<Item = Claim> {
     draft.writes.iter().flat_map(|write| {
@@ -140,7 +129,12 @@ impl Holders {
                 let held = self.holder.get(&claim).filter(|id| !freed.contains(id));
                 let other = held.copied().or_else(|| given.insert(claim, id));
                 if let Some(other) = other {
-                    return Err(violation(write, &claims.keys, value, other));
+                    return Err(Error::UniqueViolation {
+                        model: write.image.model.clone(),
+                        key: claims.keys.id(value.key).into(),
+                        values: claims.keys.told(value),
+                        other,
+                    });
                 }
             }
         }

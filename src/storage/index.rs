@@ -169,8 +169,8 @@ pub(super) struct Stretch {
 #[derive(Debug, Default)]
 pub struct Ordered {
     pub found: Vec<(Keyed, Version)>,
-    /// Whether the range has no more.
-    pub is_end: bool,
+    /// Whether the range may have more.
+    pub goes_on: bool,
     /// The newest position that was taken by then; none if nothing was written ever.
     pub newest: Option<Position>,
 }
@@ -499,7 +499,7 @@ impl Snapshot {
         let Some(tenant) = self.tenant else {
             return Ok(Ordered {
                 found: Vec::new(),
-                is_end: true,
+                goes_on: false,
                 newest: Some(Position(0)),
             });
         };

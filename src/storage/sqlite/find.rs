@@ -210,7 +210,7 @@ impl Sqlite {
             found.reverse();
         }
         Ok(Ordered {
-            is_end: bytes <= PART_BYTES && found.len() < stretch.limit,
+            goes_on: bytes > PART_BYTES || found.len() >= stretch.limit,
             found,
             newest: newest.map(Position),
         })
