@@ -10,6 +10,9 @@ use crate::storage::Recorded;
 /// The kind of event with which a run ends well.
 pub(super) const FINISH: &str = "STATE_MACHINE_FINISH";
 
+/// Why a write was refused, as it is told.
+const MODIFIED: &str = "ENTITY_MODIFIED";
+
 /// Something a state machine did.
 #[derive(Debug, Clone)]
 pub struct MachineEvent {
@@ -55,6 +58,8 @@ struct Told {
 /// What a run has come by so far.
 struct Way<'a> {
     told: &'a mut Vec<Told>,
+    /// The timer with which it began.
+    fired: Option<&'a str>,
     /// The state the entity is in, once that is known.
     state: Option<String>,
     workflow: Option<String>,
@@ -62,14 +67,18 @@ struct Way<'a> {
     paused: bool,
 }
 
-fn tell(run: &RunRecord, told: &mut Vec<Told>) {
+fn tell<'a>(run: &'a RunRecord, told: &'a mut Vec<Told>) {
     let mut way = Way {
         told,
+        fired: None,
         state: first_state(&run.entries),
         workflow: None,
         paused: false,
     };
-    if run.start != StartKind::Continued {
+    way.fired = fired(run);
+    // What was due and was not done is told by the one event that says why.
+    let is_told = run.start != StartKind::Timer || way.fired.is_some();
+    if is_told && !run.start.is_continued() {
         let asked = run.asked.as_deref().map_or_else(String::new, |transition| {
             format!(" for transition {transition}")
         });
@@ -81,13 +90,20 @@ fn tell(run: &RunRecord, told: &mut Vec<Told>) {
             Value::Null,
         );
     }
-    let mut ended = false;
+    let (mut ended, mut parted) = (false, false);
     for (index, entry) in run.entries.iter().enumerate() {
         if let Some(state) = first_state(&run.entries[index..]) {
             way.state = Some(state);
         }
         ended |= matches!(entry, Entry::Settled { .. } | Entry::Ungoverned { .. });
+        parted |= matches!(entry, Entry::Parted { .. });
         way.entry(run, entry);
+    }
+    // A timer has fired where its run has ended, be it in a later transaction. Records made before
+    // there was `Parted` do not say in which, and have it told where they stop.
+    if let Some(transition) = way.fired.filter(|_| !parted) {
+        let details = format!("transition {transition} was due");
+        way.here("SCHEDULED_TRANSITION_FIRE", details, Value::Null);
     }
     if ended {
         let state = way.state.clone();
@@ -99,13 +115,26 @@ fn tell(run: &RunRecord, told: &mut Vec<Told>) {
     }
 }
 
+/// The transition that a timer has fired in a run, or in the run that it continues.
+fn fired(run: &RunRecord) -> Option<&str> {
+    let noted = run.entries.iter().find_map(|entry| match entry {
+        Entry::Fired { transition } => Some(transition.as_str()),
+        _ => None,
+    });
+    let continued = run.start == StartKind::TimerContinued;
+    noted.or_else(|| run.asked.as_deref().filter(|_| continued))
+}
+
 /// The state that the next entry which names one speaks of.
 fn first_state(entries: &[Entry]) -> Option<String> {
     entries.iter().find_map(|entry| match entry {
         Entry::Moved { from, .. } => Some(from.clone()),
-        Entry::Settled { state } | Entry::Ungoverned { state } | Entry::Expired { state, .. } => {
-            Some(state.clone())
-        }
+        Entry::Settled { state }
+        | Entry::Ungoverned { state }
+        | Entry::Expired { state, .. }
+        | Entry::Declined { state, .. }
+        | Entry::Parted { state }
+        | Entry::Aborted { state, .. } => Some(state.clone()),
         Entry::Skipped(_)
         | Entry::Chosen { .. }
         | Entry::Considered(_)
@@ -170,30 +199,35 @@ impl Way<'_> {
                 self.here("TRANSITION_NOT_MATCH_CRITERION", details, data);
             }
             Entry::Called(call) => self.called(call),
-            Entry::Fired { transition } => {
-                let details = format!("transition {transition} was due");
-                self.here("SCHEDULED_TRANSITION_FIRE", details, Value::Null);
-            }
+            // Told where the run ends.
+            Entry::Fired { .. } => {}
             Entry::Armed {
                 transition,
                 state,
                 due,
             } => {
-                let due = Timestamp::from_micros(*due).to_string();
+                let due = Timestamp::from_micros(*due);
                 let details = format!("transition {transition} is due at {due}");
-                let data =
-                    json!({"transition": transition, "sourceState": state, "scheduledTime": due});
-                self.here("SCHEDULED_TRANSITION_ARM", details, data);
+                let data = json!({
+                    "transition": transition,
+                    "sourceState": state,
+                    "scheduledTime": due.millis(),
+                });
+                let kind = "SCHEDULED_TRANSITION_ARM";
+                self.say(kind, Some(state.clone()), details, data);
             }
             Entry::Cancelled { transition, state } => {
                 let details = format!("transition {transition} is not due any more");
                 let data = json!({"transition": transition, "sourceState": state});
-                self.here("SCHEDULED_TRANSITION_CANCEL", details, data);
+                // The entity has left that state.
+                let kind = "SCHEDULED_TRANSITION_CANCEL";
+                self.say(kind, Some(state.clone()), details, data);
             }
             Entry::Expired { transition, state } => {
                 let details = format!("transition {transition} came too late");
                 let data = json!({"transition": transition, "sourceState": state});
-                self.here("SCHEDULED_TRANSITION_EXPIRE", details, data);
+                let kind = "SCHEDULED_TRANSITION_EXPIRE";
+                self.say(kind, Some(state.clone()), details, data);
             }
             Entry::Moved {
                 transition,
@@ -206,7 +240,23 @@ impl Way<'_> {
                 self.state = Some(to.clone());
                 self.paused = false;
             }
-            Entry::Settled { .. } => {}
+            Entry::Aborted {
+                state,
+                expected,
+                actual,
+            } => {
+                let details = format!(
+                    "nothing was written: the caller expected transaction {expected}, and {actual} wrote the newest version"
+                );
+                let data = json!({
+                    "reason": MODIFIED,
+                    "transitionName": run.asked.as_deref().unwrap_or("loopback"),
+                    "expectedTxId": expected,
+                    "actualTxId": actual,
+                });
+                self.say("TRANSITION_ABORTED", Some(state.clone()), details, data);
+            }
+            Entry::Settled { .. } | Entry::Declined { .. } | Entry::Parted { .. } => {}
         }
     }
 
@@ -232,4 +282,68 @@ fn reason(considered: &Considered) -> &str {
         .reason
         .as_deref()
         .unwrap_or("criterion did not match")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::Record;
+    use crate::entity::Position;
+
+    /// `TYPE state` of what a stored record is told as.
+    fn told(record: &str) -> Vec<String> {
+        let recorded = Recorded {
+            position: Position(1),
+            at: Timestamp::from_micros(1_000),
+            transaction: TransactionId::NIL,
+            entry: TransactionId::NIL,
+            change: None,
+            record: Record::decode(record).expect("a record"),
+        };
+        let events = of(&recorded).into_iter();
+        events
+            .map(|event| format!("{} {}", event.kind, event.state.as_deref().unwrap_or("-")))
+            .collect()
+    }
+
+    #[test]
+    fn records_of_earlier_releases_are_told_as_those_of_this_one() {
+        let fired = r#"{"runs":[{"start":"timer","asked":"GO","at":1,"entries":[
+            {"chosen":{"workflow":"w","hash":"h","why":"hasState"}},{"fired":{"transition":"GO"}},
+            {"moved":{"transition":"GO","from":"A","to":"B"}},{"settled":{"state":"B"}},
+            {"cancelled":{"transition":"OTHER","state":"A"}},
+            {"armed":{"transition":"NEXT","state":"B","due":5000}}]}]}"#;
+        assert_eq!(
+            told(fired),
+            [
+                "STATE_MACHINE_START A",
+                "TRANSITION_MAKE A",
+                "SCHEDULED_TRANSITION_CANCEL A",
+                "SCHEDULED_TRANSITION_ARM B",
+                "SCHEDULED_TRANSITION_FIRE B",
+                "STATE_MACHINE_FINISH B"
+            ]
+        );
+        let expired = r#"{"runs":[{"start":"timer","asked":"GO","at":1,"entries":[
+            {"expired":{"transition":"GO","state":"A"}}]}]}"#;
+        assert_eq!(told(expired), ["SCHEDULED_TRANSITION_EXPIRE A"]);
+        let declined = r#"{"runs":[{"start":"timer","asked":"GO","at":1,"entries":[
+            {"chosen":{"workflow":"w","hash":"h","why":"hasState"}},
+            {"considered":{"name":"GO","held":false,"leaves":[]}}]}]}"#;
+        assert_eq!(told(declined), ["TRANSITION_NOT_MATCH_CRITERION -"]);
+        // The first part of a fire, of which the rest does not say that it is of one.
+        let part = r#"{"runs":[{"start":"timer","asked":"GO","at":1,"entries":[
+            {"fired":{"transition":"GO"}},{"moved":{"transition":"GO","from":"A","to":"B"}}]}]}"#;
+        assert_eq!(
+            told(part),
+            [
+                "STATE_MACHINE_START A",
+                "TRANSITION_MAKE A",
+                "SCHEDULED_TRANSITION_FIRE B"
+            ]
+        );
+        let rest = r#"{"runs":[{"start":"continued","asked":"GO","at":1,"entries":[
+            {"moved":{"transition":"ON","from":"B","to":"C"}},{"settled":{"state":"C"}}]}]}"#;
+        assert_eq!(told(rest), ["TRANSITION_MAKE B", "STATE_MACHINE_FINISH C"]);
+    }
 }

@@ -6,7 +6,10 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::clock::Timestamp;
 use crate::condition::{Condition, LeafOutcome, Told, Trace};
+use crate::entity::Image;
+use crate::id::TransitionName;
 
 /// Everything that was decided about one entity in one transaction.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,6 +40,8 @@ pub enum StartKind {
     Timer,
     /// What an earlier transaction of the same request began.
     Continued,
+    /// What an earlier transaction began because a timer was due.
+    TimerContinued,
 }
 
 /// One decision.
@@ -83,6 +88,23 @@ pub enum Entry {
     },
     Settled {
         state: String,
+    },
+    /// What was due was not done, since its guard did not hold.
+    Declined {
+        transition: String,
+        state: String,
+    },
+    /// The run is committed so far, and continues in another transaction.
+    Parted {
+        state: String,
+    },
+    /// The caller expected another version, so nothing was written.
+    Aborted {
+        state: String,
+        /// The transaction that the caller named.
+        expected: String,
+        /// The one that wrote the version there is.
+        actual: String,
     },
 }
 
@@ -137,6 +159,42 @@ pub struct CallRecord {
     pub changed: bool,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
+}
+
+impl RunRecord {
+    /// The record of a write that was refused because `if_match` names another version.
+    pub fn refused(
+        asked: Option<&TransitionName>,
+        stored: &Image,
+        expected: &str,
+        at: Timestamp,
+    ) -> Self {
+        Self {
+            start: asked.map_or(StartKind::Update, |_| StartKind::Transition),
+            asked: asked.map(ToString::to_string),
+            at: at.micros(),
+            entries: vec![Entry::Aborted {
+                state: stored.state.to_string(),
+                expected: expected.to_owned(),
+                actual: stored.transaction.to_string(),
+            }],
+        }
+    }
+}
+
+impl StartKind {
+    /// Whether an earlier transaction began the run.
+    pub const fn is_continued(self) -> bool {
+        matches!(self, Self::Continued | Self::TimerContinued)
+    }
+
+    /// The same kind for the rest of a run of which a part is committed.
+    pub(super) const fn continued(self) -> Self {
+        match self {
+            Self::Timer | Self::TimerContinued => Self::TimerContinued,
+            Self::Create | Self::Update | Self::Transition | Self::Continued => Self::Continued,
+        }
+    }
 }
 
 impl Record {

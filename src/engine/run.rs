@@ -84,6 +84,9 @@ pub struct Suspended {
     asked: Option<String>,
     /// What the version before the whole run asked for.
     previous_transition: String,
+    /// Whether a timer began it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    by_timer: bool,
     /// Timers that processors have asked for, to be armed when the run ends.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     timers: Vec<AwaitedTimer>,
@@ -227,7 +230,12 @@ impl Run {
                 previous = suspended.previous_transition.as_str().into();
                 pending.extend(suspended.timers.iter().map(Timer::from));
                 let asked = suspended.asked.as_deref().map(TransitionName::from);
-                (StartKind::Continued, asked)
+                let began = if suspended.by_timer {
+                    StartKind::TimerContinued
+                } else {
+                    StartKind::Continued
+                };
+                (began, asked)
             }
         };
         Self {
@@ -339,6 +347,7 @@ impl Run {
             steps: cascade.steps,
             asked: self.asked.as_ref().map(ToString::to_string),
             previous_transition: self.previous_transition.to_string(),
+            by_timer: self.record.start.continued() == StartKind::TimerContinued,
             timers: self.pending.iter().map(AwaitedTimer::from).collect(),
         })
     }
@@ -347,11 +356,16 @@ impl Run {
     /// a record of its own.
     pub fn split_record(&mut self) -> RunRecord {
         let rest = RunRecord {
-            start: StartKind::Continued,
+            start: self.record.start.continued(),
+            asked: self.record.asked.clone(),
+            at: self.record.at,
             entries: Vec::new(),
-            ..self.record.clone()
         };
-        std::mem::replace(&mut self.record, rest)
+        let mut part = std::mem::replace(&mut self.record, rest);
+        part.entries.push(Entry::Parted {
+            state: self.state.to_string(),
+        });
+        part
     }
 
     /// Gives the entity another document, which someone else has made of it.

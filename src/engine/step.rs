@@ -411,6 +411,11 @@ fn guard(
             )
         }
         Guard::Closed(_) if run.record.start == StartKind::Timer => {
+            let state = run.state.to_string();
+            run.note(Entry::Declined {
+                transition: guarded.name.to_string(),
+                state,
+            });
             run.fate = Fate::Declined;
             settled(run)
         }

@@ -126,6 +126,13 @@ pub struct Change {
     pub executor: Option<Actor>,
 }
 
+impl Change {
+    /// Who made it.
+    pub fn executor(&self) -> &Actor {
+        self.executor.as_ref().unwrap_or(&self.author)
+    }
+}
+
 /// A change, as the feed tells it.
 #[derive(Debug, Clone)]
 pub struct Changed {

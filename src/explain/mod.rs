@@ -290,7 +290,21 @@ pub fn tell(
             Entry::Expired { transition, .. } => {
                 told.stopped = Some(format!("transition {transition} came too late"));
             }
-            Entry::Fired { .. } | Entry::Armed { .. } | Entry::Cancelled { .. } => {}
+            Entry::Declined { transition, state } => {
+                step.state = Some(state.clone());
+                told.stopped = Some(format!(
+                    "transition {transition} was due and its criterion did not match"
+                ));
+            }
+            Entry::Aborted { expected, .. } => {
+                told.stopped = Some(format!(
+                    "`ifMatch` named transaction {expected}, which did not write the newest version"
+                ));
+            }
+            Entry::Fired { .. }
+            | Entry::Armed { .. }
+            | Entry::Cancelled { .. }
+            | Entry::Parted { .. } => {}
         }
     }
     if !step.considered.is_empty() || !step.calls.is_empty() || step.state.is_some() {
@@ -316,7 +330,10 @@ fn state_at(entries: &[Entry]) -> Option<String> {
         Entry::Moved { from: state, .. }
         | Entry::Settled { state }
         | Entry::Ungoverned { state }
-        | Entry::Expired { state, .. } => Some(state.clone()),
+        | Entry::Expired { state, .. }
+        | Entry::Declined { state, .. }
+        | Entry::Parted { state }
+        | Entry::Aborted { state, .. } => Some(state.clone()),
         Entry::Skipped(_)
         | Entry::Chosen { .. }
         | Entry::Considered(_)

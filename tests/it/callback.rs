@@ -593,7 +593,7 @@ async fn a_service_that_joins_executes_for_the_user_who_began() {
         told,
         [
             json!(["ann", "user", "robot"]),
-            json!(["bob", "user", null])
+            json!(["bob", "user", "bob"])
         ]
     );
 }

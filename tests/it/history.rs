@@ -185,7 +185,10 @@ async fn what_is_deleted_is_gone_now_and_there_before() {
             (&change["user"], &change["attributedKind"]),
             (&json!("mock-user-001"), &json!("user"))
         );
-        assert!(change.get("executedBy").is_none());
+        assert_eq!(
+            change["executedBy"],
+            json!({"id": "mock-user-001", "kind": "user"})
+        );
     }
     assert!(told[0].get("transactionId").is_none());
     assert_eq!(told[1]["transactionId"], making);

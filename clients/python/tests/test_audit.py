@@ -72,7 +72,10 @@ async def test_a_trail_tells_every_step(client: Client) -> None:
     assert (refusal.data["transition"], refusal.data["criterion"]) == ("ship", "simple")
     assert refusal.transaction_id == written.transaction_id
     assert isinstance(change, AuditedChange)
-    assert (change.user, change.executor) == ("mock-user-001", None)
+    assert (change.user, change.executor) == (
+        "mock-user-001",
+        Executor("mock-user-001", "user"),
+    )
 
 
 async def test_a_trail_says_who_did_it_for_whom(

@@ -89,7 +89,7 @@ async def test_a_schedule_can_name_the_time(client: Client, member: Member) -> N
         written = await client.create(PARCEL, {})
     (armed,) = await steps(client, written.entity_id)
     assert armed.data is not None
-    told = datetime.fromisoformat(armed.data["scheduledTime"])
+    told = datetime.fromtimestamp(0, UTC) + timedelta(milliseconds=armed.data["scheduledTime"])
     # Never early: the next whole millisecond.
     assert told == due + timedelta(microseconds=999)
 

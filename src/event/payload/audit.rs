@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Object, RequiredText, list, success};
+use super::{Object, RequiredText, list, search::executor, success};
 use crate::clock::Timestamp;
 use crate::entity::{Change, ChangeKind};
 use crate::id::{EntityId, Tenant, TransactionId};
@@ -87,14 +87,11 @@ pub fn change(entity: EntityId, tenant: &Tenant, change: &Change) -> String {
             .text("entityId", &entity.to_string())
             .text("transactionId", &change.transaction.to_string()),
     };
-    let mut object = object.raw("system", "false").raw("actor", &actor.finish());
-    if let Some(executor) = &change.executor {
-        let executor = Object::new()
-            .text("id", &executor.name)
-            .text("kind", executor.kind.as_str());
-        object = object.raw("executedBy", &executor.finish());
-    }
-    object.finish()
+    object
+        .raw("system", "false")
+        .raw("actor", &actor.finish())
+        .raw("executedBy", &executor(change))
+        .finish()
 }
 
 /// Some items; `next` is the cursor of the rest.

@@ -142,7 +142,7 @@ fn run(run: &ToldRun) -> String {
             StartKind::Update => "update",
             StartKind::Transition => "transition",
             StartKind::Timer => "timer",
-            StartKind::Continued => "continued",
+            StartKind::Continued | StartKind::TimerContinued => "continued",
         },
     );
     object = optional(object, "transition", run.asked.as_deref());

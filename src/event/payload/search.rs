@@ -323,6 +323,15 @@ pub fn count_in_state(request: &str, model: &ModelKey, state: &StateName, count:
         .finish()
 }
 
+/// Who made a change, be it who it is attributed to or another.
+pub(super) fn executor(change: &Change) -> String {
+    let executor = change.executor();
+    Object::new()
+        .text("id", &executor.name)
+        .text("kind", executor.kind.as_str())
+        .finish()
+}
+
 /// One change of an entity (`rest.md` §3.1; existing clients look for the transaction here).
 pub fn change(request: &str, change: &Change) -> String {
     let meta = match change.kind {
@@ -332,17 +341,12 @@ pub fn change(request: &str, change: &Change) -> String {
             Object::new().text("transactionId", &change.transaction.to_string())
         }
     };
-    let mut meta = meta
+    let meta = meta
         .text("timeOfChange", &change.at.to_string())
         .text("user", &change.author.name)
         .text("changeType", change.kind.as_str())
-        .text("attributedKind", change.author.kind.as_str());
-    if let Some(executor) = &change.executor {
-        let executor = Object::new()
-            .text("id", &executor.name)
-            .text("kind", executor.kind.as_str());
-        meta = meta.raw("executedBy", &executor.finish());
-    }
+        .text("attributedKind", change.author.kind.as_str())
+        .raw("executedBy", &executor(change));
     success(request, &[])
         .text("requestId", request)
         .raw("changeMeta", &meta.finish())

@@ -48,7 +48,7 @@ enum AuditEvent {
         entity_id: Option<Uuid>,
         transaction_id: Option<Uuid>,
         actor: Actor,
-        executed_by: Option<Executor>,
+        executed_by: Executor,
     },
     /// The workflow did something.
     #[schemars(rename_all = "camelCase")]

@@ -133,10 +133,10 @@ struct ChangeMeta {
     user: String,
     transaction_id: Option<Uuid>,
     attributed_kind: Option<String>,
-    executed_by: Option<Executor>,
+    executed_by: Executor,
 }
 
-/// Who did it, where that is not whose change it is.
+/// Who did it: the one whose change it is, or another on behalf of that one.
 #[derive(JsonSchema)]
 pub(super) struct Executor {
     id: String,

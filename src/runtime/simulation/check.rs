@@ -83,9 +83,12 @@ impl Life {
                         Entry::Considered(considered) => {
                             write!(story, " {}?{}", considered.name, considered.held)
                         }
-                        Entry::Skipped(_) | Entry::Chosen { .. } | Entry::Ungoverned { .. } => {
-                            Ok(())
-                        }
+                        Entry::Declined { transition, .. } => write!(story, " ?{transition}"),
+                        Entry::Aborted { .. } => write!(story, " refused"),
+                        Entry::Skipped(_)
+                        | Entry::Chosen { .. }
+                        | Entry::Ungoverned { .. }
+                        | Entry::Parted { .. } => Ok(()),
                     };
                 }
             }
@@ -295,7 +298,7 @@ impl<'a> Replay<'a> {
     }
 
     fn run(&mut self, run: &RunRecord, recorded: &Recorded) {
-        if run.start != StartKind::Continued {
+        if !run.start.is_continued() {
             self.asked.clear();
         }
         let mut processors = Vec::new();
@@ -342,7 +345,17 @@ impl<'a> Replay<'a> {
                         || format!("settled in {state} and not in {here:?}"),
                     );
                 }
-                Entry::Skipped(_) | Entry::Ungoverned { .. } | Entry::Considered(_) => {}
+                Entry::Declined { state, .. } | Entry::Parted { state } => {
+                    let here = self.state.clone();
+                    self.insist(
+                        here.as_ref().is_some_and(|here| here.as_str() == state),
+                        || format!("stays in {state} and is in {here:?}"),
+                    );
+                }
+                Entry::Skipped(_)
+                | Entry::Ungoverned { .. }
+                | Entry::Considered(_)
+                | Entry::Aborted { .. } => {}
             }
         }
         let settled = run

@@ -279,6 +279,8 @@ class Change:
     at: datetime
     user: str
     """To whom it is attributed."""
+    executor: Executor
+    """Who made it: the same, or a compute member or the server on behalf of that one."""
     transaction_id: str | None
 
     @classmethod
@@ -289,6 +291,7 @@ class Change:
             kind=meta["changeType"],
             at=datetime.fromisoformat(meta["timeOfChange"]),
             user=meta["user"],
+            executor=Executor.read(meta["executedBy"]),
             transaction_id=meta.get("transactionId"),
         )
 
@@ -418,21 +421,20 @@ class AuditedChange:
     severity: str
     user: str
     """To whom it is attributed."""
-    executor: Executor | None
-    """Who did it, if it was someone else: a compute member, or the server."""
+    executor: Executor
+    """Who did it: the same, or a compute member or the server on behalf of that one."""
     transaction_id: str | None
 
     @classmethod
     def read(cls, payload: Json) -> AuditedChange:
         """Read it from a payload."""
-        executor = payload.get("executedBy")
         return cls(
             entity_id=payload["entityId"],
             kind=payload["changeType"],
             at=datetime.fromisoformat(payload["utcTime"]),
             severity=payload["severity"],
             user=payload["actor"]["id"],
-            executor=Executor.read(executor) if executor else None,
+            executor=Executor.read(payload["executedBy"]),
             transaction_id=payload.get("transactionId"),
         )
 
