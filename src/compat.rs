@@ -58,6 +58,18 @@ impl Compat {
         }
     }
 
+    /// Whether the audit tells of a single write that `If-Match` refused, of which nothing else is
+    /// kept (`models-and-entities.md` §8).
+    pub const fn refused_writes_are_audited(self) -> bool {
+        self.is_cyoda()
+    }
+
+    /// Whether the server-streaming method ends with a status where the history of an entity is
+    /// asked for that there is none of, instead of answering so in-band.
+    pub const fn missing_history_is_a_status(self) -> bool {
+        !self.is_cyoda()
+    }
+
     /// Whether JSON Patch is answered with `NOT_IMPLEMENTED`.
     pub const fn json_patch_is_unknown(self) -> bool {
         self.is_cyoda()

@@ -278,6 +278,8 @@ pub struct Failure {
     /// Where it is not that of the code.
     status: Option<StatusCode>,
     origin: Origin,
+    /// What there was to say beside, until it failed.
+    warnings: Vec<String>,
 }
 
 /// Where a failure came from; the doors answer each in another place.
@@ -300,6 +302,7 @@ impl Failure {
             properties: Properties::new(),
             status: None,
             origin: Origin::Operation,
+            warnings: Vec::new(),
         }
     }
 
@@ -336,6 +339,7 @@ impl Failure {
                 ticket,
                 cause: cause.into(),
             },
+            warnings: Vec::new(),
         }
     }
 
@@ -386,6 +390,19 @@ impl Failure {
         self.code = code;
         self.status = Some(status);
         self
+    }
+
+    /// The same failure, with what was warned of before it; each warning once.
+    #[must_use]
+    pub fn warned(mut self, mut before: Vec<String>) -> Self {
+        self.warnings.retain(|warning| !before.contains(warning));
+        before.append(&mut self.warnings);
+        self.warnings = before;
+        self
+    }
+
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
     }
 
     /// The same failure, said to be over after a time.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{
-    Answered, Error, Run, Step, World,
+    Answered, CallError, Error, Run, Step, World,
     arm::plan_timer,
     record::Entry,
     run::{Asked, Phase},
@@ -21,16 +21,24 @@ pub(super) fn absorb(
     mut phase: Phase,
     answered: Answered,
     world: World<'_>,
+    warnings: &mut Vec<String>,
 ) -> Result<Step, Error> {
     let callee = asked_of(&run, asked, &phase, world)?;
     let Answered { result, mut record } = answered;
     record.mode = callee.mode.map(|mode| mode.as_str().to_owned());
+    let said = match &result {
+        Ok(answer) => &answer.warnings[..],
+        Err(CallError::Rejected { warnings, .. }) => warnings,
+        Err(_) => &[],
+    };
+    let (kind, name) = (callee.callee.kind(), callee.callee.name());
+    warnings.extend(said.iter().map(|text| format!("{kind} {name}: {text}")));
     let answer = match result {
         Ok(answer) => answer,
         Err(error) if matches!(callee.mode, Some(Mode::AsyncNewTx)) => {
             // Its failure is told and changes nothing (`workflow-engine.md` §6.2).
             let failure = Error::of_call(&callee.callee, error).to_string();
-            run.warnings.push(failure.clone());
+            warnings.push(failure.clone());
             record.failure = Some(failure);
             run.note(Entry::Called(record));
             return next_processor(run, phase);
@@ -45,13 +53,6 @@ pub(super) fn absorb(
             );
         }
     };
-    let (kind, name) = (callee.callee.kind(), callee.callee.name());
-    run.warnings.extend(
-        answer
-            .warnings
-            .into_iter()
-            .map(|text| format!("{kind} {name}: {text}")),
-    );
     run.note(Entry::Called(record));
     match (asked, answer.reply, &mut phase) {
         (Asked::Processor, Reply::Processed(document), _) => {

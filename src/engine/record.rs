@@ -11,6 +11,9 @@ use crate::condition::{Condition, LeafOutcome, Told, Trace};
 use crate::entity::Image;
 use crate::id::TransitionName;
 
+/// How much is kept of the transaction that a caller named, which may be any text.
+const EXPECTED_CHARS: usize = 255;
+
 /// Everything that was decided about one entity in one transaction.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Record {
@@ -175,7 +178,7 @@ impl RunRecord {
             at: at.micros(),
             entries: vec![Entry::Aborted {
                 state: stored.state.to_string(),
-                expected: expected.to_owned(),
+                expected: expected.chars().take(EXPECTED_CHARS).collect(),
                 actual: stored.transaction.to_string(),
             }],
         }

@@ -64,7 +64,6 @@ pub struct Outcome {
     pub fate: Fate,
     pub image: Image,
     pub record: RunRecord,
-    pub warnings: Vec<String>,
     pub timers: Vec<TimerChange>,
 }
 
@@ -123,7 +122,6 @@ pub struct Run {
     pub(super) phase: Phase,
     pub(super) fate: Fate,
     pub(super) record: RunRecord,
-    pub(super) warnings: Vec<String>,
     /// The timers the entity has.
     pub(super) armed: Vec<Armed>,
     /// Timers of processors that await the end of the run.
@@ -205,7 +203,6 @@ impl Run {
             phase: Phase::Starting(Start::Create),
             fate: Fate::Saved,
             record: record(StartKind::Create, None, at),
-            warnings: Vec::new(),
             armed: Vec::new(),
             pending: Vec::new(),
             timers: Vec::new(),
@@ -257,7 +254,6 @@ impl Run {
             fate: Fate::Saved,
             record: record(kind, asked.as_ref(), now),
             asked,
-            warnings: Vec::new(),
             armed: Vec::new(),
             pending,
             timers: Vec::new(),
@@ -315,7 +311,6 @@ impl Run {
             fate: self.fate,
             image: self.image(),
             record: self.record,
-            warnings: self.warnings,
             timers: self.timers,
         }
     }

@@ -14,8 +14,14 @@ use crate::condition::{Condition, Function, Told, Trace, Verdict};
 use crate::id::{StateName, TransitionName, WorkflowName};
 use crate::workflow::{Mode, Task, Transition, Workflow};
 
-/// Advances `run` by one `input`.
-pub fn step(mut run: Box<Run>, input: Input, world: World<'_>) -> Result<Step, Error> {
+/// Advances `run` by one `input`. What is to be said beside the outcome, be it a failure, is added
+/// to `warnings`.
+pub fn step(
+    mut run: Box<Run>,
+    input: Input,
+    world: World<'_>,
+    warnings: &mut Vec<String>,
+) -> Result<Step, Error> {
     let phase = std::mem::replace(&mut run.phase, Phase::Settled);
     if world.now.since(run.began) > world.limits.time {
         return Err(Error::TooLong {
@@ -24,7 +30,7 @@ pub fn step(mut run: Box<Run>, input: Input, world: World<'_>) -> Result<Step, E
     }
     match (phase, input) {
         (Phase::Starting(start), Input::Go) => begin(run, start, world),
-        (Phase::Choosing { at, told }, Input::Go) => choose(run, at, told, world),
+        (Phase::Choosing { at, told }, Input::Go) => choose(run, at, told, world, warnings),
         (
             Phase::Guarding {
                 cascade,
@@ -46,7 +52,7 @@ pub fn step(mut run: Box<Run>, input: Input, world: World<'_>) -> Result<Step, E
         ) => take(run, cascade, transition, processor, world),
         (Phase::Arming { workflow, at }, Input::Go) => arm(run, &workflow, at, world),
         (Phase::Waiting { asked, phase }, Input::Answered(answered)) => {
-            absorb(run, asked, *phase, *answered, world)
+            absorb(run, asked, *phase, *answered, world, warnings)
         }
         (Phase::Settled, Input::Go) => settled(run),
         (Phase::Waiting { .. }, Input::Go) => Err(Error::Misfit("no answer to a call that is out")),
@@ -221,9 +227,15 @@ fn criterion_call(
 }
 
 /// `workflow-engine.md` §7.1: the first active workflow whose criterion holds, else the built-in.
-fn choose(mut run: Box<Run>, at: usize, told: Told, world: World<'_>) -> Result<Step, Error> {
+fn choose(
+    mut run: Box<Run>,
+    at: usize,
+    told: Told,
+    world: World<'_>,
+    warnings: &mut Vec<String>,
+) -> Result<Step, Error> {
     let Some(workflow) = world.workflows.active().nth(at) else {
-        return fall_back(run, world);
+        return fall_back(run, world, warnings);
     };
     let considered = match &workflow.criterion {
         None => None,
@@ -261,7 +273,11 @@ fn choose(mut run: Box<Run>, at: usize, told: Told, world: World<'_>) -> Result<
 }
 
 /// The built-in workflow is for entities that no imported one is for.
-fn fall_back(mut run: Box<Run>, world: World<'_>) -> Result<Step, Error> {
+fn fall_back(
+    mut run: Box<Run>,
+    world: World<'_>,
+    warnings: &mut Vec<String>,
+) -> Result<Step, Error> {
     let model = &run.subject.model;
     let (warning, why) = if world.workflows.entries.is_empty() {
         (
@@ -277,7 +293,7 @@ fn fall_back(mut run: Box<Run>, world: World<'_>) -> Result<Step, Error> {
             Reason::NoneMatched,
         )
     };
-    run.warnings.push(warning);
+    warnings.push(warning);
     let workflow = Workflow::built_in();
     note_chosen(&mut run, &workflow, why);
     run.state = workflow.initial.clone();

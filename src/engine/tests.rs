@@ -1,6 +1,6 @@
 //! The engine, one decision after the other.
 
-use std::sync::Arc;
+use std::{cell::RefCell, sync::Arc};
 
 use proptest::prelude::*;
 
@@ -14,6 +14,8 @@ use crate::workflow::{ImportMode, Workflow};
 struct Machine {
     workflows: WorkflowSet,
     schema: Schema,
+    /// Those of all its runs.
+    warnings: RefCell<Vec<String>>,
 }
 
 impl Machine {
@@ -27,6 +29,7 @@ impl Machine {
         Self {
             workflows: WorkflowSet::default().import(ImportMode::Merge, workflows),
             schema: Schema::default(),
+            warnings: RefCell::default(),
         }
     }
 
@@ -48,7 +51,7 @@ impl Machine {
         let mut run = Box::new(run);
         let mut input = Input::Go;
         loop {
-            let step = step(run, input, self.world())?;
+            let step = step(run, input, self.world(), &mut self.warnings.borrow_mut())?;
             run = step.run;
             input = match step.next {
                 Next::Go => Input::Go,
@@ -108,10 +111,11 @@ fn two_states(members: &str) -> String {
 
 #[test]
 fn without_workflows_the_built_in_one_governs() {
-    let run = Machine::of(&[]).create("{}").expect("settles");
+    let machine = Machine::of(&[]);
+    let run = machine.create("{}").expect("settles");
     assert_eq!(run.image().state.as_str(), "CREATED");
     assert_eq!(run.image().transition_for_latest_save(), "loopback");
-    assert!(run.warnings[0].starts_with("no workflows imported for model"));
+    assert!(machine.warnings.borrow()[0].starts_with("no workflows imported for model"));
 }
 
 #[test]
@@ -128,9 +132,10 @@ fn the_first_matching_workflow_is_chosen_and_remembered() {
         assert_eq!(image.state.as_str(), state);
         assert_eq!(image.workflow.expect("remembered").as_str(), workflow);
     }
-    let only = Machine::of(&[&guarded]).create("{}").expect("settles");
+    let machine = Machine::of(&[&guarded]);
+    let only = machine.create("{}").expect("settles");
     assert_eq!(only.image().state.as_str(), "CREATED");
-    assert!(only.warnings[0].starts_with("no imported workflow matched entity"));
+    assert!(machine.warnings.borrow()[0].starts_with("no imported workflow matched entity"));
 }
 
 #[test]
@@ -193,7 +198,7 @@ fn processors_run_in_the_source_state_one_after_the_other() {
     assert_eq!(called, ["p A->B", "q A->B"]);
     assert_eq!(run.image().document.as_str(), r#"{"by":"q"}"#);
     assert_eq!(
-        run.warnings,
+        *machine.warnings.borrow(),
         ["processor p: careful", "processor q: careful"]
     );
 }
@@ -308,9 +313,14 @@ fn answers_and_calls_must_fit() {
         record: CallRecord::default(),
     }));
     assert_eq!(
-        step(Box::new(create("{}")), answered, machine.world())
-            .err()
-            .map(|error| error.code()),
+        step(
+            Box::new(create("{}")),
+            answered,
+            machine.world(),
+            &mut Vec::new()
+        )
+        .err()
+        .map(|error| error.code()),
         Some(Code::ServerError)
     );
 }
@@ -377,7 +387,7 @@ fn a_run_that_is_resumed_still_arms_what_a_processor_before_had_asked_for() {
             "B":{"transitions":[{"name":"U","next":"A","manual":true}]}}}"#]);
     let mut run = Box::new(create("{}"));
     let suspended = loop {
-        let taken = step(run, Input::Go, machine.world()).expect("goes on");
+        let taken = step(run, Input::Go, machine.world(), &mut Vec::new()).expect("goes on");
         run = taken.run;
         if matches!(taken.next, Next::Call(_)) {
             break run.suspended().expect("in front of a processor");

@@ -153,7 +153,7 @@ pub fn foresee(run: Run, world: World<'_>) -> ToldRun {
     loop {
         // A step that fails takes its run with it.
         let before = run.clone();
-        match engine::step(run, Input::Go, world) {
+        match engine::step(run, Input::Go, world, &mut Vec::new()) {
             Err(error) => {
                 let mut told = tell(&before.finish().record, world.workflows, |_| None);
                 told.stopped = Some(error.to_string());

@@ -104,6 +104,13 @@ impl Method {
                 })
                 .boxed(),
             Err(failure) if failure.is_in_request() => return Err(invalid(&failure)),
+            Err(failure)
+                if failure.code() == Code::EntityNotFound
+                    && route.request == EventType::EntityChangesMetadataGetRequest
+                    && cx.runtime().compat().missing_history_is_a_status() =>
+            {
+                return Err(Status::not_found(failure.to_string()));
+            }
             Err(failure) => one(self.refuse(route, &cx, &id, &failure)),
         };
         Ok(Response::new(answered))

@@ -54,7 +54,7 @@ impl Operation for CreateEntities {
         let mut chunks = Vec::new();
         for (part, window) in windows(self.entities, size) {
             let outcome = create_chunk(&cx, part, window, &mut warnings).await;
-            if add(&mut chunks, outcome)?.is_break() {
+            if add(&mut chunks, outcome, &mut warnings)?.is_break() {
                 break;
             }
         }

@@ -61,6 +61,7 @@ impl Operation for CreateEntity {
             .await?;
         let chunk = Chunk::done(session.entry(), vec![created.id]);
         let json = entity::written(cx.request(), &chunk, &created.warnings);
-        cx.finish(session, Self::RESPONSE, json).await
+        let finished = cx.finish(session, Self::RESPONSE, json).await;
+        finished.map_err(|failure| failure.warned(created.warnings))
     }
 }

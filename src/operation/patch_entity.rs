@@ -63,10 +63,11 @@ impl Operation for PatchEntity {
         let id = self.update.id;
         let updated = cx
             .runtime()
-            .update(&mut session, self.update, &cx.initiator())
+            .update_alone(&mut session, self.update, &cx.initiator())
             .await?;
         let chunk = Chunk::done(session.entry(), vec![id]);
         let json = entity::written(cx.request(), &chunk, &updated.warnings);
-        cx.finish(session, Self::RESPONSE, json).await
+        let finished = cx.finish(session, Self::RESPONSE, json).await;
+        finished.map_err(|failure| failure.warned(updated.warnings))
     }
 }

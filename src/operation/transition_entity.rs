@@ -48,6 +48,7 @@ impl Operation for TransitionEntity {
         let now = now.ok_or_else(|| Failure::new(Code::EntityNotFound, "entity not found"))?;
         let available = cx.runtime().transitions(&mut session, &now).await?;
         let json = entity::transitioned(cx.request(), &available, &updated.warnings);
-        cx.finish(session, Self::RESPONSE, json).await
+        let finished = cx.finish(session, Self::RESPONSE, json).await;
+        finished.map_err(|failure| failure.warned(updated.warnings))
     }
 }

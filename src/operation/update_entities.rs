@@ -49,7 +49,7 @@ impl Operation for UpdateEntities {
         let mut chunks = Vec::new();
         for (part, window) in windows(self.updates, size) {
             let outcome = update_chunk(&cx, part, window, &mut warnings).await;
-            if add(&mut chunks, outcome)?.is_break() {
+            if add(&mut chunks, outcome, &mut warnings)?.is_break() {
                 break;
             }
         }

@@ -41,10 +41,11 @@ impl Operation for UpdateEntity {
         let id = self.0.id;
         let updated = cx
             .runtime()
-            .update(&mut session, self.0, &cx.initiator())
+            .update_alone(&mut session, self.0, &cx.initiator())
             .await?;
         let chunk = Chunk::done(session.entry(), vec![id]);
         let json = entity::written(cx.request(), &chunk, &updated.warnings);
-        cx.finish(session, Self::RESPONSE, json).await
+        let finished = cx.finish(session, Self::RESPONSE, json).await;
+        finished.map_err(|failure| failure.warned(updated.warnings))
     }
 }

@@ -40,12 +40,13 @@ pub(super) async fn create_chunk(
             .runtime()
             .create(&mut session, entity, &by)
             .await
-            .map_err(|failure| failure.of_item(item))?;
+            .map_err(|failure| failure.of_item(item).warned(listed(&told)))?;
         ids.push(created.id);
         told.extend(created.warnings);
     }
     let chunk = Chunk::done(session.entry(), ids);
-    finish(cx, session, &chunk, &told).await?;
+    let finished = finish(cx, session, &chunk, &told).await;
+    finished.map_err(|failure| failure.warned(listed(&told)))?;
     warnings.extend(told);
     Ok(chunk)
 }
@@ -76,14 +77,15 @@ pub(super) async fn update_chunk(
             Err(failure) if failure.code() == Code::EntityModified => {
                 failed.push((id, item, failure));
             }
-            Err(failure) => return Err(failure.of_item(item)),
+            Err(failure) => return Err(failure.of_item(item).warned(listed(&told))),
         }
     }
     let chunk = Chunk {
         failed,
         ..Chunk::done(session.entry(), ids)
     };
-    finish(cx, session, &chunk, &told).await?;
+    let finished = finish(cx, session, &chunk, &told).await;
+    finished.map_err(|failure| failure.warned(listed(&told)))?;
     warnings.extend(told);
     Ok(chunk)
 }
@@ -151,6 +153,7 @@ pub(super) fn windows<T>(items: Vec<T>, size: usize) -> impl Iterator<Item = (u3
 pub(super) fn add(
     chunks: &mut Vec<Chunk>,
     outcome: Result<Chunk, Failure>,
+    warnings: &mut Warnings,
 ) -> Result<ControlFlow<()>, Failure> {
     match outcome {
         Ok(chunk) => {
@@ -159,6 +162,7 @@ pub(super) fn add(
         }
         Err(failure) if chunks.is_empty() => Err(failure),
         Err(failure) => {
+            warnings.extend(failure.warnings().iter().cloned());
             chunks.push(Chunk::failed(failure));
             Ok(ControlFlow::Break(()))
         }

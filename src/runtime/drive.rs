@@ -94,12 +94,14 @@ impl Runtime {
         mut anchor: Anchor,
         by: &Initiator,
     ) -> Result<Vec<String>, Failure> {
-        match self.drive_to_end(session, run, &mut anchor, by).await {
-            Ok((_, warnings)) => Ok(warnings),
+        let mut warnings = Vec::new();
+        let driven = self.drive_to_end(session, run, &mut anchor, by, &mut warnings);
+        match driven.await {
+            Ok(_) => Ok(warnings),
             Err(stopped) => {
                 // What was committed stays as it is; the caller is told and decides.
                 Box::pin(session.abandon_unfinished()).await;
-                Err(stopped.failure(self.0.settings.compat))
+                Err(stopped.failure(self.0.settings.compat).warned(warnings))
             }
         }
     }
@@ -110,7 +112,8 @@ impl Runtime {
         mut run: Box<Run>,
         anchor: &mut Anchor,
         by: &Initiator,
-    ) -> Result<(Fate, Vec<String>), Stopped> {
+        warnings: &mut Vec<String>,
+    ) -> Result<Fate, Stopped> {
         let mut tasks = Vec::new();
         if let Some(base) = &anchor.base
             && (anchor.task.is_some() || anchor.definitions.workflows.has_timers())
@@ -124,7 +127,7 @@ impl Runtime {
                 tasks.retain(|task| task.key != due.key);
                 // It was read before the entity, which may have moved or armed it anew since.
                 if tasks.len() == before {
-                    return Ok((Fate::Dropped, Vec::new()));
+                    return Ok(Fate::Dropped);
                 }
             }
             run.has_armed(tasks.iter().filter_map(later::armed).collect());
@@ -139,7 +142,7 @@ impl Runtime {
                 limits: self.0.settings.limits,
                 now: self.0.clock.now(),
             };
-            let step = engine::step(run, input, world).map_err(Stopped::Engine)?;
+            let step = engine::step(run, input, world, warnings).map_err(Stopped::Engine)?;
             run = step.run;
             input = match step.next {
                 Next::Go => Input::Go,
@@ -162,9 +165,9 @@ impl Runtime {
             tasks = session.unit()?.tasks(base).await?;
         }
         let outcome = run.finish();
-        let (fate, warnings) = (outcome.fate, outcome.warnings.clone());
+        let fate = outcome.fate;
         settle(session, outcome, anchor, &tasks)?;
-        Ok((fate, warnings))
+        Ok(fate)
     }
 
     /// Calls a member, in the transaction or after it.

@@ -269,7 +269,10 @@ impl Runtime {
         anchor.task = Some(task.clone());
         anchor.resumed = Some(continuation.dispatch);
         let run = Box::new(run);
-        match self.drive_to_end(&mut session, run, &mut anchor, &by).await {
+        // Nobody is there to be warned.
+        let mut warnings = Vec::new();
+        let driven = self.drive_to_end(&mut session, run, &mut anchor, &by, &mut warnings);
+        match driven.await {
             Ok(_) => {
                 session.finish(&by.cancel).await?;
                 Ok(Done::Yes)

@@ -3,9 +3,11 @@
 
 use std::sync::Arc;
 
+use tracing::warn;
+
 use super::{Error, Initiator, Runtime, Session, drive::Anchor};
 use crate::clock::PointInTime;
-use crate::engine::{Run, Start, Subject};
+use crate::engine::{Run, RunRecord, Start, Subject};
 use crate::entity::{ActorKind, Document, Patch};
 use crate::error::{Code, Failure};
 use crate::id::{EntityId, ModelKey, TransactionId, TransitionName};
@@ -131,7 +133,13 @@ impl Runtime {
         };
         // Compared with what was read, which the commit makes binding (STORAGE.md §3); after what
         // is wrong with the document (`rest.md` §3.6), and before anybody is called in vain.
-        if if_match.is_some_and(|expected| *expected != *base.image.transaction.to_string()) {
+        if let Some(expected) = if_match
+            && *expected != *base.image.transaction.to_string()
+        {
+            // Kept if the rest of a collection is committed.
+            let now = self.0.clock.now();
+            let refused = RunRecord::refused(transition.as_ref(), &base.image, &expected, now);
+            session.unit()?.note(&base, refused)?;
             return Err(Error::EntityModified(id).into());
         }
         let definitions = widened(session, definitions, extension)?;
@@ -146,6 +154,50 @@ impl Runtime {
         session.is_about(id);
         let warnings = self.drive(session, Box::new(run), anchor, by).await?;
         Ok(Updated { warnings })
+    }
+
+    /// The same for a change that is all of its request: in a profile that says so, the audit tells
+    /// that it was refused because of `if_match`.
+    pub async fn update_alone(
+        &self,
+        session: &mut Session,
+        update: Update,
+        by: &Initiator,
+    ) -> Result<Updated, Failure> {
+        let id = update.id;
+        let expected = update.if_match.clone();
+        let expected = expected.filter(|_| self.0.settings.compat.refused_writes_are_audited());
+        let Some(expected) = expected else {
+            return self.update(session, update, by).await;
+        };
+        let transition = update.transition.clone();
+        let updated = self.update(session, update, by).await;
+        if let Err(failure) = &updated
+            && failure.code() == Code::EntityModified
+            && let Err(error) = self.tell_refused(id, transition, &expected, by).await
+        {
+            warn!(%error, entity.id = %id, "the audit does not tell of a refused write");
+        }
+        updated
+    }
+
+    /// Keeps for the audit that a write was refused, in a transaction of its own.
+    async fn tell_refused(
+        &self,
+        id: EntityId,
+        transition: Option<TransitionName>,
+        expected: &str,
+        by: &Initiator,
+    ) -> Result<(), storage::Error> {
+        let mut unit = self.storage().unit(&by.tenant, by.attribution());
+        let Some(stored) = unit.peek(id).await? else {
+            return Ok(());
+        };
+        let now = self.0.clock.now();
+        let refused = RunRecord::refused(transition.as_ref(), &stored.image, expected, now);
+        unit.note(&stored, refused)?;
+        unit.commit(&by.cancel).await?;
+        Ok(())
     }
 
     /// Deletes an entity. No workflow runs (`workflow-engine.md` §7.7).

@@ -542,6 +542,15 @@ impl UnitOfWork {
 
     /// What was decided about an entity that is left as it is.
     pub fn note(&mut self, base: &Version, run: RunRecord) -> Result<(), Error> {
+        // One that this unit makes has no place of its own yet.
+        if let Some(Changed::Saved(saved)) = self.changes.get(&base.image.id)
+            && saved.base.is_none()
+        {
+            let mut saved = saved.clone();
+            saved.runs.push(run);
+            self.change(base.image.id, Changed::Saved(saved));
+            return Ok(());
+        }
         let record: Option<Arc<str>> = Record { runs: vec![run] }.encode().map(Into::into);
         if let Some(record) = record {
             self.bytes += record.len();

@@ -67,7 +67,7 @@ fn main() {
     let cascade = best(2_000, || {
         let mut run = Box::new(Run::create(subject.clone(), document.clone()));
         loop {
-            let step = engine::step(run, Input::Go, world).expect("settles");
+            let step = engine::step(run, Input::Go, world, &mut Vec::new()).expect("settles");
             run = step.run;
             if matches!(step.next, Next::Settled) {
                 break;

@@ -2,7 +2,9 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Connection, Server, create, exactly, get, locked_model, new_entity};
+use crate::support::{
+    Connection, Server, code, create, exactly, get, locked_model, new_entity, payload_of, request,
+};
 
 /// Numbers that look like chance and are always the same.
 fn chance(seed: &mut u64, end: usize) -> usize {
@@ -210,4 +212,50 @@ async fn what_is_deleted_is_gone_now_and_there_before() {
         .await
         .ok();
     assert_eq!(listed[0]["meta"]["id"], id);
+}
+
+#[tokio::test]
+async fn what_does_not_exist_has_no_history_and_no_change_of_an_unknown_kind() {
+    const KIND: &str = "EntityChangesMetadataGetRequest";
+    let cyoda: &[(&str, &str)] = &[("INTERLOCK_COMPAT", "cyoda-0.8")];
+    for (settings, is_cyoda) in [(&[][..], false), (cyoda, true)] {
+        let server = Server::with(settings);
+        let (connection, rest) = (server.connect().await, server.rest());
+        let model = locked_model(&connection, "doc", json!({"n": 1})).await;
+        let id = create(&connection, &model, json!({"n": 1})).await;
+        let unknown = "00000000-0000-0000-0000-000000000000";
+        for asked in [
+            json!({"entityId": unknown}),
+            json!({"entityId": "no id"}),
+            json!({"entityId": id, "pointInTime": "2001-01-01T00:00:00Z"}),
+        ] {
+            let event = request(KIND, "r1", asked.clone());
+            let answered = connection.streaming("entitySearchCollection", event, &[]);
+            match answered.await {
+                Err(status) => {
+                    assert!(!is_cyoda, "{status}");
+                    assert_eq!(status.code(), tonic::Code::NotFound, "{asked}");
+                    assert!(status.message().starts_with("ENTITY_NOT_FOUND: "));
+                }
+                Ok(answers) => {
+                    assert!(is_cyoda, "{answers:?}");
+                    assert_eq!(answers.len(), 1);
+                    assert_missing(&payload_of(&answers[0]));
+                }
+            }
+            let (answers, end) = connection.all(KIND, asked.clone()).await;
+            assert_eq!(answers.len(), 1);
+            assert_missing(&answers[0]);
+            assert_eq!(code(&end), "ENTITY_NOT_FOUND");
+        }
+        let said = rest.get(&format!("/api/entity/{unknown}/changes")).await;
+        said.refused(404, "ENTITY_NOT_FOUND");
+    }
+}
+
+/// That this is the answer about an entity that there is none of.
+fn assert_missing(answer: &Value) {
+    assert_eq!(answer["success"], false, "{answer}");
+    assert_eq!(code(answer), "ENTITY_NOT_FOUND");
+    assert!(answer.get("changeMeta").is_none(), "{answer}");
 }

@@ -157,6 +157,10 @@ pub fn failure(kind: EventType, request: &str, failure: &Failure) -> String {
         .text("id", request)
         .truth("success", false)
         .raw("error", &error(failure));
+    let object = match failure.warnings() {
+        [] => object,
+        warnings => object.raw("warnings", &text_list(warnings)),
+    };
     filler(kind, request, object).finish()
 }
 
@@ -274,11 +278,10 @@ fn filler(kind: EventType, request: &str, object: Object) -> Object {
             .raw("modelVersion", "0")
             .text("state", "")
             .raw("count", "0"),
-        T::EntityChangesMetadataResponse => object.text("requestId", request).raw(
-            "changeMeta",
-            r#"{"timeOfChange":"1970-01-01T00:00:00Z","user":"","changeType":""}"#,
-        ),
-        T::EntityChangeEvent | T::AccountGetResponse => object.text("requestId", request),
+        // Without `changeMeta`: clients check that its kind is one that there is.
+        T::EntityChangesMetadataResponse | T::EntityChangeEvent | T::AccountGetResponse => {
+            object.text("requestId", request)
+        }
         T::MessageCreateResponse => object
             .text("requestId", request)
             .raw("entityIds", "[]")

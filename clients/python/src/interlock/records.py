@@ -398,7 +398,7 @@ class Turn:
 
 
 class Executor(NamedTuple):
-    """Who did something for somebody else."""
+    """Who made a change, for themselves or on behalf of somebody else."""
 
     id: str
     kind: str
