@@ -185,7 +185,7 @@ pub const SETTINGS: &[Setting] = &[
     now("IAM_MOCK_KIND", Choice(&["user", "service", "system"]), "user", "the kind of the mock caller"),
     ours("IAM_MOCK_CALLER", Truth, "false", "let the headers `x-mock-tenant`, `x-mock-user`, `x-mock-roles` and `x-mock-kind` choose the caller; for tests"),
     now("REQUIRE_JWT", Truth, "false", "do not start unless `CYODA_IAM_MODE` is `jwt`"),
-    now("JWT_SIGNING_KEY", Secret, "", "the RSA private key that signs tokens, in PEM"),
+    now("JWT_SIGNING_KEY", Secret, "", "the RSA private key that signs tokens, in PEM or as base64 of that"),
     now("JWT_ISSUER", Text, "cyoda", "the `iss` of tokens, in those that are made and those that are taken"),
     now("JWT_AUDIENCE", Text, "", "the `aud` that tokens must have; empty for any"),
     now("JWT_EXPIRY_SECONDS", Number, "3600", "how long tokens are good"),

@@ -11,7 +11,8 @@ use super::{
     claims::{Claims, SubjectClaims},
     directory::Known,
     pair::KeyUse,
-    token::{BYTES_MAX, Minted, Proved, Refusal, Tokens, is_issued, validation},
+    subject_of,
+    token::{BYTES_MAX, Minted, Proved, Refusal, Tokens, is_issued, key_named, validation},
 };
 use crate::clock::Timestamp;
 use crate::error::Failure;
@@ -65,7 +66,10 @@ struct Subject {
 /// Who has got a token that the tenant trusts.
 fn check(token: &str, tenant: &Tenant, known: &Known, now: Timestamp) -> Result<Subject, Refusal> {
     let (claims, used_for) = trusted(token, tenant, known, now).ok_or(Refusal::Untrusted)?;
-    let user = claims.sub.filter(|user| !user.is_empty());
+    // Nobody but a provider vouches for its users.
+    let user = claims
+        .sub
+        .filter(|user| !user.is_empty() && subject_of(user).is_none());
     let user = user.ok_or(Refusal::Untrusted)?;
     // Asked last: nobody but the tenant's own issuers is told the difference.
     if claims.caas_org_id.as_deref() != Some(tenant.as_str()) {
@@ -90,7 +94,7 @@ fn trusted(
     if token.len() > BYTES_MAX {
         return None;
     }
-    let name = jsonwebtoken::decode_header(token).ok()?.kid?;
+    let name = key_named(token)?;
     let key = known.trusted_key(&name);
     let key = key.filter(|key| key.tenant == *tenant)?;
     let mut validation = validation();

@@ -30,10 +30,20 @@ const BITS_MIN: usize = 2_048;
 /// How many bytes of a digest name a key.
 const NAME_BYTES: usize = 16;
 
+/// What PEM begins with; base64 cannot.
+const PEM_BEGINS: &str = "-----BEGIN";
+
+/// The PEM that a text encodes in base64, with line ends anywhere.
+fn pem_in_base64(text: &str) -> Option<String> {
+    let line: String = text.trim().replace(['\r', '\n'], "");
+    let pem = BASE64_STANDARD.decode(line).ok()?;
+    Some(String::from_utf8(pem).ok()?.trim().to_owned())
+}
+
 /// Why a text is no key that can be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum BadKey {
-    #[error("it is no RSA private key in PEM")]
+    #[error("it is not an RSA private key in PEM (PKCS #8 or PKCS #1), nor the base64 of one")]
     Unreadable,
     #[error("it has {0} bits; at least {BITS_MIN} are needed")]
     Short(usize),
@@ -60,9 +70,14 @@ pub struct PublicKey {
 }
 
 impl SigningKey {
-    /// Reads PEM, of PKCS #8 or PKCS #1. In a variable, line ends may be written `\n`.
-    pub fn parse(pem: &str) -> Result<Self, BadKey> {
-        let pem = pem.trim().replace("\\n", "\n");
+    /// Reads PEM, of PKCS #8 or PKCS #1, or the base64 of one, which needs a single line. In PEM in
+    /// a variable, line ends may be written `\n`.
+    pub fn parse(text: &str) -> Result<Self, BadKey> {
+        let pem = if text.trim_start().starts_with(PEM_BEGINS) {
+            text.trim().replace("\\n", "\n")
+        } else {
+            pem_in_base64(text).ok_or(BadKey::Unreadable)?
+        };
         let key = RsaPrivateKey::from_pkcs8_pem(&pem)
             .or_else(|_| RsaPrivateKey::from_pkcs1_pem(&pem))
             .map_err(|_| BadKey::Unreadable)?;

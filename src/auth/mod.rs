@@ -26,7 +26,7 @@ use http::HeaderMap;
 
 use crate::entity::{Actor, ActorKind};
 use crate::error::{Code, Failure};
-use crate::id::Tenant;
+use crate::id::{ProviderId, Tenant};
 
 pub use client::{Client, Registered, Secret};
 pub use directory::{Change, Directory, Entry, Known};
@@ -64,15 +64,32 @@ pub struct Caller {
 }
 
 impl Caller {
-    /// What people call the user; the id, where nothing else is known.
+    /// What people call the user: for one of a provider the name that it has there, else the id,
+    /// where nothing else is known.
     pub fn user_name(&self) -> &str {
-        shown(&self.actor.name, MOCK_USER)
+        let id = &self.actor.name;
+        subject_of(id).unwrap_or_else(|| shown(id, MOCK_USER))
     }
 
     /// What people call the tenant; likewise.
     pub fn tenant_name(&self) -> &str {
         shown(self.tenant.as_str(), MOCK_TENANT)
     }
+}
+
+/// What the ids of users begin with for whom a provider of tokens vouches.
+const FEDERATED: &str = "oidc:";
+
+/// The id of the user of that name at a provider. It says which provider vouches, so that no two of
+/// them, and no user of the tenant's own, can have one id.
+fn federated(provider: ProviderId, subject: &str) -> String {
+    format!("{FEDERATED}{provider}:{subject}")
+}
+
+/// The name that the user of that id has at its provider; none for users of other kinds.
+fn subject_of(id: &str) -> Option<&str> {
+    let (provider, subject) = id.strip_prefix(FEDERATED)?.split_once(':')?;
+    provider.parse::<ProviderId>().ok().map(|_| subject)
 }
 
 fn shown<'a>(id: &'a str, (known, name): (&str, &'static str)) -> &'a str {

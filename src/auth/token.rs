@@ -302,8 +302,7 @@ impl Tokens {
         let until = |ends: i64| {
             Timestamp::from_micros(ends.saturating_add(SKEW_SECONDS).saturating_mul(1_000_000))
         };
-        let header = jsonwebtoken::decode_header(token).ok()?;
-        let name = header.kid?;
+        let name = key_named(token)?;
         let known = self.0.directory.known();
         let pair = known.key_pair(&name);
         if pair.is_none() && !self.is_settings_key(&name) {
@@ -462,6 +461,13 @@ impl Tokens {
             life: Duration::from_secs(expires.since(now).as_secs()),
         })
     }
+}
+
+/// The name of the key that a token says it was signed with. One whose header asks for extensions
+/// to be understood (`crit`, RFC 7515 §4.1.11) names none: none are understood here.
+pub(super) fn key_named(token: &str) -> Option<String> {
+    let header = jsonwebtoken::decode_header(token).ok()?;
+    header.kid.filter(|_| header.crit.is_none())
 }
 
 /// What is asked of every token, whoever has signed it.

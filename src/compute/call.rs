@@ -203,7 +203,7 @@ async fn attempt(
             after_ms: u64::try_from(patience.as_millis()).unwrap_or(u64::MAX),
         })
     };
-    let Some(mut expected) = member.expect(request.call) else {
+    let Some(mut expected) = member.expect(request.call, request.work.entity) else {
         return Err(passing(Failed::Disconnected));
     };
     // A member that does not take its mail is as good as one that does not answer.
@@ -376,7 +376,7 @@ mod tests {
             });
             assert!(called.outcome.is_ok());
         }
-        let busy = one.member.expect(CallId::fresh());
+        let busy = one.member.expect(CallId::fresh(), EntityId::NIL);
         let chosen = members
             .choose(&tenant(), &Tags::default(), &[])
             .expect("a member");
@@ -459,7 +459,7 @@ mod tests {
             let request = to_one.recv().await.expect("a call");
             let (other, mut to_other) = join(&members, "t", "");
             // Busier than the first, and still preferred.
-            let _busy = other.member.expect(CallId::fresh());
+            let _busy = other.member.expect(CallId::fresh(), EntityId::NIL);
             one.answered(request.call, no(Some(true)));
             let request = to_other.recv().await.expect("the second attempt");
             other.answered(request.call, yes());

@@ -13,7 +13,7 @@ use tokio::sync::{Notify, mpsc, oneshot};
 use super::{Request, Response};
 use crate::callout::Tags;
 use crate::clock::Timestamp;
-use crate::id::{CallId, MemberId, Tenant};
+use crate::id::{CallId, EntityId, MemberId, Tenant};
 
 /// Every connected member, of all tenants. Cheap to clone.
 ///
@@ -68,9 +68,17 @@ pub struct Connected {
 #[derive(Debug, Default)]
 struct Calls {
     /// In the order in which they went out, which is the order in which they fail.
-    out: BTreeMap<CallId, oneshot::Sender<Response>>,
+    out: BTreeMap<CallId, Out>,
     /// Set when the member has gone: no call goes out any more.
     gone: bool,
+}
+
+/// A call that is out.
+#[derive(Debug)]
+struct Out {
+    /// What it is about.
+    entity: EntityId,
+    answer: oneshot::Sender<Response>,
 }
 
 /// A member's place among the members; dropping it is leaving, and fails the calls that are out.
@@ -200,6 +208,11 @@ impl Membership {
         self.member.id
     }
 
+    /// The entity that a call is about which is out on this stream.
+    pub fn entity_of(&self, call: CallId) -> Option<EntityId> {
+        self.member.lock().out.get(&call).map(|out| out.entity)
+    }
+
     /// Hands over an answer. One to a call that is not out on this stream changes nothing: it
     /// was answered, timed out, or never made.
     pub fn answered(&self, call: CallId, response: Response) -> bool {
@@ -211,7 +224,7 @@ impl Membership {
             Err(_) => &self.member.failed,
         };
         count.fetch_add(1, Ordering::Relaxed);
-        waiting.send(response).is_ok()
+        waiting.answer.send(response).is_ok()
     }
 
     /// Notes that something has come from the member.
@@ -264,13 +277,13 @@ impl Member {
     }
 
     /// Notes that a call goes out; none if the member has gone.
-    pub(super) fn expect(self: &Arc<Self>, call: CallId) -> Option<Expected> {
+    pub(super) fn expect(self: &Arc<Self>, call: CallId, entity: EntityId) -> Option<Expected> {
         let (answer, response) = oneshot::channel();
         let mut calls = self.lock();
         if calls.gone {
             return None;
         }
-        calls.out.insert(call, answer);
+        calls.out.insert(call, Out { entity, answer });
         drop(calls);
         Some(Expected {
             member: Arc::clone(self),

@@ -1,6 +1,6 @@
 //! Between members and their payloads.
 
-use serde_json::value::RawValue;
+use serde_json::{Value, value::RawValue};
 
 use crate::callout::{Judgement, Reply};
 use crate::compute::{Rejection, Request, Response, Work};
@@ -10,7 +10,7 @@ use crate::event::{
     AttributeValue, Event, EventType, TOKEN_ATTRIBUTE,
     payload::{self, compute},
 };
-use crate::id::CallId;
+use crate::id::{CallId, EntityId};
 
 /// Who caused a call (`grpc.md` §9.6).
 const AUTH_TYPE: &str = "authtype";
@@ -47,8 +47,39 @@ pub(super) fn call(request: &Request) -> Event {
     }
 }
 
-/// An answer, and the call it is to; none if that names no call of ours.
-pub(super) fn answer(event: &Event) -> Result<(Option<CallId>, Response), Failure> {
+/// What a member has answered.
+pub(super) struct Answered {
+    /// None if it names no call of ours.
+    pub(super) call: Option<CallId>,
+    /// What it says which entity it is about; absent, it does not say so.
+    about: Option<Value>,
+    pub(super) response: Response,
+}
+
+impl Answered {
+    /// Refuses an answer that is about another entity than the call: the member has mixed up two
+    /// calls. Its call fails with that.
+    pub(super) fn check(&mut self, entity: EntityId) -> Result<(), Failure> {
+        let Some(about) = self.about.take() else {
+            return Ok(());
+        };
+        let is_it = about.as_str().and_then(|about| about.parse().ok()) == Some(entity);
+        if is_it {
+            return Ok(());
+        }
+        let message = format!(
+            "the answer is about another entity: its entityId is not {entity}, which the request has"
+        );
+        self.response.outcome = Err(Rejection {
+            message: message.clone(),
+            retryable: Some(false),
+        });
+        Err(Failure::malformed(message).with("parameter", "entityId"))
+    }
+}
+
+/// Reads an answer.
+pub(super) fn answer(event: &Event) -> Result<Answered, Failure> {
     let answer: compute::Answer<'_> = payload::decode(event.text()?)?;
     let call = answer.request_id.parse().ok();
     let outcome = if answer.success == Some(false) {
@@ -66,13 +97,14 @@ pub(super) fn answer(event: &Event) -> Result<(Option<CallId>, Response), Failur
     } else {
         reply(event.kind, &answer)
     };
-    Ok((
+    Ok(Answered {
         call,
-        Response {
+        about: answer.entity_id,
+        response: Response {
             outcome,
             warnings: answer.warnings.unwrap_or_default(),
         },
-    ))
+    })
 }
 
 /// What a member that answers so was asked for.

@@ -196,6 +196,7 @@ async fn try_serve(
     if let Some(route) = Route::of(spelling.request) {
         route.check(&caller, &gateway.services.rules)?;
     }
+    (spelling.check)(&path)?;
     let (head, body) = request.into_parts();
     let body = read_body(body, spelling.limit).await?;
     let parts = Parts::new(path, head, body)?;

@@ -94,8 +94,8 @@ async fn grant(
     headers: &HeaderMap,
     asked: &Asked,
 ) -> Result<Result<Granted, Refused>, Failure> {
-    let subject = match subject(asked) {
-        Ok(subject) => subject,
+    let wanted = match wanted(asked) {
+        Ok(wanted) => wanted,
         Err(refused) => return Ok(Err(refused)),
     };
     let authenticator = &gateway.authenticator;
@@ -103,15 +103,24 @@ async fn grant(
     let mut refused = Refusal::Unknown;
     // One pair in the two ways in which clients write it (`rest.md` §7).
     for (client, secret) in &credentials {
-        let granted = match subject {
-            None => authenticator.mint(client, secret).await?,
-            Some(subject) => authenticator.exchange(client, secret, subject).await?,
+        let granted = match wanted {
+            Wanted::Own => authenticator.mint(client, secret).await?,
+            Wanted::Exchanged(Ok(subject)) => {
+                authenticator.exchange(client, secret, subject).await?
+            }
+            // The client is checked first (RFC 6749 §5.2), and what it brings is no token.
+            Wanted::Exchanged(Err(why)) => {
+                match authenticator.exchange(client, secret, "").await? {
+                    Ok(_) | Err(Refusal::Untrusted) => return Ok(Err(Refused::grant(why))),
+                    refused => refused,
+                }
+            }
         };
         match granted {
             Ok(minted) => {
                 return Ok(Ok(Granted {
                     minted,
-                    is_exchanged: subject.is_some(),
+                    is_exchanged: matches!(wanted, Wanted::Exchanged(_)),
                 }));
             }
             Err(why) => refused = why,
@@ -124,11 +133,19 @@ async fn grant(
     Ok(Err(refused.into()))
 }
 
-/// The token that a client brings, if it is to have another in exchange.
-fn subject(asked: &Asked) -> Result<Option<&str>, Refused> {
+/// What a client wants.
+#[derive(Clone, Copy)]
+enum Wanted<'a> {
+    /// A token of its own.
+    Own,
+    /// One in exchange for this token, or why what it brings cannot be exchanged.
+    Exchanged(Result<&'a str, &'static str>),
+}
+
+fn wanted(asked: &Asked) -> Result<Wanted<'_>, Refused> {
     let bad = |word, why| Err(Refused(StatusCode::BAD_REQUEST, word, why));
     match asked.grant_type.as_deref() {
-        Some(CLIENT_CREDENTIALS) => return Ok(None),
+        Some(CLIENT_CREDENTIALS) => return Ok(Wanted::Own),
         Some(TOKEN_EXCHANGE) => {}
         Some(_) => {
             return bad(
@@ -139,15 +156,13 @@ fn subject(asked: &Asked) -> Result<Option<&str>, Refused> {
         None => return bad("invalid_request", "grant_type is missing"),
     }
     if asked.subject_token_type.as_deref() != Some(JWT) {
-        return bad(
-            "invalid_request",
-            "subject_token_type is urn:ietf:params:oauth:token-type:jwt",
-        );
+        return Ok(Wanted::Exchanged(Err(
+            "subject_token_type must be urn:ietf:params:oauth:token-type:jwt",
+        )));
     }
-    match asked.subject_token.as_deref() {
-        None | Some("") => bad("invalid_request", "subject_token is missing"),
-        subject => Ok(subject),
-    }
+    let subject = asked.subject_token.as_deref();
+    let subject = subject.filter(|subject| !subject.is_empty());
+    Ok(Wanted::Exchanged(subject.ok_or("subject_token is missing")))
 }
 
 impl From<Refusal> for Refused {
@@ -164,11 +179,7 @@ impl From<Refusal> for Refused {
                 "too many clients ask for tokens; try again in a second",
             ),
             Refusal::Unknown => Self(StatusCode::UNAUTHORIZED, "invalid_client", "invalid_client"),
-            Refusal::Untrusted => Self(
-                StatusCode::BAD_REQUEST,
-                "invalid_grant",
-                "the subject_token is not trusted",
-            ),
+            Refusal::Untrusted => Self::grant("the subject_token is not trusted"),
             Refusal::OtherTenant => Self(
                 StatusCode::FORBIDDEN,
                 "access_denied",
@@ -227,6 +238,10 @@ fn told(granted: &Granted) -> String {
 }
 
 impl Refused {
+    const fn grant(why: &'static str) -> Self {
+        Self(StatusCode::BAD_REQUEST, "invalid_grant", why)
+    }
+
     fn response(self) -> Response {
         let Self(status, word, why) = self;
         let body = json(

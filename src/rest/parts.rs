@@ -139,6 +139,16 @@ impl Parts {
         self.query(name).map(parse).transpose()
     }
 
+    /// A query parameter that is a truth, spelled as settings are.
+    pub(super) fn query_truth(&self, name: &str) -> Result<Option<bool>, Failure> {
+        let parse = |text: &str| match text.to_ascii_lowercase().as_str() {
+            "1" | "t" | "true" => Ok(true),
+            "0" | "f" | "false" => Ok(false),
+            _ => Err(bad(name, format!("`{text}` is not true or false"))),
+        };
+        self.query(name).map(parse).transpose()
+    }
+
     /// A query parameter that is a number within bounds.
     pub(super) fn query_within(
         &self,

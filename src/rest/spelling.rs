@@ -1,6 +1,9 @@
 //! The table of spellings: which request and path says which event (`rest.md` §2–§4, §12).
 
-use axum::http::{Method, StatusCode};
+use axum::{
+    extract::RawPathParams,
+    http::{Method, StatusCode},
+};
 
 use super::{
     answer::Answered::{self, Empty, First, Lines, List, Live, Page, Text, Value},
@@ -50,6 +53,8 @@ pub struct Spelling {
     pub(super) told: &'static Told,
     /// How much of a body is taken.
     pub(super) limit: Limit,
+    /// What is asked of the path before the body is read.
+    pub(super) check: fn(&RawPathParams) -> Result<(), Failure>,
 }
 
 /// How large a body may be, and what is answered to a larger one (`rest.md` §1).
@@ -94,6 +99,11 @@ impl Spelling {
         self.limit = limit;
         self
     }
+
+    const fn checking(mut self, check: fn(&RawPathParams) -> Result<(), Failure>) -> Self {
+        self.check = check;
+        self
+    }
 }
 
 impl Spelling {
@@ -122,6 +132,7 @@ const fn spell(
         read,
         told,
         limit: Limit::USUAL,
+        check: |_| Ok(()),
     }
 }
 
@@ -206,10 +217,10 @@ pub const SPELLINGS: &[Spelling] = &[
     spell(POST, "/oauth/keys/keypair/{keyId}/reactivate", KeyPairReactivateRequest, key_pairs::reactivate, Value(key_pairs::key_pair), &told::key_pairs::REACTIVATE).taking(Limit::SMALL),
     spell(GET, "/oauth/keys/trusted", TrustedKeysGetRequest, model::nothing, Value(trusted_keys::trusted_keys), &told::trusted_keys::LIST),
     spell(POST, "/oauth/keys/trusted", TrustedKeyRegisterRequest, trusted_keys::register, Value(trusted_keys::trusted_key), &told::trusted_keys::REGISTER).taking(Limit::SMALL),
-    spell(DELETE, "/oauth/keys/trusted/{keyId}", TrustedKeyDeleteRequest, key_pairs::one, Empty, &told::trusted_keys::DELETE).taking(Limit::SMALL),
-    spell(POST, "/oauth/keys/trusted/{keyId}/invalidate", TrustedKeyInvalidateRequest, key_pairs::invalidate, Empty, &told::trusted_keys::INVALIDATE).taking(Limit::SMALL),
-    spell(POST, "/oauth/keys/trusted/{keyId}/reactivate", TrustedKeyReactivateRequest, key_pairs::reactivate, Value(trusted_keys::trusted_key), &told::trusted_keys::REACTIVATE).taking(Limit::SMALL),
-    spell(GET, "/oauth/oidc/providers", OidcProvidersGetRequest, model::nothing, Value(providers::providers), &told::providers::LIST),
+    spell(DELETE, "/oauth/keys/trusted/{keyId}", TrustedKeyDeleteRequest, key_pairs::one, Empty, &told::trusted_keys::DELETE).taking(Limit::SMALL).checking(trusted_keys::check),
+    spell(POST, "/oauth/keys/trusted/{keyId}/invalidate", TrustedKeyInvalidateRequest, key_pairs::invalidate, Empty, &told::trusted_keys::INVALIDATE).taking(Limit::SMALL).checking(trusted_keys::check),
+    spell(POST, "/oauth/keys/trusted/{keyId}/reactivate", TrustedKeyReactivateRequest, key_pairs::reactivate, Value(trusted_keys::trusted_key), &told::trusted_keys::REACTIVATE).taking(Limit::SMALL).checking(trusted_keys::check),
+    spell(GET, "/oauth/oidc/providers", OidcProvidersGetRequest, providers::listed, Value(providers::providers), &told::providers::LIST),
     spell(POST, "/oauth/oidc/providers", OidcProviderRegisterRequest, providers::register, Value(providers::provider), &told::providers::REGISTER).taking(Limit::SMALL),
     spell(POST, "/oauth/oidc/providers/reload", OidcProvidersReloadRequest, model::nothing, Value(providers::reloaded), &told::providers::RELOAD).taking(Limit::SMALL),
     spell(PATCH, "/oauth/oidc/providers/{providerId}", OidcProviderUpdateRequest, providers::update, Value(providers::provider), &told::providers::UPDATE).taking(Limit::SMALL),

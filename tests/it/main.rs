@@ -29,6 +29,7 @@ mod help;
 mod history;
 mod hostile;
 mod idempotency;
+mod identity;
 mod index;
 mod key_pairs;
 mod limits;

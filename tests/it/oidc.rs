@@ -44,7 +44,12 @@ async fn account(server: &Server, token: &str) -> Said {
 async fn who(server: &Server, token: &str) -> (String, String) {
     let info = account(server, token).await.ok()["userAccountInfo"].clone();
     let text = |value: &Value| value.as_str().expect("a text").to_owned();
-    (text(&info["userId"]), text(&info["legalEntity"]["id"]))
+    let (id, name) = (text(&info["userId"]), text(&info["userName"]));
+    assert!(
+        id.starts_with("oidc:") && id.ends_with(&format!(":{name}")),
+        "{id}"
+    );
+    (name, text(&info["legalEntity"]["id"]))
 }
 
 async fn is_refused(server: &Server, token: &str, what: &str) {
@@ -102,7 +107,11 @@ async fn a_token_of_a_provider_is_taken_at_every_door_in_the_tenant_that_trusts_
     let id = crate::support::create(&connection, &model, json!({"a": 2})).await;
     let rest = iam::bearing(&server, &token);
     let changes = rest.get(&format!("/api/entity/{id}/changes")).await.ok();
-    assert_eq!(changes[0]["user"], "ann", "{changes}");
+    let user = changes[0]["user"].as_str().expect("a text");
+    assert!(
+        user.starts_with("oidc:") && user.ends_with(":ann"),
+        "{changes}"
+    );
 }
 
 #[tokio::test]

@@ -432,7 +432,7 @@ fn what_cannot_be_is_told_at_start_with_what_to_do() {
         (&[jwt][..], "openssl genpkey"),
         (
             &[jwt, ("CYODA_JWT_SIGNING_KEY", "x")][..],
-            "no RSA private key",
+            "not an RSA private key in PEM (PKCS #8 or PKCS #1), nor the base64 of one",
         ),
         (
             &[

@@ -340,7 +340,7 @@ async fn who_exchanges_is_a_client_and_says_what() {
             .await;
         assert_eq!(
             (said.status.as_u16(), &said.json()["error"]),
-            (400, &json!("invalid_request")),
+            (400, &json!("invalid_grant")),
             "{more}"
         );
     }

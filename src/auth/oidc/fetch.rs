@@ -47,6 +47,10 @@ pub enum Unfetched {
         "`{host}` is at {address}, which is not on the public internet (CYODA_OIDC_ALLOW_PRIVATE_NETWORKS=true allows it)"
     )]
     Blocked { host: String, address: IpAddr },
+    #[error(
+        "`{0}` is a name of this machine or of a local network (CYODA_OIDC_ALLOW_PRIVATE_NETWORKS=true allows it)"
+    )]
+    Local(String),
     #[error("`{0}` has no address")]
     Unresolved(String),
     #[error("no connection could be made: {0}")]
@@ -130,6 +134,9 @@ impl Fetcher {
         let unresolved = |host: &str| Unfetched::Unresolved(host.to_owned());
         let port = place.port();
         let host = place.host().ok_or_else(|| unresolved(""))?;
+        if !self.0.rules.allows_private && place.is_local_name() {
+            return Err(Unfetched::Local(host.to_string()));
+        }
         let mut found: Vec<SocketAddr> = match host {
             Host::Ipv4(address) => vec![(address, port).into()],
             Host::Ipv6(address) => vec![(address, port).into()],
@@ -351,7 +358,8 @@ mod tests {
                 let place = Place::parse(&place, fetcher.rules()).expect("a place");
                 let (looked_at, asked) = (fetcher.check(&place).await, fetcher.get(&place).await);
                 let blocked = looked_at.expect_err(host);
-                assert!(matches!(blocked, Unfetched::Blocked { .. }), "{blocked}");
+                let is_blocked = matches!(blocked, Unfetched::Blocked { .. } | Unfetched::Local(_));
+                assert!(is_blocked, "{blocked}");
                 assert_eq!(asked, Err(blocked));
             }
         }

@@ -27,7 +27,7 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Caller, Standing,
+    Caller, Standing, federated,
     token::{SKEW_SECONDS, is_issued},
 };
 use crate::clock::Timestamp;
@@ -281,11 +281,12 @@ impl Federation {
         if header.alg != Algorithm::RS256 || header.crit.is_some() {
             return None;
         }
-        let ends = good_until(&claims, now)?;
+        let (issued, ends) = good_from_until(&claims, now)?;
         let all = self.all();
         let fitting = all
             .iter()
-            .filter(|held| held.provider.is_active && !held.refuses(&name) && held.fits(&claims));
+            .filter(|held| held.provider.is_active && !held.refuses(&name) && held.fits(&claims))
+            .filter(|held| is_within_trust(issued, &held.provider));
         let (mut with, mut without) = (Vec::new(), Vec::new());
         for held in fitting {
             match held.key(&name) {
@@ -352,17 +353,14 @@ impl Federation {
 
     /// Whom a token names that is the provider's: what it says of us is not looked at.
     fn caller(&self, provider: &Provider, claims: &Map<String, Value>) -> Option<Caller> {
-        let user = claims
-            .get("sub")?
-            .as_str()
-            .filter(|user| !user.is_empty())?;
+        let user = claims.get("sub")?.as_str().filter(|sub| is_subject(sub))?;
         let claim = provider.roles_claim.as_ref();
         let claim = claim.unwrap_or(&self.0.settings.roles_claim);
         Some(Caller {
             tenant: provider.tenant.clone(),
             actor: Actor {
                 kind: ActorKind::User,
-                name: user.into(),
+                name: federated(provider.id, user).into(),
             },
             roles: roles::roles(claims, claim),
         })
@@ -383,8 +381,25 @@ fn ask(held: &Arc<Held>, why: Why) -> (Ask, oneshot::Receiver<Result<usize, Unfe
     (ask, answer)
 }
 
-/// When a token ends that is good now, in seconds since 1970; none if it is not.
-fn good_until(claims: &Map<String, Value>, now: Timestamp) -> Option<i64> {
+/// How many characters a `sub` has at most (OpenID Connect Core 1.0, §2).
+const SUBJECT_CHARS_MAX: usize = 255;
+
+/// Whether a text is one that names a user.
+fn is_subject(text: &str) -> bool {
+    !text.is_empty()
+        && text.chars().count() <= SUBJECT_CHARS_MAX
+        && !text.chars().any(|char| char.is_ascii_control())
+}
+
+/// Whether a token was issued after the tenant began to trust the provider, as clocks go: before
+/// that, its address may have belonged to someone else.
+const fn is_within_trust(issued: i64, provider: &Provider) -> bool {
+    issued >= provider.created.millis().div_euclid(1_000) - SKEW_SECONDS
+}
+
+/// When a token was issued that is good now, and when it ends, in seconds since 1970; none if it is
+/// not good.
+fn good_from_until(claims: &Map<String, Value>, now: Timestamp) -> Option<(i64, i64)> {
     // A date may have a fraction, which does not matter here.
     #[expect(
         clippy::cast_possible_truncation,
@@ -400,7 +415,7 @@ fn good_until(claims: &Map<String, Value>, now: Timestamp) -> Option<i64> {
     let is_good = seconds < ends.saturating_add(SKEW_SECONDS)
         && is_issued(issued, now)
         && is_issued(begins, now);
-    is_good.then_some(ends)
+    is_good.then_some((issued, ends))
 }
 
 #[cfg(test)]

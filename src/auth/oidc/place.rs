@@ -26,7 +26,15 @@ pub enum BadPlace {
 
 impl Place {
     pub fn parse(text: &str, rules: &Rules) -> Result<Self, BadPlace> {
-        let url = Url::parse(text).map_err(|_| BadPlace::Unreadable)?;
+        let mut url = Url::parse(text).map_err(|_| BadPlace::Unreadable)?;
+        // A name that ends with dots is the same one, and spelled in one way only.
+        if let Some(Host::Domain(name)) = url.host()
+            && name.ends_with('.')
+        {
+            let name = name.trim_end_matches('.').to_owned();
+            url.set_host(Some(&name))
+                .map_err(|_| BadPlace::Unreadable)?;
+        }
         match url.scheme() {
             "https" => {}
             "http" if !rules.needs_https => {}
@@ -49,6 +57,21 @@ impl Place {
     /// Numbers that stand for an address of IPv4, however they are written, are one here.
     pub(super) fn host(&self) -> Option<Host<&str>> {
         self.0.host()
+    }
+
+    /// Whether its name is one that never is on the public internet, whatever it stands for
+    /// (RFC 6761, RFC 6762, RFC 8375, and what clouds call their own).
+    pub(super) fn is_local_name(&self) -> bool {
+        const LOCAL: &[&str] = &["localhost", "localdomain", "local", "internal", "home.arpa"];
+        const HERE: &[&str] = &["ip6-localhost", "ip6-loopback"];
+        let Some(Host::Domain(name)) = self.0.host() else {
+            return false;
+        };
+        let is_below = |zone: &&str| {
+            let rest = name.strip_suffix(*zone);
+            rest.is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+        };
+        HERE.contains(&name) || LOCAL.iter().any(is_below)
     }
 
     pub(super) fn port(&self) -> u16 {

@@ -134,7 +134,7 @@ fn the_bearer_is_the_providers_user_in_the_tenant_that_registered_it() {
         assert_eq!(
             (
                 caller.tenant.as_str(),
-                &*caller.actor.name,
+                caller.user_name(),
                 caller.actor.kind
             ),
             ("acme", "ann", ActorKind::User)

@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::value::RawValue;
+use serde_json::{Value, value::RawValue};
 
 use super::{Object, RequiredText, success};
 use crate::callout::{Callee, Passage, Target};
@@ -26,6 +26,10 @@ pub struct Join {
 #[serde(rename_all = "camelCase")]
 pub struct Answer<'a> {
     pub request_id: String,
+    /// That of the request, or absent.
+    #[serde(default)]
+    #[schemars(with = "Option<String>")]
+    pub entity_id: Option<Value>,
     /// Absent means true.
     #[serde(default)]
     pub success: Option<bool>,

@@ -25,6 +25,23 @@ pub struct All {
     _id: RequiredText,
 }
 
+/// A request for the list of them.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct List {
+    #[serde(rename = "id")]
+    _id: RequiredText,
+    /// Whether those that were invalidated are left out; by default they are not.
+    #[serde(default)]
+    active_only: Option<bool>,
+}
+
+impl List {
+    pub fn is_active_only(&self) -> bool {
+        self.active_only.unwrap_or(false)
+    }
+}
+
 /// A request about one of them.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]

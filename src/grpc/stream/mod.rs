@@ -335,9 +335,16 @@ impl Session {
 
     fn answered(&self, event: &Event) {
         match member::answer(event) {
-            Ok((call, response)) => {
-                let known = match (&self.membership, call) {
-                    (Some(joined), Some(call)) => joined.membership.answered(call, response),
+            Ok(mut answered) => {
+                let known = match (&self.membership, answered.call) {
+                    (Some(Joined { membership, .. }), Some(call)) => {
+                        let entity = membership.entity_of(call);
+                        if let Some(Err(failure)) = entity.map(|entity| answered.check(entity)) {
+                            warn!(%failure, call.id = %call, "a member answered about another entity");
+                            self.refuse(&event.id, &failure);
+                        }
+                        membership.answered(call, answered.response)
+                    }
                     _ => false,
                 };
                 if !known {

@@ -11,7 +11,7 @@ use crate::auth::{Entry, Permission, ROLE_ADMIN, Rules, Tokens};
 use crate::error::Failure;
 use crate::event::{
     EventType,
-    payload::{self, key_pairs},
+    payload::{self, key_pairs, trusted_keys},
 };
 
 pub(in crate::operation) struct DeleteTrustedKey {
@@ -35,6 +35,7 @@ impl Operation for DeleteTrustedKey {
 
     fn parse(payload: &str) -> Result<Self, Failure> {
         let request: key_pairs::One = payload::decode(payload)?;
+        trusted_keys::check_name(&request.key_id)?;
         Ok(Self {
             name: request.key_id,
         })

@@ -13,7 +13,7 @@ use crate::auth::{Entry, Permission, ROLE_ADMIN, Rules, Tokens};
 use crate::error::Failure;
 use crate::event::{
     EventType,
-    payload::{self, key_pairs},
+    payload::{self, key_pairs, trusted_keys},
 };
 
 pub(in crate::operation) struct InvalidateTrustedKey {
@@ -38,6 +38,7 @@ impl Operation for InvalidateTrustedKey {
 
     fn parse(payload: &str) -> Result<Self, Failure> {
         let request: key_pairs::Invalidate = payload::decode(payload)?;
+        trusted_keys::check_name(&request.key_id)?;
         Ok(Self {
             grace: key_pairs::grace(request.grace_period_sec)?,
             name: request.key_id,

@@ -8,10 +8,12 @@ use crate::event::{
     payload::{self, providers},
 };
 
-pub(in crate::operation) struct ListProviders;
+pub(in crate::operation) struct ListProviders {
+    active_only: bool,
+}
 
 impl Operation for ListProviders {
-    type Payload = providers::All;
+    type Payload = providers::List;
 
     const REQUEST: EventType = EventType::OidcProvidersGetRequest;
     const RESPONSE: EventType = EventType::OidcProvidersGetResponse;
@@ -19,13 +21,19 @@ impl Operation for ListProviders {
     const ACCESS: Access = Access::Read;
 
     fn parse(payload: &str) -> Result<Self, Failure> {
-        payload::decode::<providers::All>(payload).map(|_| Self)
+        let request: providers::List = payload::decode(payload)?;
+        Ok(Self {
+            active_only: request.is_active_only(),
+        })
     }
 
     async fn run(self, cx: Context) -> Result<Answer, Failure> {
         let tokens = tokens_of_tenant(&cx)?;
         let all = tokens.directory().known().providers(&cx.caller().tenant);
-        let all = all.iter().map(|provider| told(provider));
+        let all = all
+            .iter()
+            .filter(|provider| provider.is_active || !self.active_only)
+            .map(|provider| told(provider));
         cx.answer(Self::RESPONSE, providers::providers(cx.request(), all))
     }
 }

@@ -38,6 +38,7 @@ impl Operation for ReactivateTrustedKey {
 
     fn parse(payload: &str) -> Result<Self, Failure> {
         let request: key_pairs::Reactivate = payload::decode(payload)?;
+        trusted_keys::check_name(&request.key_id)?;
         Ok(Self {
             to: key_pairs::instant("validTo", &request.valid_to)?,
             name: request.key_id,

@@ -7,7 +7,7 @@
 use schemars::JsonSchema;
 
 use super::{
-    Body, Tag, Told,
+    Body, Parameter, Tag, Told,
     clients::MOCKED,
     of,
     parameter::{instant, uuid},
@@ -90,10 +90,17 @@ struct Outcome {
     error: Option<String>,
 }
 
+const ACTIVE_ONLY: Parameter = Parameter::query(
+    "activeOnly",
+    of::<bool>,
+    "Whether providers that were invalidated are left out; by default they are not.",
+);
+
 const TENANT: &[Code] = &[Code::OidcInvalidTenant];
 const NO_PROVIDER: &[Code] = &[Code::OidcProviderNotFound];
 
 pub(in crate::rest) const LIST: Told = Told {
+    parameters: &[ACTIVE_ONLY],
     codes: &[MOCKED, TENANT],
     ..Told::new(
         Tag::Identity,

@@ -18,6 +18,15 @@ const MEMBERS: &[&str] = &[
     "rolesClaim",
 ];
 
+pub(in crate::rest) fn listed(parts: &Parts, id: &str) -> Written {
+    let object = begin(id);
+    Ok(match parts.query_truth("activeOnly")? {
+        Some(active) => object.truth("activeOnly", active),
+        None => object,
+    }
+    .finish())
+}
+
 /// The members that the body has of these, be they `null`.
 fn members(object: Object, body: &BTreeMap<String, &RawValue>, names: &[&str]) -> Object {
     names

@@ -1,12 +1,14 @@
 //! The keys that tenants trust (`rest.md` §7).
 
+use axum::extract::RawPathParams;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, value::RawValue};
 
 use super::super::parts::Parts;
 use super::{Written, begin, key_pairs::seconds, optional, read};
-use crate::event::payload::{Object, text_list};
+use crate::error::Failure;
+use crate::event::payload::{self, Object, text_list};
 
 /// A key to be trusted.
 #[derive(Deserialize, JsonSchema)]
@@ -36,6 +38,12 @@ pub(in crate::rest) struct NewTrustedKey<'a> {
     /// For how long those are still trusted, in seconds: 0 to 31622400.
     #[serde(default)]
     invalidate_grace_period_sec: Option<u64>,
+}
+
+/// Whether the path names a key that there could be.
+pub(in crate::rest) fn check(path: &RawPathParams) -> Result<(), Failure> {
+    let named = path.iter().find(|(name, _)| *name == "keyId");
+    named.map_or(Ok(()), |(_, name)| payload::trusted_keys::check_name(name))
 }
 
 pub(in crate::rest) fn register(parts: &Parts, id: &str) -> Written {

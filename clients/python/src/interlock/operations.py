@@ -1219,9 +1219,17 @@ class Operations:
         """
         await self.call("TrustedKeyDeleteRequest", {"keyId": key_id})
 
-    async def list_oidc_providers(self) -> list[OidcProvider]:
-        """List the OpenID Connect providers whose tokens the tenant takes."""
-        answer = await self.call("OidcProvidersGetRequest", {})
+    async def list_oidc_providers(
+        self, *, active_only: bool = False
+    ) -> list[OidcProvider]:
+        """List the OpenID Connect providers that the tenant has registered.
+
+        Args:
+            active_only: leave out those that were invalidated.
+
+        """
+        asked = {"activeOnly": True} if active_only else {}
+        answer = await self.call("OidcProvidersGetRequest", asked)
         return [OidcProvider.read(item) for item in answer["providers"]]
 
     async def register_oidc_provider(
