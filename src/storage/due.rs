@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use super::{Error, Storage, Task, TaskKey, UnitOfWork, Version};
+use super::{Error, Storage, Task, TaskKey, TaskRef, UnitOfWork, Version};
 use crate::clock::Timestamp;
 use crate::entity::{Position, Sequence};
 use crate::id::{EntityId, Tenant};
@@ -28,12 +28,13 @@ pub struct Seen {
 
 impl Storage {
     /// Those of the tasks that are still to be done, each with its entity.
-    pub async fn due(&self, keys: &[TaskKey]) -> Result<Vec<Due>, Error> {
+    pub async fn due(&self, refs: &[TaskRef]) -> Result<Vec<Due>, Error> {
+        let keys: Vec<TaskKey> = refs.iter().map(|task| task.key).collect();
         // In this order: where the version is not newer than the sequence, neither are the tasks.
         let (at, as_of) = (self.now(), self.latest());
         let mut tasks: HashMap<EntityId, Vec<Task>> = HashMap::new();
         let mut due = Vec::with_capacity(keys.len());
-        for task in self.0.database.tasks(keys).await? {
+        for task in self.0.database.tasks(&keys).await? {
             if keys.contains(&task.key) {
                 due.push(task.clone());
             }
