@@ -281,3 +281,105 @@ impl Drop for Place {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tokio::time::timeout;
+
+    use super::*;
+
+    const A: i64 = 1;
+    const B: i64 = 2;
+
+    fn due(line: i64, keys: std::ops::Range<i64>) -> Vec<Due> {
+        keys.map(|key| Due::of(line, key)).collect()
+    }
+
+    /// All that may begin.
+    fn begun(turns: &Turns) -> Vec<((i64, i64), Seat)> {
+        let next = || turns.begin().map(|(due, seat)| (due.name(), seat));
+        std::iter::from_fn(next).collect()
+    }
+
+    fn names(begun: &[((i64, i64), Seat)]) -> Vec<(i64, i64)> {
+        begun.iter().map(|(name, _)| *name).collect()
+    }
+
+    #[test]
+    fn lines_take_turns_at_places() {
+        let turns = Turns::new(5, 10);
+        turns.admit(due(A, 1..9));
+        turns.admit(due(B, 1..3));
+        let first = begun(&turns);
+        assert_eq!(names(&first), [(A, 1), (B, 1), (A, 2), (B, 2), (A, 3)]);
+        drop(first);
+        assert_eq!(
+            names(&begun(&turns)),
+            [(A, 4), (A, 5), (A, 6), (A, 7), (A, 8)]
+        );
+        assert!(turns.lock().lines.is_empty() && turns.lock().free == 5);
+    }
+
+    #[tokio::test]
+    async fn a_task_that_waits_has_no_place_and_returns_before_others_begin() {
+        let turns = Turns::new(1, 10);
+        turns.admit(due(A, 1..4));
+        turns.admit(due(B, 1..2));
+        let (_, mut one) = turns.begin().expect("a place");
+        assert!(turns.begin().is_none(), "there is one place");
+        one.leave();
+        let (other_due, other) = turns.begin().expect("it was left");
+        assert_eq!(other_due.name(), (B, 1), "it is their turn");
+        let mut returning = Box::pin(one.take());
+        assert!(futures_util::poll!(&mut returning).is_pending());
+        drop(other);
+        timeout(Duration::from_secs(5), returning)
+            .await
+            .expect("a place");
+        assert!(turns.begin().is_none());
+        drop(one);
+        assert_eq!(turns.begin().expect("a place").0.name(), (A, 2));
+    }
+
+    #[tokio::test]
+    async fn one_that_goes_while_it_waits_for_a_place_leaves_it_to_others() {
+        let turns = Turns::new(1, 10);
+        turns.admit(due(A, 1..3));
+        for given in [false, true] {
+            let (_, mut one) = turns.begin().expect("a place");
+            one.leave();
+            let place = turns.ask(TaskLine::of(A));
+            if given {
+                drop(one);
+                drop(place);
+            } else {
+                drop(place);
+                drop(one);
+            }
+            assert_eq!(turns.lock().free, 1, "{given}");
+        }
+    }
+
+    #[test]
+    fn a_line_with_as_many_in_flight_as_it_may_have_stands_and_others_move() {
+        let turns = Turns::new(100, 3);
+        turns.admit(due(A, 1..9));
+        let mut of_a = begun(&turns);
+        assert_eq!(names(&of_a), [(A, 1), (A, 2), (A, 3)]);
+        for (_, seat) in &mut of_a {
+            seat.leave();
+        }
+        assert_eq!(turns.room(), Some(HashSet::from([TaskLine::of(A)])));
+        turns.admit(due(B, 1..3));
+        assert_eq!(turns.room(), None, "these come first");
+        assert_eq!(names(&begun(&turns)), [(B, 1), (B, 2)]);
+        drop(of_a.pop());
+        assert_eq!(turns.room(), None, "it moves again");
+        assert_eq!(turns.begin().expect("a place").0.name(), (A, 4));
+        turns.close();
+        drop(of_a);
+        assert!(turns.begin().is_none(), "nothing begins any more");
+    }
+}

@@ -128,7 +128,7 @@ struct Line {
     turn_of_again: bool,
     /// What comes after that, by due time and key, is only in the table.
     border: Option<(i64, i64)>,
-    /// The last that was taken of the known ones.
+    /// The last that was taken of the known ones, by due time in the table.
     reached: Option<(i64, i64)>,
     /// What was committed while a page is being read.
     meanwhile: Option<Vec<(i64, i64)>>,
@@ -379,7 +379,7 @@ impl Known {
             let Some(line) = self.lines.get_mut(&name) else {
                 continue;
             };
-            let key = line.take(wall);
+            let key = line.take(wall, self.steps.leads());
             line.is_in_ring = line.next().is_some_and(|due| due <= wall);
             if line.is_in_ring {
                 self.ring.push_back(name);
@@ -412,7 +412,8 @@ impl Known {
             line.waits = waits;
         }
         // Where leads differ, what is unread may be due before what is known.
-        let may_want = line.meanwhile.is_none() && (has_leads || line.known.len() < LOW);
+        let is_low = line.known.len() < LOW || (has_leads && self.count < KNOWN_MAX / 2);
+        let may_want = is_low && line.meanwhile.is_none();
         let wants = line.border.filter(|_| may_want).map(|(due, _)| {
             let soon = due.saturating_sub(most).saturating_sub(AHEAD);
             soon.max(line.not_before)
@@ -433,8 +434,7 @@ impl Known {
 
     /// Leaves to the table what there is no room for: the last ones of the longest line.
     fn shed(&mut self) {
-        // With leads the order of the table is another one.
-        if self.count <= KNOWN_MAX || !self.steps.leads().is_empty() {
+        if self.count <= KNOWN_MAX {
             return;
         }
         let can_shed = |line: &&Line| line.meanwhile.is_none();
@@ -446,7 +446,7 @@ impl Known {
             return;
         };
         if let Some(line) = self.lines.get_mut(&name) {
-            self.count -= line.shed();
+            self.count -= line.shed(self.steps.leads());
         }
         self.list(name);
     }
@@ -460,7 +460,7 @@ impl Line {
         known.into_iter().chain(again).min()
     }
 
-    fn take(&mut self, wall: i64) -> Option<i64> {
+    fn take(&mut self, wall: i64, leads: &Leads) -> Option<i64> {
         let is_due =
             |next: Option<&Reverse<(i64, i64)>>| next.is_some_and(|Reverse((due, _))| *due <= wall);
         let (known, again) = (is_due(self.known.peek()), is_due(self.again.peek()));
@@ -472,9 +472,10 @@ impl Line {
             return None;
         }
         self.turn_of_again = true;
-        let Reverse(place) = self.known.pop()?;
+        let Reverse((due, key)) = self.known.pop()?;
+        let place = (due.saturating_add(leads.of(key)), key);
         self.reached = self.reached.max(Some(place));
-        Some(place.1)
+        Some(key)
     }
 
     /// The clock was set: tasks keep their times in the table, and pauses their length.
@@ -494,28 +495,26 @@ impl Line {
             .map(kept)
             .collect();
         self.not_before = self.not_before.saturating_add(by);
-        // In the times of the table it is that late at most.
-        let most = before.most();
-        self.reached = self
-            .reached
-            .map(|(due, key)| (due.saturating_add(most), key));
     }
 
     /// Leaves the later half of what is known to the table; how many those are.
-    fn shed(&mut self) -> usize {
-        let mut all = std::mem::take(&mut self.known).into_sorted_vec();
-        // The soonest are last. What has been taken is not to be read again.
-        let taken = all.partition_point(|Reverse(place)| Some(*place) > self.reached);
-        let keep = all.split_off((all.len() / 2).min(taken));
-        if let Some(Reverse(last)) = keep.first() {
-            self.border = Some(*last);
-        } else {
-            // Nothing may be left out.
-            self.known = all.into();
-            return 0;
+    fn shed(&mut self, leads: &Leads) -> usize {
+        let in_table =
+            |Reverse((due, key)): Reverse<(i64, i64)>| (due.saturating_add(leads.of(key)), key);
+        let known = std::mem::take(&mut self.known);
+        let mut all: Vec<_> = known.into_iter().map(in_table).collect();
+        all.sort_unstable();
+        // What has been taken is not to be read again.
+        let taken = all.partition_point(|place| Some(*place) <= self.reached);
+        let shed = all.split_off((all.len() / 2).max(taken));
+        if !shed.is_empty() {
+            self.border = all.last().copied().max(self.reached);
         }
-        self.known = keep.into();
-        all.len()
+        let kept = all.into_iter();
+        self.known = kept
+            .map(|(due, key)| Reverse((due.saturating_sub(leads.of(key)), key)))
+            .collect();
+        shed.len()
     }
 
     fn is_over(&self) -> bool {

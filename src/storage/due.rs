@@ -4,6 +4,8 @@
 use std::collections::HashMap;
 
 use super::{Error, Storage, Task, TaskKey, TaskRef, UnitOfWork, Version};
+#[cfg(test)]
+use super::{TaskKind, TaskLine};
 use crate::clock::Timestamp;
 use crate::entity::{Position, Sequence};
 use crate::id::{EntityId, Tenant};
@@ -14,6 +16,28 @@ pub struct Due {
     pub task: Task,
     /// None if the entity is moving, is not there, or comes after much else that is large.
     pub seen: Option<Seen>,
+}
+
+#[cfg(test)]
+impl Due {
+    /// A task of a tenant.
+    pub(crate) fn of(line: i64, key: i64) -> Self {
+        let task = Task {
+            key: TaskKey(key),
+            line: TaskLine(line),
+            tenant: "t".into(),
+            entity: EntityId::NIL,
+            kind: TaskKind::Timer,
+            name: "later".into(),
+            due: Timestamp::from_micros(0),
+            body: "{}".into(),
+        };
+        Self { task, seen: None }
+    }
+
+    pub(crate) const fn name(&self) -> (i64, i64) {
+        (self.task.line.0, self.task.key.0)
+    }
 }
 
 /// An entity and its tasks, as they were at a sequence.

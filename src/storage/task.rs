@@ -46,6 +46,13 @@ pub struct TaskKey(pub(super) i64);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TaskLine(pub(super) i64);
 
+#[cfg(test)]
+impl TaskLine {
+    pub(crate) const fn of(tenant: i64) -> Self {
+        Self(tenant)
+    }
+}
+
 /// A task, and the line it waits in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TaskRef {

@@ -60,6 +60,7 @@ mod timers;
 mod tls;
 mod tokens;
 mod trusted_keys;
+mod turns;
 mod unique_keys;
 mod workflow;
 mod xml;

@@ -166,14 +166,8 @@ fn what_is_committed_while_a_page_is_read_comes_once() {
             desk.table.insert((A, 3, new));
             let read = if is_in_page { desk.page(asked) } else { before };
             if announced_late {
-                if !is_in_page {
-                    // It was written after the page was read.
-                    desk.agenda.has_read(A, read, true);
-                    desk.announce(A, 3, new);
-                } else {
-                    desk.agenda.has_read(A, read, true);
-                    desk.announce(A, 3, new);
-                }
+                desk.agenda.has_read(A, read, true);
+                desk.announce(A, 3, new);
             } else {
                 desk.announce(A, 3, new);
                 desk.agenda.has_read(A, read, true);
@@ -225,22 +219,28 @@ fn a_page_that_could_not_be_read_is_read_again_after_a_pause() {
 #[test]
 fn what_there_is_no_room_for_is_left_to_the_table() {
     let all = i64::try_from(KNOWN_MAX).expect("small") + 1;
-    let mut desk = Desk::with([]);
-    let new = |key: i64| Noted {
-        line: A,
-        due: key,
-        key,
-    };
-    desk.clock.set(Timestamp::from_micros(0));
-    let now = desk.read();
-    let tasks: Vec<_> = (1..=all).map(new).collect();
-    desk.table = tasks.iter().map(|task| (A, task.due, task.key)).collect();
-    desk.agenda.add(&tasks, now);
-    assert!(desk.agenda.lock().count <= KNOWN_MAX / 2 + 1);
-    desk.clock.set(Timestamp::from_micros(all));
-    let due: BTreeSet<_> = desk.all_due().into_iter().collect();
-    assert_eq!(due.len(), KNOWN_MAX + 1);
-    assert_eq!(desk.agenda.lock().count, 0);
+    for back_ms in [0, HOUR_MS] {
+        let mut desk = Desk::with([]);
+        // Half of them are written before the clock is set back.
+        let tasks: Vec<_> = (1..=all)
+            .map(|key| Noted {
+                line: A,
+                due: 1_000 * SECOND + key,
+                key,
+            })
+            .collect();
+        desk.table = tasks.iter().map(|task| (A, task.due, task.key)).collect();
+        let (before, after) = tasks.split_at(KNOWN_MAX / 2);
+        desk.agenda.add(before, desk.read());
+        desk.clock.step_ms(-back_ms);
+        desk.agenda.add(after, desk.read());
+        assert!(desk.agenda.lock().count <= KNOWN_MAX / 2 + 1);
+        desk.clock.advance_ms(back_ms + all / 1_000 + 1);
+        let due = desk.all_due();
+        let distinct: HashSet<_> = due.iter().collect();
+        assert_eq!((due.len(), distinct.len()), (KNOWN_MAX + 1, KNOWN_MAX + 1));
+        assert_eq!(desk.agenda.lock().count, 0);
+    }
 }
 
 #[test]
