@@ -6,10 +6,10 @@
 use std::{
     fmt,
     sync::{
-        Arc,
+        Arc, LazyLock,
         atomic::{AtomicI64, Ordering},
     },
-    time::{Duration, SystemTime, UNIX_EPOCH},
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
 use chrono::{DateTime, NaiveDateTime, SecondsFormat, Utc};
@@ -118,6 +118,14 @@ fn mend_offset(text: &str) -> String {
     }
 }
 
+/// What the clocks showed at one moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Reading {
+    pub wall: Timestamp,
+    /// The time on a clock that nobody sets, since a moment that stays the same.
+    pub steady: Duration,
+}
+
 /// Where the time comes from.
 #[derive(Debug, Clone)]
 pub enum Clock {
@@ -146,20 +154,68 @@ impl Clock {
             Self::Virtual { origin, from } => from.after(origin.elapsed()),
         }
     }
+
+    /// The time, and how much of it has really passed: a wall clock may be set meanwhile.
+    pub fn read(&self) -> Reading {
+        // Two clocks are read, and a thread may be stopped between them.
+        let mut before = self.steady();
+        for _ in 0..TRIES {
+            let wall = self.now();
+            let steady = self.steady();
+            if steady.saturating_sub(before) < AT_ONCE {
+                return Reading { wall, steady };
+            }
+            before = steady;
+        }
+        Reading {
+            wall: self.now(),
+            steady: before,
+        }
+    }
+
+    fn steady(&self) -> Duration {
+        static ORIGIN: LazyLock<Instant> = LazyLock::new(Instant::now);
+        match self {
+            Self::System => ORIGIN.elapsed(),
+            Self::Manual(clock) => {
+                let passed = clock.passed.load(Ordering::SeqCst);
+                Duration::from_micros(u64::try_from(passed).unwrap_or(0))
+            }
+            #[cfg(test)]
+            Self::Virtual { origin, .. } => origin.elapsed(),
+        }
+    }
 }
+
+/// Clocks that are read within that time are read at one moment.
+const AT_ONCE: Duration = Duration::from_millis(10);
+
+/// How often that is tried.
+const TRIES: u32 = 100;
 
 /// A clock that a test holds.
 #[derive(Debug, Clone, Default)]
 pub struct ManualClock {
     micros: Arc<AtomicI64>,
+    /// How much time has passed, whatever the clock was set to.
+    passed: Arc<AtomicI64>,
 }
 
 impl ManualClock {
+    /// Sets the clock. That much time has passed if it is set forward.
     pub fn set(&self, to: Timestamp) {
-        self.micros.store(to.0, Ordering::SeqCst);
+        let before = self.micros.swap(to.0, Ordering::SeqCst);
+        self.passed
+            .fetch_add((to.0 - before).max(0), Ordering::SeqCst);
     }
 
     pub fn advance_ms(&self, ms: i64) {
+        self.passed.fetch_add(ms * 1_000, Ordering::SeqCst);
+        self.micros.fetch_add(ms * 1_000, Ordering::SeqCst);
+    }
+
+    /// Sets the clock forward or back in a moment.
+    pub fn step_ms(&self, ms: i64) {
         self.micros.fetch_add(ms * 1_000, Ordering::SeqCst);
     }
 }

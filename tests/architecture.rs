@@ -61,7 +61,7 @@ const ONLY_IN: &[(&str, &[&str], &str)] = &[
     (".route(", &["rest/mod.rs", "rest/admin.rs", "rest/docs.rs"], "paths are in tables, whose rows are described"),
     // Each is held for a few instructions and never across an await; their comments say why a
     // task would not do.
-    ("Mutex", &["auth/directory.rs", "compute/member.rs", "grpc/stream/outbound.rs", "grpc/stream/requests.rs", "operation/limits.rs", "operation/once.rs", "runtime/transactions.rs", "storage/adaptive.rs", "storage/cache.rs", "storage/feed.rs", "storage/instant.rs", "storage/task.rs", "storage/usage.rs"], "shared state is counted"),
+    ("Mutex", &["auth/directory.rs", "compute/member.rs", "grpc/stream/outbound.rs", "grpc/stream/requests.rs", "operation/limits.rs", "operation/once.rs", "runtime/transactions.rs", "runtime/turns.rs", "storage/adaptive.rs", "storage/agenda.rs", "storage/cache.rs", "storage/feed.rs", "storage/instant.rs", "storage/usage.rs"], "shared state is counted"),
     ("RwLock", &["auth/directory.rs", "storage/catalog.rs", "storage/index.rs", "storage/names.rs"], "shared state is counted"),
 ];
 

@@ -36,6 +36,17 @@ pub struct CallSpec<'a> {
     /// What the next attempt is sent to join the transaction with.
     pub token: Option<Arc<str>>,
     pub work: Arc<Work>,
+    /// When it is given up, whatever its attempts may take; none for never.
+    pub until: Option<Instant>,
+}
+
+impl CallSpec<'_> {
+    /// That long, or for as long as the call may take if that is less.
+    fn within(&self, patience: Duration) -> Duration {
+        self.until.map_or(patience, |until| {
+            patience.min(until.saturating_duration_since(Instant::now()))
+        })
+    }
 }
 
 /// How a call ended.
@@ -82,8 +93,11 @@ impl CallSettings {
 impl Settings {
     /// The longest a call can take with all its attempts.
     pub fn longest(&self, call: &CallSettings) -> Duration {
-        let attempt = self.wait_for_member + call.response_timeout.unwrap_or(self.response_timeout);
-        attempt * call.attempts() + RETRY_PAUSE * (call.attempts() - 1)
+        let response = call.response_timeout.unwrap_or(self.response_timeout);
+        let attempt = self.wait_for_member.saturating_add(response);
+        attempt
+            .saturating_mul(call.attempts())
+            .saturating_add(RETRY_PAUSE * (call.attempts() - 1))
     }
 }
 
@@ -122,7 +136,12 @@ impl Members {
         };
         let tags = &spec.settings.tags;
         let Some(member) = self
-            .wait_for(spec.tenant, tags, &attempts.tried, settings.wait_for_member)
+            .wait_for(
+                spec.tenant,
+                tags,
+                &attempts.tried,
+                spec.within(settings.wait_for_member),
+            )
             .await
         else {
             let tags = tags.to_string();
@@ -136,10 +155,8 @@ impl Members {
             token: spec.token.clone(),
             work: Arc::clone(&spec.work),
         };
-        let patience = spec
-            .settings
-            .response_timeout
-            .unwrap_or(settings.response_timeout);
+        let response_timeout = spec.settings.response_timeout;
+        let patience = spec.within(response_timeout.unwrap_or(settings.response_timeout));
         let begun = std::time::Instant::now();
         let answered = attempt(&member, request, patience).await;
         kind(&spec.work.callee).since(begun);
@@ -151,7 +168,11 @@ impl Members {
                 let message = "the member answered another kind of call".to_owned();
                 ended(Err(Failed::Rejected(message)), warnings, attempts)
             }
-            Err(setback) if setback.may_retry && attempts.made < spec.settings.attempts() => {
+            Err(setback)
+                if setback.may_retry
+                    && attempts.made < spec.settings.attempts()
+                    && !spec.within(RETRY_PAUSE).is_zero() =>
+            {
                 Attempted::Again
             }
             Err(setback) => ended(Err(setback.failed), setback.warnings, attempts),
@@ -290,6 +311,7 @@ mod tests {
             dispatch: DispatchKey::fresh(),
             token: None,
             work: work(),
+            until: None,
         };
         members.call(&spec, &SETTINGS).await
     }

@@ -9,7 +9,7 @@ use std::{
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Armed, Timer, TimerChange, TimerKind,
+    Armed, Limits, Timer, TimerChange, TimerKind,
     record::{Entry, RunRecord, StartKind},
 };
 use crate::clock::Timestamp;
@@ -258,6 +258,11 @@ impl Run {
             pending,
             timers: Vec::new(),
         }
+    }
+
+    /// How much longer it may take.
+    pub fn time_left(&self, now: Timestamp, limits: Limits) -> Duration {
+        limits.time.saturating_sub(now.since(self.began))
     }
 
     /// Tells the run of the timers that the entity has.

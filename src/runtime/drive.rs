@@ -1,6 +1,9 @@
 //! The loop around the engine.
 
-use std::{sync::Arc, time::Instant};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use tracing::{Instrument as _, Span, info_span, warn};
 
@@ -211,7 +214,7 @@ impl Runtime {
         // What the member reads through its token is the entity as it is now.
         anchor.stage(session, image, None)?;
         let transaction = Some(session.id());
-        let mut spec = spec(run, call, transaction, DispatchKey::fresh(), by);
+        let mut spec = self.spec(run, call, transaction, DispatchKey::fresh(), by);
         let began = Instant::now();
         let (called, before) = self.call_joined(session, call, &mut spec, by).await?;
         let mut answered = answered(call, called, began);
@@ -255,15 +258,17 @@ impl Runtime {
         let answered = if joins {
             self.go_on(session, run, anchor).await?;
             let sent = run.image().document;
-            let mut spec = spec(run, call, Some(session.id()), dispatch, by);
+            let mut spec = self.spec(run, call, Some(session.id()), dispatch, by);
             let (called, before) = self.call_joined(session, call, &mut spec, by).await?;
             session.unit()?.release(before);
             let mut answered = answered(call, called, began);
             take_in_changes(session, run.subject().id, &sent, call, &mut answered).await?;
             answered
         } else {
-            let spec = spec(run, call, None, dispatch, by);
+            let spec = self.spec(run, call, None, dispatch, by);
+            session.leave_place();
             let called = self.call_alone(&spec).await;
+            session.take_place().await;
             self.go_on(session, run, anchor).await?;
             answered(call, called, began)
         };
@@ -278,7 +283,7 @@ impl Runtime {
         call: &Call,
         anchor: &mut Anchor,
         by: &Initiator,
-        after: std::time::Duration,
+        after: Duration,
     ) -> Result<Answered, Stopped> {
         if anchor.resumed.is_some() {
             return self
@@ -289,7 +294,7 @@ impl Runtime {
         let (id, sent) = (image.id, image.document.clone());
         anchor.stage(session, image, None)?;
         let dispatch = DispatchKey::fresh();
-        let mut spec = spec(run, call, Some(session.id()), dispatch, by);
+        let mut spec = self.spec(run, call, Some(session.id()), dispatch, by);
         spec.token = Some(self.token(session.ticket(), call));
         let mut calling = Box::pin(self.call_alone(&spec));
         let began = Instant::now();
@@ -312,7 +317,9 @@ impl Runtime {
         self.commit_so_far(session, run, anchor, by, dispatch)
             .await?;
         session.renew()?;
+        session.leave_place();
         let called = calling.await;
+        session.take_place().await;
         self.go_on(session, run, anchor).await?;
         Ok(answered(call, called, began))
     }
@@ -399,14 +406,48 @@ impl Runtime {
             .ok_or_else(|| storage::Error::Conflict.into())
     }
 
+    /// A call that a run makes, which takes no longer than the run may.
+    fn spec<'a>(
+        &self,
+        run: &Run,
+        call: &'a Call,
+        transaction: Option<TransactionId>,
+        dispatch: DispatchKey,
+        by: &'a Initiator,
+    ) -> CallSpec<'a> {
+        let image = run.image();
+        let work = Work {
+            callee: call.callee.clone(),
+            workflow: call.workflow.clone(),
+            passage: call.passage.clone(),
+            entity: image.id,
+            transaction,
+            context: call.settings.context.clone(),
+            principal: by.principal.clone(),
+            attached: (call.settings.attachment == Attachment::Entity).then_some(image),
+        };
+        let left = run.time_left(self.0.clock.now(), self.0.settings.limits);
+        CallSpec {
+            tenant: &by.tenant,
+            settings: &call.settings,
+            dispatch,
+            token: None,
+            work: Arc::new(work),
+            until: tokio::time::Instant::now().checked_add(left),
+        }
+    }
+
     /// The token that joins a session's transaction for as long as a call may take.
     fn token(&self, ticket: Ticket, call: &Call) -> Arc<str> {
-        let life = self
-            .0
-            .settings
-            .token_life
-            .max(self.0.settings.calls.longest(&call.settings));
+        let life = self.0.settings.token_life.max(self.longest(call));
         self.0.signer.sign(ticket, self.0.clock.now(), life).into()
+    }
+
+    /// The longest a call can take with all its attempts; a run does not wait longer than it may
+    /// take itself.
+    fn longest(&self, call: &Call) -> Duration {
+        let limit = self.0.settings.limits.time;
+        self.0.settings.calls.longest(&call.settings).min(limit)
     }
 
     /// A call of a member that does not join the transaction, with all its attempts.
@@ -451,38 +492,12 @@ impl Runtime {
                     session.unit()?.roll_back_to(&before);
                 }
             }
+            session.leave_place();
             tokio::select! {
                 () = tokio::time::sleep(RETRY_PAUSE) => {}
                 () = session.cancelled(by) => return Err(Error::Cancelled.into()),
             }
         }
-    }
-}
-
-fn spec<'a>(
-    run: &Run,
-    call: &'a Call,
-    transaction: Option<TransactionId>,
-    dispatch: DispatchKey,
-    by: &'a Initiator,
-) -> CallSpec<'a> {
-    let image = run.image();
-    let work = Work {
-        callee: call.callee.clone(),
-        workflow: call.workflow.clone(),
-        passage: call.passage.clone(),
-        entity: image.id,
-        transaction,
-        context: call.settings.context.clone(),
-        principal: by.principal.clone(),
-        attached: (call.settings.attachment == Attachment::Entity).then_some(image),
-    };
-    CallSpec {
-        tenant: &by.tenant,
-        settings: &call.settings,
-        dispatch,
-        token: None,
-        work: Arc::new(work),
     }
 }
 

@@ -1,9 +1,8 @@
 //! Doing what is due: timers that fire, runs that go on (`workflow-engine.md` §6.4 and §9.4).
 
-use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
+use std::{collections::HashSet, panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
 use futures_util::FutureExt as _;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tracing::{info, warn};
 
@@ -11,20 +10,25 @@ use super::{
     Initiator, Runtime,
     drive::{Anchor, Stopped},
     later::{Continuation, TimerBody, timer_kind},
+    turns::{Seat, Turns},
 };
 use crate::compute::Principal;
 use crate::engine::{Entry, Run, RunRecord, Start, StartKind};
 use crate::entity::{Actor, ActorKind, Document};
 use crate::error::{Code, Failure};
 use crate::id::{StateName, TransitionName};
-use crate::storage::{Attribution, Due, NextTask, Task, TaskKind};
+use crate::storage::{Attribution, Due, NextTask, Task, TaskKind, TaskLine};
 
-/// How many tasks are in work at once.
+/// How many tasks are worked on at once.
 const AT_ONCE: usize = 256;
 
-/// How many tasks are read at once, even if there is room for fewer: one trip for each that ends
-/// would cost more than the task.
+/// How many tasks are read at once, and wait for their turns: one trip for each that ends would
+/// cost more than the task.
 const READ_AT_ONCE: usize = AT_ONCE / 2;
+
+/// How many tasks of one tenant are in flight at most, those included that wait for members. It is
+/// no more than half of the calls that the tenant may have out: the rest is for its requests.
+const IN_FLIGHT_MAX: usize = 1_000;
 
 /// For how long what was read of an entity will do, while its task waits for room.
 const FRESH: Duration = Duration::from_millis(200);
@@ -46,54 +50,30 @@ enum Done {
     Again(Duration),
 }
 
+/// What looking ahead has come to.
+enum Ahead {
+    /// There may be more to do at once.
+    More,
+    /// There is nothing to do for so long; none if nothing waits.
+    Nothing(Option<Duration>),
+}
+
 impl Runtime {
     /// Does what is due, as it becomes due, until `stop` is cancelled.
     pub async fn look_after_tasks(self, tasks: TaskTracker, stop: CancellationToken) {
-        let room = Arc::new(Semaphore::new(AT_ONCE));
-        let storage = self.storage().clone();
-        loop {
-            let Ok(permit) = Arc::clone(&room).acquire_owned().await else {
-                return;
-            };
-            if stop.is_cancelled() {
-                return;
+        let each_max = IN_FLIGHT_MAX.min(self.0.settings.calls.out_max.div_ceil(2));
+        let turns = Turns::new(AT_ONCE, each_max);
+        while !stop.is_cancelled() {
+            while let Some((due, seat)) = turns.begin() {
+                tasks.spawn(self.clone().look_after_one(due, seat));
             }
-            let free = room.available_permits() + 1;
-            let waits = match storage.next_task(free.max(READ_AT_ONCE)) {
-                NextTask::Due(keys) => match storage.due(&keys).await {
-                    Ok(due) => {
-                        drop(permit);
-                        for due in due {
-                            let Ok(permit) = Arc::clone(&room).acquire_owned().await else {
-                                return;
-                            };
-                            if stop.is_cancelled() {
-                                return;
-                            }
-                            tasks.spawn(self.clone().look_after_one(due, permit));
-                        }
-                        continue;
-                    }
-                    Err(error) => {
-                        warn!(%error, "due tasks could not be read; trying again");
-                        let later = storage.now().after(AFTER_TROUBLE);
-                        for key in keys {
-                            storage.postpone(key, later);
-                        }
-                        Some(AFTER_TROUBLE)
-                    }
+            let waits = match turns.room() {
+                Some(standing) => match self.look_ahead(&turns, &standing, &tasks).await {
+                    Ahead::More => continue,
+                    Ahead::Nothing(waits) => waits,
                 },
-                NextTask::Until(due) => Some(due.since(storage.now())),
-                NextTask::Read(from) => match storage.read_agenda(from).await {
-                    Ok(()) => continue,
-                    Err(error) => {
-                        warn!(%error, "tasks could not be read; trying again");
-                        Some(AFTER_TROUBLE)
-                    }
-                },
-                NextTask::Nothing => None,
+                None => None,
             };
-            drop(permit);
             let pause = async {
                 match waits {
                     Some(pause) => tokio::time::sleep(pause).await,
@@ -102,29 +82,62 @@ impl Runtime {
             };
             tokio::select! {
                 () = pause => {}
-                () = storage.tasks_changed() => {}
-                () = stop.cancelled() => return,
+                () = self.storage().tasks_changed() => {}
+                () = turns.changed() => {}
+                () = stop.cancelled() => {}
             }
         }
+        turns.close();
     }
 
-    async fn look_after_one(self, due: Due, room: OwnedSemaphorePermit) {
-        let key = due.task.key;
-        let looked = AssertUnwindSafe(self.look_after(due));
+    /// Brings what is due, as far as it is known, and has more of the table read.
+    async fn look_ahead(
+        &self,
+        turns: &Turns,
+        standing: &HashSet<TaskLine>,
+        tasks: &TaskTracker,
+    ) -> Ahead {
+        let storage = self.storage();
+        match storage.next_task(READ_AT_ONCE, standing) {
+            NextTask::Due(due) => match storage.due(&due).await {
+                Ok(due) => turns.admit(due),
+                Err(error) => {
+                    warn!(%error, "due tasks could not be read; trying again");
+                    for task in due {
+                        storage.postpone(task, AFTER_TROUBLE);
+                    }
+                }
+            },
+            // What is known goes on meanwhile.
+            NextTask::Read(page) => {
+                let storage = storage.clone();
+                tasks.spawn(async move {
+                    if let Err(error) = storage.read_tasks(page).await {
+                        warn!(%error, "tasks could not be read; trying again");
+                    }
+                });
+            }
+            NextTask::Wait(pause) => return Ahead::Nothing(Some(pause)),
+            NextTask::Nothing => return Ahead::Nothing(None),
+        }
+        Ahead::More
+    }
+
+    async fn look_after_one(self, due: Due, seat: Seat) {
+        let task = due.task.handle();
+        let looked = AssertUnwindSafe(self.look_after(due, seat));
         if looked.catch_unwind().await.is_err() {
             // The panic is logged; the task is as it was.
-            let storage = self.storage();
-            storage.postpone(key, storage.now().after(AFTER_TROUBLE));
+            self.storage().postpone(task, AFTER_TROUBLE);
         }
-        drop(room);
     }
 
-    async fn look_after(&self, due: Due) {
-        let key = due.task.key;
+    async fn look_after(&self, due: Due, seat: Seat) {
+        let task = due.task.handle();
         let entity = due.task.entity;
         let done = match due.task.kind {
-            TaskKind::Schedule | TaskKind::Timer => self.fire(due).await,
-            TaskKind::Continuation => self.go_on_with(due.task).await,
+            TaskKind::Schedule | TaskKind::Timer => self.fire(due, seat).await,
+            TaskKind::Continuation => self.go_on_with(due.task, seat).await,
         };
         let pause = match done {
             Ok(Done::Yes) => return,
@@ -136,12 +149,11 @@ impl Runtime {
                 self.0.settings.task_pause
             }
         };
-        let storage = self.storage();
-        storage.postpone(key, storage.now().after(pause));
+        self.storage().postpone(task, pause);
     }
 
     /// `workflow-engine.md` §9.4.
-    async fn fire(&self, due: Due) -> Result<Done, Failure> {
+    async fn fire(&self, due: Due, seat: Seat) -> Result<Done, Failure> {
         let Due { task, seen } = due;
         let body = TimerBody::read(&task)?;
         let state = StateName::from(body.state());
@@ -156,6 +168,7 @@ impl Runtime {
             cancel: CancellationToken::new(),
         };
         let mut session = self.session_for(&by, attribution);
+        session.sits(seat);
         session.is_patient(self.0.settings.task_pause);
         let unit = session.unit()?;
         let now = self.0.clock.now();
@@ -227,7 +240,7 @@ impl Runtime {
     }
 
     /// Goes on with a run of which a part is committed, unless the entity has moved since.
-    async fn go_on_with(&self, task: Task) -> Result<Done, Failure> {
+    async fn go_on_with(&self, task: Task, seat: Seat) -> Result<Done, Failure> {
         let continuation = Continuation::read(&task)?;
         let by = Initiator {
             tenant: task.tenant.clone(),
@@ -244,6 +257,7 @@ impl Runtime {
             None => by.attribution(),
         };
         let mut session = self.session_for(&by, attribution);
+        session.sits(seat);
         if is_of_timer {
             session.is_patient(self.0.settings.task_pause);
         }
@@ -352,6 +366,13 @@ mod tests {
         Runtime::new(storage, Members::default(), clock, settings)
     }
 
+    /// The task, when its turn has come.
+    fn begun(task: Task) -> (Due, Seat) {
+        let turns = Turns::new(1, 1);
+        turns.admit(vec![Due { task, seen: None }]);
+        turns.begin().expect("a place")
+    }
+
     #[tokio::test]
     async fn a_timer_that_was_armed_anew_after_it_was_read_does_not_fire() {
         let clock = ManualClock::default();
@@ -405,30 +426,18 @@ mod tests {
             .expect("updates");
         session.finish(&by.cancel).await.expect("commits");
 
-        assert!(matches!(
-            runtime
-                .fire(Due {
-                    task: due,
-                    seen: None
-                })
-                .await,
-            Ok(Done::Yes)
-        ));
+        let (due, seat) = begun(due);
+        let done = runtime.fire(due, seat).await;
+        assert!(matches!(done, Ok(Done::Yes)));
         let mut unit = runtime.storage().unit(&by.tenant, by.attribution());
         let version = unit.read(id).await.expect("reads").expect("there");
         assert_eq!(version.image.state.as_str(), "A");
         let armed = unit.tasks(&version).await.expect("reads").remove(0);
         assert_eq!(armed.due.micros(), 2_000_000);
         clock.advance_ms(1_000);
-        assert!(matches!(
-            runtime
-                .fire(Due {
-                    task: armed,
-                    seen: None
-                })
-                .await,
-            Ok(Done::Yes)
-        ));
+        let (due, seat) = begun(armed);
+        let done = runtime.fire(due, seat).await;
+        assert!(matches!(done, Ok(Done::Yes)));
         let mut unit = runtime.storage().unit(&by.tenant, by.attribution());
         let version = unit.read(id).await.expect("reads").expect("there");
         assert_eq!(version.image.state.as_str(), "B");

@@ -17,6 +17,7 @@ mod session;
 mod simulation;
 mod token;
 mod transactions;
+mod turns;
 mod write;
 
 use std::{

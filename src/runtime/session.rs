@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use tracing::warn;
 
-use super::{Error, Initiator, token::Ticket, transactions::Transactions};
+use super::{Error, Initiator, token::Ticket, transactions::Transactions, turns::Seat};
 use crate::error::Failure;
 use crate::id::{EntityId, Tenant, TransactionId};
 use crate::storage::{self, Attribution, Mark, Once, Outcome, Storage, Task, UnitOfWork};
@@ -39,6 +39,8 @@ pub struct Session {
     level: usize,
     /// Attempts of calls that were made in it have greater numbers.
     since: u64,
+    /// Of a task that was due: its place among those in flight.
+    seat: Option<Seat>,
 }
 
 /// Tells what was committed of a request.
@@ -104,6 +106,7 @@ impl Session {
             unit: Some(unit),
             role: Role::Owner { in_table: false },
             level: 0,
+            seat: None,
         }
     }
 
@@ -131,6 +134,7 @@ impl Session {
             unit: Some(unit),
             role: Role::Joined(Some(mark)),
             level,
+            seat: None,
         })
     }
 
@@ -256,8 +260,28 @@ impl Session {
             .ok_or(Error::TransactionNotFound(self.id))
     }
 
-    /// Lets others join the unit until it is taken back.
+    /// Has it work in a place that it gives back whenever it waits for others.
+    pub(super) fn sits(&mut self, seat: Seat) {
+        self.seat = Some(seat);
+    }
+
+    /// Gives its place to others, before it waits for a member.
+    pub(super) fn leave_place(&mut self) {
+        if let Some(seat) = &mut self.seat {
+            seat.leave();
+        }
+    }
+
+    /// Waits for a place, to work on.
+    pub(super) async fn take_place(&mut self) {
+        if let Some(seat) = &mut self.seat {
+            seat.take().await;
+        }
+    }
+
+    /// Lets others join the unit until it is taken back, and gives its place to others.
     pub(super) fn park(&mut self) {
+        self.leave_place();
         if let Some(unit) = self.unit.take() {
             self.transactions.park(unit);
             if let Role::Owner { in_table } = &mut self.role {
@@ -275,6 +299,7 @@ impl Session {
             .await
             .map_err(|_| gone())?;
         self.unit = Some(lease.take().ok_or_else(gone)?.0);
+        self.take_place().await;
         Ok(())
     }
 
@@ -362,8 +387,7 @@ impl Unfinished {
 
     fn put_off(mut self, pause: Duration) {
         if let Some(task) = self.task.take() {
-            let later = self.storage.now().after(pause);
-            self.storage.postpone(task.key, later);
+            self.storage.postpone(task.handle(), pause);
         }
     }
 }
@@ -371,7 +395,7 @@ impl Unfinished {
 impl Drop for Unfinished {
     fn drop(&mut self) {
         if let Some(task) = &self.task {
-            self.storage.postpone(task.key, self.storage.now());
+            self.storage.postpone(task.handle(), Duration::ZERO);
         }
     }
 }

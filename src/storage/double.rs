@@ -17,7 +17,8 @@ use uuid::Uuid;
 use super::{
     ActorRow, Definitions, EntityRow, Error, Identity, IdentityChange, IdentityKind, Index,
     IndexSettings, Indexable, Job, JobRow, Leaving, Listed, Message, ModelRow, Ordered, Probe,
-    Recorded, Settings, Storage, Stretch, Task, TaskKey, TaskKind, TenantRow, Version,
+    Recorded, Settings, Storage, Stretch, Task, TaskKey, TaskKind, TaskLine, TaskPage, TenantRow,
+    Version,
     claims::Claim,
     feed::Range,
     job::StoredJob,
@@ -184,7 +185,8 @@ macro_rules! reads {
 reads! {
     newest_entity() -> EntityRow;
     newest_task() -> i64;
-    tasks_due(from: Timestamp, limit: usize) -> Vec<(i64, i64)>;
+    task_lines() -> Vec<TaskLine>;
+    tasks_due(page: TaskPage) -> Vec<(i64, i64)>;
     tasks(keys: &[TaskKey]) -> Vec<Task>;
     tasks_of(entity: EntityRow) -> Vec<Task>;
     message(tenant: TenantRow, id: EdgeMessageId) -> Option<Message>;
@@ -751,11 +753,22 @@ impl State {
         self.tasks.last_key_value().map_or(0, |(k, _)| *k)
     }
 
-    fn tasks_due(&self, from: Timestamp, limit: usize) -> Vec<(i64, i64)> {
-        let all = self.tasks.values().map(|task| (task.due, task.k));
-        let mut due: Vec<_> = all.filter(|(due, _)| *due >= from.micros()).collect();
+    fn task_lines(&self) -> Vec<TaskLine> {
+        let lines: BTreeSet<i64> = self.tasks.values().map(|task| task.t).collect();
+        lines.into_iter().map(TaskLine).collect()
+    }
+
+    fn tasks_due(&self, page: TaskPage) -> Vec<(i64, i64)> {
+        let continuation = TaskKind::Continuation.code();
+        let is_on_it = |task: &&TaskRow| {
+            task.t == page.line.0
+                && (task.due, task.k) > page.after
+                && (task.kind != continuation || task.k <= page.began_with)
+        };
+        let all = self.tasks.values().filter(is_on_it);
+        let mut due: Vec<_> = all.map(|task| (task.due, task.k)).collect();
         due.sort_unstable();
-        due.truncate(limit);
+        due.truncate(page.limit);
         due
     }
 
@@ -790,6 +803,7 @@ impl State {
             .find(|kind| kind.code() == row.kind);
         Task {
             key: TaskKey(row.k),
+            line: TaskLine(row.t),
             tenant: self.tenants[usize::try_from(row.t - 1).expect("a row")].clone(),
             entity: EntityId::from_uuid(self.entities[&row.e].made.id),
             kind: kind.expect("a kind"),

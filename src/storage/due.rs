@@ -3,7 +3,9 @@
 
 use std::collections::HashMap;
 
-use super::{Error, Storage, Task, TaskKey, UnitOfWork, Version};
+use super::{Error, Storage, Task, TaskKey, TaskRef, UnitOfWork, Version};
+#[cfg(test)]
+use super::{TaskKind, TaskLine};
 use crate::clock::Timestamp;
 use crate::entity::{Position, Sequence};
 use crate::id::{EntityId, Tenant};
@@ -14,6 +16,28 @@ pub struct Due {
     pub task: Task,
     /// None if the entity is moving, is not there, or comes after much else that is large.
     pub seen: Option<Seen>,
+}
+
+#[cfg(test)]
+impl Due {
+    /// A task of a tenant.
+    pub(crate) fn of(line: i64, key: i64) -> Self {
+        let task = Task {
+            key: TaskKey(key),
+            line: TaskLine(line),
+            tenant: "t".into(),
+            entity: EntityId::NIL,
+            kind: TaskKind::Timer,
+            name: "later".into(),
+            due: Timestamp::from_micros(0),
+            body: "{}".into(),
+        };
+        Self { task, seen: None }
+    }
+
+    pub(crate) const fn name(&self) -> (i64, i64) {
+        (self.task.line.0, self.task.key.0)
+    }
 }
 
 /// An entity and its tasks, as they were at a sequence.
@@ -28,12 +52,13 @@ pub struct Seen {
 
 impl Storage {
     /// Those of the tasks that are still to be done, each with its entity.
-    pub async fn due(&self, keys: &[TaskKey]) -> Result<Vec<Due>, Error> {
+    pub async fn due(&self, refs: &[TaskRef]) -> Result<Vec<Due>, Error> {
+        let keys: Vec<TaskKey> = refs.iter().map(|task| task.key).collect();
         // In this order: where the version is not newer than the sequence, neither are the tasks.
         let (at, as_of) = (self.now(), self.latest());
         let mut tasks: HashMap<EntityId, Vec<Task>> = HashMap::new();
         let mut due = Vec::with_capacity(keys.len());
-        for task in self.0.database.tasks(keys).await? {
+        for task in self.0.database.tasks(&keys).await? {
             if keys.contains(&task.key) {
                 due.push(task.clone());
             }

@@ -11,6 +11,7 @@
 //! A unit is opened for one tenant, and nothing below takes a tenant from anywhere else.
 
 mod adaptive;
+mod agenda;
 mod cache;
 mod catalog;
 mod claims;
@@ -35,6 +36,7 @@ mod past;
 mod sheet;
 mod snapshot;
 mod sqlite;
+mod steps;
 mod submission;
 mod task;
 mod unit;
@@ -45,7 +47,7 @@ pub(crate) mod double;
 #[cfg(test)]
 mod tests;
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{collections::HashSet, path::PathBuf, sync::Arc, time::Duration};
 
 use tokio::{
     sync::{mpsc, oneshot, watch},
@@ -61,6 +63,7 @@ use crate::model::{InvalidKeys, InvalidValue, Lock};
 use crate::workflow::Workflow;
 
 pub use adaptive::{IndexSettings, Sought, UsedIndexes, Wish};
+pub use agenda::{NextTask, TaskPage};
 pub use definitions::Definitions;
 pub use draft::{Attribution, Committed, ModelChange};
 pub use due::{Due, Seen};
@@ -74,7 +77,7 @@ pub use outcome::{Once, Outcome, Print, Remembered};
 pub use sheet::{Sheet, SheetLifecycle, SheetRow, Sweep};
 pub use snapshot::{History, Listed, ModelCount, Recorded, Scan, Snapshot};
 pub use sqlite::Sorter;
-pub use task::{NewTask, NextTask, Task, TaskKey, TaskKind};
+pub use task::{NewTask, Task, TaskKey, TaskKind, TaskLine, TaskRef};
 pub use unit::{Mark, UnitOfWork};
 
 /// The database; in tests one of two, and open to disturbances.
@@ -326,7 +329,7 @@ struct Inner {
     submissions: mpsc::Sender<submission::Submission>,
     published: watch::Receiver<Sequence>,
     health: health::Health,
-    agenda: task::Agenda,
+    agenda: agenda::Agenda,
     indexes: index::Indexes,
     wishes: adaptive::Wishes,
     usage: usage::Usage,
@@ -374,6 +377,9 @@ impl Storage {
         let (submissions, inbox) = mpsc::channel(QUEUE_MAX);
         let (chores, waiting) = mpsc::channel(CHORES_MAX);
         let (publish, published) = watch::channel(newest.sequence);
+        // What is due is read later: a service with a long backlog starts as soon as another.
+        let (lines, last) = (database.task_lines().await?, database.newest_task().await?);
+        let agenda = agenda::Agenda::new(clock.read(), lines, last);
         let storage = Self(Arc::new(Inner {
             database,
             cache: cache::Cache::default(),
@@ -386,7 +392,7 @@ impl Storage {
             submissions,
             published,
             health: health::Health::default(),
-            agenda: task::Agenda::default(),
+            agenda,
             indexes: index::Indexes::default(),
             wishes: adaptive::Wishes::new(indexes),
             usage: usage::Usage::default(),
@@ -395,7 +401,6 @@ impl Storage {
             fill: tokio::sync::Notify::new(),
             long_log: tokio::sync::Notify::new(),
         }));
-        storage.read_agenda(Timestamp::from_micros(0)).await?;
         storage.0.indexes.swap(storage.0.database.indexes().await?);
         let committer =
             committer::Committer::new(storage.clone(), inbox, waiting, publish, newest.sequence);
@@ -407,9 +412,10 @@ impl Storage {
         sqlite::Sqlite::migrate(settings).await
     }
 
-    /// What is to be done about tasks at this moment; of those that are due, `limit` at most.
-    pub fn next_task(&self, limit: usize) -> NextTask {
-        self.0.agenda.next(self.now(), limit)
+    /// What is to be done about tasks at this moment; of those that are due, `limit` at most, and
+    /// none of the tenants that stand still.
+    pub fn next_task(&self, limit: usize, standing: &HashSet<TaskLine>) -> NextTask {
+        self.0.agenda.next(self.0.clock.read(), limit, standing)
     }
 
     /// Returns once there may be a task that was not there before.
@@ -417,18 +423,26 @@ impl Storage {
         self.0.agenda.changed().await;
     }
 
-    /// Has a task looked at again, at an instant.
-    pub fn postpone(&self, task: TaskKey, until: Timestamp) {
-        self.0.agenda.add([(until.micros(), task.0)]);
+    /// Has a task looked at again, after a pause.
+    pub fn postpone(&self, task: TaskRef, pause: Duration) {
+        self.0.agenda.postpone(task, self.0.clock.read(), pause);
     }
 
-    /// Takes from the table what is due from an instant on.
-    pub async fn read_agenda(&self, from: Timestamp) -> Result<(), Error> {
-        let part = task::Agenda::part();
-        let tasks = self.0.database.tasks_due(from, part).await?;
-        let full = tasks.len() == part;
-        self.0.agenda.read(tasks, full);
-        Ok(())
+    /// Takes the next page of a tenant's tasks from the table, as [`NextTask::Read`] asks.
+    pub async fn read_tasks(&self, page: TaskPage) -> Result<(), Error> {
+        let line = page.line;
+        let limit = page.limit;
+        match self.0.database.tasks_due(page).await {
+            Ok(tasks) => {
+                let full = tasks.len() == limit;
+                self.0.agenda.has_read(line, tasks, full);
+                Ok(())
+            }
+            Err(error) => {
+                self.0.agenda.not_read(line, self.0.clock.read());
+                Err(error)
+            }
+        }
     }
 
     /// The workflow that a decision record names by its hash; the built-in one is not stored.

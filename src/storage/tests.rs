@@ -1,6 +1,7 @@
 mod flight;
 mod identities;
 mod keys;
+mod lines;
 mod many;
 mod outcomes;
 mod widening;
@@ -772,11 +773,14 @@ async fn what_is_due_is_read_with_its_entity_which_must_not_move() {
         unit.put_task(later(id, n)).expect("fits");
         commit(unit).await.expect("commits");
         let tasks = bench.unit().tasks(&version).await.expect("reads");
-        keys.push(tasks[0].key);
+        keys.push(tasks[0].handle());
         ids.push(id);
     }
     let due = bench.storage.due(&keys).await.expect("reads");
-    assert_eq!(due.iter().map(|due| due.task.key).collect::<Vec<_>>(), keys);
+    assert_eq!(
+        due.iter().map(|due| due.task.handle()).collect::<Vec<_>>(),
+        keys
+    );
     let mut unit = bench.unit();
     let version = unit.read(ids[0]).await.expect("reads").expect("there");
     unit.update(&model, &version, with(&version, 3), Vec::new(), None)
@@ -794,7 +798,7 @@ async fn what_is_due_is_read_with_its_entity_which_must_not_move() {
     }
     let left = bench.storage.due(&keys).await.expect("reads");
     assert_eq!(left.len(), 1, "one is done");
-    assert_eq!(left[0].task.key, keys[0]);
+    assert_eq!(left[0].task.handle(), keys[0]);
     bench.stop().await;
 }
 

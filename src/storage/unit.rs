@@ -16,7 +16,7 @@ use super::{
     message::MessageChange,
     outcome::Outcome,
     submission::{Claim, Submission},
-    task::{Decision, Dropped, NewTask, Task, TaskChange, TaskKey},
+    task::{Decision, Dropped, NewTask, Task, TaskChange, TaskKey, TaskLine},
 };
 use crate::engine::{Record, RunRecord};
 use crate::entity::{Image, Json, Position, Sequence};
@@ -579,9 +579,11 @@ impl UnitOfWork {
                     // Should it be dropped, the one it replaces must be too.
                     let replaced = tasks.iter().find(|task| of_name(task));
                     let key = replaced.map_or(TaskKey(0), |task| task.key);
+                    let line = replaced.map_or(TaskLine(0), |task| task.line);
                     tasks.retain(|task| !of_name(task));
                     tasks.push(Task {
                         key,
+                        line,
                         tenant: self.tenant.clone(),
                         entity: new.entity,
                         kind: new.kind,

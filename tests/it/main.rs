@@ -64,6 +64,7 @@ mod timers;
 mod tls;
 mod tokens;
 mod trusted_keys;
+mod turns;
 mod unique_keys;
 mod warnings;
 mod workflow;

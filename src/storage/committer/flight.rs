@@ -125,7 +125,9 @@ pub(super) fn announce(
         .iter()
         .map(|survivor| &survivor.submission.draft.tenant);
     storage.recent.publish(news, until, tenants);
-    storage.agenda.add(rows.agenda.iter().copied());
+    if !rows.agenda.is_empty() {
+        storage.agenda.add(&rows.agenda, storage.clock.read());
+    }
     for survivor in survivors {
         super::answer(survivor.submission, Ok(survivor.committed));
     }

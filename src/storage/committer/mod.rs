@@ -18,6 +18,7 @@ use tracing::{error, info, warn};
 
 use super::{
     ActorRow, Definitions, EntityRow, Error, ModelChange, Storage, TenantRow, Writer,
+    agenda::Noted,
     draft::{Attribution, Committed, Draft, Write},
     judge::{self, ModelView, View},
     log::Growth,
@@ -28,7 +29,7 @@ use super::{
         Removals, Syncing, TaskDone, TaskRow,
     },
     submission::Submission,
-    task::{TaskChange, TaskKey, noted},
+    task::{TaskChange, TaskKey},
 };
 use crate::clock::Timestamp;
 use crate::entity::{Position, Sequence};
@@ -483,8 +484,7 @@ impl Committer {
                 name: Arc::clone(&task.name),
                 body: Arc::clone(&task.body),
             });
-            rows.agenda
-                .extend(noted(task.kind, task.due.micros(), *newest));
+            rows.agenda.extend(Noted::of(tenant, task, *newest));
         }
     }
 

@@ -12,7 +12,7 @@ use uuid::Uuid;
 
 use super::{read::json_list, rows::encode_kind};
 use crate::entity::{ChangeKind, Key, Sequence};
-use crate::storage::judge::NewDelta;
+use crate::storage::{agenda::Noted, judge::NewDelta};
 
 /// Everything a batch writes.
 #[derive(Debug, Default)]
@@ -42,7 +42,7 @@ pub(in crate::storage) struct Batch {
     /// Indexes that so many entities leave that all of their keys are looked through.
     pub(in crate::storage) swept: Vec<i64>,
     /// When the new tasks are due, for those who wait for them.
-    pub(in crate::storage) agenda: Vec<(i64, i64)>,
+    pub(in crate::storage) agenda: Vec<Noted>,
 }
 
 /// A record without a version.

@@ -15,8 +15,8 @@ use crate::entity::{Change, Changed, Position, Sequence};
 use crate::id::{EdgeMessageId, EntityId, ModelKey, StateName, Tenant, TransactionId};
 use crate::model::{KeyValue, Model, Schema};
 use crate::storage::{
-    Definitions, EntityRow, Error, Listed, Message, ModelRow, Recorded, Task, TaskKey, TenantRow,
-    Version,
+    Definitions, EntityRow, Error, Listed, Message, ModelRow, Recorded, Task, TaskKey, TaskLine,
+    TaskPage, TenantRow, Version,
     claims::Claim,
     feed::Range,
     outcome::{Print, Remembered, Stored},
@@ -42,8 +42,10 @@ const MODEL_ROW: &str = include_str!("sql/model_row.sql");
 const OUTCOME_GET: &str = include_str!("sql/outcome_get.sql");
 const OUTCOME_NEXT_EXPIRY: &str = include_str!("sql/outcome_next_expiry.sql");
 const OUTCOME_PRINTS: &str = include_str!("sql/outcome_prints.sql");
-const TASK_DUE: &str = include_str!("sql/task_due.sql");
+const TASK_AFTER: &str = include_str!("sql/task_after.sql");
+const TASK_AT: &str = include_str!("sql/task_at.sql");
 const TASK_GET: &str = include_str!("sql/task_get.sql");
+const TASK_LINES: &str = include_str!("sql/task_lines.sql");
 const TASK_NEWEST: &str = include_str!("sql/task_newest.sql");
 const TASK_OF_ENTITY: &str = include_str!("sql/task_of_entity.sql");
 const TENANT_GET: &str = include_str!("sql/tenant_get.sql");
@@ -101,17 +103,45 @@ impl Sqlite {
             .await?)
     }
 
-    /// When tasks are due from an instant on, and their keys.
+    /// The tenants that have tasks.
+    pub(in crate::storage) async fn task_lines(&self) -> Result<Vec<TaskLine>, Error> {
+        let lines: Vec<i64> = sqlx::query_scalar(TASK_LINES)
+            .fetch_all(&self.reads)
+            .await?;
+        Ok(lines.into_iter().map(TaskLine).collect())
+    }
+
+    /// When tasks are due, and their keys: in this order, those after that place.
     pub(in crate::storage) async fn tasks_due(
         &self,
-        from: Timestamp,
-        limit: usize,
+        page: TaskPage,
     ) -> Result<Vec<(i64, i64)>, Error> {
-        Ok(sqlx::query_as(TASK_DUE)
-            .bind(from.micros())
-            .bind(i64::try_from(limit).unwrap_or(i64::MAX))
+        let TaskPage {
+            line,
+            after: (due, key),
+            began_with,
+            limit,
+        } = page;
+        let count = |limit: usize| i64::try_from(limit).unwrap_or(i64::MAX);
+        let mut tasks: Vec<(i64, i64)> = sqlx::query_as(TASK_AT)
+            .bind(line.0)
+            .bind(due)
+            .bind(key)
+            .bind(began_with)
+            .bind(count(limit))
             .fetch_all(&self.reads)
-            .await?)
+            .await?;
+        if tasks.len() < limit {
+            let more: Vec<(i64, i64)> = sqlx::query_as(TASK_AFTER)
+                .bind(line.0)
+                .bind(due)
+                .bind(began_with)
+                .bind(count(limit - tasks.len()))
+                .fetch_all(&self.reads)
+                .await?;
+            tasks.extend(more);
+        }
+        Ok(tasks)
     }
 
     /// The tasks of those keys that are still there, and all others of the same entities.

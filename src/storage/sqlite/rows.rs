@@ -15,7 +15,7 @@ use crate::id::{EntityId, ModelKey, TransactionId};
 use crate::model::{ChangeLevel, Lock, UniqueKeys};
 use crate::storage::{
     EntityRow, Error, Index, IndexRow, IndexState, Message, ModelRow, OfModel, Recorded, Task,
-    TaskKey, TaskKind, TenantRow, Use, Version,
+    TaskKey, TaskKind, TaskLine, TenantRow, Use, Version,
 };
 
 /// A version, joined with its entity, commit and model.
@@ -303,6 +303,7 @@ impl TryFrom<IndexData> for Index {
 #[derive(Debug, FromRow)]
 pub(super) struct TaskData {
     k: i64,
+    t: i64,
     tenant: String,
     id: Uuid,
     kind: i64,
@@ -325,6 +326,7 @@ impl TryFrom<TaskData> for Task {
             })?;
         Ok(Self {
             key: TaskKey(row.k),
+            line: TaskLine(row.t),
             tenant: row.tenant.into(),
             entity: EntityId::from_uuid(row.id),
             kind,

@@ -1,5 +1,5 @@
 -- Tasks by their keys, given as a JSON list, with all other tasks of the same entities.
-select task.k, tenant.name as tenant, entity.id, task.kind, task.name, task.due, task.body
+select task.k, task.t, tenant.name as tenant, entity.id, task.kind, task.name, task.due, task.body
 from task
 join tenant on tenant.t = task.t
 join entity on entity.e = task.e

@@ -1,0 +1,385 @@
+//! Who works on a task next: tenants take turns, and a place is for work, not for waiting.
+//!
+//! So many tasks are worked on at once as there are places. A task that waits for a member gives
+//! its place back, and asks for one when it has its answer: then it is at the head of its tenant's
+//! line. Lines take turns, so what one tenant has waiting delays another's by one task each.
+//! A tenant has so many tasks in flight at most, those included that wait for members: beyond,
+//! its line stands, and others move.
+
+use std::{
+    collections::{HashMap, HashSet, VecDeque},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use tokio::sync::{Notify, oneshot};
+
+use crate::storage::{Due, TaskLine};
+
+/// The places, and the lines of those that wait for one; cheap to clone.
+///
+/// A mutex, not a task: a fire takes and leaves a place for each call, and it is held for a
+/// look-up.
+#[derive(Debug, Clone)]
+pub(super) struct Turns(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    state: Mutex<State>,
+    /// There may be something to begin, or room for more to be read.
+    changed: Notify,
+    /// How many tasks of one tenant are in flight at most.
+    each_max: usize,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// How many places nobody has.
+    free: usize,
+    lines: HashMap<TaskLine, Line>,
+    /// The lines in which someone waits that may move.
+    ring: VecDeque<TaskLine>,
+    /// Those with as many tasks in flight as they may have.
+    standing: HashSet<TaskLine>,
+    /// How many tasks wait to be begun in lines that do not stand.
+    fresh: usize,
+    /// Nothing is begun any more.
+    is_closed: bool,
+}
+
+/// A tenant's line.
+#[derive(Debug, Default)]
+struct Line {
+    /// Those that have their answer, and go on first.
+    returning: VecDeque<oneshot::Sender<Place>>,
+    fresh: VecDeque<Due>,
+    /// How many are in flight.
+    begun: usize,
+    is_in_ring: bool,
+}
+
+/// A place to work in; dropping it gives it back.
+#[derive(Debug)]
+struct Place(Option<Turns>);
+
+/// A task in flight, with a place or without. Dropping it ends the task.
+#[derive(Debug)]
+pub(super) struct Seat {
+    turns: Turns,
+    line: TaskLine,
+    place: Option<Place>,
+}
+
+impl Turns {
+    pub(super) fn new(places: usize, each_max: usize) -> Self {
+        Self(Arc::new(Shared {
+            state: Mutex::new(State {
+                free: places,
+                ..State::default()
+            }),
+            changed: Notify::new(),
+            each_max: each_max.max(1),
+        }))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns once there may be something to begin, or room for more.
+    pub(super) async fn changed(&self) {
+        self.0.changed.notified().await;
+    }
+
+    /// The lines that stand, if there is room for more of the others.
+    pub(super) fn room(&self) -> Option<HashSet<TaskLine>> {
+        let state = self.lock();
+        (state.fresh == 0).then(|| state.standing.clone())
+    }
+
+    /// Lets tasks that are due wait for their turns.
+    pub(super) fn admit(&self, due: Vec<Due>) {
+        let mut state = self.lock();
+        if state.is_closed {
+            return;
+        }
+        for due in due {
+            let name = due.task.line;
+            let is_standing = state.standing.contains(&name);
+            state.line(name).fresh.push_back(due);
+            if !is_standing {
+                state.fresh += 1;
+                state.enter(name);
+            }
+        }
+    }
+
+    /// The task that is next, with its place; none if there is none, or no place.
+    pub(super) fn begin(&self) -> Option<(Due, Seat)> {
+        let mut state = self.lock();
+        if !self.hand_out(&mut state) {
+            return None;
+        }
+        let name = state.ring.pop_front()?;
+        let line = state.line(name);
+        line.is_in_ring = false;
+        let due = line.fresh.pop_front()?;
+        line.begun += 1;
+        let (is_full, left) = (line.begun >= self.0.each_max, line.fresh.len());
+        state.free -= 1;
+        state.fresh -= 1;
+        if is_full {
+            state.standing.insert(name);
+            state.fresh -= left;
+        }
+        state.enter(name);
+        let seat = Seat {
+            turns: self.clone(),
+            line: name,
+            place: Some(Place(Some(self.clone()))),
+        };
+        Some((due, seat))
+    }
+
+    /// Begins nothing any more. What is in flight goes on.
+    pub(super) fn close(&self) {
+        let mut state = self.lock();
+        state.is_closed = true;
+        state.fresh = 0;
+        let mut waiting = Vec::new();
+        for line in state.lines.values_mut() {
+            waiting.extend(line.fresh.drain(..));
+        }
+        self.hand_out(&mut state);
+        drop(state);
+        // What is large is freed without the lock.
+        drop(waiting);
+    }
+
+    /// Gives free places to those that return, until it is the turn of a task to be begun; whether
+    /// it is.
+    fn hand_out(&self, state: &mut State) -> bool {
+        while state.free > 0 {
+            let Some(name) = state.ring.front().copied() else {
+                return false;
+            };
+            let may_begin = !state.standing.contains(&name);
+            let line = state.line(name);
+            let first = line.returning.pop_front();
+            if first.is_none() && may_begin && !line.fresh.is_empty() {
+                return true;
+            }
+            line.is_in_ring = false;
+            state.ring.pop_front();
+            let Some(first) = first else {
+                state.forget(name);
+                continue;
+            };
+            state.enter(name);
+            if let Err(mut place) = first.send(Place(Some(self.clone()))) {
+                // It has gone; the place is not taken.
+                place.0 = None;
+            } else {
+                state.free -= 1;
+            }
+        }
+        false
+    }
+
+    /// The same, and has the next task begun.
+    fn move_on(&self, state: &mut State) {
+        if self.hand_out(state) {
+            self.0.changed.notify_one();
+        }
+    }
+
+    /// Asks for a place on behalf of a task that is in flight.
+    fn ask(&self, name: TaskLine) -> oneshot::Receiver<Place> {
+        let (hand_over, place) = oneshot::channel();
+        let mut state = self.lock();
+        state.line(name).returning.push_back(hand_over);
+        state.enter(name);
+        self.move_on(&mut state);
+        place
+    }
+
+    fn give_back(&self) {
+        let mut state = self.lock();
+        state.free += 1;
+        self.move_on(&mut state);
+    }
+
+    fn end(&self, name: TaskLine) {
+        let mut state = self.lock();
+        let each_max = self.0.each_max;
+        let line = state.line(name);
+        line.begun = line.begun.saturating_sub(1);
+        let (moves, waiting) = (line.begun < each_max, line.fresh.len());
+        if moves && state.standing.remove(&name) {
+            state.fresh += waiting;
+            state.enter(name);
+            self.0.changed.notify_one();
+        }
+        state.forget(name);
+    }
+}
+
+impl State {
+    fn line(&mut self, name: TaskLine) -> &mut Line {
+        self.lines.entry(name).or_default()
+    }
+
+    /// Forgets a line in which nobody is.
+    fn forget(&mut self, name: TaskLine) {
+        let is_empty = |line: &Line| {
+            line.begun == 0
+                && line.fresh.is_empty()
+                && line.returning.is_empty()
+                && !line.is_in_ring
+        };
+        if self.lines.get(&name).is_some_and(is_empty) {
+            self.lines.remove(&name);
+        }
+    }
+
+    /// Has a line take turns if someone waits in it that may move.
+    fn enter(&mut self, name: TaskLine) {
+        let may_begin = !self.standing.contains(&name);
+        let line = self.lines.entry(name).or_default();
+        let moves = !line.returning.is_empty() || (may_begin && !line.fresh.is_empty());
+        if moves && !line.is_in_ring {
+            line.is_in_ring = true;
+            self.ring.push_back(name);
+        }
+    }
+}
+
+impl Seat {
+    /// Gives the place to others.
+    pub(super) fn leave(&mut self) {
+        self.place = None;
+    }
+
+    /// Waits for a place, if it has none.
+    pub(super) async fn take(&mut self) {
+        if self.place.is_none() {
+            // They are handed out for as long as anyone asks.
+            self.place = self.turns.ask(self.line).await.ok();
+        }
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        self.turns.end(self.line);
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        if let Some(turns) = self.0.take() {
+            turns.give_back();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tokio::time::timeout;
+
+    use super::*;
+
+    const A: i64 = 1;
+    const B: i64 = 2;
+
+    fn due(line: i64, keys: std::ops::Range<i64>) -> Vec<Due> {
+        keys.map(|key| Due::of(line, key)).collect()
+    }
+
+    /// All that may begin.
+    fn begun(turns: &Turns) -> Vec<((i64, i64), Seat)> {
+        let next = || turns.begin().map(|(due, seat)| (due.name(), seat));
+        std::iter::from_fn(next).collect()
+    }
+
+    fn names(begun: &[((i64, i64), Seat)]) -> Vec<(i64, i64)> {
+        begun.iter().map(|(name, _)| *name).collect()
+    }
+
+    #[test]
+    fn lines_take_turns_at_places() {
+        let turns = Turns::new(5, 10);
+        turns.admit(due(A, 1..9));
+        turns.admit(due(B, 1..3));
+        let first = begun(&turns);
+        assert_eq!(names(&first), [(A, 1), (B, 1), (A, 2), (B, 2), (A, 3)]);
+        drop(first);
+        assert_eq!(
+            names(&begun(&turns)),
+            [(A, 4), (A, 5), (A, 6), (A, 7), (A, 8)]
+        );
+        assert!(turns.lock().lines.is_empty() && turns.lock().free == 5);
+    }
+
+    #[tokio::test]
+    async fn a_task_that_waits_has_no_place_and_returns_before_others_begin() {
+        let turns = Turns::new(1, 10);
+        turns.admit(due(A, 1..4));
+        turns.admit(due(B, 1..2));
+        let (_, mut one) = turns.begin().expect("a place");
+        assert!(turns.begin().is_none(), "there is one place");
+        one.leave();
+        let (other_due, other) = turns.begin().expect("it was left");
+        assert_eq!(other_due.name(), (B, 1), "it is their turn");
+        let mut returning = Box::pin(one.take());
+        assert!(futures_util::poll!(&mut returning).is_pending());
+        drop(other);
+        timeout(Duration::from_secs(5), returning)
+            .await
+            .expect("a place");
+        assert!(turns.begin().is_none());
+        drop(one);
+        assert_eq!(turns.begin().expect("a place").0.name(), (A, 2));
+    }
+
+    #[tokio::test]
+    async fn one_that_goes_while_it_waits_for_a_place_leaves_it_to_others() {
+        let turns = Turns::new(1, 10);
+        turns.admit(due(A, 1..3));
+        for given in [false, true] {
+            let (_, mut one) = turns.begin().expect("a place");
+            one.leave();
+            let place = turns.ask(TaskLine::of(A));
+            if given {
+                drop(one);
+                drop(place);
+            } else {
+                drop(place);
+                drop(one);
+            }
+            assert_eq!(turns.lock().free, 1, "{given}");
+        }
+    }
+
+    #[test]
+    fn a_line_with_as_many_in_flight_as_it_may_have_stands_and_others_move() {
+        let turns = Turns::new(100, 3);
+        turns.admit(due(A, 1..9));
+        let mut of_a = begun(&turns);
+        assert_eq!(names(&of_a), [(A, 1), (A, 2), (A, 3)]);
+        for (_, seat) in &mut of_a {
+            seat.leave();
+        }
+        assert_eq!(turns.room(), Some(HashSet::from([TaskLine::of(A)])));
+        turns.admit(due(B, 1..3));
+        assert_eq!(turns.room(), None, "these come first");
+        assert_eq!(names(&begun(&turns)), [(B, 1), (B, 2)]);
+        drop(of_a.pop());
+        assert_eq!(turns.room(), None, "it moves again");
+        assert_eq!(turns.begin().expect("a place").0.name(), (A, 4));
+        turns.close();
+        drop(of_a);
+        assert!(turns.begin().is_none(), "nothing begins any more");
+    }
+}

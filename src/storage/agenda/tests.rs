@@ -1,0 +1,305 @@
+use super::*;
+use crate::clock::{Clock, ManualClock, Timestamp};
+
+const A: TaskLine = TaskLine(1);
+const B: TaskLine = TaskLine(2);
+const SECOND: i64 = 1_000_000;
+const HOUR_MS: i64 = 3_600_000;
+
+/// An agenda, its clock, and the table behind it.
+struct Desk {
+    agenda: Agenda,
+    clock: ManualClock,
+    table: BTreeSet<(TaskLine, i64, i64)>,
+}
+
+impl Desk {
+    /// At second 1,000, after a restart with these tasks in the table.
+    fn with(tasks: impl IntoIterator<Item = (TaskLine, i64, i64)>) -> Self {
+        let clock = ManualClock::default();
+        clock.set(Timestamp::from_micros(1_000 * SECOND));
+        let table: BTreeSet<_> = tasks.into_iter().collect();
+        let lines: BTreeSet<_> = table.iter().map(|(line, ..)| *line).collect();
+        let last = table.iter().map(|(.., key)| *key).max().unwrap_or(0);
+        let now = Clock::Manual(clock.clone()).read();
+        Self {
+            agenda: Agenda::new(now, lines.into_iter().collect(), last),
+            clock,
+            table,
+        }
+    }
+
+    fn read(&self) -> Reading {
+        Clock::Manual(self.clock.clone()).read()
+    }
+
+    /// Commits a task.
+    fn commit(&mut self, line: TaskLine, due: i64, key: i64) {
+        self.table.insert((line, due, key));
+        self.announce(line, due, key);
+    }
+
+    fn announce(&self, line: TaskLine, due: i64, key: i64) {
+        self.agenda.add(&[Noted { line, due, key }], self.read());
+    }
+
+    /// What the table says to a page.
+    fn page(&self, page: TaskPage) -> Vec<(i64, i64)> {
+        let of_line = self.table.iter().filter(|(line, ..)| *line == page.line);
+        let after = of_line
+            .map(|(_, due, key)| (*due, *key))
+            .filter(|place| *place > page.after);
+        after.take(page.limit).collect()
+    }
+
+    fn next(&self, limit: usize) -> NextTask {
+        self.agenda.next(self.read(), limit, &HashSet::new())
+    }
+
+    /// What is to be done, once all has been read that is to be.
+    fn settled(&self, limit: usize) -> NextTask {
+        loop {
+            match self.next(limit) {
+                NextTask::Read(page) => {
+                    let tasks = self.page(page);
+                    let full = tasks.len() == page.limit;
+                    self.agenda.has_read(page.line, tasks, full);
+                }
+                next => return next,
+            }
+        }
+    }
+
+    /// All that is due, in turns.
+    fn all_due(&self) -> Vec<(i64, i64)> {
+        let mut all = Vec::new();
+        while let NextTask::Due(due) = self.settled(100) {
+            all.extend(due.iter().map(|task| (task.line.0, task.key.0)));
+        }
+        all
+    }
+}
+
+#[test]
+fn what_is_due_comes_in_order() {
+    let mut desk = Desk::with([]);
+    assert_eq!(desk.next(9), NextTask::Nothing);
+    let at = |second: i64| (1_000 + second) * SECOND;
+    for (second, key) in [(3, 1), (1, 2), (2, 3)] {
+        desk.commit(A, at(second), key);
+    }
+    assert_eq!(desk.next(9), NextTask::Wait(LOOK));
+    desk.clock.advance_ms(500);
+    assert_eq!(desk.next(9), NextTask::Wait(Duration::from_millis(500)));
+    desk.clock.advance_ms(1_500);
+    assert_eq!(desk.all_due(), [(1, 2), (1, 3)]);
+    desk.clock.advance_ms(1_000);
+    assert_eq!(desk.all_due(), [(1, 1)]);
+    assert_eq!(desk.next(9), NextTask::Nothing);
+    assert!(desk.agenda.lock().lines.is_empty(), "nobody is remembered");
+}
+
+#[test]
+fn tenants_take_turns_and_one_that_stands_stops_nobody() {
+    let mut desk = Desk::with([]);
+    for key in 1..=1_000 {
+        desk.commit(A, 0, key);
+    }
+    for key in 1_001..=1_003 {
+        desk.commit(B, 5, key);
+    }
+    let turns = [
+        (1, 1),
+        (2, 1_001),
+        (1, 2),
+        (2, 1_002),
+        (1, 3),
+        (2, 1_003),
+        (1, 4),
+    ];
+    let NextTask::Due(due) = desk.next(turns.len()) else {
+        panic!("they are due")
+    };
+    let due: Vec<_> = due.iter().map(|task| (task.line.0, task.key.0)).collect();
+    assert_eq!(due, turns);
+    desk.commit(B, 5, 1_004);
+    let standing = HashSet::from([A]);
+    let due = desk.agenda.next(desk.read(), 9, &standing);
+    let (line, key) = (B, TaskKey(1_004));
+    assert_eq!(due, NextTask::Due(vec![TaskRef { line, key }]));
+    let due = desk.agenda.next(desk.read(), 9, &standing);
+    assert_eq!(due, NextTask::Nothing, "until it moves again");
+    assert_eq!(desk.all_due().len(), 996);
+}
+
+#[test]
+fn a_page_that_ends_within_an_instant_loses_nothing_of_it() {
+    let count = i64::try_from(PAGE).expect("small") * 2 + 10;
+    let desk = Desk::with((1..=count).map(|key| (A, 7, key)));
+    let due: BTreeSet<_> = desk.all_due().into_iter().collect();
+    assert_eq!(due.len(), usize::try_from(count).expect("small"));
+}
+
+#[test]
+fn a_page_is_read_before_it_is_due_and_not_long_before() {
+    let page = i64::try_from(PAGE).expect("small");
+    let second = |key: i64| if key <= page { 0 } else { 2_000 * SECOND };
+    let desk = Desk::with((1..=page + 5).map(|key| (A, second(key), key)));
+    assert_eq!(desk.all_due().len(), PAGE);
+    // The next one begins where this one ended, and so it is read to see when that is.
+    assert_eq!(desk.next(9), NextTask::Wait(LOOK));
+    desk.clock.advance_ms(1_000_000);
+    assert_eq!(desk.all_due().len(), 5);
+}
+
+#[test]
+fn what_is_committed_while_a_page_is_read_comes_once() {
+    let page = i64::try_from(PAGE).expect("small");
+    for announced_late in [false, true] {
+        for is_in_page in [false, true] {
+            let mut desk = Desk::with((1..=page + 5).map(|key| (A, 7, key)));
+            let NextTask::Read(asked) = desk.next(9) else {
+                panic!("there is a page")
+            };
+            let before = desk.page(asked);
+            let new = page + 6;
+            desk.table.insert((A, 3, new));
+            let read = if is_in_page { desk.page(asked) } else { before };
+            if announced_late {
+                desk.agenda.has_read(A, read, true);
+                desk.announce(A, 3, new);
+            } else {
+                desk.announce(A, 3, new);
+                desk.agenda.has_read(A, read, true);
+            }
+            let due = desk.all_due();
+            assert_eq!(due[0], (1, new));
+            let distinct: BTreeSet<_> = due.iter().collect();
+            assert_eq!((due.len(), distinct.len()), (PAGE + 6, PAGE + 6));
+        }
+    }
+}
+
+#[test]
+fn what_is_postponed_past_the_known_part_is_not_lost() {
+    let page = i64::try_from(PAGE).expect("small");
+    let desk = Desk::with((1..=page + 5).map(|key| (A, key, key)));
+    let NextTask::Due(due) = desk.settled(1) else {
+        panic!("they are due")
+    };
+    desk.agenda
+        .postpone(due[0], desk.read(), Duration::from_secs(30));
+    assert_eq!(desk.all_due().len(), PAGE + 4);
+    desk.clock.advance_ms(30_000);
+    assert_eq!(desk.all_due(), [(1, 1)]);
+}
+
+#[test]
+fn what_is_postponed_takes_turns_with_what_is_not() {
+    let mut desk = Desk::with([]);
+    for key in 1..=4 {
+        desk.commit(A, 0, key);
+    }
+    let (line, key) = (A, TaskKey(9));
+    desk.agenda
+        .postpone(TaskRef { line, key }, desk.read(), Duration::ZERO);
+    assert_eq!(desk.all_due(), [(1, 1), (1, 9), (1, 2), (1, 3), (1, 4)]);
+}
+
+#[test]
+fn a_page_that_could_not_be_read_is_read_again_after_a_pause() {
+    let desk = Desk::with([(A, 7, 1)]);
+    assert!(matches!(desk.next(9), NextTask::Read(_)));
+    desk.agenda.not_read(A, desk.read());
+    assert_eq!(desk.next(9), NextTask::Wait(Duration::from_secs(1)));
+    desk.clock.advance_ms(1_000);
+    assert_eq!(desk.all_due(), [(1, 1)]);
+}
+
+#[test]
+fn what_there_is_no_room_for_is_left_to_the_table() {
+    let all = i64::try_from(KNOWN_MAX).expect("small") + 1;
+    for back_ms in [0, HOUR_MS] {
+        let mut desk = Desk::with([]);
+        // Half of them are written before the clock is set back.
+        let tasks: Vec<_> = (1..=all)
+            .map(|key| Noted {
+                line: A,
+                due: 1_000 * SECOND + key,
+                key,
+            })
+            .collect();
+        desk.table = tasks.iter().map(|task| (A, task.due, task.key)).collect();
+        let (before, after) = tasks.split_at(KNOWN_MAX / 2);
+        desk.agenda.add(before, desk.read());
+        desk.clock.step_ms(-back_ms);
+        desk.agenda.add(after, desk.read());
+        assert!(desk.agenda.lock().count <= KNOWN_MAX / 2 + 1);
+        desk.clock.advance_ms(back_ms + all / 1_000 + 1);
+        let due = desk.all_due();
+        let distinct: HashSet<_> = due.iter().collect();
+        assert_eq!((due.len(), distinct.len()), (KNOWN_MAX + 1, KNOWN_MAX + 1));
+        assert_eq!(desk.agenda.lock().count, 0);
+    }
+}
+
+#[test]
+fn a_clock_that_is_set_back_delays_nothing_that_was_written_before() {
+    let in_ten = 1_010 * SECOND;
+    let page = i64::try_from(PAGE).expect("small");
+    // One that is known, and one that is not read yet.
+    let past = (1..=page).map(|key| (B, 0, key));
+    let mut desk = Desk::with(past.chain([(B, 1_020 * SECOND, page + 1)]));
+    assert_eq!(desk.all_due().len(), PAGE);
+    desk.commit(A, in_ten, page + 2);
+    desk.clock.advance_ms(4_000);
+    desk.clock.step_ms(-HOUR_MS);
+    // What is written from now on goes by the clock as it is.
+    let after = desk.read().wall.micros() + 3 * SECOND;
+    desk.commit(A, after, page + 3);
+    assert_eq!(desk.all_due(), []);
+    desk.clock.advance_ms(2_999);
+    assert_eq!(desk.all_due(), []);
+    desk.clock.advance_ms(1);
+    assert_eq!(desk.all_due(), [(1, page + 3)]);
+    desk.clock.advance_ms(2_999);
+    assert_eq!(desk.all_due(), [], "never early");
+    desk.clock.advance_ms(1);
+    assert_eq!(desk.all_due(), [(1, page + 2)]);
+    desk.clock.advance_ms(9_999);
+    assert_eq!(desk.all_due(), [], "never early");
+    desk.clock.advance_ms(1);
+    assert_eq!(desk.all_due(), [(2, page + 1)]);
+}
+
+#[test]
+fn a_clock_that_is_set_forward_makes_overdue_what_it_passes_and_keeps_pauses() {
+    let mut desk = Desk::with([]);
+    desk.commit(A, 1_010 * SECOND, 1);
+    desk.commit(A, 9_000 * SECOND, 2);
+    let (line, key) = (B, TaskKey(3));
+    let pause = Duration::from_secs(30);
+    desk.agenda
+        .postpone(TaskRef { line, key }, desk.read(), pause);
+    assert!(matches!(desk.next(9), NextTask::Wait(_)));
+    desk.clock.step_ms(HOUR_MS);
+    assert_eq!(desk.all_due(), [(1, 1)]);
+    desk.clock.advance_ms(29_999);
+    assert_eq!(desk.all_due(), []);
+    desk.clock.advance_ms(1);
+    assert_eq!(desk.all_due(), [(2, 3)]);
+}
+
+#[test]
+fn a_clock_that_is_set_back_and_forth_changes_nothing() {
+    let mut desk = Desk::with([]);
+    desk.commit(A, 1_010 * SECOND, 1);
+    for by in [-HOUR_MS, HOUR_MS, -1_000, 1_000] {
+        desk.clock.step_ms(by);
+        assert_eq!(desk.all_due(), []);
+    }
+    desk.clock.advance_ms(9_999);
+    assert_eq!(desk.all_due(), []);
+    desk.clock.advance_ms(1);
+    assert_eq!(desk.all_due(), [(1, 1)]);
+}
