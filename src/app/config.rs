@@ -2,7 +2,7 @@
 
 use std::{
     collections::HashMap,
-    net::{IpAddr, Ipv6Addr, SocketAddr},
+    net::SocketAddr,
     num::NonZeroU32,
     path::{Path, PathBuf},
     str::FromStr,
@@ -12,6 +12,7 @@ use std::{
 use tracing::Level;
 
 use super::{
+    connections::{self, Connections},
     identity,
     listen::Addresses,
     settings::{Effect, Kind, OURS, SETTINGS, Setting, THEIRS},
@@ -32,6 +33,8 @@ use crate::storage::{self, Durability, IndexSettings, Migrate, Place, UsedIndexe
 #[derive(Debug, Clone)]
 pub struct Config {
     pub listen: Addresses,
+    /// What applies to connections.
+    pub connections: Connections,
     /// The files that TLS is made of, where it is spoken.
     pub tls: Option<tls::Files>,
     /// What REST paths begin with; empty or with a slash before and none after.
@@ -195,7 +198,7 @@ impl Sources {
             .map_or_else(|| format!("{THEIRS}{name}"), |(full, _)| full)
     }
 
-    fn read<T>(
+    pub(super) fn read<T>(
         &self,
         name: &str,
         expected: &str,
@@ -211,7 +214,7 @@ impl Sources {
         })
     }
 
-    fn number<T: FromStr>(&self, name: &str) -> Result<T, ConfigError> {
+    pub(super) fn number<T: FromStr>(&self, name: &str) -> Result<T, ConfigError> {
         self.read(name, "a whole number of at least 0", |text| {
             text.parse().ok()
         })
@@ -377,7 +380,8 @@ impl Config {
         sources.check_others()?;
         check_what_comes_later(&sources)?;
         let storage = storage_settings(&sources)?;
-        let everywhere = IpAddr::V6(Ipv6Addr::UNSPECIFIED);
+        let authenticator = identity::authenticator(&mut sources)?;
+        let connections = connections::settings(&sources, authenticator.is_mocked())?;
         let admin = sources.read("ADMIN_BIND_ADDRESS", "an IP address", |text| {
             text.parse().ok()
         })?;
@@ -388,10 +392,11 @@ impl Config {
         };
         Ok(Self {
             listen: Addresses {
-                http: SocketAddr::new(everywhere, sources.port("HTTP_PORT")?),
-                grpc: SocketAddr::new(everywhere, sources.port("GRPC_PORT")?),
+                http: SocketAddr::new(connections.address, sources.port("HTTP_PORT")?),
+                grpc: SocketAddr::new(connections.address, sources.port("GRPC_PORT")?),
                 admin: SocketAddr::new(admin, sources.port("ADMIN_PORT")?),
             },
+            connections,
             tls: tls::files(&sources)?,
             context_path: context_path(&sources.string("CONTEXT_PATH")?),
             storage,
@@ -442,7 +447,7 @@ impl Config {
                 .ok()
                 .filter(|groups| *groups > 0)
                 .unwrap_or(10_000),
-            authenticator: identity::authenticator(&mut sources)?,
+            authenticator,
             rules: identity::rules(&sources)?,
             tenant_limits: TenantLimits {
                 requests_per_second: NonZeroU32::new(sources.number("TENANT_REQUESTS_PER_SECOND")?),

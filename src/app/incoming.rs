@@ -14,7 +14,6 @@ use std::{
 };
 
 use axum::serve::Listener;
-use futures_util::{Stream, stream};
 use tokio::{
     io::{AsyncRead, AsyncWrite, ReadBuf},
     net::{TcpListener, TcpStream},
@@ -23,11 +22,13 @@ use tokio::{
     time::timeout,
 };
 use tokio_rustls::{TlsAcceptor, rustls::ServerConfig, server::TlsStream};
-use tonic::transport::server::{Connected, TcpConnectInfo};
 use tracing::debug;
 
-use super::tls::{Protocol, Spoken};
-use crate::telemetry::measure::Handshake;
+use super::{
+    connections::{Head, Place, Registry},
+    tls::{Protocol, Spoken},
+};
+use crate::telemetry::measure::{Handshake, Port};
 
 /// How long a handshake may take. A client far away needs three round trips.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
@@ -42,11 +43,19 @@ pub(super) enum Socket {
     Tls(Box<TlsStream<TcpStream>>),
 }
 
+/// Where connections of one listener get their places.
+pub(super) struct Places {
+    pub(super) registry: Registry,
+    pub(super) port: Port,
+    pub(super) head: Head,
+}
+
 /// The connections of one listener.
 pub(super) struct Incoming {
     listener: TcpListener,
+    places: Places,
     tls: Option<(watch::Receiver<Spoken>, Protocol)>,
-    handshakes: JoinSet<Option<(Socket, SocketAddr)>>,
+    handshakes: JoinSet<Option<(Socket, Place)>>,
     /// Those of the handshakes, in the order in which they began; some have ended.
     begun: VecDeque<AbortHandle>,
     handshakes_max: usize,
@@ -54,9 +63,10 @@ pub(super) struct Incoming {
 
 impl Incoming {
     /// Connections without TLS.
-    pub(super) fn plain(listener: TcpListener) -> Self {
+    pub(super) fn plain(listener: TcpListener, places: Places) -> Self {
         Self {
             listener,
+            places,
             tls: None,
             handshakes: JoinSet::new(),
             begun: VecDeque::new(),
@@ -67,21 +77,18 @@ impl Incoming {
     /// Connections over TLS, as it is spoken when each begins.
     pub(super) fn over_tls(
         listener: TcpListener,
+        places: Places,
         spoken: watch::Receiver<Spoken>,
         protocol: Protocol,
     ) -> Self {
         Self {
             tls: Some((spoken, protocol)),
-            ..Self::plain(listener)
+            ..Self::plain(listener, places)
         }
     }
 
-    pub(super) fn local_addr(&self) -> io::Result<SocketAddr> {
-        self.listener.local_addr()
-    }
-
     /// The next connection that is ready. Dropping the future loses none.
-    async fn next(&mut self) -> (Socket, SocketAddr) {
+    pub(super) async fn next(&mut self) -> (Socket, Place) {
         loop {
             tokio::select! {
                 Some(ended) = self.handshakes.join_next() => {
@@ -91,12 +98,16 @@ impl Incoming {
                 }
                 // Waits a little where the process has no more files to give.
                 (stream, peer) = Listener::accept(&mut self.listener) => {
+                    let Places { registry, port, head } = &self.places;
+                    let Some(place) = registry.admit(peer.ip(), *port, *head) else {
+                        continue;
+                    };
                     send_at_once(&stream);
                     match &self.tls {
-                        None => return (Socket::Plain(stream), peer),
+                        None => return (Socket::Plain(stream), place),
                         Some((spoken, protocol)) => {
                             let config = spoken.borrow().with(*protocol);
-                            self.begin(config, stream, peer);
+                            self.begin(config, stream, peer, place);
                         }
                     }
                 }
@@ -104,7 +115,13 @@ impl Incoming {
         }
     }
 
-    fn begin(&mut self, config: Arc<ServerConfig>, stream: TcpStream, peer: SocketAddr) {
+    fn begin(
+        &mut self,
+        config: Arc<ServerConfig>,
+        stream: TcpStream,
+        peer: SocketAddr,
+        place: Place,
+    ) {
         while self.begun.front().is_some_and(AbortHandle::is_finished) {
             self.begun.pop_front();
         }
@@ -117,29 +134,8 @@ impl Incoming {
         if self.begun.len() >= 2 * self.handshakes_max {
             self.begun.retain(|handshake| !handshake.is_finished());
         }
-        let handshake = handshake(TlsAcceptor::from(config), stream, peer);
+        let handshake = handshake(TlsAcceptor::from(config), stream, peer, place);
         self.begun.push_back(self.handshakes.spawn(handshake));
-    }
-
-    /// The connections as a stream, which does not end.
-    pub(super) fn stream(self) -> impl Stream<Item = io::Result<Socket>> {
-        stream::unfold(self, |mut incoming| async {
-            let (socket, _) = incoming.next().await;
-            Some((Ok(socket), incoming))
-        })
-    }
-}
-
-impl Listener for Incoming {
-    type Io = Socket;
-    type Addr = SocketAddr;
-
-    async fn accept(&mut self) -> (Socket, SocketAddr) {
-        self.next().await
-    }
-
-    fn local_addr(&self) -> io::Result<SocketAddr> {
-        self.listener.local_addr()
     }
 }
 
@@ -147,11 +143,16 @@ async fn handshake(
     acceptor: TlsAcceptor,
     stream: TcpStream,
     peer: SocketAddr,
-) -> Option<(Socket, SocketAddr)> {
-    match timeout(HANDSHAKE_TIMEOUT, acceptor.accept(stream)).await {
+    place: Place,
+) -> Option<(Socket, Place)> {
+    let accepted = tokio::select! {
+        accepted = timeout(HANDSHAKE_TIMEOUT, acceptor.accept(stream)) => accepted,
+        () = place.displaced() => return None,
+    };
+    match accepted {
         Ok(Ok(stream)) => {
             Handshake::Done.count();
-            Some((Socket::Tls(Box::new(stream)), peer))
+            Some((Socket::Tls(Box::new(stream)), place))
         }
         Ok(Err(error)) => {
             Handshake::Failed.count();
@@ -171,17 +172,6 @@ async fn handshake(
 fn send_at_once(stream: &TcpStream) {
     // Where that cannot be had the socket still works.
     let _ = stream.set_nodelay(true);
-}
-
-impl Connected for Socket {
-    type ConnectInfo = TcpConnectInfo;
-
-    fn connect_info(&self) -> TcpConnectInfo {
-        match self {
-            Self::Plain(stream) => stream.connect_info(),
-            Self::Tls(stream) => stream.get_ref().0.connect_info(),
-        }
-    }
 }
 
 impl AsyncRead for Socket {
@@ -257,6 +247,7 @@ mod tests {
     use super::*;
     use crate::app::{
         config::{Config, Sources},
+        connections::Caps,
         tls::Tls,
     };
 
@@ -295,7 +286,15 @@ mod tests {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a port");
         let address = listener.local_addr().expect("an address");
         let tls = tls();
-        let mut incoming = Incoming::over_tls(listener, tls.spoken(), Protocol::Http1);
+        let places = Places {
+            registry: Registry::new(Caps {
+                total: 10,
+                per_address: 0,
+            }),
+            port: Port::Rest,
+            head: Head::OfEachRequest,
+        };
+        let mut incoming = Incoming::over_tls(listener, places, tls.spoken(), Protocol::Http1);
         incoming.handshakes_max = 2;
         let serving = tokio::spawn(async move {
             loop {

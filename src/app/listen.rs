@@ -6,22 +6,28 @@ use std::{
 };
 
 use axum::Router;
-use http::{HeaderMap, HeaderValue};
-use tokio::net::TcpListener;
+use futures_util::future::BoxFuture;
+use http::{Request, Response};
+use hyper::body::Incoming as Body;
+use tokio::{net::TcpListener, sync::oneshot};
 use tokio_util::sync::CancellationToken;
-use tonic::transport::Server;
-use tower::ServiceBuilder;
+use tonic::service::Routes;
+use tower::Service as _;
 
 use super::{
     Error,
-    incoming::Incoming,
+    calls::Calls,
+    connections::{self, Caps, Head, Received, Registry, Speaks, Times, Within},
+    incoming::{Incoming, Places},
     tls::{Protocol, Tls},
 };
 use crate::event::proto::{
     DESCRIPTORS, service::cloud_events_service_server::CloudEventsServiceServer,
 };
 use crate::grpc;
+use crate::rest::BodyTooSlow;
 use crate::storage::Storage;
+use crate::telemetry::measure::Port;
 
 /// Where to listen.
 #[derive(Debug, Clone)]
@@ -31,55 +37,59 @@ pub struct Addresses {
     pub admin: SocketAddr,
 }
 
-/// How often a connection that is silent is asked whether it lives, and how long it may take to
-/// say so. Streams that are no members' are watched this way (`stream.md` §2).
-const PING_INTERVAL: Duration = Duration::from_secs(20);
-const PING_TIMEOUT: Duration = Duration::from_secs(20);
-
-/// How many calls one connection may have open.
-const CONCURRENT_STREAMS: u32 = 1_024;
-
-/// What a connection may send before it is read: enough for many calls in flight.
-const CONNECTION_WINDOW: u32 = 4 << 20;
-const STREAM_WINDOW: u32 = 1 << 20;
+/// How many connections the admin port has at most; they are beside those of the other ports.
+const ADMIN_CONNECTIONS: usize = 64;
 
 pub(super) struct Listeners {
     http: Incoming,
     grpc: Incoming,
     /// Never over TLS: it is for this machine, where no certificate has a name.
-    admin: TcpListener,
+    /// Of no runtime yet: it has one of its own.
+    admin: std::net::TcpListener,
+    http_address: SocketAddr,
+    grpc_address: SocketAddr,
+    admin_address: SocketAddr,
 }
 
 impl Listeners {
-    pub(super) async fn bind(addresses: &Addresses, tls: Option<&Tls>) -> Result<Self, Error> {
-        let incoming = |listener, protocol| match tls {
-            Some(tls) => Incoming::over_tls(listener, tls.spoken(), protocol),
-            None => Incoming::plain(listener),
+    pub(super) async fn bind(
+        addresses: &Addresses,
+        tls: Option<&Tls>,
+        registry: &Registry,
+    ) -> Result<Self, Error> {
+        let incoming = |listener, places, protocol| match tls {
+            Some(tls) => Incoming::over_tls(listener, places, tls.spoken(), protocol),
+            None => Incoming::plain(listener, places),
+        };
+        let places = |port, head| Places {
+            registry: registry.clone(),
+            port,
+            head,
         };
         let grpc = bind("gRPC", addresses.grpc, "CYODA_GRPC_PORT").await?;
         let http = bind("REST", addresses.http, "CYODA_HTTP_PORT").await?;
+        let admin = bind("operators", addresses.admin, "CYODA_ADMIN_PORT").await?;
         Ok(Self {
-            grpc: incoming(grpc, Protocol::Http2),
-            http: incoming(http, Protocol::Http1),
-            admin: bind("operators", addresses.admin, "CYODA_ADMIN_PORT").await?,
+            grpc_address: grpc.local_addr()?,
+            http_address: http.local_addr()?,
+            admin_address: admin.local_addr()?,
+            grpc: incoming(grpc, places(Port::Grpc, Head::Preface), Protocol::Http2),
+            http: incoming(http, places(Port::Rest, Head::OfEachRequest), Protocol::Http1),
+            admin: admin.into_std()?,
         })
     }
 
-    pub(super) fn http_address(&self) -> String {
-        address(self.http.local_addr())
+    pub(super) const fn http_address(&self) -> SocketAddr {
+        self.http_address
     }
 
-    pub(super) fn grpc_address(&self) -> String {
-        address(self.grpc.local_addr())
+    pub(super) const fn grpc_address(&self) -> SocketAddr {
+        self.grpc_address
     }
 
-    pub(super) fn admin_address(&self) -> String {
-        address(self.admin.local_addr())
+    pub(super) const fn admin_address(&self) -> SocketAddr {
+        self.admin_address
     }
-}
-
-fn address(bound: std::io::Result<SocketAddr>) -> String {
-    bound.map_or_else(|_| "?".to_owned(), |address| address.to_string())
 }
 
 async fn bind(
@@ -107,7 +117,10 @@ pub(super) struct Serving {
     pub(super) grpc: grpc::Service,
     pub(super) rest: Router,
     pub(super) admin: Router,
+    /// Runs beside the admin port, on its thread.
+    pub(super) probe: BoxFuture<'static, ()>,
     pub(super) storage: Storage,
+    pub(super) times: Times,
 }
 
 impl Serving {
@@ -117,10 +130,6 @@ impl Serving {
         listeners: Listeners,
         stop: CancellationToken,
     ) -> Result<(), Error> {
-        let stopped = || {
-            let stop = stop.clone();
-            async move { stop.cancelled().await }
-        };
         let (reporter, health) = tonic_health::server::health_reporter();
         let watch = report_health(reporter, self.storage, stop.clone());
         let limit = self.grpc.message_max;
@@ -133,33 +142,105 @@ impl Serving {
                 .register_encoded_file_descriptor_set(DESCRIPTORS)
                 .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
         };
-        let limited = ServiceBuilder::new().map_response(
-            move |mut response: http::Response<tonic::body::Body>| {
-                name_limit(response.headers_mut(), limit);
-                response
-            },
-        );
-        let grpc = Server::builder()
-            .http2_keepalive_interval(Some(PING_INTERVAL))
-            .http2_keepalive_timeout(Some(PING_TIMEOUT))
-            .max_concurrent_streams(CONCURRENT_STREAMS)
-            .initial_connection_window_size(CONNECTION_WINDOW)
-            .initial_stream_window_size(STREAM_WINDOW)
-            .layer(limited)
-            .add_service(service)
+        let routes = Routes::new(service)
             .add_service(health)
             .add_service(reflection().build_v1()?)
             .add_service(reflection().build_v1alpha()?)
-            .serve_with_incoming_shutdown(listeners.grpc.stream(), stopped());
-        let http = axum::serve(listeners.http, self.rest).with_graceful_shutdown(stopped());
-        let admin = axum::serve(listeners.admin, self.admin).with_graceful_shutdown(stopped());
-        let (grpc, http, admin, ()) =
-            tokio::join!(grpc, async { http.await }, async { admin.await }, watch);
-        grpc?;
-        http?;
-        admin?;
+            .prepare();
+        let times = self.times;
+        let calls = Calls {
+            routes,
+            times,
+            message_max: limit,
+        };
+        let grpc = connections::serve(
+            listeners.grpc,
+            Speaks::Http2,
+            times,
+            stop.clone(),
+            move |request| calls.clone().serve(request),
+        );
+        let pages = Pages {
+            router: self.rest,
+            times,
+        };
+        let http = connections::serve(
+            listeners.http,
+            Speaks::Http1,
+            times,
+            stop.clone(),
+            move |request| pages.clone().serve(request),
+        );
+        let admin = serve_operators(listeners.admin, self.admin, self.probe, times, stop)?;
+        let ((), (), (), admin) = tokio::join!(grpc, http, watch, admin);
+        // It ends without a word only where its thread has panicked.
+        admin.map_err(|_| std::io::Error::other("the thread of the admin port has ended"))??;
         Ok(())
     }
+}
+
+/// Serves the admin port on a thread of its own, which answers whatever the other threads do.
+fn serve_operators(
+    listener: std::net::TcpListener,
+    router: Router,
+    probe: BoxFuture<'static, ()>,
+    times: Times,
+    stop: CancellationToken,
+) -> std::io::Result<oneshot::Receiver<std::io::Result<()>>> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    let (ended, end) = oneshot::channel();
+    let serving = async move {
+        let places = Places {
+            registry: Registry::new(Caps {
+                total: ADMIN_CONNECTIONS,
+                per_address: 0,
+            }),
+            port: Port::Admin,
+            head: Head::OfEachRequest,
+        };
+        let incoming = Incoming::plain(TcpListener::from_std(listener)?, places);
+        tokio::spawn(probe);
+        let pages = Pages { router, times };
+        connections::serve(incoming, Speaks::Http1, times, stop, move |request| {
+            pages.clone().serve(request)
+        })
+        .await;
+        Ok(())
+    };
+    std::thread::Builder::new()
+        .name("admin".to_owned())
+        .spawn(move || {
+            // Nobody waits for it any more where the process is ending.
+            let _ = ended.send(runtime.block_on(serving));
+        })?;
+    Ok(end)
+}
+
+/// What is answered from a router.
+#[derive(Clone)]
+struct Pages {
+    router: Router,
+    times: Times,
+}
+
+impl Pages {
+    async fn serve(mut self, request: Request<Body>) -> Response<axum::body::Body> {
+        let received = |body| Received::new(body, self.times, Within::Body, too_slow);
+        let request = request.map(|body| axum::body::Body::new(received(body)));
+        match self.router.call(request).await {
+            Ok(response) => response,
+            Err(never) => match never {},
+        }
+    }
+}
+
+fn too_slow(times: &Times) -> Box<dyn std::error::Error + Send + Sync> {
+    Box::new(BodyTooSlow {
+        waited: times.body,
+        bytes_per_second: times.bytes_per_second,
+    })
 }
 
 /// Keeps `grpc.health.v1` true to the storage.
@@ -179,26 +260,6 @@ async fn report_health(
         tokio::select! {
             () = tokio::time::sleep(INTERVAL) => {}
             () = stop.cancelled() => return reporter.set_not_serving::<Service>().await,
-        }
-    }
-}
-
-/// A message over the limit has the documented status, and is told which setting that is: the
-/// library says out of range, which we never do otherwise.
-fn name_limit(headers: &mut HeaderMap, limit: usize) {
-    const STATUS: &str = "grpc-status";
-    const MESSAGE: &str = "grpc-message";
-    let out_of_range = tonic::Code::OutOfRange as i32;
-    if headers.get(STATUS).and_then(|status| status.to_str().ok())
-        == Some(out_of_range.to_string().as_str())
-    {
-        headers.insert(
-            STATUS,
-            HeaderValue::from(tonic::Code::ResourceExhausted as i32),
-        );
-        let message = grpc::message_too_large(limit).replace(' ', "%20");
-        if let Ok(message) = message.parse() {
-            headers.insert(MESSAGE, message);
         }
     }
 }

@@ -5,16 +5,25 @@
 //! [`crate::search`], [`crate::event`], [`crate::operation`], [`crate::help`], [`crate::grpc`],
 //! [`crate::rest`].
 
+mod calls;
 pub mod config;
+pub mod connections;
 mod identity;
 mod incoming;
 mod listen;
 pub mod settings;
 pub mod tls;
 
-use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
+use std::{
+    panic::AssertUnwindSafe,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
-use futures_util::FutureExt as _;
+use futures_util::{FutureExt as _, future::BoxFuture};
 use tokio::time::timeout;
 use tokio_util::{
     sync::{CancellationToken, DropGuard},
@@ -103,7 +112,8 @@ async fn serve(
         operation::recall(&storage, tokens).await?;
         tasks.spawn(tokens.federation().clone().keep(stop.clone()));
     }
-    let listeners = Listeners::bind(&config.listen, tls.as_ref()).await?;
+    let registry = connections::Registry::new(caps(&config));
+    let listeners = Listeners::bind(&config.listen, tls.as_ref(), &registry).await?;
     let members = Members::default();
     let runtime = Runtime::new(
         storage.clone(),
@@ -159,21 +169,18 @@ async fn serve(
         context: config.context_path.clone(),
         origins: config.origins.clone(),
     };
-    let is_ready: rest::Readiness = {
-        let storage = storage.clone();
-        Arc::new(move || {
-            let storage = storage.clone();
-            Box::pin(async move { storage.is_ready().await })
-        })
-    };
+    let (is_ready, probe) = readiness(storage.clone()).await;
     let serving = Serving {
         grpc: service,
         rest: rest::router(gateway),
         admin: rest::admin(
             is_ready,
             telemetry.exporter().clone(),
+            tokio::runtime::Handle::current(),
             config.metrics_bearer.clone(),
         ),
+        probe,
+        times: config.connections.times,
         storage,
     };
     announce(&config, &listeners, tls.as_ref());
@@ -191,6 +198,41 @@ async fn serve(
     drop(committer);
     tasks.wait().await;
     outcome
+}
+
+/// How often the database is asked whether it answers.
+const PROBE_INTERVAL: Duration = Duration::from_millis(500);
+
+/// Whether the service can do its work, without waiting for anything, and what keeps that true.
+async fn readiness(storage: Storage) -> (rest::Readiness, BoxFuture<'static, ()>) {
+    let answers = Arc::new(AtomicBool::new(storage.is_ready().await));
+    let (probed, probing) = (Arc::clone(&answers), storage.clone());
+    let probe = async move {
+        loop {
+            tokio::time::sleep(PROBE_INTERVAL).await;
+            probed.store(probing.is_ready().await, Ordering::Release);
+        }
+    };
+    let is_ready = move || storage.is_well() && answers.load(Ordering::Acquire);
+    (Arc::new(is_ready), probe.boxed())
+}
+
+/// How many connections there may be: what is set, within what the limit of files allows.
+fn caps(config: &Config) -> connections::Caps {
+    let (room, files) = connections::file_limit();
+    let asked = config.connections.max;
+    if asked > room {
+        warn!(
+            asked,
+            allowed = room,
+            files,
+            "INTERLOCK_CONNECTIONS_MAX is more than the process's limit of files allows; raise that limit, as with ulimit -n"
+        );
+    }
+    connections::Caps {
+        total: if asked == 0 { room } else { asked.min(room) },
+        per_address: config.connections.per_address,
+    }
 }
 
 /// What is told to those who ask for help.
@@ -261,6 +303,12 @@ fn announce(config: &Config, listeners: &Listeners, tls: Option<&Tls>) {
                 "authentication is mocked: callers say who they are (INTERLOCK_IAM_MOCK_CALLER); do not expose this service"
             );
         }
+    }
+    if config.authenticator.is_mocked() && !config.connections.is_address_set {
+        info!(
+            address = %config.connections.address,
+            "authentication is mocked, so REST and gRPC listen on this machine only; set INTERLOCK_BIND_ADDRESS to listen elsewhere"
+        );
     }
     info!(
         http = %listeners.http_address(),

@@ -188,6 +188,11 @@ const MOCK_TOKEN: &str = "eyJhbGciOiJub25lIiwidHlwIjoiSldUIn0.eyJzdWIiOiJtb2NrLX
 const MOCK_TOKEN_LIFE: Duration = Duration::from_hours(1);
 
 impl Authenticator {
+    /// Whether callers are taken at their word.
+    pub const fn is_mocked(&self) -> bool {
+        !matches!(self, Self::Tokens(_))
+    }
+
     /// The caller of the documented mock mode.
     pub fn mock_caller(roles: Roles, kind: ActorKind) -> Caller {
         Caller {

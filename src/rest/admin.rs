@@ -10,13 +10,13 @@ use axum::{
     response::{IntoResponse as _, Response},
     routing::get,
 };
-use futures_util::future::BoxFuture;
+use tokio::runtime::Handle;
 
 use crate::auth::Secret;
 use crate::telemetry::measure::Exporter;
 
-/// Says whether the service can do its work.
-pub type Readiness = Arc<dyn Fn() -> BoxFuture<'static, bool> + Send + Sync>;
+/// Says at once whether the service can do its work.
+pub type Readiness = Arc<dyn Fn() -> bool + Send + Sync>;
 
 /// The text format of Prometheus.
 const METRICS_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
@@ -40,9 +40,15 @@ impl Bearer {
     }
 }
 
-pub fn admin(is_ready: Readiness, exporter: Exporter, bearer: Option<Bearer>) -> Router {
+/// The pages of operators. `serving` is the runtime whose measurements are shown.
+pub fn admin(
+    is_ready: Readiness,
+    exporter: Exporter,
+    serving: Handle,
+    bearer: Option<Bearer>,
+) -> Router {
     let ready = async move || {
-        if is_ready().await {
+        if is_ready() {
             (StatusCode::OK, "ready")
         } else {
             (StatusCode::SERVICE_UNAVAILABLE, "not ready")
@@ -50,7 +56,7 @@ pub fn admin(is_ready: Readiness, exporter: Exporter, bearer: Option<Bearer>) ->
     };
     let metrics = async move |request: Request| match &bearer {
         Some(bearer) if !bearer.is_in(request.headers()) => unauthorized(),
-        Some(_) | None => ([(header::CONTENT_TYPE, METRICS_TYPE)], exporter.text()).into_response(),
+        Some(_) | None => ([(header::CONTENT_TYPE, METRICS_TYPE)], exporter.text(&serving)).into_response(),
     };
     Router::new()
         .route("/livez", get(async || "ok"))

@@ -20,7 +20,7 @@ mod spelling;
 mod told;
 mod write;
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use axum::{
     Router,
@@ -226,10 +226,30 @@ async fn try_serve(
     spelling.read.response(answer, &parts).await
 }
 
+/// A body that came more slowly than the settings allow.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "the body came too slowly: the server waits {waited:?} for it (INTERLOCK_BODY_TIMEOUT), and longer at {bytes_per_second} bytes per second (INTERLOCK_BODY_MIN_BYTES_PER_SECOND)"
+)]
+pub struct BodyTooSlow {
+    pub waited: Duration,
+    pub bytes_per_second: u32,
+}
+
+impl BodyTooSlow {
+    fn caused(error: &(dyn std::error::Error + 'static)) -> bool {
+        std::iter::successors(Some(error), |error| error.source()).any(|error| error.is::<Self>())
+    }
+}
+
 /// The body, whole; one that is too large could not be read (`errors.md` §1).
 async fn read_body(body: Body, limit: Limit) -> Result<Bytes, Failure> {
     match Limited::new(body, limit.bytes).collect().await {
         Ok(collected) => Ok(collected.to_bytes()),
+        Err(error) if BodyTooSlow::caused(&*error) => {
+            Err(Failure::malformed(format!("failed to read body: {error}"))
+                .as_known(Code::BadRequest, StatusCode::REQUEST_TIMEOUT))
+        }
         Err(error) => Err(Failure::malformed(format!(
             "failed to read body: {error}; {} bytes are allowed",
             limit.bytes

@@ -18,7 +18,7 @@ use crate::error::{Code, Failure};
 use crate::event::payload::{Object, list};
 
 /// The largest request for a token, in bytes.
-const BODY_MAX: usize = 1 << 20;
+const BODY_MAX: usize = 16 << 10;
 
 const CLIENT_CREDENTIALS: &str = "client_credentials";
 const TOKEN_EXCHANGE: &str = "urn:ietf:params:oauth:grant-type:token-exchange";
@@ -60,6 +60,13 @@ pub(super) fn token(gateway: &Arc<Gateway>) -> MethodRouter {
         let headers = request.headers().clone();
         let granted = match Form::<Asked>::from_request(request, &()).await {
             Ok(Form(asked)) => grant(&gateway, &headers, &asked).await,
+            Err(rejected) if rejected.status() == StatusCode::PAYLOAD_TOO_LARGE => {
+                Ok(Err(Refused(
+                    StatusCode::PAYLOAD_TOO_LARGE,
+                    "invalid_request",
+                    "a request for a token has at most 16384 bytes",
+                )))
+            }
             Err(_) => Ok(Err(Refused(
                 StatusCode::BAD_REQUEST,
                 "invalid_request",

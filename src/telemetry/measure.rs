@@ -26,6 +26,8 @@ const OPERATION_FAILURES: &str = "interlock_operation_failures_total";
 const SEARCH_INDEXES: &str = "interlock_search_indexes";
 const ADAPTIVE_INDEXES: &str = "interlock_adaptive_indexes_total";
 const HANDSHAKES: &str = "interlock_tls_handshakes_total";
+const CONNECTIONS: &str = "interlock_connections";
+const CONNECTIONS_ENDED: &str = "interlock_connections_ended_total";
 const TENANT_REFUSALS: &str = "interlock_tenant_limit_refusals_total";
 const PANICS: &str = "interlock_panics_total";
 const WORKERS: &str = "interlock_runtime_workers";
@@ -222,6 +224,66 @@ impl Handshake {
     }
 }
 
+/// A port that has connections.
+#[derive(Debug, Clone, Copy)]
+pub enum Port {
+    Rest,
+    Grpc,
+    Admin,
+}
+
+/// So many connections more, or fewer, there are at a port.
+pub fn connections(port: Port, more: f64) {
+    static GAUGES: LazyLock<[Gauge; 3]> =
+        LazyLock::new(|| ["rest", "grpc", "admin"].map(|port| gauge!(CONNECTIONS, "port" => port)));
+    GAUGES[port as usize].increment(more);
+}
+
+/// Why the server ended a connection or a request.
+#[derive(Debug, Clone, Copy)]
+pub enum Closed {
+    /// It had no request open for too long.
+    Idle,
+    /// The head of a request, or the preface of HTTP/2, did not come in time.
+    HalfRequest,
+    /// A body did not come fast enough.
+    SlowBody,
+    /// Its peer did not read an answer.
+    Unread,
+    /// It was idle, and made room for another.
+    Displaced,
+    /// There was no room for it.
+    Refused,
+}
+
+impl Closed {
+    const ALL: [Self; 6] = [
+        Self::Idle,
+        Self::HalfRequest,
+        Self::SlowBody,
+        Self::Unread,
+        Self::Displaced,
+        Self::Refused,
+    ];
+
+    /// One has ended so.
+    pub fn count(self) {
+        self.counter().increment(1);
+    }
+
+    fn counter(self) -> Counter {
+        let reason = match self {
+            Self::Idle => "idle",
+            Self::HalfRequest => "half_request",
+            Self::SlowBody => "slow_body",
+            Self::Unread => "unread_answer",
+            Self::Displaced => "displaced",
+            Self::Refused => "refused",
+        };
+        counter!(CONNECTIONS_ENDED, "reason" => reason)
+    }
+}
+
 /// What a tenant may have only so much of.
 #[derive(Debug, Clone, Copy)]
 pub enum Limited {
@@ -284,6 +346,9 @@ impl Exporter {
             for outcome in Handshake::ALL {
                 outcome.counter().absolute(0);
             }
+            for reason in Closed::ALL {
+                reason.counter().absolute(0);
+            }
             for limit in Limited::ALL {
                 limit.counter().absolute(0);
             }
@@ -292,18 +357,17 @@ impl Exporter {
         exporter
     }
 
-    /// Everything measured, as it is now.
-    pub fn text(&self) -> String {
+    /// Everything measured, as it is now, with what a runtime does, which need not be the one that
+    /// asks.
+    pub fn text(&self, runtime: &tokio::runtime::Handle) -> String {
         self.process.collect();
-        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            let runtime = runtime.metrics();
-            for (name, count) in [
-                (WORKERS, runtime.num_workers()),
-                (ALIVE_TASKS, runtime.num_alive_tasks()),
-                (QUEUE_DEPTH, runtime.global_queue_depth()),
-            ] {
-                gauge!(name).set(u32::try_from(count).unwrap_or(u32::MAX));
-            }
+        let runtime = runtime.metrics();
+        for (name, count) in [
+            (WORKERS, runtime.num_workers()),
+            (ALIVE_TASKS, runtime.num_alive_tasks()),
+            (QUEUE_DEPTH, runtime.global_queue_depth()),
+        ] {
+            gauge!(name).set(u32::try_from(count).unwrap_or(u32::MAX));
         }
         self.handle.render()
     }
@@ -343,6 +407,11 @@ fn describe() {
         "search indexes that nobody declared, when they were made, became ready and were dropped"
     );
     describe_counter!(HANDSHAKES, "TLS handshakes, by how they ended");
+    describe_gauge!(CONNECTIONS, "connections that are open, by port");
+    describe_counter!(
+        CONNECTIONS_ENDED,
+        "connections and requests that the server has ended, by reason"
+    );
     describe_counter!(
         TENANT_REFUSALS,
         "requests that were refused because their tenant had reached a limit"

@@ -1,0 +1,126 @@
+//! What applies to every gRPC call: its deadline, how fast it must come, and the name of a limit.
+
+use std::time::Duration;
+
+use http::{HeaderMap, HeaderValue, Request, Response};
+use hyper::body::Incoming;
+use tonic::{Status, TimeoutExpired, body::Body, service::Routes};
+use tower::Service as _;
+
+use super::connections::{Received, Times, Within};
+use crate::grpc;
+
+/// The path of the method whose messages come whenever there are some.
+const STREAM: &str = "/startStreaming";
+
+/// The header with the time that a client gives a call.
+const DEADLINE: &str = "grpc-timeout";
+
+/// How calls are served.
+#[derive(Clone)]
+pub(super) struct Calls {
+    pub(super) routes: Routes,
+    pub(super) times: Times,
+    /// The largest message that is taken, in bytes.
+    pub(super) message_max: usize,
+}
+
+impl Calls {
+    pub(super) async fn serve(mut self, request: Request<Incoming>) -> Response<Body> {
+        let within = if request.uri().path().ends_with(STREAM) {
+            Within::Message
+        } else {
+            Within::Body
+        };
+        let deadline = deadline(request.headers());
+        let request = request.map(|body| Received::new(body, self.times, within, too_slow));
+        let answering = self.routes.call(request);
+        let answered = match deadline {
+            None => answering.await,
+            Some(deadline) => match tokio::time::timeout(deadline, answering).await {
+                Ok(answered) => answered,
+                Err(_) => return Status::from_error(Box::new(TimeoutExpired(()))).into_http(),
+            },
+        };
+        match answered {
+            Ok(mut response) => {
+                name_limit(response.headers_mut(), self.message_max);
+                response
+            }
+            Err(never) => match never {},
+        }
+    }
+}
+
+fn too_slow(times: &Times) -> Box<dyn std::error::Error + Send + Sync> {
+    Box::new(Status::deadline_exceeded(format!(
+        "the message came too slowly: the server waits {:?} for it (INTERLOCK_BODY_TIMEOUT), and longer at {} bytes per second (INTERLOCK_BODY_MIN_BYTES_PER_SECOND)",
+        times.body, times.bytes_per_second
+    )))
+}
+
+/// How long a client waits for the answer, if it says so: up to eight digits and a unit.
+fn deadline(headers: &HeaderMap) -> Option<Duration> {
+    let text = headers.get(DEADLINE)?.to_str().ok()?;
+    let (count, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;
+    if count.len() > 8 {
+        return None;
+    }
+    let count = count.parse().ok()?;
+    match unit {
+        "H" => Some(Duration::from_hours(count)),
+        "M" => Some(Duration::from_mins(count)),
+        "S" => Some(Duration::from_secs(count)),
+        "m" => Some(Duration::from_millis(count)),
+        "u" => Some(Duration::from_micros(count)),
+        "n" => Some(Duration::from_nanos(count)),
+        _ => None,
+    }
+}
+
+/// A message over the limit has the documented status, and is told which setting that is: the
+/// library says out of range, which we never do otherwise.
+fn name_limit(headers: &mut HeaderMap, limit: usize) {
+    const STATUS: &str = "grpc-status";
+    const MESSAGE: &str = "grpc-message";
+    let out_of_range = tonic::Code::OutOfRange as i32;
+    if headers.get(STATUS).and_then(|status| status.to_str().ok())
+        == Some(out_of_range.to_string().as_str())
+    {
+        headers.insert(
+            STATUS,
+            HeaderValue::from(tonic::Code::ResourceExhausted as i32),
+        );
+        let message = grpc::message_too_large(limit).replace(' ', "%20");
+        if let Ok(message) = message.parse() {
+            headers.insert(MESSAGE, message);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_deadline_is_read_in_every_unit() {
+        for (text, expected) in [
+            ("2H", Some(Duration::from_hours(2))),
+            ("3M", Some(Duration::from_mins(3))),
+            ("10S", Some(Duration::from_secs(10))),
+            ("99999999m", Some(Duration::from_millis(99_999_999))),
+            ("5u", Some(Duration::from_micros(5))),
+            ("0n", Some(Duration::ZERO)),
+            ("100000000m", None),
+            ("5", None),
+            ("S", None),
+            ("", None),
+            ("-1S", None),
+            ("5s", None),
+        ] {
+            let value = text.parse().expect("a header");
+            let headers = HeaderMap::from_iter([(DEADLINE.parse().expect("a name"), value)]);
+            assert_eq!(deadline(&headers), expected, "{text}");
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! What one connection does: how many requests it has open, and since when it has none.
+
+use std::{
+    sync::{
+        Arc, LazyLock,
+        atomic::{AtomicU64, AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::Times;
+use crate::telemetry::measure::Closed;
+
+/// Instants are counted from here, in milliseconds, so that an atomic holds one.
+static EPOCH: LazyLock<Instant> = LazyLock::new(Instant::now);
+
+/// What an HTTP/2 client sends before anything else (RFC 9113 §3.4).
+const PREFACE: usize = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".len();
+
+/// None, where an instant is expected: the epoch begins at 1.
+const NONE: u64 = 0;
+
+/// What stands before a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::app) enum Head {
+    /// HTTP/1.1: a head before each request.
+    OfEachRequest,
+    /// HTTP/2: a preface, once. What comes later is watched by pings and by what is open.
+    Preface,
+}
+
+/// Counted without a lock, because every request counts.
+#[derive(Debug)]
+pub(in crate::app) struct Activity {
+    head: Head,
+    open: AtomicUsize,
+    /// Since when no request has been open.
+    idle_since: AtomicU64,
+    /// Since when a head has been half received, if one is.
+    head_since: AtomicU64,
+    received: AtomicUsize,
+    requests: AtomicU64,
+    displaced: CancellationToken,
+}
+
+/// A request that is open until this is dropped.
+#[derive(Debug)]
+pub(super) struct Open(Arc<Activity>);
+
+/// Whether a connection has used up its time.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Due {
+    Later,
+    Now(Closed),
+}
+
+impl Activity {
+    pub(super) fn new(head: Head) -> Arc<Self> {
+        let now = stamp(Instant::now());
+        Arc::new(Self {
+            head,
+            open: AtomicUsize::new(0),
+            idle_since: AtomicU64::new(now),
+            head_since: AtomicU64::new(match head {
+                Head::OfEachRequest => NONE,
+                Head::Preface => now,
+            }),
+            received: AtomicUsize::new(0),
+            requests: AtomicU64::new(0),
+            displaced: CancellationToken::new(),
+        })
+    }
+
+    /// A request has begun.
+    pub(super) fn begin(self: &Arc<Self>) -> Open {
+        self.open.fetch_add(1, Ordering::Relaxed);
+        self.head_since.store(NONE, Ordering::Relaxed);
+        self.requests.fetch_add(1, Ordering::Relaxed);
+        Open(Arc::clone(self))
+    }
+
+    /// Bytes have been received.
+    pub(super) fn received(&self, bytes: usize) {
+        match self.head {
+            Head::OfEachRequest => {
+                if self.open.load(Ordering::Relaxed) == 0
+                    && self.head_since.load(Ordering::Relaxed) == NONE
+                {
+                    let now = stamp(Instant::now());
+                    self.head_since.store(now, Ordering::Relaxed);
+                }
+            }
+            Head::Preface => {
+                if self.head_since.load(Ordering::Relaxed) != NONE
+                    && self.received.fetch_add(bytes, Ordering::Relaxed) + bytes >= PREFACE
+                {
+                    self.head_since.store(NONE, Ordering::Relaxed);
+                }
+            }
+        }
+    }
+
+    /// Since when the connection has been idle, and whether it has ever sent a request: what has
+    /// not goes first.
+    pub(super) fn idle(&self) -> Option<(bool, u64)> {
+        (self.open.load(Ordering::Relaxed) == 0).then(|| {
+            let has_asked = self.requests.load(Ordering::Relaxed) > 0;
+            (has_asked, self.idle_since.load(Ordering::Relaxed))
+        })
+    }
+
+    /// Closes the connection.
+    pub(super) fn displace(&self) {
+        self.displaced.cancel();
+    }
+
+    pub(super) async fn displaced(&self) {
+        self.displaced.cancelled().await;
+    }
+
+    pub(super) fn due(&self, times: &Times, now: Instant) -> Due {
+        if self.open.load(Ordering::Relaxed) > 0 {
+            return Due::Later;
+        }
+        let since = |stamp: &AtomicU64| match stamp.load(Ordering::Relaxed) {
+            NONE => Duration::ZERO,
+            then => now.saturating_duration_since(instant(then)),
+        };
+        if since(&self.head_since) >= times.head {
+            Due::Now(Closed::HalfRequest)
+        } else if since(&self.idle_since) >= times.idle {
+            Due::Now(Closed::Idle)
+        } else {
+            Due::Later
+        }
+    }
+
+    /// When it is worth asking [`Self::due`] again: a head may begin in the meantime.
+    pub(super) fn next_look(&self, times: &Times, now: Instant) -> Instant {
+        let mut next = now + times.head.min(times.idle);
+        if self.open.load(Ordering::Relaxed) == 0 {
+            let idle_since = self.idle_since.load(Ordering::Relaxed);
+            next = next.min(instant(idle_since) + times.idle);
+            let head_since = self.head_since.load(Ordering::Relaxed);
+            if head_since != NONE {
+                next = next.min(instant(head_since) + times.head);
+            }
+        }
+        // An instant has the precision of a stamp.
+        next.max(now + Duration::from_millis(1))
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        if self.0.open.load(Ordering::Relaxed) == 1 {
+            let now = stamp(Instant::now());
+            self.0.idle_since.store(now, Ordering::Relaxed);
+        }
+        self.0.open.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+fn stamp(instant: Instant) -> u64 {
+    let since = instant.saturating_duration_since(*EPOCH);
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX) + 1
+}
+
+fn instant(stamp: u64) -> Instant {
+    *EPOCH + Duration::from_millis(stamp.saturating_sub(1))
+}

@@ -1,0 +1,145 @@
+//! The body of an answer, and how long it may stay unread on HTTP/2.
+//!
+//! The window of a stream that nobody reads is full while its connection is well and answers
+//! pings, so the socket cannot tell. hyper asks a body for more only when the window has room:
+//! where a piece was given and no further one was asked for, the peer does not read.
+
+use std::{
+    cell::Cell,
+    future::{Future, poll_fn},
+    pin::{Pin, pin},
+    task::{Context, Poll, ready},
+    time::Duration,
+};
+
+use http_body::{Body, Frame, SizeHint};
+use hyper::{body::Bytes, rt::Executor};
+use tokio::time::{Sleep, sleep};
+
+use super::activity::Open;
+use crate::telemetry::measure::Closed;
+
+/// The largest piece that is given at once: what must be read before the time begins again.
+const PIECE_MAX: usize = 64 << 10;
+
+/// No piece; the first is 1.
+const NONE: u64 = 0;
+
+thread_local! {
+    /// The number of the piece that the body of the stream that is being polled has given, while
+    /// it was not asked for the next.
+    static UNREAD: Cell<u64> = const { Cell::new(NONE) };
+}
+
+/// The body of an answer. Its request is open until it has ended.
+pub(super) struct Answer<B> {
+    body: B,
+    /// What is left of a piece that was too large.
+    rest: Bytes,
+    pieces: u64,
+    _open: Open,
+}
+
+impl<B> Answer<B> {
+    pub(super) const fn new(body: B, open: Open) -> Self {
+        Self {
+            body,
+            rest: Bytes::new(),
+            pieces: NONE,
+            _open: open,
+        }
+    }
+
+    fn give<E>(&mut self, mut data: Bytes) -> Poll<Option<Result<Frame<Bytes>, E>>> {
+        if data.len() > PIECE_MAX {
+            self.rest = data.split_off(PIECE_MAX);
+        }
+        self.pieces += 1;
+        UNREAD.set(self.pieces);
+        Poll::Ready(Some(Ok(Frame::data(data))))
+    }
+}
+
+impl<B: Body<Data = Bytes> + Unpin> Body for Answer<B> {
+    type Data = Bytes;
+    type Error = B::Error;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, B::Error>>> {
+        let this = self.get_mut();
+        UNREAD.set(NONE);
+        if !this.rest.is_empty() {
+            let rest = std::mem::take(&mut this.rest);
+            return this.give(rest);
+        }
+        match Pin::new(&mut this.body).poll_frame(cx) {
+            Poll::Ready(Some(Ok(frame))) => match frame.into_data() {
+                Ok(data) => this.give(data),
+                Err(trailers) => Poll::Ready(Some(Ok(trailers))),
+            },
+            other => other,
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.rest.is_empty() && self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        let mut hint = self.body.size_hint();
+        let rest = self.rest.len() as u64;
+        if rest > 0 {
+            if let Some(upper) = hint.upper() {
+                hint.set_upper(upper + rest);
+            }
+            hint.set_lower(hint.lower() + rest);
+        }
+        hint
+    }
+}
+
+/// Runs the streams of a connection; one whose answer stays unread is reset, the others stay.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Streams {
+    pub(super) stall: Duration,
+}
+
+impl<F> Executor<F> for Streams
+where
+    F: Future + Send + 'static,
+    F::Output: Send,
+{
+    fn execute(&self, work: F) {
+        tokio::spawn(unless_unread(work, self.stall));
+    }
+}
+
+/// Runs the work of one stream, unless a piece of its answer is not read for so long.
+async fn unless_unread(work: impl Future, stall: Duration) {
+    let mut work = pin!(work);
+    let mut unread = NONE;
+    let mut timer: Option<Pin<Box<Sleep>>> = None;
+    poll_fn(|cx| {
+        let outer = UNREAD.replace(unread);
+        let polled = work.as_mut().poll(cx);
+        let now_unread = UNREAD.replace(outer);
+        if polled.is_ready() {
+            return Poll::Ready(());
+        }
+        if now_unread != unread {
+            unread = now_unread;
+            timer = None;
+        }
+        if unread == NONE {
+            return Poll::Pending;
+        }
+        let timer = timer.get_or_insert_with(|| Box::pin(sleep(stall)));
+        ready!(timer.as_mut().poll(cx));
+        // Dropping the work resets the stream.
+        Closed::count(Closed::Unread);
+        Poll::Ready(())
+    })
+    .await;
+}

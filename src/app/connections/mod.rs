@@ -1,0 +1,162 @@
+//! Connections: accepted, counted, served and ended.
+//!
+//! Every port is served here: a connection has a place in a [`Registry`], and a task that ends it
+//! when it is idle, sends half a request, or does not read its answer. `axum::serve` and the
+//! server of tonic have none of these limits, so the loop is ours and the protocols are hyper's.
+
+mod activity;
+mod answer;
+mod received;
+mod registry;
+mod resources;
+mod settings;
+mod socket;
+
+use std::{convert::Infallible, pin::pin, time::Duration};
+
+use http::{Request, Response};
+use http_body::Body;
+use hyper::{
+    body::Bytes,
+    server::conn::{http1, http2},
+    service::service_fn,
+};
+use hyper_util::{
+    rt::{TokioIo, TokioTimer},
+    server::graceful::GracefulConnection,
+};
+use tokio::time::{Instant, sleep_until};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tracing::debug;
+
+use super::incoming::Incoming;
+use crate::telemetry::measure::Closed;
+
+pub use settings::{Connections, Times};
+
+pub(super) use activity::Head;
+pub(super) use received::{Received, Within};
+pub(super) use registry::{Caps, Place, Registry};
+pub(super) use resources::{file_limit, memory_limit};
+pub(super) use settings::settings;
+
+use activity::Due;
+use answer::{Answer, Streams};
+use socket::Tracked;
+
+/// How long a connection that is due may take to close in an orderly way.
+const GOODBYE: Duration = Duration::from_secs(1);
+
+/// The largest head of an HTTP/1.1 request, in bytes; also what one read takes at most.
+const HEAD_MAX: usize = 128 << 10;
+
+/// How often a silent HTTP/2 connection is pinged, and how long it may take to answer. Streams
+/// that are no members' are watched this way (`stream.md` §2).
+const PING_INTERVAL: Duration = Duration::from_secs(20);
+const PING_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// How many calls one connection may have open.
+const CONCURRENT_STREAMS: u32 = 1_024;
+
+/// What a connection may send before it is read: enough for many calls in flight.
+const CONNECTION_WINDOW: u32 = 4 << 20;
+const STREAM_WINDOW: u32 = 1 << 20;
+
+/// Which protocol a port speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Speaks {
+    Http1,
+    Http2,
+}
+
+/// Serves every connection of a listener until `stop`, then until the open requests have ended.
+pub(super) async fn serve<S, F, B>(
+    mut incoming: Incoming,
+    speaks: Speaks,
+    times: Times,
+    stop: CancellationToken,
+    service: S,
+) where
+    S: Fn(Request<hyper::body::Incoming>) -> F + Clone + Send + Sync + 'static,
+    F: Future<Output = Response<B>> + Send + 'static,
+    B: Body<Data = Bytes> + Unpin + Send + 'static,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>> + Send,
+{
+    let open = TaskTracker::new();
+    while let Some((socket, place)) = stop.run_until_cancelled(incoming.next()).await {
+        let activity = place.activity();
+        let socket = TokioIo::new(Tracked::new(socket, activity.clone(), times.write));
+        let service = service.clone();
+        let service = service_fn(move |request| {
+            let request_open = activity.begin();
+            let answered = service(request);
+            async move {
+                let response = answered.await;
+                Ok::<_, Infallible>(response.map(|body| Answer::new(body, request_open)))
+            }
+        });
+        let stop = stop.clone();
+        match speaks {
+            Speaks::Http1 => {
+                let connection = http1::Builder::new()
+                    .max_buf_size(HEAD_MAX)
+                    .serve_connection(socket, service);
+                open.spawn(drive(connection, place, times, stop));
+            }
+            Speaks::Http2 => {
+                let connection = http2::Builder::new(Streams { stall: times.write })
+                    .timer(TokioTimer::new())
+                    .initial_connection_window_size(CONNECTION_WINDOW)
+                    .initial_stream_window_size(STREAM_WINDOW)
+                    .max_concurrent_streams(CONCURRENT_STREAMS)
+                    .keep_alive_interval(PING_INTERVAL)
+                    .keep_alive_timeout(PING_TIMEOUT)
+                    .serve_connection(socket, service);
+                open.spawn(drive(connection, place, times, stop));
+            }
+        }
+    }
+    // The port is free for another process while the open requests end.
+    drop(incoming);
+    open.close();
+    open.wait().await;
+}
+
+/// Serves one connection until it ends, is due, or loses its place.
+async fn drive<C>(connection: C, place: Place, times: Times, stop: CancellationToken)
+where
+    C: GracefulConnection<Error = hyper::Error>,
+{
+    let activity = place.activity();
+    let mut connection = pin!(connection);
+    let mut timer = pin!(sleep_until(activity.next_look(&times, Instant::now())));
+    let (mut is_stopping, mut is_due) = (false, false);
+    loop {
+        tokio::select! {
+            ended = connection.as_mut() => {
+                if let Err(error) = ended {
+                    debug!(%error, "a connection ended");
+                }
+                return;
+            }
+            () = place.displaced() => return,
+            () = stop.cancelled(), if !is_stopping => {
+                is_stopping = true;
+                connection.as_mut().graceful_shutdown();
+            }
+            () = timer.as_mut() => {
+                let now = Instant::now();
+                match activity.due(&times, now) {
+                    Due::Later => timer.as_mut().reset(activity.next_look(&times, now)),
+                    Due::Now(_) if is_due => return,
+                    Due::Now(why) => {
+                        is_due = true;
+                        Closed::count(why);
+                        connection.as_mut().graceful_shutdown();
+                        timer.as_mut().reset(now + GOODBYE);
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! The body of a request, and how slowly it may come.
+//!
+//! Only the time counts in which the server waits for bytes. A body may keep it waiting for as
+//! long as the setting says, and longer by what it has sent at the lowest rate; what is saved that
+//! way is not more than the setting, so that nobody sends fast and then stays silent.
+
+use std::{
+    future::Future as _,
+    pin::Pin,
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use http_body::{Body, Frame, SizeHint};
+use hyper::body::{Bytes, Incoming};
+use tokio::time::{Instant, Sleep, sleep_until};
+
+use super::Times;
+use crate::telemetry::measure::Closed;
+
+type BoxError = Box<dyn std::error::Error + Send + Sync>;
+
+/// What has to come in time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::app) enum Within {
+    /// The whole body.
+    Body,
+    /// Each gRPC message, once it has begun; between messages any time may pass.
+    Message,
+}
+
+/// The body of a request.
+pub(in crate::app) struct Received {
+    body: Incoming,
+    times: Times,
+    /// What is said of a body that is too slow.
+    too_slow: fn(&Times) -> BoxError,
+    messages: Option<Messages>,
+    /// How long may still be waited.
+    spare: Duration,
+    waiting: Option<(Instant, Pin<Box<Sleep>>)>,
+}
+
+impl Received {
+    pub(in crate::app) fn new(
+        body: Incoming,
+        times: Times,
+        within: Within,
+        too_slow: fn(&Times) -> BoxError,
+    ) -> Self {
+        Self {
+            body,
+            times,
+            too_slow,
+            messages: (within == Within::Message).then(Messages::default),
+            spare: times.body,
+            waiting: None,
+        }
+    }
+
+    /// Bytes have come.
+    fn came(&mut self, data: &Bytes) {
+        if let Some((since, _)) = self.waiting.take() {
+            self.spare = self.spare.saturating_sub(since.elapsed());
+        }
+        if let Some(messages) = &mut self.messages {
+            messages.pass(data);
+            if !messages.is_within() {
+                self.spare = self.times.body;
+                return;
+            }
+        }
+        let earned = match self.times.bytes_per_second {
+            0 => self.times.body,
+            rate => Duration::from_secs_f64(data.len() as f64 / f64::from(rate)),
+        };
+        self.spare = (self.spare + earned).min(self.times.body);
+    }
+
+    fn wait(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        if self
+            .messages
+            .as_ref()
+            .is_some_and(|messages| !messages.is_within())
+        {
+            return Poll::Pending;
+        }
+        let spare = self.spare;
+        let (_, timer) = self.waiting.get_or_insert_with(|| {
+            let now = Instant::now();
+            (now, Box::pin(sleep_until(now + spare)))
+        });
+        if timer.as_mut().poll(cx).is_pending() {
+            return Poll::Pending;
+        }
+        Closed::count(Closed::SlowBody);
+        Poll::Ready(Some(Err((self.too_slow)(&self.times))))
+    }
+}
+
+impl Body for Received {
+    type Data = Bytes;
+    type Error = BoxError;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        let this = self.get_mut();
+        match Pin::new(&mut this.body).poll_frame(cx) {
+            Poll::Ready(Some(Ok(frame))) => {
+                if let Some(data) = frame.data_ref() {
+                    this.came(data);
+                }
+                Poll::Ready(Some(Ok(frame)))
+            }
+            Poll::Ready(Some(Err(error))) => Poll::Ready(Some(Err(error.into()))),
+            Poll::Ready(None) => Poll::Ready(None),
+            Poll::Pending => this.wait(cx),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+/// Where messages of gRPC begin and end: a byte of flags, four of length, and so many bytes.
+#[derive(Debug, Default)]
+struct Messages {
+    head: [u8; HEAD],
+    head_bytes: usize,
+    /// What is missing of the message whose head is complete.
+    missing: usize,
+}
+
+const HEAD: usize = 5;
+
+impl Messages {
+    /// Whether a message has begun and not ended.
+    const fn is_within(&self) -> bool {
+        self.missing > 0 || self.head_bytes > 0
+    }
+
+    fn pass(&mut self, mut data: &[u8]) {
+        while !data.is_empty() {
+            if self.missing > 0 {
+                let bytes = self.missing.min(data.len());
+                self.missing -= bytes;
+                data = &data[bytes..];
+                continue;
+            }
+            let bytes = (HEAD - self.head_bytes).min(data.len());
+            self.head[self.head_bytes..self.head_bytes + bytes].copy_from_slice(&data[..bytes]);
+            self.head_bytes += bytes;
+            data = &data[bytes..];
+            if self.head_bytes == HEAD {
+                let [_, length @ ..] = self.head;
+                self.missing = u32::from_be_bytes(length) as usize;
+                self.head_bytes = 0;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_begin_and_end_however_they_are_cut() {
+        let mut bytes = Vec::new();
+        for length in [0, 1, 7, 300] {
+            bytes.push(0);
+            bytes.extend(u32::to_be_bytes(length));
+            bytes.resize(bytes.len() + length as usize, b'x');
+        }
+        for size in 1..=bytes.len() {
+            let mut messages = Messages::default();
+            for piece in bytes.chunks(size) {
+                messages.pass(piece);
+            }
+            assert!(!messages.is_within(), "pieces of {size}");
+            messages.pass(&bytes[5..10]);
+            assert!(messages.is_within());
+        }
+    }
+}

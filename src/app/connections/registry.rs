@@ -1,0 +1,325 @@
+//! How many connections there are, in total and of each address, and which one makes room.
+//!
+//! Where there is no place, the connection that has been idle longest is closed for the new one,
+//! those that never sent a request first: a client that keeps connections for later loses one,
+//! and connects again; a client with a request open is never cut. Only where every connection has
+//! an open request is the new one refused.
+
+use std::{
+    collections::{HashMap, VecDeque},
+    net::{IpAddr, Ipv6Addr},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use indexmap::IndexMap;
+use tokio::time::Instant;
+use tracing::warn;
+
+use super::activity::{Activity, Head};
+use crate::telemetry::measure::{Closed, Port, connections};
+
+/// How often the log says that a limit is reached.
+const WARNING_INTERVAL: Duration = Duration::from_secs(10);
+
+/// How often idle connections are looked for where there were none.
+const LOOK_INTERVAL: Duration = Duration::from_millis(100);
+
+/// The bits of an IPv6 address that name a network: one client has all addresses of one.
+const IPV6_NETWORK: u128 = !0 << 64;
+
+/// How many connections there may be.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::app) struct Caps {
+    pub(in crate::app) total: usize,
+    /// 0 for any number.
+    pub(in crate::app) per_address: usize,
+}
+
+/// The connections of some ports; cheap to clone.
+#[derive(Debug, Clone)]
+pub(in crate::app) struct Registry(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    caps: Caps,
+    /// A mutex, not a task: taken once when a connection comes and once when it goes.
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    next: u64,
+    all: Group,
+    addresses: HashMap<IpAddr, Group>,
+    warned: Option<Instant>,
+}
+
+#[derive(Debug, Default)]
+struct Group {
+    members: IndexMap<u64, (IpAddr, Arc<Activity>)>,
+    /// Members that were idle at the last look, and since when; the first goes first.
+    idle: VecDeque<(u64, (bool, u64))>,
+    looked: Option<Instant>,
+}
+
+/// The place of a connection; dropping it leaves it to another.
+#[derive(Debug)]
+pub(in crate::app) struct Place {
+    registry: Registry,
+    id: u64,
+    port: Port,
+    activity: Arc<Activity>,
+}
+
+/// Which limit is reached.
+#[derive(Debug, Clone, Copy)]
+enum Limit {
+    Total,
+    PerAddress,
+}
+
+impl Registry {
+    pub(in crate::app) fn new(caps: Caps) -> Self {
+        Self(Arc::new(Shared {
+            caps,
+            state: Mutex::default(),
+        }))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A place for a new connection, if there is one or an idle connection makes room.
+    pub(in crate::app) fn admit(&self, peer: IpAddr, port: Port, head: Head) -> Option<Place> {
+        let peer = network(peer);
+        let caps = self.0.caps;
+        let mut state = self.lock();
+        let of_peer = state.addresses.get(&peer).map_or(0, Group::len);
+        let limit = if caps.per_address > 0 && of_peer >= caps.per_address {
+            Some(Limit::PerAddress)
+        } else {
+            (state.all.len() >= caps.total).then_some(Limit::Total)
+        };
+        if let Some(limit) = limit {
+            let made_room = state.make_room(limit, peer);
+            let warn = state.may_warn();
+            if !made_room {
+                drop(state);
+                Closed::count(Closed::Refused);
+                self.warn(limit, peer, made_room, warn);
+                return None;
+            }
+            self.warn(limit, peer, made_room, warn);
+        }
+        let activity = Activity::new(head);
+        let id = state.add(peer, &activity);
+        drop(state);
+        connections(port, 1.0);
+        Some(Place {
+            registry: self.clone(),
+            id,
+            port,
+            activity,
+        })
+    }
+
+    fn warn(&self, limit: Limit, peer: IpAddr, made_room: bool, is_due: bool) {
+        if !is_due {
+            return;
+        }
+        let outcome = if made_room {
+            "the connections that were idle longest are closed for new ones"
+        } else {
+            "new connections are refused, because all have open requests"
+        };
+        let Caps { total, per_address } = self.0.caps;
+        match limit {
+            Limit::Total => warn!(
+                limit = total,
+                "there are as many connections as INTERLOCK_CONNECTIONS_MAX and the process's limit of files allow; {outcome}"
+            ),
+            Limit::PerAddress => warn!(
+                limit = per_address,
+                %peer,
+                "one address has as many connections as INTERLOCK_CONNECTIONS_PER_ADDRESS allows; of its own, {outcome}"
+            ),
+        }
+    }
+}
+
+impl State {
+    fn add(&mut self, peer: IpAddr, activity: &Arc<Activity>) -> u64 {
+        let id = self.next;
+        self.next += 1;
+        let member = || (peer, Arc::clone(activity));
+        self.all.members.insert(id, member());
+        let group = self.addresses.entry(peer).or_default();
+        group.members.insert(id, member());
+        id
+    }
+
+    fn remove(&mut self, id: u64) -> Option<Arc<Activity>> {
+        let (peer, activity) = self.all.members.swap_remove(&id)?;
+        if let Some(group) = self.addresses.get_mut(&peer) {
+            group.members.swap_remove(&id);
+            if group.members.is_empty() {
+                self.addresses.remove(&peer);
+            }
+        }
+        Some(activity)
+    }
+
+    /// Closes the connection that has been idle longest; false if none is idle.
+    fn make_room(&mut self, limit: Limit, peer: IpAddr) -> bool {
+        let group = match limit {
+            Limit::Total => Some(&mut self.all),
+            Limit::PerAddress => self.addresses.get_mut(&peer),
+        };
+        let Some(id) = group.and_then(Group::longest_idle) else {
+            return false;
+        };
+        if let Some(activity) = self.remove(id) {
+            activity.displace();
+            Closed::count(Closed::Displaced);
+        }
+        true
+    }
+
+    fn may_warn(&mut self) -> bool {
+        let now = Instant::now();
+        let is_due = self
+            .warned
+            .is_none_or(|warned| now.duration_since(warned) >= WARNING_INTERVAL);
+        if is_due {
+            self.warned = Some(now);
+        }
+        is_due
+    }
+}
+
+impl Group {
+    fn len(&self) -> usize {
+        self.members.len()
+    }
+
+    /// Looks at all members only when those found at the last look are used up, so that a flood
+    /// of connections does not cost a look each.
+    fn longest_idle(&mut self) -> Option<u64> {
+        loop {
+            while let Some((id, idle)) = self.idle.pop_front() {
+                if self.members.get(&id).and_then(|(_, activity)| activity.idle()) == Some(idle) {
+                    return Some(id);
+                }
+            }
+            let now = Instant::now();
+            if self
+                .looked
+                .is_some_and(|looked| now.duration_since(looked) < LOOK_INTERVAL)
+            {
+                return None;
+            }
+            let members = self.members.iter();
+            let mut idle: Vec<_> = members
+                .filter_map(|(id, (_, activity))| Some((*id, activity.idle()?)))
+                .collect();
+            idle.sort_unstable_by_key(|(id, idle)| (*idle, *id));
+            if idle.is_empty() {
+                self.looked = Some(now);
+                return None;
+            }
+            self.idle = idle.into();
+        }
+    }
+}
+
+impl Place {
+    pub(in crate::app) fn activity(&self) -> Arc<Activity> {
+        Arc::clone(&self.activity)
+    }
+
+    /// Returns when the place was given to another connection.
+    pub(in crate::app) async fn displaced(&self) {
+        self.activity.displaced().await;
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        connections(self.port, -1.0);
+        self.registry.lock().remove(self.id);
+    }
+}
+
+/// The address that counts: one of IPv4 as such, and of IPv6 the network.
+fn network(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() & IPV6_NETWORK).into(),
+        address @ IpAddr::V4(_) => address,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NEAR: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(10, 0, 0, 1));
+    const FAR: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(10, 0, 0, 2));
+
+    fn registry(total: usize, per_address: usize) -> Registry {
+        Registry::new(Caps { total, per_address })
+    }
+
+    fn admit(registry: &Registry, peer: IpAddr) -> Option<Place> {
+        registry.admit(peer, Port::Rest, Head::OfEachRequest)
+    }
+
+    fn is_displaced(place: &Place) -> bool {
+        use futures_util::FutureExt as _;
+        place.displaced().now_or_never().is_some()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_longest_idle_makes_room_and_one_that_never_asked_before_others() {
+        let registry = registry(3, 0);
+        let asked = admit(&registry, NEAR).expect("a place");
+        drop(asked.activity().begin());
+        tokio::time::advance(Duration::from_secs(1)).await;
+        let silent = admit(&registry, NEAR).expect("a place");
+        let busy = admit(&registry, NEAR).expect("a place");
+        let request = busy.activity().begin();
+        let fourth = admit(&registry, FAR).expect("a place");
+        assert!(is_displaced(&silent) && !is_displaced(&asked));
+        let held = fourth.activity().begin();
+        let fifth = admit(&registry, FAR).expect("a place");
+        assert!(is_displaced(&asked) && !is_displaced(&busy));
+        let also_held = fifth.activity().begin();
+        assert!(admit(&registry, FAR).is_none(), "all have open requests");
+        drop((request, held, also_held));
+        tokio::time::advance(LOOK_INTERVAL).await;
+        assert!(admit(&registry, FAR).is_some());
+    }
+
+    #[tokio::test]
+    async fn an_address_at_its_limit_displaces_only_its_own() {
+        let registry = registry(10, 2);
+        let far = admit(&registry, FAR).expect("a place");
+        let first = admit(&registry, NEAR).expect("a place");
+        let second = admit(&registry, NEAR).expect("a place");
+        let third = admit(&registry, NEAR).expect("a place");
+        assert!(is_displaced(&first) && !is_displaced(&far) && !is_displaced(&second));
+        drop((far, first, second, third));
+        let state = registry.lock();
+        assert!(state.all.members.is_empty() && state.addresses.is_empty());
+    }
+
+    #[test]
+    fn a_network_of_ipv6_is_one_address() {
+        let parse = |text: &str| network(text.parse().expect("an address"));
+        assert_eq!(parse("2001:db8::1"), parse("2001:db8::ffff:0:1"));
+        assert_ne!(parse("2001:db8::1"), parse("2001:db8:0:1::1"));
+        assert_eq!(parse("::ffff:10.0.0.1"), NEAR);
+        assert_ne!(parse("10.0.0.1"), parse("10.0.0.2"));
+    }
+}
