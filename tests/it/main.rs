@@ -47,6 +47,7 @@ mod process;
 mod processor;
 mod requests;
 mod rest;
+mod rows;
 mod search;
 mod secrets;
 mod segments;
