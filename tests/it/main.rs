@@ -8,6 +8,7 @@
 mod account;
 mod adaptive;
 mod attack;
+mod attacked;
 mod audit;
 mod callback;
 mod change_level;

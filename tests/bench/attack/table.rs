@@ -49,7 +49,13 @@ impl Table {
             cell(&|it| milliseconds(it.seen.requests.value_at_quantile(0.99))),
             cell(&|it| it.seen.errors.to_string()),
             cell(&|it| milliseconds(it.seen.probes.value_at_quantile(0.99))),
-            cell(&|it| megabytes(it.peak)),
+            cell(&|it| {
+                if it.alive {
+                    megabytes(it.peak)
+                } else {
+                    "ended".to_owned()
+                }
+            }),
             bounds(attack),
             if broken.is_empty() { "yes" } else { "no" }.to_owned(),
         ]);
@@ -66,8 +72,13 @@ impl Table {
                 self.notes
                     .push(format!("{name}: {build}an error was: {example}"));
             }
-            for finding in &outcome.findings {
-                self.notes.push(format!("{name}: {build}{}", finding.text));
+            for finding in outcome
+                .findings
+                .iter()
+                .filter(|finding| finding.held || !build.is_empty())
+            {
+                self.notes
+                    .push(format!("{name}: {build}{}", finding.text.trim_end()));
             }
         }
         for fault in broken {

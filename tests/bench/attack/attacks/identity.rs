@@ -20,11 +20,14 @@ const HONEST_PAUSE: Duration = Duration::from_millis(500);
 const HONEST_MAX: Duration = Duration::from_secs(1);
 
 pub(super) async fn wrong_guesses(stage: Stage) -> Outcome {
-    guessed(&stage, |n| (CLIENT.0.to_owned(), format!("guess-{n}"))).await
+    guessed(&stage, 16, |n| (CLIENT.0.to_owned(), format!("guess-{n}"))).await
 }
 
 pub(super) async fn unknown_names(stage: Stage) -> Outcome {
-    guessed(&stage, |n| (format!("nobody-{n}"), format!("guess-{n}"))).await
+    guessed(&stage, 200, |n| {
+        (format!("nobody-{n}"), format!("guess-{n}"))
+    })
+    .await
 }
 
 async fn ask(caller: &Caller, client: &str, secret: &str) -> Said {
@@ -40,13 +43,17 @@ async fn ask(caller: &Caller, client: &str, secret: &str) -> Said {
         .await
 }
 
-async fn guessed(stage: &Stage, guess: impl Fn(usize) -> (String, String)) -> Outcome {
+async fn guessed(
+    stage: &Stage,
+    clients: usize,
+    guess: impl Fn(usize) -> (String, String),
+) -> Outcome {
     let attacker = Caller::from(stage.addresses.http, ATTACKER);
     let owner = Caller::new(stage.addresses.http);
     let (guesses, honest) = (Tally::default(), Tally::default());
     let measured = stage
         .beside(async |stop| {
-            let attack = hammer(16, stop.clone(), &guesses, |n| {
+            let attack = hammer(clients, stop.clone(), &guesses, |n| {
                 let (client, secret) = guess(n);
                 let attacker = attacker.clone();
                 async move { ask(&attacker, &client, &secret).await }
