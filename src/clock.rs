@@ -20,7 +20,9 @@ pub struct Timestamp(i64);
 
 /// A text that should have been an RFC 3339 date-time.
 #[derive(Debug, Clone, thiserror::Error)]
-#[error("`{0}` is not a date-time as RFC 3339 writes it, for instance 2026-01-02T03:04:05.678Z")]
+#[error(
+    "`{0}` is not a date-time as RFC 3339 writes it, for instance 2026-01-02T03:04:05.678Z, or a date"
+)]
 pub struct NotATime(pub String);
 
 impl Timestamp {
@@ -82,8 +84,8 @@ pub struct PointInTime {
 }
 
 impl PointInTime {
-    /// Parses RFC 3339; no offset is UTC, and a space in the place of the offset's sign is a `+`
-    /// that was not escaped in a query (`rest.md` §1).
+    /// Parses RFC 3339; no offset is UTC, a date alone is its midnight, and a space in the place
+    /// of the offset's sign is a `+` that was not escaped in a query (`rest.md` §1).
     pub fn parse(text: &str) -> Result<Self, NotATime> {
         let (instant, text) = parse(text)?;
         let micros = instant.timestamp_micros();
@@ -101,7 +103,11 @@ impl PointInTime {
 
 /// The instant of a text, and the text as it was meant.
 fn parse(text: &str) -> Result<(DateTime<Utc>, String), NotATime> {
-    let mended = mend_offset(text);
+    let mended = if is_date(text) {
+        format!("{text}T00:00:00Z")
+    } else {
+        mend_offset(text)
+    };
     let instant = DateTime::parse_from_rfc3339(&mended)
         .map(|time| time.to_utc())
         .or_else(|_| {
@@ -109,6 +115,16 @@ fn parse(text: &str) -> Result<(DateTime<Utc>, String), NotATime> {
         })
         .map_err(|_| NotATime(text.to_owned()))?;
     Ok((instant, mended))
+}
+
+/// Whether a text has the form of a date, `2026-01-02`.
+fn is_date(text: &str) -> bool {
+    let form = text.bytes().enumerate();
+    text.len() == 10
+        && form.into_iter().all(|(at, byte)| match at {
+            4 | 7 => byte == b'-',
+            _ => byte.is_ascii_digit(),
+        })
 }
 
 fn mend_offset(text: &str) -> String {
@@ -247,6 +263,7 @@ mod tests {
             ("1970-01-01T01:00:01+01:00", 1_000_999),
             ("1970-01-01T01:00:01 01:00", 1_000_999),
             ("1970-01-01T00:00:01", 1_000_999),
+            ("1970-01-02", 86_400_000_999),
         ] {
             assert_eq!(
                 PointInTime::parse(text).expect(text).until,
@@ -254,7 +271,13 @@ mod tests {
                 "{text}"
             );
         }
-        for text in ["", "yesterday", "1970-01-01", "1970-13-01T00:00:00Z"] {
+        for text in [
+            "",
+            "yesterday",
+            "1970-13-01",
+            "1970-1-1",
+            "1970-13-01T00:00:00Z",
+        ] {
             assert!(PointInTime::parse(text).is_err(), "{text}");
         }
     }

@@ -149,6 +149,47 @@ impl Compat {
         self.is_cyoda()
     }
 
+    /// Whether a processor may not have an asynchronous result, nor a time after which it has one
+    /// (`corrections.md` §7).
+    pub const fn async_results_are_refused(self) -> bool {
+        self.is_cyoda()
+    }
+
+    /// Whether a retry policy that is not known is refused, not taken as `NONE`
+    /// (`corrections.md` §7).
+    pub const fn unknown_retry_policy_is_refused(self) -> bool {
+        self.is_cyoda()
+    }
+
+    /// Whether what only fails when it is run is imported: processors of the type `internalized`,
+    /// and criteria of types and with operators that are not known (`corrections.md` §7).
+    pub const fn runs_find_out(self) -> bool {
+        self.is_cyoda()
+    }
+
+    /// Whether a search may be sorted by an element of a list, named by its number
+    /// (`corrections.md` §11).
+    pub const fn elements_may_sort(self) -> bool {
+        !self.is_cyoda()
+    }
+
+    /// Whether `IS_NULL` holds below a list that is not there (`corrections.md` §11).
+    pub const fn absent_lists_are_null(self) -> bool {
+        self.is_cyoda()
+    }
+
+    /// Whether the transitions of a state are listed with those that are disabled
+    /// (`corrections.md` §12).
+    pub const fn disabled_transitions_are_listed(self) -> bool {
+        self.is_cyoda()
+    }
+
+    /// Whether `previousTransition` is, in the criteria of a run, the transition that the run was
+    /// asked for, not that of the last committed write (`corrections.md` §12).
+    pub const fn previous_transition_is_the_requested(self) -> bool {
+        self.is_cyoda()
+    }
+
     /// Whether `version` must be one of 1.1 to 1.3, and is exported as 1.3 (W7).
     pub const fn schema_version_counts(self) -> bool {
         self.is_cyoda()

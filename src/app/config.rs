@@ -423,7 +423,7 @@ impl Config {
                     response_timeout: sources.duration("DISPATCH_RESPONSE_TIMEOUT")?,
                     out_max: sources.count("MAX_CALLS_OUT")?,
                 },
-                compat: Compat::from_name(sources.choice("COMPAT")?).unwrap_or_default(),
+                compat: compat(&sources)?,
                 token_life: sources.duration("TX_TOKEN_TTL")?,
                 expiry_grace: sources.duration("SCHEDULER_EXPIRY_GRACE")?,
                 task_pause: sources.duration("SCHEDULER_REDISPATCH_BACKOFF")?,
@@ -461,6 +461,10 @@ impl Config {
     }
 }
 
+fn compat(sources: &Sources) -> Result<Compat, ConfigError> {
+    Ok(Compat::from_name(sources.choice("COMPAT")?).unwrap_or_default())
+}
+
 fn storage_settings(sources: &Sources) -> Result<storage::Settings, ConfigError> {
     let path = sources.string("SQLITE_PATH")?;
     Ok(storage::Settings {
@@ -477,6 +481,7 @@ fn storage_settings(sources: &Sources) -> Result<storage::Settings, ConfigError>
         busy_timeout: sources.duration("SQLITE_BUSY_TIMEOUT")?,
         cache_kib: sources.number("SQLITE_CACHE_SIZE")?,
         scan_max: sources.count("SQLITE_SEARCH_SCAN_LIMIT")?,
+        absent_lists_are_null: compat(sources)?.absent_lists_are_null(),
         migrate: if sources.truth("SQLITE_AUTO_MIGRATE")? {
             Migrate::Yes
         } else {

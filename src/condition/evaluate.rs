@@ -21,6 +21,8 @@ pub struct Facts<'a> {
     pub before: Option<Value<'a>>,
     pub schema: &'a Schema,
     pub lifecycle: Lifecycle<'a>,
+    /// Whether `IS_NULL` holds below a list that is not there (`corrections.md` §11).
+    pub absent_lists_are_null: bool,
 }
 
 /// What members have said so far, by the number of the function.
@@ -212,6 +214,9 @@ impl Leaf {
             has_changed(path, facts) != negated
         } else {
             path.any(root, &mut |value| self.value_holds(value, node))
+                || (facts.absent_lists_are_null
+                    && matches!(self.matcher, Matcher::IsNull)
+                    && path.misses_its_list(root))
         };
         if let Some(trace) = trace {
             trace.note(self.index, held, path.first(root).map(Value::json));
@@ -432,6 +437,7 @@ mod tests {
             before: None,
             schema: &schema,
             lifecycle,
+            absent_lists_are_null: false,
         };
         let mut trace = Trace::default();
         let held = condition.holds(facts, Some(&mut trace));
@@ -692,6 +698,7 @@ mod tests {
         let facts = Facts {
             document: now.root(),
             before: before.as_ref().map(Document::root),
+            absent_lists_are_null: false,
             schema: &Schema::infer(&now),
             lifecycle: Lifecycle {
                 id: EntityId::NIL,

@@ -787,7 +787,7 @@ mod tests {
                     previous_transition: "",
                     transaction: TransactionId::NIL,
                 };
-                let facts = Facts { document: document.root(), before: None, schema: &schema, lifecycle };
+                let facts = Facts { document: document.root(), before: None, schema: &schema, lifecycle, absent_lists_are_null: false };
                 let holds = condition.holds(facts, None);
                 prop_assert!(!(is_never && holds), "{:?} {}", findings, entity);
                 prop_assert!(holds || !condition.is_always());

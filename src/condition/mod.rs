@@ -63,6 +63,9 @@ pub struct Function {
     pub call: CallSettings,
     /// If this does not hold, neither does the function, and nobody is asked.
     pub quick_exit: Option<Condition>,
+    /// Why nobody can be asked: it stands for a condition whose type or operator is not known,
+    /// which some profiles import (`corrections.md` §7). A run that comes to it fails.
+    pub unknown: Option<Box<str>>,
 }
 
 /// What is known of a condition.
@@ -206,6 +209,12 @@ pub struct Looks<'a> {
 pub enum Error {
     #[error("invalid condition: {0}")]
     Syntax(String),
+    #[error("invalid condition: unknown {what} `{given}`; known are {known}")]
+    Unknown {
+        what: &'static str,
+        given: String,
+        known: &'static str,
+    },
     #[error(
         "invalid condition: unknown operator `{given}`; known are {}",
         Operator::names()
@@ -235,7 +244,10 @@ impl Coded for Error {
     fn code(&self) -> Code {
         match self {
             // Of a search it is as an operator that is not known (`search.md` §2).
-            Self::Syntax(_) | Self::Operator { .. } | Self::Changed { .. } => Code::BadRequest,
+            Self::Syntax(_)
+            | Self::Unknown { .. }
+            | Self::Operator { .. }
+            | Self::Changed { .. } => Code::BadRequest,
             Self::Operand(_) | Self::Pattern { .. } | Self::Function => Code::InvalidCondition,
             Self::UnknownPaths(_) | Self::Path(_) => Code::InvalidFieldPath,
             Self::TypeMismatch { .. } => Code::ConditionTypeMismatch,
@@ -308,6 +320,26 @@ impl Condition {
             },
             Self::Group { .. } => "group",
             Self::Function(_) => "function",
+        }
+    }
+
+    /// What is said of the parts that are not known.
+    pub fn unknowns(&self) -> Vec<&str> {
+        match self {
+            Self::Leaf(_) => Vec::new(),
+            Self::Function(function) => {
+                let within = function
+                    .quick_exit
+                    .as_ref()
+                    .map_or_else(Vec::new, Self::unknowns);
+                function
+                    .unknown
+                    .as_deref()
+                    .into_iter()
+                    .chain(within)
+                    .collect()
+            }
+            Self::Group { children, .. } => children.iter().flat_map(Self::unknowns).collect(),
         }
     }
 

@@ -159,9 +159,11 @@ impl Leaf {
             .steps()
             .iter()
             .any(|step| matches!(step, Step::Element(_)));
+        let is_of_each = path.steps().contains(&Step::Each);
         let ranges = match &self.matcher {
-            // An element that is not there has no key among those of all elements.
-            Matcher::IsNull if is_of_one_element => return None,
+            // An element that is not there has no key among those of all elements, and neither has
+            // what is below a list that is not there, which is null to some clients.
+            Matcher::IsNull if is_of_one_element || is_of_each => return None,
             Matcher::IsNull => vec![KeyRange::only(&Key::null())],
             Matcher::NotNull => vec![KeyRange::present()],
             Matcher::Compare(comparison, operand) => compared(*comparison, operand, types)?,

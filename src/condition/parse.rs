@@ -32,6 +32,8 @@ enum Use {
     /// Of entities as they are: nobody is asked, nothing has changed.
     Search,
     Criterion,
+    /// The same, where what is not known fails only the run that comes to it.
+    CriterionOrUnknown,
 }
 
 impl Condition {
@@ -44,6 +46,12 @@ impl Condition {
     /// with the version before.
     pub fn parse_criterion(text: &str) -> Result<Self, Error> {
         Self::parse_for(Use::Criterion, text)
+    }
+
+    /// The same, where a part of a type or with an operator that is not known is kept: a run that
+    /// comes to it fails ([`Function::unknown`]).
+    pub fn parse_criterion_or_unknown(text: &str) -> Result<Self, Error> {
+        Self::parse_for(Use::CriterionOrUnknown, text)
     }
 
     fn parse_for(purpose: Use, text: &str) -> Result<Self, Error> {
@@ -81,10 +89,33 @@ struct Parser {
 /// How much memory patterns may still take, in bytes.
 struct PatternBudget(usize);
 
-const KNOWN: &str = "known are simple, lifecycle, group, array, function";
+const KNOWN: &str = "simple, lifecycle, group, array, function";
 
 impl Parser {
     fn condition(&mut self, value: Value<'_>, depth: usize) -> Result<Condition, Error> {
+        match self.known_condition(value, depth) {
+            Err(error @ (Error::Unknown { .. } | Error::Operator { .. }))
+                if self.purpose == Use::CriterionOrUnknown =>
+            {
+                Ok(self.unknown(&error))
+            }
+            parsed => parsed,
+        }
+    }
+
+    fn unknown(&mut self, error: &Error) -> Condition {
+        let index = self.leaves;
+        self.leaves += 1;
+        Condition::Function(Box::new(Function {
+            index,
+            name: "".into(),
+            call: CallSettings::default(),
+            quick_exit: None,
+            unknown: Some(error.to_string().into()),
+        }))
+    }
+
+    fn known_condition(&mut self, value: Value<'_>, depth: usize) -> Result<Condition, Error> {
         if !value.is_object() {
             return Err(Error::Syntax(
                 "a condition is an object with a member `type`".to_owned(),
@@ -103,10 +134,14 @@ impl Parser {
             Some("array") => self.array(value),
             Some("function") if self.purpose == Use::Search => Err(Error::Function),
             Some("function") => self.function(value, depth),
-            Some(other) => Err(Error::Syntax(format!(
-                "unknown condition type `{other}`; {KNOWN}"
+            Some(other) => Err(Error::Unknown {
+                what: "condition type",
+                given: other.to_owned(),
+                known: KNOWN,
+            }),
+            None => Err(Error::Syntax(format!(
+                "a condition has no `type`; known are {KNOWN}"
             ))),
-            None => Err(Error::Syntax(format!("a condition has no `type`; {KNOWN}"))),
         }
     }
 
@@ -188,6 +223,7 @@ impl Parser {
             name: name.into(),
             call,
             quick_exit,
+            unknown: None,
         })))
     }
 
@@ -201,9 +237,11 @@ impl Parser {
             "OR" => Connective::Or,
             "NOT" => Connective::Not,
             _ => {
-                return Err(Error::Syntax(format!(
-                    "unknown group operator `{operator}`; known are AND, OR, NOT"
-                )));
+                return Err(Error::Unknown {
+                    what: "group operator",
+                    given: operator,
+                    known: "AND, OR, NOT",
+                });
             }
         };
         let children = match value.member("conditions").map(Value::shape) {

@@ -72,8 +72,13 @@ impl Words {
             self.condition(condition, and);
             self.push(" and ");
         }
-        self.push("function ");
-        self.push(&cut(function.name.as_str(), OPERAND_MAX));
+        match &function.unknown {
+            Some(_) => self.push("what is not known"),
+            None => {
+                self.push("function ");
+                self.push(&cut(function.name.as_str(), OPERAND_MAX));
+            }
+        }
         if in_brackets {
             self.push(")");
         }

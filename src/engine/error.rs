@@ -20,6 +20,15 @@ pub enum Error {
         why: &'static str,
         known: Vec<TransitionName>,
     },
+    #[error(
+        "transition `{transition}` of state `{state}` is scheduled and fires automatically; it is not manually fireable{}",
+        alternatives(known)
+    )]
+    TransitionScheduled {
+        transition: TransitionName,
+        state: StateName,
+        known: Vec<TransitionName>,
+    },
     #[error("no workflow contains state `{0}`")]
     NoWorkflow(StateName),
     #[error("transition \"{transition}\" criterion not matched{}", because(reason.as_deref()))]
@@ -28,6 +37,16 @@ pub enum Error {
         /// What the member said, if it was asked.
         reason: Option<Box<str>>,
     },
+    #[error("the criterion of \"{guarded}\" cannot be evaluated: {why}")]
+    UnknownCriterion {
+        /// The workflow or transition it guards.
+        guarded: String,
+        why: Box<str>,
+    },
+    #[error(
+        "processor {processor}: execution type \"internalized\" is not yet implemented; import it with the type EXTERNAL, and let a compute member do it"
+    )]
+    Internalized { processor: ProcessorName },
     #[error("processor {processor} failed: {failure}")]
     Processor {
         processor: ProcessorName,
@@ -176,9 +195,13 @@ fn because(reason: Option<&str>) -> String {
 impl Coded for Error {
     fn code(&self) -> Code {
         match self {
-            Self::TransitionNotFound { .. } => Code::TransitionNotFound,
+            Self::TransitionNotFound { .. } | Self::TransitionScheduled { .. } => {
+                Code::TransitionNotFound
+            }
             Self::NoWorkflow(_)
             | Self::NotMatched { .. }
+            | Self::UnknownCriterion { .. }
+            | Self::Internalized { .. }
             | Self::Processor { .. }
             | Self::Function { .. }
             | Self::ProcessorTimedOut { .. }

@@ -114,6 +114,8 @@ pub struct Run {
     pub(super) state: StateName,
     /// What the latest committed write asked for; empty for a new entity.
     previous_transition: Arc<str>,
+    /// Whether a condition finds nothing, not no element, below a list that is not there.
+    absent_lists_are_null: bool,
     /// The transition this run was asked for.
     pub(super) asked: Option<TransitionName>,
     /// The workflow to remember; none if it is the built-in one.
@@ -197,6 +199,7 @@ impl Run {
             before: OnceLock::new(),
             state: StateName::from(""),
             previous_transition: "".into(),
+            absent_lists_are_null: false,
             asked: None,
             chosen: None,
             began: at,
@@ -248,6 +251,7 @@ impl Run {
             before: OnceLock::new(),
             state: base.state.clone(),
             previous_transition: previous,
+            absent_lists_are_null: false,
             chosen: base.workflow.clone(),
             began: now,
             phase: Phase::Starting(start),
@@ -263,6 +267,18 @@ impl Run {
     /// How much longer it may take.
     pub fn time_left(&self, now: Timestamp, limits: Limits) -> Duration {
         limits.time.saturating_sub(now.since(self.began))
+    }
+
+    /// Tells conditions the transition that this run was asked for as the previous one; of a run
+    /// that was asked for none, the empty text.
+    pub fn tell_what_was_asked(&mut self) {
+        let asked = self.asked.as_ref().map_or("", TransitionName::as_str);
+        self.previous_transition = asked.into();
+    }
+
+    /// Lets `IS_NULL` hold below a list that is not there.
+    pub const fn take_absent_lists_as_null(&mut self) {
+        self.absent_lists_are_null = true;
     }
 
     /// Tells the run of the timers that the entity has.
@@ -292,6 +308,7 @@ impl Run {
             before: Some(document.root()),
             schema,
             lifecycle: self.lifecycle(),
+            absent_lists_are_null: self.absent_lists_are_null,
         }
     }
 
@@ -424,6 +441,7 @@ impl Run {
             before: before.map(Document::root),
             schema,
             lifecycle: self.lifecycle(),
+            absent_lists_are_null: self.absent_lists_are_null,
         }
     }
 }

@@ -187,6 +187,8 @@ fn drop_it(mut run: Box<Run>) -> Result<Step, Error> {
 enum Considering {
     Done(Considered),
     Ask(Call, u32),
+    /// It is not known what it means.
+    Unknown(Error),
 }
 
 fn consider(
@@ -200,7 +202,13 @@ fn consider(
     let mut trace = Trace::default();
     let facts = run.facts(world.schema, condition);
     match condition.judge(facts, told, Some(&mut trace)) {
-        Verdict::Asks(function) => Considering::Ask(asker(function), function.index),
+        Verdict::Asks(function) => match &function.unknown {
+            Some(why) => Considering::Unknown(Error::UnknownCriterion {
+                guarded: name.to_owned(),
+                why: why.clone(),
+            }),
+            None => Considering::Ask(asker(function), function.index),
+        },
         verdict @ (Verdict::Holds | Verdict::Fails) => {
             let held = matches!(verdict, Verdict::Holds);
             Considering::Done(Considered::new(name, held, trace, condition, told))
@@ -246,6 +254,7 @@ fn choose(
                 });
             match considering {
                 Considering::Done(considered) => Some(considered),
+                Considering::Unknown(error) => return Err(error),
                 Considering::Ask(call, function) => {
                     let phase = Phase::Choosing { at, told };
                     return ask(run, call, Asked::Function(function), phase);
@@ -324,24 +333,29 @@ fn named(run: &Run, workflow: &Workflow, name: &TransitionName) -> Result<usize,
     let transitions = workflow
         .state(&run.state)
         .map_or(&[][..], |state| &state.transitions);
+    let known = || {
+        transitions
+            .iter()
+            .filter(|transition| !transition.is_disabled() && transition.schedule().is_none())
+            .map(|transition| transition.name.clone())
+            .collect()
+    };
     let fault = |why| Error::TransitionNotFound {
         transition: name.clone(),
         state: run.state.clone(),
         why,
-        known: transitions
-            .iter()
-            .filter(|transition| !transition.is_disabled() && transition.schedule().is_none())
-            .map(|transition| transition.name.clone())
-            .collect(),
+        known: known(),
     };
     let found = transitions
         .iter()
         .position(|transition| transition.name == *name);
     match found {
         Some(index) if transitions[index].is_disabled() => Err(fault("is disabled")),
-        Some(index) if transitions[index].schedule().is_some() => {
-            Err(fault("is scheduled and fires automatically"))
-        }
+        Some(index) if transitions[index].schedule().is_some() => Err(Error::TransitionScheduled {
+            transition: name.clone(),
+            state: run.state.clone(),
+            known: known(),
+        }),
         Some(index) => Ok(index),
         None => Err(fault("is not defined")),
     }
@@ -352,6 +366,7 @@ enum Guard {
     Open,
     Closed(Option<Box<str>>),
     Ask(Call, u32),
+    Unknown(Error),
 }
 
 fn guard_of(
@@ -376,6 +391,7 @@ fn guard_of(
     });
     match considering {
         Considering::Ask(call, function) => Guard::Ask(call, function),
+        Considering::Unknown(error) => Guard::Unknown(error),
         Considering::Done(considered) => {
             let held = considered.held;
             run.note(Entry::Considered(considered));
@@ -447,6 +463,7 @@ fn guard(
             };
             ask(run, call, Asked::Function(function), phase)
         }
+        Guard::Unknown(error) => Err(error),
     }
 }
 
@@ -506,6 +523,7 @@ fn cascade_on(
                 );
             }
             Guard::Closed(_) => told.clear(),
+            Guard::Unknown(error) => return Err(error),
             Guard::Ask(call, function) => {
                 let phase = Phase::Cascading {
                     cascade,
@@ -546,6 +564,9 @@ fn take(
         return enter(run, cascade, world);
     };
     match &next.task {
+        Task::Internalized => Err(Error::Internalized {
+            processor: next.name.clone(),
+        }),
         Task::Call { mode, call } => {
             let call = Call {
                 callee: Callee::Processor(next.name.clone()),

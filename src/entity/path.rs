@@ -91,6 +91,17 @@ impl Path {
         walk(&self.steps, root, test)
     }
 
+    /// Whether the path goes through every element of a list (the first, if of several) that is
+    /// not there, or is null.
+    pub fn misses_its_list(&self, root: Value<'_>) -> bool {
+        let list = self.steps.iter().position(|step| *step == Step::Each);
+        list.is_some_and(|at| {
+            walk(&self.steps[..at], root, &mut |value| {
+                value.is_none_or(Value::is_null)
+            })
+        })
+    }
+
     /// The first value the path leads to.
     pub fn first<'a>(&self, root: Value<'a>) -> Option<Value<'a>> {
         let mut found = None;

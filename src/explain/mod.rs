@@ -132,7 +132,13 @@ fn guard(name: &str, criterion: Option<&Condition>, facts: Facts<'_>) -> Guard {
     let (held, asked) = match criterion.judge(facts, &Told::new(), Some(&mut trace)) {
         Verdict::Holds => (Some(true), None),
         Verdict::Fails => (Some(false), None),
-        Verdict::Asks(function) => (None, Some(format!("function {}", function.name))),
+        Verdict::Asks(function) => (
+            None,
+            Some(match &function.unknown {
+                Some(unknown) => format!("what is not known: {unknown}"),
+                None => format!("function {}", function.name),
+            }),
+        ),
     };
     let leaves = trace
         .outcomes

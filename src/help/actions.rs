@@ -18,8 +18,9 @@ const PROTOS: &[&str] = &[
     include_str!("../../proto/org/cyoda/cloud/api/grpc/cloud_events_service.proto"),
 ];
 
-/// Versions of the form of workflows that are known.
-const SCHEMA_VERSIONS: &[&str] = &["1.1", "1.2", "1.3"];
+/// The versions of the form of workflows that are known: a major one, and the first and the last
+/// of its minor ones.
+const SCHEMA_VERSIONS: (u32, u32, u32) = (1, 1, 3);
 
 /// What the action of a topic answers; none if there is no such action.
 pub(super) fn run(topic: &Topic, action: &str, facts: &Facts) -> Option<Output> {
@@ -36,12 +37,20 @@ pub(super) fn run(topic: &Topic, action: &str, facts: &Facts) -> Option<Output> 
         }),
         ("errors", "json") => Some(json_of(&made::errors_json())),
         ("config", "all") => Some(json_of(&made::settings_json(facts))),
-        ("workflows.schema-version", "versions") => Some(json_of(&json!({
-            "schema": super::SCHEMA,
-            "versions": SCHEMA_VERSIONS
-        }))),
+        ("workflows.schema-version", "versions") => Some(json_of(&schema_versions())),
         _ => None,
     }
+}
+
+fn schema_versions() -> Value {
+    let (major, first, last) = SCHEMA_VERSIONS;
+    let known = (first..=last).map(|minor| format!("{major}.{minor}"));
+    json!({
+        "schema": super::SCHEMA,
+        "versions": known.collect::<Vec<_>>(),
+        "current": format!("{major}.{last}"),
+        "supported": [{"major": major, "minMinor": first, "maxMinor": last}]
+    })
 }
 
 fn json_of(value: &Value) -> Output {

@@ -58,7 +58,8 @@ const SOURCES: &[Source] = &[
     topic("errors", include_str!("topics/errors.md"), &["rest", "grpc", "transactions"]).with(&["json"]),
     topic("config", include_str!("topics/config.md"), &["cli", "operators"]).with(&["all"]),
     topic("cli", include_str!("topics/cli.md"), &["config", "getting-started"]),
-    topic("operators", include_str!("topics/operators.md"), &["config"]),
+    topic("operators", include_str!("topics/operators.md"), &["config", "attacks"]),
+    topic("attacks", include_str!("topics/attacks.md"), &["operators", "config"]),
 ];
 
 /// Every topic, and those that are made below them.

@@ -10,10 +10,15 @@ use crate::event::{
         entity::{self, Chunk, PatchFormat},
     },
 };
+use crate::id::{EntityId, TransitionName};
 use crate::runtime::{Content, Update};
 
 pub(super) struct PatchEntity {
-    update: Update,
+    id: EntityId,
+    /// What is wrong with it is reported only where patches of that format are known.
+    patch: Result<Patch, Failure>,
+    transition: Option<TransitionName>,
+    if_match: Option<Box<str>>,
     format: PatchFormat,
 }
 
@@ -35,20 +40,19 @@ impl Operation for PatchEntity {
                 "a patch needs `ifMatch`, over REST the header `If-Match`: the transaction it is based on, or `*`",
             ));
         };
-        let given = document(change.patch)?;
         let patch = match request.patch_format {
-            PatchFormat::Merge => Patch::Merge(given),
-            PatchFormat::Json => Patch::operations(&given)
-                .map_err(|error| Failure::new(Code::BadRequest, error.to_string()))?,
+            PatchFormat::Merge => Ok(Patch::Merge(document(change.patch)?)),
+            PatchFormat::Json => document(change.patch).and_then(|given| {
+                Patch::operations(&given)
+                    .map_err(|error| Failure::new(Code::BadRequest, error.to_string()))
+            }),
         };
         Ok(Self {
             format: request.patch_format,
-            update: Update {
-                id: entity::entity_id(&change.entity_id)?,
-                content: Content::Patched(patch),
-                transition: entity::transition(change.transition),
-                if_match: (expected != "*").then(|| expected.into()),
-            },
+            patch,
+            id: entity::entity_id(&change.entity_id)?,
+            transition: entity::transition(change.transition),
+            if_match: (expected != "*").then(|| expected.into()),
         })
     }
 
@@ -59,11 +63,17 @@ impl Operation for PatchEntity {
                 "JSON Patch is not known to this profile (INTERLOCK_COMPAT); send a merge patch",
             ));
         }
+        let id = self.id;
+        let update = Update {
+            id,
+            content: Content::Patched(self.patch?),
+            transition: self.transition,
+            if_match: self.if_match,
+        };
         let mut session = cx.session().await?;
-        let id = self.update.id;
         let updated = cx
             .runtime()
-            .update_alone(&mut session, self.update, &cx.initiator())
+            .update_alone(&mut session, update, &cx.initiator())
             .await?;
         let chunk = Chunk::done(session.entry(), vec![id]);
         let json = entity::written(cx.request(), &chunk, &updated.warnings);

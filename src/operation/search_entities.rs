@@ -83,6 +83,7 @@ impl SearchEntities {
     pub(super) async fn find(&self, cx: &Context) -> Result<Found, Failure> {
         let mut session = cx.session().await?;
         let definitions = cx.definitions_in(&mut session, &self.model).await?;
+        check_order(cx, &self.order)?;
         let view = view(cx, &mut session, &definitions, self.then.as_ref()).await?;
         let query = Query {
             definitions: &definitions,
@@ -147,6 +148,14 @@ pub(super) fn order(keys: Option<Vec<search::OrderBy>>) -> Result<Order, Failure
         }
     });
     Ok(Order::new(keys.collect::<Result<_, _>>()?)?)
+}
+
+/// Refuses an order that only other profiles know.
+pub(super) fn check_order(cx: &Context, order: &Order) -> Result<(), Failure> {
+    if cx.runtime().compat().elements_may_sort() {
+        return Ok(());
+    }
+    Ok(order.check_elements()?)
 }
 
 /// What a condition on an unknown field means: a model that documents may widen by fields may

@@ -2,7 +2,7 @@
 
 use super::{
     Access, Answer, Context, Family, Operation,
-    search_entities::{condition, order, unknown_paths},
+    search_entities::{check_order, condition, order, unknown_paths},
     search_status::told,
 };
 use crate::clock::PointInTime;
@@ -54,6 +54,7 @@ impl Operation for SubmitSearch {
             // Whatever transaction the request may quote: it runs outside of any.
             at: cx.storage().latest(),
         };
+        check_order(&cx, &self.order)?;
         asked.check()?;
         if let Some(then) = &self.then {
             asked.at = cx.storage().at(then).await?;

@@ -207,6 +207,11 @@ impl Parts {
             .map_err(|error| Failure::malformed(format!("the body is not UTF-8: {error}")))
     }
 
+    /// The body as text, whatever it is.
+    pub(super) fn lossy_text(&self) -> std::borrow::Cow<'_, str> {
+        String::from_utf8_lossy(&self.body)
+    }
+
     /// The body as one JSON value.
     pub(super) fn json(&self) -> Result<&RawValue, Failure> {
         serde_json::from_str(self.text()?)

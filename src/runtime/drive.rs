@@ -70,7 +70,7 @@ impl Stopped {
             Self::Other(failure) => return failure,
             Self::Engine(error) => error,
         };
-        if matches!(error, engine::Error::TransitionNotFound { .. }) {
+        if error.code() == Code::TransitionNotFound {
             let status = compat.transition_not_found();
             return Failure::from(error).as_known(Code::TransitionNotFound, status);
         }

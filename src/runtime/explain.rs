@@ -75,7 +75,8 @@ impl Runtime {
                 updated: now,
                 transaction: TransactionId::NIL,
             };
-            let run = explain::foresee(Run::create(subject, document), self.world(&definitions));
+            let run = self.as_known(Run::create(subject, document));
+            let run = explain::foresee(run, self.world(&definitions));
             return Ok(Explained {
                 model,
                 state: None,
@@ -168,6 +169,7 @@ impl Runtime {
         let now = self.0.clock.now();
         let start = transition.cloned().map_or(Start::Loopback, Start::Named);
         let run = Run::update(image, read()?, start, image.transaction, now);
+        let run = self.as_known(run);
         let world = self.world(definitions);
         let governing = world
             .workflows

@@ -234,7 +234,8 @@ impl Runtime {
         let mut anchor = Anchor::new(definitions, Some(base), None);
         anchor.task = Some(task);
         anchor.tasks = tasks;
-        self.drive(&mut session, Box::new(run), anchor, &by).await?;
+        let run = Box::new(self.as_known(run));
+        self.drive(&mut session, run, anchor, &by).await?;
         session.finish(&by.cancel).await?;
         Ok(Done::Yes)
     }
@@ -282,7 +283,7 @@ impl Runtime {
         let mut anchor = Anchor::new(definitions, Some(base), None);
         anchor.task = Some(task.clone());
         anchor.resumed = Some(continuation.dispatch);
-        let run = Box::new(run);
+        let run = Box::new(self.as_known(run));
         // Nobody is there to be warned.
         let mut warnings = Vec::new();
         let driven = self.drive_to_end(&mut session, run, &mut anchor, &by, &mut warnings);
@@ -344,6 +345,7 @@ mod tests {
             busy_timeout: Duration::from_secs(1),
             cache_kib: 1_000,
             scan_max: 0,
+            absent_lists_are_null: false,
             migrate: Migrate::Yes,
             indexes: IndexSettings::default(),
         };

@@ -86,7 +86,7 @@ impl Runtime {
         let id = subject.id;
         session.is_about(id);
         let anchor = Anchor::new(definitions, None, attribution(session, by)?);
-        let run = Box::new(Run::create(subject, document));
+        let run = Box::new(self.as_known(Run::create(subject, document)));
         let warnings = self.drive(session, run, anchor, by).await?;
         Ok(Created { id, warnings })
     }
@@ -150,6 +150,7 @@ impl Runtime {
             session.id(),
             self.0.clock.now(),
         );
+        let run = self.as_known(run);
         let anchor = Anchor::new(definitions, Some(base), attribution(session, by)?);
         session.is_about(id);
         let warnings = self.drive(session, Box::new(run), anchor, by).await?;
@@ -268,10 +269,23 @@ impl Runtime {
             .as_ref()
             .and_then(|workflow| workflow.state(&version.image.state));
         let transitions = state.map_or(&[][..], |state| &state.transitions);
+        let lists_disabled = self.0.settings.compat.disabled_transitions_are_listed();
         let known = transitions
             .iter()
-            .filter(|transition| !transition.is_disabled());
+            .filter(|transition| lists_disabled || !transition.is_disabled());
         Ok(known.map(|transition| transition.name.clone()).collect())
+    }
+
+    /// A run that tells conditions what clients of the profile are used to.
+    pub(super) fn as_known(&self, mut run: Run) -> Run {
+        let compat = self.0.settings.compat;
+        if compat.previous_transition_is_the_requested() {
+            run.tell_what_was_asked();
+        }
+        if compat.absent_lists_are_null() {
+            run.take_absent_lists_as_null();
+        }
+        run
     }
 
     /// The version that a unit's own transaction or another wrote.

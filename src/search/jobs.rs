@@ -559,7 +559,9 @@ impl Looked {
     /// Bytes that sort as the entities do: those of the keys, then those of the id.
     fn key(&self, version: &Version, definitions: &Definitions) -> Result<Vec<u8>, Failure> {
         let document = document(version)?;
-        let keys = self.order.keys_of(facts(version, &document, definitions));
+        let keys = self
+            .order
+            .keys_of(facts(version, &document, definitions, false));
         let mut bytes = Vec::new();
         self.order.write_sortable(&keys, &mut bytes);
         bytes.extend(version.image.id.uuid().as_bytes());

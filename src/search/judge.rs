@@ -21,6 +21,7 @@ pub(super) struct Looks<'a> {
 pub(super) struct Judge<'a> {
     condition: &'a Condition,
     definitions: &'a Definitions,
+    absent_lists_are_null: bool,
     wanted: Wanted,
     glimpse: Glimpse,
     /// The document at hand, where it could not be glimpsed at.
@@ -94,6 +95,7 @@ impl<'a> Judge<'a> {
         Self {
             condition,
             definitions,
+            absent_lists_are_null: view.snapshot().absent_lists_are_null(),
             wanted: Wanted::new(looks.paths.iter().copied()),
             glimpse: Glimpse::default(),
             whole: None,
@@ -118,6 +120,7 @@ impl<'a> Judge<'a> {
         let Self {
             condition,
             definitions,
+            absent_lists_are_null,
             wanted,
             glimpse,
             whole,
@@ -137,6 +140,7 @@ impl<'a> Judge<'a> {
             document,
             schema: &definitions.model.schema,
             lifecycle: candidate.lifecycle(),
+            absent_lists_are_null: *absent_lists_are_null,
         };
         if let Some(budget) = budget
             && condition.holds_without_patterns(facts).is_none()

@@ -140,6 +140,7 @@ impl Live {
 
     /// What there is to tell next; waits until there is something.
     pub async fn next(&mut self) -> Result<News, Failure> {
+        let nulls = self.storage.absent_lists_are_null();
         if let Some(result) = &mut self.result {
             if let Some(part) = result.walk.next().await? {
                 let definitions = definitions(&self.storage, &self.watched).await?;
@@ -149,7 +150,7 @@ impl Live {
                 let mut slice = Slice::new();
                 for version in part {
                     slice.give_way().await;
-                    if matches(&self.watched.condition, &version, &definitions)? {
+                    if matches(&self.watched.condition, &version, &definitions, nulls)? {
                         images.push(version.image);
                     }
                 }
@@ -201,8 +202,9 @@ impl Live {
     /// Judges the first changes that are ahead: as many as fit into one part.
     async fn judge(&mut self) -> Result<Vec<(Changed, Turn)>, Failure> {
         let definitions = definitions(&self.storage, &self.watched).await?;
+        let nulls = self.storage.absent_lists_are_null();
         let judge = |version: Version| -> Result<Judged, Failure> {
-            let holds = matches(&self.watched.condition, &version, &definitions)?;
+            let holds = matches(&self.watched.condition, &version, &definitions, nulls)?;
             let document = (self.watched.documents && holds).then_some(version.image.document);
             Ok(Judged { holds, document })
         };
@@ -298,10 +300,14 @@ fn matches(
     condition: &Condition,
     version: &Version,
     definitions: &Definitions,
+    absent_lists_are_null: bool,
 ) -> Result<bool, Failure> {
     if !version.live {
         return Ok(false);
     }
     let document = document(version)?;
-    Ok(condition.holds(facts(version, &document, definitions), None))
+    Ok(condition.holds(
+        facts(version, &document, definitions, absent_lists_are_null),
+        None,
+    ))
 }

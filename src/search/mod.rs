@@ -158,11 +158,13 @@ fn facts<'a>(
     version: &'a Version,
     document: &'a Document,
     definitions: &'a Definitions,
+    absent_lists_are_null: bool,
 ) -> Facts<'a> {
     Facts {
         before: None,
         document: document.root(),
         schema: &definitions.model.schema,
         lifecycle: judge::lifecycle(version),
+        absent_lists_are_null,
     }
 }

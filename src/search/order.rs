@@ -3,7 +3,7 @@
 use std::{cmp::Ordering, collections::HashSet};
 
 use crate::condition::{Facts, LifecycleField, UnknownPaths};
-use crate::entity::{Number, Path, Shape};
+use crate::entity::{Number, Path, Shape, Step};
 use crate::error::{Code, Coded};
 use crate::model::{DataType, Schema, Types};
 
@@ -116,6 +116,21 @@ impl Order {
         self.keys.iter().any(is_meta)
     }
 
+    /// Refuses keys by an element of a list, which cyoda 0.8 does (`corrections.md` §11).
+    pub fn check_elements(&self) -> Result<(), OrderError> {
+        let element = |path: &&Path| {
+            path.steps()
+                .iter()
+                .any(|step| matches!(step, Step::Element(_)))
+        };
+        match self.paths().find(element) {
+            Some(path) => Err(OrderError(format!(
+                "{path} is an element of a list, which this profile (INTERLOCK_COMPAT) does not sort by; name a field outside of lists"
+            ))),
+            None => Ok(()),
+        }
+    }
+
     /// Refuses keys that are no single scalar of one class. Where an unknown field is missing, it
     /// is so from every entity.
     pub(super) fn check_against(
@@ -123,6 +138,12 @@ impl Order {
         schema: &Schema,
         unknown: UnknownPaths,
     ) -> Result<(), OrderError> {
+        let is_many = |path: &&Path| path.steps().contains(&Step::Each);
+        if let Some(path) = self.paths().find(is_many) {
+            return Err(OrderError(format!(
+                "{path} has several values in one entity; name one element, as in `[0]`, or a field outside of lists"
+            )));
+        }
         for key in &self.keys {
             let SortSubject::Field(path) = &key.subject else {
                 continue;

@@ -102,7 +102,8 @@ impl Storage {
         tasks: &TaskTracker,
     ) -> Result<Self, Error> {
         let (indexes, stop) = (IndexSettings::default(), CancellationToken::new());
-        let (storage, committer) = Self::start(database, newest, indexes, 0, clock, stop).await?;
+        let (storage, committer) =
+            Self::start(database, newest, indexes, 0, false, clock, stop).await?;
         tasks.spawn(committer);
         Ok(storage)
     }

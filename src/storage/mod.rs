@@ -97,6 +97,8 @@ pub struct Settings {
     pub cache_kib: u32,
     /// How many entities a search may have judged by what no database can say; 0 for any number.
     pub scan_max: usize,
+    /// Whether `IS_NULL` holds below a list that is not there (`corrections.md` §11).
+    pub absent_lists_are_null: bool,
     pub migrate: Migrate,
     pub indexes: IndexSettings,
 }
@@ -335,6 +337,7 @@ struct Inner {
     usage: usage::Usage,
     chores: mpsc::Sender<committer::Chore>,
     scan_max: usize,
+    absent_lists_are_null: bool,
     /// Whether there is an index to fill or to drop.
     fill: tokio::sync::Notify,
     /// Whether the log is to be copied back.
@@ -363,7 +366,13 @@ impl Storage {
     ) -> Result<(Self, impl Future<Output = ()> + Send + use<>), Error> {
         let (database, newest) = Database::open(settings).await?;
         let (indexes, scan_max) = (settings.indexes, settings.scan_max);
-        Self::start(database, newest, indexes, scan_max, clock, stop).await
+        let nulls = settings.absent_lists_are_null;
+        Self::start(database, newest, indexes, scan_max, nulls, clock, stop).await
+    }
+
+    /// Whether `IS_NULL` holds below a list that is not there.
+    pub fn absent_lists_are_null(&self) -> bool {
+        self.0.absent_lists_are_null
     }
 
     async fn start(
@@ -371,6 +380,7 @@ impl Storage {
         newest: sqlite::Newest,
         indexes: IndexSettings,
         scan_max: usize,
+        absent_lists_are_null: bool,
         clock: Clock,
         stop: CancellationToken,
     ) -> Result<(Self, impl Future<Output = ()> + Send + use<>), Error> {
@@ -398,6 +408,7 @@ impl Storage {
             usage: usage::Usage::default(),
             chores,
             scan_max,
+            absent_lists_are_null,
             fill: tokio::sync::Notify::new(),
             long_log: tokio::sync::Notify::new(),
         }));

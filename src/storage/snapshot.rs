@@ -72,6 +72,11 @@ impl Snapshot {
         self.at
     }
 
+    /// Whether `IS_NULL` holds below a list that is not there.
+    pub fn absent_lists_are_null(&self) -> bool {
+        self.storage.absent_lists_are_null()
+    }
+
     /// How many entities a search may have judged by what no database can say; none for any
     /// number.
     pub fn scan_max(&self) -> Option<usize> {

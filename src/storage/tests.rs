@@ -38,6 +38,7 @@ impl Bench {
             busy_timeout: Duration::from_secs(5),
             cache_kib: 4_000,
             scan_max: 0,
+            absent_lists_are_null: false,
             migrate: Migrate::Yes,
             indexes: IndexSettings::default(),
         };

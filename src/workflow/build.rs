@@ -133,7 +133,9 @@ fn build_schedule(
 ) -> Option<Schedule> {
     let mut fault = |text: &str| problems.add(place, text.to_owned());
     if manual == Some(true) {
-        fault("a transition with a `schedule` is not manual; say `\"manual\": false`");
+        fault(
+            "manual and scheduled are mutually exclusive; say `\"manual\": false`, or leave the `schedule` out",
+        );
     }
     if json.timeout_ms.is_some_and(|ms| ms < 0) {
         fault("`timeoutMs` of the schedule is less than 0; leave it out for no limit");
@@ -166,7 +168,9 @@ fn build_schedule(
             }
         }
         _ => {
-            fault("a schedule has either a `delayMs` above 0 or a `function`; give one of them");
+            fault(
+                "exactly one of schedule.delayMs or schedule.function is required; give a `delayMs` above 0 or a `function`",
+            );
             return None;
         }
     };
@@ -186,13 +190,24 @@ fn millis(ms: i64) -> Duration {
 
 fn build_criterion(raw: Raw, place: &Place, problems: &mut Problems) -> Option<Condition> {
     let raw = raw?;
-    let parsed = Condition::parse_criterion(raw.get()).and_then(|condition| {
+    let parse = if problems.compat.runs_find_out() {
+        Condition::parse_criterion_or_unknown
+    } else {
+        Condition::parse_criterion
+    };
+    let parsed = parse(raw.get()).and_then(|condition| {
         condition.check_patterns()?;
         condition.check_times()?;
         Ok(condition)
     });
     match parsed {
-        Ok(condition) => Some(condition),
+        Ok(condition) => {
+            for unknown in condition.unknowns() {
+                let text = format!("`criterion`: {unknown}; a run that evaluates it fails");
+                problems.warn(place, &text);
+            }
+            Some(condition)
+        }
         Err(error) => {
             problems.add(place, format!("`criterion`: {error}{}", mend(&error)));
             None
@@ -249,8 +264,11 @@ fn build_timer(config: &ConfigJson, place: &Place, problems: &mut Problems) -> T
 
 fn build_call(json: &ProcessorJson, place: &Place, problems: &mut Problems) -> Task {
     let kind = json.kind.to_ascii_lowercase();
+    if kind == "internalized" && problems.compat.runs_find_out() {
+        return Task::Internalized;
+    }
     let is_known = ["", "external", "externalized"].contains(&kind.as_str());
-    let is_taken = is_known || (problems.compat.unknown_type_is_a_call() && kind != "internalized");
+    let is_taken = is_known || problems.compat.unknown_type_is_a_call();
     if !is_taken {
         problems.add(
             place,

@@ -177,7 +177,12 @@ pub(super) const fn mend(error: &condition::Error) -> &'static str {
         E::TypeMismatch { .. } => "; write a time as 2024-01-31T12:00:00Z",
         E::Operand(_) => "; compare with a text, a number or a truth, or with a list by IN",
         E::Changed { .. } => "; name the field by its path, as in `$.total`",
-        E::Syntax(_) | E::Operator { .. } | E::Function | E::UnknownPaths(_) | E::Path(_) => "",
+        E::Syntax(_)
+        | E::Unknown { .. }
+        | E::Operator { .. }
+        | E::Function
+        | E::UnknownPaths(_)
+        | E::Path(_) => "",
     }
 }
 
@@ -303,12 +308,12 @@ mod tests {
             (
                 r#"{"name":"w","initialState":"A","states":{"A":{"transitions":[
                     {"name":"t","next":"A","manual":true,"schedule":{"delayMs":5}}]}}}"#.to_owned(),
-                Some("a transition with a `schedule` is not manual"),
+                Some("manual and scheduled are mutually exclusive"),
             ),
             (
                 r#"{"name":"w","initialState":"A","states":{"A":{"transitions":[
                     {"name":"t","next":"A","manual":false,"schedule":{"delayMs":5,"function":{"name":"f"}}}]}}}"#.to_owned(),
-                Some("either a `delayMs` above 0 or a `function`"),
+                Some("exactly one of schedule.delayMs or schedule.function is required"),
             ),
             (
                 r#"{"name":"w","initialState":"A","states":{"A":{"transitions":[

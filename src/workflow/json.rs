@@ -11,6 +11,7 @@ use super::{
     build::{build, is_timer},
     check::{Place, Problems},
 };
+use crate::callout::RetryPolicy;
 use crate::compat::Compat;
 use crate::condition::Form;
 use crate::entity::{Document, Json};
@@ -273,7 +274,7 @@ impl Workflow {
             }
             problems.warn(&place, &format!("unknown member `{member}` is ignored"));
         }
-        json.version_counts(compat)?;
+        json.version_counts(&place, compat)?;
         json.tidy(&place, &mut problems);
         json.read(&place, problems)
     }
@@ -313,15 +314,38 @@ impl WorkflowJson {
     }
 
     /// `workflow-engine.md` §4.3.
-    fn version_counts(&self, compat: Compat) -> Result<(), Error> {
+    fn version_counts(&self, place: &Place, compat: Compat) -> Result<(), Error> {
         let version = self.version.as_deref().unwrap_or_default();
         if compat.schema_version_counts() && !SCHEMA_VERSIONS.contains(&version) {
             return Err(Error::Version {
+                place: place.clone(),
                 given: version.to_owned(),
+                why: strangeness(version),
                 known: SCHEMA_VERSIONS.join(", "),
             });
         }
         Ok(())
+    }
+}
+
+/// Why a version is none of [`SCHEMA_VERSIONS`].
+fn strangeness(version: &str) -> String {
+    let is_number = |part: &str| {
+        let digits = part.bytes().all(|byte| byte.is_ascii_digit());
+        digits && !part.is_empty() && (part == "0" || !part.starts_with('0'))
+    };
+    match version.split_once('.') {
+        Some((major, minor)) if is_number(major) && is_number(minor) => {
+            if major == "1" {
+                let side = if minor == "0" { "below" } else { "above" };
+                format!("the minor version {minor} is {side} those that are known")
+            } else {
+                format!("the major version {major} is not known")
+            }
+        }
+        _ => {
+            "it is not of the form MAJOR.MINOR, two numbers without leading zeros and a dot between them".to_owned()
+        }
     }
 }
 
@@ -383,6 +407,7 @@ impl TransitionJson {
                 processor.execution_mode = Some("SYNC".into());
             }
             known_mode(processor, &place, problems);
+            known_config(&processor.config, &place, problems);
             if !is_timer(processor) {
                 processor.config.attach_entity.get_or_insert(ATTACH_ENTITY);
             }
@@ -398,6 +423,33 @@ fn known_mode(processor: &ProcessorJson, place: &Place, problems: &mut Problems)
         problems.add(
             place,
             format!("`executionMode` is `{mode}`; say one of {known}"),
+        );
+    }
+}
+
+/// Refuses what is configured and not supported, where that is (`corrections.md` §7).
+fn known_config(config: &ConfigJson, place: &Place, problems: &mut Problems) {
+    if problems.compat.async_results_are_refused() {
+        let refused = if config.async_result == Some(true) {
+            Some("asyncResult=true")
+        } else {
+            config.crossover_to_async_ms.map(|_| "crossoverToAsyncMs")
+        };
+        if let Some(refused) = refused {
+            problems.add(
+                place,
+                format!(
+                    "{refused} is not supported by this profile (INTERLOCK_COMPAT); leave it out"
+                ),
+            );
+        }
+    }
+    let policy = config.retry_policy.as_deref().unwrap_or_default();
+    if problems.compat.unknown_retry_policy_is_refused() && RetryPolicy::from_name(policy).is_none()
+    {
+        problems.add(
+            place,
+            format!("`retryPolicy` is `{policy}`; say NONE or FIXED, or leave it out"),
         );
     }
 }

@@ -125,6 +125,9 @@ pub struct Processor {
 pub enum Task {
     /// Code in a compute member.
     Call { mode: Mode, call: CallSettings },
+    /// Code in this service, which there is none of: a run that comes to it fails
+    /// (`corrections.md` §7).
+    Internalized,
     /// Takes a transition out of the target state later (`workflow-engine.md` §9.6).
     Timer {
         transition: TransitionName,
@@ -229,8 +232,15 @@ impl State {
 pub enum Error {
     #[error("invalid workflow definition: {0}")]
     Json(String),
-    #[error("`version` is `{given}`; this profile (INTERLOCK_COMPAT) knows {known}")]
-    Version { given: String, known: String },
+    #[error(
+        "{place}: `version` is `{given}`: {why}; this profile (INTERLOCK_COMPAT) knows {known}"
+    )]
+    Version {
+        place: Place,
+        given: String,
+        why: String,
+        known: String,
+    },
     #[error("{}", check::list(.0))]
     Invalid(Vec<Problem>),
 }

@@ -33,6 +33,7 @@ fn main() {
     let criterion = Condition::parse_criterion(CRITERION).expect("a criterion");
     let at = Timestamp::from_micros(1);
     let facts = Facts {
+        absent_lists_are_null: false,
         document: document.root(),
         before: None,
         schema: &schema,

@@ -159,6 +159,7 @@ fn holds(condition: &Value, document: &Value, schema: &Schema) -> bool {
     let condition = Condition::parse(&condition.to_string()).expect("a condition");
     let document = Document::parse(&document.to_string()).expect("JSON");
     let facts = Facts {
+        absent_lists_are_null: false,
         document: document.root(),
         before: None,
         schema,

@@ -8,6 +8,7 @@
 mod account;
 mod adaptive;
 mod attack;
+mod attacked;
 mod audit;
 mod callback;
 mod change_level;
@@ -50,6 +51,7 @@ mod processor;
 mod refused_writes;
 mod requests;
 mod rest;
+mod rows;
 mod search;
 mod secrets;
 mod segments;

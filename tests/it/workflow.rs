@@ -430,7 +430,7 @@ async fn every_fault_of_a_definition_is_told_with_its_place() {
         ),
         (
             with(json!({"name": "t", "next": "A", "manual": true, "schedule": {"delayMs": 5}})),
-            "a transition with a `schedule` is not manual",
+            "manual and scheduled are mutually exclusive",
         ),
         (
             processor(json!({"name": "p", "type": "scheduled"})),
@@ -471,7 +471,7 @@ async fn every_fault_of_a_definition_is_told_with_its_place() {
         ),
         (
             with(json!({"name": "t", "next": "A", "manual": false, "schedule": {}})),
-            "either a `delayMs` above 0 or a `function`",
+            "exactly one of schedule.delayMs or schedule.function is required",
         ),
         (
             with(json!({"name": "t", "next": "A", "manual": false, "schedule": {"delayMs": 0}})),
@@ -481,7 +481,7 @@ async fn every_fault_of_a_definition_is_told_with_its_place() {
             with(
                 json!({"name": "t", "next": "A", "manual": false, "schedule": {"delayMs": 5, "function": {"name": "f", "resultKind": "Schedule", "calculationNodesTags": "a"}}}),
             ),
-            "either a `delayMs` above 0 or a `function`",
+            "exactly one of schedule.delayMs or schedule.function is required",
         ),
         (
             with(

@@ -180,7 +180,11 @@ pub(in crate::rest) const PAGE: Told = Told {
             |_| json_schema!({"enum": ["ERROR", "INFO", "WARN", "DEBUG"]}),
             "Only these.",
         ),
-        Parameter::query("fromUtcTime", instant, "Not before."),
+        Parameter::query(
+            "fromUtcTime",
+            instant,
+            "Not before; a date alone is its midnight in UTC.",
+        ),
         Parameter::query("toUtcTime", instant, "Before."),
         Parameter::query("transactionId", text, "Only of that transaction."),
         Parameter::query("cursor", text, "The `nextCursor` of the page before."),

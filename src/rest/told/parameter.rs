@@ -217,7 +217,7 @@ pub(in crate::rest) const KEY: Parameter = Parameter::header(
 pub(in crate::rest) const POINT_IN_TIME: Parameter = Parameter::query(
     "pointInTime",
     instant,
-    "Answers as it was at that instant (RFC 3339).",
+    "Answers as it was at that instant (RFC 3339); a date alone is its midnight in UTC.",
 );
 
 pub(in crate::rest) const TRANSACTION: Parameter = Parameter::query(

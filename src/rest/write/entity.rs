@@ -241,14 +241,17 @@ fn write_patch(parts: &Parts, id: &str, transition: Option<&str>) -> Written {
         }
     };
     let expected = parts.single_header("if-match")?;
-    // Without a version to be based on, what is in the body does not matter.
-    let patch = match expected {
-        Some(_) => parts.json()?.get(),
-        None => "null",
+    let entity = Object::new().text("entityId", parts.entity("second")?);
+    let change = match expected {
+        // Where no JSON Patch is known, what is in the body does not matter either: what is not
+        // JSON is passed on as a text, which is not a list of operations.
+        Some(_) if format == "JSON_PATCH" && parts.json().is_err() => {
+            entity.text("patch", &parts.lossy_text())
+        }
+        Some(_) => entity.raw("patch", parts.json()?.get()),
+        // Without a version to be based on, what is in the body does not matter.
+        None => entity.raw("patch", "null"),
     };
-    let change = Object::new()
-        .text("entityId", parts.entity("second")?)
-        .raw("patch", patch);
     let change = optional(
         optional(change, "transition", transition),
         "ifMatch",

@@ -245,6 +245,7 @@ mod tests {
             busy_timeout: Duration::from_secs(1),
             cache_kib: 1_000,
             scan_max: 0,
+            absent_lists_are_null: false,
             migrate: Migrate::Yes,
             indexes: crate::storage::IndexSettings::default(),
         }

@@ -221,6 +221,7 @@ fn processor(processor: &Processor) -> String {
             };
             format!("{}{detail}{}", mode.as_str(), tags(call))
         }
+        Task::Internalized => "internalized, which fails".to_owned(),
         Task::Timer {
             transition, delay, ..
         } => format!(
