@@ -94,6 +94,8 @@ pub struct Settings {
     pub cache_kib: u32,
     /// How many entities a search may have judged by what no database can say; 0 for any number.
     pub scan_max: usize,
+    /// For how long damaged pages are looked for at the start.
+    pub start_check: Duration,
     pub migrate: Migrate,
     pub indexes: IndexSettings,
 }
@@ -218,13 +220,30 @@ pub enum Error {
     #[error("the database could not be migrated")]
     Migration(#[from] sqlx::migrate::MigrateError),
     #[error("the database failed")]
-    Database(#[from] sqlx::Error),
+    Database(#[source] sqlx::Error),
+    #[error("a page of the database is damaged; the log of the service names it")]
+    Damaged,
+    #[error(
+        "the storage failed during the commit, so it is not known whether that happened; read before you repeat it"
+    )]
+    OutcomeUnknown,
     #[error("a file of the database could not be used")]
     Io(#[from] std::io::Error),
     #[error("the transaction was not committed")]
     NotCommitted,
     #[error("the storage has stopped")]
     Stopped,
+}
+
+impl From<sqlx::Error> for Error {
+    fn from(error: sqlx::Error) -> Self {
+        if sqlite::is_damage(&error) {
+            health::note_damage();
+            Self::Damaged
+        } else {
+            Self::Database(error)
+        }
+    }
 }
 
 impl Coded for Error {
@@ -243,6 +262,8 @@ impl Coded for Error {
             Self::Cancelled => Code::Cancelled,
             Self::NotYet { .. } => Code::BadRequest,
             Self::Unavailable | Self::Stopped => Code::StorageUnavailable,
+            Self::OutcomeUnknown => Code::OutcomeUnknown,
+            Self::Damaged => Code::StorageDamaged,
             Self::Inconsistent { .. }
             | Self::NotCommitted
             | Self::InUse(_)
@@ -297,6 +318,8 @@ impl Coded for Error {
             | Self::TooLarge { .. }
             | Self::Cancelled
             | Self::Unavailable
+            | Self::OutcomeUnknown
+            | Self::Damaged
             | Self::Inconsistent { .. }
             | Self::InUse(_)
             | Self::NotMigrated
@@ -441,6 +464,11 @@ impl Storage {
     }
 
     /// Whether writes are taken.
+    fn takes_writes(&self) -> bool {
+        self.0.health.takes_writes() && !self.0.submissions.is_closed()
+    }
+
+    /// Whether writes are taken and no damaged page was found.
     pub fn is_well(&self) -> bool {
         self.0.health.is_well() && !self.0.submissions.is_closed()
     }

@@ -23,6 +23,7 @@ mod entity;
 mod events_over_http;
 mod execution;
 mod explain;
+mod faults;
 mod feed;
 mod help;
 mod history;
