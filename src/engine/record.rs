@@ -238,7 +238,10 @@ impl Entry {
                 considered.reason = None;
                 std::mem::take(&mut considered.leaves)
             }
-            Self::Chosen { why: Reason::Matched(leaves), .. } => std::mem::take(leaves),
+            Self::Chosen {
+                why: Reason::Matched(leaves),
+                ..
+            } => std::mem::take(leaves),
             Self::Called(call) => {
                 call.warnings = Vec::new();
                 Vec::new()
@@ -297,7 +300,9 @@ mod tests {
         Entry::Considered(Considered {
             name: format!("transition{n}"),
             held: false,
-            leaves: (0..3).map(|leaf| Leaf(leaf, false, Some("seen".to_owned()))).collect(),
+            leaves: (0..3)
+                .map(|leaf| Leaf(leaf, false, Some("seen".to_owned())))
+                .collect(),
             criterion: Some("simple".to_owned()),
             reason: None,
         })
@@ -311,7 +316,9 @@ mod tests {
         };
         let mut entries: Vec<_> = (0..considered_count).map(considered).collect();
         entries.extend((0..3).map(moved));
-        entries.push(Entry::Settled { state: "B".to_owned() });
+        entries.push(Entry::Settled {
+            state: "B".to_owned(),
+        });
         let run = RunRecord {
             start: StartKind::Create,
             asked: None,
@@ -336,7 +343,10 @@ mod tests {
         let stored = Record::decode(&text).expect("readable");
         let cut = stored.cut.expect("cut");
         let entries = &stored.runs[0].entries;
-        assert_eq!(entries[entries.len() - 4..], record.runs[0].entries[20_000..]);
+        assert_eq!(
+            entries[entries.len() - 4..],
+            record.runs[0].entries[20_000..]
+        );
         assert_eq!(cut.decisions + entries.len() as u64, 20_004);
         assert!(entries.len() > 300);
     }

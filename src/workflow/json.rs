@@ -276,7 +276,9 @@ impl Workflow {
         json.version_counts(compat)?;
         let counts = json.states.iter();
         let counts = counts.map(|(name, state)| (place.state(name), state.transitions.len()));
-        if !counts.fold(true, |few, (place, count)| problems.transitions(&place, count) && few) {
+        if !counts.fold(true, |few, (place, count)| {
+            problems.transitions(&place, count) && few
+        }) {
             problems.none_or_err()?;
         }
         json.tidy(&place, &mut problems);

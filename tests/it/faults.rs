@@ -11,9 +11,7 @@ use std::{
 
 use serde_json::{Value, json};
 
-use crate::support::{
-    Connection, PATIENCE, Rest, Server, code, create, locked_model, new_entity,
-};
+use crate::support::{Connection, PATIENCE, Rest, Server, code, create, locked_model, new_entity};
 
 /// Within which time a write is answered, whatever the disk does.
 const BOUND: Duration = Duration::from_secs(5);
@@ -35,7 +33,9 @@ impl SmallDisk {
         if mounted.is_ok_and(|status| status.success()) {
             return Some(Self(folder));
         }
-        eprintln!("skipped: a tmpfs cannot be mounted here (it takes root); the file size limit is tried instead");
+        eprintln!(
+            "skipped: a tmpfs cannot be mounted here (it takes root); the file size limit is tried instead"
+        );
         None
     }
 
@@ -106,15 +106,16 @@ async fn nothing_is_lost(connection: &Connection, model: &Value, made: &[String]
         assert_eq!(found["success"], true, "{id}: {found}");
     }
     let (entities, _) = connection
-        .all("EntityGetAllRequest", json!({"model": model, "pageSize": 10_000}))
+        .all(
+            "EntityGetAllRequest",
+            json!({"model": model, "pageSize": 10_000}),
+        )
         .await;
     assert!(entities.len() <= made.len() + refused, "{}", entities.len());
 }
 
 fn database(server: &Server) -> PathBuf {
-    server
-        .folder()
-        .join(".local/share/interlock/interlock.db")
+    server.folder().join(".local/share/interlock/interlock.db")
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -171,7 +172,11 @@ async fn a_limit_on_the_size_of_files_refuses_writes_and_does_not_end_the_proces
     let mut made = vec![try_create(&connection, &model, 10).await.expect("made")];
     let limit = |bytes: &str| {
         let limited = Command::new("prlimit")
-            .args(["--pid", &server.id().to_string(), &format!("--fsize={bytes}:")])
+            .args([
+                "--pid",
+                &server.id().to_string(),
+                &format!("--fsize={bytes}:"),
+            ])
             .status();
         limited.is_ok_and(|status| status.success())
     };
@@ -261,7 +266,11 @@ async fn an_idle_service_notices_within_a_second_that_its_database_is_gone() {
     fs::remove_file(database(&server)).expect("removes");
     let gone = Instant::now();
     until("noticed", async || !is_ready(&server).await).await;
-    assert!(gone.elapsed() < Duration::from_millis(1_500), "{:?}", gone.elapsed());
+    assert!(
+        gone.elapsed() < Duration::from_millis(1_500),
+        "{:?}",
+        gone.elapsed()
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -334,7 +343,10 @@ async fn a_damaged_page_is_named_at_the_start_and_what_is_elsewhere_is_read() {
     let model = locked_model(&connection, "doc", json!({"n": 1, "text": "x"})).await;
     let id = create(&connection, &model, json!({"n": 1, "text": "x"})).await;
     assert_eq!(server.stop().await, Some(0));
-    assert!(damage(&database(&server), "definition_hash_order") + damage(&database(&server), "actor") > 0);
+    assert!(
+        damage(&database(&server), "definition_hash_order") + damage(&database(&server), "actor")
+            > 0
+    );
     server.restart();
     let connection = server.connect().await;
     assert!(!is_ready(&server).await);
@@ -364,7 +376,9 @@ async fn a_damaged_page_that_is_read_fails_that_request_and_no_other() {
     let page: i64 = {
         let connection = rusqlite::Connection::open(&path).expect("opens");
         let first = "select min(pageno) from dbstat where name = 'version' and pagetype = 'leaf'";
-        connection.query_row(first, [], |row| row.get(0)).expect("a page")
+        connection
+            .query_row(first, [], |row| row.get(0))
+            .expect("a page")
     };
     let file = File::options().write(true).open(&path).expect("opens");
     scribble(&file, page);
@@ -376,10 +390,17 @@ async fn a_damaged_page_that_is_read_fails_that_request_and_no_other() {
     assert!(!is_ready(&server).await);
     let last = made.last().expect("some");
     assert_eq!(read(&connection, last).await["success"], true);
-    until("the page is named", async || says(&server, &format!("page {page}"))).await;
-    assert!(says(&server, "table=\"version\""));
+    until("the page is named", async || {
+        says(&server, "table=\"version\"")
+    })
+    .await;
+    let log = server.log.lock().expect("no panic").join("\n");
+    assert!(log.contains(&format!("page {page}")), "page {page}: {log}");
     let counted = Rest::new(server.admin).get("/metrics").await.text;
-    assert!(counted.contains("interlock_storage_damage_total 1"), "{counted}");
+    assert!(
+        counted.contains("interlock_storage_damage_total 1"),
+        "{counted}"
+    );
     // Writes that touch nothing of it are done.
     try_create(&connection, &model, 10).await.expect("made");
 }
@@ -399,7 +420,10 @@ async fn what_is_dropped_of_a_log_is_said_at_the_start() {
     let file = File::options().write(true).open(&log).expect("opens");
     std::os::unix::fs::FileExt::write_all_at(&file, &[0xaa; 100], size - 30_000).expect("writes");
     server.restart();
-    assert!(says(&server, "the end of the log cannot be read and is dropped"));
+    assert!(says(
+        &server,
+        "the end of the log cannot be read and is dropped"
+    ));
     assert!(says(&server, "dropped_commits="));
     let connection = server.connect().await;
     assert_eq!(read(&connection, &first).await["success"], true);

@@ -49,7 +49,9 @@ impl Committer {
     pub(super) async fn refuse_if_damaged(&mut self) {
         if self.storage.0.database.is_damaged() {
             let error = sqlx::Error::Protocol("a damaged page was found at the start".to_owned());
-            let _ = self.hold_off(&[], Trouble::Damaged, &error, &mut |_| {}).await;
+            let _ = self
+                .hold_off(&[], Trouble::Damaged, &error, &mut |_| {})
+                .await;
         }
     }
 
@@ -84,7 +86,12 @@ impl Committer {
             error!(%error, "the database refused a batch that was judged fit");
             return Err(error.into());
         }
-        let sequences: Vec<_> = judged.rows.commits.iter().map(|commit| commit.seq).collect();
+        let sequences: Vec<_> = judged
+            .rows
+            .commits
+            .iter()
+            .map(|commit| commit.seq)
+            .collect();
         let survivors = &mut judged.survivors;
         let mut tell = |error: Error| {
             for survivor in survivors.iter_mut() {

@@ -14,7 +14,9 @@ pub(in crate::storage) enum Chore {
         reply: Reply<u64>,
     },
     /// Copies the rest of the log back, so that it begins anew.
-    CopyBack { done: oneshot::Sender<()> },
+    CopyBack {
+        done: oneshot::Sender<()>,
+    },
 }
 
 impl Committer {
@@ -44,11 +46,7 @@ impl Committer {
         }
     }
 
-    async fn try_keep_up(
-        &mut self,
-        upkeep: &Upkeep,
-        reply: &mut Reply<u64>,
-    ) -> Result<u64, Error> {
+    async fn try_keep_up(&mut self, upkeep: &Upkeep, reply: &mut Reply<u64>) -> Result<u64, Error> {
         let writer = self.writer.as_mut().ok_or(Error::Stopped)?;
         let rows = match writer.keep_up(upkeep).await {
             Ok(rows) => rows,

@@ -217,10 +217,7 @@ fn report_tail(database: &Path) {
 }
 
 /// Whether a page is damaged. What cannot be looked at now shows when it is read.
-async fn look_for_damage(
-    options: &SqliteConnectOptions,
-    within: Duration,
-) -> Result<bool, Error> {
+async fn look_for_damage(options: &SqliteConnectOptions, within: Duration) -> Result<bool, Error> {
     if within.is_zero() {
         return Ok(false);
     }

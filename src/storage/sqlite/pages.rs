@@ -10,6 +10,7 @@ use super::trouble;
 
 const TABLES: &str = include_str!("sql/page_check_tables.sql");
 const CHECK: &str = include_str!("sql/page_check.sql");
+const DAMAGED: &str = include_str!("sql/page_damaged.sql");
 
 /// After how many instructions of `SQLite` the time is looked at: about a millisecond.
 const INSTRUCTIONS: i32 = 10_000;
@@ -91,7 +92,12 @@ async fn look_through(
                 found.damage.extend(problems);
             }
             Err(error) if trouble::is_damage(&error) => {
-                found.damage.push((table, error.to_string()));
+                let pages = damaged_pages(connection, &table).await;
+                if pages.is_empty() {
+                    found.damage.push((table, error.to_string()));
+                } else {
+                    found.damage.push((table, pages.join(", ")));
+                }
             }
             Err(_) if Instant::now() >= until => break,
             Err(error) => return Err(error),
@@ -99,4 +105,10 @@ async fn look_through(
         found.looked_through += 1;
     }
     Ok(found)
+}
+
+/// The check ends at a page that it can make nothing of, without a word of which one that is.
+async fn damaged_pages(connection: &mut SqliteConnection, table: &str) -> Vec<String> {
+    let pages = sqlx::query_scalar(DAMAGED).bind(table);
+    pages.fetch_all(connection).await.unwrap_or_default()
 }

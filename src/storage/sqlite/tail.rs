@@ -36,8 +36,14 @@ impl Sum {
     fn add(&mut self, bytes: &[u8]) {
         for pair in bytes.chunks_exact(8) {
             let (first, second) = pair.split_at(4);
-            self.one = self.one.wrapping_add(self.word(first)).wrapping_add(self.two);
-            self.two = self.two.wrapping_add(self.word(second)).wrapping_add(self.one);
+            self.one = self
+                .one
+                .wrapping_add(self.word(first))
+                .wrapping_add(self.two);
+            self.two = self
+                .two
+                .wrapping_add(self.word(second))
+                .wrapping_add(self.one);
         }
     }
 
@@ -174,7 +180,10 @@ mod tests {
         let log = log();
         let kept = tail_of(&log).kept;
         let cut = tail_of(&log[..log.len() - 100]);
-        assert!(cut.kept < kept && cut.frames > 0 && cut.kept + cut.frames == kept, "{cut:?}");
+        assert!(
+            cut.kept < kept && cut.frames > 0 && cut.kept + cut.frames == kept,
+            "{cut:?}"
+        );
         let mut damaged = log.clone();
         damaged[HEADER + FRAME_HEADER + 7] ^= 1;
         let tail = tail_of(&damaged);

@@ -24,7 +24,9 @@ const NOT_A_DATABASE: i32 = 26;
 impl Trouble {
     pub(in crate::storage) fn of(error: &sqlx::Error) -> Self {
         match error {
-            sqlx::Error::Io(error) if error.get_ref().is_some_and(|inner| inner.is::<Misplaced>()) => {
+            sqlx::Error::Io(error)
+                if error.get_ref().is_some_and(|inner| inner.is::<Misplaced>()) =>
+            {
                 Self::Misplaced
             }
             _ => match primary_code(error) {
