@@ -118,6 +118,8 @@ codes! {
     SearchResultLimit = "SEARCH_RESULT_LIMIT", 400, Never;
     /// Our fault; the ticket finds the cause in the log.
     ServerError = "SERVER_ERROR", 500, Never;
+    /// A page of the database cannot be read; only a backup helps.
+    StorageDamaged = "STORAGE_DAMAGED", 500, Never;
     /// Writes are refused until the storage is well again.
     StorageUnavailable = "STORAGE_UNAVAILABLE", 503, Later;
     /// A tenant asks for more, or has stored more, than it may.
@@ -221,6 +223,7 @@ impl Code {
             Self::SearchJobNotFound => "no such search, or its result has expired, or it is another tenant's",
             Self::SearchResultLimit => "more entities match than `limit`; narrow the condition or raise it",
             Self::ServerError => "our fault; the ticket in the message finds the cause in the log",
+            Self::StorageDamaged => "what was asked for is on a damaged page of the database; the operator restores a backup, see the log",
             Self::StorageUnavailable => "writes are refused until the storage is well again; see the log",
             Self::TenantLimitExceeded => "the tenant has reached a limit that the operator has set; `properties.limit` names it, `properties.retryAfterMs` says when to try again",
             Self::TooManyRequests => "the queue of the stream is full; wait for answers before sending more",

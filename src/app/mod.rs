@@ -83,6 +83,8 @@ pub enum Error {
 
 /// Runs the service until it is told to stop.
 pub async fn run(config: Config, telemetry: Telemetry) -> Result<(), Error> {
+    // A write over the limit on the size of files is to fail, not to end the process.
+    signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::default())?;
     let tls = config.tls.clone().map(Tls::load).transpose()?;
     let stop = CancellationToken::new();
     let opening = Storage::open(&config.storage, Clock::System, stop.clone());
@@ -129,6 +131,7 @@ async fn serve(
         );
     }
     tasks.spawn(storage.clone().keep_log_short(stop.clone()));
+    tasks.spawn(storage.clone().name_damage(stop.clone()));
     tasks.spawn(storage.clone().keep_indexes(stop.clone()));
     let (jobs, runner) = Jobs::new(storage.clone(), config.jobs);
     tasks.spawn(runner.run(stop.clone()));

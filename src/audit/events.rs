@@ -33,6 +33,12 @@ pub(super) fn of(recorded: &Recorded) -> Vec<MachineEvent> {
     for run in &recorded.record.runs {
         tell(run, &mut told);
     }
+    if let (Some(cut), Some(last)) = (recorded.record.cut, told.last_mut()) {
+        last.details.push_str(&format!(
+            "; the record was too large, so {} decisions and {} leaves were left out of it",
+            cut.decisions, cut.leaves
+        ));
+    }
     let began = recorded.record.runs.first().map_or(0, |run| run.at);
     let events = told.into_iter().zip(began..);
     events

@@ -18,7 +18,22 @@ const EXPECTED_CHARS: usize = 255;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Record {
     pub runs: Vec<RunRecord>,
+    /// What was left out, since the record would have been too large.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cut: Option<Cut>,
 }
+
+/// How much of a record was left out.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cut {
+    /// Decisions; most of them transitions that were considered.
+    pub decisions: u64,
+    /// Leaves of criteria, of decisions that are there.
+    pub leaves: u64,
+}
+
+/// The most bytes a record takes, but for the heads of its runs.
+const BYTES_MAX: usize = 64 << 10;
 
 /// One run of the engine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -201,17 +216,109 @@ impl StartKind {
 }
 
 impl Record {
+    pub const fn of(runs: Vec<RunRecord>) -> Self {
+        Self { runs, cut: None }
+    }
+
     /// The stored form; none if nothing was decided.
     pub fn encode(&self) -> Option<String> {
         if self.runs.is_empty() {
-            None
-        } else {
-            serde_json::to_string(self).ok()
+            return None;
+        }
+        let text = serde_json::to_string(self).ok()?;
+        if text.len() <= BYTES_MAX {
+            return Some(text);
+        }
+        serde_json::to_string(&self.shortened()).ok()
+    }
+
+    /// The same without what does not fit: what happened is kept before what was only looked at.
+    fn shortened(&self) -> Self {
+        let mut cut = Cut::default();
+        let mut left = BYTES_MAX;
+        let mut kept: Vec<Vec<Option<Entry>>> = self
+            .runs
+            .iter()
+            .map(|run| vec![None; run.entries.len()])
+            .collect();
+        for weight in Entry::WEIGHTS {
+            for (run, kept) in self.runs.iter().zip(&mut kept) {
+                for (entry, place) in run.entries.iter().zip(kept) {
+                    if entry.weight() != weight {
+                        continue;
+                    }
+                    let (lean, leaves) = entry.lean();
+                    if entry.takes(&mut left) {
+                        *place = Some(entry.clone());
+                    } else if lean.takes(&mut left) {
+                        *place = Some(lean);
+                        cut.leaves += leaves;
+                    } else {
+                        cut.decisions += 1;
+                    }
+                }
+            }
+        }
+        let runs = self.runs.iter().zip(kept);
+        Self {
+            runs: runs
+                .map(|(run, kept)| RunRecord {
+                    start: run.start,
+                    asked: run.asked.clone(),
+                    at: run.at,
+                    entries: kept.into_iter().flatten().collect(),
+                })
+                .collect(),
+            cut: Some(cut),
         }
     }
 
     pub fn decode(text: &str) -> Result<Self, serde_json::Error> {
         serde_json::from_str(text)
+    }
+}
+
+impl Entry {
+    /// From what must not be missing to what is missed least.
+    const WEIGHTS: [u8; 4] = [0, 1, 2, 3];
+
+    const fn weight(&self) -> u8 {
+        match self {
+            Self::Settled { .. } | Self::Ungoverned { .. } => 0,
+            Self::Chosen { .. } | Self::Moved { .. } | Self::Expired { .. } => 1,
+            Self::Called(_) | Self::Fired { .. } | Self::Armed { .. } | Self::Cancelled { .. } => 2,
+            Self::Skipped(_) | Self::Considered(_) => 3,
+        }
+    }
+
+    /// The same without what it says in detail, and how many leaves that leaves out.
+    fn lean(&self) -> (Self, u64) {
+        let mut lean = self.clone();
+        let leaves = match &mut lean {
+            Self::Skipped(considered) | Self::Considered(considered) => {
+                considered.reason = None;
+                std::mem::take(&mut considered.leaves)
+            }
+            Self::Chosen {
+                why: Reason::Matched(leaves),
+                ..
+            } => std::mem::take(leaves),
+            Self::Called(call) => {
+                call.warnings = Vec::new();
+                Vec::new()
+            }
+            _ => Vec::new(),
+        };
+        (lean, u64::try_from(leaves.len()).unwrap_or(u64::MAX))
+    }
+
+    /// Takes what it needs of the bytes that are left; false if there are not so many.
+    fn takes(&self, left: &mut usize) -> bool {
+        let text = serde_json::to_string(self);
+        let bytes = text.map_or(usize::MAX, |text| text.len() + 1);
+        let rest = left.checked_sub(bytes);
+        *left = rest.unwrap_or(*left);
+        rest.is_some()
     }
 }
 
@@ -243,5 +350,65 @@ impl Considered {
             reason: no
                 .and_then(|(_, judgement)| judgement.reason.as_deref().map(ToOwned::to_owned)),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn considered(n: u32) -> Entry {
+        Entry::Considered(Considered {
+            name: format!("transition{n}"),
+            held: false,
+            leaves: (0..3)
+                .map(|leaf| Leaf(leaf, false, Some("seen".to_owned())))
+                .collect(),
+            criterion: Some("simple".to_owned()),
+            reason: None,
+        })
+    }
+
+    fn record(considered_count: u32) -> Record {
+        let moved = |n: u32| Entry::Moved {
+            transition: format!("t{n}"),
+            from: "A".to_owned(),
+            to: "B".to_owned(),
+        };
+        let mut entries: Vec<_> = (0..considered_count).map(considered).collect();
+        entries.extend((0..3).map(moved));
+        entries.push(Entry::Settled {
+            state: "B".to_owned(),
+        });
+        let run = RunRecord {
+            start: StartKind::Create,
+            asked: None,
+            at: 1,
+            entries,
+        };
+        Record::of(vec![run])
+    }
+
+    #[test]
+    fn a_small_record_is_stored_whole() {
+        let record = record(100);
+        let stored = Record::decode(&record.encode().expect("some")).expect("readable");
+        assert_eq!(stored, record);
+    }
+
+    #[test]
+    fn a_large_record_keeps_what_happened_and_says_what_is_left_out() {
+        let record = record(20_000);
+        let text = record.encode().expect("some");
+        assert!(text.len() <= BYTES_MAX + 1_000, "{}", text.len());
+        let stored = Record::decode(&text).expect("readable");
+        let cut = stored.cut.expect("cut");
+        let entries = &stored.runs[0].entries;
+        assert_eq!(
+            entries[entries.len() - 4..],
+            record.runs[0].entries[20_000..]
+        );
+        assert_eq!(cut.decisions + entries.len() as u64, 20_004);
+        assert!(entries.len() > 300);
     }
 }

@@ -160,6 +160,20 @@ impl Database {
         }
     }
 
+    pub(super) const fn is_damaged(&self) -> bool {
+        match &self.kind {
+            Kind::Sqlite(database) => database.is_damaged(),
+            Kind::Double(_) => false,
+        }
+    }
+
+    pub(super) async fn name_damage(&self, within: std::time::Duration) -> Result<(), Error> {
+        match &self.kind {
+            Kind::Sqlite(database) => database.name_damage(within).await,
+            Kind::Double(_) => Ok(()),
+        }
+    }
+
     pub(super) async fn close(&self, writer: Writer) {
         if let (Kind::Sqlite(database), WriterKind::Sqlite(writer)) = (&self.kind, writer.kind) {
             database.close(writer).await;
@@ -326,6 +340,14 @@ impl Writer {
         match &mut self.kind {
             WriterKind::Sqlite(writer) => writer.reopen().await,
             WriterKind::Double(_) => Ok(()),
+        }
+    }
+
+    /// A writer that is disturbed has no files to be looked for: paused time would run on.
+    pub(super) fn in_place(&self) -> Option<Result<(), sqlx::Error>> {
+        match (&self.kind, &self.disturbance) {
+            (WriterKind::Sqlite(writer), None) => writer.in_place(),
+            (WriterKind::Sqlite(_) | WriterKind::Double(_), _) => None,
         }
     }
 

@@ -99,6 +99,8 @@ pub struct Settings {
     pub scan_max: usize,
     /// Whether `IS_NULL` holds below a list that is not there (`corrections.md` §11).
     pub absent_lists_are_null: bool,
+    /// For how long damaged pages are looked for at the start.
+    pub start_check: Duration,
     pub migrate: Migrate,
     pub indexes: IndexSettings,
 }
@@ -223,13 +225,30 @@ pub enum Error {
     #[error("the database could not be migrated")]
     Migration(#[from] sqlx::migrate::MigrateError),
     #[error("the database failed")]
-    Database(#[from] sqlx::Error),
+    Database(#[source] sqlx::Error),
+    #[error("a page of the database is damaged; the log of the service names it")]
+    Damaged,
+    #[error(
+        "the storage failed during the commit, so it is not known whether that happened; read before you repeat it"
+    )]
+    OutcomeUnknown,
     #[error("a file of the database could not be used")]
     Io(#[from] std::io::Error),
     #[error("the transaction was not committed")]
     NotCommitted,
     #[error("the storage has stopped")]
     Stopped,
+}
+
+impl From<sqlx::Error> for Error {
+    fn from(error: sqlx::Error) -> Self {
+        if sqlite::is_damage(&error) {
+            health::note_damage();
+            Self::Damaged
+        } else {
+            Self::Database(error)
+        }
+    }
 }
 
 impl Coded for Error {
@@ -248,6 +267,8 @@ impl Coded for Error {
             Self::Cancelled => Code::Cancelled,
             Self::NotYet { .. } => Code::BadRequest,
             Self::Unavailable | Self::Stopped => Code::StorageUnavailable,
+            Self::OutcomeUnknown => Code::OutcomeUnknown,
+            Self::Damaged => Code::StorageDamaged,
             Self::Inconsistent { .. }
             | Self::NotCommitted
             | Self::InUse(_)
@@ -302,6 +323,8 @@ impl Coded for Error {
             | Self::TooLarge { .. }
             | Self::Cancelled
             | Self::Unavailable
+            | Self::OutcomeUnknown
+            | Self::Damaged
             | Self::Inconsistent { .. }
             | Self::InUse(_)
             | Self::NotMigrated
@@ -466,6 +489,11 @@ impl Storage {
     }
 
     /// Whether writes are taken.
+    fn takes_writes(&self) -> bool {
+        self.0.health.takes_writes() && !self.0.submissions.is_closed()
+    }
+
+    /// Whether writes are taken and no damaged page was found.
     pub fn is_well(&self) -> bool {
         self.0.health.is_well() && !self.0.submissions.is_closed()
     }

@@ -216,7 +216,7 @@ impl Storage {
         bytes: usize,
         cancel: &CancellationToken,
     ) -> Result<Committed, Error> {
-        if !self.is_well() {
+        if !self.takes_writes() {
             return Err(Error::Unavailable);
         }
         let (reply, mut outcome) = oneshot::channel();
@@ -551,7 +551,7 @@ impl UnitOfWork {
             self.change(base.image.id, Changed::Saved(saved));
             return Ok(());
         }
-        let record: Option<Arc<str>> = Record { runs: vec![run] }.encode().map(Into::into);
+        let record: Option<Arc<str>> = Record::of(vec![run]).encode().map(Into::into);
         if let Some(record) = record {
             self.bytes += record.len();
             self.refuse_excess()?;
@@ -705,7 +705,7 @@ impl UnitOfWork {
                 image: saved.image,
                 model: saved.definitions.row,
                 base: saved.base,
-                record: Record { runs: saved.runs }.encode().map(Into::into),
+                record: Record::of(saved.runs).encode().map(Into::into),
                 attribution: saved
                     .attribution
                     .filter(|attribution| *attribution != self.attribution),

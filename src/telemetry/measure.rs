@@ -29,6 +29,7 @@ const HANDSHAKES: &str = "interlock_tls_handshakes_total";
 const CONNECTIONS: &str = "interlock_connections";
 const CONNECTIONS_ENDED: &str = "interlock_connections_ended_total";
 const TENANT_REFUSALS: &str = "interlock_tenant_limit_refusals_total";
+const STORAGE_DAMAGE: &str = "interlock_storage_damage_total";
 const PANICS: &str = "interlock_panics_total";
 const WORKERS: &str = "interlock_runtime_workers";
 const ALIVE_TASKS: &str = "interlock_runtime_alive_tasks";
@@ -315,6 +316,11 @@ pub(super) fn panicked() {
     counter!(PANICS).increment(1);
 }
 
+/// The database has answered that a page is damaged.
+pub fn damaged() {
+    counter!(STORAGE_DAMAGE).increment(1);
+}
+
 /// Gives what was measured to those who ask.
 #[derive(Debug, Clone)]
 pub struct Exporter {
@@ -340,6 +346,7 @@ impl Exporter {
             LazyLock::force(&TRANSACTIONS);
             LazyLock::force(&DISPATCHES);
             counter!(PANICS).absolute(0);
+            counter!(STORAGE_DAMAGE).absolute(0);
             for event in Adaptive::ALL {
                 event.counter().absolute(0);
             }
@@ -417,6 +424,10 @@ fn describe() {
         "requests that were refused because their tenant had reached a limit"
     );
     describe_counter!(PANICS, "panics that were contained");
+    describe_counter!(
+        STORAGE_DAMAGE,
+        "answers of the database that a page is damaged"
+    );
     describe_gauge!(WORKERS, "threads that run tasks");
     describe_gauge!(ALIVE_TASKS, "tasks that have not ended");
     describe_gauge!(QUEUE_DEPTH, "tasks that wait for a thread");

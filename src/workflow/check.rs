@@ -13,6 +13,10 @@ use crate::id::StateName;
 /// The longest name, in bytes.
 const NAME_MAX: usize = 256;
 
+/// How many transitions one state may have: each automated one is judged, and recorded, whenever
+/// an entity comes to the state.
+const TRANSITIONS_MAX: usize = 1_000;
+
 /// Where in a definition something is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
@@ -145,6 +149,20 @@ impl Problems {
                 self.add(place, format!("{rule}; rename it"));
             }
         }
+    }
+
+    /// False if there are too many.
+    pub(super) fn transitions(&mut self, place: &Place, count: usize) -> bool {
+        let few = count <= TRANSITIONS_MAX;
+        if !few {
+            self.add(
+                place,
+                format!(
+                    "the state has {count} transitions; leave {TRANSITIONS_MAX} at most, for instance by states in between"
+                ),
+            );
+        }
+        few
     }
 
     pub(super) fn none_or_err(&mut self) -> Result<(), Error> {

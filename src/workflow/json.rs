@@ -275,6 +275,13 @@ impl Workflow {
             problems.warn(&place, &format!("unknown member `{member}` is ignored"));
         }
         json.version_counts(&place, compat)?;
+        let counts = json.states.iter();
+        let counts = counts.map(|(name, state)| (place.state(name), state.transitions.len()));
+        if !counts.fold(true, |few, (place, count)| {
+            problems.transitions(&place, count) && few
+        }) {
+            problems.none_or_err()?;
+        }
         json.tidy(&place, &mut problems);
         json.read(&place, problems)
     }

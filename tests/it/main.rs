@@ -25,6 +25,7 @@ mod events_over_http;
 mod execution;
 mod executors;
 mod explain;
+mod faults;
 mod feed;
 mod help;
 mod history;

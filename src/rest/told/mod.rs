@@ -176,6 +176,7 @@ pub(super) const ALWAYS: &[Code] = &[
     Code::TransactionExpired,
     Code::TransactionNotFound,
     Code::ServerError,
+    Code::StorageDamaged,
     Code::StorageUnavailable,
     Code::TenantLimitExceeded,
 ];

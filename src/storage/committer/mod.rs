@@ -8,11 +8,12 @@
 mod flight;
 mod recovery;
 mod upkeep;
+mod waiting;
 
 use std::{collections::BTreeMap, sync::Arc};
 
 use foldhash::HashMap;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 use tracing::{error, info, warn};
 
@@ -36,14 +37,13 @@ use crate::entity::{Position, Sequence};
 use crate::id::{EntityId, Tenant, TransactionId};
 
 use flight::{Flight, Judged};
+use recovery::Watch;
+use waiting::Waiting;
 
 pub(super) use upkeep::Chore;
 
-/// How many units a batch holds at most.
-const BATCH_UNITS: usize = 512;
-
-/// How many bytes of documents a batch holds at most, unless one unit alone is larger.
-const BATCH_BYTES: usize = 8 << 20;
+/// Where an answer is waited for.
+type Reply<T> = oneshot::Sender<Result<T, Error>>;
 
 /// The state of the task.
 pub(super) struct Committer {
@@ -58,13 +58,16 @@ pub(super) struct Committer {
     newest_entity: Option<EntityRow>,
     /// The newest row of `task`, likewise.
     newest_task: Option<i64>,
-    /// A submission that did not fit the last batch.
-    left_over: Option<Submission>,
+    /// How the database failed while a batch was judged.
+    failure: Option<sqlx::Error>,
+    /// What was taken out of the inbox.
+    waiting: Waiting,
     /// The last batch, until it is durable and answered.
     flight: Option<Flight>,
     /// Of the log, since it was last to be copied back.
     growth: Growth,
     sweeper: Sweeper,
+    stop: CancellationToken,
 }
 
 /// A unit that survived its judgement, before it is durable.
@@ -93,16 +96,21 @@ impl Committer {
             next: newest.0 + 1,
             newest_entity: None,
             newest_task: None,
-            left_over: None,
+            failure: None,
+            waiting: Waiting::default(),
             flight: None,
             growth: Growth::default(),
             sweeper: Sweeper::default(),
+            stop: CancellationToken::new(),
         }
     }
 
     /// Commits until `stop` is cancelled and everything that was submitted before is answered.
     pub(super) async fn run(mut self, stop: CancellationToken) {
+        self.stop = stop.clone();
         self.sweeper.plan(&self.storage).await;
+        self.refuse_if_damaged().await;
+        let mut watch = Watch::of(self.writer.as_ref());
         loop {
             tokio::select! {
                 biased;
@@ -110,13 +118,12 @@ impl Committer {
                     self.land().await;
                     self.sweeper.sweep(&self.storage, self.writer.as_mut()).await;
                 }
-                first = next_submission(&mut self.left_over, &mut self.inbox) => match first {
-                    Some(first) => {
-                        self.batch(first).await;
-                        // However busy it is, upkeep has its turn.
-                        if let Ok(chore) = self.chores.try_recv() { self.keep_up(chore).await; }
-                    }
-                    None => break,
+                () = watch.is_due() => self.look_for_files().await,
+                some = some_wait(&mut self.waiting, &mut self.inbox) => {
+                    if !some { break; }
+                    self.batch().await;
+                    // However busy it is, upkeep has its turn.
+                    if let Ok(chore) = self.chores.try_recv() { self.keep_up(chore).await; }
                 },
                 synced = flight::synced(&mut self.flight) => self.landed(synced).await,
                 Some(chore) = self.chores.recv() => self.keep_up(chore).await,
@@ -125,7 +132,7 @@ impl Committer {
                     self.inbox.close();
                 }
             }
-            if stop.is_cancelled() && self.left_over.is_none() && self.inbox.is_empty() {
+            if stop.is_cancelled() && self.waiting.is_empty() && self.inbox.is_empty() {
                 break;
             }
         }
@@ -136,28 +143,25 @@ impl Committer {
         info!("the committer has stopped");
     }
 
-    async fn batch(&mut self, first: Submission) {
-        if first.draft.model.is_some() {
-            self.land().await;
-            return self.change_model(first).await;
-        }
+    async fn batch(&mut self) {
         // One batch is less work than two halves of it.
+        let wait = self.waiting.len() + self.inbox.len();
         let flight = self.flight.as_ref();
-        if flight.is_some_and(|flight| self.inbox.len() < flight.judged.survivors.len() / 2) {
+        if flight.is_some_and(|flight| wait <= flight.judged.survivors.len() / 2) {
             self.land().await;
         }
-        let mut batch = vec![first];
-        let mut bytes = batch[0].bytes;
-        while batch.len() < BATCH_UNITS && bytes < BATCH_BYTES {
-            let Ok(next) = self.inbox.try_recv() else {
-                break;
-            };
-            if next.draft.model.is_some() || bytes + next.bytes > BATCH_BYTES {
-                self.left_over = Some(next);
-                break;
+        while self.waiting.has_room()
+            && let Ok(next) = self.inbox.try_recv()
+        {
+            self.waiting.push(next);
+        }
+        let mut batch = self.waiting.batch();
+        if batch.iter().any(|unit| unit.draft.model.is_some()) {
+            self.land().await;
+            for change in batch {
+                self.change_model(change).await;
             }
-            bytes += next.bytes;
-            batch.push(next);
+            return;
         }
         batch.retain(|submission| submission.claim.take());
         self.commit(batch).await;
@@ -172,9 +176,19 @@ impl Committer {
             Ok(view) => view,
             Err(error) => return refuse_all(batch, &error),
         };
-        let Some(judged) = self.judge(view, batch).await else {
+        let judged = self.judge(view, batch).await;
+        if let Some(error) = self.failure.take() {
+            // What is in flight has its own outcome; what was judged is not written at all.
+            self.land().await;
+            if let Some(judged) = judged {
+                self.storage.0.instants.finish(judged.stamped);
+                let units = judged.survivors.into_iter();
+                refuse_all(units.map(|unit| unit.submission), &Error::Unavailable);
+            }
+            let _ = self.recover(&[], &error, &mut |_| {}).await;
             return;
-        };
+        }
+        let Some(judged) = judged else { return };
         let (written, synced) = self.write(&judged.rows).await;
         match (written, synced) {
             (Ok(syncing), Ok(())) => {
@@ -327,6 +341,10 @@ impl Committer {
                         committed,
                         first,
                     });
+                }
+                Err(Error::Database(error)) => {
+                    self.failure = Some(error);
+                    answer(submission, Err(Error::Unavailable));
                 }
                 Err(error) => answer(submission, Err(error)),
             }
@@ -565,12 +583,12 @@ impl Committer {
     }
 
     /// A change of a model is a batch of its own.
-    async fn change_model(&mut self, submission: Submission) {
+    async fn change_model(&mut self, mut submission: Submission) {
         if !submission.claim.take() {
             return;
         }
         let at = self.storage.0.instants.stamp(self.storage.now(), 1);
-        let outcome = self.try_change_model(&submission.draft, at).await;
+        let outcome = self.try_change_model(&mut submission, at).await;
         self.storage.0.instants.finish(at);
         if outcome.is_ok() {
             self.publish.send_replace(Sequence(self.next - 1));
@@ -578,11 +596,16 @@ impl Committer {
         answer(submission, outcome);
     }
 
-    async fn try_change_model(&mut self, draft: &Draft, at: Timestamp) -> Result<Committed, Error> {
+    async fn try_change_model(
+        &mut self,
+        submission: &mut Submission,
+        at: Timestamp,
+    ) -> Result<Committed, Error> {
+        let Submission { draft, reply, .. } = submission;
         let Some((key, change)) = &draft.model else {
             return Err(Error::Stopped);
         };
-        let taken = self.storage.taken(std::iter::once(draft)).await?;
+        let taken = self.storage.taken(std::iter::once(&**draft)).await?;
         if !taken.leaves_room_for(draft) {
             return Err(Error::Repeated);
         }
@@ -612,8 +635,11 @@ impl Committer {
         };
         let writer = self.writer.as_mut().ok_or(Error::Stopped)?;
         if let Err(error) = writer.change_model(&commit, &effect).await {
-            error!(%error, "a change of a model failed; writes are refused until the storage is well");
-            self.recover(&[sequence.0]).await?;
+            let Error::Database(error) = error else {
+                return Err(error);
+            };
+            let mut tell = |error| answer_early(reply, error);
+            self.recover(&[sequence.0], &error, &mut tell).await?;
         }
         self.next += 1;
         self.sweeper.note(&commit.outcomes, self.storage.now());
@@ -642,14 +668,21 @@ impl From<&Definitions> for ModelView {
     }
 }
 
-async fn next_submission(
-    left_over: &mut Option<Submission>,
-    inbox: &mut mpsc::Receiver<Submission>,
-) -> Option<Submission> {
-    match left_over.take() {
-        Some(submission) => Some(submission),
-        None => inbox.recv().await,
+/// Returns once something waits to be committed; false if nothing will any more.
+async fn some_wait(waiting: &mut Waiting, inbox: &mut mpsc::Receiver<Submission>) -> bool {
+    if waiting.is_empty() {
+        let Some(first) = inbox.recv().await else {
+            return false;
+        };
+        waiting.push(first);
     }
+    true
+}
+
+/// Answers before it is known what becomes of a unit.
+fn answer_early<T>(reply: &mut Reply<T>, outcome: Error) {
+    let (closed, _) = oneshot::channel();
+    let _ = std::mem::replace(reply, closed).send(Err(outcome));
 }
 
 /// Who asked may have gone; that changes nothing.

@@ -2,18 +2,71 @@
 
 use std::time::Duration;
 
+use tokio::time::{Interval, MissedTickBehavior};
 use tracing::{error, info, warn};
 
-use super::{Committer, answer, flight::Judged, refuse_all};
-use crate::storage::{Error, sqlite::Batch};
+use super::{Chore, Committer, Writer, answer, answer_early, flight::Judged, refuse_all};
+use crate::storage::{Error, sqlite::Trouble};
 
 /// How long the committer waits before it tries a failed storage again.
-const RECOVERY_PAUSE: Duration = Duration::from_secs(1);
+const RECOVERY_PAUSE: Duration = Duration::from_millis(500);
+
+/// How long those are kept waiting whose commit has failed, in case its outcome shows.
+const ANSWER_WITHIN: Duration = Duration::from_secs(3);
+
+/// How often it is looked whether the files are in their places.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
+
+/// Tells those who wait for a commit that failed; once.
+type Tell<'a> = &'a mut (dyn FnMut(Error) + Send);
+
+/// When to look whether the files are in their places.
+pub(super) struct Watch(Option<Interval>);
+
+impl Watch {
+    /// Where there are no files there is nothing to look for.
+    pub(super) fn of(writer: Option<&Writer>) -> Self {
+        let has_files = writer.is_some_and(|writer| writer.in_place().is_some());
+        Self(has_files.then(|| {
+            let mut interval = tokio::time::interval(LOOK_EVERY);
+            interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
+            interval
+        }))
+    }
+
+    pub(super) async fn is_due(&mut self) {
+        match &mut self.0 {
+            Some(interval) => {
+                interval.tick().await;
+            }
+            None => std::future::pending().await,
+        }
+    }
+}
 
 impl Committer {
+    /// Refuses writes from the start if a damaged page is known.
+    pub(super) async fn refuse_if_damaged(&mut self) {
+        if self.storage.0.database.is_damaged() {
+            let error = sqlx::Error::Protocol("a damaged page was found at the start".to_owned());
+            let _ = self
+                .hold_off(&[], Trouble::Damaged, &error, &mut |_| {})
+                .await;
+        }
+    }
+
+    /// Refuses writes while a file of the database is not in its place.
+    pub(super) async fn look_for_files(&mut self) {
+        let in_place = self.writer.as_ref().and_then(Writer::in_place);
+        if let Some(Err(error)) = in_place {
+            self.land().await;
+            let _ = self.recover(&[], &error, &mut |_| {}).await;
+        }
+    }
+
     /// Answers a batch that could not be written or made durable, after what became of it.
-    pub(super) async fn settle(&mut self, judged: Judged, error: sqlx::Error) {
-        match self.find_out(&judged.rows, error).await {
+    pub(super) async fn settle(&mut self, mut judged: Judged, error: sqlx::Error) {
+        match self.find_out(&mut judged, error).await {
             Ok(()) => self.announce(judged),
             Err(error) => {
                 self.storage.0.instants.finish(judged.stamped);
@@ -23,8 +76,8 @@ impl Committer {
         }
     }
 
-    /// What became of rows, after something failed.
-    async fn find_out(&mut self, rows: &Batch, error: sqlx::Error) -> Result<(), Error> {
+    /// What became of a batch, after something failed.
+    async fn find_out(&mut self, judged: &mut Judged, error: sqlx::Error) -> Result<(), Error> {
         // A row that the database refuses was rolled back; anything else may have been written.
         if error
             .as_database_error()
@@ -33,45 +86,138 @@ impl Committer {
             error!(%error, "the database refused a batch that was judged fit");
             return Err(error.into());
         }
-        let sequences: Vec<_> = rows.commits.iter().map(|commit| commit.seq).collect();
-        error!(%error, units = sequences.len(), "a commit failed; writes are refused until the storage is well");
-        self.recover(&sequences).await
+        let sequences: Vec<_> = judged
+            .rows
+            .commits
+            .iter()
+            .map(|commit| commit.seq)
+            .collect();
+        let survivors = &mut judged.survivors;
+        let mut tell = |error: Error| {
+            for survivor in survivors.iter_mut() {
+                answer_early(&mut survivor.submission.reply, error.again());
+            }
+        };
+        self.recover(&sequences, &error, &mut tell).await
     }
 
-    /// Refuses writes until the database can be used again, then says whether the commits are there.
-    pub(super) async fn recover(&mut self, sequences: &[i64]) -> Result<(), Error> {
-        self.storage.0.health.set_well(false);
+    /// Refuses writes until the database can be used again, then says whether the commits are
+    /// there. Who waits for them is told within a few seconds.
+    pub(super) async fn recover(
+        &mut self,
+        sequences: &[i64],
+        error: &sqlx::Error,
+        tell: Tell<'_>,
+    ) -> Result<(), Error> {
+        self.hold_off(sequences, Trouble::of(error), error, tell)
+            .await
+    }
+
+    async fn hold_off(
+        &mut self,
+        sequences: &[i64],
+        trouble: Trouble,
+        error: &sqlx::Error,
+        tell: Tell<'_>,
+    ) -> Result<(), Error> {
+        let Self {
+            writer,
+            inbox,
+            chores,
+            waiting,
+            storage,
+            stop,
+            ..
+        } = self;
+        let writer = writer.as_mut().ok_or(Error::Stopped)?;
+        storage.0.health.set_well(false);
+        error!(
+            error = error as &dyn std::error::Error,
+            units = sequences.len(),
+            "the storage failed; writes are refused: {}",
+            trouble.advice()
+        );
+        let mut is_told = trouble.is_rolled_back() || trouble == Trouble::Misplaced;
+        if trouble.is_rolled_back() {
+            tell(Error::Unavailable);
+        } else if is_told {
+            tell(Error::OutcomeUnknown);
+        }
+        for submission in waiting.drain() {
+            answer(submission, Err(Error::Unavailable));
+        }
+        let known = attempts(writer, sequences, trouble);
+        let late = tokio::time::sleep(ANSWER_WITHIN);
+        tokio::pin!(known, late);
         loop {
-            let writer = self.writer.as_mut().ok_or(Error::Stopped)?;
-            let known = match writer.reopen().await {
-                Ok(()) => writer.knows(sequences).await,
-                Err(error) => Err(error),
-            };
-            match known {
-                Ok(known) => {
-                    self.storage.0.health.set_well(true);
-                    info!(written = known, "the storage is well again");
-                    return if known {
-                        Ok(())
-                    } else {
-                        Err(Error::Unavailable)
-                    };
+            tokio::select! {
+                biased;
+                known = &mut known => {
+                    storage.0.health.set_well(true);
+                    info!(written = known, "the storage is well again; writes are taken");
+                    return if known { Ok(()) } else { Err(Error::Unavailable) };
                 }
-                Err(error) => warn!(%error, "the storage is not well yet"),
+                () = &mut late, if !is_told => {
+                    is_told = true;
+                    tell(Error::OutcomeUnknown);
+                }
+                Some(submission) = inbox.recv() => answer(submission, Err(Error::Unavailable)),
+                Some(chore) = chores.recv() => chore.refuse(),
+                () = stop.cancelled() => {
+                    if !is_told { tell(Error::OutcomeUnknown); }
+                    return Err(Error::Stopped);
+                }
             }
-            self.refuse_waiting();
-            tokio::time::sleep(RECOVERY_PAUSE).await;
         }
     }
+}
 
-    fn refuse_waiting(&mut self) {
-        let waiting = self
-            .left_over
-            .take()
-            .into_iter()
-            .chain(std::iter::from_fn(|| self.inbox.try_recv().ok()));
-        for submission in waiting {
-            answer(submission, Err(Error::Unavailable));
+/// Tries until the database can be used again; whether the commits are there.
+async fn attempts(writer: &mut Writer, sequences: &[i64], trouble: Trouble) -> bool {
+    if trouble == Trouble::Damaged {
+        // What is damaged stays so.
+        return std::future::pending().await;
+    }
+    let mut said = String::new();
+    loop {
+        let known = match writer.reopen().await {
+            Ok(()) => writer.knows(sequences).await,
+            Err(error) => Err(error),
+        };
+        match known {
+            Ok(known) => return known,
+            Err(error) => {
+                let text = error.to_string();
+                if text != said {
+                    warn!(%error, "the storage is not well yet");
+                    said = text;
+                }
+            }
+        }
+        tokio::time::sleep(RECOVERY_PAUSE).await;
+    }
+}
+
+impl Chore {
+    /// Answers that it is not done.
+    fn refuse(self) {
+        match self {
+            Self::Write { reply, .. } => {
+                let _ = reply.send(Err(Error::Unavailable));
+            }
+            Self::CopyBack { done } => {
+                let _ = done.send(());
+            }
+        }
+    }
+}
+
+impl Error {
+    /// The same, for another of those who wait for one commit.
+    const fn again(&self) -> Self {
+        match self {
+            Self::OutcomeUnknown => Self::OutcomeUnknown,
+            _ => Self::Unavailable,
         }
     }
 }

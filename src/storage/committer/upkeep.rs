@@ -1,9 +1,9 @@
 //! What is done between two batches and is no commit.
 
 use tokio::sync::oneshot;
-use tracing::{error, warn};
+use tracing::warn;
 
-use super::Committer;
+use super::{Committer, Reply, answer_early};
 use crate::storage::{Error, sqlite::Upkeep};
 
 /// Something to be done between two batches, and who waits for it.
@@ -11,10 +11,12 @@ use crate::storage::{Error, sqlite::Upkeep};
 pub(in crate::storage) enum Chore {
     Write {
         upkeep: Upkeep,
-        reply: oneshot::Sender<Result<u64, Error>>,
+        reply: Reply<u64>,
     },
     /// Copies the rest of the log back, so that it begins anew.
-    CopyBack { done: oneshot::Sender<()> },
+    CopyBack {
+        done: oneshot::Sender<()>,
+    },
 }
 
 impl Committer {
@@ -22,12 +24,12 @@ impl Committer {
     pub(super) async fn keep_up(&mut self, chore: Chore) {
         self.land().await;
         match chore {
-            Chore::Write { upkeep, reply } => {
+            Chore::Write { upkeep, mut reply } => {
                 // What is remembered of a request is told to nobody before it is on the disk.
                 let storage = self.storage.clone();
                 let instants = &storage.0.instants;
                 let at = upkeep.outcome().map(|_| instants.stamp(storage.now(), 1));
-                let written = self.try_keep_up(&upkeep).await;
+                let written = self.try_keep_up(&upkeep, &mut reply).await;
                 if let Some(at) = at {
                     instants.finish(at);
                 }
@@ -44,14 +46,14 @@ impl Committer {
         }
     }
 
-    async fn try_keep_up(&mut self, upkeep: &Upkeep) -> Result<u64, Error> {
+    async fn try_keep_up(&mut self, upkeep: &Upkeep, reply: &mut Reply<u64>) -> Result<u64, Error> {
         let writer = self.writer.as_mut().ok_or(Error::Stopped)?;
         let rows = match writer.keep_up(upkeep).await {
             Ok(rows) => rows,
             Err(error) => {
-                error!(%error, "upkeep failed; writes are refused until the storage is well");
                 // All of it can be done again, so it does not matter whether it was written.
-                self.recover(&[]).await?;
+                let mut tell = |error| answer_early(reply, error);
+                self.recover(&[], &error, &mut tell).await?;
                 0
             }
         };

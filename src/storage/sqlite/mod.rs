@@ -12,10 +12,14 @@ mod identity;
 mod job;
 mod many;
 mod packed;
+mod pages;
+mod place;
 mod read;
 mod rows;
 mod sheet;
 mod sorter;
+mod tail;
+mod trouble;
 mod upkeep;
 mod writer;
 
@@ -32,7 +36,7 @@ use sqlx_sqlite::{
     SqliteSynchronous,
 };
 
-use tracing::warn;
+use tracing::{error, info, warn};
 
 use super::{Durability, Error, Migrate, Place, Settings};
 use crate::clock::Timestamp;
@@ -44,7 +48,9 @@ pub(super) use batch::{
 };
 pub(super) use checkpoint::Checkpointer;
 pub(super) use job::JobChore;
+use place::Placement;
 pub use sorter::Sorter;
+pub(super) use trouble::{Trouble, is_damage};
 pub(super) use upkeep::{FilledKey, Upkeep};
 use writer::Log;
 pub(super) use writer::{ModelCommit, Syncing, Writer};
@@ -68,6 +74,10 @@ pub(super) struct Sqlite {
     options: SqliteConnectOptions,
     place: Place,
     durability: Durability,
+    /// Where the files are; in memory there are none.
+    placement: Option<Placement>,
+    /// Whether the check at the start has found a damaged page.
+    damaged: bool,
     /// Held while the database is open, so that no second process writes beside us.
     _lock: Option<File>,
     /// Whether the writer was given out.
@@ -84,14 +94,26 @@ pub(super) struct Newest {
 impl Sqlite {
     pub(super) async fn open(settings: &Settings) -> Result<(Self, Newest), Error> {
         let lock = lock(&settings.place)?;
-        let options = options(settings);
+        let mut options = options(settings);
+        let (mut placement, mut damaged) = (None, false);
         let reads = match &settings.place {
-            Place::File(_) => {
+            Place::File(path) => {
+                report_tail(path);
                 // The first connection makes the file, and its journal mode stays with it.
                 let mut first = options.connect().await?;
+                damaged = look_for_damage(&options, settings.start_check).await?;
                 bring_up_to_date(&mut first, settings.migrate).await?;
+                let placed = Placement::of(path)?;
                 first.close().await?;
-                pool(READERS).connect_lazy_with(options.clone().read_only(true))
+                // From here on, a file that is not there was taken away.
+                options = options.create_if_missing(false);
+                let here = placed.clone();
+                placement = Some(placed);
+                let readers = pool(READERS).after_connect(move |_, _| {
+                    let here = here.check(None);
+                    Box::pin(async move { Ok(here?) })
+                });
+                readers.connect_lazy_with(options.clone().read_only(true))
             }
             Place::Memory => {
                 let only = pool(1)
@@ -107,6 +129,8 @@ impl Sqlite {
             options,
             place: settings.place.clone(),
             durability: settings.durability,
+            placement,
+            damaged,
             _lock: lock,
             writer_taken: AtomicBool::new(false),
         };
@@ -127,10 +151,26 @@ impl Sqlite {
         if self.writer_taken.swap(true, Ordering::AcqRel) {
             return None;
         }
-        Some(match &self.place {
-            Place::File(path) => Writer::own(self.options.clone(), Log::of(path, self.durability)),
-            Place::Memory => Writer::shared(self.reads.clone()),
+        Some(match &self.placement {
+            Some(placement) => {
+                let log = Log::of(placement.clone(), self.durability);
+                Writer::own(self.options.clone(), log)
+            }
+            None => Writer::shared(self.reads.clone()),
         })
+    }
+
+    /// Whether the check at the start has found a damaged page.
+    pub(super) const fn is_damaged(&self) -> bool {
+        self.damaged
+    }
+
+    /// Looks for damaged pages, for so long at most, and says in the log which they are.
+    pub(super) async fn name_damage(&self, within: Duration) -> Result<(), Error> {
+        if self.placement.is_some() {
+            pages::look(&self.options, within).await?.report();
+        }
+        Ok(())
     }
 
     /// What copies the log back beside the writer; a database in memory has none.
@@ -147,6 +187,43 @@ impl Sqlite {
             warn!(%error, "the database was not closed cleanly; its log stays beside it");
         }
     }
+}
+
+/// Says what of the log will not be recovered. That it is cut after the last commit is nothing
+/// unusual after a crash: what was not synced was not acknowledged.
+fn report_tail(database: &Path) {
+    let log = database.canonicalize().map(|path| place::log_of(&path));
+    let Ok(log) = log else { return };
+    match tail::read(&log) {
+        Ok(Some(tail)) if tail.commits > 0 || (tail.kept == 0 && tail.frames > 0) => error!(
+            log = %log.display(),
+            dropped_frames = tail.frames,
+            dropped_bytes = tail.bytes,
+            dropped_commits = tail.commits,
+            recovered_frames = tail.kept,
+            "the end of the log cannot be read and is dropped; acknowledged commits may be lost: \
+             compare with a backup"
+        ),
+        Ok(Some(tail)) if tail.frames > 0 => info!(
+            log = %log.display(),
+            dropped_frames = tail.frames,
+            dropped_bytes = tail.bytes,
+            recovered_frames = tail.kept,
+            "the log ends with a commit that was not finished; it was not acknowledged and is dropped"
+        ),
+        Ok(_) => {}
+        Err(error) => warn!(%error, log = %log.display(), "the log could not be looked at"),
+    }
+}
+
+/// Whether a page is damaged. What cannot be looked at now shows when it is read.
+async fn look_for_damage(options: &SqliteConnectOptions, within: Duration) -> Result<bool, Error> {
+    if within.is_zero() {
+        return Ok(false);
+    }
+    let found = pages::look(options, within).await?;
+    found.report();
+    Ok(found.is_damaged())
 }
 
 /// A pool whose connections live as long as it does.
@@ -246,6 +323,7 @@ mod tests {
             cache_kib: 1_000,
             scan_max: 0,
             absent_lists_are_null: false,
+            start_check: Duration::from_secs(1),
             migrate: Migrate::Yes,
             indexes: crate::storage::IndexSettings::default(),
         }

@@ -6,8 +6,8 @@
 
 use std::{
     fs::File,
-    path::{Path, PathBuf},
-    sync::Arc,
+    io::{self, Write as _},
+    path::PathBuf,
 };
 
 use futures_util::{
@@ -17,7 +17,13 @@ use futures_util::{
 use sqlx::{ConnectOptions as _, Connection as _, pool::PoolConnection};
 use sqlx_sqlite::{Sqlite as Database, SqliteConnectOptions, SqliteConnection, SqlitePool};
 
-use super::{Batch, OutcomeRow, Upkeep, batch::Texts, checkpoint, read::ListedWorkflow};
+use super::{
+    Batch, OutcomeRow, Upkeep,
+    batch::Texts,
+    checkpoint,
+    place::{OpenLog, Placement},
+    read::ListedWorkflow,
+};
 use crate::clock::Timestamp;
 use crate::entity::Actor;
 use crate::id::{ModelKey, Tenant};
@@ -69,41 +75,55 @@ enum Held {
 /// The log beside the database, where what is committed is first.
 #[derive(Debug)]
 pub(in crate::storage) struct Log {
-    /// Of the database; none where commits are acknowledged before they are on the disk.
-    path: Option<PathBuf>,
-    file: Option<Arc<File>>,
+    placement: Placement,
+    durability: Durability,
+    open: Option<OpenLog>,
 }
+
+/// How much room there must be before writes are taken again.
+const ROOM_BYTES: usize = 1 << 20;
 
 /// What is committed on its way to the disk; done when it is there.
 pub(in crate::storage) type Syncing = BoxFuture<'static, Result<(), sqlx::Error>>;
 
 impl Log {
-    pub(super) fn of(database: &Path, durability: Durability) -> Self {
+    pub(super) const fn of(placement: Placement, durability: Durability) -> Self {
         Self {
-            path: matches!(durability, Durability::Full).then(|| database.to_owned()),
-            file: None,
+            placement,
+            durability,
+            open: None,
         }
     }
 
     /// The file, which is there after the first commit, and the same until the connection closes.
-    fn file(&mut self) -> std::io::Result<Option<Arc<File>>> {
-        if let (Some(path), None) = (&self.path, &self.file) {
-            // It is beside the database itself, not beside a link to it.
-            let mut name = path.canonicalize()?.into_os_string();
-            name.push("-wal");
-            self.file = Some(Arc::new(File::open(name)?));
+    fn open(&mut self) -> io::Result<OpenLog> {
+        // That the log beside the database is the one that was written is known only while the
+        // database is in its place.
+        if self.open.is_none() {
+            self.placement.check(None)?;
         }
-        Ok(self.file.clone())
+        match &self.open {
+            Some(open) => Ok(open.clone()),
+            None => Ok(self.open.insert(self.placement.open_log()?).clone()),
+        }
     }
 
-    /// Begins at once, whether the answer is waited for or not.
+    /// Begins at once, whether the answer is waited for or not. Where a machine that crashes may
+    /// lose the last moments, a file that is not in its place may not.
     fn sync(&mut self) -> Syncing {
-        let file = match self.file() {
-            Ok(Some(file)) => file,
-            Ok(None) => return future::ready(Ok(())).boxed(),
+        let placement = self.placement.clone();
+        let open = match self.open() {
+            Ok(open) => open,
             Err(error) => return future::ready(Err(error.into())).boxed(),
         };
-        let syncing = tokio::task::spawn_blocking(move || file.sync_data());
+        if self.durability == Durability::Relaxed {
+            let checked = placement.check(Some(&open));
+            return future::ready(checked.map_err(Into::into)).boxed();
+        }
+        let syncing = tokio::task::spawn_blocking(move || {
+            open.file.sync_data()?;
+            placement.check(Some(&open))
+        });
         async move {
             let synced = syncing.await.map_err(|_| sqlx::Error::WorkerCrashed)?;
             Ok(synced?)
@@ -144,9 +164,10 @@ impl Held {
             Self::Own {
                 options,
                 connection,
-                ..
+                log,
             } => {
                 if connection.is_none() {
+                    log.placement.check(None)?;
                     *connection = Some(options.connect().await?);
                 }
                 Borrowed::Own(connection.as_mut().ok_or(sqlx::Error::WorkerCrashed)?)
@@ -219,37 +240,59 @@ impl Writer {
         Ok(())
     }
 
-    /// Throws the connection away and makes what is in the log durable anew: after a failed sync
-    /// nothing else proves that it is (STORAGE.md §3).
+    /// Whether the files are in their places. Where there are none, nothing has to be looked for.
+    pub(in crate::storage) fn in_place(&self) -> Option<Result<(), sqlx::Error>> {
+        match &self.held {
+            Held::Own { log, .. } => {
+                Some(log.placement.check(log.open.as_ref()).map_err(Into::into))
+            }
+            Held::Shared(_) => None,
+        }
+    }
+
+    /// Throws the connection away and makes what is in the log durable again: after a failed sync
+    /// nothing else proves that it is (STORAGE.md §3). It fails while the files are not in their
+    /// places, and while there is no room.
     pub(in crate::storage) async fn reopen(&mut self) -> Result<(), sqlx::Error> {
-        if let Held::Own {
+        let path = if let Held::Own {
             connection, log, ..
         } = &mut self.held
         {
+            // The last connection that closes takes away the log at the path, whoever's that is.
+            log.placement.check(log.open.as_ref())?;
             if let Some(connection) = connection.take() {
                 let _ = connection.close().await;
             }
-            log.file = None;
+            log.open = None;
+            log.placement.path().to_owned()
         } else {
             return Ok(());
-        }
+        };
         let mut borrowed = self.held.borrow().await?;
         let (busy, _, _): (i64, i64, i64) = sqlx::query_as("pragma wal_checkpoint(truncate)")
             .fetch_one(borrowed.connection())
             .await?;
-        if busy == 0 {
-            Ok(())
-        } else {
-            Err(sqlx::Error::WorkerCrashed)
+        if busy != 0 {
+            return Err(sqlx::Error::WorkerCrashed);
         }
+        let room = tokio::task::spawn_blocking(move || find_room(path));
+        Ok(room.await.map_err(|_| sqlx::Error::WorkerCrashed)??)
     }
 
     pub(super) async fn close(self) -> Result<(), sqlx::Error> {
         match self.held {
             Held::Own {
                 connection: Some(connection),
+                log,
                 ..
-            } => connection.close().await,
+            } => {
+                if let Err(error) = log.placement.check(log.open.as_ref()) {
+                    // Closing would take away the log of the database that is at the path now.
+                    std::mem::forget(connection);
+                    return Err(error.into());
+                }
+                connection.close().await
+            }
             Held::Own { .. } | Held::Shared(_) => Ok(()),
         }
     }
@@ -404,6 +447,20 @@ impl Writer {
             .await?;
         Ok(())
     }
+}
+
+/// Fails unless something can be written beside the database.
+fn find_room(database: PathBuf) -> io::Result<()> {
+    let mut probe = database.into_os_string();
+    probe.push("-room");
+    let probe = PathBuf::from(probe);
+    let written = File::create(&probe).and_then(|mut file| {
+        file.write_all(&vec![0; ROOM_BYTES])?;
+        file.sync_all()
+    });
+    // What is left of it would take the room that is missing.
+    let _ = std::fs::remove_file(&probe);
+    written
 }
 
 /// Writes a batch that is too large for one text. No `Transaction` of sqlx: that would count on a

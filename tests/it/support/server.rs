@@ -119,6 +119,10 @@ impl Server {
         }
     }
 
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Starts again on the same file, after the process has ended.
     pub(crate) fn restart(&mut self) {
         let settings: Vec<(&str, &str)> = self

@@ -1,0 +1,131 @@
+//! Units that wait to be committed: tenants take turns, by bytes.
+//!
+//! Each round gives every tenant that waits the right to as many bytes (deficit round robin), so
+//! that one who writes large documents leaves the others their part. Units of one tenant stay in
+//! the order they came. A large unit is a batch of its own: beside it others would wait for the
+//! disk as long as it does.
+
+use std::collections::VecDeque;
+
+use foldhash::{HashMap, HashMapExt as _};
+
+use crate::id::Tenant;
+use crate::storage::submission::Submission;
+
+/// How many units a batch holds at most.
+const BATCH_UNITS: usize = 512;
+
+/// How many bytes a batch holds at most, unless one unit alone is larger.
+const BATCH_BYTES: usize = 8 << 20;
+
+/// From how many bytes on a unit is a batch of its own.
+const ALONE_BYTES: usize = 1 << 20;
+
+/// How many bytes a tenant may write in one round.
+const ROUND_BYTES: usize = 256 << 10;
+
+/// What a unit counts for at least: judging it takes its time, too.
+const UNIT_BYTES: usize = 512;
+
+/// How many units may be taken out of the queue before they are committed.
+const UNITS_MAX: usize = 4_096;
+
+#[derive(Debug, Default)]
+pub(super) struct Waiting {
+    /// Of each tenant that waits.
+    lanes: HashMap<Tenant, Lane>,
+    /// Whose turn it is, the next one first.
+    turns: VecDeque<Tenant>,
+    units: usize,
+}
+
+#[derive(Debug, Default)]
+struct Lane {
+    units: VecDeque<Submission>,
+    /// How many bytes it may still write.
+    credit: usize,
+}
+
+impl Waiting {
+    pub(super) const fn is_empty(&self) -> bool {
+        self.units == 0
+    }
+
+    pub(super) const fn len(&self) -> usize {
+        self.units
+    }
+
+    pub(super) const fn has_room(&self) -> bool {
+        self.units < UNITS_MAX
+    }
+
+    pub(super) fn push(&mut self, submission: Submission) {
+        self.units += 1;
+        if let Some(lane) = self.lanes.get_mut(&submission.draft.tenant) {
+            return lane.units.push_back(submission);
+        }
+        let tenant = submission.draft.tenant.clone();
+        self.turns.push_back(tenant.clone());
+        let lane = Lane {
+            units: VecDeque::from([submission]),
+            credit: ROUND_BYTES,
+        };
+        self.lanes.insert(tenant, lane);
+    }
+
+    /// All of them, to be refused.
+    pub(super) fn drain(&mut self) -> impl Iterator<Item = Submission> {
+        self.units = 0;
+        self.turns.clear();
+        let lanes = std::mem::replace(&mut self.lanes, HashMap::new());
+        lanes.into_values().flat_map(|lane| lane.units)
+    }
+
+    /// The next batch, empty if nothing waits; a change of a model is one of its own.
+    pub(super) fn batch(&mut self) -> Vec<Submission> {
+        let mut batch = Vec::new();
+        let mut bytes = 0;
+        while let Some(tenant) = self.turns.front() {
+            let Some(lane) = self.lanes.get_mut(tenant) else {
+                self.turns.pop_front();
+                continue;
+            };
+            let is_full = lane.give(&mut batch, &mut bytes);
+            if lane.units.is_empty() {
+                self.lanes.remove(tenant);
+                self.turns.pop_front();
+            } else if !is_full {
+                lane.credit += ROUND_BYTES;
+                self.turns.rotate_left(1);
+            }
+            if is_full {
+                break;
+            }
+        }
+        self.units -= batch.len();
+        batch
+    }
+}
+
+impl Lane {
+    /// Adds to a batch what the tenant may write in this round; true if nothing more fits.
+    fn give(&mut self, batch: &mut Vec<Submission>, bytes: &mut usize) -> bool {
+        while let Some(next) = self.units.front() {
+            let cost = next.bytes.max(UNIT_BYTES);
+            if cost > self.credit {
+                return false;
+            }
+            let is_alone = next.draft.model.is_some() || next.bytes >= ALONE_BYTES;
+            if !batch.is_empty() && (is_alone || *bytes + next.bytes > BATCH_BYTES) {
+                return true;
+            }
+            self.credit -= cost;
+            *bytes += next.bytes;
+            batch.extend(self.units.pop_front());
+            if is_alone || batch.len() == BATCH_UNITS {
+                return true;
+            }
+        }
+        false
+    }
+}

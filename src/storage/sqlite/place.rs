@@ -1,0 +1,120 @@
+//! Whether the files that are open are still the files at their paths.
+//!
+//! A file that was deleted, moved or replaced can still be written by the process that has it
+//! open, and everything written to it is lost at the next start. So no commit is acknowledged
+//! before both files were looked for at their paths: two system calls for each batch.
+
+use std::{
+    fs::{self, File, Metadata},
+    io,
+    os::unix::fs::MetadataExt as _,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+/// A file of the database is not at its path any more.
+#[derive(Debug, thiserror::Error)]
+#[error("{path} is not the file that is open: it was deleted, moved or replaced")]
+pub(in crate::storage) struct Misplaced {
+    path: PathBuf,
+}
+
+/// What tells one file from all others of the machine, as long as it exists.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Identity {
+    device: u64,
+    inode: u64,
+}
+
+impl Identity {
+    fn of(metadata: &Metadata) -> Self {
+        Self {
+            device: metadata.dev(),
+            inode: metadata.ino(),
+        }
+    }
+}
+
+/// The files of an open database.
+#[derive(Debug, Clone)]
+pub(super) struct Placement(Arc<Files>);
+
+#[derive(Debug)]
+struct Files {
+    /// As the settings name it; perhaps a link.
+    path: PathBuf,
+    identity: Identity,
+    /// Beside the database itself, not beside a link to it.
+    log: PathBuf,
+}
+
+/// The open log, and which file it is.
+#[derive(Debug, Clone)]
+pub(super) struct OpenLog {
+    pub(super) file: Arc<File>,
+    identity: Identity,
+}
+
+impl Placement {
+    /// Remembers which files there are now.
+    pub(super) fn of(path: &Path) -> io::Result<Self> {
+        let identity = Identity::of(&fs::metadata(path)?);
+        let log = log_of(&path.canonicalize()?);
+        Ok(Self(Arc::new(Files {
+            path: path.to_owned(),
+            identity,
+            log,
+        })))
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.0.path
+    }
+
+    /// Opens the log, which is there after the first commit.
+    pub(super) fn open_log(&self) -> io::Result<OpenLog> {
+        let file = File::open(&self.0.log)?;
+        Ok(OpenLog {
+            identity: Identity::of(&file.metadata()?),
+            file: Arc::new(file),
+        })
+    }
+
+    /// Fails unless the database is at its path, and the log at its own if it is open.
+    pub(super) fn check(&self, log: Option<&OpenLog>) -> io::Result<()> {
+        is_at(&self.0.path, self.0.identity)?;
+        match log {
+            Some(log) => is_at(&self.0.log, log.identity),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The log of a database.
+pub(super) fn log_of(database: &Path) -> PathBuf {
+    let mut name = database.as_os_str().to_owned();
+    name.push("-wal");
+    PathBuf::from(name)
+}
+
+fn is_at(path: &Path, identity: Identity) -> io::Result<()> {
+    match fs::metadata(path) {
+        Ok(metadata) if Identity::of(&metadata) == identity => Ok(()),
+        Ok(_) => Err(misplaced(path)),
+        Err(error)
+            if matches!(
+                error.kind(),
+                io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+            ) =>
+        {
+            Err(misplaced(path))
+        }
+        Err(error) => Err(error),
+    }
+}
+
+fn misplaced(path: &Path) -> io::Error {
+    io::Error::other(Misplaced {
+        path: path.to_owned(),
+    })
+}

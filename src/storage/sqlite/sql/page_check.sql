@@ -1,0 +1,1 @@
+select quick_check from pragma_quick_check(?)
