@@ -284,8 +284,14 @@ impl Entry {
 
     const fn weight(&self) -> u8 {
         match self {
-            Self::Settled { .. } | Self::Ungoverned { .. } => 0,
-            Self::Chosen { .. } | Self::Moved { .. } | Self::Expired { .. } => 1,
+            Self::Settled { .. }
+            | Self::Ungoverned { .. }
+            | Self::Parted { .. }
+            | Self::Aborted { .. } => 0,
+            Self::Chosen { .. }
+            | Self::Moved { .. }
+            | Self::Expired { .. }
+            | Self::Declined { .. } => 1,
             Self::Called(_) | Self::Fired { .. } | Self::Armed { .. } | Self::Cancelled { .. } => 2,
             Self::Skipped(_) | Self::Considered(_) => 3,
         }
