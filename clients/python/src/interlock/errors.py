@@ -323,9 +323,7 @@ class AnswerNotRead(InterlockError, code="ANSWER_NOT_READ"):
     """A streamed answer was given up because nobody read it; see `interlock.stream`."""
 
 
-def from_answer(
-    error: Mapping[str, Any] | None, warnings: Iterable[str] = ()
-) -> InterlockError:
+def from_answer(error: Mapping[str, Any] | None, warnings: Iterable[str] = ()) -> InterlockError:
     """Make the exception that the `error` and `warnings` members of an answer describe."""
     error = error or {}
     code, colon, message = str(error.get("message", "")).partition(":")
@@ -350,6 +348,4 @@ def with_code(
 ) -> InterlockError:
     """Make the exception of a code."""
     kind = _BY_CODE.get(code, InterlockError)
-    return kind(
-        message, code=code, retryable=retryable, properties=properties, warnings=warnings
-    )
+    return kind(message, code=code, retryable=retryable, properties=properties, warnings=warnings)
