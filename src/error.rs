@@ -281,9 +281,12 @@ pub struct Failure {
     /// Where it is not that of the code.
     status: Option<StatusCode>,
     origin: Origin,
-    /// What there was to say beside, until it failed.
-    warnings: Vec<String>,
+    warnings: Option<Box<Warnings>>,
 }
+
+/// What was warned of before a failure.
+#[derive(Debug, Clone)]
+struct Warnings(Vec<String>);
 
 /// Where a failure came from; the doors answer each in another place.
 #[derive(Debug, Clone)]
@@ -305,7 +308,7 @@ impl Failure {
             properties: Properties::new(),
             status: None,
             origin: Origin::Operation,
-            warnings: Vec::new(),
+            warnings: None,
         }
     }
 
@@ -342,7 +345,7 @@ impl Failure {
                 ticket,
                 cause: cause.into(),
             },
-            warnings: Vec::new(),
+            warnings: None,
         }
     }
 
@@ -398,14 +401,17 @@ impl Failure {
     /// The same failure, with what was warned of before it; each warning once.
     #[must_use]
     pub fn warned(mut self, mut before: Vec<String>) -> Self {
-        self.warnings.retain(|warning| !before.contains(warning));
-        before.append(&mut self.warnings);
-        self.warnings = before;
+        for warning in self.warnings.take().into_iter().flat_map(|own| own.0) {
+            if !before.contains(&warning) {
+                before.push(warning);
+            }
+        }
+        self.warnings = (!before.is_empty()).then(|| Box::new(Warnings(before)));
         self
     }
 
     pub fn warnings(&self) -> &[String] {
-        &self.warnings
+        self.warnings.as_ref().map_or(&[], |warnings| &warnings.0)
     }
 
     /// The same failure, said to be over after a time.

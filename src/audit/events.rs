@@ -123,9 +123,12 @@ fn tell<'a>(run: &'a RunRecord, told: &'a mut Vec<Told>) {
 
 /// The transition that a timer has fired in a run, or in the run that it continues.
 fn fired(run: &RunRecord) -> Option<&str> {
-    let noted = run.entries.iter().find_map(|entry| match entry {
-        Entry::Fired { transition } => Some(transition.as_str()),
-        _ => None,
+    let noted = run.entries.iter().find_map(|entry| {
+        if let Entry::Fired { transition } = entry {
+            Some(transition.as_str())
+        } else {
+            None
+        }
     });
     let continued = run.start == StartKind::TimerContinued;
     noted.or_else(|| run.asked.as_deref().filter(|_| continued))
@@ -205,8 +208,6 @@ impl Way<'_> {
                 self.here("TRANSITION_NOT_MATCH_CRITERION", details, data);
             }
             Entry::Called(call) => self.called(call),
-            // Told where the run ends.
-            Entry::Fired { .. } => {}
             Entry::Armed {
                 transition,
                 state,
@@ -262,7 +263,11 @@ impl Way<'_> {
                 });
                 self.say("TRANSITION_ABORTED", Some(state.clone()), details, data);
             }
-            Entry::Settled { .. } | Entry::Declined { .. } | Entry::Parted { .. } => {}
+            // That a timer has fired is told where the run ends.
+            Entry::Fired { .. }
+            | Entry::Settled { .. }
+            | Entry::Declined { .. }
+            | Entry::Parted { .. } => {}
         }
     }
 

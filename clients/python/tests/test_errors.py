@@ -32,6 +32,7 @@ from interlock import (
     ModelNotLocked,
     NoComputeMember,
     NotFound,
+    Rejected,
     TransitionNotFound,
     UnknownEventType,
     ValidationError,
@@ -122,6 +123,19 @@ async def test_a_guard_or_a_state_that_forbids_a_transition_says_so(client: Clie
     with pytest.raises(TransitionNotFound):
         await client.transition(written.entity_id, "come")
     assert (await client.get(written.entity_id)).state == "NEW"
+
+
+async def test_a_failure_brings_the_warnings_until_then(client: Client, member: Member) -> None:
+    @member.processor("price")
+    async def price(_entity: Entity, context: Context) -> None:
+        context.warn("prices are guesses")
+        raise Rejected("no price")
+
+    await make_model(client, flow=processed_on_creation(processor("price")))
+    async with member:
+        with pytest.raises(WorkflowFailed, match="no price") as caught:
+            await client.create(PARCEL, {})
+    assert caught.value.warnings == ("processor price: prices are guesses",)
 
 
 async def test_a_call_that_nobody_serves_may_be_tried_again(client: Client) -> None:

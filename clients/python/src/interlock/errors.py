@@ -7,7 +7,7 @@ code. Where several codes ask for the same reaction, their classes share a base.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Any, ClassVar
 
@@ -34,6 +34,9 @@ class InterlockError(Exception):
     properties: Mapping[str, Any]
     """What else the server tells, by code: `entityId`, `fieldPath`, `retryAfterMs`, …"""
 
+    warnings: tuple[str, ...]
+    """What the server and compute members warned of before it failed."""
+
     def __init_subclass__(cls, *, code: str | None = None) -> None:
         """Register the class for its code."""
         if code is not None:
@@ -47,11 +50,13 @@ class InterlockError(Exception):
         code: str | None = None,
         retryable: bool = False,
         properties: Mapping[str, Any] = MappingProxyType({}),
+        warnings: Iterable[str] = (),
     ) -> None:
         self.code = code or self._code
         self.message = message
         self.retryable = retryable
         self.properties = properties
+        self.warnings = tuple(warnings)
         super().__init__(f"{self.code}: {message}")
 
 
@@ -318,8 +323,8 @@ class AnswerNotRead(InterlockError, code="ANSWER_NOT_READ"):
     """A streamed answer was given up because nobody read it; see `interlock.stream`."""
 
 
-def from_answer(error: Mapping[str, Any] | None) -> InterlockError:
-    """Make the exception that the `error` member of an answer describes."""
+def from_answer(error: Mapping[str, Any] | None, warnings: Iterable[str] = ()) -> InterlockError:
+    """Make the exception that the `error` and `warnings` members of an answer describe."""
     error = error or {}
     code, colon, message = str(error.get("message", "")).partition(":")
     if not colon:
@@ -329,6 +334,7 @@ def from_answer(error: Mapping[str, Any] | None) -> InterlockError:
         message.strip(),
         retryable=error.get("retryable") is True,
         properties=error.get("properties") or {},
+        warnings=warnings,
     )
 
 
@@ -338,7 +344,8 @@ def with_code(
     *,
     retryable: bool = False,
     properties: Mapping[str, Any] = MappingProxyType({}),
+    warnings: Iterable[str] = (),
 ) -> InterlockError:
     """Make the exception of a code."""
     kind = _BY_CODE.get(code, InterlockError)
-    return kind(message, code=code, retryable=retryable, properties=properties)
+    return kind(message, code=code, retryable=retryable, properties=properties, warnings=warnings)

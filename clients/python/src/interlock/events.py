@@ -75,7 +75,7 @@ def answer(event: CloudEvent) -> dict[str, Any]:
     """
     answered = payload(event)
     if answered.get("success") is False:
-        raise errors.from_answer(answered.get("error"))
+        raise errors.from_answer(answered.get("error"), answered.get("warnings") or ())
     return answered
 
 
