@@ -13,7 +13,10 @@ use std::{
     time::Duration,
 };
 
-use axum::serve::Listener;
+use axum::{
+    extract::connect_info,
+    serve::{IncomingStream, Listener},
+};
 use futures_util::{Stream, stream};
 use tokio::{
     io::{AsyncRead, AsyncWrite, ReadBuf},
@@ -27,6 +30,7 @@ use tonic::transport::server::{Connected, TcpConnectInfo};
 use tracing::debug;
 
 use super::tls::{Protocol, Spoken};
+use crate::auth::Peer;
 use crate::telemetry::measure::Handshake;
 
 /// How long a handshake may take. A client far away needs three round trips.
@@ -140,6 +144,13 @@ impl Listener for Incoming {
 
     fn local_addr(&self) -> io::Result<SocketAddr> {
         self.listener.local_addr()
+    }
+}
+
+/// Where a request comes from, for those who count by that.
+impl connect_info::Connected<IncomingStream<'_, Incoming>> for Peer {
+    fn connect_info(stream: IncomingStream<'_, Incoming>) -> Self {
+        Self::of(stream.remote_addr().ip())
     }
 }
 

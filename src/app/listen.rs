@@ -17,6 +17,7 @@ use super::{
     incoming::Incoming,
     tls::{Protocol, Tls},
 };
+use crate::auth::Peer;
 use crate::event::proto::{
     DESCRIPTORS, service::cloud_events_service_server::CloudEventsServiceServer,
 };
@@ -151,7 +152,8 @@ impl Serving {
             .add_service(reflection().build_v1()?)
             .add_service(reflection().build_v1alpha()?)
             .serve_with_incoming_shutdown(listeners.grpc.stream(), stopped());
-        let http = axum::serve(listeners.http, self.rest).with_graceful_shutdown(stopped());
+        let rest = self.rest.into_make_service_with_connect_info::<Peer>();
+        let http = axum::serve(listeners.http, rest).with_graceful_shutdown(stopped());
         let admin = axum::serve(listeners.admin, self.admin).with_graceful_shutdown(stopped());
         let (grpc, http, admin, ()) =
             tokio::join!(grpc, async { http.await }, async { admin.await }, watch);
