@@ -35,6 +35,9 @@ pub(super) struct Claims {
     /// Who acts for the user: the client that has exchanged a token (RFC 8693 §4.1).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) act: Option<Value>,
+    /// The name of the trusted key that had signed what this was exchanged for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) subject_key: Option<String>,
 }
 
 /// The claims of a token that a subject brings from elsewhere. Others may be there, and say nothing

@@ -266,6 +266,7 @@ impl Change {
         *inner.known.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(known);
         // After that: who asked for the generation before cannot have seen more than the old one.
         inner.generation.fetch_add(1, Ordering::Release);
+        inner.federation.withdrew();
     }
 }
 

@@ -13,6 +13,8 @@ use super::{
     pair::KeyUse,
     subject_of,
     token::{BYTES_MAX, Minted, Proved, Refusal, Tokens, is_issued, key_named, validation},
+    trusted::TrustedKey,
+    turns::Peer,
 };
 use crate::clock::Timestamp;
 use crate::error::Failure;
@@ -25,10 +27,11 @@ impl Tokens {
         client: &str,
         secret: &str,
         subject: &str,
+        peer: Peer,
     ) -> Result<Result<Minted, Refusal>, Failure> {
         let subject = subject.to_owned();
         let give = move |tokens: &Self, client: Proved| tokens.exchanged(&client, &subject);
-        self.grant(client, secret, give).await
+        self.grant(client, secret, peer, give).await
     }
 
     fn exchanged(
@@ -47,6 +50,7 @@ impl Tokens {
             // Said even if there are none, so that no other claim is taken for them.
             user_roles: Some(subject.roles.iter().map(str::to_owned).collect()),
             act: Some(Claims::acting(&client.id)),
+            subject_key: Some(subject.key),
             ..Claims::default()
         };
         let minted = self.signed(client, subject.used_for, claims, Some(subject.expires))?;
@@ -58,6 +62,8 @@ impl Tokens {
 #[derive(Debug, PartialEq, Eq)]
 struct Subject {
     user: String,
+    /// The name of the key that has vouched for it.
+    key: String,
     roles: Roles,
     used_for: KeyUse,
     expires: Timestamp,
@@ -65,7 +71,7 @@ struct Subject {
 
 /// Who has got a token that the tenant trusts.
 fn check(token: &str, tenant: &Tenant, known: &Known, now: Timestamp) -> Result<Subject, Refusal> {
-    let (claims, used_for) = trusted(token, tenant, known, now).ok_or(Refusal::Untrusted)?;
+    let (claims, key) = trusted(token, tenant, known, now).ok_or(Refusal::Untrusted)?;
     // Nobody but a provider vouches for its users.
     let user = claims
         .sub
@@ -77,20 +83,20 @@ fn check(token: &str, tenant: &Tenant, known: &Known, now: Timestamp) -> Result<
     }
     Ok(Subject {
         user,
+        key: key.name.to_string(),
         roles: Roles::of(claims.user_roles.iter().flatten().map(String::as_str)),
-        used_for,
+        used_for: key.used_for,
         expires: Timestamp::from_micros(claims.exp.saturating_mul(1_000_000)),
     })
 }
 
-/// What a token says that was signed with a key that the tenant trusts, and whose tokens that
-/// signs.
-fn trusted(
+/// What a token says that was signed with a key that the tenant trusts, and that key.
+fn trusted<'a>(
     token: &str,
     tenant: &Tenant,
-    known: &Known,
+    known: &'a Known,
     now: Timestamp,
-) -> Option<(SubjectClaims, KeyUse)> {
+) -> Option<(SubjectClaims, &'a TrustedKey)> {
     if token.len() > BYTES_MAX {
         return None;
     }
@@ -106,5 +112,5 @@ fn trusted(
         .claims;
     let is_issued = claims.iat.is_none_or(|issued| is_issued(issued, now));
     let is_trusted = is_issued && key.trusts(claims.iss.as_deref());
-    is_trusted.then_some((claims, key.used_for))
+    is_trusted.then_some((claims, key))
 }

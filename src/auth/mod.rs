@@ -10,6 +10,7 @@ mod directory;
 mod exchange;
 mod hash;
 mod key;
+mod login;
 pub mod oidc;
 mod pair;
 mod record;
@@ -17,6 +18,7 @@ mod seal;
 mod standing;
 mod token;
 mod trusted;
+mod turns;
 mod validity;
 mod workbench;
 
@@ -32,12 +34,14 @@ pub use client::{Client, Registered, Secret};
 pub use directory::{Change, Directory, Entry, Known};
 pub use hash::Hash;
 pub use key::{BadKey, BadNumbers, PublicKey, SigningKey};
+pub use login::Login;
 pub use pair::{KeyPair, KeyUse, UnknownUse};
 pub use record::BadRecord;
 pub use seal::{BadSeal, NotSealed, Seal};
 pub use standing::Standing;
 pub use token::{Minted, Refusal, Settings, Tokens};
 pub use trusted::{BadJwk, Jwk, TrustedKey};
+pub use turns::Peer;
 pub use validity::Validity;
 
 /// The role that may administer.
@@ -208,25 +212,33 @@ impl Authenticator {
     /// Who sent these headers, or gRPC metadata. Waits only where a provider of tokens may have
     /// made a key that is not known yet.
     pub async fn caller(&self, headers: &HeaderMap) -> Result<Caller, Failure> {
+        self.login(headers).await.map(|login| login.caller)
+    }
+
+    /// The same, with what that rests on.
+    pub async fn login(&self, headers: &HeaderMap) -> Result<Login, Failure> {
         match self {
-            Self::Mock(caller) => Ok(caller.clone()),
-            Self::MockChosen(caller) => chosen(caller, headers),
-            Self::Tokens(tokens) => tokens.caller(headers).await,
+            Self::Mock(caller) => Ok(Login::new(caller.clone(), None)),
+            Self::MockChosen(caller) => {
+                chosen(caller, headers).map(|caller| Login::new(caller, None))
+            }
+            Self::Tokens(tokens) => tokens.login(headers).await,
         }
     }
 
-    /// A token for a client that knows its secret.
+    /// A token for a client that knows its secret, asked for from there.
     pub async fn mint(
         &self,
         client: &str,
         secret: &str,
+        peer: Peer,
     ) -> Result<Result<Minted, Refusal>, Failure> {
         match self {
             Self::Mock(_) | Self::MockChosen(_) => Ok(Ok(Minted {
                 token: MOCK_TOKEN.to_owned(),
                 life: MOCK_TOKEN_LIFE,
             })),
-            Self::Tokens(tokens) => tokens.mint(client, secret).await,
+            Self::Tokens(tokens) => tokens.mint(client, secret, peer).await,
         }
     }
 
@@ -237,10 +249,11 @@ impl Authenticator {
         client: &str,
         secret: &str,
         subject: &str,
+        peer: Peer,
     ) -> Result<Result<Minted, Refusal>, Failure> {
         match self {
-            Self::Mock(_) | Self::MockChosen(_) => self.mint(client, secret).await,
-            Self::Tokens(tokens) => tokens.exchange(client, secret, subject).await,
+            Self::Mock(_) | Self::MockChosen(_) => self.mint(client, secret, peer).await,
+            Self::Tokens(tokens) => tokens.exchange(client, secret, subject, peer).await,
         }
     }
 
@@ -259,6 +272,14 @@ impl Authenticator {
             Self::Tokens(tokens) => Some(tokens.keys()),
         }
     }
+}
+
+/// What a stream is told that ends because its caller may no longer call.
+pub fn withdrawn() -> Failure {
+    Failure::new(
+        Code::Unauthorized,
+        "what the caller authenticated with was revoked; authenticate again",
+    )
 }
 
 /// The one answer to whoever could be nobody (`errors.md` §1).

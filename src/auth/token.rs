@@ -14,22 +14,24 @@ use moka::sync::Cache;
 use sha2::{Digest as _, Sha256};
 
 use super::{
-    Caller, Roles,
+    Roles,
     claims::{Audience, Claims},
-    client::{Client, fresh_secret, is_registered_name},
-    directory::{Directory, Known},
+    client::{Client, Registered, fresh_secret, is_registered_name},
+    directory::Directory,
     hash::Hash,
     key::{PublicKey, SigningKey},
+    login::{Basis, Login},
     oidc::{self, Federation},
     pair::{KeyPair, KeyUse},
     seal::Seal,
     standing::Standing,
+    turns::{Lane, Peer, Turns},
     validity::Validity,
     workbench::{Busy, Workbench},
 };
 use crate::clock::{Clock, Timestamp};
 use crate::error::{Code, Failure};
-use crate::id::{MessageId, Tenant};
+use crate::id::{self, MessageId, Tenant};
 
 /// How much clocks may differ, in seconds (`config-and-cli.md` §9).
 pub(super) const SKEW_SECONDS: i64 = 30;
@@ -64,21 +66,24 @@ pub struct Settings {
     pub clock: Clock,
 }
 
-/// How often a client may be refused before it is not listened to for a while.
+/// How often an address may be refused for a client before it is not listened to for a while. What
+/// others guess is not held against whoever asks from elsewhere.
 const REFUSALS_MAX: u32 = 20;
 
 /// That while.
 const REFUSED_FOR: Duration = Duration::from_mins(1);
 
-/// How many clients that were refused are remembered.
-const REFUSED_CLIENTS: u64 = 10_000;
+/// How many pairs of an address and a client that were refused are remembered, and how many secrets
+/// that were right.
+const REFUSED_PAIRS: u64 = 10_000;
+const PROVED_SECRETS: u64 = 10_000;
 
 /// Why a client gets no token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refusal {
     /// There is none of this name, or the secret is another one.
     Unknown,
-    /// It was refused too often.
+    /// Its address was refused too often for it.
     TooMany,
     /// Too many others ask.
     Busy,
@@ -88,11 +93,15 @@ pub enum Refusal {
     OtherTenant,
 }
 
-/// How many requests for tokens may wait: those of some seconds.
+/// How many requests for tokens may wait, of clients that there are and of others each: those of
+/// some seconds; and how many of one address.
 const WAITING_MAX: usize = 128;
+const WAITING_OF_ONE_MAX: usize = 64;
 
 /// How many requests of administrators may wait that make secrets or keys.
 const ADMINISTRATORS_MAX: usize = 16;
+
+type Digested = [u8; 32];
 
 /// Knows tokens. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -103,13 +112,18 @@ struct Inner {
     settings: Settings,
     validation: Validation,
     remembered: Cache<[u8; 32], Remembered>,
-    /// How often clients were refused within the last minute.
-    refusals: Cache<String, Arc<AtomicU32>>,
+    /// How often clients were refused within the last minute, by address and name.
+    refusals: Cache<(Peer, Digested), Arc<AtomicU32>>,
+    /// Secrets of clients that were right, by a digest that only this process can make: who has
+    /// proved to be a client waits for nobody's guesses.
+    proved: Cache<Digested, ()>,
+    /// What goes into that digest.
+    pepper: [u8; 32],
     directory: Directory,
     /// When this process began to know the client of the settings.
     since: Timestamp,
     /// Where tokens are made.
-    mint: Workbench,
+    mint: Turns,
     /// Where secrets and keys are made: whoever floods the other cannot keep administrators from
     /// theirs.
     workshop: Workbench,
@@ -118,12 +132,10 @@ struct Inner {
 /// Who bears a token.
 #[derive(Debug, Clone)]
 struct Remembered {
-    caller: Caller,
+    basis: Arc<Basis>,
     until: Timestamp,
     /// The state of the directory in which that was so.
     generation: u64,
-    /// That of the provider's key, if one has vouched for it.
-    standing: Standing,
 }
 
 /// Who has proved to be a client, as its tokens say it.
@@ -161,11 +173,13 @@ impl Tokens {
             directory: Directory::new(Federation::new(settings.providers.clone())),
             settings,
             validation,
-            mint: Workbench::of_half_the_processors(WAITING_MAX),
+            mint: Turns::of_half_the_processors(WAITING_MAX, WAITING_OF_ONE_MAX),
+            proved: Cache::new(PROVED_SECRETS),
+            pepper: id::secret(),
             workshop: Workbench::new(1, ADMINISTRATORS_MAX),
             remembered: Cache::new(REMEMBERED),
             refusals: Cache::builder()
-                .max_capacity(REFUSED_CLIENTS)
+                .max_capacity(REFUSED_PAIRS)
                 .time_to_live(REFUSED_FOR)
                 .build(),
         }))
@@ -262,7 +276,11 @@ impl Tokens {
 
     /// Who bears the token that headers carry. Whatever is wrong with it, the answer is the same.
     /// Waits only where a provider may have made a key that is not known yet.
-    pub(super) async fn caller(&self, headers: &HeaderMap) -> Result<Caller, Failure> {
+    pub(super) async fn login(&self, headers: &HeaderMap) -> Result<Login, Failure> {
+        let login = |basis: Arc<Basis>| {
+            let caller = basis.caller.clone();
+            Login::new(caller, Some((self.clone(), basis)))
+        };
         let now = self.0.settings.clock.now();
         let token = bearer(headers).ok_or_else(super::unknown)?;
         let digest = Sha256::digest(token).into();
@@ -270,35 +288,31 @@ impl Tokens {
         let generation = self.0.directory.generation();
         if let Some(known) = self.0.remembered.get(&digest)
             && known.generation == generation
-            && known.standing.holds()
+            && known.basis.standing.holds()
         {
             if now < known.until {
-                return Ok(known.caller);
+                return Ok(login(known.basis));
             }
             self.0.remembered.invalidate(&digest);
             return Err(super::unknown());
         }
-        let (caller, until, standing) = self
+        let (basis, until) = self
             .bearer_of(token, now)
             .await
             .ok_or_else(super::unknown)?;
+        let basis = Arc::new(basis);
         let remembered = Remembered {
-            caller: caller.clone(),
+            basis: Arc::clone(&basis),
             until,
             generation,
-            standing,
         };
         self.0.remembered.insert(digest, remembered);
-        Ok(caller)
+        Ok(login(basis))
     }
 
-    /// Who bears a token, until when, and whether that still stands: a token of ours, or of a
+    /// Who bears a token, with what that rests on, and until when: a token of ours, or of a
     /// provider that a tenant trusts, whichever has the key that it names.
-    async fn bearer_of(
-        &self,
-        token: &str,
-        now: Timestamp,
-    ) -> Option<(Caller, Timestamp, Standing)> {
+    async fn bearer_of(&self, token: &str, now: Timestamp) -> Option<(Basis, Timestamp)> {
         let until = |ends: i64| {
             Timestamp::from_micros(ends.saturating_add(SKEW_SECONDS).saturating_mul(1_000_000))
         };
@@ -307,7 +321,15 @@ impl Tokens {
         let pair = known.key_pair(&name);
         if pair.is_none() && !self.is_settings_key(&name) {
             let vouched = Box::pin(self.federation().bearer_of(token, now)).await?;
-            return Some((vouched.caller, until(vouched.ends), vouched.standing));
+            let basis = Basis {
+                caller: vouched.caller,
+                issued: vouched.issued,
+                client: None,
+                pair: None,
+                trusted: None,
+                standing: vouched.standing,
+            };
+            return Some((basis, until(vouched.ends)));
         }
         let pair = pair.filter(|pair| pair.validity.holds(now));
         let key = match pair {
@@ -319,27 +341,26 @@ impl Tokens {
         let caller = claims.caller()?;
         // The key pair of a tenant speaks for no other.
         let is_pairs = pair.is_none_or(|pair| pair.tenant == caller.tenant);
-        if !is_pairs || !self.stands(&claims, &caller, &known) {
+        let bootstrap = self.0.settings.bootstrap.as_ref();
+        let client = claims.client().filter(|client| {
+            is_registered_name(client)
+                && bootstrap.is_none_or(|bootstrap| *bootstrap.id != **client)
+        });
+        let basis = Basis {
+            client: client.map(Into::into),
+            caller,
+            issued: claims.iat,
+            pair: pair.map(|pair| Arc::clone(&pair.name)),
+            trusted: claims.subject_key.map(Into::into),
+            standing: Standing::default(),
+        };
+        if !is_pairs || !basis.is_known(&known, now) {
             return None;
         }
-        let expires = until(claims.exp);
-        let until = pair.map_or(expires, |pair| pair.validity.to.min(expires));
-        Some((caller, until, Standing::default()))
-    }
-
-    /// Whether the client that a token was issued to is still there, and has its secret still. What
-    /// was issued elsewhere is good as long as it says: only those who have the key can do that.
-    fn stands(&self, claims: &Claims, caller: &Caller, known: &Known) -> bool {
-        let client = claims.client().unwrap_or_default();
-        let bootstrap = self.0.settings.bootstrap.as_ref();
-        if !is_registered_name(client)
-            || bootstrap.is_some_and(|bootstrap| *bootstrap.id == *client)
-        {
-            return true;
-        }
-        known
-            .client(client)
-            .is_some_and(|known| known.tenant == caller.tenant && claims.iat >= known.tokens_since)
+        let ends = pair.map(|pair| pair.validity.to).into_iter();
+        let ends = ends.chain(basis.trusted_until(&known));
+        let until = ends.fold(until(claims.exp), Timestamp::min);
+        Some((basis, until))
     }
 
     /// What a token says that was signed with this key.
@@ -355,45 +376,99 @@ impl Tokens {
         &self,
         client: &str,
         secret: &str,
+        peer: Peer,
     ) -> Result<Result<Minted, Refusal>, Failure> {
-        self.grant(client, secret, |tokens, client| {
+        self.grant(client, secret, peer, |tokens, client| {
             tokens.issue(&client).map(Ok)
         })
         .await
     }
 
-    /// What a client is given that knows its secret. Whoever asks without, again and again, is not
-    /// listened to for a minute, whatever comes then.
+    /// What a client is given that knows its secret. An address that asks for a client without it,
+    /// again and again, is not listened to about that client for a minute, whatever comes then;
+    /// others are, and so is that address about others.
     pub(super) async fn grant(
         &self,
         client: &str,
         secret: &str,
+        peer: Peer,
         give: impl FnOnce(&Self, Proved) -> Result<Result<Minted, Refusal>, Failure> + Send + 'static,
     ) -> Result<Result<Minted, Refusal>, Failure> {
-        let refused = self.0.refusals.get(client);
-        if refused.is_some_and(|refused| refused.load(Ordering::Relaxed) >= REFUSALS_MAX) {
+        let pair = (peer, Sha256::digest(client).into());
+        if self.is_refused(&pair) {
             return Ok(Err(Refusal::TooMany));
         }
+        let lane = self.lane(client, secret);
         let (tokens, name, secret) = (self.clone(), client.to_owned(), secret.to_owned());
         let prove = move || {
-            let proved = tokens.prove(&name, &secret);
-            proved.map(|proved| give(&tokens, proved)).transpose()
+            // Others from there may have been refused while this waited.
+            if tokens.is_refused(&pair) {
+                return Ok(Err(Refusal::TooMany));
+            }
+            match tokens.prove(&name, &secret) {
+                Some(proved) => {
+                    // What was refused before was the same client's, for instance in the other of
+                    // the two ways in which secrets are written.
+                    tokens.0.refusals.invalidate(&pair);
+                    give(&tokens, proved)
+                }
+                None => {
+                    let refused = tokens.0.refusals.get_with(pair, Arc::default);
+                    refused.fetch_add(1, Ordering::Relaxed);
+                    Ok(Err(Refusal::Unknown))
+                }
+            }
         };
-        let Ok(given) = self.0.mint.run(prove).await else {
-            return Ok(Err(Refusal::Busy));
-        };
-        Ok(given?.unwrap_or_else(|| {
-            let refused = self.0.refusals.get_with_by_ref(client, Arc::default);
-            refused.fetch_add(1, Ordering::Relaxed);
-            Err(Refusal::Unknown)
-        }))
+        let given = self.0.mint.run(lane, peer, prove).await;
+        given.unwrap_or_else(|Busy| Ok(Err(Refusal::Busy)))
+    }
+
+    fn is_refused(&self, pair: &(Peer, Digested)) -> bool {
+        let refused = self.0.refusals.get(pair);
+        refused.is_some_and(|refused| refused.load(Ordering::Relaxed) >= REFUSALS_MAX)
+    }
+
+    /// Where a request waits: what is known of it without looking at its secret for long.
+    fn lane(&self, client: &str, secret: &str) -> Lane {
+        if let Some(bootstrap) = self.bootstrap_of(client) {
+            return if bootstrap.secret.is(secret) {
+                Lane::Proved
+            } else {
+                Lane::Known
+            };
+        }
+        match self.0.directory.known().client(client) {
+            Some(known) if self.is_proved(known, secret) => Lane::Proved,
+            Some(_) => Lane::Known,
+            None => Lane::Unknown,
+        }
+    }
+
+    fn bootstrap_of(&self, client: &str) -> Option<&Client> {
+        let bootstrap = self.0.settings.bootstrap.as_ref();
+        bootstrap.filter(|known| *known.id == *client)
+    }
+
+    fn is_proved(&self, client: &Registered, secret: &str) -> bool {
+        self.0.proved.contains_key(&self.proof(client, secret))
+    }
+
+    /// What is remembered of a secret that was right. It is another one with each hash, and so
+    /// with each secret that a client gets.
+    fn proof(&self, client: &Registered, secret: &str) -> Digested {
+        Sha256::new()
+            .chain_update(self.0.pepper)
+            .chain_update(Sha256::digest(client.hash.as_str()))
+            .chain_update(Sha256::digest(&*client.id))
+            .chain_update(secret)
+            .finalize()
+            .into()
     }
 
     /// The client of that name, if this is its secret. Whatever is wrong, it takes as long to find
     /// out.
     fn prove(&self, client: &str, secret: &str) -> Option<Proved> {
-        let bootstrap = self.0.settings.bootstrap.as_ref();
-        let bootstrap = bootstrap.filter(|known| *known.id == *client);
+        let bootstrap = self.bootstrap_of(client);
         if let Some(known) = bootstrap.filter(|known| known.secret.is(secret)) {
             return Some(Proved {
                 id: known.id.to_string(),
@@ -405,8 +480,14 @@ impl Tokens {
         }
         let known = self.0.directory.known().client(client).cloned();
         let hash = known.as_ref().map(|known| known.hash.clone());
-        let is_its_secret = hash.unwrap_or_else(Hash::of_nobody).is_of(secret);
+        let is_known = known
+            .as_ref()
+            .is_some_and(|known| self.is_proved(known, secret));
+        let is_its_secret = is_known || hash.unwrap_or_else(Hash::of_nobody).is_of(secret);
         let known = known.filter(|_| is_its_secret && bootstrap.is_none())?;
+        if !is_known {
+            self.0.proved.insert(self.proof(&known, secret), ());
+        }
         Some(Proved {
             id: known.id.to_string(),
             user: known.id.to_string(),

@@ -33,6 +33,11 @@ impl Validity {
         (self.from..self.to).contains(&now)
     }
 
+    /// When the time of grace ends, if it was cut short.
+    pub(super) fn grace_ends(self) -> Option<Timestamp> {
+        self.is_cut.then_some(self.to)
+    }
+
     /// Whether everything is over that the key was valid for.
     pub fn is_over(self, now: Timestamp) -> bool {
         self.to <= now

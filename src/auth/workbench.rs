@@ -1,10 +1,10 @@
-//! Work that keeps a processor busy for long: hashing secrets, signing, making keys.
+//! Work that keeps a processor busy for long: making secrets and keys.
 //!
 //! It is done away from the threads that serve requests, a few pieces at a time, so that whoever
 //! asks for much of it makes others wait for such work only, and not for long: beyond a bounded
 //! queue it is refused.
 
-use std::{num::NonZero, panic::resume_unwind, sync::Arc, thread::available_parallelism};
+use std::{panic::resume_unwind, sync::Arc};
 
 use tokio::{
     sync::Semaphore,
@@ -30,12 +30,6 @@ impl Workbench {
             entries: Arc::new(Semaphore::new(places + waiting_max)),
             places: Arc::new(Semaphore::new(places)),
         }
-    }
-
-    /// One that leaves at least half of the processors to others.
-    pub(super) fn of_half_the_processors(waiting_max: usize) -> Self {
-        let processors = available_parallelism().map_or(1, NonZero::get);
-        Self::new((processors / 2).max(1), waiting_max)
     }
 
     /// Does a piece of work when its turn has come. It goes on, and keeps its place, also if

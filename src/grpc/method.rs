@@ -97,6 +97,9 @@ impl Method {
                 .map(move |item| match item {
                     Ok(event) => Ok(event.into()),
                     // Some have been sent already: only the status can tell.
+                    Err(failure) if failure.code() == Code::Unauthorized => {
+                        Err(Status::unauthenticated(failure.message()))
+                    }
                     Err(failure) if failure.retryable() => {
                         Err(Status::unavailable(failure.to_string()))
                     }
@@ -123,7 +126,7 @@ impl Method {
         request: Request<Frame>,
     ) -> Result<(Taken, Context), Status> {
         let headers = request.metadata().as_ref();
-        let caller = service.caller(headers).await?;
+        let login = service.login(headers).await?;
         // Models are not part of transactions.
         let token = headers
             .get(TOKEN_METADATA)
@@ -140,7 +143,7 @@ impl Method {
         let accepted = self.accept(event)?;
         let cx = Context::new(
             &service.services,
-            caller,
+            login,
             &accepted.event,
             token.as_deref(),
             CancellationToken::new(),

@@ -15,7 +15,7 @@ use http::HeaderMap;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tonic::{Request, Response, Status, Streaming};
 
-use crate::auth::{Authenticator, Caller};
+use crate::auth::{Authenticator, Login};
 use crate::compute::Members;
 use crate::error::Failure;
 use crate::event::{frame::Frame, proto::service::cloud_events_service_server::CloudEventsService};
@@ -67,9 +67,9 @@ pub struct Service {
 }
 
 impl Service {
-    async fn caller(&self, headers: &HeaderMap) -> Result<Caller, Status> {
-        let caller = self.authenticator.caller(headers).await;
-        caller.map_err(|_| Status::unauthenticated("authentication failed"))
+    async fn login(&self, headers: &HeaderMap) -> Result<Login, Status> {
+        let login = self.authenticator.login(headers).await;
+        login.map_err(|_| Status::unauthenticated("authentication failed"))
     }
 }
 
@@ -96,10 +96,10 @@ impl CloudEventsService for Service {
         request: Request<Streaming<Frame>>,
     ) -> Result<Response<Outbound>, Status> {
         let headers = request.metadata().as_ref();
-        let caller = self.caller(headers).await?;
+        let login = self.login(headers).await?;
         Ok(Response::new(stream::start(
             self.clone(),
-            caller,
+            login,
             request.into_inner(),
         )))
     }

@@ -13,7 +13,7 @@ use super::{
     once::{Keys, Promised, WHOLE},
     reply::cancelled,
 };
-use crate::auth::{Authenticator, Caller, Rules};
+use crate::auth::{Authenticator, Caller, Login, Rules};
 use crate::clock::Timestamp;
 use crate::compute::{Members, Principal};
 use crate::error::Failure;
@@ -62,7 +62,7 @@ impl Services {
 #[derive(Debug, Clone)]
 pub struct Context {
     services: Services,
-    caller: Caller,
+    login: Login,
     request: Arc<str>,
     token: Option<Arc<str>>,
     cancel: CancellationToken,
@@ -75,14 +75,14 @@ impl Context {
     /// the whole call.
     pub fn new(
         services: &Services,
-        caller: Caller,
+        login: Login,
         event: &Event,
         token: Option<&str>,
         cancel: CancellationToken,
     ) -> Self {
         Self {
             services: services.clone(),
-            caller,
+            login,
             request: (*event.id).into(),
             token: event
                 .attribute(TOKEN_ATTRIBUTE)
@@ -95,8 +95,13 @@ impl Context {
         }
     }
 
+    /// The caller, with what that rests on.
+    pub(super) const fn login(&self) -> &Login {
+        &self.login
+    }
+
     pub const fn caller(&self) -> &Caller {
-        &self.caller
+        &self.login.caller
     }
 
     /// The id of the envelope, which answers quote.
@@ -145,7 +150,7 @@ impl Context {
     /// Whether the transaction that the request quotes, if it does, can be joined.
     pub(super) fn check_token(&self) -> Result<(), Failure> {
         match self.token.as_deref() {
-            Some(token) => Ok(self.runtime().may_join(&self.caller.tenant, token)?),
+            Some(token) => Ok(self.runtime().may_join(&self.login.caller.tenant, token)?),
             None => Ok(()),
         }
     }
@@ -157,10 +162,10 @@ impl Context {
 
     pub fn initiator(&self) -> Initiator {
         Initiator {
-            tenant: self.caller.tenant.clone(),
+            tenant: self.login.caller.tenant.clone(),
             principal: Principal {
-                actor: self.caller.actor.clone(),
-                roles: self.caller.roles.shared(),
+                actor: self.login.caller.actor.clone(),
+                roles: self.login.caller.roles.shared(),
             },
             cancel: self.cancel.clone(),
         }
@@ -168,7 +173,7 @@ impl Context {
 
     pub fn attribution(&self) -> Attribution {
         Attribution {
-            author: self.caller.actor.clone(),
+            author: self.login.caller.actor.clone(),
             executor: None,
         }
     }
@@ -221,7 +226,7 @@ impl Context {
         json: &str,
     ) -> Result<Committed, storage::Error> {
         let outcome = self.outcome(json);
-        let (tenant, by) = (&self.caller.tenant, self.attribution());
+        let (tenant, by) = (&self.login.caller.tenant, self.attribution());
         self.storage()
             .change_model_once(tenant, by, model, change, outcome)
             .await
@@ -268,7 +273,7 @@ impl Context {
     pub async fn definitions(&self, model: &ModelKey) -> Result<Arc<Definitions>, Failure> {
         let definitions = self
             .storage()
-            .definitions(&self.caller.tenant, model)
+            .definitions(&self.login.caller.tenant, model)
             .await?;
         Ok(definitions.ok_or_else(|| storage::Error::ModelNotFound(model.clone()))?)
     }

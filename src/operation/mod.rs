@@ -71,7 +71,7 @@ use schemars::{JsonSchema, Schema};
 use serde_json::Value;
 use tracing::{Instrument as _, error, info_span};
 
-use crate::auth::{Caller, Permission, Rules};
+use crate::auth::{self, Caller, Login, Permission, Rules};
 use crate::error::Failure;
 use crate::event::{Event, EventType, payload};
 use crate::telemetry::measure::Operations;
@@ -249,6 +249,7 @@ pub async fn dispatch(mut cx: Context, event: Event) -> Result<Answer, Failure> 
     let admitted = limits::admit(&cx, route)
         .and_then(|place| cx.check_token().map(|()| place))
         .inspect_err(|failure| measured.failed(failure.code().as_str()))?;
+    let login = cx.login().clone();
     let begun = Instant::now();
     let span = info_span!("operation", event.r#type = %kind, tenant = %cx.caller().tenant, request.id = %cx.request());
     let work = async {
@@ -267,10 +268,10 @@ pub async fn dispatch(mut cx: Context, event: Event) -> Result<Answer, Failure> 
     let failure = match answer {
         Ok(Ok(Answer::One(event))) => return Ok(Answer::One(event)),
         Ok(Ok(Answer::Many(events))) => {
-            return Ok(Answer::Many(guarded(events, kind, admitted)));
+            return Ok(Answer::Many(guarded(events, kind, admitted, login)));
         }
         Ok(Ok(Answer::Page(events, page))) => {
-            return Ok(Answer::Page(guarded(events, kind, admitted), page));
+            return Ok(Answer::Page(guarded(events, kind, admitted, login), page));
         }
         Ok(Err(failure)) => failure,
         Err(panic) => panicked(panic.as_ref()),
@@ -280,8 +281,13 @@ pub async fn dispatch(mut cx: Context, event: Event) -> Result<Answer, Failure> 
 }
 
 /// The same events; what goes wrong on the way is reported, and a panic is a failure. The request
-/// is in flight until the last of them.
-fn guarded(events: Events, kind: EventType, admitted: Option<limits::Place>) -> Events {
+/// is in flight until the last of them. Nothing follows once the caller may no longer call.
+fn guarded(
+    events: Events,
+    kind: EventType,
+    admitted: Option<limits::Place>,
+    login: Login,
+) -> Events {
     let caught = AssertUnwindSafe(events)
         .catch_unwind()
         .map(move |item| match item {
@@ -290,10 +296,16 @@ fn guarded(events: Events, kind: EventType, admitted: Option<limits::Place>) -> 
             Err(panic) => Err(reported(kind, panicked(panic.as_ref()))),
         });
     // Nothing follows a failure.
-    let ends = stream::unfold(Some((caught.boxed(), admitted)), |events| async {
-        let (mut events, admitted) = events?;
-        let item = events.next().await?;
-        let rest = item.is_ok().then_some((events, admitted));
+    let withdrawal = async move { login.withdrawn().await }.boxed();
+    let begun = Some((caught.boxed(), withdrawal, admitted));
+    let ends = stream::unfold(begun, |events| async {
+        let (mut events, mut withdrawal, admitted) = events?;
+        let item = tokio::select! {
+            biased;
+            () = &mut withdrawal => Err(auth::withdrawn()),
+            item = events.next() => item?,
+        };
+        let rest = item.is_ok().then_some((events, withdrawal, admitted));
         Some((item, rest))
     });
     ends.fuse().boxed()

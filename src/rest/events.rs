@@ -17,7 +17,7 @@ use futures_util::{Stream, StreamExt as _, stream};
 use tokio_util::sync::CancellationToken;
 
 use super::{Gateway, KEY_HEADER, Limit, TOKEN_HEADER, read_body};
-use crate::auth::Caller;
+use crate::auth::Login;
 use crate::error::{Code, Failure};
 use crate::event::{AttributeValue, Event, IDEMPOTENCY_ATTRIBUTE, Rejected, json::batch_from_json};
 use crate::operation::{Context, Reply, dispatch};
@@ -43,7 +43,7 @@ struct Incoming {
 #[derive(Clone)]
 struct Sender {
     gateway: Arc<Gateway>,
-    caller: Caller,
+    login: Login,
     token: Option<Arc<str>>,
 }
 
@@ -63,7 +63,7 @@ async fn serve(gateway: &Arc<Gateway>, request: Request) -> Result<Response, Fai
     let headers = &head.headers;
     let sender = Sender {
         gateway: Arc::clone(gateway),
-        caller: gateway.authenticator.caller(headers).await?,
+        login: gateway.authenticator.login(headers).await?,
         token: headers
             .get(TOKEN_HEADER)
             .and_then(|token| token.to_str().ok())
@@ -173,7 +173,7 @@ impl Sender {
         let cancel = CancellationToken::new();
         let cx = Context::new(
             &self.gateway.services,
-            self.caller.clone(),
+            self.login.clone(),
             &event,
             self.token.as_deref(),
             cancel.clone(),

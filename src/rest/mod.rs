@@ -191,10 +191,10 @@ async fn try_serve(
 ) -> Result<Response, Failure> {
     let path =
         path.map_err(|error| Failure::malformed(format!("the path is not readable: {error}")))?;
-    let caller = gateway.authenticator.caller(request.headers()).await?;
+    let login = gateway.authenticator.login(request.headers()).await?;
     // Who may not ask is not told how to.
     if let Some(route) = Route::of(spelling.request) {
-        route.check(&caller, &gateway.services.rules)?;
+        route.check(&login.caller, &gateway.services.rules)?;
     }
     (spelling.check)(&path)?;
     let (head, body) = request.into_parts();
@@ -216,7 +216,7 @@ async fn try_serve(
     // Dropped with the request, which cancels it.
     let cx = Context::new(
         &gateway.services,
-        caller,
+        login,
         &event,
         token,
         CancellationToken::new(),

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use axum::{
-    extract::{DefaultBodyLimit, Form, FromRequest as _, Request},
+    extract::{ConnectInfo, DefaultBodyLimit, Form, FromRequest as _, Request},
     http::{HeaderMap, StatusCode, header},
     response::{IntoResponse as _, Response},
     routing::{MethodRouter, get, post},
@@ -13,7 +13,7 @@ use base64::{Engine as _, prelude::BASE64_STANDARD};
 use serde::Deserialize;
 
 use super::{Gateway, json};
-use crate::auth::{Minted, Refusal};
+use crate::auth::{Minted, Peer, Refusal};
 use crate::error::{Code, Failure};
 use crate::event::payload::{Object, list};
 
@@ -58,8 +58,10 @@ pub(super) fn token(gateway: &Arc<Gateway>) -> MethodRouter {
     post(async move |request: Request| {
         let uri = request.uri().clone();
         let headers = request.headers().clone();
+        let peer = request.extensions().get::<ConnectInfo<Peer>>();
+        let peer = peer.map_or(Peer::UNKNOWN, |ConnectInfo(peer)| *peer);
         let granted = match Form::<Asked>::from_request(request, &()).await {
-            Ok(Form(asked)) => grant(&gateway, &headers, &asked).await,
+            Ok(Form(asked)) => grant(&gateway, &headers, peer, &asked).await,
             Err(rejected) if rejected.status() == StatusCode::PAYLOAD_TOO_LARGE => {
                 Ok(Err(Refused(
                     StatusCode::PAYLOAD_TOO_LARGE,
@@ -99,6 +101,7 @@ pub(super) fn keys(gateway: &Arc<Gateway>) -> MethodRouter {
 async fn grant(
     gateway: &Gateway,
     headers: &HeaderMap,
+    peer: Peer,
     asked: &Asked,
 ) -> Result<Result<Granted, Refused>, Failure> {
     let wanted = match wanted(asked) {
@@ -111,13 +114,15 @@ async fn grant(
     // One pair in the two ways in which clients write it (`rest.md` §7).
     for (client, secret) in &credentials {
         let granted = match wanted {
-            Wanted::Own => authenticator.mint(client, secret).await?,
+            Wanted::Own => authenticator.mint(client, secret, peer).await?,
             Wanted::Exchanged(Ok(subject)) => {
-                authenticator.exchange(client, secret, subject).await?
+                authenticator
+                    .exchange(client, secret, subject, peer)
+                    .await?
             }
             // The client is checked first (RFC 6749 §5.2), and what it brings is no token.
             Wanted::Exchanged(Err(why)) => {
-                match authenticator.exchange(client, secret, "").await? {
+                match authenticator.exchange(client, secret, "", peer).await? {
                     Ok(_) | Err(Refusal::Untrusted) => return Ok(Err(Refused::grant(why))),
                     refused => refused,
                 }
@@ -178,7 +183,7 @@ impl From<Refusal> for Refused {
             Refusal::TooMany => Self(
                 StatusCode::TOO_MANY_REQUESTS,
                 "temporarily_unavailable",
-                "this client was refused too often; try again in a minute",
+                "this client was refused too often from this address; try again in a minute",
             ),
             Refusal::Busy => Self(
                 StatusCode::SERVICE_UNAVAILABLE,

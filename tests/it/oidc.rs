@@ -345,7 +345,7 @@ async fn another_tenants_provider_is_as_unknown_as_none() {
 }
 
 #[tokio::test]
-async fn a_token_that_could_be_of_two_tenants_is_of_none() {
+async fn a_token_that_could_be_of_two_tenants_is_of_the_one_that_registered_first() {
     let (server, provider) = (open(), Provider::start().await);
     let (rest, other) = (
         administrator(&server),
@@ -353,19 +353,30 @@ async fn a_token_that_could_be_of_two_tenants_is_of_none() {
     );
     let ours = path_of(&register(&rest, &provider, json!({})).await);
     let token = provider.token(FIRST);
-    assert_eq!(who(&server, &token).await, ("ann".into(), TENANT.into()));
+    let is_ours = ("ann".to_owned(), TENANT.to_owned());
+    assert_eq!(who(&server, &token).await, is_ours);
+    // Nothing that another tenant does with the same provider is noticed.
     let theirs = path_of(&register(&other, &provider, json!({})).await);
-    is_refused(&server, &token, "which of the two").await;
-    for (rest, path, audience) in [(&rest, ours, "app"), (&other, theirs, "web")] {
+    assert_eq!(who(&server, &token).await, is_ours);
+    let said = other.post(&format!("{PROVIDERS}/reload"), "").await.ok();
+    assert_eq!(said["providers"][0]["keys"], 1, "{said}");
+    let again = provider.token_with(FIRST, "jti", json!("again"));
+    assert_eq!(who(&server, &again).await, is_ours);
+    for (rest, path, audience) in [(&rest, &ours, "app"), (&other, &theirs, "web")] {
         let body = json!({"expectedAudiences": [audience]}).to_string();
-        rest.send("PATCH", &path, body).await.ok();
+        rest.send("PATCH", path, body).await.ok();
     }
     for (audience, tenant) in [("app", TENANT), ("web", OTHER)] {
         let token = provider.token_with(FIRST, "aud", json!(audience));
         assert_eq!(who(&server, &token).await, ("ann".into(), tenant.into()));
     }
     let both = provider.token_with(FIRST, "aud", json!(["app", "web"]));
-    is_refused(&server, &both, "for both").await;
+    assert_eq!(who(&server, &both).await, is_ours);
+    // Invalidated, its tokens are nobody's.
+    rest.post(&format!("{ours}/invalidate"), "").await.ok();
+    is_refused(&server, &both, "the first is invalidated").await;
+    rest.delete(&ours).await.ok();
+    assert_eq!(who(&server, &both).await, ("ann".into(), OTHER.into()));
 }
 
 #[tokio::test]

@@ -267,6 +267,7 @@ impl Keeper {
             Ok((discovery, keys)) => {
                 let count = keys.len();
                 held.answered((discovery.issuer, keys), begun, now);
+                self.federation.withdrew();
                 if kept.failures > 0 {
                     info!(provider.id = %provider.id, "an OIDC provider answers again");
                 }
@@ -282,6 +283,7 @@ impl Keeper {
                 let seen_at = held.seen.borrow().at;
                 if seen_at.is_some_and(|at| at + KEPT_FOR <= now) {
                     held.forgotten();
+                    self.federation.withdrew();
                 }
                 Err(error)
             }

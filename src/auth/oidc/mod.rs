@@ -2,8 +2,10 @@
 //!
 //! What a token says is only looked at to find out whose it may be. That it is that provider's is
 //! known by a key which the provider publishes now, and the tenant is the one that registered the
-//! provider, whatever the token says of it. A token that fits providers of several tenants is
-//! nobody's: either tenant could have registered the other's provider.
+//! provider, whatever the token says of it. A token that fits providers of several tenants is of
+//! the one whose provider was registered first: whoever registers it later can neither have the
+//! tokens of that tenant nor make them worthless. That holds for as long as the first provider is
+//! registered, be it invalidated.
 
 mod address;
 mod document;
@@ -14,15 +16,17 @@ mod provider;
 mod roles;
 
 use std::{
+    collections::HashMap,
     sync::{Arc, OnceLock},
     time::Duration,
 };
 
+use futures_util::{StreamExt as _, stream::FuturesUnordered};
 use jsonwebtoken::{Algorithm, Validation};
 use serde_json::{Map, Value};
 use tokio::{
     sync::{mpsc, oneshot, watch},
-    time::timeout,
+    time::{Instant, timeout_at},
 };
 use tokio_util::sync::CancellationToken;
 
@@ -45,8 +49,11 @@ pub use provider::Provider;
 /// How many requests to look again may wait for the keeper to take them.
 const ASKS_MAX: usize = 256;
 
-/// How many different keys a token is checked with that fits several providers.
-const KEYS_TRIED: usize = 8;
+/// How many different keys of one tenant, and of all, a token is checked with that fits several
+/// providers; and how many providers of one tenant are asked for a key that is not known.
+const KEYS_TRIED_OF_ONE: usize = 4;
+const KEYS_TRIED: usize = 32;
+const ASKED_OF_ONE: usize = 4;
 
 /// What providers may be asked, and for how long (`config-and-cli.md` §2.5).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -103,6 +110,8 @@ struct Inner {
     signature: Validation,
     /// All there are, in the order they were made in; replaced as a whole.
     all: watch::Sender<All>,
+    /// Told of every withdrawal of what callers rest on: here, or in what else is known of them.
+    withdrawals: watch::Sender<()>,
     /// Where the keeper is asked; nobody asks before there is one.
     asks: OnceLock<mpsc::Sender<Ask>>,
 }
@@ -113,7 +122,8 @@ type All = Arc<[Arc<Held>]>;
 #[derive(Debug)]
 pub(super) struct Vouched {
     pub(super) caller: Caller,
-    /// When the token ends, in seconds since 1970.
+    /// When the token was issued and when it ends, in seconds since 1970.
+    pub(super) issued: i64,
     pub(super) ends: i64,
     /// That of the key that the token was checked with.
     pub(super) standing: Standing,
@@ -140,6 +150,7 @@ impl Federation {
             settings,
             signature,
             all: watch::Sender::new(Arc::default()),
+            withdrawals: watch::Sender::new(()),
             asks: OnceLock::new(),
         }))
     }
@@ -150,6 +161,16 @@ impl Federation {
         if self.0.asks.set(asks).is_ok() {
             Keeper::new(self, asked).run(stop).await;
         }
+    }
+
+    /// Notified of every withdrawal of what callers rest on.
+    pub(super) fn withdrawals(&self) -> watch::Receiver<()> {
+        self.0.withdrawals.subscribe()
+    }
+
+    /// Something that callers rest on may have been withdrawn.
+    pub(super) fn withdrew(&self) {
+        self.0.withdrawals.send_replace(());
     }
 
     pub fn rules(&self) -> &Rules {
@@ -166,8 +187,8 @@ impl Federation {
         seen.keys.iter().map(|seen| seen.key.name.clone()).collect()
     }
 
-    /// The providers of other tenants that could vouch for some of the tokens of this one, which
-    /// are refused as long as there are any.
+    /// The providers of other tenants that could vouch for some of the tokens of this one. Of two,
+    /// the one that was registered first does.
     pub fn rivals(&self, provider: &Provider) -> Vec<ProviderId> {
         let may_be_for_both = |one: &[Box<str>], other: &[Box<str>]| {
             one.is_empty() || other.is_empty() || one.iter().any(|text| other.contains(text))
@@ -176,7 +197,7 @@ impl Federation {
         let rivals = all.iter().map(|held| &held.provider).filter(|other| {
             other.tenant != provider.tenant
                 && other.is_active
-                && other.well_known == provider.well_known
+                && other.is_at_the_place_of(provider)
                 && may_be_for_both(&other.audiences, &provider.audiences)
         });
         rivals.map(|rival| rival.id).collect()
@@ -243,37 +264,40 @@ impl Federation {
 
     /// Who bears a token. Waits only for a provider that may have made a new key, and not long.
     pub(super) async fn bearer_of(&self, token: &str, now: Timestamp) -> Option<Vouched> {
-        let (unknown, key) = match self.verdict(token, now) {
+        let (unknown, key) = match self.verdict(token, now, None) {
             Verdict::Someone(vouched) => return Some(vouched),
             Verdict::Nobody => return None,
             Verdict::Perhaps(unknown, key) => (unknown, key),
         };
-        let mut waiting = Vec::new();
+        let begun = Instant::now();
+        let mut waiting = FuturesUnordered::new();
         for held in &unknown {
             let (ask, answer) = ask(held, Why::UnknownKey(key.clone()));
-            // With so many waiting already, this one is nobody.
-            self.0.asks.get()?.try_send(ask).ok()?;
-            waiting.push(answer);
+            // With so many waiting already, this one is not asked.
+            if self.0.asks.get()?.try_send(ask).is_ok() {
+                waiting.push(answer);
+            }
         }
         let rules = self.rules();
-        let looked = async {
-            for answer in waiting {
-                let _ = answer.await;
+        let ends = begun + rules.connect + rules.answer;
+        // One that does not answer does not keep another from it.
+        while let Ok(Some(_)) = timeout_at(ends, waiting.next()).await {
+            match self.verdict(token, now, Some(begun)) {
+                Verdict::Someone(vouched) => return Some(vouched),
+                Verdict::Nobody => return None,
+                Verdict::Perhaps(..) => {}
             }
-        };
-        let _ = timeout(rules.connect + rules.answer, looked).await;
-        match self.verdict(token, now) {
-            Verdict::Someone(vouched) => Some(vouched),
-            Verdict::Nobody | Verdict::Perhaps(..) => None,
         }
+        None
     }
 
-    /// Who bears a token by what is known now.
-    fn verdict(&self, token: &str, now: Timestamp) -> Verdict {
-        self.found(token, now).unwrap_or(Verdict::Nobody)
+    /// Who bears a token by what is known now. Providers that were asked after `begun` have had
+    /// their say.
+    fn verdict(&self, token: &str, now: Timestamp, begun: Option<Instant>) -> Verdict {
+        self.found(token, now, begun).unwrap_or(Verdict::Nobody)
     }
 
-    fn found(&self, token: &str, now: Timestamp) -> Option<Verdict> {
+    fn found(&self, token: &str, now: Timestamp, begun: Option<Instant>) -> Option<Verdict> {
         // Nothing of it is believed before its signature is.
         let said = jsonwebtoken::dangerous::insecure_decode::<Map<String, Value>>(token).ok()?;
         let (header, claims) = (said.header, said.claims);
@@ -287,6 +311,7 @@ impl Federation {
             .iter()
             .filter(|held| held.provider.is_active && !held.refuses(&name) && held.fits(&claims))
             .filter(|held| is_within_trust(issued, &held.provider));
+        // The oldest first, as they all are.
         let (mut with, mut without) = (Vec::new(), Vec::new());
         for held in fitting {
             match held.key(&name) {
@@ -294,61 +319,79 @@ impl Federation {
                 None => without.push(held),
             }
         }
-        // Another tenant's provider has a say, too, until it was asked after the key was first
+        let signer = self.signer(token, &with);
+        // Another tenant's older provider has a say, too, until it was asked after the key was first
         // seen here: else whoever asks first could take what is the other's. One that does not
         // answer then has had its say, or it could keep others from theirs.
-        if let Some((first, key)) = with.first() {
-            without.retain(|held| {
-                held.provider.tenant != first.provider.tenant
-                    && held.seen.borrow().asked.is_none_or(|at| at < key.since)
-            });
+        let until_asked = |held: &&Arc<Held>, since: Option<Instant>| {
+            let asked = held.seen.borrow().asked;
+            let since = since.into_iter().chain(begun).min();
+            asked.is_none_or(|asked| since.is_none_or(|since| asked < since))
+        };
+        match signer {
+            Some((first, key)) => without.retain(|held| {
+                held.is_before(first)
+                    && held.provider.tenant != first.provider.tenant
+                    && until_asked(held, Some(key.since))
+            }),
+            None => without.retain(|held| begun.is_none() || until_asked(held, None)),
         }
         if !without.is_empty() {
+            let mut asked = HashMap::new();
+            without.retain(|held| {
+                let of_one: &mut usize = asked.entry(&held.provider.tenant).or_default();
+                *of_one += 1;
+                *of_one <= ASKED_OF_ONE
+            });
             let without = without.into_iter().cloned().collect();
             return Some(Verdict::Perhaps(without, name.into()));
         }
-        let (held, key) = self.signer(token, &with)?;
+        let (held, key) = signer?;
+        let is_withheld = all.iter().any(|older| {
+            older.is_before(held)
+                && older.provider.tenant != held.provider.tenant
+                && older.is_at_the_place_of(&held.provider)
+                && older.is_for_its(&claims)
+                && (!older.provider.is_active || older.refuses(&name))
+        });
+        if is_withheld {
+            return None;
+        }
         Some(Verdict::Someone(Vouched {
             caller: self.caller(&held.provider, &claims)?,
+            issued,
             ends,
             standing: key.standing.clone(),
         }))
     }
 
-    /// The provider whose key has signed, if all that have the key are of one tenant.
+    /// The oldest provider whose key has signed.
     fn signer<'a>(
         &self,
         token: &str,
         with: &'a [(&'a Arc<Held>, SeenKey)],
     ) -> Option<&'a (&'a Arc<Held>, SeenKey)> {
-        let mut different: Vec<&SeenKey> = Vec::new();
-        for (_, key) in with {
-            if !different
+        let mut tried: Vec<(&Tenant, &SeenKey)> = Vec::new();
+        with.iter().find(|(held, key)| {
+            let tenant = &held.provider.tenant;
+            if tried
                 .iter()
-                .any(|known| known.key.public == key.key.public)
+                .any(|(_, other)| other.key.public == key.key.public)
             {
-                different.push(key);
+                return false;
             }
-        }
-        if different.len() > KEYS_TRIED {
-            return None;
-        }
-        let signed = different.into_iter().find(|key| {
+            let of_one = tried.iter().filter(|(other, _)| *other == tenant).count();
+            if of_one >= KEYS_TRIED_OF_ONE || tried.len() >= KEYS_TRIED {
+                return false;
+            }
+            tried.push((tenant, key));
             jsonwebtoken::decode::<Map<String, Value>>(
                 token,
                 &key.key.public.decoding,
                 &self.0.signature,
             )
             .is_ok()
-        })?;
-        let mut signers = with
-            .iter()
-            .filter(|(_, key)| key.key.public == signed.key.public);
-        let first = signers.next()?;
-        let tenant = &first.0.provider.tenant;
-        signers
-            .all(|(other, _)| other.provider.tenant == *tenant)
-            .then_some(first)
+        })
     }
 
     /// Whom a token names that is the provider's: what it says of us is not looked at.

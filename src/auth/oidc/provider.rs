@@ -35,6 +35,14 @@ pub struct Provider {
 }
 
 impl Provider {
+    /// Whether its document is where another one's is; what a query says does not matter.
+    pub(super) fn is_at_the_place_of(&self, other: &Self) -> bool {
+        fn place(provider: &Provider) -> &str {
+            provider.well_known.split('?').next().unwrap_or_default()
+        }
+        place(self) == place(other)
+    }
+
     /// As it is stored.
     pub fn record(&self) -> String {
         record::write(&ProviderRecord {
@@ -176,7 +184,23 @@ impl Held {
         } else {
             provider.issuers.iter().any(|known| **known == **issuer)
         };
-        is_issuer && (provider.audiences.is_empty() || self.is_for(claims.get("aud")))
+        is_issuer && self.is_for_its(claims)
+    }
+
+    /// Whether a token with these claims is for one of its audiences.
+    pub(super) fn is_for_its(&self, claims: &Map<String, Value>) -> bool {
+        self.provider.audiences.is_empty() || self.is_for(claims.get("aud"))
+    }
+
+    /// Whether it was registered before another one.
+    pub(super) fn is_before(&self, other: &Self) -> bool {
+        let order = |held: &Self| (held.provider.created, held.provider.id);
+        order(self) < order(other)
+    }
+
+    /// Whether its document is where another one's is; what a query says does not matter.
+    pub(super) fn is_at_the_place_of(&self, other: &Provider) -> bool {
+        self.provider.is_at_the_place_of(other)
     }
 
     fn is_for(&self, audience: Option<&Value>) -> bool {

@@ -77,7 +77,7 @@ impl Federation {
     }
 
     fn who(&self, token: &str) -> Option<Vouched> {
-        match self.verdict(token, Timestamp::from_micros(NOW * 1_000_000)) {
+        match self.verdict(token, Timestamp::from_micros(NOW * 1_000_000), None) {
             Verdict::Someone(vouched) => Some(vouched),
             Verdict::Nobody | Verdict::Perhaps(..) => None,
         }
@@ -85,7 +85,7 @@ impl Federation {
 
     /// How many providers would be asked because of a token.
     fn perhaps(&self, token: &str) -> usize {
-        match self.verdict(token, Timestamp::from_micros(NOW * 1_000_000)) {
+        match self.verdict(token, Timestamp::from_micros(NOW * 1_000_000), None) {
             Verdict::Someone(_) | Verdict::Nobody => 0,
             Verdict::Perhaps(all, _) => all.len(),
         }
@@ -223,42 +223,108 @@ fn only_what_is_signed_and_good_now_is_taken() {
     }
 }
 
+/// The same provider, registered at another instant.
+fn registered_at(provider: &Provider, micros: i64) -> Provider {
+    Provider {
+        created: Timestamp::from_micros(micros),
+        ..provider.clone()
+    }
+}
+
+impl Federation {
+    fn tenant_of(&self, token: &str) -> Option<String> {
+        let vouched = self.who(token)?;
+        Some(vouched.caller.tenant.as_str().to_owned())
+    }
+}
+
 #[test]
-fn a_token_that_could_be_of_two_tenants_is_of_none() {
+fn a_token_that_could_be_of_two_tenants_is_of_the_one_that_registered_first() {
     let federation = federation();
-    let (one, two) = (provider("one"), provider("two"));
-    federation.with(&one, &[("k", KEY)]);
+    let (one, two) = (provider("one"), registered_at(&provider("two"), 1));
+    federation.with(&two, &[("k", KEY)]);
     let token = signed(&claims(), "k", KEY);
-    assert!(federation.who(&token).is_some());
-    assert!(federation.rivals(&one).is_empty());
-    // The other has the same provider: first, nobody knows with which keys.
-    federation.put(two.clone());
+    assert_eq!(federation.tenant_of(&token).as_deref(), Some("two"));
+    // An older one of another tenant may have the same key: first, nobody knows.
+    federation.put(one.clone());
     assert_eq!(federation.perhaps(&token), 1);
-    // If it does not answer, it is nobody's rival.
-    federation.unanswered(two.id);
-    assert!(federation.who(&token).is_some());
-    federation.answered(two.id, &[("k", KEY)]);
-    assert!(federation.who(&token).is_none() && federation.perhaps(&token) == 0);
+    // If it does not answer, it has no say.
+    federation.unanswered(one.id);
+    assert_eq!(federation.tenant_of(&token).as_deref(), Some("two"));
+    federation.answered(one.id, &[("k", KEY)]);
+    assert_eq!(federation.tenant_of(&token).as_deref(), Some("one"));
     assert_eq!(federation.rivals(&one), [two.id]);
-    // Audiences tell them apart, if both have one.
+    // A younger one is not asked, and has no say however it changes.
+    federation.put(registered_at(&provider("three"), 2));
+    assert_eq!(federation.tenant_of(&token).as_deref(), Some("one"));
+    // Audiences tell them apart.
     let for_whom = |provider: &Provider, audience: &str| Provider {
         audiences: vec![audience.into()],
         ..provider.clone()
     };
     federation.put(for_whom(&two, "other"));
-    assert!(federation.who(&token).is_some(), "only the first fits");
     let theirs = signed(&with("aud", json!("other")), "k", KEY);
-    assert!(federation.who(&theirs).is_none(), "the first takes any");
+    assert_eq!(federation.tenant_of(&theirs).as_deref(), Some("one"), "any");
     federation.put(for_whom(&one, "app"));
     assert!(federation.rivals(&for_whom(&one, "app")).is_empty());
-    let tenant = |token: &str| {
-        let vouched = federation.who(token).expect("someone");
-        vouched.caller.tenant.as_str().to_owned()
+    assert_eq!(federation.tenant_of(&token).as_deref(), Some("one"));
+    assert_eq!(federation.tenant_of(&theirs).as_deref(), Some("two"));
+}
+
+#[test]
+fn the_tokens_of_an_invalidated_provider_are_nobody_elses() {
+    let federation = federation();
+    let (one, two) = (provider("one"), registered_at(&provider("two"), 1));
+    // Spelled in another way.
+    let two = Provider {
+        well_known: format!("{}?more", two.well_known).into(),
+        ..two
     };
-    assert_eq!(
-        (tenant(&token), tenant(&theirs)),
-        ("one".into(), "two".into())
-    );
+    federation.with(&one, &[("k", KEY)]);
+    federation.with(&two, &[("k", KEY), ("l", OTHER_KEY)]);
+    let token = signed(&claims(), "k", KEY);
+    assert_eq!(federation.tenant_of(&token).as_deref(), Some("one"));
+    for withheld in [
+        Provider {
+            is_active: false,
+            ..one.clone()
+        },
+        Provider {
+            refused: vec!["k".into()],
+            ..one.clone()
+        },
+    ] {
+        federation.put(withheld);
+        assert!(federation.who(&token).is_none());
+    }
+    // Once it is deleted there is no other.
+    let two = Arc::new(two);
+    federation.follow([&two].into_iter());
+    assert_eq!(federation.tenant_of(&token).as_deref(), Some("two"));
+}
+
+#[test]
+fn keys_of_other_tenants_do_not_crowd_out_those_of_one() {
+    let federation = federation();
+    // Someone claims the issuer, and a key of that name, many times and before anybody else.
+    for n in 0..6 {
+        let bits = SigningKey::make().expect("a key").0;
+        let mut jwk: Value = serde_json::from_str(&bits.public().jwk()).expect("JSON");
+        jwk["kid"] = json!("k");
+        let set = json!({"keys": [jwk]}).to_string();
+        let keys = PublishedKey::parse_set(set.as_bytes()).expect("a set");
+        let other = registered_at(&provider("other"), n);
+        federation.put(other.clone());
+        let all = federation.all();
+        let held = all.iter().find(|held| held.provider.id == other.id);
+        let now = Instant::now();
+        held.expect("there is one")
+            .answered(("https://id.example".into(), keys), now, now);
+    }
+    let one = registered_at(&provider("one"), 50);
+    federation.with(&one, &[("k", KEY)]);
+    let token = signed(&claims(), "k", KEY);
+    assert_eq!(federation.tenant_of(&token).as_deref(), Some("one"));
 }
 
 #[test]

@@ -17,7 +17,7 @@ use tonic::{Status, Streaming};
 use tracing::{debug, info, warn};
 
 use super::{Service, invalid, member, message_too_large};
-use crate::auth::{Caller, ROLE_M2M};
+use crate::auth::{self, Login, ROLE_M2M};
 use crate::callout::Tags;
 use crate::compute::{self, Membership};
 use crate::error::{Code, Failure};
@@ -44,7 +44,7 @@ const CALLS_QUEUED: usize = 64;
 const GRACE: Duration = Duration::from_secs(10);
 
 /// Serves a stream until it ends; what leaves comes out of the answer.
-pub(super) fn start(service: Service, caller: Caller, inbound: Streaming<Frame>) -> Outbound {
+pub(super) fn start(service: Service, login: Login, inbound: Streaming<Frame>) -> Outbound {
     let (queue, outbound) = outbound::queue(service.streams.send_timeout);
     let tasks = service.tasks.clone();
     let session = Session {
@@ -55,7 +55,7 @@ pub(super) fn start(service: Service, caller: Caller, inbound: Streaming<Frame>)
             tasks.clone(),
         ),
         queue,
-        caller,
+        login,
         membership: None,
         last_seen: Instant::now(),
         service,
@@ -66,7 +66,7 @@ pub(super) fn start(service: Service, caller: Caller, inbound: Streaming<Frame>)
 
 struct Session {
     service: Service,
-    caller: Caller,
+    login: Login,
     queue: Queue,
     requests: Arc<Requests>,
     membership: Option<Joined>,
@@ -94,16 +94,18 @@ enum End {
 impl Session {
     async fn run(mut self, mut inbound: Streaming<Frame>) {
         let end = self.serve(&mut inbound).await;
+        let login = self.login.clone();
         // From here on the member is not called any more, and its calls have failed.
         drop(self.membership.take());
         match end {
             End::HalfClose => {
-                tokio::select! {
-                    () = self.requests.all_answered() => {}
-                    () = self.queue.ended() => {}
-                }
+                let status = tokio::select! {
+                    () = login.withdrawn() => Some(withdrawn()),
+                    () = self.requests.all_answered() => None,
+                    () = self.queue.ended() => None,
+                };
                 self.requests.give_up();
-                self.queue.close(None);
+                self.queue.close(status);
             }
             End::Gone => {
                 self.requests.give_up();
@@ -128,6 +130,9 @@ impl Session {
         let mut probes = interval(self.service.streams.keep_alive_interval);
         probes.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let stop = self.service.stop.clone();
+        let login = self.login.clone();
+        let withdrawal = login.withdrawn();
+        tokio::pin!(withdrawal);
         let mut next = None;
         loop {
             if let Some(message) = next.take() {
@@ -157,6 +162,7 @@ impl Session {
                     return End::Status(status);
                 },
                 () = self.queue.ended() => return End::Gone,
+                () = &mut withdrawal => return End::Status(withdrawn()),
                 () = stop.cancelled() => return self.drain(inbound).await,
             }
         }
@@ -252,7 +258,7 @@ impl Session {
     fn request(&mut self, event: Event) {
         let id = event.id.clone();
         let owes_answers = self.owes_answers();
-        match self.requests.admit(&self.caller, event, owes_answers) {
+        match self.requests.admit(&self.login, event, owes_answers) {
             Admission::Taken => {}
             Admission::Refused(failure) => self.refuse(&id, &failure),
             Admission::Answered(reply) => self.requests.push(reply),
@@ -295,10 +301,10 @@ impl Session {
             .text()
             .and_then(payload::decode)
             .map_err(|failure| invalid(&failure))?;
-        if !self.caller.roles.contain(ROLE_M2M) {
+        if !self.login.caller.roles.contain(ROLE_M2M) {
             return Err(Status::permission_denied("ROLE_M2M required for streaming"));
         }
-        let tenant = &self.caller.tenant;
+        let tenant = &self.login.caller.tenant;
         if join
             .joined_legal_entity_id
             .is_some_and(|given| !given.is_empty() && given != tenant.as_str())
@@ -375,6 +381,11 @@ impl Session {
         ));
         Ok(())
     }
+}
+
+/// The status of a stream whose caller may no longer call.
+fn withdrawn() -> Status {
+    Status::unauthenticated(auth::withdrawn().message())
 }
 
 impl Drop for Joined {

@@ -11,7 +11,7 @@ use tokio::sync::Notify;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::outbound::{Ended, Queue};
-use crate::auth::Caller;
+use crate::auth::Login;
 use crate::error::{Code, Failure};
 use crate::event::{Event, TOKEN_ATTRIBUTE};
 use crate::grpc::StreamSettings;
@@ -62,7 +62,7 @@ struct Unanswered {
 /// A request that waits for its turn.
 struct Waiting {
     event: Event,
-    caller: Caller,
+    login: Login,
     cancel: CancellationToken,
 }
 
@@ -116,7 +116,7 @@ impl Requests {
     /// read whatever comes, so that a request for which there is no room is answered at once.
     pub(super) fn admit(
         self: &Arc<Self>,
-        caller: &Caller,
+        login: &Login,
         event: Event,
         owes_answers: bool,
     ) -> Admission {
@@ -172,7 +172,7 @@ impl Requests {
         state.unanswered.insert(event.id.clone(), unanswered);
         let request = Waiting {
             event,
-            caller: caller.clone(),
+            login: login.clone(),
             cancel,
         };
         if joins {
@@ -295,11 +295,11 @@ impl Requests {
     async fn answer(&self, request: Waiting) {
         let Waiting {
             event,
-            caller,
+            login,
             cancel,
         } = request;
         let id = event.id.clone();
-        let cx = Context::new(&self.services, caller, &event, None, cancel.clone());
+        let cx = Context::new(&self.services, login, &event, None, cancel.clone());
         let kind = event.kind;
         let reply = if cancel.is_cancelled() {
             Reply::cancelled(&id, kind)

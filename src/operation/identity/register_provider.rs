@@ -97,7 +97,7 @@ async fn register(
     info!(provider.id = %provider.id, by = %caller.actor.name, "an OIDC provider was registered");
     for rival in tokens.federation().rivals(&provider) {
         // Told to the operator alone: tenants do not know of each other.
-        warn!(provider.id = %provider.id, %rival, "two tenants have this OIDC provider and audiences in common: tokens that could be of both are refused");
+        warn!(provider.id = %provider.id, %rival, "two tenants have this OIDC provider and audiences in common: tokens that could be of both are of the tenant that registered it first");
     }
     Ok(provider)
 }

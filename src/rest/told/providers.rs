@@ -41,7 +41,8 @@ struct Registration {
     /// Who may have issued its tokens, at most 10; without, the issuer of the document.
     issuers: Option<Vec<String>>,
     /// For whom its tokens are, at most 10; without, for anyone. Give some: another tenant may
-    /// trust the same provider, and a token that could be of both is refused.
+    /// trust the same provider, and a token that could be of both is of the one that registered it
+    /// first.
     expected_audiences: Option<Vec<String>>,
     /// The claim that says the roles, as a list, the members of an object or words; without,
     /// `CYODA_OIDC_ROLES_CLAIM`.

@@ -12,7 +12,7 @@ pub(crate) mod token;
 
 pub(crate) use connection::{Connection, PATIENCE, client, code, payload_of, request};
 pub(crate) use member::{Call, Member, Reply};
-pub(crate) use rest::{Rest, Said};
+pub(crate) use rest::{Coming, Rest, Said};
 pub(crate) use scene::Scene;
 pub(crate) use server::{Server, command};
 
