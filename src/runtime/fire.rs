@@ -1,6 +1,6 @@
 //! Doing what is due: timers that fire, runs that go on (`workflow-engine.md` §6.4 and §9.4).
 
-use std::{collections::HashSet, panic::AssertUnwindSafe, sync::Arc, time::Duration};
+use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
 use futures_util::FutureExt as _;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
@@ -10,20 +10,20 @@ use super::{
     Initiator, Runtime,
     drive::{Anchor, Stopped},
     later::{Continuation, TimerBody, timer_kind},
-    turns::{Seat, Turns},
+    turns::{Room, Seat, Turns},
 };
 use crate::compute::Principal;
 use crate::engine::{Entry, Run, RunRecord, Start, StartKind};
 use crate::entity::{Actor, ActorKind, Document};
 use crate::error::{Code, Failure};
 use crate::id::{StateName, TransitionName};
-use crate::storage::{Attribution, Due, NextTask, Task, TaskKind, TaskLine};
+use crate::storage::{Attribution, Due, NextTask, Task, TaskKind};
 
 /// How many tasks are worked on at once.
 const AT_ONCE: usize = 256;
 
-/// How many tasks are read at once, and wait for their turns: one trip for each that ends would
-/// cost more than the task.
+/// How many tasks are read at once, even if there are fewer places: one trip for each that ends
+/// would cost more than the task.
 const READ_AT_ONCE: usize = AT_ONCE / 2;
 
 /// How many tasks of one tenant are in flight at most, those included that wait for members. It is
@@ -68,7 +68,7 @@ impl Runtime {
                 tasks.spawn(self.clone().look_after_one(due, seat));
             }
             let waits = match turns.room() {
-                Some(standing) => match self.look_ahead(&turns, &standing, &tasks).await {
+                Some(room) => match self.look_ahead(&turns, &room, &tasks).await {
                     Ahead::More => continue,
                     Ahead::Nothing(waits) => waits,
                 },
@@ -91,14 +91,10 @@ impl Runtime {
     }
 
     /// Brings what is due, as far as it is known, and has more of the table read.
-    async fn look_ahead(
-        &self,
-        turns: &Turns,
-        standing: &HashSet<TaskLine>,
-        tasks: &TaskTracker,
-    ) -> Ahead {
+    async fn look_ahead(&self, turns: &Turns, room: &Room, tasks: &TaskTracker) -> Ahead {
         let storage = self.storage();
-        match storage.next_task(READ_AT_ONCE, standing) {
+        let limit = room.free.max(READ_AT_ONCE);
+        match storage.next_task(limit, &room.standing) {
             NextTask::Due(due) => match storage.due(&due).await {
                 Ok(due) => turns.admit(due),
                 Err(error) => {
@@ -328,7 +324,7 @@ mod tests {
     use crate::compat::Compat;
     use crate::compute::{self, Members};
     use crate::engine::Limits;
-    use crate::id::ModelKey;
+    use crate::id::{EntityId, ModelKey};
     use crate::model::Schema;
     use crate::runtime::{Content, NewEntity, Settings, Update};
     use crate::storage::{self, Durability, IndexSettings, Migrate, ModelChange, Place, Storage};
@@ -376,17 +372,20 @@ mod tests {
         turns.begin().expect("a place")
     }
 
-    #[tokio::test]
-    async fn a_timer_that_was_armed_anew_after_it_was_read_does_not_fire() {
-        let clock = ManualClock::default();
-        let runtime = runtime(&clock).await;
-        let by = Initiator {
+    fn caller() -> Initiator {
+        Initiator {
             tenant: "t".into(),
             principal: system(),
             cancel: CancellationToken::new(),
-        };
-        let (model, json) = (ModelKey::new("m", 1), r#"{"n":1}"#);
-        let document = || Document::parse(json).expect("JSON");
+        }
+    }
+
+    fn document() -> Document {
+        Document::parse(r#"{"n":1}"#).expect("JSON")
+    }
+
+    async fn set_up(runtime: &Runtime, by: &Initiator) {
+        let model = ModelKey::new("m", 1);
         let workflow = Arc::new(Workflow::parse(WORKFLOW).expect("a workflow").workflow);
         for change in [
             ModelChange::Import(Schema::infer(&document())),
@@ -402,14 +401,33 @@ mod tests {
                 .await;
             changed.expect("changes");
         }
-        let mut session = runtime.session(&by, None).await.expect("a session");
+    }
+
+    /// An entity with a timer that is due in a second.
+    async fn arm(runtime: &Runtime, by: &Initiator) -> EntityId {
+        let mut session = runtime.session(by, None).await.expect("a session");
         let entity = NewEntity {
-            model,
+            model: ModelKey::new("m", 1),
             document: document(),
         };
-        let created = runtime.create(&mut session, entity, &by).await;
+        let created = runtime.create(&mut session, entity, by).await;
         let id = created.expect("creates").id;
         session.finish(&by.cancel).await.expect("commits");
+        id
+    }
+
+    async fn state(runtime: &Runtime, by: &Initiator, id: EntityId) -> String {
+        let mut unit = runtime.storage().unit(&by.tenant, by.attribution());
+        let version = unit.read(id).await.expect("reads").expect("there");
+        version.image.state.to_string()
+    }
+
+    #[tokio::test]
+    async fn a_timer_that_was_armed_anew_after_it_was_read_does_not_fire() {
+        let clock = ManualClock::default();
+        let (runtime, by) = (runtime(&clock).await, caller());
+        set_up(&runtime, &by).await;
+        let id = arm(&runtime, &by).await;
 
         let mut unit = runtime.storage().unit(&by.tenant, by.attribution());
         let version = unit.read(id).await.expect("reads").expect("there");
@@ -432,17 +450,44 @@ mod tests {
         let (due, seat) = begun(due);
         let done = runtime.fire(due, seat).await;
         assert!(matches!(done, Ok(Done::Yes)));
+        assert_eq!(state(&runtime, &by, id).await, "A");
         let mut unit = runtime.storage().unit(&by.tenant, by.attribution());
         let version = unit.read(id).await.expect("reads").expect("there");
-        assert_eq!(version.image.state.as_str(), "A");
         let armed = unit.tasks(&version).await.expect("reads").remove(0);
         assert_eq!(armed.due.micros(), 2_000_000);
         clock.advance_ms(1_000);
         let (due, seat) = begun(armed);
         let done = runtime.fire(due, seat).await;
         assert!(matches!(done, Ok(Done::Yes)));
-        let mut unit = runtime.storage().unit(&by.tenant, by.attribution());
-        let version = unit.read(id).await.expect("reads").expect("there");
-        assert_eq!(version.image.state.as_str(), "B");
+        assert_eq!(state(&runtime, &by, id).await, "B");
+    }
+
+    #[tokio::test]
+    async fn a_clock_that_is_set_delays_no_timer() {
+        let clock = ManualClock::default();
+        clock.advance_ms(86_400_000);
+        let (runtime, by) = (runtime(&clock).await, caller());
+        set_up(&runtime, &by).await;
+        let (tasks, stop) = (TaskTracker::new(), CancellationToken::new());
+        let looking = runtime
+            .clone()
+            .look_after_tasks(tasks.clone(), stop.clone());
+        tasks.spawn(looking);
+        // Set back: its second passes. Set forward: its time has come.
+        for (step_ms, passes_ms) in [(-3_600_000, 1_000), (7_200_000, 0)] {
+            let id = arm(&runtime, &by).await;
+            clock.step_ms(step_ms);
+            clock.advance_ms(passes_ms);
+            let fires = async {
+                while state(&runtime, &by, id).await == "A" {
+                    tokio::time::sleep(Duration::from_millis(5)).await;
+                }
+            };
+            let fired = tokio::time::timeout(Duration::from_secs(30), fires).await;
+            fired.unwrap_or_else(|_| panic!("not fired after {step_ms} ms"));
+        }
+        stop.cancel();
+        tasks.close();
+        tasks.wait().await;
     }
 }

@@ -57,6 +57,15 @@ struct Line {
     is_in_ring: bool,
 }
 
+/// What may be admitted.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Room {
+    /// How many places nobody has.
+    pub(super) free: usize,
+    /// The lines that stand: nothing more of these.
+    pub(super) standing: HashSet<TaskLine>,
+}
+
 /// A place to work in; dropping it gives it back.
 #[derive(Debug)]
 struct Place(Option<Turns>);
@@ -90,10 +99,13 @@ impl Turns {
         self.0.changed.notified().await;
     }
 
-    /// The lines that stand, if there is room for more of the others.
-    pub(super) fn room(&self) -> Option<HashSet<TaskLine>> {
+    /// The room for more tasks, if all have begun that may.
+    pub(super) fn room(&self) -> Option<Room> {
         let state = self.lock();
-        (state.fresh == 0).then(|| state.standing.clone())
+        (state.fresh == 0).then(|| Room {
+            free: state.free,
+            standing: state.standing.clone(),
+        })
     }
 
     /// Lets tasks that are due wait for their turns.
@@ -371,7 +383,14 @@ mod tests {
         for (_, seat) in &mut of_a {
             seat.leave();
         }
-        assert_eq!(turns.room(), Some(HashSet::from([TaskLine::of(A)])));
+        let standing = HashSet::from([TaskLine::of(A)]);
+        assert_eq!(
+            turns.room(),
+            Some(Room {
+                free: 100,
+                standing
+            })
+        );
         turns.admit(due(B, 1..3));
         assert_eq!(turns.room(), None, "these come first");
         assert_eq!(names(&begun(&turns)), [(B, 1), (B, 2)]);

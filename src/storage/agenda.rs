@@ -34,14 +34,22 @@ use super::{
 };
 use crate::clock::Reading;
 
-/// How many tasks are known in memory, of all tenants.
-const KNOWN_MAX: usize = 1_000_000;
+/// How much is known and read.
+#[derive(Debug, Clone, Copy)]
+struct Sizes {
+    /// How many tasks are known in memory, of all tenants.
+    known_max: usize,
+    /// How many are read at a time.
+    page: usize,
+    /// A line of which fewer are known is read on.
+    low: usize,
+}
 
-/// How many tasks are read at a time.
-const PAGE: usize = 10_000;
-
-/// A line of which fewer are known is read on.
-const LOW: usize = PAGE / 4;
+const SIZES: Sizes = Sizes {
+    known_max: 1_000_000,
+    page: 10_000,
+    low: 2_500,
+};
 
 /// How many pages are read at once.
 const READS_MAX: usize = 2;
@@ -100,6 +108,7 @@ pub(super) struct Agenda {
 
 #[derive(Debug)]
 struct Known {
+    sizes: Sizes,
     lines: HashMap<TaskLine, Line>,
     /// When the next task of a line is due that has none that is due.
     waiting: BTreeSet<(i64, TaskLine)>,
@@ -156,7 +165,12 @@ impl Noted {
 impl Agenda {
     /// An agenda of which nothing is known yet but the tenants that have tasks, and the last task.
     pub(super) fn new(now: Reading, lines: Vec<TaskLine>, last: i64) -> Self {
+        Self::of_sizes(SIZES, now, lines, last)
+    }
+
+    fn of_sizes(sizes: Sizes, now: Reading, lines: Vec<TaskLine>, last: i64) -> Self {
         let mut known = Known {
+            sizes,
             lines: HashMap::new(),
             waiting: BTreeSet::new(),
             unread: BTreeSet::new(),
@@ -346,7 +360,7 @@ impl Known {
             line: name,
             after,
             began_with: self.began_with,
-            limit: PAGE,
+            limit: self.sizes.page,
         })
     }
 
@@ -412,7 +426,8 @@ impl Known {
             line.waits = waits;
         }
         // Where leads differ, what is unread may be due before what is known.
-        let is_low = line.known.len() < LOW || (has_leads && self.count < KNOWN_MAX / 2);
+        let is_low = line.known.len() < self.sizes.low
+            || (has_leads && self.count < self.sizes.known_max / 2);
         let may_want = is_low && line.meanwhile.is_none();
         let wants = line.border.filter(|_| may_want).map(|(due, _)| {
             let soon = due.saturating_sub(most).saturating_sub(AHEAD);
@@ -434,7 +449,7 @@ impl Known {
 
     /// Leaves to the table what there is no room for: the last ones of the longest line.
     fn shed(&mut self) {
-        if self.count <= KNOWN_MAX {
+        if self.count <= self.sizes.known_max {
             return;
         }
         let can_shed = |line: &&Line| line.meanwhile.is_none();

@@ -157,7 +157,7 @@ async fn open(file: &Path) -> SqliteConnection {
 
 /// When the next timer is due, in microseconds.
 async fn next_due(file: &mut SqliteConnection) -> i64 {
-    let due = sqlx::query_scalar("select min(due) from task");
+    let due = sqlx::query_scalar("select min(due) from task where t = (select min(t) from task)");
     due.fetch_one(file).await.expect("timers are armed")
 }
 

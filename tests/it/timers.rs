@@ -6,6 +6,8 @@ use std::{
 };
 
 use serde_json::{Value, json};
+use sqlx::ConnectOptions as _;
+use sqlx_sqlite::SqliteConnectOptions;
 
 use crate::support::{
     Member, Reply, Scene, Server,
@@ -133,9 +135,13 @@ async fn a_scheduled_transition_to_its_own_state_fires_again_and_again() {
     let always = json!({"criterion": simple("$.n", "NOT_NULL", Value::Null)});
     let scene = Scene::of(states(json!({"A": [after(30, "BEAT", "A", always)]}))).await;
     let id = scene.create(json!({"n": 1})).await;
-    while scene.changes(&id).await.len() < 4 {
-        tokio::task::yield_now().await;
-    }
+    let beats = async {
+        while scene.changes(&id).await.len() < 4 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    let beaten = tokio::time::timeout(Duration::from_secs(30), beats).await;
+    beaten.expect("it fires again and again");
     assert_eq!(scene.state(&id).await, "A");
 }
 
@@ -264,19 +270,33 @@ async fn a_timer_is_not_set_for_a_state_that_the_entity_only_passes_through() {
 
 #[tokio::test]
 async fn a_timer_that_is_later_than_allowed_expires_and_says_so() {
-    let mut late = later(100, json!({}));
+    let mut late = later(60_000, json!({}));
     late["states"]["A"]["transitions"][0]["schedule"]["timeoutMs"] = json!(0);
     let server = Server::on_disk(&[("CYODA_SCHEDULER_EXPIRY_GRACE", "0ms")]);
     let mut scene = Scene::on(server, late).await;
     let id = scene.create(json!({"n": 1})).await;
     let before = scene.get(&id).await;
     scene.server.kill();
-    // It becomes due while nobody is there to see it.
-    tokio::time::sleep(Duration::from_millis(200)).await;
+    // It became due long ago, while nobody was there to see it.
+    let path = scene
+        .server
+        .folder()
+        .join(".local/share/interlock/interlock.db");
+    let options = SqliteConnectOptions::new().filename(path);
+    let mut database = options.connect().await.expect("opens");
+    sqlx::query("update task set due = due - 60000000")
+        .execute(&mut database)
+        .await
+        .expect("writes");
+    drop(database);
     scene.restart().await;
-    while count(&scene.audited(&id).await, "SCHEDULED_TRANSITION_EXPIRE") == 0 {
-        tokio::task::yield_now().await;
-    }
+    let expires = async {
+        while count(&scene.audited(&id).await, "SCHEDULED_TRANSITION_EXPIRE") == 0 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    let expired = tokio::time::timeout(Duration::from_secs(30), expires).await;
+    expired.expect("it expires");
     assert_eq!(scene.get(&id).await, before, "and nothing else");
     // The next write arms it anew.
     scene.put(&id, "", json!({"n": 2})).await.ok();

@@ -134,7 +134,7 @@ fn tenants_take_turns_and_one_that_stands_stops_nobody() {
 
 #[test]
 fn a_page_that_ends_within_an_instant_loses_nothing_of_it() {
-    let count = i64::try_from(PAGE).expect("small") * 2 + 10;
+    let count = i64::try_from(SIZES.page).expect("small") * 2 + 10;
     let desk = Desk::with((1..=count).map(|key| (A, 7, key)));
     let due: BTreeSet<_> = desk.all_due().into_iter().collect();
     assert_eq!(due.len(), usize::try_from(count).expect("small"));
@@ -142,10 +142,10 @@ fn a_page_that_ends_within_an_instant_loses_nothing_of_it() {
 
 #[test]
 fn a_page_is_read_before_it_is_due_and_not_long_before() {
-    let page = i64::try_from(PAGE).expect("small");
+    let page = i64::try_from(SIZES.page).expect("small");
     let second = |key: i64| if key <= page { 0 } else { 2_000 * SECOND };
     let desk = Desk::with((1..=page + 5).map(|key| (A, second(key), key)));
-    assert_eq!(desk.all_due().len(), PAGE);
+    assert_eq!(desk.all_due().len(), SIZES.page);
     // The next one begins where this one ended, and so it is read to see when that is.
     assert_eq!(desk.next(9), NextTask::Wait(LOOK));
     desk.clock.advance_ms(1_000_000);
@@ -154,7 +154,7 @@ fn a_page_is_read_before_it_is_due_and_not_long_before() {
 
 #[test]
 fn what_is_committed_while_a_page_is_read_comes_once() {
-    let page = i64::try_from(PAGE).expect("small");
+    let page = i64::try_from(SIZES.page).expect("small");
     for announced_late in [false, true] {
         for is_in_page in [false, true] {
             let mut desk = Desk::with((1..=page + 5).map(|key| (A, 7, key)));
@@ -175,21 +175,24 @@ fn what_is_committed_while_a_page_is_read_comes_once() {
             let due = desk.all_due();
             assert_eq!(due[0], (1, new));
             let distinct: BTreeSet<_> = due.iter().collect();
-            assert_eq!((due.len(), distinct.len()), (PAGE + 6, PAGE + 6));
+            assert_eq!(
+                (due.len(), distinct.len()),
+                (SIZES.page + 6, SIZES.page + 6)
+            );
         }
     }
 }
 
 #[test]
 fn what_is_postponed_past_the_known_part_is_not_lost() {
-    let page = i64::try_from(PAGE).expect("small");
+    let page = i64::try_from(SIZES.page).expect("small");
     let desk = Desk::with((1..=page + 5).map(|key| (A, key, key)));
     let NextTask::Due(due) = desk.settled(1) else {
         panic!("they are due")
     };
     desk.agenda
         .postpone(due[0], desk.read(), Duration::from_secs(30));
-    assert_eq!(desk.all_due().len(), PAGE + 4);
+    assert_eq!(desk.all_due().len(), SIZES.page + 4);
     desk.clock.advance_ms(30_000);
     assert_eq!(desk.all_due(), [(1, 1)]);
 }
@@ -218,7 +221,7 @@ fn a_page_that_could_not_be_read_is_read_again_after_a_pause() {
 
 #[test]
 fn what_there_is_no_room_for_is_left_to_the_table() {
-    let all = i64::try_from(KNOWN_MAX).expect("small") + 1;
+    let all = i64::try_from(SIZES.known_max).expect("small") + 1;
     for back_ms in [0, HOUR_MS] {
         let mut desk = Desk::with([]);
         // Half of them are written before the clock is set back.
@@ -230,15 +233,18 @@ fn what_there_is_no_room_for_is_left_to_the_table() {
             })
             .collect();
         desk.table = tasks.iter().map(|task| (A, task.due, task.key)).collect();
-        let (before, after) = tasks.split_at(KNOWN_MAX / 2);
+        let (before, after) = tasks.split_at(SIZES.known_max / 2);
         desk.agenda.add(before, desk.read());
         desk.clock.step_ms(-back_ms);
         desk.agenda.add(after, desk.read());
-        assert!(desk.agenda.lock().count <= KNOWN_MAX / 2 + 1);
+        assert!(desk.agenda.lock().count <= SIZES.known_max / 2 + 1);
         desk.clock.advance_ms(back_ms + all / 1_000 + 1);
         let due = desk.all_due();
         let distinct: HashSet<_> = due.iter().collect();
-        assert_eq!((due.len(), distinct.len()), (KNOWN_MAX + 1, KNOWN_MAX + 1));
+        assert_eq!(
+            (due.len(), distinct.len()),
+            (SIZES.known_max + 1, SIZES.known_max + 1)
+        );
         assert_eq!(desk.agenda.lock().count, 0);
     }
 }
@@ -246,11 +252,11 @@ fn what_there_is_no_room_for_is_left_to_the_table() {
 #[test]
 fn a_clock_that_is_set_back_delays_nothing_that_was_written_before() {
     let in_ten = 1_010 * SECOND;
-    let page = i64::try_from(PAGE).expect("small");
+    let page = i64::try_from(SIZES.page).expect("small");
     // One that is known, and one that is not read yet.
     let past = (1..=page).map(|key| (B, 0, key));
     let mut desk = Desk::with(past.chain([(B, 1_020 * SECOND, page + 1)]));
-    assert_eq!(desk.all_due().len(), PAGE);
+    assert_eq!(desk.all_due().len(), SIZES.page);
     desk.commit(A, in_ten, page + 2);
     desk.clock.advance_ms(4_000);
     desk.clock.step_ms(-HOUR_MS);
@@ -302,4 +308,221 @@ fn a_clock_that_is_set_back_and_forth_changes_nothing() {
     assert_eq!(desk.all_due(), []);
     desk.clock.advance_ms(1);
     assert_eq!(desk.all_due(), [(1, 1)]);
+}
+
+/// Chance, the same for the same seed.
+struct Chance(u64);
+
+impl Chance {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % limit
+    }
+
+    fn from(&mut self, least: i64, most: i64) -> i64 {
+        let span = u64::try_from(most - least + 1).expect("a range");
+        least + i64::try_from(self.below(span)).expect("small")
+    }
+}
+
+/// A desk on which everything happens at any time.
+struct Fuzzed {
+    desk: Desk,
+    chance: Chance,
+    newest: i64,
+    /// Committed, but not announced yet.
+    unannounced: VecDeque<(TaskLine, i64, i64)>,
+    /// Pages that are on their way.
+    read: Vec<(TaskPage, Vec<(i64, i64)>)>,
+    /// What is in flight, by key.
+    at_work: Vec<TaskRef>,
+    /// By task: the most that the wall clock was ahead of the steady one since it was announced.
+    ahead: HashMap<i64, i64>,
+}
+
+impl Fuzzed {
+    fn new(seed: u64) -> Self {
+        let mut chance = Chance(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
+        let count = chance.from(0, 30);
+        let mut desk = Desk::with((1..=count).map(|key| (A, 990 * SECOND, key)));
+        let sizes = Sizes {
+            known_max: 12,
+            page: 3,
+            low: 2,
+        };
+        let lines = if count > 0 { vec![A] } else { vec![] };
+        desk.agenda = Agenda::of_sizes(sizes, desk.read(), lines, count);
+        Self {
+            desk,
+            chance,
+            newest: count,
+            unannounced: VecDeque::new(),
+            read: Vec::new(),
+            at_work: Vec::new(),
+            ahead: (1..=count).map(|key| (key, i64::MIN)).collect(),
+        }
+    }
+
+    fn offset(&self) -> i64 {
+        let now = self.desk.read();
+        now.wall.micros() - i64::try_from(now.steady.as_micros()).expect("small")
+    }
+
+    /// The clocks are compared, and tasks remember how far ahead the wall clock was.
+    fn note_offset(&mut self) {
+        let offset = self.offset();
+        for ahead in self.ahead.values_mut() {
+            *ahead = offset.max(*ahead);
+        }
+    }
+
+    fn commit(&mut self) {
+        let line = if self.chance.below(3) == 0 { B } else { A };
+        self.newest += 1;
+        let spread = self.chance.from(-20, 20) * SECOND / 2;
+        let due = self.desk.read().wall.micros() + spread;
+        self.desk.table.insert((line, due, self.newest));
+        self.unannounced.push_back((line, due, self.newest));
+    }
+
+    fn announce(&mut self) {
+        if let Some((line, due, key)) = self.unannounced.pop_front() {
+            self.note_offset();
+            self.desk.announce(line, due, key);
+            self.ahead.insert(key, self.offset());
+        }
+    }
+
+    fn take(&mut self, limit: usize) -> bool {
+        self.note_offset();
+        match self.desk.next(limit) {
+            NextTask::Read(page) => self.read.push((page, Vec::new())),
+            NextTask::Due(due) => {
+                for task in due {
+                    assert!(!self.at_work.contains(&task), "{task:?} is taken twice");
+                    self.is_due(task);
+                    self.at_work.push(task);
+                }
+            }
+            NextTask::Wait(_) | NextTask::Nothing => return false,
+        }
+        true
+    }
+
+    fn is_due(&self, task: TaskRef) {
+        let row = self.desk.table.iter();
+        let row = row.copied().find(|(.., key)| *key == task.key.0);
+        let (line, due, key) = row.unwrap_or_else(|| panic!("{task:?} is done"));
+        assert_eq!(line, task.line);
+        let now = self.desk.read();
+        let steady = i64::try_from(now.steady.as_micros()).expect("small");
+        let ahead = self.ahead.get(&key).copied().unwrap_or(i64::MIN);
+        let at = steady + ahead.max(self.offset());
+        assert!(due <= at, "{task:?} is early");
+    }
+
+    /// A page is read at some moment, and comes at another.
+    fn page(&mut self) {
+        if let Some(at) = self
+            .chance
+            .below(4)
+            .try_into()
+            .ok()
+            .filter(|at| *at < self.read.len())
+        {
+            let (page, tasks): (TaskPage, _) = self.read.remove(at);
+            let full = tasks.len() == page.limit;
+            if self.chance.below(8) == 0 {
+                self.desk.agenda.not_read(page.line, self.desk.read());
+            } else {
+                self.desk.agenda.has_read(page.line, tasks, full);
+            }
+        }
+    }
+
+    fn end_one(&mut self) {
+        if self.at_work.is_empty() {
+            return;
+        }
+        let count = u64::try_from(self.at_work.len()).expect("small");
+        let at = usize::try_from(self.chance.below(count)).expect("small");
+        let task = self.at_work.swap_remove(at);
+        if self.chance.below(3) == 0 {
+            let pause = Duration::from_secs(self.chance.below(20));
+            self.note_offset();
+            self.desk.agenda.postpone(task, self.desk.read(), pause);
+            // It has been due.
+            self.ahead.insert(task.key.0, i64::MAX / 2);
+        } else {
+            self.desk.table.retain(|(.., key)| *key != task.key.0);
+        }
+    }
+
+    fn step(&mut self) {
+        match self.chance.below(20) {
+            0..4 => self.commit(),
+            4..8 => self.announce(),
+            8..11 => {
+                let limit = usize::try_from(1 + self.chance.below(4)).expect("small");
+                self.take(limit);
+                if let Some((page, tasks)) = self.read.last_mut() {
+                    *tasks = self.desk.page(*page);
+                }
+            }
+            11..14 => self.page(),
+            14..17 => self.end_one(),
+            17..19 => self.desk.clock.advance_ms(self.chance.from(0, 4_000)),
+            _ => {
+                let by = self.chance.from(-30, 30) * 1_000;
+                self.desk.clock.step_ms(by);
+                self.note_offset();
+                self.desk.next(0);
+            }
+        }
+    }
+
+    /// Everything comes to its end.
+    fn settle(&mut self) {
+        while !self.unannounced.is_empty() {
+            self.announce();
+        }
+        for _ in 0..10_000 {
+            self.desk.clock.advance_ms(1_000);
+            while self.take(5) {
+                for (page, _) in std::mem::take(&mut self.read) {
+                    let tasks = self.desk.page(page);
+                    let full = tasks.len() == page.limit;
+                    self.desk.agenda.has_read(page.line, tasks, full);
+                }
+                for task in std::mem::take(&mut self.at_work) {
+                    self.desk.table.retain(|(.., key)| *key != task.key.0);
+                }
+            }
+            if self.desk.table.is_empty() {
+                return;
+            }
+        }
+        panic!("lost: {:?}", self.desk.table);
+    }
+}
+
+#[test]
+fn nothing_is_lost_early_or_taken_twice_whatever_happens() {
+    for seed in 1..=2_000 {
+        let mut fuzzed = Fuzzed::new(seed);
+        let told = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            for _ in 0..300 {
+                fuzzed.step();
+            }
+            // Pages that were on their way come, too.
+            for (page, tasks) in std::mem::take(&mut fuzzed.read) {
+                let full = tasks.len() == page.limit;
+                fuzzed.desk.agenda.has_read(page.line, tasks, full);
+            }
+            fuzzed.settle();
+        }));
+        assert!(told.is_ok(), "seed {seed}");
+    }
 }
