@@ -74,7 +74,11 @@ impl Listeners {
             http_address: http.local_addr()?,
             admin_address: admin.local_addr()?,
             grpc: incoming(grpc, places(Port::Grpc, Head::Preface), Protocol::Http2),
-            http: incoming(http, places(Port::Rest, Head::OfEachRequest), Protocol::Http1),
+            http: incoming(
+                http,
+                places(Port::Rest, Head::OfEachRequest),
+                Protocol::Http1,
+            ),
             admin: admin.into_std()?,
         })
     }
@@ -132,9 +136,9 @@ impl Serving {
     ) -> Result<(), Error> {
         let (reporter, health) = tonic_health::server::health_reporter();
         let watch = report_health(reporter, self.storage, stop.clone());
-        let limit = self.grpc.message_max;
+        let admission = self.grpc.clone();
         let service = CloudEventsServiceServer::new(self.grpc)
-            .max_decoding_message_size(limit)
+            .max_decoding_message_size(admission.message_max)
             .max_encoding_message_size(usize::MAX)
             .accept_compressed(tonic::codec::CompressionEncoding::Gzip);
         let reflection = || {
@@ -151,7 +155,7 @@ impl Serving {
         let calls = Calls {
             routes,
             times,
-            message_max: limit,
+            admission,
         };
         let grpc = connections::serve(
             listeners.grpc,

@@ -115,8 +115,8 @@ impl Method {
         service: &Service,
         request: Request<Frame>,
     ) -> Result<(Taken, Context), Status> {
+        let (caller, hold) = service.admitted(&request)?;
         let headers = request.metadata().as_ref();
-        let caller = service.caller(headers).await?;
         // Models are not part of transactions.
         let token = headers
             .get(TOKEN_METADATA)
@@ -130,6 +130,10 @@ impl Method {
             .into_inner()
             .event()
             .map_err(|rejected| invalid(&rejected.failure))?;
+        // What was compressed is larger than what was received.
+        hold.hold(event.len())
+            .await
+            .map_err(|failure| Status::resource_exhausted(failure.to_string()))?;
         let accepted = self.accept(event)?;
         let cx = Context::new(
             &service.services,
@@ -137,7 +141,8 @@ impl Method {
             &accepted.event,
             token.as_deref(),
             CancellationToken::new(),
-        );
+        )
+        .holding(Some(hold));
         Ok((accepted, cx))
     }
 

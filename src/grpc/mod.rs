@@ -9,7 +9,7 @@ mod member;
 mod method;
 mod stream;
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use http::HeaderMap;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
@@ -19,7 +19,7 @@ use crate::auth::{Authenticator, Caller};
 use crate::compute::Members;
 use crate::error::Failure;
 use crate::event::{frame::Frame, proto::service::cloud_events_service_server::CloudEventsService};
-use crate::operation::{Family, Services};
+use crate::operation::{Family, Hold, Services};
 
 use method::Method;
 
@@ -67,9 +67,20 @@ pub struct Service {
 }
 
 impl Service {
-    async fn caller(&self, headers: &HeaderMap) -> Result<Caller, Status> {
+    /// Says who calls, before anything of the call is read, and what its bytes are counted in.
+    pub async fn admit(&self, headers: &HeaderMap) -> Result<(Caller, Arc<Hold>), Status> {
         let caller = self.authenticator.caller(headers).await;
-        caller.map_err(|_| Status::unauthenticated("authentication failed"))
+        let caller = caller.map_err(|_| Status::unauthenticated("authentication failed"))?;
+        let hold = self.services.receiving.hold(&caller.tenant);
+        Ok((caller, Arc::new(hold)))
+    }
+
+    /// What [`Self::admit`] has said of a call.
+    fn admitted<T>(&self, request: &Request<T>) -> Result<(Caller, Arc<Hold>), Status> {
+        let admitted = request.extensions().get::<(Caller, Arc<Hold>)>();
+        admitted
+            .cloned()
+            .ok_or_else(|| Status::internal("the call was not admitted"))
     }
 }
 
@@ -95,11 +106,11 @@ impl CloudEventsService for Service {
         &self,
         request: Request<Streaming<Frame>>,
     ) -> Result<Response<Outbound>, Status> {
-        let headers = request.metadata().as_ref();
-        let caller = self.caller(headers).await?;
+        let (caller, hold) = self.admitted(&request)?;
         Ok(Response::new(stream::start(
             self.clone(),
             caller,
+            hold.another(),
             request.into_inner(),
         )))
     }

@@ -14,6 +14,7 @@ mod change_level;
 mod clients;
 mod compat;
 mod conformance;
+mod connections;
 mod conventions;
 mod cors;
 mod deletion;

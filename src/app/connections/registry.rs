@@ -209,7 +209,12 @@ impl Group {
     fn longest_idle(&mut self) -> Option<u64> {
         loop {
             while let Some((id, idle)) = self.idle.pop_front() {
-                if self.members.get(&id).and_then(|(_, activity)| activity.idle()) == Some(idle) {
+                if self
+                    .members
+                    .get(&id)
+                    .and_then(|(_, activity)| activity.idle())
+                    == Some(idle)
+                {
                     return Some(id);
                 }
             }
