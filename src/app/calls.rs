@@ -1,6 +1,6 @@
 //! What applies to every gRPC call: its deadline, how fast it must come, and the name of a limit.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use http::{HeaderMap, HeaderValue, Request, Response};
 use hyper::body::Incoming;
@@ -8,10 +8,14 @@ use tonic::{Status, TimeoutExpired, body::Body, service::Routes};
 use tower::Service as _;
 
 use super::connections::{Received, Times, Within};
+use crate::error::Failure;
 use crate::grpc;
 
 /// The path of the method whose messages come whenever there are some.
 const STREAM: &str = "/startStreaming";
+
+/// What the paths of all methods with events begin with; a caller is known before they are read.
+const EVENTS: &str = "/org.cyoda.cloud.api.grpc.CloudEventsService/";
 
 /// The header with the time that a client gives a call.
 const DEADLINE: &str = "grpc-timeout";
@@ -21,19 +25,32 @@ const DEADLINE: &str = "grpc-timeout";
 pub(super) struct Calls {
     pub(super) routes: Routes,
     pub(super) times: Times,
-    /// The largest message that is taken, in bytes.
-    pub(super) message_max: usize,
+    /// Says who calls.
+    pub(super) admission: grpc::Service,
 }
 
 impl Calls {
-    pub(super) async fn serve(mut self, request: Request<Incoming>) -> Response<Body> {
-        let within = if request.uri().path().ends_with(STREAM) {
+    pub(super) async fn serve(mut self, mut request: Request<Incoming>) -> Response<Body> {
+        let path = request.uri().path();
+        let (is_stream, is_event) = (path.ends_with(STREAM), path.starts_with(EVENTS));
+        let mut hold = None;
+        if is_event {
+            match self.admission.admit(request.headers()).await {
+                Ok(admitted) => {
+                    hold = Some(Arc::clone(&admitted.1));
+                    request.extensions_mut().insert(admitted);
+                }
+                Err(status) => return status.into_http(),
+            }
+        }
+        let within = if is_stream {
             Within::Message
         } else {
             Within::Body
         };
         let deadline = deadline(request.headers());
-        let request = request.map(|body| Received::new(body, self.times, within, too_slow));
+        let request = request
+            .map(|body| Received::new(body, self.times, within, too_slow).counted(hold, no_room));
         let answering = self.routes.call(request);
         let answered = match deadline {
             None => answering.await,
@@ -44,12 +61,16 @@ impl Calls {
         };
         match answered {
             Ok(mut response) => {
-                name_limit(response.headers_mut(), self.message_max);
+                name_limit(response.headers_mut(), self.admission.message_max);
                 response
             }
             Err(never) => match never {},
         }
     }
+}
+
+fn no_room(failure: &Failure) -> Box<dyn std::error::Error + Send + Sync> {
+    Box::new(Status::resource_exhausted(failure.to_string()))
 }
 
 fn too_slow(times: &Times) -> Box<dyn std::error::Error + Send + Sync> {

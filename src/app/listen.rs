@@ -1,11 +1,11 @@
 //! The three listeners, and what is served on them.
 
 use std::{
-    net::{Ipv4Addr, Ipv6Addr, SocketAddr},
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
     time::Duration,
 };
 
-use axum::Router;
+use axum::{Router, extract::ConnectInfo};
 use futures_util::future::BoxFuture;
 use http::{Request, Response};
 use hyper::body::Incoming as Body;
@@ -21,6 +21,7 @@ use super::{
     incoming::{Incoming, Places},
     tls::{Protocol, Tls},
 };
+use crate::auth::Peer;
 use crate::event::proto::{
     DESCRIPTORS, service::cloud_events_service_server::CloudEventsServiceServer,
 };
@@ -74,7 +75,11 @@ impl Listeners {
             http_address: http.local_addr()?,
             admin_address: admin.local_addr()?,
             grpc: incoming(grpc, places(Port::Grpc, Head::Preface), Protocol::Http2),
-            http: incoming(http, places(Port::Rest, Head::OfEachRequest), Protocol::Http1),
+            http: incoming(
+                http,
+                places(Port::Rest, Head::OfEachRequest),
+                Protocol::Http1,
+            ),
             admin: admin.into_std()?,
         })
     }
@@ -132,9 +137,9 @@ impl Serving {
     ) -> Result<(), Error> {
         let (reporter, health) = tonic_health::server::health_reporter();
         let watch = report_health(reporter, self.storage, stop.clone());
-        let limit = self.grpc.message_max;
+        let admission = self.grpc.clone();
         let service = CloudEventsServiceServer::new(self.grpc)
-            .max_decoding_message_size(limit)
+            .max_decoding_message_size(admission.message_max)
             .max_encoding_message_size(usize::MAX)
             .accept_compressed(tonic::codec::CompressionEncoding::Gzip);
         let reflection = || {
@@ -151,14 +156,14 @@ impl Serving {
         let calls = Calls {
             routes,
             times,
-            message_max: limit,
+            admission,
         };
         let grpc = connections::serve(
             listeners.grpc,
             Speaks::Http2,
             times,
             stop.clone(),
-            move |request| calls.clone().serve(request),
+            move |request, _| calls.clone().serve(request),
         );
         let pages = Pages {
             router: self.rest,
@@ -169,7 +174,7 @@ impl Serving {
             Speaks::Http1,
             times,
             stop.clone(),
-            move |request| pages.clone().serve(request),
+            move |request, address| pages.clone().serve(request, address),
         );
         let admin = serve_operators(listeners.admin, self.admin, self.probe, times, stop)?;
         let ((), (), (), admin) = tokio::join!(grpc, http, watch, admin);
@@ -203,8 +208,8 @@ fn serve_operators(
         let incoming = Incoming::plain(TcpListener::from_std(listener)?, places);
         tokio::spawn(probe);
         let pages = Pages { router, times };
-        connections::serve(incoming, Speaks::Http1, times, stop, move |request| {
-            pages.clone().serve(request)
+        connections::serve(incoming, Speaks::Http1, times, stop, move |request, address| {
+            pages.clone().serve(request, address)
         })
         .await;
         Ok(())
@@ -226,9 +231,15 @@ struct Pages {
 }
 
 impl Pages {
-    async fn serve(mut self, request: Request<Body>) -> Response<axum::body::Body> {
+    async fn serve(
+        mut self,
+        request: Request<Body>,
+        address: IpAddr,
+    ) -> Response<axum::body::Body> {
         let received = |body| Received::new(body, self.times, Within::Body, too_slow);
-        let request = request.map(|body| axum::body::Body::new(received(body)));
+        let mut request = request.map(|body| axum::body::Body::new(received(body)));
+        let peer = ConnectInfo(Peer::of(address));
+        request.extensions_mut().insert(peer);
         match self.router.call(request).await {
             Ok(response) => response,
             Err(never) => match never {},

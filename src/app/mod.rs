@@ -1,7 +1,7 @@
 //! The process: configuration, telemetry, wiring, shutdown.
 //!
 //! May use: [`crate::clock`], [`crate::compat`], [`crate::telemetry`], [`crate::entity`],
-//! [`crate::engine`], [`crate::storage`], [`crate::auth`], [`crate::compute`], [`crate::runtime`],
+//! [`crate::engine`], [`crate::error`], [`crate::storage`], [`crate::auth`], [`crate::compute`], [`crate::runtime`],
 //! [`crate::search`], [`crate::event`], [`crate::operation`], [`crate::help`], [`crate::grpc`],
 //! [`crate::rest`].
 
@@ -36,7 +36,7 @@ use crate::clock::Clock;
 use crate::compute::Members;
 use crate::grpc;
 use crate::help::{Facts, Library};
-use crate::operation::{self, Keys, Services, Tenants};
+use crate::operation::{self, Keys, Receiving, Services, Tenants};
 use crate::rest::{self, Gateway};
 use crate::runtime::Runtime;
 use crate::search::Jobs;
@@ -153,6 +153,7 @@ async fn serve(
         authenticator: config.authenticator.clone(),
         rules: config.rules,
         tenants,
+        receiving: Receiving::new(receiving_bytes(&config)),
     };
     let authenticator = config.authenticator.clone();
     let service = grpc::Service {
@@ -235,6 +236,24 @@ fn caps(config: &Config) -> connections::Caps {
     connections::Caps {
         total: if asked == 0 { room } else { asked.min(room) },
         per_address: config.connections.per_address,
+    }
+}
+
+/// How many bytes of requests are held at once: a part of the memory, because documents take
+/// several times their size while they are worked on.
+fn receiving_bytes(config: &Config) -> usize {
+    const PART: u64 = 8;
+    const LEAST: usize = 32 << 20;
+    const MOST: usize = 256 << 20;
+    let part = || {
+        let part = connections::memory_limit().map_or(u64::MAX, |memory| memory / PART);
+        usize::try_from(part)
+            .unwrap_or(usize::MAX)
+            .clamp(LEAST, MOST)
+    };
+    match config.connections.receiving_bytes {
+        0 => part(),
+        bytes => bytes,
     }
 }
 

@@ -125,8 +125,8 @@ impl Method {
         service: &Service,
         request: Request<Frame>,
     ) -> Result<(Taken, Context), Status> {
+        let (login, hold) = service.admitted(&request)?;
         let headers = request.metadata().as_ref();
-        let login = service.login(headers).await?;
         // Models are not part of transactions.
         let token = headers
             .get(TOKEN_METADATA)
@@ -140,6 +140,10 @@ impl Method {
             .into_inner()
             .event()
             .map_err(|rejected| invalid(&rejected.failure))?;
+        // What was compressed is larger than what was received.
+        hold.hold(event.len())
+            .await
+            .map_err(|failure| Status::resource_exhausted(failure.to_string()))?;
         let accepted = self.accept(event)?;
         let cx = Context::new(
             &service.services,
@@ -147,7 +151,8 @@ impl Method {
             &accepted.event,
             token.as_deref(),
             CancellationToken::new(),
-        );
+        )
+        .holding(Some(hold));
         Ok((accepted, cx))
     }
 

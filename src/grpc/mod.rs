@@ -9,7 +9,7 @@ mod member;
 mod method;
 mod stream;
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use http::HeaderMap;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
@@ -19,7 +19,7 @@ use crate::auth::{Authenticator, Login};
 use crate::compute::Members;
 use crate::error::Failure;
 use crate::event::{frame::Frame, proto::service::cloud_events_service_server::CloudEventsService};
-use crate::operation::{Family, Services};
+use crate::operation::{Family, Hold, Services};
 
 use method::Method;
 
@@ -67,9 +67,20 @@ pub struct Service {
 }
 
 impl Service {
-    async fn login(&self, headers: &HeaderMap) -> Result<Login, Status> {
+    /// Says who calls, before anything of the call is read, and what its bytes are counted in.
+    pub async fn admit(&self, headers: &HeaderMap) -> Result<(Login, Arc<Hold>), Status> {
         let login = self.authenticator.login(headers).await;
-        login.map_err(|_| Status::unauthenticated("authentication failed"))
+        let login = login.map_err(|_| Status::unauthenticated("authentication failed"))?;
+        let hold = self.services.receiving.hold(&login.caller.tenant);
+        Ok((login, Arc::new(hold)))
+    }
+
+    /// What [`Self::admit`] has said of a call.
+    fn admitted<T>(&self, request: &Request<T>) -> Result<(Login, Arc<Hold>), Status> {
+        let admitted = request.extensions().get::<(Login, Arc<Hold>)>();
+        admitted
+            .cloned()
+            .ok_or_else(|| Status::internal("the call was not admitted"))
     }
 }
 
@@ -95,11 +106,11 @@ impl CloudEventsService for Service {
         &self,
         request: Request<Streaming<Frame>>,
     ) -> Result<Response<Outbound>, Status> {
-        let headers = request.metadata().as_ref();
-        let login = self.login(headers).await?;
+        let (login, hold) = self.admitted(&request)?;
         Ok(Response::new(stream::start(
             self.clone(),
             login,
+            hold.another(),
             request.into_inner(),
         )))
     }

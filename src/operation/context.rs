@@ -11,6 +11,7 @@ use super::{
     Answer,
     limits::Tenants,
     once::{Keys, Promised, WHOLE},
+    receiving::{Hold, Receiving},
     reply::cancelled,
 };
 use crate::auth::{Authenticator, Caller, Login, Rules};
@@ -48,6 +49,8 @@ pub struct Services {
     pub rules: Rules,
     /// What each tenant may ask for.
     pub tenants: Tenants,
+    /// The bytes of requests that are held at once.
+    pub receiving: Receiving,
 }
 
 impl Services {
@@ -67,6 +70,8 @@ pub struct Context {
     token: Option<Arc<str>>,
     cancel: CancellationToken,
     promised: Option<Arc<Promised>>,
+    /// The bytes of the request, for as long as it is worked on.
+    _hold: Option<Arc<Hold>>,
     _in_work: TaskTrackerToken,
 }
 
@@ -91,6 +96,7 @@ impl Context {
                 .map(Into::into),
             cancel,
             promised: None,
+            _hold: None,
             _in_work: services.in_work.token(),
         }
     }
@@ -98,6 +104,15 @@ impl Context {
     /// The caller, with what that rests on.
     pub(super) const fn login(&self) -> &Login {
         &self.login
+    }
+
+    /// The same, which holds the bytes of its request until it ends.
+    #[must_use]
+    pub fn holding(self, hold: Option<Arc<Hold>>) -> Self {
+        Self {
+            _hold: hold,
+            ..self
+        }
     }
 
     pub const fn caller(&self) -> &Caller {

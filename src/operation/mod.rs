@@ -45,6 +45,7 @@ mod list_transitions;
 mod lock_model;
 mod once;
 mod patch_entity;
+mod receiving;
 mod reply;
 mod search_entities;
 mod search_results;
@@ -80,6 +81,7 @@ pub use context::{Context, Services};
 pub use identity::{Unknown, recall};
 pub use limits::{Limits, Tenants};
 pub use once::Keys;
+pub use receiving::{Hold, Receiving};
 pub use reply::{Reply, acknowledgement, refusal};
 pub use table::ROUTES;
 

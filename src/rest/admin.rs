@@ -56,7 +56,11 @@ pub fn admin(
     };
     let metrics = async move |request: Request| match &bearer {
         Some(bearer) if !bearer.is_in(request.headers()) => unauthorized(),
-        Some(_) | None => ([(header::CONTENT_TYPE, METRICS_TYPE)], exporter.text(&serving)).into_response(),
+        Some(_) | None => (
+            [(header::CONTENT_TYPE, METRICS_TYPE)],
+            exporter.text(&serving),
+        )
+            .into_response(),
     };
     Router::new()
         .route("/livez", get(async || "ok"))

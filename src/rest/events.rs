@@ -20,7 +20,7 @@ use super::{Gateway, KEY_HEADER, Limit, TOKEN_HEADER, read_body};
 use crate::auth::Login;
 use crate::error::{Code, Failure};
 use crate::event::{AttributeValue, Event, IDEMPOTENCY_ATTRIBUTE, Rejected, json::batch_from_json};
-use crate::operation::{Context, Reply, dispatch};
+use crate::operation::{Context, Hold, Reply, dispatch};
 
 const STRUCTURED: &str = "application/cloudevents+json";
 const BATCHED: &str = "application/cloudevents-batch+json";
@@ -45,6 +45,8 @@ struct Sender {
     gateway: Arc<Gateway>,
     login: Login,
     token: Option<Arc<str>>,
+    /// The bytes of all events.
+    hold: Option<Arc<Hold>>,
 }
 
 pub(super) fn routes(gateway: &Arc<Gateway>) -> MethodRouter {
@@ -68,8 +70,14 @@ async fn serve(gateway: &Arc<Gateway>, request: Request) -> Result<Response, Fai
             .get(TOKEN_HEADER)
             .and_then(|token| token.to_str().ok())
             .map(Into::into),
+        hold: None,
     };
-    let body = read_body(body, Limit::USUAL).await?;
+    let hold = gateway.services.receiving.hold(&sender.caller.tenant);
+    let body = read_body(body, Limit::USUAL, &hold).await?;
+    let sender = Sender {
+        hold: Some(Arc::new(hold)),
+        ..sender
+    };
     let Incoming { mode, events } = read(&head.headers, &body)?;
     let key = head.headers.get(KEY_HEADER);
     if mode == Mode::Batched {
@@ -177,7 +185,8 @@ impl Sender {
             &event,
             self.token.as_deref(),
             cancel.clone(),
-        );
+        )
+        .holding(self.hold.clone());
         Reply::new(&id, kind, dispatch(cx, event).await, cancel)
     }
 }

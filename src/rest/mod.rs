@@ -38,7 +38,7 @@ use crate::error::{Code, Failure};
 use crate::event::{AttributeValue, Data, Event, IDEMPOTENCY_ATTRIBUTE};
 use crate::help::Library;
 use crate::id::MessageId;
-use crate::operation::{Context, Route, Services, dispatch};
+use crate::operation::{Context, Hold, Route, Services, dispatch};
 
 pub use admin::{Bearer, Readiness, admin};
 pub use cors::{BadOrigin, Origins};
@@ -198,7 +198,8 @@ async fn try_serve(
     }
     (spelling.check)(&path)?;
     let (head, body) = request.into_parts();
-    let body = read_body(body, spelling.limit).await?;
+    let hold = gateway.services.receiving.hold(&caller.tenant);
+    let body = read_body(body, spelling.limit, &hold).await?;
     let parts = Parts::new(path, head, body)?;
     let id = MessageId::fresh().to_string();
     let event = Event {
@@ -220,7 +221,8 @@ async fn try_serve(
         &event,
         token,
         CancellationToken::new(),
-    );
+    )
+    .holding(Some(Arc::new(hold)));
     let answer = dispatch(cx, event).await;
     let answer = answer.map_err(|failure| parts.at_fault(failure))?;
     spelling.read.response(answer, &parts).await
@@ -243,19 +245,40 @@ impl BodyTooSlow {
 }
 
 /// The body, whole; one that is too large could not be read (`errors.md` §1).
-async fn read_body(body: Body, limit: Limit) -> Result<Bytes, Failure> {
-    match Limited::new(body, limit.bytes).collect().await {
-        Ok(collected) => Ok(collected.to_bytes()),
-        Err(error) if BodyTooSlow::caused(&*error) => {
-            Err(Failure::malformed(format!("failed to read body: {error}"))
-                .as_known(Code::BadRequest, StatusCode::REQUEST_TIMEOUT))
+async fn read_body(body: Body, limit: Limit, hold: &Hold) -> Result<Bytes, Failure> {
+    let mut body = Limited::new(body, limit.bytes);
+    let (mut first, mut whole) = (Bytes::new(), Vec::new());
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|error| unreadable(&*error, limit))?;
+        let Ok(data) = frame.into_data() else {
+            continue;
+        };
+        hold.hold(first.len() + whole.len() + data.len()).await?;
+        // Most have one piece, which is not copied.
+        if first.is_empty() && whole.is_empty() {
+            first = data;
+        } else {
+            whole.extend_from_slice(&std::mem::take(&mut first));
+            whole.extend_from_slice(&data);
         }
-        Err(error) => Err(Failure::malformed(format!(
-            "failed to read body: {error}; {} bytes are allowed",
-            limit.bytes
-        ))
-        .as_known(Code::BadRequest, limit.status)),
     }
+    Ok(if whole.is_empty() {
+        first
+    } else {
+        whole.into()
+    })
+}
+
+fn unreadable(error: &(dyn std::error::Error + 'static), limit: Limit) -> Failure {
+    if BodyTooSlow::caused(error) {
+        return Failure::malformed(format!("failed to read body: {error}"))
+            .as_known(Code::BadRequest, StatusCode::REQUEST_TIMEOUT);
+    }
+    Failure::malformed(format!(
+        "failed to read body: {error}; {} bytes are allowed",
+        limit.bytes
+    ))
+    .as_known(Code::BadRequest, limit.status)
 }
 
 /// JSON with the newline that every body ends with.

@@ -64,7 +64,7 @@ pub(super) fn token(gateway: &Arc<Gateway>) -> MethodRouter {
             Ok(Form(asked)) => grant(&gateway, &headers, peer, &asked).await,
             Err(rejected) if rejected.status() == StatusCode::PAYLOAD_TOO_LARGE => {
                 Ok(Err(Refused(
-                    StatusCode::PAYLOAD_TOO_LARGE,
+                    StatusCode::BAD_REQUEST,
                     "invalid_request",
                     "a request for a token has at most 16384 bytes",
                 )))

@@ -255,16 +255,19 @@ pub enum Closed {
     Displaced,
     /// There was no room for it.
     Refused,
+    /// There was no room for the bytes of a request.
+    NoRoom,
 }
 
 impl Closed {
-    const ALL: [Self; 6] = [
+    const ALL: [Self; 7] = [
         Self::Idle,
         Self::HalfRequest,
         Self::SlowBody,
         Self::Unread,
         Self::Displaced,
         Self::Refused,
+        Self::NoRoom,
     ];
 
     /// One has ended so.
@@ -280,6 +283,7 @@ impl Closed {
             Self::Unread => "unread_answer",
             Self::Displaced => "displaced",
             Self::Refused => "refused",
+            Self::NoRoom => "receiving_bytes",
         };
         counter!(CONNECTIONS_ENDED, "reason" => reason)
     }

@@ -15,6 +15,7 @@ mod change_level;
 mod clients;
 mod compat;
 mod conformance;
+mod connections;
 mod conventions;
 mod cors;
 mod deletion;

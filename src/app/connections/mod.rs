@@ -12,7 +12,7 @@ mod resources;
 mod settings;
 mod socket;
 
-use std::{convert::Infallible, pin::pin, time::Duration};
+use std::{convert::Infallible, net::IpAddr, pin::pin, time::Duration};
 
 use http::{Request, Response};
 use http_body::Body;
@@ -77,19 +77,19 @@ pub(super) async fn serve<S, F, B>(
     stop: CancellationToken,
     service: S,
 ) where
-    S: Fn(Request<hyper::body::Incoming>) -> F + Clone + Send + Sync + 'static,
+    S: Fn(Request<hyper::body::Incoming>, IpAddr) -> F + Clone + Send + Sync + 'static,
     F: Future<Output = Response<B>> + Send + 'static,
     B: Body<Data = Bytes> + Unpin + Send + 'static,
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>> + Send,
 {
     let open = TaskTracker::new();
     while let Some((socket, place)) = stop.run_until_cancelled(incoming.next()).await {
-        let activity = place.activity();
+        let (activity, address) = (place.activity(), place.address());
         let socket = TokioIo::new(Tracked::new(socket, activity.clone(), times.write));
         let service = service.clone();
         let service = service_fn(move |request| {
             let request_open = activity.begin();
-            let answered = service(request);
+            let answered = service(request, address);
             async move {
                 let response = answered.await;
                 Ok::<_, Infallible>(response.map(|body| Answer::new(body, request_open)))

@@ -7,15 +7,20 @@
 use std::{
     future::Future as _,
     pin::Pin,
-    task::{Context, Poll},
+    sync::Arc,
+    task::{Context, Poll, ready},
     time::Duration,
 };
+
+use futures_util::{FutureExt as _, future::BoxFuture};
 
 use http_body::{Body, Frame, SizeHint};
 use hyper::body::{Bytes, Incoming};
 use tokio::time::{Instant, Sleep, sleep_until};
 
 use super::Times;
+use crate::error::Failure;
+use crate::operation::Hold;
 use crate::telemetry::measure::Closed;
 
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
@@ -39,6 +44,17 @@ pub(in crate::app) struct Received {
     /// How long may still be waited.
     spare: Duration,
     waiting: Option<(Instant, Pin<Box<Sleep>>)>,
+    counted: Option<Counted>,
+}
+
+/// Bytes count in the budget of their tenant.
+struct Counted {
+    hold: Arc<Hold>,
+    /// What is said where the budget is used up.
+    no_room: fn(&Failure) -> BoxError,
+    bytes: usize,
+    /// A piece for which there was no room, and what waits for some.
+    held_up: Option<(Frame<Bytes>, BoxFuture<'static, Result<(), Failure>>)>,
 }
 
 impl Received {
@@ -55,7 +71,23 @@ impl Received {
             messages: (within == Within::Message).then(Messages::default),
             spare: times.body,
             waiting: None,
+            counted: None,
         }
+    }
+
+    /// Counts what comes: the whole body, or of a stream the message that is not complete.
+    pub(in crate::app) fn counted(
+        mut self,
+        hold: Option<Arc<Hold>>,
+        no_room: fn(&Failure) -> BoxError,
+    ) -> Self {
+        self.counted = hold.map(|hold| Counted {
+            hold,
+            no_room,
+            bytes: 0,
+            held_up: None,
+        });
+        self
     }
 
     /// Bytes have come.
@@ -98,6 +130,32 @@ impl Received {
     }
 }
 
+impl Counted {
+    /// Makes a piece wait for room.
+    fn hold_up(&mut self, frame: Frame<Bytes>) {
+        let (hold, bytes) = (Arc::clone(&self.hold), self.bytes);
+        let room = async move { hold.hold(bytes).await };
+        self.held_up = Some((frame, room.boxed()));
+    }
+
+    fn poll_held_up(
+        &mut self,
+        cx: &mut Context<'_>,
+        is_stream: bool,
+    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        let Some((_, room)) = &mut self.held_up else {
+            return Poll::Pending;
+        };
+        let outcome = ready!(room.as_mut().poll(cx));
+        let frame = self.held_up.take().map(|(frame, _)| frame);
+        match outcome {
+            // A stream goes on: its request is refused, and answers of members come through.
+            Err(failure) if !is_stream => Poll::Ready(Some(Err((self.no_room)(&failure)))),
+            _ => Poll::Ready(frame.map(Ok)),
+        }
+    }
+}
+
 impl Body for Received {
     type Data = Bytes;
     type Error = BoxError;
@@ -107,12 +165,29 @@ impl Body for Received {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
         let this = self.get_mut();
+        if let Some(counted) = &mut this.counted
+            && counted.held_up.is_some()
+        {
+            return counted.poll_held_up(cx, this.messages.is_some());
+        }
         match Pin::new(&mut this.body).poll_frame(cx) {
             Poll::Ready(Some(Ok(frame))) => {
-                if let Some(data) = frame.data_ref() {
-                    this.came(data);
+                let Some(data) = frame.data_ref() else {
+                    return Poll::Ready(Some(Ok(frame)));
+                };
+                this.came(data);
+                let Some(counted) = &mut this.counted else {
+                    return Poll::Ready(Some(Ok(frame)));
+                };
+                counted.bytes = match &this.messages {
+                    None => counted.bytes + data.len(),
+                    Some(messages) => messages.incomplete(),
+                };
+                if counted.hold.holds_now(counted.bytes) {
+                    return Poll::Ready(Some(Ok(frame)));
                 }
-                Poll::Ready(Some(Ok(frame)))
+                counted.hold_up(frame);
+                counted.poll_held_up(cx, this.messages.is_some())
             }
             Poll::Ready(Some(Err(error))) => Poll::Ready(Some(Err(error.into()))),
             Poll::Ready(None) => Poll::Ready(None),
@@ -134,13 +209,27 @@ impl Body for Received {
 struct Messages {
     head: [u8; HEAD],
     head_bytes: usize,
-    /// What is missing of the message whose head is complete.
+    /// Of the message whose head is complete.
+    length: usize,
     missing: usize,
 }
+
+/// How many bytes a message has that is not counted while it comes; it is counted when it is
+/// complete.
+const SMALL: usize = 64 << 10;
 
 const HEAD: usize = 5;
 
 impl Messages {
+    /// How many bytes have come of a large message that is not complete.
+    const fn incomplete(&self) -> usize {
+        if self.missing == 0 || self.length <= SMALL {
+            0
+        } else {
+            self.length - self.missing
+        }
+    }
+
     /// Whether a message has begun and not ended.
     const fn is_within(&self) -> bool {
         self.missing > 0 || self.head_bytes > 0
@@ -160,7 +249,8 @@ impl Messages {
             data = &data[bytes..];
             if self.head_bytes == HEAD {
                 let [_, length @ ..] = self.head;
-                self.missing = u32::from_be_bytes(length) as usize;
+                self.length = u32::from_be_bytes(length) as usize;
+                self.missing = self.length;
                 self.head_bytes = 0;
             }
         }

@@ -68,6 +68,7 @@ struct Group {
 pub(in crate::app) struct Place {
     registry: Registry,
     id: u64,
+    address: IpAddr,
     port: Port,
     activity: Arc<Activity>,
 }
@@ -92,8 +93,8 @@ impl Registry {
     }
 
     /// A place for a new connection, if there is one or an idle connection makes room.
-    pub(in crate::app) fn admit(&self, peer: IpAddr, port: Port, head: Head) -> Option<Place> {
-        let peer = network(peer);
+    pub(in crate::app) fn admit(&self, address: IpAddr, port: Port, head: Head) -> Option<Place> {
+        let peer = network(address);
         let caps = self.0.caps;
         let mut state = self.lock();
         let of_peer = state.addresses.get(&peer).map_or(0, Group::len);
@@ -120,6 +121,7 @@ impl Registry {
         Some(Place {
             registry: self.clone(),
             id,
+            address,
             port,
             activity,
         })
@@ -209,7 +211,12 @@ impl Group {
     fn longest_idle(&mut self) -> Option<u64> {
         loop {
             while let Some((id, idle)) = self.idle.pop_front() {
-                if self.members.get(&id).and_then(|(_, activity)| activity.idle()) == Some(idle) {
+                if self
+                    .members
+                    .get(&id)
+                    .and_then(|(_, activity)| activity.idle())
+                    == Some(idle)
+                {
                     return Some(id);
                 }
             }
@@ -235,6 +242,11 @@ impl Group {
 }
 
 impl Place {
+    /// The address of the peer.
+    pub(in crate::app) const fn address(&self) -> IpAddr {
+        self.address
+    }
+
     pub(in crate::app) fn activity(&self) -> Arc<Activity> {
         Arc::clone(&self.activity)
     }

@@ -31,8 +31,14 @@ pub(in crate::app) fn memory_limit() -> Option<u64> {
         "/sys/fs/cgroup/memory.max",
         "/sys/fs/cgroup/memory/memory.limit_in_bytes",
     ];
-    let groups = groups.into_iter().filter_map(|path| number_in(path.as_ref()));
-    machine().into_iter().chain(groups).chain(address_space).min()
+    let groups = groups
+        .into_iter()
+        .filter_map(|path| number_in(path.as_ref()));
+    machine()
+        .into_iter()
+        .chain(groups)
+        .chain(address_space)
+        .min()
 }
 
 fn number_in(path: &Path) -> Option<u64> {
@@ -41,7 +47,9 @@ fn number_in(path: &Path) -> Option<u64> {
 
 fn machine() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+    let line = text
+        .lines()
+        .find_map(|line| line.strip_prefix("MemTotal:"))?;
     let kib: u64 = line.trim().trim_end_matches(" kB").parse().ok()?;
     Some(kib * 1_024)
 }

@@ -47,9 +47,7 @@ impl Tracked {
             return written;
         }
         let timeout = self.write_timeout;
-        let timer = self
-            .stalled
-            .get_or_insert_with(|| Box::pin(sleep(timeout)));
+        let timer = self.stalled.get_or_insert_with(|| Box::pin(sleep(timeout)));
         if timer.as_mut().poll(cx).is_pending() {
             return Poll::Pending;
         }

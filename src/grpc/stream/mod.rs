@@ -27,7 +27,7 @@ use crate::event::{
     payload::{self, stream},
 };
 use crate::id::{MemberId, MessageId};
-use crate::operation::{acknowledgement, refusal};
+use crate::operation::{Hold, acknowledgement, refusal};
 
 pub use outbound::Outbound;
 
@@ -44,7 +44,12 @@ const CALLS_QUEUED: usize = 64;
 const GRACE: Duration = Duration::from_secs(10);
 
 /// Serves a stream until it ends; what leaves comes out of the answer.
-pub(super) fn start(service: Service, login: Login, inbound: Streaming<Frame>) -> Outbound {
+pub(super) fn start(
+    service: Service,
+    login: Login,
+    hold: Hold,
+    inbound: Streaming<Frame>,
+) -> Outbound {
     let (queue, outbound) = outbound::queue(service.streams.send_timeout);
     let tasks = service.tasks.clone();
     let session = Session {
@@ -53,6 +58,7 @@ pub(super) fn start(service: Service, login: Login, inbound: Streaming<Frame>) -
             service.streams,
             queue.clone(),
             tasks.clone(),
+            hold,
         ),
         queue,
         login,

@@ -15,7 +15,7 @@ use crate::auth::Login;
 use crate::error::{Code, Failure};
 use crate::event::{Event, TOKEN_ATTRIBUTE};
 use crate::grpc::StreamSettings;
-use crate::operation::{Answers, Context, Reply, Route, Services, dispatch};
+use crate::operation::{Answers, Context, Hold, Reply, Route, Services, dispatch};
 
 /// How many bytes of requests are in work, and as many again may wait, unless one alone is larger.
 const BYTES_MAX: usize = 64 << 20;
@@ -34,6 +34,8 @@ pub(super) struct Requests {
     settings: StreamSettings,
     queue: Queue,
     tasks: TaskTracker,
+    /// Holds nothing itself; each request holds its bytes.
+    hold: Hold,
     state: Mutex<State>,
     /// Notified when a request has left.
     changed: Notify,
@@ -64,6 +66,7 @@ struct Waiting {
     event: Event,
     login: Login,
     cancel: CancellationToken,
+    hold: Hold,
 }
 
 /// What became of a request that came.
@@ -82,12 +85,14 @@ impl Requests {
         settings: StreamSettings,
         queue: Queue,
         tasks: TaskTracker,
+        hold: Hold,
     ) -> Arc<Self> {
         Arc::new(Self {
             services,
             settings,
             queue,
             tasks,
+            hold,
             state: Mutex::default(),
             changed: Notify::new(),
         })
@@ -99,12 +104,15 @@ impl Requests {
 
     /// Whether another request can be taken in.
     pub(super) fn has_room(&self) -> bool {
-        self.lock().has_room(&self.settings)
+        self.hold.has_room() && self.lock().has_room(&self.settings)
     }
 
     /// Returns when there may be room that there was not.
     pub(super) async fn changed(&self) {
-        self.changed.notified().await;
+        tokio::select! {
+            () = self.changed.notified() => {}
+            () = self.hold.freed() => {}
+        }
     }
 
     /// Makes whoever waits for a change look again.
@@ -164,6 +172,18 @@ impl Requests {
                 CancellationToken::new(),
             ));
         }
+        let hold = self.hold.another();
+        // What a transaction that is open waits for is let in always.
+        if let Err(failure) = hold.try_hold(event.len())
+            && !joins
+        {
+            return Admission::Answered(Reply::new(
+                &event.id,
+                event.kind,
+                Err(failure),
+                CancellationToken::new(),
+            ));
+        }
         let cancel = CancellationToken::new();
         let unanswered = Unanswered {
             cancel: cancel.clone(),
@@ -174,6 +194,7 @@ impl Requests {
             event,
             login: login.clone(),
             cancel,
+            hold,
         };
         if joins {
             state.joined += 1;
@@ -297,9 +318,11 @@ impl Requests {
             event,
             login,
             cancel,
+            hold,
         } = request;
         let id = event.id.clone();
-        let cx = Context::new(&self.services, login, &event, None, cancel.clone());
+        let cx = Context::new(&self.services, login, &event, None, cancel.clone())
+            .holding(Some(Arc::new(hold)));
         let kind = event.kind;
         let reply = if cancel.is_cancelled() {
             Reply::cancelled(&id, kind)

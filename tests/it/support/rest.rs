@@ -220,6 +220,14 @@ impl Rest {
         }
     }
 
+    /// What is answered, if the server answers.
+    pub(crate) async fn try_get(&self, path: &str) -> Option<StatusCode> {
+        let uri = format!("{}{path}", self.base);
+        let request = Request::get(uri).body(Full::default()).expect("a request");
+        let response = self.client.request(request).await.ok()?;
+        Some(response.status())
+    }
+
     pub(crate) async fn get(&self, path: &str) -> Said {
         self.send("GET", path, "").await
     }

@@ -38,14 +38,28 @@ impl Server {
         )
     }
 
+    /// A server that forgets everything, started by another program, as `prlimit` is.
+    pub(crate) fn under(program: &[&str], settings: &[(&str, &str)]) -> Self {
+        let settings = [&[("CYODA_STORAGE_BACKEND", "memory")], settings].concat();
+        Self::spawn_by(program, &settings, None)
+    }
+
     /// A server on a file, which [`Self::restart`] finds again.
     pub(crate) fn on_disk(settings: &[(&str, &str)]) -> Self {
         Self::spawn(settings, None)
     }
 
     fn spawn(settings: &[(&str, &str)], folder: Option<Arc<tempfile::TempDir>>) -> Self {
+        Self::spawn_by(&[], settings, folder)
+    }
+
+    fn spawn_by(
+        program: &[&str],
+        settings: &[(&str, &str)],
+        folder: Option<Arc<tempfile::TempDir>>,
+    ) -> Self {
         let folder = folder.unwrap_or_else(|| Arc::new(tempfile::tempdir().expect("a folder")));
-        let mut child = command(folder.path(), settings)
+        let mut child = by(program, command(folder.path(), settings))
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
@@ -228,6 +242,25 @@ pub(crate) fn command(folder: &Path, settings: &[(&str, &str)]) -> Command {
     }
     command.envs(settings.iter().copied());
     command
+}
+
+/// The same command, started by another program.
+fn by(program: &[&str], command: Command) -> Command {
+    let [name, arguments @ ..] = program else {
+        return command;
+    };
+    let mut started = Command::new(name);
+    started
+        .args(arguments)
+        .arg(command.get_program())
+        .env_clear();
+    for (name, value) in command.get_envs() {
+        started.env(name, value.unwrap_or_default());
+    }
+    if let Some(folder) = command.get_current_dir() {
+        started.current_dir(folder);
+    }
+    started
 }
 
 /// How the kernel's tables say so.

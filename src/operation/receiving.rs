@@ -1,0 +1,273 @@
+//! The bytes of requests that are held in memory: received, or being received, and not answered.
+//!
+//! All requests together have a budget, and one tenant half of it. A request counts what it has
+//! brought, not what it announces, until it is answered. One that finds no room waits a little,
+//! which its client notices as slow reading, and is then refused. The last eighth is kept for
+//! small requests, and a request that is alone is let in whatever its size.
+
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU64, AtomicUsize, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use tokio::{sync::Notify, time::timeout_at};
+use tracing::warn;
+
+use crate::error::{Code, Failure};
+use crate::id::Tenant;
+use crate::telemetry::measure::Closed;
+
+/// How long a request waits for room.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// When there may be room again.
+const RETRY_AFTER: Duration = Duration::from_secs(1);
+
+/// How many bytes a small request has at most.
+const SMALL: usize = 64 << 10;
+
+/// How often the log says that requests are refused, in seconds.
+const WARNING_INTERVAL: u64 = 10;
+
+/// How many tenants are remembered before those without a request are forgotten.
+const TENANTS: usize = 1_024;
+
+/// The budget of all requests; cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Receiving(Arc<Budget>);
+
+#[derive(Debug)]
+struct Budget {
+    most: usize,
+    used: AtomicUsize,
+    /// A mutex, not a task: a look-up for each request, or for each stream of them.
+    tenants: Mutex<HashMap<Tenant, Arc<AtomicUsize>>>,
+    freed: Notify,
+    begun: Instant,
+    /// When the log said last that a request was refused, in seconds.
+    warned: AtomicU64,
+}
+
+/// What one request holds; dropping it gives that back.
+#[derive(Debug)]
+pub struct Hold {
+    budget: Arc<Budget>,
+    of_tenant: Arc<AtomicUsize>,
+    bytes: AtomicUsize,
+}
+
+/// Whose room is used up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Full {
+    Server,
+    Tenant,
+}
+
+impl Receiving {
+    /// A budget of so many bytes.
+    pub fn new(most: usize) -> Self {
+        Self(Arc::new(Budget {
+            most,
+            used: AtomicUsize::new(0),
+            tenants: Mutex::default(),
+            freed: Notify::new(),
+            begun: Instant::now(),
+            warned: AtomicU64::new(0),
+        }))
+    }
+
+    /// A request of a tenant, which holds nothing yet.
+    pub fn hold(&self, tenant: &Tenant) -> Hold {
+        let mut tenants = self
+            .0
+            .tenants
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if tenants.len() >= TENANTS && !tenants.contains_key(tenant) {
+            tenants.retain(|_, used| Arc::strong_count(used) > 1);
+        }
+        let of_tenant = match tenants.get(tenant) {
+            Some(used) => Arc::clone(used),
+            None => Arc::clone(tenants.entry(tenant.clone()).or_default()),
+        };
+        drop(tenants);
+        Hold {
+            budget: Arc::clone(&self.0),
+            of_tenant,
+            bytes: AtomicUsize::new(0),
+        }
+    }
+}
+
+impl Hold {
+    /// Another request of the same tenant.
+    #[must_use]
+    pub fn another(&self) -> Self {
+        Self {
+            budget: Arc::clone(&self.budget),
+            of_tenant: Arc::clone(&self.of_tenant),
+            bytes: AtomicUsize::new(0),
+        }
+    }
+
+    /// Whether a stream of this tenant should read on: where not even half is left, it waits for
+    /// [`Self::freed`].
+    pub fn has_room(&self) -> bool {
+        let most = self.budget.most;
+        self.budget.used.load(Ordering::Relaxed) <= most / 2
+            && self.of_tenant.load(Ordering::Relaxed) <= most / 4
+    }
+
+    /// Returns when some request has given its bytes back.
+    pub async fn freed(&self) {
+        self.budget.freed.notified().await;
+    }
+
+    /// Holds so many bytes in all, if there is room now; false if there is not.
+    pub fn holds_now(&self, bytes: usize) -> bool {
+        self.resize(bytes).is_ok()
+    }
+
+    /// The same, with what is said where there is none.
+    pub fn try_hold(&self, bytes: usize) -> Result<(), Failure> {
+        self.resize(bytes).map_err(|full| self.refusal(full))
+    }
+
+    /// Holds so many bytes in all, and waits a little for room. Only one of a request's parts may
+    /// call this at a time.
+    pub async fn hold(&self, bytes: usize) -> Result<(), Failure> {
+        let deadline = tokio::time::Instant::now() + PATIENCE;
+        loop {
+            let freed = self.budget.freed.notified();
+            tokio::pin!(freed);
+            freed.as_mut().enable();
+            let Err(full) = self.resize(bytes) else {
+                return Ok(());
+            };
+            if timeout_at(deadline, freed).await.is_err() {
+                return Err(self.refusal(full));
+            }
+        }
+    }
+
+    fn resize(&self, bytes: usize) -> Result<(), Full> {
+        let now = self.bytes.load(Ordering::Relaxed);
+        let Some(more) = bytes.checked_sub(now) else {
+            self.give_back(now - bytes);
+            return Ok(());
+        };
+        let most = self.budget.most;
+        let cap = |most: usize| if bytes > SMALL { most - most / 8 } else { most };
+        take(&self.of_tenant, more, now, cap(most / 2)).map_err(|()| Full::Tenant)?;
+        if take(&self.budget.used, more, now, cap(most)).is_err() {
+            self.of_tenant.fetch_sub(more, Ordering::Relaxed);
+            return Err(Full::Server);
+        }
+        self.bytes.fetch_add(more, Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn give_back(&self, bytes: usize) {
+        if bytes > 0 {
+            self.bytes.fetch_sub(bytes, Ordering::Relaxed);
+            self.of_tenant.fetch_sub(bytes, Ordering::Relaxed);
+            self.budget.used.fetch_sub(bytes, Ordering::Relaxed);
+            self.budget.freed.notify_waiters();
+        }
+    }
+
+    fn refusal(&self, full: Full) -> Failure {
+        Closed::count(Closed::NoRoom);
+        let Budget {
+            most,
+            begun,
+            warned,
+            ..
+        } = &*self.budget;
+        let now = begun.elapsed().as_secs() + WARNING_INTERVAL;
+        let then = warned.load(Ordering::Relaxed);
+        if now >= then + WARNING_INTERVAL
+            && warned
+                .compare_exchange(then, now, Ordering::Relaxed, Ordering::Relaxed)
+                .is_ok()
+        {
+            warn!(
+                limit = most,
+                "requests are refused: as many bytes of requests are held as INTERLOCK_RECEIVING_BYTES allows, or one tenant holds half of that"
+            );
+        }
+        let text = match full {
+            Full::Server => format!(
+                "the server holds as many bytes of requests as it may (INTERLOCK_RECEIVING_BYTES: {most}); try again"
+            ),
+            Full::Tenant => format!(
+                "the tenant's requests hold half of the bytes that the server may hold (INTERLOCK_RECEIVING_BYTES: {most}); send fewer or smaller ones at once"
+            ),
+        };
+        Failure::new(Code::TooManyRequests, text).retry_after(RETRY_AFTER)
+    }
+}
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        self.give_back(self.bytes.load(Ordering::Relaxed));
+    }
+}
+
+/// Adds to what is used, up to a cap, or whatever it is where nobody else uses anything.
+fn take(used: &AtomicUsize, more: usize, own: usize, cap: usize) -> Result<(), ()> {
+    let before = used.fetch_add(more, Ordering::Relaxed);
+    if before + more > cap && before > own {
+        used.fetch_sub(more, Ordering::Relaxed);
+        return Err(());
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MB: usize = 1 << 20;
+
+    #[test]
+    fn a_tenant_has_half_and_small_requests_the_last_eighth() {
+        let receiving = Receiving::new(16 * MB);
+        let (one, other) = ("one".into(), "other".into());
+        let first = receiving.hold(&one);
+        first.try_hold(6 * MB).expect("room");
+        let second = first.another();
+        let refused = second
+            .try_hold(2 * MB)
+            .expect_err("over seven eighths of half");
+        assert_eq!(refused.code(), Code::TooManyRequests);
+        second.try_hold(SMALL).expect("small");
+        let third = receiving.hold(&other);
+        third.try_hold(7 * MB).expect("room of another tenant");
+        drop((first, second, third));
+        assert_eq!(receiving.0.used.load(Ordering::Relaxed), 0);
+        let alone = receiving.hold(&one);
+        alone.try_hold(100 * MB).expect("whatever its size");
+        alone.try_hold(MB).expect("less");
+        assert_eq!(receiving.0.used.load(Ordering::Relaxed), MB);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_request_waits_for_room_and_is_refused_where_there_is_none() {
+        let receiving = Receiving::new(8 * MB);
+        let one = "one".into();
+        let first = receiving.hold(&one);
+        first.try_hold(3 * MB).expect("room");
+        let second = receiving.hold(&one);
+        second.hold(2 * MB).await.expect_err("no room");
+        let (waited, ()) = tokio::join!(second.hold(2 * MB), async {
+            tokio::time::sleep(PATIENCE / 2).await;
+            drop(first);
+        });
+        waited.expect("room");
+    }
+}
