@@ -38,14 +38,28 @@ impl Server {
         )
     }
 
+    /// The same, run by another program, which is given this one as its last argument.
+    pub(crate) fn under(wrapper: &[&str], settings: &[(&str, &str)]) -> Self {
+        let settings = [&[("CYODA_STORAGE_BACKEND", "memory")], settings].concat();
+        Self::spawn_under(wrapper, &settings, None)
+    }
+
     /// A server on a file, which [`Self::restart`] finds again.
     pub(crate) fn on_disk(settings: &[(&str, &str)]) -> Self {
         Self::spawn(settings, None)
     }
 
     fn spawn(settings: &[(&str, &str)], folder: Option<Arc<tempfile::TempDir>>) -> Self {
+        Self::spawn_under(&[], settings, folder)
+    }
+
+    fn spawn_under(
+        wrapper: &[&str],
+        settings: &[(&str, &str)],
+        folder: Option<Arc<tempfile::TempDir>>,
+    ) -> Self {
         let folder = folder.unwrap_or_else(|| Arc::new(tempfile::tempdir().expect("a folder")));
-        let mut child = command(folder.path(), settings)
+        let mut child = command_under(wrapper, folder.path(), settings)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
@@ -217,7 +231,14 @@ impl Drop for Server {
 
 /// The program, with nothing of this machine's settings and any free ports.
 pub(crate) fn command(folder: &Path, settings: &[(&str, &str)]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_interlock"));
+    command_under(&[], folder, settings)
+}
+
+fn command_under(wrapper: &[&str], folder: &Path, settings: &[(&str, &str)]) -> Command {
+    let program = env!("CARGO_BIN_EXE_interlock");
+    let mut words = wrapper.iter().copied().chain([program]);
+    let mut command = Command::new(words.next().expect("a program"));
+    command.args(words);
     command.env_clear().current_dir(folder).env("HOME", folder);
     for name in ["CYODA_HTTP_PORT", "CYODA_GRPC_PORT", "CYODA_ADMIN_PORT"] {
         command.env(name, "0");
