@@ -70,8 +70,7 @@ Examples:
 Topics: getting-started, models, unique-keys, entities, idempotency, workflows, criteria,
 processors, timers, members, transactions, search, indexes, statistics, history, changes, explain,
 messages, cloudevents, grpc, rest, openapi, errors, config, cli, operators,
-attacks. `interlock help` says what
-each is about, `interlock help <topic>` tells it.
+attacks. `interlock help` says what each is about, `interlock help <topic>` tells it.
 
 Settings come from the environment and from .env files; `interlock help config` lists them.";
 

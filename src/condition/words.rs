@@ -72,12 +72,11 @@ impl Words {
             self.condition(condition, and);
             self.push(" and ");
         }
-        match &function.unknown {
-            Some(_) => self.push("what is not known"),
-            None => {
-                self.push("function ");
-                self.push(&cut(function.name.as_str(), OPERAND_MAX));
-            }
+        if function.unknown.is_some() {
+            self.push("what is not known");
+        } else {
+            self.push("function ");
+            self.push(&cut(function.name.as_str(), OPERAND_MAX));
         }
         if in_brackets {
             self.push(")");

@@ -325,7 +325,7 @@ impl WorkflowJson {
         let version = self.version.as_deref().unwrap_or_default();
         if compat.schema_version_counts() && !SCHEMA_VERSIONS.contains(&version) {
             return Err(Error::Version {
-                place: place.clone(),
+                place: Box::new(place.clone()),
                 given: version.to_owned(),
                 why: strangeness(version),
                 known: SCHEMA_VERSIONS.join(", "),

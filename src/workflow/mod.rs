@@ -236,7 +236,7 @@ pub enum Error {
         "{place}: `version` is `{given}`: {why}; this profile (INTERLOCK_COMPAT) knows {known}"
     )]
     Version {
-        place: Place,
+        place: Box<Place>,
         given: String,
         why: String,
         known: String,

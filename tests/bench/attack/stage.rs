@@ -30,7 +30,7 @@ pub(crate) const CLIENT: (&str, &str) = ("known", "the-secret-of-the-known-clien
 const LAST_WORDS: Duration = Duration::from_secs(5);
 
 /// How long the server may be busy after an attack before it is not waited for any more.
-const BUSY_MAX: Duration = Duration::from_secs(60);
+const BUSY_MAX: Duration = Duration::from_mins(1);
 
 /// A server is idle where it uses less than that of one core, over that long.
 const IDLE_SHARE: f64 = 0.2;

@@ -2,6 +2,8 @@
 //! and loses nothing, and the attack gets the answer that is documented. How long that takes is
 //! measured there, not here.
 
+mod bounds;
+
 use std::{
     net::{Ipv4Addr, SocketAddr},
     sync::{

@@ -54,7 +54,7 @@ pub(super) async fn decision_records(stage: Stage) -> Outcome {
                     stage.attacker.post("/api/entity/JSON/doc/1", r#"{"n":1}"#)
                 }
             })
-            .await
+            .await;
         })
         .await;
     let grown = stage.stored().saturating_sub(before);
@@ -137,7 +137,7 @@ pub(super) async fn memory_limit(stage: Stage) -> Outcome {
                     .attacker
                     .post("/api/entity/JSON/doc/1", document.clone())
             })
-            .await
+            .await;
         })
         .await;
     let mut findings = vec![tally.told("the creates")];

@@ -38,19 +38,19 @@ pub(super) async fn half_sent_bodies(stage: Stage) -> Outcome {
     let sent = AtomicUsize::new(0);
     let measured = stage
         .beside(async |stop| {
-            let held = (0..300).map(|_| async {
+            let begun = (0..300).map(|_| async {
                 let mut stream = connect(stage.addresses.http).await?;
                 if stream.write_all(&request).await.is_ok() {
                     sent.fetch_add(1, Ordering::Relaxed);
                 }
                 Some(stream)
             });
-            let held = tokio::select! {
-                held = join_all(held) => held,
+            let begun = tokio::select! {
+                begun = join_all(begun) => begun,
                 () = stop.cancelled() => Vec::new(),
             };
             stop.cancelled().await;
-            drop(held);
+            drop(begun);
         })
         .await;
     let sent = sent.into_inner();
@@ -131,15 +131,12 @@ pub(super) async fn slow(stage: Stage) -> Outcome {
                 let findings = &findings;
                 async move {
                     let took = closed_after(*to, sent, *trickles).await;
-                    let finding = match took {
-                        Some(took) => Finding::note(format!(
-                            "{name}: closed after {:.1} s",
-                            took.as_secs_f64()
-                        )),
-                        None => {
-                            let text = format!("{name}: open after {} s", CLOSED_WITHIN.as_secs());
-                            Finding::bound(text, false)
-                        }
+                    let finding = if let Some(took) = took {
+                        let seconds = took.as_secs_f64();
+                        Finding::note(format!("{name}: closed after {seconds:.1} s"))
+                    } else {
+                        let text = format!("{name}: open after {} s", CLOSED_WITHIN.as_secs());
+                        Finding::bound(text, false)
                     };
                     findings.lock().expect("no panic").push(finding);
                 }

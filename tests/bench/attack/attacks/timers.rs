@@ -19,7 +19,7 @@ const DELAY: Duration = Duration::from_millis(300);
 const PAUSE: Duration = Duration::from_millis(200);
 
 /// How long a timer is waited for after the attack.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 pub(super) async fn silent_member(stage: Stage) -> Outcome {
     beside_timers(&stage, 10_000, json!({})).await
@@ -29,7 +29,7 @@ pub(super) async fn for_an_hour(stage: Stage) -> Outcome {
     beside_timers(&stage, 300, json!({"responseTimeoutMs": 3_600_000})).await
 }
 
-fn timed(delay: Duration, processors: Value) -> Value {
+fn timed(delay: Duration, processors: &Value) -> Value {
     json!({"version": "1.1", "name": "timed", "initialState": "NEW", "states": {
         "NEW": {"transitions": [{"name": "FIRE", "next": "DONE", "manual": false,
             "schedule": {"delayMs": u64::try_from(delay.as_millis()).expect("short")},
@@ -47,13 +47,13 @@ async fn beside_timers(stage: &Stage, count: usize, config: Value) -> Outcome {
     stage.attacker.model("doc", r#"{"n":1}"#).await;
     let imported = stage
         .attacker
-        .workflow("doc", &timed(delay, json!([processor])))
+        .workflow("doc", &timed(delay, &json!([processor])))
         .await;
     assert!(imported.is_ok(), "{}", imported.start());
     stage.innocent.model("timed", r#"{"n":1}"#).await;
     let imported = stage
         .innocent
-        .workflow("timed", &timed(DELAY, json!([])))
+        .workflow("timed", &timed(DELAY, &json!([])))
         .await;
     assert!(imported.is_ok(), "{}", imported.start());
     stage

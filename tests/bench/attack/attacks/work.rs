@@ -45,7 +45,7 @@ async fn searched(stage: &Stage, clients: usize, condition: &Value) -> Outcome {
             hammer(clients, stop, &tally, |_| {
                 stage.attacker.post(SEARCH, condition.clone())
             })
-            .await
+            .await;
         })
         .await;
     Outcome {
@@ -84,7 +84,7 @@ pub(super) async fn long_criterion(stage: Stage) -> Outcome {
                     .attacker
                     .post("/api/entity/JSON/doc/1", document.clone())
             })
-            .await
+            .await;
         })
         .await;
     let imported = super::Finding::note(format!("the import was answered {}", imported.status));
