@@ -472,6 +472,7 @@ fn storage_settings(sources: &Sources) -> Result<storage::Settings, ConfigError>
         busy_timeout: sources.duration("SQLITE_BUSY_TIMEOUT")?,
         cache_kib: sources.number("SQLITE_CACHE_SIZE")?,
         scan_max: sources.count("SQLITE_SEARCH_SCAN_LIMIT")?,
+        queue_bytes: sources.count("COMMIT_QUEUE_BYTES")?,
         start_check: sources.duration("START_CHECK_TIME")?,
         migrate: if sources.truth("SQLITE_AUTO_MIGRATE")? {
             Migrate::Yes

@@ -327,6 +327,7 @@ mod tests {
             busy_timeout: Duration::from_secs(1),
             cache_kib: 1_000,
             scan_max: 0,
+            queue_bytes: 64 << 20,
             start_check: Duration::ZERO,
             migrate: Migrate::Yes,
             indexes: IndexSettings::default(),

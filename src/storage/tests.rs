@@ -37,6 +37,7 @@ impl Bench {
             busy_timeout: Duration::from_secs(5),
             cache_kib: 4_000,
             scan_max: 0,
+            queue_bytes: 64 << 20,
             start_check: Duration::ZERO,
             migrate: Migrate::Yes,
             indexes: IndexSettings::default(),

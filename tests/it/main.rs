@@ -31,6 +31,7 @@ mod hostile;
 mod idempotency;
 mod index;
 mod key_pairs;
+mod large;
 mod limits;
 mod live;
 mod matrix;
