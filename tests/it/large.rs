@@ -8,10 +8,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::support::{
-    PATIENCE, Server, code, create, locked_model, new_entity, payload_of, request,
+    Connection, PATIENCE, Server, code, create, locked_model, new_entity, payload_of, request,
 };
 
 const CALLERS: (&str, &str) = ("INTERLOCK_IAM_MOCK_CALLER", "true");
@@ -33,15 +33,26 @@ async fn large_documents_of_one_tenant_do_not_hold_up_another() {
     let first = server.connect_as(&[(TENANT, "large")]).await;
     let large = locked_model(&first, "doc", sample()).await;
     let before = server.resident_bytes();
+    let mut alone = Vec::new();
+    for _ in 0..INNOCENT {
+        alone.push(time_one(&innocent, &small).await);
+    }
     let (stop, made) = (
         Arc::new(AtomicBool::new(false)),
         Arc::new(AtomicUsize::new(0)),
     );
     let mut streams = Vec::new();
+    // To make such documents takes a core for long, too: that is not done where times are taken.
+    let attackers = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .build()
+        .expect("a runtime");
     for _ in 0..STREAMS {
-        let connection = server.connect_as(&[(TENANT, "large")]).await;
+        let address = server.grpc;
         let (stop, made, large) = (Arc::clone(&stop), Arc::clone(&made), large.clone());
-        streams.push(tokio::spawn(async move {
+        streams.push(attackers.spawn(async move {
+            let connection = Connection::open(address, &[(TENANT, "large")]).await;
             let data = json!({"n": 1, "text": "x".repeat(SIZE)});
             while !stop.load(Ordering::Relaxed) {
                 let event = request(
@@ -68,25 +79,38 @@ async fn large_documents_of_one_tenant_do_not_hold_up_another() {
             "{}",
             made.load(Ordering::Relaxed)
         );
-        let asked = Instant::now();
-        create(&innocent, &small, sample()).await;
-        times.push(asked.elapsed());
+        times.push(time_one(&innocent, &small).await);
         resident = resident.max(server.resident_bytes());
-        tokio::time::sleep(Duration::from_millis(20)).await;
     }
     stop.store(true, Ordering::Relaxed);
     for stream in streams {
         stream.await.expect("no panic");
     }
-    times.sort_unstable();
-    let (median, p99) = (times[times.len() / 2], times[times.len() * 99 / 100]);
+    attackers.shutdown_background();
+    let (_, alone) = percentiles(alone);
+    let (median, p99) = percentiles(times);
     eprintln!(
-        "{} large documents; small ones beside them: p50 {median:?}, p99 {p99:?}; resident {} MB, before {} MB",
+        "{} large documents; small ones beside them: p50 {median:?}, p99 {p99:?}, before them p99 {alone:?}; resident {} MB, before {} MB",
         made.load(Ordering::Relaxed),
         resident >> 20,
         before >> 20,
     );
     // Not optimised, and beside the client on the same cores; an optimised server has 150 ms.
-    assert!(p99 < Duration::from_millis(1_500), "{p99:?}");
-    assert!(resident < 600 << 20, "{} MB", resident >> 20);
+    assert!(p99 < alone * 10 + Duration::from_secs(1), "{p99:?}");
+    assert!(resident < 400 << 20, "{} MB", resident >> 20);
+}
+
+/// How long one small create takes; then a pause, as an innocent client makes it.
+async fn time_one(connection: &Connection, model: &Value) -> Duration {
+    let asked = Instant::now();
+    create(connection, model, json!({"n": 1, "text": "x"})).await;
+    let taken = asked.elapsed();
+    tokio::time::sleep(Duration::from_millis(20)).await;
+    taken
+}
+
+/// The 50th and the 99th.
+fn percentiles(mut times: Vec<Duration>) -> (Duration, Duration) {
+    times.sort_unstable();
+    (times[times.len() / 2], times[times.len() * 99 / 100])
 }
