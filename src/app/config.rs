@@ -482,6 +482,7 @@ fn storage_settings(sources: &Sources) -> Result<storage::Settings, ConfigError>
         cache_kib: sources.number("SQLITE_CACHE_SIZE")?,
         scan_max: sources.count("SQLITE_SEARCH_SCAN_LIMIT")?,
         absent_lists_are_null: compat(sources)?.absent_lists_are_null(),
+        queue_bytes: sources.count("COMMIT_QUEUE_BYTES")?,
         start_check: sources.duration("START_CHECK_TIME")?,
         migrate: if sources.truth("SQLITE_AUTO_MIGRATE")? {
             Migrate::Yes

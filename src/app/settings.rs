@@ -155,6 +155,7 @@ pub const SETTINGS: &[Setting] = &[
     now("SQLITE_SEARCH_SCAN_LIMIT", Number, "100000", "how many entities a search may look at by a pattern (`MATCHES_PATTERN`)"),
     ours("DURABILITY", Choice(&["full", "relaxed"]), "full", "`relaxed`: a crash of the machine may lose the last moments"),
     ours("START_CHECK_TIME", Duration, "2s", "for how long damaged pages of the database are looked for before the start goes on; 0 for not at all"),
+    ours("COMMIT_QUEUE_BYTES", Number, "67108864", "bytes of large writes, from 64 KiB on, that may wait to be committed; half of them of one tenant"),
     now("STARTUP_TIMEOUT", Duration, "30s", "how long opening the storage may take"),
     now("LOG_LEVEL", Choice(&["debug", "info", "warn", "error"]), "info", "what is logged"),
     now("SUPPRESS_BANNER", Truth, "false", "do not warn at start that authentication is mocked"),

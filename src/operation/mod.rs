@@ -46,6 +46,7 @@ mod lock_model;
 mod once;
 mod patch_entity;
 mod receiving;
+mod reading;
 mod reply;
 mod search_entities;
 mod search_results;
@@ -185,9 +186,7 @@ impl Route {
             run: |cx, event| {
                 // Made where it stays: it is too large to be moved for nothing.
                 Box::pin(async move {
-                    let operation = O::parse(event.text()?)?;
-                    // Large payloads are not kept while the operation is at work.
-                    drop(event);
+                    let operation: O = reading::read(&cx, event).await?;
                     operation.run(cx).await
                 })
             },

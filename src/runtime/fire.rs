@@ -342,6 +342,7 @@ mod tests {
             cache_kib: 1_000,
             scan_max: 0,
             absent_lists_are_null: false,
+            queue_bytes: 64 << 20,
             start_check: Duration::ZERO,
             migrate: Migrate::Yes,
             indexes: IndexSettings::default(),

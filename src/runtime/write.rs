@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tracing::warn;
 
-use super::{Error, Initiator, Runtime, Session, drive::Anchor};
+use super::{Error, Initiator, Runtime, Session, apart::apart, drive::Anchor};
 use crate::clock::PointInTime;
 use crate::engine::{Run, RunRecord, Start, Subject};
 use crate::entity::{ActorKind, Document, Patch};
@@ -73,7 +73,8 @@ impl Runtime {
         if definitions.model.lock == Lock::Unlocked {
             return Err(storage::Error::ModelNotLocked(model).into());
         }
-        let extension = self.judge(&definitions, &document)?;
+        let size = document.json().as_str().len();
+        let extension = apart(size, || self.judge(&definitions, &document))?;
         let definitions = widened(session, definitions, extension)?;
         let now = self.0.clock.now();
         let subject = Subject {
@@ -118,7 +119,8 @@ impl Runtime {
         let document = match content {
             Content::Kept => read()?,
             Content::Replaced(document) => {
-                extension = self.judge(&definitions, &document)?;
+                let size = document.json().as_str().len();
+                extension = apart(size, || self.judge(&definitions, &document))?;
                 document
             }
             Content::Patched(patch) => {

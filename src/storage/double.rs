@@ -5,6 +5,7 @@
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
     sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc},
+    time::Duration,
 };
 
 use futures_util::{
@@ -15,10 +16,10 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use uuid::Uuid;
 
 use super::{
-    ActorRow, Definitions, EntityRow, Error, Identity, IdentityChange, IdentityKind, Index,
-    IndexSettings, Indexable, Job, JobRow, Leaving, Listed, Message, ModelRow, Ordered, Probe,
-    Recorded, Settings, Storage, Stretch, Task, TaskKey, TaskKind, TaskLine, TaskPage, TenantRow,
-    Version,
+    ActorRow, Definitions, Durability, EntityRow, Error, Identity, IdentityChange, IdentityKind,
+    Index, IndexSettings, Indexable, Job, JobRow, Leaving, Listed, Message, Migrate, ModelRow,
+    Ordered, Place, Probe, Recorded, Settings, Storage, Stretch, Task, TaskKey, TaskKind, TaskLine,
+    TaskPage, TenantRow, Version,
     claims::Claim,
     feed::Range,
     job::StoredJob,
@@ -101,9 +102,20 @@ impl Storage {
         clock: Clock,
         tasks: &TaskTracker,
     ) -> Result<Self, Error> {
-        let (indexes, stop) = (IndexSettings::default(), CancellationToken::new());
-        let (storage, committer) =
-            Self::start(database, newest, indexes, 0, false, clock, stop).await?;
+        let settings = Settings {
+            place: Place::Memory,
+            durability: Durability::Full,
+            busy_timeout: Duration::ZERO,
+            cache_kib: 0,
+            scan_max: 0,
+            absent_lists_are_null: false,
+            queue_bytes: 64 << 20,
+            start_check: Duration::ZERO,
+            migrate: Migrate::Yes,
+            indexes: IndexSettings::default(),
+        };
+        let stop = CancellationToken::new();
+        let (storage, committer) = Self::start(database, newest, &settings, clock, stop).await?;
         tasks.spawn(committer);
         Ok(storage)
     }
@@ -167,7 +179,7 @@ impl Database {
         }
     }
 
-    pub(super) async fn name_damage(&self, within: std::time::Duration) -> Result<(), Error> {
+    pub(super) async fn name_damage(&self, within: Duration) -> Result<(), Error> {
         match &self.kind {
             Kind::Sqlite(database) => database.name_damage(within).await,
             Kind::Double(_) => Ok(()),

@@ -33,6 +33,7 @@ mod message;
 mod names;
 mod outcome;
 mod past;
+mod room;
 mod sheet;
 mod snapshot;
 mod sqlite;
@@ -99,6 +100,8 @@ pub struct Settings {
     pub scan_max: usize,
     /// Whether `IS_NULL` holds below a list that is not there (`corrections.md` §11).
     pub absent_lists_are_null: bool,
+    /// How many bytes of large units may wait to be committed.
+    pub queue_bytes: usize,
     /// For how long damaged pages are looked for at the start.
     pub start_check: Duration,
     pub migrate: Migrate,
@@ -204,6 +207,10 @@ pub enum Error {
     InvalidUniqueValue(#[from] InvalidValue),
     #[error("the transaction holds more than {what}; split it")]
     TooLarge { what: &'static str },
+    #[error(
+        "the tenant has {bytes} bytes waiting to be committed, which is its half of INTERLOCK_COMMIT_QUEUE_BYTES; try again later"
+    )]
+    NoRoom { bytes: usize },
     #[error("the request was cancelled")]
     Cancelled,
     #[error("position {} is not there yet; the newest is {}", .after.0, .latest.0)]
@@ -264,6 +271,7 @@ impl Coded for Error {
             Self::InvalidUniqueKeys(error) => error.code(),
             Self::InvalidUniqueValue(error) => error.code(),
             Self::TooLarge { .. } => Code::TransactionTooLarge,
+            Self::NoRoom { .. } => Code::TenantLimitExceeded,
             Self::Cancelled => Code::Cancelled,
             Self::NotYet { .. } => Code::BadRequest,
             Self::Unavailable | Self::Stopped => Code::StorageUnavailable,
@@ -315,6 +323,11 @@ impl Coded for Error {
             }
             Self::InvalidUniqueKeys(error) => error.properties(),
             Self::InvalidUniqueValue(error) => error.properties(),
+            Self::NoRoom { bytes } => vec![
+                ("limit", "INTERLOCK_COMMIT_QUEUE_BYTES".into()),
+                ("allowed", (*bytes).into()),
+                ("retryAfterMs", 1_000.into()),
+            ],
             Self::NotYet { latest, .. } => vec![("newest", latest.0.into())],
             Self::Conflict
             | Self::Repeated
@@ -352,6 +365,7 @@ struct Inner {
     instants: instant::Instants,
     clock: Clock,
     submissions: mpsc::Sender<submission::Submission>,
+    room: room::Room,
     published: watch::Receiver<Sequence>,
     health: health::Health,
     agenda: agenda::Agenda,
@@ -388,9 +402,7 @@ impl Storage {
         stop: CancellationToken,
     ) -> Result<(Self, impl Future<Output = ()> + Send + use<>), Error> {
         let (database, newest) = Database::open(settings).await?;
-        let (indexes, scan_max) = (settings.indexes, settings.scan_max);
-        let nulls = settings.absent_lists_are_null;
-        Self::start(database, newest, indexes, scan_max, nulls, clock, stop).await
+        Self::start(database, newest, settings, clock, stop).await
     }
 
     /// Whether `IS_NULL` holds below a list that is not there.
@@ -401,9 +413,7 @@ impl Storage {
     async fn start(
         database: Database,
         newest: sqlite::Newest,
-        indexes: IndexSettings,
-        scan_max: usize,
-        absent_lists_are_null: bool,
+        settings: &Settings,
         clock: Clock,
         stop: CancellationToken,
     ) -> Result<(Self, impl Future<Output = ()> + Send + use<>), Error> {
@@ -423,15 +433,16 @@ impl Storage {
             instants: instant::Instants::new(newest.at),
             clock,
             submissions,
+            room: room::Room::new(settings.queue_bytes),
             published,
             health: health::Health::default(),
             agenda,
             indexes: index::Indexes::default(),
-            wishes: adaptive::Wishes::new(indexes),
+            wishes: adaptive::Wishes::new(settings.indexes),
             usage: usage::Usage::default(),
             chores,
-            scan_max,
-            absent_lists_are_null,
+            scan_max: settings.scan_max,
+            absent_lists_are_null: settings.absent_lists_are_null,
             fill: tokio::sync::Notify::new(),
             long_log: tokio::sync::Notify::new(),
         }));

@@ -219,6 +219,12 @@ impl Storage {
         if !self.takes_writes() {
             return Err(Error::Unavailable);
         }
+        let room = self.0.room.take(&draft.tenant, bytes);
+        let _room = tokio::select! {
+            biased;
+            room = room => room?,
+            () = cancel.cancelled() => return Err(Error::Cancelled),
+        };
         let (reply, mut outcome) = oneshot::channel();
         let claim = Claim::default();
         let submission = Submission {

@@ -696,6 +696,27 @@ mod tests {
         )
     }
 
+    #[test]
+    fn a_state_with_too_many_transitions_is_refused_at_import_and_still_loaded() {
+        let workflow = |count: usize| {
+            let transitions: Vec<_> = (0..count)
+                .map(|n| format!(r#"{{"name":"t{n}","next":"A","manual":true}}"#))
+                .collect();
+            format!(
+                r#"{{"version":"1","name":"w","initialState":"A","states":{{"A":{{"transitions":[{}]}}}}}}"#,
+                transitions.join(",")
+            )
+        };
+        Workflow::parse(&workflow(1_000)).expect("few");
+        let refused = Workflow::parse(&workflow(1_001))
+            .expect_err("many")
+            .to_string();
+        for named in ["workflow \"w\"", "state \"A\"", "1001 transitions", "1000"] {
+            assert!(refused.contains(named), "{named}: {refused}");
+        }
+        Workflow::load(&workflow(1_001)).expect("it was imported before");
+    }
+
     proptest! {
         #[test]
         fn what_was_exported_imports_to_the_same_definition(text in definition(), active in any::<bool>()) {

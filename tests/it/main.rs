@@ -36,6 +36,7 @@ mod idempotency;
 mod identity;
 mod index;
 mod key_pairs;
+mod large;
 mod limits;
 mod live;
 mod matrix;

@@ -129,3 +129,116 @@ impl Lane {
         false
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use tokio::sync::oneshot;
+
+    use super::*;
+    use crate::entity::{Actor, ActorKind};
+    use crate::id::TransactionId;
+    use crate::storage::{
+        draft::{Attribution, Draft},
+        submission::Claim,
+    };
+
+    fn unit(tenant: &str, bytes: usize) -> Submission {
+        let draft = Draft {
+            id: TransactionId::fresh(),
+            tenant: Tenant::from(tenant),
+            attribution: Attribution {
+                author: Actor {
+                    kind: ActorKind::User,
+                    name: "someone".into(),
+                },
+                executor: None,
+            },
+            reads: HashMap::default(),
+            guards: Vec::new(),
+            writes: Vec::new(),
+            removals: Vec::new(),
+            decisions: Vec::new(),
+            tasks: Vec::new(),
+            messages: Vec::new(),
+            widenings: Vec::new(),
+            outcomes: Vec::new(),
+            entry: None,
+            model: None,
+        };
+        Submission {
+            draft: Box::new(draft),
+            bytes,
+            claim: Claim::default(),
+            reply: oneshot::channel().0,
+        }
+    }
+
+    fn waiting(units: &[(&str, usize)]) -> Waiting {
+        let mut waiting = Waiting::default();
+        for (tenant, bytes) in units {
+            waiting.push(unit(tenant, *bytes));
+        }
+        waiting
+    }
+
+    /// The sizes of all batches, in their order.
+    fn batches(mut waiting: Waiting) -> Vec<Vec<usize>> {
+        let mut all = Vec::new();
+        while !waiting.is_empty() {
+            let batch = waiting.batch();
+            assert!(!batch.is_empty() && batch.len() <= BATCH_UNITS);
+            all.push(batch.iter().map(|unit| unit.bytes).collect());
+        }
+        all
+    }
+
+    #[test]
+    fn what_fits_is_one_batch_in_the_order_it_came() {
+        let units = [("a", 1), ("a", 2), ("a", 3)];
+        assert_eq!(batches(waiting(&units)), [[1, 2, 3]]);
+        assert_eq!(batches(Waiting::default()), Vec::<Vec<usize>>::new());
+        let many = vec![("a", 1); BATCH_UNITS + 1];
+        let lengths: Vec<_> = batches(waiting(&many)).iter().map(Vec::len).collect();
+        assert_eq!(lengths, [BATCH_UNITS, 1]);
+    }
+
+    #[test]
+    fn a_large_unit_is_a_batch_of_its_own_and_small_ones_do_not_wait_for_several() {
+        let large = 8 << 20;
+        let units = [
+            ("a", large),
+            ("a", large),
+            ("a", large),
+            ("b", 1),
+            ("b", 2),
+            ("c", 3),
+        ];
+        let batches = batches(waiting(&units));
+        assert_eq!(
+            batches,
+            [vec![1, 2, 3], vec![large], vec![large], vec![large]]
+        );
+    }
+
+    #[test]
+    fn tenants_take_turns_by_bytes() {
+        let size = 200 << 10;
+        let mut units = vec![("a", size); 100];
+        units.extend(vec![("b", size + 1); 3]);
+        let batches = batches(waiting(&units));
+        let before = batches[0].iter().rposition(|bytes| *bytes == size + 1);
+        assert!(before.is_some_and(|place| place < 8), "{batches:?}");
+        assert!(
+            batches
+                .iter()
+                .all(|batch| batch.iter().sum::<usize>() <= BATCH_BYTES)
+        );
+    }
+
+    #[test]
+    fn what_is_drained_is_all_of_it() {
+        let mut waiting = waiting(&[("a", 1), ("b", 2)]);
+        assert_eq!((waiting.len(), waiting.drain().count()), (2, 2));
+        assert!(waiting.is_empty() && waiting.batch().is_empty());
+    }
+}

@@ -323,6 +323,7 @@ mod tests {
             cache_kib: 1_000,
             scan_max: 0,
             absent_lists_are_null: false,
+            queue_bytes: 64 << 20,
             start_check: Duration::from_secs(1),
             migrate: Migrate::Yes,
             indexes: crate::storage::IndexSettings::default(),

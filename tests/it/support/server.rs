@@ -235,14 +235,7 @@ impl Drop for Server {
 
 /// The program, with nothing of this machine's settings and any free ports.
 pub(crate) fn command(folder: &Path, settings: &[(&str, &str)]) -> Command {
-    command_under(&[], folder, settings)
-}
-
-fn command_under(wrapper: &[&str], folder: &Path, settings: &[(&str, &str)]) -> Command {
-    let program = env!("CARGO_BIN_EXE_interlock");
-    let mut words = wrapper.iter().copied().chain([program]);
-    let mut command = Command::new(words.next().expect("a program"));
-    command.args(words);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_interlock"));
     command.env_clear().current_dir(folder).env("HOME", folder);
     for name in ["CYODA_HTTP_PORT", "CYODA_GRPC_PORT", "CYODA_ADMIN_PORT"] {
         command.env(name, "0");
