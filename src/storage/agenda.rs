@@ -116,7 +116,7 @@ struct Known {
     unread: BTreeSet<(i64, TaskLine)>,
     /// The lines of which something is due; they take turns.
     ring: VecDeque<TaskLine>,
-    /// How many tasks are known.
+    /// How many tasks are known that were not postponed.
     count: usize,
     /// How many pages are being read.
     reading: usize,
@@ -216,7 +216,6 @@ impl Agenda {
         let line = known.lines.entry(task.line).or_default();
         let until = now.wall.after(pause).micros();
         line.again.push(Reverse((until, task.key.0)));
-        known.count += 1;
         known.list(task.line);
         drop(known);
         self.changed.notify_one();
@@ -393,13 +392,14 @@ impl Known {
             let Some(line) = self.lines.get_mut(&name) else {
                 continue;
             };
+            let before = line.known.len();
             let key = line.take(wall, self.steps.leads());
+            self.count -= before - line.known.len();
             line.is_in_ring = line.next().is_some_and(|due| due <= wall);
             if line.is_in_ring {
                 self.ring.push_back(name);
             }
             if let Some(key) = key {
-                self.count -= 1;
                 let (line, key) = (name, TaskKey(key));
                 taken.push(TaskRef { line, key });
             }
@@ -425,10 +425,11 @@ impl Known {
             }
             line.waits = waits;
         }
-        // Where leads differ, what is unread may be due before what is known.
-        let is_low = line.known.len() < self.sizes.low
-            || (has_leads && self.count < self.sizes.known_max / 2);
-        let may_want = is_low && line.meanwhile.is_none();
+        // Where leads differ, what is unread may be due before what is known. Without room only
+        // lines are read of which nothing is known: what is read then is not shed at once.
+        let has_room = self.count < self.sizes.known_max / 2;
+        let is_low = has_leads || line.known.len() < self.sizes.low;
+        let may_want = (line.known.is_empty() || (has_room && is_low)) && line.meanwhile.is_none();
         let wants = line.border.filter(|_| may_want).map(|(due, _)| {
             let soon = due.saturating_sub(most).saturating_sub(AHEAD);
             soon.max(line.not_before)
@@ -521,7 +522,8 @@ impl Line {
         all.sort_unstable();
         // What has been taken is not to be read again.
         let taken = all.partition_point(|place| Some(*place) <= self.reached);
-        let shed = all.split_off((all.len() / 2).max(taken));
+        // One stays, so that the line need not be read on at once.
+        let shed = all.split_off(all.len().div_ceil(2).max(taken));
         if !shed.is_empty() {
             self.border = all.last().copied().max(self.reached);
         }
