@@ -8,6 +8,7 @@
 //! the request joins with a token. While a member is called the unit is parked, so that what the
 //! member does in the meantime can join it (`grpc.md` §10).
 
+mod apart;
 mod drive;
 mod explain;
 mod fire;
