@@ -23,8 +23,11 @@ use super::{
 /// The longest text of a pattern, in bytes.
 pub(super) const PATTERN_TEXT_MAX: usize = 16 << 10;
 
-/// The most memory a compiled pattern may take, in bytes: by the estimate, and when it is compiled.
+/// The most memory a compiled pattern may take, in bytes: by the estimate.
 const PATTERN_SIZE_MAX: usize = 1 << 20;
+
+/// The same when it is compiled. The estimate of a class is that of a usual one.
+const COMPILED_SIZE_MAX: usize = 3 << 20;
 
 /// The most memory all patterns of a condition may take, in bytes, by the estimate. To compile as
 /// much takes less than a tenth of a second.
@@ -141,7 +144,7 @@ impl Pattern {
     fn compiled(&self) -> Result<&Regex, &str> {
         let compile = || {
             RegexBuilder::new(&self.source)
-                .size_limit(PATTERN_SIZE_MAX)
+                .size_limit(COMPILED_SIZE_MAX)
                 .dfa_size_limit(PATTERN_SIZE_MAX)
                 .build()
                 .map_err(|error| error.to_string().into())
@@ -197,7 +200,7 @@ fn stepped(source: &str) -> Option<DFA> {
                 .skip_cache_capacity_check(true)
                 .unicode_word_boundary(true),
         )
-        .thompson(thompson::Config::new().nfa_size_limit(Some(2 * PATTERN_SIZE_MAX)))
+        .thompson(thompson::Config::new().nfa_size_limit(Some(COMPILED_SIZE_MAX)))
         .build(source)
         .ok()
 }
