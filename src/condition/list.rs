@@ -108,7 +108,11 @@ impl Index {
     fn times(&self, stored: Temporal) -> Option<&u32> {
         match stored.class {
             TemporalClass::ZonedDateTime => self.instants.get(&stored.instant_ms()),
-            _ => self.walls.get(&wall(stored)),
+            TemporalClass::LocalDateTime
+            | TemporalClass::LocalDate
+            | TemporalClass::LocalTime
+            | TemporalClass::YearMonth
+            | TemporalClass::Year => self.walls.get(&wall(stored)),
         }
     }
 }

@@ -342,17 +342,14 @@ impl Condition {
     /// Refuses patterns that do not compile; compiles those that were not compiled before.
     pub fn check_patterns(&self) -> Result<(), Error> {
         self.try_leaves(&mut |leaf| {
-            let reason = match &leaf.matcher {
-                Matcher::BadPattern(reason) => reason,
-                Matcher::Pattern(pattern) => match pattern.check() {
-                    Ok(()) => return Ok(()),
-                    Err(reason) => reason,
-                },
-                _ => return Ok(()),
+            let reason = match (&leaf.matcher, leaf.pattern().map(Pattern::check)) {
+                (Matcher::BadPattern(reason), _) => &**reason,
+                (_, Some(Err(reason))) => reason,
+                (_, Some(Ok(())) | None) => return Ok(()),
             };
             Err(Error::Pattern {
                 subject: leaf.subject.to_string(),
-                reason: reason.to_string(),
+                reason: reason.to_owned(),
             })
         })
     }
@@ -361,9 +358,7 @@ impl Condition {
     pub fn is_to_be_compiled(&self) -> bool {
         let mut size = 0;
         let visit = &mut |leaf: &Leaf| {
-            if let Matcher::Pattern(pattern) = &leaf.matcher {
-                size += pattern.uncompiled();
-            }
+            size += leaf.pattern().map_or(0, Pattern::uncompiled);
             if size > COMPILED_AT_ONCE {
                 Err(())
             } else {
@@ -375,10 +370,10 @@ impl Condition {
 
     /// Compiles its patterns, until one does not compile, or nobody waits for that any more.
     pub fn compile(&self, stop: &AtomicBool) {
-        let _ = self.try_leaves(&mut |leaf| match &leaf.matcher {
-            Matcher::Pattern(_) if stop.load(Ordering::Relaxed) => Err(()),
-            Matcher::Pattern(pattern) => pattern.check().map_err(drop),
-            _ => Ok(()),
+        let _ = self.try_leaves(&mut |leaf| match leaf.pattern() {
+            Some(_) if stop.load(Ordering::Relaxed) => Err(()),
+            Some(pattern) => pattern.check().map_err(drop),
+            None => Ok(()),
         });
     }
 
@@ -386,10 +381,10 @@ impl Condition {
     pub fn weight(&self) -> u64 {
         let mut weight = 0_u64;
         let visit = &mut |leaf: &Leaf| -> Result<(), ()> {
-            let leaf = match &leaf.matcher {
-                Matcher::Pattern(pattern) => pattern.states() as u64,
-                Matcher::Changed { .. } => CHANGED_WEIGHT,
-                _ => 1,
+            let leaf = match leaf.pattern() {
+                Some(pattern) => pattern.states() as u64,
+                None if matches!(leaf.matcher, Matcher::Changed { .. }) => CHANGED_WEIGHT,
+                None => 1,
             };
             weight = weight.saturating_add(leaf);
             Ok(())
@@ -404,6 +399,16 @@ const COMPILED_AT_ONCE: usize = 32 << 10;
 
 /// To compare two values deeply takes longer than to read one.
 const CHANGED_WEIGHT: u64 = 8;
+
+impl Leaf {
+    fn pattern(&self) -> Option<&Pattern> {
+        if let Matcher::Pattern(pattern) = &self.matcher {
+            Some(pattern)
+        } else {
+            None
+        }
+    }
+}
 
 impl std::fmt::Display for Subject {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

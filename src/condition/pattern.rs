@@ -68,8 +68,12 @@ pub(super) struct Pattern {
 #[derive(Debug)]
 pub(super) struct Patterns {
     left: usize,
-    known: HashMap<(bool, Box<str>), Result<Arc<Pattern>, Box<str>>>,
+    /// By whether it is for `LIKE`, and its text.
+    known: HashMap<(bool, Box<str>), Read>,
 }
+
+/// A pattern, or why it is none.
+type Read = Result<Arc<Pattern>, Box<str>>;
 
 impl Default for Patterns {
     fn default() -> Self {
@@ -100,7 +104,7 @@ impl Patterns {
         read
     }
 
-    fn admit(&mut self, text: &str, is_like: bool) -> Result<Arc<Pattern>, Box<str>> {
+    fn admit(&mut self, text: &str, is_like: bool) -> Read {
         // To read it takes as much as it does to compile the same text of plain characters.
         let least = text.len().saturating_mul(CHARACTER);
         let (size, source) = if least > self.left {

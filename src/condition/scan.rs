@@ -71,7 +71,7 @@ struct Pass {
     automaton: Option<NFA>,
 }
 
-impl<'c, 'd> Scan<'c, 'd> {
+impl<'c> Scan<'c, '_> {
     pub(super) fn new(condition: &'c Condition, meter: &'c Meter<'c>) -> Self {
         Self {
             condition,
@@ -114,10 +114,8 @@ impl<'d> Look<'d> for Scan<'_, 'd> {
                     let text = self.text(value)?;
                     return pattern.is_match_within(&text.plain, meter);
                 }
-                match value.shape() {
-                    Shape::String(text) => pattern.is_match_within(&text, self.meter),
-                    _ => Ok(false),
-                }
+                let text = value.as_str();
+                text.map_or(Ok(false), |text| pattern.is_match_within(&text, self.meter))
             }
             Matcher::IsNull | Matcher::NotNull => {
                 Ok(value.is_null() == matches!(leaf.matcher, Matcher::IsNull))
@@ -128,11 +126,16 @@ impl<'d> Look<'d> for Scan<'_, 'd> {
                 let shape = Shape::String(Cow::Borrowed(&self.text(value)?.plain));
                 Ok(matcher.matches(&shape, declared))
             }
-            matcher => {
+            Matcher::Changed { .. }
+            | Matcher::Compare(..)
+            | Matcher::Between { .. }
+            | Matcher::In { .. }
+            | Matcher::Text { .. }
+            | Matcher::BadPattern(_) => {
                 let is_scalar = !value.is_object();
                 self.meter
                     .spend(LEAF + if is_scalar { length } else { 0 })?;
-                Ok(matcher.matches(&value.shape(), declared))
+                Ok(leaf.matcher.matches(&value.shape(), declared))
             }
         }
     }
@@ -153,17 +156,12 @@ impl<'d> Scan<'_, 'd> {
             return self.is_found(pass, text, fold, value);
         }
         let meter = self.meter;
-        let text = self.text(value)?;
-        let text = if fold {
-            text.folded(meter)?
-        } else {
-            &*text.plain
-        };
+        let long = self.text(value)?.as_looked_for(fold, meter)?;
         meter.spend(match test {
-            TextTest::Contains => text.len(),
+            TextTest::Contains => long.len(),
             TextTest::Equals | TextTest::StartsWith | TextTest::EndsWith => operand.len(),
         })?;
-        Ok(test.holds(text, operand, false))
+        Ok(test.holds(long, operand, false))
     }
 
     /// The long text that is a value.
@@ -203,11 +201,7 @@ impl<'d> Scan<'_, 'd> {
             else {
                 return Ok(false);
             };
-            let long = if fold {
-                long.folded(self.meter)?
-            } else {
-                &*long.plain
-            };
+            let long = long.as_looked_for(fold, self.meter)?;
             let found = passes.passes[pass].find_in(long, self.meter)?;
             self.found.insert(place, found);
         }
@@ -217,6 +211,14 @@ impl<'d> Scan<'_, 'd> {
 }
 
 impl Text<'_> {
+    /// The text that others are looked for in, lower-cased or as it is.
+    fn as_looked_for(&mut self, fold: bool, meter: &Meter<'_>) -> Result<&str, Halt> {
+        if fold {
+            return self.folded(meter);
+        }
+        Ok(&self.plain)
+    }
+
     /// In lower case. What a Σ becomes depends on what is around it; all else is folded by itself,
     /// and so in parts.
     fn folded(&mut self, meter: &Meter<'_>) -> Result<&str, Halt> {
@@ -356,11 +358,11 @@ impl Pass {
     }
 
     fn find_one_by_one(&self, text: &str, meter: &Meter<'_>) -> Result<Vec<bool>, Halt> {
-        let is_found = |sought: &Box<str>| {
+        let is_found = |sought: &str| {
             meter.spend(text.len())?;
-            Ok(text.contains(&**sought))
+            Ok(text.contains(sought))
         };
-        self.texts.iter().map(is_found).collect()
+        self.texts.iter().map(|sought| is_found(sought)).collect()
     }
 }
 

@@ -77,8 +77,8 @@ impl Operation for ImportWorkflows {
             let read = read(&given, compat, &mut reading_warnings);
             read.map(|read| (read, reading_warnings))
         });
-        let (read, more) = read.await??;
-        warnings.extend(more);
+        let (read, noted) = read.await??;
+        warnings.extend(noted);
         let mode = self.mode?;
         for attempt in 1.. {
             let definitions = cx.definitions(&self.model).await?;
