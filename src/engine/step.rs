@@ -198,10 +198,19 @@ fn consider(
     world: World<'_>,
     name: &str,
     asker: impl FnOnce(&Function) -> Call,
-) -> Considering {
+) -> Result<Considering, Error> {
     let mut trace = Trace::default();
     let facts = run.facts(world.schema, condition);
-    match condition.judge(facts, told, Some(&mut trace)) {
+    let verdict = match world.meter {
+        None => condition.judge(facts, told, Some(&mut trace)),
+        Some(meter) => condition
+            .judge_within(facts, told, Some(&mut trace), meter)
+            .map_err(|halt| Error::Halted {
+                of: name.to_owned(),
+                halt,
+            })?,
+    };
+    Ok(match verdict {
         Verdict::Asks(function) => match &function.unknown {
             Some(why) => Considering::Unknown(Error::UnknownCriterion {
                 guarded: name.to_owned(),
@@ -213,7 +222,7 @@ fn consider(
             let held = matches!(verdict, Verdict::Holds);
             Considering::Done(Considered::new(name, held, trace, condition, told))
         }
-    }
+    })
 }
 
 fn criterion_call(
@@ -251,7 +260,7 @@ fn choose(
             let considering =
                 consider(&run, criterion, &told, world, workflow.name.as_str(), |f| {
                     criterion_call(f, Target::Workflow, &workflow.name, None)
-                });
+                })?;
             match considering {
                 Considering::Done(considered) => Some(considered),
                 Considering::Unknown(error) => return Err(error),
@@ -375,9 +384,9 @@ fn guard_of(
     transition: &Transition,
     told: &Told,
     world: World<'_>,
-) -> Guard {
+) -> Result<Guard, Error> {
     let Some(criterion) = &transition.criterion else {
-        return Guard::Open;
+        return Ok(Guard::Open);
     };
     let name = transition.name.as_str();
     let considering = consider(run, criterion, told, world, name, |function| {
@@ -388,8 +397,8 @@ fn guard_of(
             &cascade.workflow.name,
             Some(passage),
         )
-    });
-    match considering {
+    })?;
+    Ok(match considering {
         Considering::Ask(call, function) => Guard::Ask(call, function),
         Considering::Unknown(error) => Guard::Unknown(error),
         Considering::Done(considered) => {
@@ -402,7 +411,7 @@ fn guard_of(
                 Guard::Closed(said.find_map(|judgement| judgement.reason.clone()))
             }
         }
-    }
+    })
 }
 
 pub(super) fn passage(from: &StateName, transition: &Transition) -> Passage {
@@ -426,7 +435,7 @@ fn guard(
         .state(&run.state)
         .and_then(|state| state.transitions.get(transition))
         .ok_or(Error::Misfit("a transition that is not there"))?;
-    match guard_of(&mut run, &cascade, guarded, &told, world) {
+    match guard_of(&mut run, &cascade, guarded, &told, world)? {
         Guard::Open => {
             if run.record.start == StartKind::Timer {
                 run.note(Entry::Fired {
@@ -511,7 +520,7 @@ fn cascade_on(
         if !transition.is_automated() {
             continue;
         }
-        match guard_of(&mut run, &cascade, transition, &told, world) {
+        match guard_of(&mut run, &cascade, transition, &told, world)? {
             Guard::Open => {
                 return go(
                     run,

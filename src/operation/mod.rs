@@ -12,6 +12,7 @@ mod ahead;
 mod audit_entity;
 mod audit_finished;
 mod cancel_search;
+mod conditions;
 mod context;
 mod count_by_state;
 mod count_entities;
@@ -46,7 +47,6 @@ mod lock_model;
 mod once;
 mod patch_entity;
 mod receiving;
-mod reading;
 mod reply;
 mod search_entities;
 mod search_results;
@@ -141,6 +141,8 @@ pub trait Operation: Sized + Send + 'static {
     /// Whether one that writes can be done once, if it brings an idempotency key. One that cannot
     /// refuses the key.
     const ONCE: bool = true;
+    /// Whether its requests hold conditions, which may take long to read.
+    const HAS_CONDITION: bool = false;
 
     /// Whether the settings have it at all. That is asked before anything that a request says, of
     /// whoever may do it.
@@ -186,7 +188,7 @@ impl Route {
             run: |cx, event| {
                 // Made where it stays: it is too large to be moved for nothing.
                 Box::pin(async move {
-                    let operation: O = reading::read(&cx, event).await?;
+                    let operation: O = conditions::read(&cx, event).await?;
                     operation.run(cx).await
                 })
             },

@@ -9,6 +9,7 @@
 //! member does in the meantime can join it (`grpc.md` §10).
 
 mod apart;
+mod blocking;
 mod drive;
 mod explain;
 mod fire;

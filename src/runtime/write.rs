@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tracing::warn;
 
-use super::{Error, Initiator, Runtime, Session, apart::apart, drive::Anchor};
+use super::{Error, Initiator, Runtime, Session, blocking::blocking, drive::Anchor};
 use crate::clock::PointInTime;
 use crate::engine::{Run, RunRecord, Start, Subject};
 use crate::entity::{ActorKind, Document, Patch};
@@ -74,7 +74,7 @@ impl Runtime {
             return Err(storage::Error::ModelNotLocked(model).into());
         }
         let size = document.json().as_str().len();
-        let extension = apart(size, || self.judge(&definitions, &document))?;
+        let extension = blocking(size, || self.judge(&definitions, &document))?;
         let definitions = widened(session, definitions, extension)?;
         let now = self.0.clock.now();
         let subject = Subject {
@@ -120,7 +120,7 @@ impl Runtime {
             Content::Kept => read()?,
             Content::Replaced(document) => {
                 let size = document.json().as_str().len();
-                extension = apart(size, || self.judge(&definitions, &document))?;
+                extension = blocking(size, || self.judge(&definitions, &document))?;
                 document
             }
             Content::Patched(patch) => {

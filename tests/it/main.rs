@@ -25,6 +25,7 @@ mod entity;
 mod events_over_http;
 mod execution;
 mod executors;
+mod expensive;
 mod explain;
 mod faults;
 mod feed;
