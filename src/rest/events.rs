@@ -72,7 +72,7 @@ async fn serve(gateway: &Arc<Gateway>, request: Request) -> Result<Response, Fai
             .map(Into::into),
         hold: None,
     };
-    let hold = gateway.services.receiving.hold(&sender.caller.tenant);
+    let hold = gateway.services.receiving.hold(&sender.login.caller.tenant);
     let body = read_body(body, Limit::USUAL, &hold).await?;
     let sender = Sender {
         hold: Some(Arc::new(hold)),

@@ -198,7 +198,7 @@ async fn try_serve(
     }
     (spelling.check)(&path)?;
     let (head, body) = request.into_parts();
-    let hold = gateway.services.receiving.hold(&caller.tenant);
+    let hold = gateway.services.receiving.hold(&login.caller.tenant);
     let body = read_body(body, spelling.limit, &hold).await?;
     let parts = Parts::new(path, head, body)?;
     let id = MessageId::fresh().to_string();

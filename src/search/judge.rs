@@ -157,7 +157,6 @@ impl<'a> Judge<'a> {
             glimpse,
             whole,
             budget,
-            absent_lists_are_null,
             ..
         } = self;
         let facts = Facts {

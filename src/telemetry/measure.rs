@@ -398,6 +398,7 @@ impl Exporter {
             }
             for reason in Closed::ALL {
                 reason.counter().absolute(0);
+            }
             for kind in Expensive::ALL {
                 kind.gauge().set(0.0);
             }
