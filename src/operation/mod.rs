@@ -3,7 +3,7 @@
 //! May use: [`crate::id`], [`crate::clock`], [`crate::error`], [`crate::compat`],
 //! [`crate::telemetry`], [`crate::entity`], [`crate::model`], [`crate::condition`],
 //! [`crate::workflow`], [`crate::storage`], [`crate::audit`], [`crate::auth`], [`crate::compute`],
-//! [`crate::runtime`], [`crate::search`], [`crate::event`].
+//! [`crate::runtime`], [`crate::search`], [`crate::event`], [`crate::pool`].
 //! Every door comes in through [`dispatch`] (DESIGN decision 1). To add an operation: its types
 //! in [`crate::event`], a file here with `parse` and `run`, a row in [`table`], and its spelling in
 //! REST if it has one.

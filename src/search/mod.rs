@@ -1,7 +1,7 @@
 //! Finding entities: exact, in the snapshot or the transaction that asks, bounded in memory.
 //!
 //! May use: [`crate::id`], [`crate::clock`], [`crate::error`], [`crate::entity`], [`crate::model`],
-//! [`crate::condition`], [`crate::storage`].
+//! [`crate::condition`], [`crate::storage`], [`crate::pool`].
 //! Every entity is judged by the evaluator (DESIGN decision 6); what is found is remembered by
 //! position, and read again when it is sent, so a search holds a few bytes for each hit.
 

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
-use crate::support::{Rest, Server, locked_model, request};
+use crate::support::{Connection, Rest, Server, locked_model, request};
 
 const CALLERS: (&str, &str) = ("INTERLOCK_IAM_MOCK_CALLER", "true");
 
@@ -115,11 +115,22 @@ async fn a_search_in_a_long_text_ends_when_its_client_leaves() {
     stage.ends_with_its_client(deletion).await;
 }
 
+/// A connection that ends when it is dropped.
+struct Leaving(Connection);
+
+impl Drop for Leaving {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
 #[tokio::test]
 async fn a_live_search_ends_when_its_client_leaves() {
     let stage = Stage::new(&[]).await;
     let connection = stage.server.connect_as(&[("x-mock-tenant", "one")]).await;
     let following = tokio::spawn(async move {
+        let connection = Leaving(connection);
+        let connection = &connection.0;
         let payload = json!({"model": {"name": "doc", "version": 1}, "condition": endless()});
         let event = request(
             "EntitySearchSubscribeRequest",
