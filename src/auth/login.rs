@@ -91,10 +91,9 @@ impl Login {
 impl Basis {
     /// Whether all of it is there still, and was not given up for something else.
     pub(super) fn is_known(&self, known: &Known, now: Timestamp) -> bool {
-        self.has_client(known)
-            && self
-                .trusted(known)
-                .is_none_or(|validity| validity.is_some_and(|validity| validity.holds(now)))
+        let is_trusted = |validity: Validity| validity.holds(now);
+        let trusted = self.trusted_validity(known);
+        self.has_client(known) && (self.trusted.is_none() || trusted.is_some_and(is_trusted))
     }
 
     /// Whether the client that a token was issued to is still there, and has its secret still. What
@@ -108,27 +107,26 @@ impl Basis {
     }
 
     /// The time of the trusted key that it rests on, if that is still the one it was.
-    fn trusted(&self, known: &Known) -> Option<Option<Validity>> {
-        let key = known.trusted_key(self.trusted.as_ref()?);
-        let key = key.filter(|key| {
-            let created = key.created.millis().div_euclid(1_000);
-            key.tenant == self.caller.tenant && created <= self.issued
-        });
-        Some(key.map(|key| key.validity))
+    fn trusted_validity(&self, known: &Known) -> Option<Validity> {
+        let key = known.trusted_key(self.trusted.as_ref()?)?;
+        let created = key.created.millis().div_euclid(1_000);
+        let is_it = key.tenant == self.caller.tenant && created <= self.issued;
+        is_it.then_some(key.validity)
     }
 
     /// The end of the time of the trusted key.
     pub(super) fn trusted_until(&self, known: &Known) -> Option<Timestamp> {
-        Some(self.trusted(known)??.to)
+        self.trusted_validity(known).map(|validity| validity.to)
     }
 
     fn stands(&self, known: &Known, now: Timestamp) -> Stands {
         if !self.standing.holds() || !self.has_client(known) {
             return Stands::NoMore;
         }
-        let pair = self.pair.as_ref();
+        let pair = self.pair.iter();
         let pair = pair.map(|pair| known.key_pair(pair).map(|pair| pair.validity));
-        let keys = [pair, self.trusted(known)].into_iter().flatten();
+        let trusted = self.trusted.iter().map(|_| self.trusted_validity(known));
+        let keys = pair.chain(trusted);
         let mut stands = Stands::UntilChanged;
         for validity in keys {
             let Some(validity) = validity else {

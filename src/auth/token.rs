@@ -405,22 +405,18 @@ impl Tokens {
             if tokens.is_refused(&pair) {
                 return Ok(Err(Refusal::TooMany));
             }
-            match tokens.prove(&name, &secret) {
-                Some(proved) => {
-                    // What was refused before was the same client's, for instance in the other of
-                    // the two ways in which secrets are written.
-                    tokens.0.refusals.invalidate(&pair);
-                    give(&tokens, proved)
-                }
-                None => {
-                    let refused = tokens.0.refusals.get_with(pair, Arc::default);
-                    refused.fetch_add(1, Ordering::Relaxed);
-                    Ok(Err(Refusal::Unknown))
-                }
-            }
+            let Some(proved) = tokens.prove(&name, &secret) else {
+                let refused = tokens.0.refusals.get_with(pair, Arc::default);
+                refused.fetch_add(1, Ordering::Relaxed);
+                return Ok(Err(Refusal::Unknown));
+            };
+            // What was refused before was the same client's, for instance in the other of the two
+            // ways in which secrets are written.
+            tokens.0.refusals.invalidate(&pair);
+            give(&tokens, proved)
         };
         let given = self.0.mint.run(lane, peer, prove).await;
-        given.unwrap_or_else(|Busy| Ok(Err(Refusal::Busy)))
+        given.unwrap_or(Ok(Err(Refusal::Busy)))
     }
 
     fn is_refused(&self, pair: &(Peer, Digested)) -> bool {

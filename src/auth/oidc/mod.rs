@@ -424,7 +424,7 @@ fn ask(held: &Arc<Held>, why: Why) -> (Ask, oneshot::Receiver<Result<usize, Unfe
     (ask, answer)
 }
 
-/// How many characters a `sub` has at most (OpenID Connect Core 1.0, §2).
+/// How many characters a `sub` has at most (`OpenID` Connect Core 1.0, §2).
 const SUBJECT_CHARS_MAX: usize = 255;
 
 /// Whether a text is one that names a user.

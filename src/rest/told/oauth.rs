@@ -72,8 +72,8 @@ pub(in crate::rest) const TOKEN_REFUSALS: &[(u16, Shape)] = &[
 
 pub(in crate::rest) const TOKEN: Told = Told {
     text: "The client names itself with HTTP Basic. While authentication is mocked, anyone gets \
-        a token, and nobody looks at it. A client that is refused twenty times in a minute is \
-        refused with status 429 for the rest of it. In exchange for the token of a subject, which \
+        a token, and nobody looks at it. An address that is refused twenty times in a minute for a \
+        client is refused with status 429 for that client for a minute. In exchange for the token of a subject, which \
         a key has signed that the tenant trusts (RS256, named by `kid`), and in which `sub` is the \
         subject and `caas_org_id` the tenant, it gets one with which it acts for the subject: with \
         the roles in `user_roles`, and until that expires at the latest. Another tenant is refused \

@@ -78,8 +78,8 @@ pub(in crate::rest) const REGISTER: Told = Told {
 };
 
 pub(in crate::rest) const DELETE: Told = Told {
-    text: "Nothing more is exchanged that it has signed. What was exchanged before is good until \
-        it expires.",
+    text: "Nothing more is exchanged that it has signed, and what was exchanged before is \
+        worthless; streams that were opened with it end.",
     parts: ONE,
     codes: &[MOCKED, OFF, NO_KEY],
     ..Told::new(
@@ -91,8 +91,8 @@ pub(in crate::rest) const DELETE: Told = Told {
 };
 
 pub(in crate::rest) const INVALIDATE: Told = Told {
-    text: "What it has signed is exchanged for the period of grace, and no more then. What was \
-        exchanged before is good until it expires.",
+    text: "What it has signed is exchanged for the period of grace. After that nothing more is, what \
+        was exchanged before is worthless, and streams that were opened with it end.",
     parts: ONE,
     body: Body::OptionalJson(of::<Grace>),
     codes: &[MOCKED, OFF, NO_KEY],

@@ -12,6 +12,7 @@
 mod acts;
 mod deck;
 mod random;
+mod trust;
 mod twin;
 
 use std::{collections::BTreeSet, io::Write as _};
