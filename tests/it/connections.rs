@@ -493,8 +493,12 @@ fn health_readiness_and_metrics_answer_beside_threads_that_are_blocked() {
         ("HOME", folder.path().display().to_string()),
     ];
     let settings = settings.map(|(name, value)| (name.to_owned(), value));
-    let sources =
-        interlock::app::config::Sources::new(settings.into(), folder.path(), None, folder.path());
+    let sources = interlock::app::config::Sources::new(
+        settings.into(),
+        folder.path(),
+        None,
+        &folder.path().join("none"),
+    );
     let config = interlock::app::config::Config::read(sources).expect("settings");
     let serving = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
