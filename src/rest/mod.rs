@@ -30,6 +30,7 @@ use axum::{
     response::{IntoResponse as _, Response},
     routing::{MethodFilter, MethodRouter, get},
 };
+use http_body::Body as _;
 use http_body_util::{BodyExt as _, Limited};
 use tokio_util::sync::CancellationToken;
 
@@ -248,16 +249,27 @@ impl BodyTooSlow {
 async fn read_body(body: Body, limit: Limit, hold: &Hold) -> Result<Bytes, Failure> {
     let mut body = Limited::new(body, limit.bytes);
     let (mut first, mut whole) = (Bytes::new(), Vec::new());
+    // Room for all of it comes first: many halves would keep room from each other. Memory is taken
+    // only for what has come.
+    let announced = body.size_hint().upper();
+    let announced = announced.and_then(|bytes| usize::try_from(bytes).ok());
+    let announced = announced.map_or(0, |bytes| bytes.min(limit.bytes));
+    hold.hold(announced).await?;
     while let Some(frame) = body.frame().await {
         let frame = frame.map_err(|error| unreadable(&*error, limit))?;
         let Ok(data) = frame.into_data() else {
             continue;
         };
-        hold.hold(first.len() + whole.len() + data.len()).await?;
+        let bytes = first.len() + whole.len() + data.len();
+        hold.hold(bytes.max(announced)).await?;
         // Most have one piece, which is not copied.
         if first.is_empty() && whole.is_empty() {
             first = data;
         } else {
+            if bytes > whole.capacity() {
+                let twice = (2 * bytes).min(announced).max(bytes);
+                whole.reserve_exact(twice - whole.len());
+            }
             whole.extend_from_slice(&std::mem::take(&mut first));
             whole.extend_from_slice(&data);
         }

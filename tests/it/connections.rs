@@ -393,10 +393,10 @@ async fn more_bytes_than_the_budget_are_refused_and_small_requests_are_not() {
     // Half of a document that uses up what one tenant may hold.
     let mut holder = connect(server.http).await;
     let head =
-        "POST /api/entity/JSON/held/1 HTTP/1.1\r\nhost: x\r\ncontent-length: 4000000\r\n\r\n";
+        "POST /api/entity/JSON/held/1 HTTP/1.1\r\nhost: x\r\ncontent-length: 3400000\r\n\r\n";
     holder.write_all(head.as_bytes()).await.expect("sent");
     holder
-        .write_all("x".repeat(3_900_000).as_bytes())
+        .write_all("x".repeat(3_300_000).as_bytes())
         .await
         .expect("sent");
     let document = format!(r#"{{"t":"{}"}}"#, "x".repeat(1_000_000));
@@ -493,8 +493,12 @@ fn health_readiness_and_metrics_answer_beside_threads_that_are_blocked() {
         ("HOME", folder.path().display().to_string()),
     ];
     let settings = settings.map(|(name, value)| (name.to_owned(), value));
-    let sources =
-        interlock::app::config::Sources::new(settings.into(), folder.path(), None, folder.path());
+    let sources = interlock::app::config::Sources::new(
+        settings.into(),
+        folder.path(),
+        None,
+        &folder.path().join("none"),
+    );
     let config = interlock::app::config::Config::read(sources).expect("settings");
     let serving = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)

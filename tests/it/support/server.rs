@@ -38,10 +38,9 @@ impl Server {
         )
     }
 
-    /// A server that forgets everything, started by another program, as `prlimit` is.
+    /// A server on a file, started by another program, such as `prlimit`.
     pub(crate) fn under(program: &[&str], settings: &[(&str, &str)]) -> Self {
-        let settings = [&[("CYODA_STORAGE_BACKEND", "memory")], settings].concat();
-        Self::spawn_by(program, &settings, None)
+        Self::spawn_by(program, settings, None)
     }
 
     /// A server on a file, which [`Self::restart`] finds again.
