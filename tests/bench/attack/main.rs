@@ -5,6 +5,10 @@
 //! innocent client is of another, on a thread of its own, and makes 20 small reads and creates in a
 //! second whether they are answered or not: a latency is counted from the instant at which the
 //! request was due. A bound that is broken makes the exit code 1.
+#![expect(
+    clippy::needless_pass_by_value,
+    reason = "what is sent reads best as a literal"
+)]
 
 mod attacks;
 mod caller;

@@ -10,8 +10,8 @@ use tokio::{
 };
 
 use super::{
-    ATTACKER, INNOCENT, Innocent, connect, connection_of, group, needles, rest_of, server,
-    silent_timer, text_of,
+    ATTACKER, INNOCENT, Innocent, connect, connection_of, group, needles, patterns, rest_of,
+    server, silent_timer, text_of,
 };
 use crate::support::{Member, PATIENCE, Rest, Server, iam, scene::simple};
 
@@ -57,6 +57,20 @@ async fn readiness_is_answered_while_a_long_text_is_searched() {
     }
     for search in searches {
         search.abort();
+    }
+    innocent.end().await;
+}
+
+#[tokio::test]
+async fn a_hundred_patterns_are_refused_beside_an_innocent_client() {
+    let server = server();
+    let innocent = Innocent::begin(&server).await;
+    let attacker = rest_of(&server, ATTACKER);
+    attacker.lock_model("doc", r#"{"t":"x"}"#).await;
+    let condition = patterns(100).to_string();
+    let searches = (0..2).map(|_| attacker.post("/api/search/direct/doc/1", condition.clone()));
+    for said in join_all(searches).await {
+        said.refused(400, "INVALID_CONDITION");
     }
     innocent.end().await;
 }
@@ -108,13 +122,16 @@ async fn a_timer_fires_beside_hundreds_that_wait_for_a_silent_member() {
     let attacker = rest_of(&server, ATTACKER);
     attacker.lock_model("doc", r#"{"n":1}"#).await;
     import(&attacker, silent_timer(1)).await;
-    let items: Value = (0..300)
+    let items: Value = (0..120)
         .map(|_| json!({"model": {"name": "doc", "version": 1}, "payload": r#"{"n":1}"#}))
         .collect();
-    attacker
-        .post("/api/entity/JSON", items.to_string())
-        .await
-        .ok();
+    // Each of them is due at an instant of its own.
+    for _ in 0..3 {
+        attacker
+            .post("/api/entity/JSON", items.to_string())
+            .await
+            .ok();
+    }
     // As many of them are called for as the server lets be.
     silent.next().await;
     while timeout(Duration::from_secs(1), silent.next()).await.is_ok() {}
