@@ -1,5 +1,7 @@
 //! The documented events, out of a decision record (`workflow-engine.md` §11).
 
+use std::fmt::Write as _;
+
 use serde_json::{Value, json};
 
 use crate::clock::Timestamp;
@@ -34,10 +36,11 @@ pub(super) fn of(recorded: &Recorded) -> Vec<MachineEvent> {
         tell(run, &mut told);
     }
     if let (Some(cut), Some(last)) = (recorded.record.cut, told.last_mut()) {
-        last.details.push_str(&format!(
+        let _ = write!(
+            last.details,
             "; the record was too large, so {} decisions and {} leaves were left out of it",
             cut.decisions, cut.leaves
-        ));
+        );
     }
     let began = recorded.record.runs.first().map_or(0, |run| run.at);
     let events = told.into_iter().zip(began..);

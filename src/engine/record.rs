@@ -313,7 +313,14 @@ impl Entry {
                 call.warnings = Vec::new();
                 Vec::new()
             }
-            _ => Vec::new(),
+            Self::Chosen { .. }
+            | Self::Ungoverned { .. }
+            | Self::Fired { .. }
+            | Self::Armed { .. }
+            | Self::Cancelled { .. }
+            | Self::Expired { .. }
+            | Self::Moved { .. }
+            | Self::Settled { .. } => Vec::new(),
         };
         (lean, u64::try_from(leaves.len()).unwrap_or(u64::MAX))
     }

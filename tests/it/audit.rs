@@ -215,3 +215,43 @@ async fn guards_and_timers_say_why_and_when() {
         json!({"transition": "late", "sourceState": "NEW"})
     );
 }
+
+#[tokio::test]
+async fn a_record_of_many_transitions_is_cut_and_says_so() {
+    let server = Server::start();
+    let connection = server.connect().await;
+    let never = json!({"type": "simple", "jsonPath": "$.n", "operatorType": "EQUALS", "value": -1});
+    let workflow = |count: usize| {
+        let considered = |n: usize| {
+            let name = format!("{n}{}", "x".repeat(200));
+            json!({"name": name, "next": "B", "manual": false, "criterion": never})
+        };
+        let transitions: Vec<_> = (0..count).map(considered).collect();
+        json!({"version": "1", "name": "wide", "initialState": "A", "states": {
+            "A": {"transitions": transitions},
+            "B": {},
+        }})
+    };
+    let model = governed_model(&connection, "doc", json!({"n": 1}), workflow(1_000)).await;
+    let id = create(&connection, &model, json!({"n": 1})).await;
+    let asked = json!({"entityId": id, "limit": 2_000});
+    let trail = connection.ok("EntityAuditGetRequest", asked).await;
+    let events = names(&trail["items"]);
+    let considered = events
+        .iter()
+        .filter(|name| *name == "TRANSITION_NOT_MATCH_CRITERION");
+    let considered = considered.count();
+    assert!((100..500).contains(&considered), "{considered}");
+    assert_eq!(
+        (events[1].as_str(), events.last().map(String::as_str)),
+        ("WORKFLOW_FOUND", Some("STATE_MACHINE_FINISH"))
+    );
+    let said = trail["items"].to_string();
+    let left_out = format!("so {} decisions and", 1_000 - considered);
+    assert!(said.contains(&left_out), "{left_out}");
+    let import = json!({"model": model, "workflows": [workflow(1_001)]});
+    let refused = connection
+        .fails("EntityWorkflowImportRequest", import)
+        .await;
+    assert_eq!(refused, "VALIDATION_FAILED");
+}

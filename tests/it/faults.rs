@@ -33,7 +33,8 @@ impl SmallDisk {
         if mounted.is_ok_and(|status| status.success()) {
             return Some(Self(folder));
         }
-        eprintln!(
+        let _ = writeln!(
+            std::io::stderr(),
             "skipped: a tmpfs cannot be mounted here (it takes root); the file size limit is tried instead"
         );
         None
@@ -181,7 +182,7 @@ async fn a_limit_on_the_size_of_files_refuses_writes_and_does_not_end_the_proces
         limited.is_ok_and(|status| status.success())
     };
     if !limit("600000") {
-        eprintln!("skipped: there is no prlimit here");
+        let _ = writeln!(std::io::stderr(), "skipped: there is no prlimit here");
         return;
     }
     let mut refused = Vec::new();

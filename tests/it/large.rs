@@ -1,6 +1,7 @@
 //! Large documents of one tenant beside small requests of another (issue 18, §1).
 
 use std::{
+    io::Write as _,
     sync::{
         Arc,
         atomic::{AtomicBool, AtomicUsize, Ordering},
@@ -89,7 +90,8 @@ async fn large_documents_of_one_tenant_do_not_hold_up_another() {
     attackers.shutdown_background();
     let (_, alone) = percentiles(alone);
     let (median, p99) = percentiles(times);
-    eprintln!(
+    let _ = writeln!(
+        std::io::stderr(),
         "{} large documents; small ones beside them: p50 {median:?}, p99 {p99:?}, before them p99 {alone:?}; resident {} MB, before {} MB",
         made.load(Ordering::Relaxed),
         resident >> 20,

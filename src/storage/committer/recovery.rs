@@ -95,7 +95,12 @@ impl Committer {
         let survivors = &mut judged.survivors;
         let mut tell = |error: Error| {
             for survivor in survivors.iter_mut() {
-                answer_early(&mut survivor.submission.reply, error.again());
+                let again = if matches!(error, Error::OutcomeUnknown) {
+                    Error::OutcomeUnknown
+                } else {
+                    Error::Unavailable
+                };
+                answer_early(&mut survivor.submission.reply, again);
             }
         };
         self.recover(&sequences, &error, &mut tell).await
@@ -208,16 +213,6 @@ impl Chore {
             Self::CopyBack { done } => {
                 let _ = done.send(());
             }
-        }
-    }
-}
-
-impl Error {
-    /// The same, for another of those who wait for one commit.
-    const fn again(&self) -> Self {
-        match self {
-            Self::OutcomeUnknown => Self::OutcomeUnknown,
-            _ => Self::Unavailable,
         }
     }
 }

@@ -23,17 +23,13 @@ const NOT_A_DATABASE: i32 = 26;
 
 impl Trouble {
     pub(in crate::storage) fn of(error: &sqlx::Error) -> Self {
-        match error {
-            sqlx::Error::Io(error)
-                if error.get_ref().is_some_and(|inner| inner.is::<Misplaced>()) =>
-            {
-                Self::Misplaced
-            }
-            _ => match primary_code(error) {
-                Some(FULL) => Self::Full,
-                Some(CORRUPT | NOT_A_DATABASE) => Self::Damaged,
-                Some(_) | None => Self::Failed,
-            },
+        if is_misplaced(error) {
+            return Self::Misplaced;
+        }
+        match primary_code(error) {
+            Some(FULL) => Self::Full,
+            Some(CORRUPT | NOT_A_DATABASE) => Self::Damaged,
+            Some(_) | None => Self::Failed,
         }
     }
 
@@ -60,6 +56,14 @@ impl Trouble {
 /// Whether a page was found to be damaged.
 pub(in crate::storage) fn is_damage(error: &sqlx::Error) -> bool {
     matches!(primary_code(error), Some(CORRUPT | NOT_A_DATABASE))
+}
+
+fn is_misplaced(error: &sqlx::Error) -> bool {
+    let sqlx::Error::Io(error) = error else {
+        return false;
+    };
+    let reason = error.get_ref();
+    reason.is_some_and(<dyn std::error::Error + Send + Sync>::is::<Misplaced>)
 }
 
 fn primary_code(error: &sqlx::Error) -> Option<i32> {
