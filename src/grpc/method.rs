@@ -115,7 +115,7 @@ impl Method {
         service: &Service,
         request: Request<Frame>,
     ) -> Result<(Taken, Context), Status> {
-        let (caller, hold) = service.admitted(&request)?;
+        let (caller, hold) = Service::admitted(&request)?;
         let headers = request.metadata().as_ref();
         // Models are not part of transactions.
         let token = headers

@@ -76,7 +76,7 @@ impl Service {
     }
 
     /// What [`Self::admit`] has said of a call.
-    fn admitted<T>(&self, request: &Request<T>) -> Result<(Caller, Arc<Hold>), Status> {
+    fn admitted<T>(request: &Request<T>) -> Result<(Caller, Arc<Hold>), Status> {
         let admitted = request.extensions().get::<(Caller, Arc<Hold>)>();
         admitted
             .cloned()
@@ -106,7 +106,7 @@ impl CloudEventsService for Service {
         &self,
         request: Request<Streaming<Frame>>,
     ) -> Result<Response<Outbound>, Status> {
-        let (caller, hold) = self.admitted(&request)?;
+        let (caller, hold) = Self::admitted(&request)?;
         Ok(Response::new(stream::start(
             self.clone(),
             caller,
