@@ -395,6 +395,7 @@ mod tests {
                 previous_transition: "",
                 transaction: TransactionId::NIL,
             },
+            absent_lists_are_null: false,
         }
     }
 

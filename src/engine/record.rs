@@ -319,6 +319,9 @@ impl Entry {
             | Self::Armed { .. }
             | Self::Cancelled { .. }
             | Self::Expired { .. }
+            | Self::Declined { .. }
+            | Self::Parted { .. }
+            | Self::Aborted { .. }
             | Self::Moved { .. }
             | Self::Settled { .. } => Vec::new(),
         };

@@ -125,7 +125,7 @@ impl Method {
         service: &Service,
         request: Request<Frame>,
     ) -> Result<(Taken, Context), Status> {
-        let (login, hold) = service.admitted(&request)?;
+        let (login, hold) = Service::admitted(&request)?;
         let headers = request.metadata().as_ref();
         // Models are not part of transactions.
         let token = headers

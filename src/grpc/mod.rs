@@ -76,7 +76,7 @@ impl Service {
     }
 
     /// What [`Self::admit`] has said of a call.
-    fn admitted<T>(&self, request: &Request<T>) -> Result<(Login, Arc<Hold>), Status> {
+    fn admitted<T>(request: &Request<T>) -> Result<(Login, Arc<Hold>), Status> {
         let admitted = request.extensions().get::<(Login, Arc<Hold>)>();
         admitted
             .cloned()
@@ -106,7 +106,7 @@ impl CloudEventsService for Service {
         &self,
         request: Request<Streaming<Frame>>,
     ) -> Result<Response<Outbound>, Status> {
-        let (login, hold) = self.admitted(&request)?;
+        let (login, hold) = Self::admitted(&request)?;
         Ok(Response::new(stream::start(
             self.clone(),
             login,

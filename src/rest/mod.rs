@@ -241,7 +241,8 @@ pub struct BodyTooSlow {
 
 impl BodyTooSlow {
     fn caused(error: &(dyn std::error::Error + 'static)) -> bool {
-        std::iter::successors(Some(error), |error| error.source()).any(|error| error.is::<Self>())
+        std::iter::successors(Some(error), |error| error.source())
+            .any(<(dyn std::error::Error + 'static)>::is::<Self>)
     }
 }
 

@@ -79,7 +79,7 @@ impl<B: Body<Data = Bytes> + Unpin> Body for Answer<B> {
                 Ok(data) => this.give(data),
                 Err(trailers) => Poll::Ready(Some(Ok(trailers))),
             },
-            other => other,
+            other @ (Poll::Ready(Some(Err(_)) | None) | Poll::Pending) => other,
         }
     }
 

@@ -129,7 +129,7 @@ where
 {
     let activity = place.activity();
     let mut connection = pin!(connection);
-    let mut timer = pin!(sleep_until(activity.next_look(&times, Instant::now())));
+    let mut clock = pin!(sleep_until(activity.next_look(&times, Instant::now())));
     let (mut is_stopping, mut is_due) = (false, false);
     loop {
         tokio::select! {
@@ -144,16 +144,16 @@ where
                 is_stopping = true;
                 connection.as_mut().graceful_shutdown();
             }
-            () = timer.as_mut() => {
+            () = clock.as_mut() => {
                 let now = Instant::now();
                 match activity.due(&times, now) {
-                    Due::Later => timer.as_mut().reset(activity.next_look(&times, now)),
+                    Due::Later => clock.as_mut().reset(activity.next_look(&times, now)),
                     Due::Now(_) if is_due => return,
                     Due::Now(why) => {
                         is_due = true;
                         Closed::count(why);
                         connection.as_mut().graceful_shutdown();
-                        timer.as_mut().reset(now + GOODBYE);
+                        clock.as_mut().reset(now + GOODBYE);
                     }
                 }
             }

@@ -47,6 +47,8 @@ pub(in crate::app) struct Received {
     counted: Option<Counted>,
 }
 
+type HeldUp = (Frame<Bytes>, BoxFuture<'static, Result<(), Failure>>);
+
 /// Bytes count in the budget of their tenant.
 struct Counted {
     hold: Arc<Hold>,
@@ -54,7 +56,7 @@ struct Counted {
     no_room: fn(&Failure) -> BoxError,
     bytes: usize,
     /// A piece for which there was no room, and what waits for some.
-    held_up: Option<(Frame<Bytes>, BoxFuture<'static, Result<(), Failure>>)>,
+    held_up: Option<HeldUp>,
 }
 
 impl Received {
@@ -104,7 +106,7 @@ impl Received {
         }
         let earned = match self.times.bytes_per_second {
             0 => self.times.body,
-            rate => Duration::from_secs_f64(data.len() as f64 / f64::from(rate)),
+            rate => Duration::from_secs(data.len() as u64) / rate,
         };
         self.spare = (self.spare + earned).min(self.times.body);
     }
