@@ -479,12 +479,12 @@ mod tests {
             let id = arm(&runtime, &by).await;
             clock.step_ms(step_ms);
             clock.advance_ms(passes_ms);
-            let fires = async {
+            let firing = async {
                 while state(&runtime, &by, id).await == "A" {
                     tokio::time::sleep(Duration::from_millis(5)).await;
                 }
             };
-            let fired = tokio::time::timeout(Duration::from_secs(30), fires).await;
+            let fired = tokio::time::timeout(Duration::from_secs(30), firing).await;
             fired.unwrap_or_else(|_| panic!("not fired after {step_ms} ms"));
         }
         stop.cancel();

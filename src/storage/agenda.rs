@@ -120,6 +120,8 @@ struct Known {
     count: usize,
     /// How many pages are being read.
     reading: usize,
+    /// The last place that was taken of any line, by due time in the table.
+    reached: Option<(i64, i64)>,
     /// The newest task that was noted.
     newest: i64,
     /// The last task that an earlier process wrote.
@@ -137,8 +139,6 @@ struct Line {
     turn_of_again: bool,
     /// What comes after that, by due time and key, is only in the table.
     border: Option<(i64, i64)>,
-    /// The last that was taken of the known ones, by due time in the table.
-    reached: Option<(i64, i64)>,
     /// What was committed while a page is being read.
     meanwhile: Option<Vec<(i64, i64)>>,
     /// Tasks that a page brought before their commit was announced.
@@ -177,6 +177,7 @@ impl Agenda {
             ring: VecDeque::new(),
             count: 0,
             reading: 0,
+            reached: None,
             newest: last,
             began_with: last,
             steps: Steps::new(now),
@@ -393,13 +394,14 @@ impl Known {
                 continue;
             };
             let before = line.known.len();
-            let key = line.take(wall, self.steps.leads());
+            let taking = line.take(wall, self.steps.leads());
             self.count -= before - line.known.len();
             line.is_in_ring = line.next().is_some_and(|due| due <= wall);
             if line.is_in_ring {
                 self.ring.push_back(name);
             }
-            if let Some(key) = key {
+            if let Some((key, place)) = taking {
+                self.reached = self.reached.max(place);
                 let (line, key) = (name, TaskKey(key));
                 taken.push(TaskRef { line, key });
             }
@@ -415,33 +417,33 @@ impl Known {
         let Some(line) = self.lines.get_mut(&name) else {
             return;
         };
-        let waits = line.next().filter(|_| !line.is_in_ring);
-        if waits != line.waits {
+        let due_at = line.next().filter(|_| !line.is_in_ring);
+        if due_at != line.waits {
             if let Some(old) = line.waits {
                 self.waiting.remove(&(old, name));
             }
-            if let Some(new) = waits {
+            if let Some(new) = due_at {
                 self.waiting.insert((new, name));
             }
-            line.waits = waits;
+            line.waits = due_at;
         }
         // Where leads differ, what is unread may be due before what is known. Without room only
         // lines are read of which nothing is known: what is read then is not shed at once.
         let has_room = self.count < self.sizes.known_max / 2;
         let is_low = has_leads || line.known.len() < self.sizes.low;
         let may_want = (line.known.is_empty() || (has_room && is_low)) && line.meanwhile.is_none();
-        let wants = line.border.filter(|_| may_want).map(|(due, _)| {
+        let read_at = line.border.filter(|_| may_want).map(|(due, _)| {
             let soon = due.saturating_sub(most).saturating_sub(AHEAD);
             soon.max(line.not_before)
         });
-        if wants != line.wants {
+        if read_at != line.wants {
             if let Some(old) = line.wants {
                 self.unread.remove(&(old, name));
             }
-            if let Some(new) = wants {
+            if let Some(new) = read_at {
                 self.unread.insert((new, name));
             }
-            line.wants = wants;
+            line.wants = read_at;
         }
         if line.is_over() {
             self.lines.remove(&name);
@@ -462,7 +464,7 @@ impl Known {
             return;
         };
         if let Some(line) = self.lines.get_mut(&name) {
-            self.count -= line.shed(self.steps.leads());
+            self.count -= line.shed(self.steps.leads(), self.reached);
         }
         self.list(name);
     }
@@ -476,13 +478,14 @@ impl Line {
         known.into_iter().chain(again).min()
     }
 
-    fn take(&mut self, wall: i64, leads: &Leads) -> Option<i64> {
+    /// The key of the next one that is due, and its place if it was not postponed.
+    fn take(&mut self, wall: i64, leads: &Leads) -> Option<(i64, Option<(i64, i64)>)> {
         let is_due =
             |next: Option<&Reverse<(i64, i64)>>| next.is_some_and(|Reverse((due, _))| *due <= wall);
         let (known, again) = (is_due(self.known.peek()), is_due(self.again.peek()));
         if again && (self.turn_of_again || !known) {
             self.turn_of_again = false;
-            return self.again.pop().map(|Reverse((_, key))| key);
+            return self.again.pop().map(|Reverse((_, key))| (key, None));
         }
         if !known {
             return None;
@@ -490,8 +493,7 @@ impl Line {
         self.turn_of_again = true;
         let Reverse((due, key)) = self.known.pop()?;
         let place = (due.saturating_add(leads.of(key)), key);
-        self.reached = self.reached.max(Some(place));
-        Some(key)
+        Some((key, Some(place)))
     }
 
     /// The clock was set: tasks keep their times in the table, and pauses their length.
@@ -514,18 +516,20 @@ impl Line {
     }
 
     /// Leaves the later half of what is known to the table; how many those are.
-    fn shed(&mut self, leads: &Leads) -> usize {
+    fn shed(&mut self, leads: &Leads, reached: Option<(i64, i64)>) -> usize {
         let in_table =
             |Reverse((due, key)): Reverse<(i64, i64)>| (due.saturating_add(leads.of(key)), key);
         let known = std::mem::take(&mut self.known);
         let mut all: Vec<_> = known.into_iter().map(in_table).collect();
         all.sort_unstable();
         // What has been taken is not to be read again.
-        let taken = all.partition_point(|place| Some(*place) <= self.reached);
+        let taken = all.partition_point(|place| Some(*place) <= reached);
         // One stays, so that the line need not be read on at once.
         let shed = all.split_off(all.len().div_ceil(2).max(taken));
         if !shed.is_empty() {
-            self.border = all.last().copied().max(self.reached);
+            let last = all.last().copied().max(reached);
+            // What is not read yet stays so.
+            self.border = self.border.min(last).or(last);
         }
         let kept = all.into_iter();
         self.known = kept

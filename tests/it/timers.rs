@@ -295,8 +295,8 @@ async fn a_timer_that_is_later_than_allowed_expires_and_says_so() {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };
-    let expired = tokio::time::timeout(Duration::from_secs(30), expires).await;
-    expired.expect("it expires");
+    let in_time = tokio::time::timeout(Duration::from_secs(30), expires).await;
+    in_time.expect("it expires");
     assert_eq!(scene.get(&id).await, before, "and nothing else");
     // The next write arms it anew.
     scene.put(&id, "", json!({"n": 2})).await.ok();

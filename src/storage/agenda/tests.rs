@@ -65,7 +65,7 @@ impl Desk {
                     let full = tasks.len() == page.limit;
                     self.agenda.has_read(page.line, tasks, full);
                 }
-                next => return next,
+                next @ (NextTask::Due(_) | NextTask::Wait(_) | NextTask::Nothing) => return next,
             }
         }
     }
