@@ -242,7 +242,7 @@ pub struct BodyTooSlow {
 impl BodyTooSlow {
     fn caused(error: &(dyn std::error::Error + 'static)) -> bool {
         std::iter::successors(Some(error), |error| error.source())
-            .any(<(dyn std::error::Error + 'static)>::is::<Self>)
+            .any(<dyn std::error::Error + 'static>::is::<Self>)
     }
 }
 
