@@ -60,6 +60,8 @@ codes! {
     EntityNotFound = "ENTITY_NOT_FOUND", 404, Never;
     /// Something that the settings have turned off.
     FeatureDisabled = "FEATURE_DISABLED", 404, Never;
+    /// Judging one entity by a condition takes more work than the limit.
+    EvaluationLimit = "EVALUATION_LIMIT", 400, Never;
     Forbidden = "FORBIDDEN", 403, Never;
     HelpTopicNotFound = "HELP_TOPIC_NOT_FOUND", 404, Never;
     /// The idempotency key belongs to another request.
@@ -116,6 +118,8 @@ codes! {
     SearchJobAlreadyTerminal = "SEARCH_JOB_ALREADY_TERMINAL", 400, Never;
     SearchJobNotFound = "SEARCH_JOB_NOT_FOUND", 404, Never;
     SearchResultLimit = "SEARCH_RESULT_LIMIT", 400, Never;
+    /// A search took longer than it may.
+    SearchTimeout = "SEARCH_TIMEOUT", 503, Later;
     /// Our fault; the ticket finds the cause in the log.
     ServerError = "SERVER_ERROR", 500, Never;
     /// Writes are refused until the storage is well again.
@@ -180,6 +184,7 @@ impl Code {
             Self::EntityModified => "`If-Match` named another version; read again",
             Self::EntityNotFound => "no such entity, or none at that time, or another tenant's",
             Self::FeatureDisabled => "the settings have turned this off; the message names the one that turns it on",
+            Self::EvaluationLimit => "judging one entity by a condition takes too much work; test fewer or shorter fields",
             Self::Forbidden => "the caller lacks the role, or the transaction is another tenant's",
             Self::HelpTopicNotFound => "there is no such topic; `GET help` below the context path lists them",
             Self::IdempotencyConflict => "the idempotency key belongs to another request; use a fresh one",
@@ -220,6 +225,7 @@ impl Code {
             Self::SearchJobAlreadyTerminal => "the search is running no more; `properties.currentStatus` says how it ended",
             Self::SearchJobNotFound => "no such search, or its result has expired, or it is another tenant's",
             Self::SearchResultLimit => "more entities match than `limit`; narrow the condition or raise it",
+            Self::SearchTimeout => "a search took longer than `INTERLOCK_SEARCH_TIMEOUT`; narrow the condition, declare an index, submit it as a snapshot search, or try again later",
             Self::ServerError => "our fault; the ticket in the message finds the cause in the log",
             Self::StorageUnavailable => "writes are refused until the storage is well again; see the log",
             Self::TenantLimitExceeded => "the tenant has reached a limit that the operator has set; `properties.limit` names it, `properties.retryAfterMs` says when to try again",

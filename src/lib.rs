@@ -4,7 +4,7 @@
 //! `tests/architecture.rs` holds them to it.
 //!
 //! ```text
-//! names and failures   id  clock  error  compat  json  telemetry
+//! names and failures   id  clock  error  compat  json  telemetry  pool
 //! pure                 entity  callout  model  condition  workflow  engine  explain
 //! services             storage  auth  audit  compute  runtime  search
 //! protocol             event  operation  help
@@ -21,6 +21,7 @@ pub mod compat;
 pub mod error;
 pub mod id;
 pub mod json;
+pub mod pool;
 pub mod telemetry;
 
 pub mod callout;

@@ -16,6 +16,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("compat",    &["error"]),
     ("json",      &[]),
     ("telemetry", &[]),
+    ("pool",      &["telemetry"]),
     ("entity",    &["clock", "id"]),
     ("callout",   &["entity", "id"]),
     ("model",     &["clock", "compat", "entity", "error", "id"]),
@@ -27,10 +28,10 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("audit",     &["clock", "engine", "entity", "id", "storage"]),
     ("auth",      &["clock", "entity", "error", "id"]),
     ("compute",   &["callout", "clock", "entity", "id", "telemetry"]),
-    ("runtime",   &["callout", "clock", "compat", "compute", "engine", "entity", "error", "explain", "id", "model", "storage", "telemetry", "workflow"]),
-    ("search",    &["clock", "condition", "entity", "error", "id", "model", "storage"]),
+    ("runtime",   &["callout", "clock", "compat", "compute", "engine", "entity", "error", "explain", "id", "model", "pool", "storage", "telemetry", "workflow"]),
+    ("search",    &["clock", "condition", "entity", "error", "id", "model", "pool", "storage"]),
     ("event",     &["callout", "clock", "condition", "engine", "entity", "error", "explain", "id", "json", "model", "workflow"]),
-    ("operation", &["audit", "auth", "clock", "compat", "compute", "condition", "entity", "error", "event", "id", "model", "runtime", "search", "storage", "telemetry", "workflow"]),
+    ("operation", &["audit", "auth", "clock", "compat", "compute", "condition", "entity", "error", "event", "id", "model", "pool", "runtime", "search", "storage", "telemetry", "workflow"]),
     ("help",      &["auth", "error", "operation"]),
     ("grpc",      &["auth", "callout", "compute", "entity", "error", "event", "id", "operation"]),
     ("rest",      &["auth", "clock", "error", "event", "help", "id", "json", "operation", "telemetry"]),
@@ -55,13 +56,13 @@ const ONLY_IN: &[(&str, &[&str], &str)] = &[
     ("metrics::", &["telemetry/"], "one module names what is measured"),
     ("QueryBuilder", &["storage/sqlite/"], "SQL is built in one place"),
     ("AssertSqlSafe", &["storage/sqlite/batch.rs"], "SQL comes from files and bound values"),
-    ("spawn", &["app/", "grpc/stream/", "auth/workbench.rs", "operation/ahead.rs", "operation/identity/mod.rs", "runtime/fire.rs", "storage/sqlite/writer.rs", "storage/sheet.rs"], "tasks are started by owners, under a tracker, or end with them"),
+    ("spawn", &["app/", "grpc/stream/", "auth/workbench.rs", "operation/ahead.rs", "operation/identity/mod.rs", "pool.rs", "runtime/fire.rs", "storage/sqlite/writer.rs", "storage/sheet.rs"], "tasks are started by owners, under a tracker, or end with them"),
     ("serde::", &["auth/claims.rs", "auth/oidc/document.rs", "auth/record.rs", "event/payload/", "json.rs", "rest/", "cli/", "runtime/token.rs", "runtime/later.rs", "workflow/json.rs", "engine/record.rs", "engine/run.rs", "storage/sqlite/"], "types of the domain are not a wire format"),
     ("schemars::", &["condition/form.rs", "event/payload/", "operation/mod.rs", "rest/", "workflow/json.rs"], "only what is on the wire is described"),
     (".route(", &["rest/mod.rs", "rest/admin.rs", "rest/docs.rs"], "paths are in tables, whose rows are described"),
     // Each is held for a few instructions and never across an await; their comments say why a
     // task would not do.
-    ("Mutex", &["auth/directory.rs", "compute/member.rs", "grpc/stream/outbound.rs", "grpc/stream/requests.rs", "operation/limits.rs", "operation/once.rs", "runtime/transactions.rs", "storage/adaptive.rs", "storage/cache.rs", "storage/feed.rs", "storage/instant.rs", "storage/task.rs", "storage/usage.rs"], "shared state is counted"),
+    ("Mutex", &["auth/directory.rs", "compute/member.rs", "grpc/stream/outbound.rs", "grpc/stream/requests.rs", "operation/limits.rs", "operation/once.rs", "pool.rs", "runtime/transactions.rs", "storage/adaptive.rs", "storage/cache.rs", "storage/feed.rs", "storage/instant.rs", "storage/task.rs", "storage/usage.rs"], "shared state is counted"),
     ("RwLock", &["auth/directory.rs", "storage/catalog.rs", "storage/index.rs", "storage/names.rs"], "shared state is counted"),
 ];
 

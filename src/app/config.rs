@@ -52,6 +52,8 @@ pub struct Config {
     pub grpc_message_max: usize,
     /// How many groups grouped statistics may have.
     pub groups_max: usize,
+    /// How long a search may take that somebody waits for.
+    pub search_timeout: Duration,
     pub authenticator: Authenticator,
     /// What tenants may do about who calls for them.
     pub rules: Rules,
@@ -437,6 +439,7 @@ impl Config {
                 reap_interval: sources.duration("SEARCH_REAP_INTERVAL")?,
             },
             grpc_message_max: sources.count("GRPC_MAX_MESSAGE_BYTES")?,
+            search_timeout: sources.duration("SEARCH_TIMEOUT")?,
             // Nothing above 0 means the default (`config-and-cli.md` §2).
             groups_max: usize::try_from(sources.number::<i64>("STATS_GROUP_MAX")?)
                 .ok()

@@ -132,6 +132,7 @@ async fn serve(
         runtime,
         telemetry: telemetry.clone(),
         groups_max: config.groups_max,
+        search_timeout: config.search_timeout,
         members: members.clone(),
         in_work: TaskTracker::new(),
         stopping: stop.clone(),

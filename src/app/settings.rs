@@ -167,6 +167,7 @@ pub const SETTINGS: &[Setting] = &[
     ours("GRPC_MAX_MESSAGE_BYTES", Number, "16777216", "the largest gRPC message that is taken, in bytes"),
     now("SEARCH_SNAPSHOT_TTL", Duration, "1h", "how long the result of a snapshot search is kept after its end"),
     now("SEARCH_REAP_INTERVAL", Duration, "5m", "how often results are removed that are kept no longer"),
+    ours("SEARCH_TIMEOUT", Duration, "30s", "how long a search that somebody waits for may take, and so grouped statistics and deletions by a condition; snapshot searches take as long as they take"),
     ours("SEARCH_INDEXES", Choice(&["adaptive", "declared", "off"]), "adaptive", "the indexes that searches use: the declared ones and those made where searches want them, only the declared ones, or none"),
     ours("INDEX_ADAPTIVE_VISITS", Number, "100000", "entities that searches look at in vain for want of an index before one is made; four times the model, if that is more"),
     ours("INDEX_ADAPTIVE_MAX", Number, "8", "indexes that nobody declared that a model may have"),

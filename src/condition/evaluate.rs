@@ -1,10 +1,13 @@
 //! Whether a condition holds for an entity: the oracle.
+//!
+//! The rules are written once. [`Plain`] looks at values as they are; [`Scan`] does the same for
+//! large documents and conditions: it counts work, can be stopped, and does nothing twice.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, convert::Infallible};
 
 use super::{
-    Comparison, Condition, Connective, Function, Leaf, LifecycleField, Matcher, Operand, Operator,
-    Subject, TextTest, Verdict,
+    Comparison, Condition, Connective, Function, Halt, Leaf, LifecycleField, Matcher, Meter,
+    Operand, Operator, Subject, TextTest, Verdict, scan::Scan,
 };
 use crate::callout::Judgement;
 use crate::clock::Timestamp;
@@ -80,11 +83,60 @@ impl Trace {
     }
 }
 
+/// A way of looking at values.
+pub(super) trait Look<'d> {
+    /// Why it may end early.
+    type Halt;
+
+    /// A leaf is about to be looked at, in a document and the one before.
+    fn begin(&mut self, leaf: &Leaf, facts: &Facts<'d>) -> Result<(), Self::Halt>;
+
+    /// Whether a value is what a leaf looks for.
+    fn matches(
+        &mut self,
+        leaf: &Leaf,
+        value: Value<'d>,
+        declared: Types,
+    ) -> Result<bool, Self::Halt>;
+}
+
+/// Looks at values as they are.
+struct Plain;
+
+impl<'d> Look<'d> for Plain {
+    type Halt = Infallible;
+
+    fn begin(&mut self, _: &Leaf, _: &Facts<'d>) -> Result<(), Infallible> {
+        Ok(())
+    }
+
+    fn matches(
+        &mut self,
+        leaf: &Leaf,
+        value: Value<'d>,
+        declared: Types,
+    ) -> Result<bool, Infallible> {
+        Ok(leaf.matcher.matches(&value.shape(), declared))
+    }
+}
+
+fn never<T>(result: Result<T, Infallible>) -> T {
+    match result {
+        Ok(value) => value,
+    }
+}
+
 impl Condition {
     /// Whether a condition without functions holds; `trace` is told of each leaf that was looked
     /// at.
     pub fn holds(&self, facts: Facts<'_>, trace: Option<&mut Trace>) -> bool {
         matches!(self.judge(facts, &Told::new(), trace), Verdict::Holds)
+    }
+
+    /// The same for a large document or condition.
+    pub fn holds_within(&self, facts: Facts<'_>, meter: &Meter<'_>) -> Result<bool, Halt> {
+        let verdict = self.judge_within(facts, &Told::new(), None, meter)?;
+        Ok(matches!(verdict, Verdict::Holds))
     }
 
     /// Whether it has leaves that no database can say: those that compare with a pattern.
@@ -95,9 +147,27 @@ impl Condition {
 
     /// What the other leaves say; none if it depends on patterns.
     pub fn holds_without_patterns(&self, facts: Facts<'_>) -> Option<bool> {
+        never(self.known_without_patterns(facts, &mut Plain))
+    }
+
+    /// The same for a large document or condition.
+    pub fn holds_without_patterns_within(
+        &self,
+        facts: Facts<'_>,
+        meter: &Meter<'_>,
+    ) -> Result<Option<bool>, Halt> {
+        self.known_without_patterns(facts, &mut Scan::new(self, meter))
+    }
+
+    fn known_without_patterns<'d, L: Look<'d>>(
+        &self,
+        facts: Facts<'d>,
+        look: &mut L,
+    ) -> Result<Option<bool>, L::Halt> {
         match self {
-            Self::Leaf(leaf) => (!leaf.is_pattern()).then(|| leaf.holds(facts, None)),
-            Self::Function(_) => None,
+            Self::Leaf(leaf) if leaf.is_pattern() => Ok(None),
+            Self::Leaf(leaf) => leaf.holds(facts, None, look).map(Some),
+            Self::Function(_) => Ok(None),
             Self::Group {
                 connective,
                 children,
@@ -105,13 +175,13 @@ impl Condition {
                 let (decisive, outcome) = connective.decision();
                 let mut is_known = true;
                 for child in children {
-                    match child.holds_without_patterns(facts) {
-                        Some(held) if held == decisive => return Some(outcome),
+                    match child.known_without_patterns(facts, look)? {
+                        Some(held) if held == decisive => return Ok(Some(outcome)),
                         Some(_) => {}
                         None => is_known = false,
                     }
                 }
-                is_known.then_some(!outcome)
+                Ok(is_known.then_some(!outcome))
             }
         }
     }
@@ -122,25 +192,46 @@ impl Condition {
         &'a self,
         facts: Facts<'_>,
         told: &Told,
-        mut trace: Option<&mut Trace>,
+        trace: Option<&mut Trace>,
     ) -> Verdict<'a> {
+        never(self.judge_by(facts, told, trace, &mut Plain))
+    }
+
+    /// The same for a large document or condition.
+    pub fn judge_within<'a>(
+        &'a self,
+        facts: Facts<'_>,
+        told: &Told,
+        trace: Option<&mut Trace>,
+        meter: &Meter<'_>,
+    ) -> Result<Verdict<'a>, Halt> {
+        self.judge_by(facts, told, trace, &mut Scan::new(self, meter))
+    }
+
+    fn judge_by<'a, 'd, L: Look<'d>>(
+        &'a self,
+        facts: Facts<'d>,
+        told: &Told,
+        mut trace: Option<&mut Trace>,
+        look: &mut L,
+    ) -> Result<Verdict<'a>, L::Halt> {
         match self {
-            Self::Leaf(leaf) => Verdict::of(leaf.holds(facts, trace)),
-            Self::Function(function) => function.judge(facts, told, trace),
+            Self::Leaf(leaf) => leaf.holds(facts, trace, look).map(Verdict::of),
+            Self::Function(function) => function.judge_by(facts, told, trace, look),
             Self::Group {
                 connective,
                 children,
             } => {
                 let (decisive, outcome) = connective.decision();
                 for child in children {
-                    match child.judge(facts, told, trace.as_deref_mut()) {
-                        Verdict::Holds if decisive => return Verdict::of(outcome),
-                        Verdict::Fails if !decisive => return Verdict::of(outcome),
+                    match child.judge_by(facts, told, trace.as_deref_mut(), look)? {
+                        Verdict::Holds if decisive => return Ok(Verdict::of(outcome)),
+                        Verdict::Fails if !decisive => return Ok(Verdict::of(outcome)),
                         Verdict::Holds | Verdict::Fails => {}
-                        asks @ Verdict::Asks(_) => return asks,
+                        asks @ Verdict::Asks(_) => return Ok(asks),
                     }
                 }
-                Verdict::of(!outcome)
+                Ok(Verdict::of(!outcome))
             }
         }
     }
@@ -164,25 +255,26 @@ impl Verdict<'_> {
 }
 
 impl Function {
-    fn judge<'a>(
+    fn judge_by<'a, 'd, L: Look<'d>>(
         &'a self,
-        facts: Facts<'_>,
+        facts: Facts<'d>,
         told: &Told,
         mut trace: Option<&mut Trace>,
-    ) -> Verdict<'a> {
+        look: &mut L,
+    ) -> Result<Verdict<'a>, L::Halt> {
         if let Some(condition) = &self.quick_exit {
-            match condition.judge(facts, told, trace.as_deref_mut()) {
+            match condition.judge_by(facts, told, trace.as_deref_mut(), look)? {
                 Verdict::Holds => {}
-                undecided @ (Verdict::Fails | Verdict::Asks(_)) => return undecided,
+                undecided @ (Verdict::Fails | Verdict::Asks(_)) => return Ok(undecided),
             }
         }
         let Some(judgement) = told.get(&self.index) else {
-            return Verdict::Asks(self);
+            return Ok(Verdict::Asks(self));
         };
         if let Some(trace) = trace {
             trace.note_judgement(self.index, judgement);
         }
-        Verdict::of(judgement.matches)
+        Ok(Verdict::of(judgement.matches))
     }
 }
 
@@ -191,45 +283,75 @@ impl Leaf {
         self.operator == Operator::MatchesPattern
     }
 
-    fn holds(&self, facts: Facts<'_>, trace: Option<&mut Trace>) -> bool {
-        match &self.subject {
-            Subject::Field(path) => self.field_holds(path, facts, trace),
-            Subject::Either(path, field) => {
-                if facts.schema.root.at(path).is_some() {
-                    self.field_holds(path, facts, trace)
-                } else {
-                    self.lifecycle_holds(*field, facts.lifecycle, trace)
-                }
+    fn holds<'d, L: Look<'d>>(
+        &self,
+        facts: Facts<'d>,
+        trace: Option<&mut Trace>,
+        look: &mut L,
+    ) -> Result<bool, L::Halt> {
+        look.begin(self, &facts)?;
+        let path = match &self.subject {
+            Subject::Field(path) => path,
+            Subject::Either(path, _) if facts.schema.root.at(path).is_some() => path,
+            Subject::Either(_, field) | Subject::Lifecycle(field) => {
+                return Ok(self.lifecycle_holds(*field, facts.lifecycle, trace));
             }
-            Subject::Lifecycle(field) => self.lifecycle_holds(*field, facts.lifecycle, trace),
-        }
+        };
+        self.field_holds(path, facts, trace, look)
     }
 
-    fn field_holds(&self, path: &Path, facts: Facts<'_>, trace: Option<&mut Trace>) -> bool {
+    fn field_holds<'d, L: Look<'d>>(
+        &self,
+        path: &Path,
+        facts: Facts<'d>,
+        trace: Option<&mut Trace>,
+        look: &mut L,
+    ) -> Result<bool, L::Halt> {
         let node = facts.schema.root.at(path);
         let root = facts.document;
         let held = if let Matcher::Changed { negated } = self.matcher {
             has_changed(path, facts) != negated
         } else {
-            path.any(root, &mut |value| self.value_holds(value, node))
+            let mut halted = None;
+            let held = path.any(root, &mut |value| {
+                let held = self.value_holds(value, node, look);
+                held.unwrap_or_else(|halt| {
+                    halted = Some(halt);
+                    true
+                })
+            });
+            if let Some(halt) = halted {
+                return Err(halt);
+            }
+            held
         };
         if let Some(trace) = trace {
             trace.note(self.index, held, path.first(root).map(Value::json));
         }
-        held
+        Ok(held)
     }
 
     /// The value at the end of a path; of an array, any element will do.
-    fn value_holds(&self, value: Option<Value<'_>>, node: Option<&Node>) -> bool {
+    fn value_holds<'d, L: Look<'d>>(
+        &self,
+        value: Option<Value<'d>>,
+        node: Option<&Node>,
+        look: &mut L,
+    ) -> Result<bool, L::Halt> {
         let types_of = |node: Option<&Node>| node.map_or(Types::EMPTY, |node| node.types);
-        match value.map(Value::shape) {
-            Some(Shape::Array(mut elements)) => {
-                let types = types_of(node.and_then(|node| node.element.as_deref()));
-                elements.any(|element| self.matcher.matches(&element.shape(), types))
+        let Some(value) = value else {
+            return Ok(matches!(self.matcher, Matcher::IsNull));
+        };
+        let Some(elements) = value.elements() else {
+            return look.matches(self, value, types_of(node));
+        };
+        let types = types_of(node.and_then(|node| node.element.as_deref()));
+        for element in elements {
+            if look.matches(self, element, types)? {
+                return Ok(true);
             }
-            Some(shape) => self.matcher.matches(&shape, types_of(node)),
-            None => matches!(self.matcher, Matcher::IsNull),
         }
+        Ok(false)
     }
 
     fn lifecycle_holds(
@@ -278,7 +400,6 @@ impl Matcher {
     /// neither; text operators look at texts only.
     pub(super) fn matches(&self, stored: &Shape<'_>, declared: Types) -> bool {
         let is_null = matches!(stored, Shape::Null);
-        let equals = |operand: &Operand| Comparison::Equal.holds(stored, operand, declared);
         match self {
             Self::IsNull => is_null,
             Self::NotNull => !is_null,
@@ -294,8 +415,8 @@ impl Matcher {
             Self::In {
                 any,
                 negated: false,
-            } => any.iter().any(equals),
-            Self::In { any, negated: true } => is_scalar(stored) && !any.iter().any(equals),
+            } => any.contains(stored, declared),
+            Self::In { any, negated: true } => is_scalar(stored) && !any.contains(stored, declared),
             Self::Text {
                 test,
                 fold,
@@ -304,9 +425,7 @@ impl Matcher {
             } => text_of(stored)
                 .zip(operand.as_deref())
                 .is_some_and(|(text, operand)| test.holds(text, operand, *fold) != *negated),
-            Self::Pattern(pattern) => {
-                text_of(stored).is_some_and(|text| pattern.regex.is_match(text))
-            }
+            Self::Pattern(pattern) => text_of(stored).is_some_and(|text| pattern.is_match(text)),
             Self::BadPattern(_) | Self::Changed { .. } => false,
         }
     }
@@ -335,9 +454,7 @@ impl Matcher {
                 let (above, below) = bounds(*inclusive);
                 holds(above, low) && holds(below, high)
             }
-            Self::In { any, negated } => {
-                any.iter().any(|operand| holds(Comparison::Equal, operand)) != *negated
-            }
+            Self::In { any, negated } => any.contains_time(stored) != *negated,
             Self::IsNull
             | Self::Text { .. }
             | Self::Pattern(_)
@@ -394,7 +511,7 @@ const fn is_scalar(shape: &Shape<'_>) -> bool {
 
 impl TextTest {
     /// `operand` is lower case already if `fold`.
-    fn holds(self, text: &str, operand: &str, fold: bool) -> bool {
+    pub(super) fn holds(self, text: &str, operand: &str, fold: bool) -> bool {
         if fold {
             return self.holds(&text.to_lowercase(), operand, false);
         }

@@ -9,11 +9,23 @@ mod compare;
 mod evaluate;
 mod form;
 mod impossible;
+mod list;
+mod meter;
 mod narrow;
 mod operator;
 mod parse;
+mod pattern;
+mod scan;
 mod schema;
 mod words;
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
+
+use list::List;
+use pattern::Pattern;
 
 use crate::callout::CallSettings;
 use crate::entity::Path;
@@ -24,6 +36,7 @@ pub use compare::Operand;
 pub use evaluate::{Facts, LeafOutcome, Lifecycle, Told, Trace};
 pub use form::{Form, FunctionForm};
 pub use impossible::Finding;
+pub use meter::{Halt, Meter, WORK_MAX};
 pub use narrow::{Narrowing, indexed_path};
 pub use operator::{Operator, TextTest};
 pub use schema::UnknownPaths;
@@ -161,7 +174,7 @@ enum Matcher {
         inclusive: bool,
     },
     In {
-        any: Vec<Operand>,
+        any: List,
         negated: bool,
     },
     Text {
@@ -170,16 +183,9 @@ enum Matcher {
         negated: bool,
         operand: Option<Box<str>>,
     },
-    Pattern(Pattern),
-    /// A pattern that does not compile; never matches, and is refused where it can be.
+    Pattern(Arc<Pattern>),
+    /// What is no pattern, or too large; never matches, and is refused where it can be.
     BadPattern(Box<str>),
-}
-
-/// A pattern, as it was given and compiled.
-#[derive(Debug, Clone)]
-struct Pattern {
-    given: Box<str>,
-    regex: regex::Regex,
 }
 
 /// An ordered or equality comparison.
@@ -333,17 +339,74 @@ impl Condition {
         .is_err()
     }
 
-    /// Refuses patterns that do not compile.
+    /// Refuses patterns that do not compile; compiles those that were not compiled before.
     pub fn check_patterns(&self) -> Result<(), Error> {
         self.try_leaves(&mut |leaf| {
-            let Matcher::BadPattern(reason) = &leaf.matcher else {
-                return Ok(());
+            let reason = match (&leaf.matcher, leaf.pattern().map(Pattern::check)) {
+                (Matcher::BadPattern(reason), _) => &**reason,
+                (_, Some(Err(reason))) => reason,
+                (_, Some(Ok(())) | None) => return Ok(()),
             };
             Err(Error::Pattern {
                 subject: leaf.subject.to_string(),
-                reason: reason.to_string(),
+                reason: reason.to_owned(),
             })
         })
+    }
+
+    /// Whether it has patterns to compile that would hold up others meanwhile.
+    pub fn is_to_be_compiled(&self) -> bool {
+        let mut size = 0;
+        let visit = &mut |leaf: &Leaf| {
+            size += leaf.pattern().map_or(0, Pattern::uncompiled);
+            if size > COMPILED_AT_ONCE {
+                Err(())
+            } else {
+                Ok(())
+            }
+        };
+        self.try_leaves(visit).is_err()
+    }
+
+    /// Compiles its patterns, until one does not compile, or nobody waits for that any more.
+    pub fn compile(&self, stop: &AtomicBool) {
+        let _ = self.try_leaves(&mut |leaf| match leaf.pattern() {
+            Some(_) if stop.load(Ordering::Relaxed) => Err(()),
+            Some(pattern) => pattern.check().map_err(drop),
+            None => Ok(()),
+        });
+    }
+
+    /// How many times the bytes of a document are looked at, at most, to judge it.
+    pub fn weight(&self) -> u64 {
+        let mut weight = 0_u64;
+        let visit = &mut |leaf: &Leaf| -> Result<(), ()> {
+            let leaf = match leaf.pattern() {
+                Some(pattern) => pattern.states() as u64,
+                None if matches!(leaf.matcher, Matcher::Changed { .. }) => CHANGED_WEIGHT,
+                None => 1,
+            };
+            weight = weight.saturating_add(leaf);
+            Ok(())
+        };
+        let _ = self.try_leaves(visit);
+        weight
+    }
+}
+
+/// How many bytes of patterns are compiled by whoever asks, which takes less than a millisecond.
+const COMPILED_AT_ONCE: usize = 32 << 10;
+
+/// To compare two values deeply takes longer than to read one.
+const CHANGED_WEIGHT: u64 = 8;
+
+impl Leaf {
+    fn pattern(&self) -> Option<&Pattern> {
+        if let Matcher::Pattern(pattern) = &self.matcher {
+            Some(pattern)
+        } else {
+            None
+        }
     }
 }
 

@@ -11,6 +11,10 @@ use crate::entity::{Key, KeyRange, Path, Step, TemporalClass};
 use crate::id::StateName;
 use crate::model::{DataType, Node, Schema, Types};
 
+/// How many operands of one list an index is asked for, at most: of more, reading everything is
+/// faster.
+const RANGES_MAX: usize = 1_000;
+
 /// A superset of what satisfies a condition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Narrowing {
@@ -169,7 +173,7 @@ impl Leaf {
             Matcher::In {
                 any,
                 negated: false,
-            } => any
+            } if any.len() <= RANGES_MAX => any
                 .iter()
                 .map(|operand| compared(Comparison::Equal, operand, types))
                 .collect::<Option<Vec<_>>>()?

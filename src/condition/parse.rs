@@ -1,24 +1,16 @@
 //! A condition from its JSON (`workflow-engine.md` §2.1, `search.md` §1).
 
-use regex::{Regex, RegexBuilder};
+use std::sync::Arc;
 
 use super::{
     Condition, Connective, Error, Function, GROUP_DEPTH_MAX, Leaf, LifecycleField, Matcher,
-    Operand, Operator, Pattern, Subject, operator::Family,
+    Operand, Operator, Subject,
+    list::List,
+    operator::Family,
+    pattern::{Pattern, Patterns},
 };
 use crate::callout::{CallSettings, Given};
 use crate::entity::{Document, DocumentError, Path, Shape, Value};
-
-/// The most memory a compiled pattern may take, in bytes, and steps on the way there: what one
-/// takes is not known, but under which of these it stays is.
-const PATTERN_SIZES: [usize; 5] = [4 << 10, 16 << 10, 64 << 10, 256 << 10, PATTERN_SIZE_MAX];
-const PATTERN_SIZE_MAX: usize = 1 << 20;
-
-/// The longest text of a pattern, in bytes: reading one takes a hundred times of that.
-const PATTERN_TEXT_MAX: usize = 64 << 10;
-
-/// The most memory all patterns of a condition may take, in bytes.
-const PATTERNS_SIZE_MAX: usize = 64 << 20;
 
 /// How many leaves a condition has at most, each element of a list counted as one.
 const LEAVES_MAX: usize = 100_000;
@@ -58,7 +50,7 @@ impl Condition {
             purpose,
             leaves: 0,
             counted: 0,
-            patterns: PatternBudget(PATTERNS_SIZE_MAX),
+            patterns: Patterns::default(),
         };
         parser.condition(document.root(), 1)
     }
@@ -75,11 +67,8 @@ struct Parser {
     leaves: u32,
     /// The leaves, and the elements of their lists.
     counted: usize,
-    patterns: PatternBudget,
+    patterns: Patterns,
 }
-
-/// How much memory patterns may still take, in bytes.
-struct PatternBudget(usize);
 
 const KNOWN: &str = "known are simple, lifecycle, group, array, function";
 
@@ -363,7 +352,7 @@ fn matcher(
     operator: Operator,
     operand: Option<Value<'_>>,
     subject: &Subject,
-    patterns: &mut PatternBudget,
+    patterns: &mut Patterns,
 ) -> Result<Matcher, Error> {
     let object = || {
         Error::Operand(format!(
@@ -401,10 +390,9 @@ fn matcher(
                     operator.as_str()
                 )));
             };
+            let any = elements.map(|element| scalar(Some(element)));
             Matcher::In {
-                any: elements
-                    .map(|element| scalar(Some(element)))
-                    .collect::<Result<_, _>>()?,
+                any: List::new(any.collect::<Result<_, _>>()?),
                 negated,
             }
         }
@@ -424,12 +412,13 @@ fn matcher(
                 }
             }),
         },
-        Family::Like => patterns.matcher(scalar(operand)?, |text| Ok(like(text))),
-        Family::Pattern => patterns.matcher(scalar(operand)?, |text| {
-            // By itself first: the parentheses around it must not be what makes it a pattern.
-            compile(text, PATTERN_SIZE_MAX).map(|_| format!("^(?:{text})$"))
-        }),
+        Family::Like => pattern(patterns.read(scalar(operand)?, true)),
+        Family::Pattern => pattern(patterns.read(scalar(operand)?, false)),
     })
+}
+
+fn pattern(read: Result<Arc<Pattern>, Box<str>>) -> Matcher {
+    read.map_or_else(Matcher::BadPattern, Matcher::Pattern)
 }
 
 fn bounds_error(operator: Operator, subject: &Subject) -> Error {
@@ -439,77 +428,10 @@ fn bounds_error(operator: Operator, subject: &Subject) -> Error {
     ))
 }
 
-impl PatternBudget {
-    fn matcher(
-        &mut self,
-        operand: Operand,
-        to_regex: impl FnOnce(&str) -> Result<String, regex::Error>,
-    ) -> Matcher {
-        let Some(text) = operand.into_text() else {
-            return Matcher::BadPattern("there is none".into());
-        };
-        if text.len() > PATTERN_TEXT_MAX {
-            let why = format!("it is longer than {PATTERN_TEXT_MAX} bytes");
-            return Matcher::BadPattern(why.into());
-        }
-        if self.0 < PATTERN_SIZE_MAX {
-            let why = "with the others of the condition it would be too large";
-            return Matcher::BadPattern(why.into());
-        }
-        match to_regex(&text).and_then(|pattern| smallest(&pattern)) {
-            Ok((regex, size)) => {
-                self.0 -= size;
-                Matcher::Pattern(Pattern { given: text, regex })
-            }
-            Err(error) => {
-                // To find that out has taken as much.
-                self.0 -= PATTERN_SIZE_MAX;
-                Matcher::BadPattern(error.to_string().into())
-            }
-        }
-    }
-}
-
-/// A pattern, and the step below which its size is.
-fn smallest(pattern: &str) -> Result<(Regex, usize), regex::Error> {
-    let mut steps = PATTERN_SIZES.into_iter();
-    loop {
-        let size = steps.next().unwrap_or(PATTERN_SIZE_MAX);
-        match compile(pattern, size) {
-            Err(regex::Error::CompiledTooBig(_)) if size < PATTERN_SIZE_MAX => {}
-            compiled => return Ok((compiled?, size)),
-        }
-    }
-}
-
-fn compile(pattern: &str, size: usize) -> Result<Regex, regex::Error> {
-    RegexBuilder::new(pattern)
-        .size_limit(size)
-        .dfa_size_limit(PATTERN_SIZE_MAX)
-        .build()
-}
-
-/// `%` any run, `_` one character, `\` escapes; whole value, never across lines
-/// (`workflow-engine.md` §2.6).
-fn like(text: &str) -> String {
-    let mut pattern = String::from("^(?-s:");
-    let mut chars = text.chars();
-    while let Some(char) = chars.next() {
-        match char {
-            '%' => pattern.push_str(".*"),
-            '_' => pattern.push('.'),
-            '\\' => pattern.push_str(&regex::escape(
-                chars.next().unwrap_or('\\').encode_utf8(&mut [0; 4]),
-            )),
-            other => pattern.push_str(&regex::escape(other.encode_utf8(&mut [0; 4]))),
-        }
-    }
-    pattern + ")$"
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::condition::pattern::PATTERN_TEXT_MAX;
     use crate::error::{Code, Coded as _};
 
     #[test]

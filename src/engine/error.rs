@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::CallError;
 use crate::callout::Callee;
+use crate::condition::Halt;
 use crate::error::{Code, Coded, Properties};
 use crate::id::{FunctionName, ProcessorName, StateName, TransitionName};
 
@@ -71,6 +72,8 @@ pub enum Error {
         limit.as_secs()
     )]
     TooLong { limit: Duration },
+    #[error("the criterion of `{of}`: {halt}")]
+    Halted { of: String, halt: Halt },
     /// The driver gave an input that the run does not wait for.
     #[error("the engine was given {0}")]
     Misfit(&'static str),
@@ -185,6 +188,7 @@ impl Coded for Error {
             | Self::TooManyVisits { .. }
             | Self::TooDeep { .. }
             | Self::TooLong { .. } => Code::WorkflowFailed,
+            Self::Halted { halt, .. } => halt.code(),
             Self::TimedOut { .. } => Code::DispatchTimeout,
             Self::Disconnected { .. } => Code::ComputeMemberDisconnected,
             Self::NoMember { .. } => Code::NoComputeMemberForTag,

@@ -26,6 +26,7 @@ use crate::id::WorkflowName;
 use crate::model::Schema;
 use crate::workflow::WorkflowSet;
 
+pub use crate::condition::Meter;
 pub use error::{Error, ProcessorFailure};
 pub use record::{CallRecord, Considered, Entry, Leaf, Reason, Record, RunRecord, StartKind};
 pub use run::{Fate, Outcome, Run, Start, Subject, Suspended};
@@ -39,6 +40,8 @@ pub struct World<'a> {
     pub schema: &'a Schema,
     pub limits: Limits,
     pub now: Timestamp,
+    /// Counts the work of a large step, and may stop it.
+    pub meter: Option<&'a Meter<'a>>,
 }
 
 /// How far a run may go (`workflow-engine.md` §7.6).

@@ -261,6 +261,12 @@ impl Run {
         self.armed = armed;
     }
 
+    /// How many bytes its criteria may look at: those of its document, or of the one before.
+    pub fn size(&self) -> usize {
+        let before = self.base.as_ref().map_or(0, |base| base.as_str().len());
+        self.document.json().as_str().len().max(before)
+    }
+
     /// The entity as it is now.
     pub fn image(&self) -> Image {
         Image {

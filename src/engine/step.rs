@@ -190,16 +190,25 @@ fn consider(
     world: World<'_>,
     name: &str,
     asker: impl FnOnce(&Function) -> Call,
-) -> Considering {
+) -> Result<Considering, Error> {
     let mut trace = Trace::default();
     let facts = run.facts(world.schema, condition);
-    match condition.judge(facts, told, Some(&mut trace)) {
+    let verdict = match world.meter {
+        None => condition.judge(facts, told, Some(&mut trace)),
+        Some(meter) => condition
+            .judge_within(facts, told, Some(&mut trace), meter)
+            .map_err(|halt| Error::Halted {
+                of: name.to_owned(),
+                halt,
+            })?,
+    };
+    Ok(match verdict {
         Verdict::Asks(function) => Considering::Ask(asker(function), function.index),
         verdict @ (Verdict::Holds | Verdict::Fails) => {
             let held = matches!(verdict, Verdict::Holds);
             Considering::Done(Considered::new(name, held, trace, condition, told))
         }
-    }
+    })
 }
 
 fn criterion_call(
@@ -231,7 +240,7 @@ fn choose(mut run: Box<Run>, at: usize, told: Told, world: World<'_>) -> Result<
             let considering =
                 consider(&run, criterion, &told, world, workflow.name.as_str(), |f| {
                     criterion_call(f, Target::Workflow, &workflow.name, None)
-                });
+                })?;
             match considering {
                 Considering::Done(considered) => Some(considered),
                 Considering::Ask(call, function) => {
@@ -344,9 +353,9 @@ fn guard_of(
     transition: &Transition,
     told: &Told,
     world: World<'_>,
-) -> Guard {
+) -> Result<Guard, Error> {
     let Some(criterion) = &transition.criterion else {
-        return Guard::Open;
+        return Ok(Guard::Open);
     };
     let name = transition.name.as_str();
     let considering = consider(run, criterion, told, world, name, |function| {
@@ -357,8 +366,8 @@ fn guard_of(
             &cascade.workflow.name,
             Some(passage),
         )
-    });
-    match considering {
+    })?;
+    Ok(match considering {
         Considering::Ask(call, function) => Guard::Ask(call, function),
         Considering::Done(considered) => {
             let held = considered.held;
@@ -370,7 +379,7 @@ fn guard_of(
                 Guard::Closed(said.find_map(|judgement| judgement.reason.clone()))
             }
         }
-    }
+    })
 }
 
 pub(super) fn passage(from: &StateName, transition: &Transition) -> Passage {
@@ -394,7 +403,7 @@ fn guard(
         .state(&run.state)
         .and_then(|state| state.transitions.get(transition))
         .ok_or(Error::Misfit("a transition that is not there"))?;
-    match guard_of(&mut run, &cascade, guarded, &told, world) {
+    match guard_of(&mut run, &cascade, guarded, &told, world)? {
         Guard::Open => {
             if run.record.start == StartKind::Timer {
                 run.note(Entry::Fired {
@@ -473,7 +482,7 @@ fn cascade_on(
         if !transition.is_automated() {
             continue;
         }
-        match guard_of(&mut run, &cascade, transition, &told, world) {
+        match guard_of(&mut run, &cascade, transition, &told, world)? {
             Guard::Open => {
                 return go(
                     run,

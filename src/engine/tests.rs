@@ -36,6 +36,7 @@ impl Machine {
             schema: &self.schema,
             limits: Limits::default(),
             now: Timestamp::from_micros(2),
+            meter: None,
         }
     }
 

@@ -446,6 +446,32 @@ impl<'a> Value<'a> {
         elements.nth(index)
     }
 
+    /// The elements, if this is an array.
+    pub fn elements(self) -> Option<Elements<'a>> {
+        let head = self.head();
+        (head.kind == Kind::Array).then(|| {
+            Elements(Cursor {
+                next: Self {
+                    node: self.node + 1,
+                    ..self
+                },
+                end: head.next as usize,
+            })
+        })
+    }
+
+    /// How many values and names are read of the whole document.
+    pub const fn extent(self) -> usize {
+        self.nodes.len()
+    }
+
+    /// How many bytes the scalars and names take that are read of the whole document.
+    pub fn bytes(self) -> usize {
+        let is_scalar = |node: &&Node| !matches!(node.kind, Kind::Array | Kind::Object);
+        let bytes = self.nodes.iter().filter(is_scalar);
+        bytes.map(|node| (node.end - node.start) as usize).sum()
+    }
+
     /// Whether both say the same: numbers by value, members in any order.
     pub fn same_as(self, other: Value<'_>) -> bool {
         match (self.shape(), other.shape()) {

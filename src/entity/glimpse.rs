@@ -3,17 +3,24 @@
 //! Judging a million documents takes as long as reading them: of each, what a condition does not
 //! name is skipped, and nothing is copied.
 
+use std::collections::HashMap;
+
 use super::{
     DEPTH_MAX, Path, Step, Value,
     document::{Kind, Node},
     scan,
 };
 
+/// Of more names than that, one is looked up and not looked for.
+const FEW: usize = 16;
+
 /// What some paths lead through: the members to be read.
 #[derive(Debug, Default)]
 pub struct Wanted {
     /// By their names as canonical text writes them, without the quotes.
     members: Vec<(Box<str>, Self)>,
+    /// Where they are, of many.
+    places: Option<HashMap<Box<[u8]>, usize>>,
     /// Everything from here on.
     whole: bool,
 }
@@ -39,15 +46,30 @@ impl Wanted {
             return;
         };
         let written = written(name);
-        let known = self
-            .members
-            .iter()
-            .position(|(known, _)| **known == *written);
-        let at = known.unwrap_or_else(|| {
+        let at = self.place(written.as_bytes()).unwrap_or_else(|| {
+            let at = self.members.len();
+            if let Some(places) = &mut self.places {
+                places.insert(written.as_bytes().into(), at);
+            }
             self.members.push((written, Self::default()));
-            self.members.len() - 1
+            at
         });
+        if self.places.is_none() && self.members.len() > FEW {
+            let names = self.members.iter().map(|(name, _)| name.as_bytes().into());
+            self.places = Some(names.zip(0..).collect());
+        }
         self.members[at].1.add(rest);
+    }
+
+    /// Where the member of that name is among those that are wanted.
+    fn place(&self, name: &[u8]) -> Option<usize> {
+        match &self.places {
+            None => {
+                let mut members = self.members.iter();
+                members.position(|(known, _)| known.as_bytes() == name)
+            }
+            Some(places) => places.get(name).copied(),
+        }
     }
 }
 
@@ -181,13 +203,10 @@ impl Reader<'_> {
             }
             let kind = self.string()?;
             let name = &self.text[key..self.at - 1];
-            let member = wanted
-                .members
-                .iter()
-                .find(|(wanted, _)| wanted.as_bytes() == name);
+            let member = wanted.place(name);
             let end = self.at - 1;
             self.pass(b':')?;
-            if let Some((_, wanted)) = member {
+            if let Some((_, wanted)) = member.and_then(|at| wanted.members.get(at)) {
                 left -= 1;
                 self.push(kind, key, end);
                 self.value(wanted, last && left == 0)?;
@@ -274,6 +293,7 @@ impl Reader<'_> {
 impl Wanted {
     const WHOLE: Self = Self {
         members: Vec::new(),
+        places: None,
         whole: true,
     };
 }

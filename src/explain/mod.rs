@@ -10,7 +10,7 @@ mod node;
 use std::sync::Arc;
 
 use crate::callout::{Callee, Passage};
-use crate::condition::{Condition, Facts, Told, Trace, Verdict};
+use crate::condition::{Condition, Facts, Meter, Told, Trace, Verdict};
 use crate::engine::{
     self, Call, CallRecord, Considered, Entry, Input, Next, Reason, Run, RunRecord, StartKind,
     World,
@@ -72,7 +72,12 @@ pub struct Way {
 }
 
 /// Every way out of a state, and whether it is open.
-pub fn ways(workflow: &Workflow, state: &StateName, facts: Facts<'_>) -> Vec<Way> {
+pub fn ways(
+    workflow: &Workflow,
+    state: &StateName,
+    facts: Facts<'_>,
+    meter: Option<&Meter<'_>>,
+) -> Vec<Way> {
     let transitions = workflow
         .state(state)
         .map_or(&[][..], |state| &state.transitions);
@@ -83,6 +88,7 @@ pub fn ways(workflow: &Workflow, state: &StateName, facts: Facts<'_>) -> Vec<Way
                 transition.name.as_str(),
                 transition.criterion.as_ref(),
                 facts,
+                meter,
             );
             let (trigger, by) = match &transition.trigger {
                 Trigger::Automated => (
@@ -119,7 +125,12 @@ pub fn ways(workflow: &Workflow, state: &StateName, facts: Facts<'_>) -> Vec<Way
         .collect()
 }
 
-fn guard(name: &str, criterion: Option<&Condition>, facts: Facts<'_>) -> Guard {
+fn guard(
+    name: &str,
+    criterion: Option<&Condition>,
+    facts: Facts<'_>,
+    meter: Option<&Meter<'_>>,
+) -> Guard {
     let Some(criterion) = criterion else {
         return Guard {
             name: name.to_owned(),
@@ -129,10 +140,16 @@ fn guard(name: &str, criterion: Option<&Condition>, facts: Facts<'_>) -> Guard {
         };
     };
     let mut trace = Trace::default();
-    let (held, asked) = match criterion.judge(facts, &Told::new(), Some(&mut trace)) {
-        Verdict::Holds => (Some(true), None),
-        Verdict::Fails => (Some(false), None),
-        Verdict::Asks(function) => (None, Some(format!("function {}", function.name))),
+    let told = Told::new();
+    let verdict = match meter {
+        None => Ok(criterion.judge(facts, &told, Some(&mut trace))),
+        Some(meter) => criterion.judge_within(facts, &told, Some(&mut trace), meter),
+    };
+    let (held, asked) = match verdict {
+        Ok(Verdict::Holds) => (Some(true), None),
+        Ok(Verdict::Fails) => (Some(false), None),
+        Ok(Verdict::Asks(function)) => (None, Some(format!("function {}", function.name))),
+        Err(halt) => (None, Some(format!("more than can be looked at: {halt}"))),
     };
     let leaves = trace
         .outcomes

@@ -1,6 +1,6 @@
 //! What an operation is given beside its request.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use tokio_util::{
     sync::CancellationToken,
@@ -34,6 +34,8 @@ pub struct Services {
     pub telemetry: Telemetry,
     /// How many groups grouped statistics may have.
     pub groups_max: usize,
+    /// How long a search may take that somebody waits for.
+    pub search_timeout: Duration,
     pub members: Members,
     /// Every request in work, through whatever door it came.
     pub in_work: TaskTracker,
@@ -106,6 +108,10 @@ impl Context {
 
     pub const fn cancel(&self) -> &CancellationToken {
         &self.cancel
+    }
+
+    pub const fn search_timeout(&self) -> Duration {
+        self.services.search_timeout
     }
 
     pub const fn stopping(&self) -> &CancellationToken {

@@ -1,7 +1,12 @@
 //! Deletes entities of a model, all or those that satisfy a condition, in one transaction
 //! (`rest.md` §3.7, `grpc.md` §8.2).
 
-use super::{Access, Answer, Context, Family, Operation, reply::cancelled};
+use std::sync::Arc;
+
+use super::{
+    Access, Answer, Context, Family, Operation,
+    conditions::{compile, in_time},
+};
 use crate::clock::PointInTime;
 use crate::condition::Condition;
 use crate::error::{Code, Failure};
@@ -13,14 +18,16 @@ use crate::event::{
     },
 };
 use crate::id::ModelKey;
+use crate::runtime::Session;
 use crate::search::{Matches, View};
+use crate::storage::Definitions;
 
 /// How many entities that could not be deleted are told.
 const FAILED_MAX: usize = 100_000;
 
 pub(super) struct DeleteEntities {
     model: ModelKey,
-    condition: Condition,
+    condition: Arc<Condition>,
     /// Whether no condition was sent.
     all: bool,
     then: Option<PointInTime>,
@@ -35,6 +42,7 @@ impl Operation for DeleteEntities {
     const FAMILY: Family = Family::Entity;
     const ACCESS: Access = Access::Write;
     const STORES: bool = false;
+    const HAS_CONDITION: bool = true;
 
     fn parse(payload: &str) -> Result<Self, Failure> {
         let request: entity::DeleteAll<'_> = payload::decode(payload)?;
@@ -45,7 +53,7 @@ impl Operation for DeleteEntities {
         };
         Ok(Self {
             model: request.model.into(),
-            condition,
+            condition: condition.into(),
             all,
             then: entity::point_in_time(request.point_in_time.as_deref())?,
             verbose: request.verbose == Some(true),
@@ -56,8 +64,8 @@ impl Operation for DeleteEntities {
         if self.all && cx.runtime().compat().all_are_deleted_as_of_now() {
             (self.then, self.verbose) = (None, false);
         }
+        compile(&cx, &self.condition).await?;
         let definitions = cx.definitions(&self.model).await?;
-        let by = cx.initiator();
         let mut session = cx.session().await?;
         let view = match &self.then {
             Some(then) => {
@@ -66,12 +74,28 @@ impl Operation for DeleteEntities {
             }
             None => View::of(session.unit()?, &definitions).await?,
         };
-        let mut matches = Matches::new(view, &definitions, &self.condition).await?;
+        let deleted = in_time(&cx, self.delete(&cx, &mut session, view, &definitions)).await?;
+        let json = entity::all_deleted(cx.request(), &self.model, &deleted);
+        cx.finish(session, Self::RESPONSE, json).await
+    }
+}
+
+impl DeleteEntities {
+    /// Deletes what satisfies the condition, in the transaction of the session.
+    async fn delete(
+        &self,
+        cx: &Context,
+        session: &mut Session,
+        view: View,
+        definitions: &Arc<Definitions>,
+    ) -> Result<AllDeleted, Failure> {
+        let by = cx.initiator();
+        let mut matches = Matches::new(view, definitions, &self.condition).await?;
         let mut deleted = AllDeleted::default();
         while let Some(found) = matches.next().await? {
             let outcomes = cx
                 .runtime()
-                .delete_found(&mut session, found, self.then.as_ref(), &by)
+                .delete_found(session, found, self.then.as_ref(), &by)
                 .await?;
             for (id, outcome) in outcomes {
                 match outcome {
@@ -91,12 +115,8 @@ impl Operation for DeleteEntities {
                     ),
                 ));
             }
-            if cx.cancel().is_cancelled() {
-                return Err(cancelled());
-            }
         }
-        let json = entity::all_deleted(cx.request(), &self.model, &deleted);
-        cx.finish(session, Self::RESPONSE, json).await
+        Ok(deleted)
     }
 }
 

@@ -23,6 +23,7 @@ impl Operation for ExplainSearch {
     const RESPONSE: EventType = EventType::EntitySearchExplainResponse;
     const FAMILY: Family = Family::Search;
     const ACCESS: Access = Access::Read;
+    const HAS_CONDITION: bool = true;
 
     fn parse(payload: &str) -> Result<Self, Failure> {
         SearchEntities::parse(payload).map(Self)

@@ -1,8 +1,12 @@
 //! Grouped statistics: how many entities there are by state or by what they hold, and sums over
 //! them (`search.md` §8).
 
+use std::sync::Arc;
+
 use super::{
-    Access, Answer, Context, Family, Operation, delete_entities::condition, reply::cancelled,
+    Access, Answer, Context, Family, Operation,
+    conditions::{READ_AT_ONCE, compile, in_time, reading},
+    delete_entities::condition,
     search_entities::view,
 };
 use crate::clock::PointInTime;
@@ -36,6 +40,7 @@ impl Operation for GroupEntities {
     const RESPONSE: EventType = EventType::EntityStatsQueryResponse;
     const FAMILY: Family = Family::Search;
     const ACCESS: Access = Access::Read;
+    const HAS_CONDITION: bool = true;
 
     fn parse(payload: &str) -> Result<Self, Failure> {
         let malformed =
@@ -70,18 +75,20 @@ impl Operation for GroupEntities {
         let grouping = Grouping::new(self.by, self.aggregations, self.limit, cx.groups_max())?;
         let definitions = cx.definitions(&self.model).await?;
         let condition = match self.condition {
+            Some(given) if given.len() > READ_AT_ONCE => {
+                reading(&cx, move || condition(&given)).await??
+            }
             Some(given) => condition(&given)?,
             None => Condition::everything(),
         };
+        let condition = Arc::new(condition);
+        compile(&cx, &condition).await?;
         // Fields are not looked up in the model: those that are unknown are those that are missing.
         condition.check_patterns()?;
         condition.check_times()?;
         let mut session = cx.session().await?;
         let view = view(&cx, &mut session, &definitions, self.then.as_ref()).await?;
-        let groups = tokio::select! {
-            groups = group(view, &definitions, &condition, &grouping) => groups?,
-            () = cx.cancel().cancelled() => return Err(cancelled()),
-        };
+        let groups = in_time(&cx, group(view, &definitions, &condition, &grouping)).await?;
         session.finish(cx.cancel()).await?;
         let paths: Vec<String> = grouping.by.iter().map(ToString::to_string).collect();
         let buckets = groups.iter().map(|group| {

@@ -5,7 +5,7 @@ use std::{collections::HashSet, sync::Arc};
 use serde_json::value::RawValue;
 use tracing::info;
 
-use super::{Access, Answer, Context, Family, Operation};
+use super::{Access, Answer, Context, Family, Operation, conditions::reading};
 use crate::compat::Compat;
 use crate::error::{Code, Failure};
 use crate::event::{
@@ -71,7 +71,14 @@ impl Operation for ImportWorkflows {
             warnings.push(format!("unknown member `{member}` is ignored"));
         }
         // What is wrong with them is told only once the model is known to exist.
-        let read = read(&self.definitions, compat, &mut warnings)?;
+        let given = self.definitions;
+        let mut reading_warnings = Vec::new();
+        let read = reading(&cx, move || {
+            let read = read(&given, compat, &mut reading_warnings);
+            read.map(|read| (read, reading_warnings))
+        });
+        let (read, noted) = read.await??;
+        warnings.extend(noted);
         let mode = self.mode?;
         for attempt in 1.. {
             let definitions = cx.definitions(&self.model).await?;

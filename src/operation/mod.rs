@@ -3,7 +3,7 @@
 //! May use: [`crate::id`], [`crate::clock`], [`crate::error`], [`crate::compat`],
 //! [`crate::telemetry`], [`crate::entity`], [`crate::model`], [`crate::condition`],
 //! [`crate::workflow`], [`crate::storage`], [`crate::audit`], [`crate::auth`], [`crate::compute`],
-//! [`crate::runtime`], [`crate::search`], [`crate::event`].
+//! [`crate::runtime`], [`crate::search`], [`crate::event`], [`crate::pool`].
 //! Every door comes in through [`dispatch`] (DESIGN decision 1). To add an operation: its types
 //! in [`crate::event`], a file here with `parse` and `run`, a row in [`table`], and its spelling in
 //! REST if it has one.
@@ -12,6 +12,7 @@ mod ahead;
 mod audit_entity;
 mod audit_finished;
 mod cancel_search;
+mod conditions;
 mod context;
 mod count_by_state;
 mod count_entities;
@@ -138,6 +139,8 @@ pub trait Operation: Sized + Send + 'static {
     /// Whether one that writes can be done once, if it brings an idempotency key. One that cannot
     /// refuses the key.
     const ONCE: bool = true;
+    /// Whether its requests hold conditions, which may take long to read.
+    const HAS_CONDITION: bool = false;
 
     /// Whether the settings have it at all. That is asked before anything that a request says, of
     /// whoever may do it.
@@ -183,7 +186,7 @@ impl Route {
             run: |cx, event| {
                 // Made where it stays: it is too large to be moved for nothing.
                 Box::pin(async move {
-                    let operation = O::parse(event.text()?)?;
+                    let operation: O = conditions::read(&cx, &event).await?;
                     // Large payloads are not kept while the operation is at work.
                     drop(event);
                     operation.run(cx).await

@@ -7,6 +7,7 @@ use futures_util::stream;
 use super::{
     Access, Answer, Answers, Context, Events, Family, Operation,
     ahead::{Ahead, Parts},
+    conditions::{compile, in_time},
     reply::cancelled,
 };
 use crate::clock::PointInTime;
@@ -28,7 +29,7 @@ const LIMIT_MAX: i64 = 10_000;
 
 pub(super) struct SearchEntities {
     model: ModelKey,
-    condition: Condition,
+    condition: Arc<Condition>,
     order: Order,
     limit: usize,
     /// What becomes of more; none where a limit says so alone, by the profile.
@@ -45,10 +46,11 @@ impl Operation for SearchEntities {
     const FAMILY: Family = Family::Search;
     const ANSWERS: Answers = Answers::Many;
     const ACCESS: Access = Access::Read;
+    const HAS_CONDITION: bool = true;
 
     fn parse(payload: &str) -> Result<Self, Failure> {
         let request: search::Search<'_> = payload::decode(payload)?;
-        let condition = condition(request.condition.get())?;
+        let condition = condition(request.condition.get())?.into();
         let order = order(request.order_by)?;
         let limit = request.limit.unwrap_or(LIMIT);
         if !(1..=LIMIT_MAX).contains(&limit) {
@@ -81,6 +83,7 @@ impl Operation for SearchEntities {
 impl SearchEntities {
     /// Finds what is looked for, and remembers to have seen it if that was asked for.
     pub(super) async fn find(&self, cx: &Context) -> Result<Found, Failure> {
+        compile(cx, &self.condition).await?;
         let mut session = cx.session().await?;
         let definitions = cx.definitions_in(&mut session, &self.model).await?;
         let view = view(cx, &mut session, &definitions, self.then.as_ref()).await?;
@@ -98,10 +101,7 @@ impl SearchEntities {
                 }
             }),
         };
-        let found = tokio::select! {
-            found = find(view, &query) => found?,
-            () = cx.cancel().cancelled() => return Err(cancelled()),
-        };
+        let found = in_time(cx, find(view, &query)).await?;
         if self.tracking && session.has_joined() && self.then.is_none() {
             for (id, position) in found.hits.seen() {
                 session.unit()?.track(id, Some(position))?;
@@ -115,7 +115,7 @@ impl SearchEntities {
         &self.model
     }
 
-    pub(super) const fn condition(&self) -> &Condition {
+    pub(super) fn condition(&self) -> &Condition {
         &self.condition
     }
 }

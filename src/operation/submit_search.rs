@@ -1,7 +1,10 @@
 //! Starts a search that runs on its own, and whose result is kept for a while (`search.md` §6).
 
+use std::sync::Arc;
+
 use super::{
     Access, Answer, Context, Family, Operation,
+    conditions::compile,
     search_entities::{condition, order, unknown_paths},
     search_status::told,
 };
@@ -17,7 +20,7 @@ use crate::search::{Asked, Order};
 
 pub(super) struct SubmitSearch {
     model: ModelKey,
-    condition: Condition,
+    condition: Arc<Condition>,
     /// The condition as it was given.
     text: Box<str>,
     order: Order,
@@ -31,11 +34,12 @@ impl Operation for SubmitSearch {
     const RESPONSE: EventType = EventType::EntitySnapshotSearchResponse;
     const FAMILY: Family = Family::Search;
     const ACCESS: Access = Access::Write;
+    const HAS_CONDITION: bool = true;
 
     fn parse(payload: &str) -> Result<Self, Failure> {
         let request: search::SnapshotSearch<'_> = payload::decode(payload)?;
         Ok(Self {
-            condition: condition(request.condition.get())?,
+            condition: condition(request.condition.get())?.into(),
             text: request.condition.get().into(),
             order: order(request.order_by)?,
             model: request.model.into(),
@@ -44,6 +48,7 @@ impl Operation for SubmitSearch {
     }
 
     async fn run(self, cx: Context) -> Result<Answer, Failure> {
+        compile(&cx, &self.condition).await?;
         let definitions = cx.definitions(&self.model).await?;
         let mut asked = Asked {
             definitions: &definitions,

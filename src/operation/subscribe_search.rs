@@ -1,12 +1,13 @@
 //! A live search: what satisfies a condition, then what enters, is changed and leaves, in the order
 //! of commits (`stream.md` §3).
 
-use std::collections::VecDeque;
+use std::{collections::VecDeque, sync::Arc};
 
 use futures_util::{StreamExt as _, stream};
 
 use super::{
     Access, Answer, Answers, Context, Family, Operation,
+    conditions::compile,
     reply::cancelled,
     search_entities::{condition, unknown_paths},
     subscribe_changes::{from, stopping},
@@ -23,7 +24,7 @@ use crate::search::{Live, News, Turn, Watched};
 
 pub(super) struct SubscribeSearch {
     model: ModelKey,
-    condition: Condition,
+    condition: Arc<Condition>,
     documents: bool,
     after: Option<Position>,
 }
@@ -36,18 +37,20 @@ impl Operation for SubscribeSearch {
     const FAMILY: Family = Family::Search;
     const ANSWERS: Answers = Answers::Live;
     const ACCESS: Access = Access::Read;
+    const HAS_CONDITION: bool = true;
 
     fn parse(payload: &str) -> Result<Self, Failure> {
         let request: told::SubscribeSearch<'_> = payload::decode(payload)?;
         Ok(Self {
             model: request.model.into(),
-            condition: condition(request.condition.get())?,
+            condition: condition(request.condition.get())?.into(),
             documents: request.include_data == Some(true),
             after: from(request.from_sequence)?,
         })
     }
 
     async fn run(self, cx: Context) -> Result<Answer, Failure> {
+        compile(&cx, &self.condition).await?;
         let definitions = cx.definitions(&self.model).await?;
         let watched = Watched {
             tenant: cx.caller().tenant.clone(),

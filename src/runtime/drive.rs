@@ -14,7 +14,7 @@ use crate::compat::Compat;
 use crate::compute::{Attempted, Attempts, CallSpec, Called, Failed, RETRY_PAUSE, Work};
 use crate::engine::{
     self, Answer, Answered, Call, CallError, CallRecord, Fate, Input, Next, Outcome,
-    ProcessorFailure, Run, RunRecord, Scope, World,
+    ProcessorFailure, Run, RunRecord, Scope,
 };
 use crate::entity::{Document, Image, Json};
 use crate::error::{Code, Coded as _, Failure};
@@ -133,13 +133,11 @@ impl Runtime {
         let mut input = Input::Go;
         loop {
             let definitions = Arc::clone(&anchor.definitions);
-            let world = World {
-                workflows: &definitions.workflows,
-                schema: &definitions.model.schema,
-                limits: self.0.settings.limits,
-                now: self.0.clock.now(),
+            let step = tokio::select! {
+                biased;
+                step = self.step(&definitions, run, input) => step.map_err(Stopped::Engine)?,
+                () = session.cancelled(by) => return Err(Error::Cancelled.into()),
             };
-            let step = engine::step(run, input, world).map_err(Stopped::Engine)?;
             run = step.run;
             input = match step.next {
                 Next::Go => Input::Go,

@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use super::{Error, Runtime};
+use super::{Error, Runtime, apart::Meter};
 use crate::engine::{Entry, Run, Start, Subject, World};
 use crate::entity::{Document, Image};
 use crate::error::Failure;
@@ -45,7 +45,7 @@ impl Runtime {
             .await?
             .ok_or(Error::EntityNotFound(id))?;
         let definitions = self.known(tenant, &version.image.model).await?;
-        self.foresee(&definitions, &version.image, transition.as_ref())
+        self.foresee(&definitions, version.image, transition).await
     }
 
     /// What would happen to an entity that were so.
@@ -75,7 +75,13 @@ impl Runtime {
                 updated: now,
                 transaction: TransactionId::NIL,
             };
-            let run = explain::foresee(Run::create(subject, document), self.world(&definitions));
+            let run = Run::create(subject, document);
+            let size = run.size();
+            let run = self
+                .apart_if_large(&definitions, size, move |runtime, definitions, meter| {
+                    explain::foresee(run, runtime.world(definitions, meter))
+                })
+                .await;
             return Ok(Explained {
                 model,
                 state: None,
@@ -94,7 +100,7 @@ impl Runtime {
             transition: None,
             workflow: None,
         };
-        self.foresee(&definitions, &image, transition.as_ref())
+        self.foresee(&definitions, image, transition).await
     }
 
     /// Why a transaction did with an entity what it did.
@@ -155,11 +161,25 @@ impl Runtime {
         Ok(workflows)
     }
 
-    fn foresee(
+    async fn foresee(
+        &self,
+        definitions: &Arc<Definitions>,
+        image: Image,
+        transition: Option<TransitionName>,
+    ) -> Result<Explained, Failure> {
+        let size = image.document.as_str().len();
+        self.apart_if_large(definitions, size, move |runtime, definitions, meter| {
+            runtime.foresee_here(definitions, &image, transition.as_ref(), meter)
+        })
+        .await
+    }
+
+    fn foresee_here(
         &self,
         definitions: &Definitions,
         image: &Image,
         transition: Option<&TransitionName>,
+        meter: Option<&Meter<'_>>,
     ) -> Result<Explained, Failure> {
         let read = || {
             Document::from_json(&image.document)
@@ -168,14 +188,14 @@ impl Runtime {
         let now = self.0.clock.now();
         let start = transition.cloned().map_or(Start::Loopback, Start::Named);
         let run = Run::update(image, read()?, start, image.transaction, now);
-        let world = self.world(definitions);
+        let world = self.world(definitions, meter);
         let governing = world
             .workflows
             .govern(image.workflow.as_ref(), &image.state);
         let document = read()?;
         let facts = run.facts_of(&document, world.schema);
         let mut ways = governing.map_or_else(Vec::new, |workflow| {
-            explain::ways(&workflow, &image.state, facts)
+            explain::ways(&workflow, &image.state, facts, meter)
         });
         if let Some(name) = transition {
             ways.retain(|way| way.guard.name == name.as_str());
@@ -188,12 +208,17 @@ impl Runtime {
         })
     }
 
-    fn world<'a>(&self, definitions: &'a Definitions) -> World<'a> {
+    pub(super) fn world<'a>(
+        &self,
+        definitions: &'a Definitions,
+        meter: Option<&'a Meter<'a>>,
+    ) -> World<'a> {
         World {
             workflows: &definitions.workflows,
             schema: &definitions.model.schema,
             limits: self.0.settings.limits,
             now: self.0.clock.now(),
+            meter,
         }
     }
 

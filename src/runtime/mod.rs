@@ -3,11 +3,12 @@
 //! May use: [`crate::id`], [`crate::clock`], [`crate::error`], [`crate::compat`],
 //! [`crate::telemetry`], [`crate::entity`], [`crate::callout`], [`crate::model`],
 //! [`crate::workflow`], [`crate::engine`], [`crate::explain`], [`crate::storage`],
-//! [`crate::compute`].
+//! [`crate::compute`], [`crate::pool`].
 //! A [`Session`] is one request at work on a unit: its own, or one that is open already and that
 //! the request joins with a token. While a member is called the unit is parked, so that what the
 //! member does in the meantime can join it (`grpc.md` §10).
 
+mod apart;
 mod drive;
 mod explain;
 mod fire;

@@ -1,7 +1,10 @@
 //! Grouped statistics (`search.md` §8): what groups hold is added up while the walk goes on, so
 //! only the groups are in memory.
 
-use std::collections::{HashMap, HashSet};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
 
 use super::{
     View,
@@ -274,13 +277,13 @@ fn text_of(value: Value<'_>) -> Option<Box<str>> {
 /// it says of unknown fields just does not hold.
 pub async fn group(
     view: View,
-    definitions: &Definitions,
-    condition: &Condition,
+    definitions: &Arc<Definitions>,
+    condition: &Arc<Condition>,
     grouping: &Grouping,
 ) -> Result<Vec<Group>, Failure> {
     let narrowing = condition.narrowing(&definitions.model.schema);
     let (place, _) = choose(&view, definitions, &narrowing).await?;
-    let mut toll = Toll::new(view.snapshot().clone(), definitions, narrowing);
+    let mut toll = Toll::new(view.snapshot().clone(), &**definitions, narrowing);
     let looks = grouping.looks(condition);
     let mut judge = Judge::new(&view, definitions, condition, &looks);
     let mut walk = Walk::judged(view, place, definitions, looks.lifecycle);
@@ -290,7 +293,7 @@ pub async fn group(
         for candidate in part.candidates() {
             slice.give_way().await;
             toll.visited += 1;
-            if let Some(facts) = judge.admit(&candidate)? {
+            if let Some(facts) = judge.admit(&candidate).await? {
                 toll.matched += 1;
                 groups.add(grouping, grouping.key(facts), facts.document)?;
             }

@@ -9,6 +9,7 @@
 use std::{
     collections::{HashMap, VecDeque},
     panic::AssertUnwindSafe,
+    sync::Arc,
     time::{Duration, Instant},
     vec,
 };
@@ -26,6 +27,7 @@ use crate::condition::{Condition, UnknownPaths};
 use crate::entity::{Image, Position, Sequence};
 use crate::error::{Code, Coded, Failure, Properties};
 use crate::id::{JobId, Tenant};
+use crate::pool::Pool;
 use crate::storage::{
     Definitions, Finished, Job, JobEnd, JobRow, JobState, JobTenant, NewJob, Outcome, Snapshot,
     Sorter, Storage, Version,
@@ -495,14 +497,19 @@ async fn make(storage: &Storage, settings: JobSettings, job: JobRow) -> Result<M
     if plan.begun {
         storage.drop_hits(job).await?;
     }
-    let looked = Looked::read(&plan.query)?;
+    let definitions = &Arc::new(plan.definitions);
+    let reading = Pool::for_reading().run(definitions.party(), move |stop| {
+        let looked = Looked::read(&plan.query)?;
+        looked.condition.compile(stop);
+        Ok::<_, Failure>(looked)
+    });
+    let looked = reading.await?;
     let mut hits = Spilling {
         storage,
         job,
         written: 0,
         part: Vec::new(),
     };
-    let definitions = &plan.definitions;
     let view = View::as_of(plan.snapshot);
     let matches = Matches::with(view, definitions, &looked.condition, looked.unknown_paths);
     let mut matches = matches.await?.without_budget();
@@ -529,7 +536,7 @@ async fn make(storage: &Storage, settings: JobSettings, job: JobRow) -> Result<M
 
 /// What a job looks for.
 struct Looked {
-    condition: Condition,
+    condition: Arc<Condition>,
     order: Order,
     unknown_paths: UnknownPaths,
 }
@@ -546,7 +553,7 @@ impl Looked {
             .and_then(Order::new)
             .map_err(|error| unreadable(&error))?;
         Ok(Self {
-            condition: Condition::parse(&condition).map_err(|error| unreadable(&error))?,
+            condition: Arc::new(Condition::parse(&condition).map_err(|error| unreadable(&error))?),
             order,
             unknown_paths: if takes_unknown {
                 UnknownPaths::Missing

@@ -1,13 +1,18 @@
 //! Judging one entity after the other by the evaluator, of each reading only what is looked at.
 
-use std::{collections::BTreeMap, ops::Range, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    ops::Range,
+    sync::{Arc, atomic::AtomicBool},
+};
 
 use super::{Error, Order, View};
 use crate::clock::Timestamp;
-use crate::condition::{Condition, Facts, Lifecycle};
-use crate::entity::{Document, Glimpse, Path, Position, Wanted};
+use crate::condition::{Condition, Facts, Halt, Lifecycle, Meter};
+use crate::entity::{Document, Glimpse, Path, Position, Value, Wanted};
 use crate::error::Failure;
 use crate::id::{EntityId, TransactionId};
+use crate::pool::Pool;
 use crate::storage::{Definitions, Sheet, SheetRow, Version};
 
 /// What is looked at of each entity.
@@ -17,11 +22,15 @@ pub(super) struct Looks<'a> {
     pub(super) lifecycle: bool,
 }
 
+/// Up to how much work (see [`Condition::weight`]) is done at once.
+const AT_ONCE_MAX: u64 = 1 << 20;
+
 /// Judges entities by a condition.
 pub(super) struct Judge<'a> {
-    condition: &'a Condition,
-    definitions: &'a Definitions,
-    wanted: Wanted,
+    condition: &'a Arc<Condition>,
+    definitions: &'a Arc<Definitions>,
+    weight: u64,
+    wanted: Arc<Wanted>,
     glimpse: Glimpse,
     /// The document at hand, where it could not be glimpsed at.
     whole: Option<Document>,
@@ -87,21 +96,32 @@ impl<'a> Looks<'a> {
 impl<'a> Judge<'a> {
     pub(super) fn new(
         view: &View,
-        definitions: &'a Definitions,
-        condition: &'a Condition,
+        definitions: &'a Arc<Definitions>,
+        condition: &'a Arc<Condition>,
+        looks: &Looks<'_>,
+    ) -> Self {
+        let max = view.snapshot().scan_max();
+        let max = max.filter(|_| condition.has_patterns());
+        Self {
+            budget: max.map(|max| Budget { max, used: 0 }),
+            ..Self::without_budget(definitions, condition, looks)
+        }
+    }
+
+    /// One that judges as many by a pattern as there are.
+    pub(super) fn without_budget(
+        definitions: &'a Arc<Definitions>,
+        condition: &'a Arc<Condition>,
         looks: &Looks<'_>,
     ) -> Self {
         Self {
             condition,
             definitions,
-            wanted: Wanted::new(looks.paths.iter().copied()),
+            weight: condition.weight(),
+            wanted: Arc::new(Wanted::new(looks.paths.iter().copied())),
             glimpse: Glimpse::default(),
             whole: None,
-            budget: view
-                .snapshot()
-                .scan_max()
-                .filter(|_| condition.has_patterns())
-                .map(|max| Budget { max, used: 0 }),
+            budget: None,
         }
     }
 
@@ -110,11 +130,17 @@ impl<'a> Judge<'a> {
         self.budget = None;
     }
 
-    /// What is looked at of an entity, if it satisfies the condition.
-    pub(super) fn admit<'b>(
+    /// What is looked at of an entity, if it satisfies the condition. One that is large is not
+    /// judged here.
+    pub(super) async fn admit<'b>(
         &'b mut self,
         candidate: &'b Candidate<'_>,
     ) -> Result<Option<Facts<'b>>, Failure> {
+        let text = candidate.document();
+        let is_large = self.is_large(text)?;
+        if is_large && !Box::pin(self.holds_apart(candidate)).await? {
+            return Ok(None);
+        }
         let Self {
             condition,
             definitions,
@@ -122,22 +148,17 @@ impl<'a> Judge<'a> {
             glimpse,
             whole,
             budget,
+            ..
         } = self;
-        let text = candidate.document();
-        let document = if let Some(document) = glimpse.read(text, wanted) {
-            document
-        } else {
-            let read = Document::parse(text).map_err(|error| {
-                Failure::internal(format!("a stored document is not readable: {error}"))
-            })?;
-            whole.insert(read).root()
-        };
         let facts = Facts {
             before: None,
-            document,
+            document: read(glimpse, whole, text, wanted)?,
             schema: &definitions.model.schema,
             lifecycle: candidate.lifecycle(),
         };
+        if is_large {
+            return Ok(Some(facts));
+        }
         if let Some(budget) = budget
             && condition.holds_without_patterns(facts).is_none()
         {
@@ -145,6 +166,111 @@ impl<'a> Judge<'a> {
         }
         Ok(condition.holds(facts, None).then_some(facts))
     }
+
+    /// Whether judging a document would hold up others.
+    fn is_large(&mut self, text: &str) -> Result<bool, Failure> {
+        let weight = self.weight;
+        let is_large = |bytes: usize| weight.saturating_mul(bytes as u64) > AT_ONCE_MAX;
+        if !is_large(text.len()) {
+            return Ok(false);
+        }
+        let document = read(&mut self.glimpse, &mut self.whole, text, &self.wanted)?;
+        Ok(is_large(document.bytes()))
+    }
+
+    /// Judges an entity on a thread for that.
+    async fn holds_apart(&mut self, candidate: &Candidate<'_>) -> Result<bool, Failure> {
+        let known = candidate.lifecycle();
+        let apart = Apart {
+            condition: Arc::clone(self.condition),
+            definitions: Arc::clone(self.definitions),
+            wanted: Arc::clone(&self.wanted),
+            text: candidate.shared_document(),
+            has_budget: self.budget.is_some(),
+            id: known.id,
+            state: known.state.into(),
+            created: known.created,
+            updated: known.updated,
+            previous_transition: known.previous_transition.into(),
+            transaction: known.transaction,
+        };
+        let party = self.definitions.party();
+        let judging = Pool::for_judging().run(party, move |stop| apart.judge(stop));
+        let Judged { held, is_costly } = judging.await?;
+        if is_costly && let Some(budget) = &mut self.budget {
+            budget.spend()?;
+        }
+        Ok(held)
+    }
+}
+
+/// An entity that is judged elsewhere.
+struct Apart {
+    condition: Arc<Condition>,
+    definitions: Arc<Definitions>,
+    wanted: Arc<Wanted>,
+    text: Arc<str>,
+    has_budget: bool,
+    id: EntityId,
+    state: Box<str>,
+    created: Timestamp,
+    updated: Timestamp,
+    previous_transition: Box<str>,
+    transaction: TransactionId,
+}
+
+/// What came of it.
+struct Judged {
+    held: bool,
+    /// Whether it had to be compared with a pattern.
+    is_costly: bool,
+}
+
+impl Apart {
+    fn judge(&self, stop: &AtomicBool) -> Result<Judged, Failure> {
+        let (mut glimpse, mut whole) = (Glimpse::default(), None);
+        let facts = Facts {
+            before: None,
+            document: read(&mut glimpse, &mut whole, &self.text, &self.wanted)?,
+            schema: &self.definitions.model.schema,
+            lifecycle: Lifecycle {
+                id: self.id,
+                state: &self.state,
+                created: self.created,
+                updated: self.updated,
+                previous_transition: &self.previous_transition,
+                transaction: self.transaction,
+            },
+        };
+        let meter = Meter::new(stop);
+        let judge = || -> Result<Judged, Halt> {
+            let condition = &self.condition;
+            Ok(Judged {
+                is_costly: self.has_budget
+                    && condition
+                        .holds_without_patterns_within(facts, &meter)?
+                        .is_none(),
+                held: condition.holds_within(facts, &meter)?,
+            })
+        };
+        Ok(judge()?)
+    }
+}
+
+/// Reads what is wanted of a stored document.
+fn read<'a>(
+    glimpse: &'a mut Glimpse,
+    whole: &'a mut Option<Document>,
+    text: &'a str,
+    wanted: &Wanted,
+) -> Result<Value<'a>, Failure> {
+    if let Some(document) = glimpse.read(text, wanted) {
+        return Ok(document);
+    }
+    let read = Document::parse(text).map_err(|error| {
+        Failure::internal(format!("a stored document is not readable: {error}"))
+    })?;
+    Ok(whole.insert(read).root())
 }
 
 impl Part {
@@ -197,6 +323,13 @@ impl Candidate<'_> {
         match self {
             Self::Version(version) => version.position,
             Self::Row(row) => row.position,
+        }
+    }
+
+    fn shared_document(&self) -> Arc<str> {
+        match self {
+            Self::Version(version) => version.image.document.shared(),
+            Self::Row(row) => row.document.unwrap_or_default().into(),
         }
     }
 

@@ -11,7 +11,14 @@ use std::{
     sync::Arc,
 };
 
-use super::{View, document, facts, plan::choose, slice::Slice, toll::Toll, walk::Walk};
+use super::{
+    View,
+    judge::{Candidate, Judge, Looks},
+    plan::choose,
+    slice::Slice,
+    toll::Toll,
+    walk::Walk,
+};
 use crate::condition::{Condition, UnknownPaths};
 use crate::entity::{ChangeKind, Changed, Image, Json, Position, Sequence};
 use crate::error::Failure;
@@ -26,7 +33,7 @@ const KNOWN_BYTES: usize = 2 << 20;
 pub struct Watched {
     pub tenant: Tenant,
     pub model: ModelKey,
-    pub condition: Condition,
+    pub condition: Arc<Condition>,
     pub unknown_paths: UnknownPaths,
     /// The documents of what enters or is changed, too.
     pub documents: bool,
@@ -149,7 +156,7 @@ impl Live {
                 let mut slice = Slice::new();
                 for version in part {
                     slice.give_way().await;
-                    if matches(&self.watched.condition, &version, &definitions)? {
+                    if matches(&self.watched.condition, &version, &definitions).await? {
                         images.push(version.image);
                     }
                 }
@@ -201,8 +208,8 @@ impl Live {
     /// Judges the first changes that are ahead: as many as fit into one part.
     async fn judge(&mut self) -> Result<Vec<(Changed, Turn)>, Failure> {
         let definitions = definitions(&self.storage, &self.watched).await?;
-        let judge = |version: Version| -> Result<Judged, Failure> {
-            let holds = matches(&self.watched.condition, &version, &definitions)?;
+        let judge = async |version: Version| -> Result<Judged, Failure> {
+            let holds = matches(&self.watched.condition, &version, &definitions).await?;
             let document = (self.watched.documents && holds).then_some(version.image.document);
             Ok(Judged { holds, document })
         };
@@ -216,7 +223,7 @@ impl Live {
             {
                 slice.give_way().await;
                 bytes += version.image.document.as_str().len();
-                judged.insert(change.position, judge(version)?);
+                judged.insert(change.position, judge(version).await?);
             }
         }
         // What one change has made, a later one may have replaced.
@@ -234,7 +241,7 @@ impl Live {
                 drop(reading);
                 for version in versions {
                     slice.give_way().await;
-                    judged.insert(version.position, judge(version)?);
+                    judged.insert(version.position, judge(version).await?);
                 }
                 let (reached, further) = rest.split_at(count);
                 // What has not been found is of nobody who asks.
@@ -294,14 +301,17 @@ async fn definitions(storage: &Storage, watched: &Watched) -> Result<Arc<Definit
     found.ok_or_else(|| Error::ModelNotFound(watched.model.clone()))
 }
 
-fn matches(
-    condition: &Condition,
+async fn matches(
+    condition: &Arc<Condition>,
     version: &Version,
-    definitions: &Definitions,
+    definitions: &Arc<Definitions>,
 ) -> Result<bool, Failure> {
     if !version.live {
         return Ok(false);
     }
-    let document = document(version)?;
-    Ok(condition.holds(facts(version, &document, definitions), None))
+    let looks = Looks::of(condition);
+    let mut judge = Judge::without_budget(definitions, condition, &looks);
+    let candidate = Candidate::Version(version);
+    let found = judge.admit(&candidate).await?;
+    Ok(found.is_some())
 }

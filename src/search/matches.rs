@@ -1,6 +1,6 @@
 //! Everything that matches, however much it is: for those who do something with each.
 
-use std::collections::VecDeque;
+use std::{collections::VecDeque, sync::Arc};
 
 use super::{
     View,
@@ -29,8 +29,8 @@ impl<'a> Matches<'a> {
     /// Refuses a condition that makes no sense for the model, as a search does.
     pub async fn new(
         view: View,
-        definitions: &'a Definitions,
-        condition: &'a Condition,
+        definitions: &'a Arc<Definitions>,
+        condition: &'a Arc<Condition>,
     ) -> Result<Self, Failure> {
         Self::with(view, definitions, condition, UnknownPaths::Refused).await
     }
@@ -38,8 +38,8 @@ impl<'a> Matches<'a> {
     /// The same, where fields that the model does not know may mean something.
     pub(super) async fn with(
         view: View,
-        definitions: &'a Definitions,
-        condition: &'a Condition,
+        definitions: &'a Arc<Definitions>,
+        condition: &'a Arc<Condition>,
         unknown_paths: UnknownPaths,
     ) -> Result<Self, Failure> {
         let schema = &definitions.model.schema;
@@ -48,7 +48,7 @@ impl<'a> Matches<'a> {
         let (place, _) = choose(&view, definitions, &narrowing).await?;
         let looks = Looks::of(condition);
         let snapshot = view.snapshot().clone();
-        let toll = Toll::new(snapshot.clone(), definitions, narrowing);
+        let toll = Toll::new(snapshot.clone(), &**definitions, narrowing);
         let judge = Judge::new(&view, definitions, condition, &looks);
         Ok(Self {
             walk: if condition.is_everything() {
@@ -81,7 +81,7 @@ impl<'a> Matches<'a> {
             for candidate in part.candidates() {
                 slice.give_way().await;
                 self.toll.visited += 1;
-                if self.judge.admit(&candidate)?.is_none() {
+                if self.judge.admit(&candidate).await?.is_none() {
                     continue;
                 }
                 self.toll.matched += 1;

@@ -1,7 +1,7 @@
 //! Finding entities: exact, in the snapshot or the transaction that asks, bounded in memory.
 //!
 //! May use: [`crate::id`], [`crate::clock`], [`crate::error`], [`crate::entity`], [`crate::model`],
-//! [`crate::condition`], [`crate::storage`].
+//! [`crate::condition`], [`crate::storage`], [`crate::pool`].
 //! Every entity is judged by the evaluator (DESIGN decision 6); what is found is remembered by
 //! position, and read again when it is sent, so a search holds a few bytes for each hit.
 
@@ -19,6 +19,8 @@ mod slice;
 mod sorted;
 mod toll;
 mod walk;
+
+use std::sync::Arc;
 
 use crate::condition::{Condition, Facts, UnknownPaths};
 use crate::entity::Document;
@@ -45,8 +47,8 @@ use walk::Walk;
 /// What is looked for.
 #[derive(Debug)]
 pub struct Query<'a> {
-    pub definitions: &'a Definitions,
-    pub condition: &'a Condition,
+    pub definitions: &'a Arc<Definitions>,
+    pub condition: &'a Arc<Condition>,
     pub unknown_paths: UnknownPaths,
     pub order: &'a Order,
     pub limit: usize,
@@ -122,7 +124,7 @@ pub async fn find(view: View, query: &Query<'_>) -> Result<Found, Failure> {
         Hit::of
     };
     let mut effort = Effort { by, visited: 0 };
-    let mut toll = Toll::new(snapshot.clone(), query.definitions, narrowing);
+    let mut toll = Toll::new(snapshot.clone(), &**query.definitions, narrowing);
     let looks = Looks::of(query.condition).and_order(query.order);
     let mut judge = Judge::new(&view, query.definitions, query.condition, &looks);
     let mut walk = Walk::judged(view, place, query.definitions, looks.lifecycle);
@@ -133,7 +135,7 @@ pub async fn find(view: View, query: &Query<'_>) -> Result<Found, Failure> {
             slice.give_way().await;
             effort.visited += 1;
             toll.visited += 1;
-            let Some(facts) = judge.admit(&candidate)? else {
+            let Some(facts) = judge.admit(&candidate).await? else {
                 continue;
             };
             toll.matched += 1;

@@ -75,7 +75,7 @@ pub(super) async fn find(
     if search.moved && !search.correct().await? {
         return Ok(None);
     }
-    search.add_own()?;
+    search.add_own().await?;
     Ok(Some((search.best.into_items(), search.effort)))
 }
 
@@ -178,7 +178,7 @@ impl Search<'_> {
                 self.effort.visited += 1;
                 let is_as_it_was = version.position.0 <= snapshot.sequence().0;
                 if is_as_it_was && !self.view.own().contains_key(&version.image.id) {
-                    self.add(version)?;
+                    self.add(version).await?;
                 }
                 if last.is_none() && self.best.is_full() {
                     last = Some(keyed.key.clone());
@@ -204,9 +204,9 @@ impl Search<'_> {
         }
     }
 
-    fn add(&mut self, version: &Version) -> Result<(), Failure> {
+    async fn add(&mut self, version: &Version) -> Result<(), Failure> {
         let candidate = Candidate::Version(version);
-        if let Some(facts) = self.judge.admit(&candidate)? {
+        if let Some(facts) = self.judge.admit(&candidate).await? {
             let keys = self.query.order.keys_of(facts);
             let hit = if self.query.limit <= FEW {
                 Hit::of_few(candidate)
@@ -241,7 +241,7 @@ impl Search<'_> {
             let (versions, count) = snapshot.versions(part).await?;
             self.effort.visited += versions.len();
             for version in &versions {
-                self.add(version)?;
+                self.add(version).await?;
             }
             ahead = &ahead[count..];
         }
@@ -249,10 +249,10 @@ impl Search<'_> {
     }
 
     /// Adds what the transaction that asks has changed itself.
-    fn add_own(&mut self) -> Result<(), Failure> {
+    async fn add_own(&mut self) -> Result<(), Failure> {
         for version in self.view.own().values().flatten() {
             self.effort.visited += 1;
-            self.add(version)?;
+            self.add(version).await?;
         }
         Ok(())
     }

@@ -22,6 +22,11 @@ pub struct Definitions {
 }
 
 impl Definitions {
+    /// Who has its share of threads for expensive work.
+    pub const fn party(&self) -> u64 {
+        self.tenant.0.cast_unsigned()
+    }
+
     pub fn has_unique_keys(&self) -> bool {
         !self.model.unique_keys.is_empty()
     }

@@ -27,6 +27,7 @@ const SEARCH_INDEXES: &str = "interlock_search_indexes";
 const ADAPTIVE_INDEXES: &str = "interlock_adaptive_indexes_total";
 const HANDSHAKES: &str = "interlock_tls_handshakes_total";
 const TENANT_REFUSALS: &str = "interlock_tenant_limit_refusals_total";
+const EXPENSIVE_WORK: &str = "interlock_expensive_work_running";
 const PANICS: &str = "interlock_panics_total";
 const WORKERS: &str = "interlock_runtime_workers";
 const ALIVE_TASKS: &str = "interlock_runtime_alive_tasks";
@@ -222,6 +223,44 @@ impl Handshake {
     }
 }
 
+/// Work that has threads of its own.
+#[derive(Debug, Clone, Copy)]
+pub enum Expensive {
+    /// Reading conditions and compiling patterns.
+    Reading,
+    /// Judging entities.
+    Judging,
+}
+
+/// Such work, until this is dropped.
+#[derive(Debug)]
+pub struct Running(Gauge);
+
+impl Expensive {
+    const ALL: [Self; 2] = [Self::Reading, Self::Judging];
+
+    /// Counts a piece of it that begins now.
+    pub fn begin(self) -> Running {
+        let gauge = self.gauge();
+        gauge.increment(1.0);
+        Running(gauge)
+    }
+
+    fn gauge(self) -> Gauge {
+        let kind = match self {
+            Self::Reading => "reading",
+            Self::Judging => "judging",
+        };
+        gauge!(EXPENSIVE_WORK, "kind" => kind)
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.decrement(1.0);
+    }
+}
+
 /// What a tenant may have only so much of.
 #[derive(Debug, Clone, Copy)]
 pub enum Limited {
@@ -283,6 +322,9 @@ impl Exporter {
             }
             for outcome in Handshake::ALL {
                 outcome.counter().absolute(0);
+            }
+            for kind in Expensive::ALL {
+                kind.gauge().set(0.0);
             }
             for limit in Limited::ALL {
                 limit.counter().absolute(0);
@@ -346,6 +388,10 @@ fn describe() {
     describe_counter!(
         TENANT_REFUSALS,
         "requests that were refused because their tenant had reached a limit"
+    );
+    describe_gauge!(
+        EXPENSIVE_WORK,
+        "conditions that are read or judged on threads of their own"
     );
     describe_counter!(PANICS, "panics that were contained");
     describe_gauge!(WORKERS, "threads that run tasks");

@@ -10,6 +10,7 @@ use super::{
     Workflow,
     check::{Place, Problems, mend},
     json::{ConfigJson, ProcessorJson, Raw, ScheduleJson, StateJson, TransitionJson, WorkflowJson},
+    weight,
 };
 use crate::callout::{Given, RetryPolicy};
 use crate::condition::Condition;
@@ -43,10 +44,12 @@ pub(super) fn build(
             (name.as_ref().into(), state)
         })
         .collect();
+    let criterion = build_criterion(json.criterion, place, problems);
     Ok(Workflow {
         name: json.name.as_ref().into(),
         initial: json.initial_state.as_ref().into(),
-        criterion: build_criterion(json.criterion, place, problems),
+        weight: weight(criterion.as_ref(), &states),
+        criterion,
         states,
         definition: Definition {
             body: Json::trusted(body),

@@ -36,6 +36,8 @@ pub struct Workflow {
     pub criterion: Option<Condition>,
     pub states: BTreeMap<StateName, State>,
     pub definition: Definition,
+    /// How many times the bytes of a document are looked at, at most, in one state.
+    pub weight: u64,
 }
 
 /// A workflow as it is stored and given back.
@@ -180,6 +182,17 @@ impl Transition {
             Trigger::Automated | Trigger::Manual | Trigger::Disabled => None,
         }
     }
+}
+
+/// The most work that criteria of one place take (see [`Condition::weight`]).
+fn weight(criterion: Option<&Condition>, states: &BTreeMap<StateName, State>) -> u64 {
+    let of_state = |state: &State| {
+        let criteria = state.transitions.iter().map(|one| one.criterion.as_ref());
+        let weights = criteria.flatten().map(Condition::weight);
+        weights.fold(0, u64::saturating_add)
+    };
+    let own = criterion.map_or(0, Condition::weight);
+    states.values().map(of_state).fold(own, u64::max)
 }
 
 impl Workflow {

@@ -91,6 +91,12 @@ impl WorkflowSet {
         Self { entries }
     }
 
+    /// How many times the bytes of a document are looked at, at most, in one step.
+    pub fn weight(&self) -> u64 {
+        let weights = self.entries.iter().map(|entry| entry.workflow.weight);
+        weights.max().unwrap_or(0)
+    }
+
     /// Whether entities may have timers.
     pub fn has_timers(&self) -> bool {
         self.entries.iter().any(|entry| entry.workflow.has_timers())

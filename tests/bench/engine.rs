@@ -56,6 +56,7 @@ fn main() {
         schema: &schema,
         limits: Limits::default(),
         now: at,
+        meter: None,
     };
     let subject = Subject {
         id: EntityId::NIL,

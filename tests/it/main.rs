@@ -22,6 +22,7 @@ mod durability;
 mod entity;
 mod events_over_http;
 mod execution;
+mod expensive;
 mod explain;
 mod feed;
 mod help;

@@ -1,0 +1,79 @@
+//! What conditions need before they are evaluated: reading and compiling them may take long, and is
+//! done on threads for that then; and how long a search may take.
+
+use std::{
+    hash::{DefaultHasher, Hash as _, Hasher as _},
+    sync::Arc,
+};
+
+use tokio::time::timeout;
+
+use super::{Context, Operation, reply::cancelled};
+use crate::condition::Condition;
+use crate::error::{Code, Failure};
+use crate::event::Event;
+use crate::pool::Pool;
+
+/// The longest request that is read at once, in bytes, where it holds a condition.
+pub(super) const READ_AT_ONCE: usize = 16 << 10;
+
+/// Reads the request of an operation.
+pub(super) async fn read<O: Operation>(cx: &Context, event: &Event) -> Result<O, Failure> {
+    let text = event.text()?;
+    if !O::HAS_CONDITION || text.len() <= READ_AT_ONCE {
+        return O::parse(text);
+    }
+    let text: Box<str> = text.into();
+    reading(cx, move || O::parse(&text)).await?
+}
+
+/// Compiles the patterns of a condition, as far as that takes long.
+pub(super) async fn compile(cx: &Context, condition: &Arc<Condition>) -> Result<(), Failure> {
+    if !condition.is_to_be_compiled() {
+        return Ok(());
+    }
+    let condition = Arc::clone(condition);
+    let compiling = Pool::for_reading().run(party(cx), move |stop| condition.compile(stop));
+    tokio::select! {
+        () = compiling => Ok(()),
+        () = cx.cancel().cancelled() => Err(cancelled()),
+    }
+}
+
+/// Reads something that may hold conditions.
+pub(super) async fn reading<T: Send + 'static>(
+    cx: &Context,
+    read: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, Failure> {
+    tokio::select! {
+        read = Pool::for_reading().run(party(cx), move |_| read()) => Ok(read),
+        () = cx.cancel().cancelled() => Err(cancelled()),
+    }
+}
+
+/// Searches for as long as a search may take, and somebody waits.
+pub(super) async fn in_time<T>(
+    cx: &Context,
+    search: impl Future<Output = Result<T, Failure>>,
+) -> Result<T, Failure> {
+    let limit = cx.search_timeout();
+    tokio::select! {
+        found = timeout(limit, search) => found.unwrap_or_else(|_| {
+            Err(Failure::new(
+                Code::SearchTimeout,
+                format!(
+                    "the search took longer than {limit:?} (INTERLOCK_SEARCH_TIMEOUT); narrow the \
+                     condition, declare an index for it, or submit it as a snapshot search"
+                ),
+            ))
+        }),
+        () = cx.cancel().cancelled() => Err(cancelled()),
+    }
+}
+
+/// Who has the share: the tenant.
+fn party(cx: &Context) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    cx.caller().tenant.as_str().hash(&mut hasher);
+    hasher.finish()
+}

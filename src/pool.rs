@@ -1,0 +1,213 @@
+//! Threads for expensive work: compiling patterns, and judging large documents by large conditions.
+//!
+//! May use: [`crate::telemetry`].
+//! Such work runs away from the threads that serve requests, a few pieces at a time. Each tenant
+//! has a share of the places, so that one tenant cannot occupy all of them. The work is given a
+//! flag that is set when nobody waits for its result any more, and looks at it every few
+//! microseconds to milliseconds: a client that leaves does not leave a busy core behind.
+
+use std::{
+    collections::HashMap,
+    num::NonZero,
+    panic::resume_unwind,
+    sync::{
+        Arc, LazyLock, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread::available_parallelism,
+};
+
+use tokio::{
+    sync::{OwnedSemaphorePermit, Semaphore},
+    task::{JoinError, spawn_blocking},
+};
+use tracing::Span;
+
+use crate::telemetry::measure::Expensive;
+
+/// Reading large conditions and compiling patterns.
+static READING: LazyLock<Pool> = LazyLock::new(|| Pool::of_the_process(Expensive::Reading));
+
+/// Judging large documents by large conditions.
+static JUDGING: LazyLock<Pool> = LazyLock::new(|| Pool::of_the_process(Expensive::Judging));
+
+/// Some threads, with shares.
+#[derive(Debug)]
+pub struct Pool {
+    kind: Expensive,
+    /// How many places one party may have.
+    share: usize,
+    places: Arc<Semaphore>,
+    /// A mutex, not a task: held for one look-up at the beginning and one at the end of work that
+    /// takes a thousand times as long.
+    lines: Arc<Lines>,
+}
+
+type Lines = Mutex<HashMap<u64, Arc<Semaphore>>>;
+
+/// The share of one party; forgotten when nobody uses it any more.
+#[derive(Debug)]
+struct Line {
+    lines: Arc<Lines>,
+    party: u64,
+    share: Arc<Semaphore>,
+}
+
+/// Sets its flag when it is dropped.
+struct Leaving(Arc<AtomicBool>);
+
+impl Drop for Leaving {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+impl Pool {
+    /// The place where conditions are read and patterns are compiled.
+    pub fn for_reading() -> &'static Self {
+        &READING
+    }
+
+    /// The place where entities are judged.
+    pub fn for_judging() -> &'static Self {
+        &JUDGING
+    }
+
+    /// As many places as processors, two at least, of which one party has half.
+    fn of_the_process(kind: Expensive) -> Self {
+        let processors = available_parallelism().map_or(1, NonZero::get);
+        let places = processors.max(2);
+        Self::new(kind, places, places / 2)
+    }
+
+    fn new(kind: Expensive, places: usize, share: usize) -> Self {
+        Self {
+            kind,
+            share,
+            places: Arc::new(Semaphore::new(places)),
+            lines: Arc::default(),
+        }
+    }
+
+    fn line(&self, party: u64) -> Line {
+        let mut lines = lock(&self.lines);
+        let share = lines
+            .entry(party)
+            .or_insert_with(|| Arc::new(Semaphore::new(self.share)));
+        Line {
+            share: Arc::clone(share),
+            lines: Arc::clone(&self.lines),
+            party,
+        }
+    }
+
+    /// Does a piece of work when its party has its turn. If this future is dropped, the work does
+    /// not begin, or is told by its flag to end.
+    pub async fn run<T: Send + 'static>(
+        &self,
+        party: u64,
+        work: impl FnOnce(&AtomicBool) -> T + Send + 'static,
+    ) -> T {
+        let line = self.line(party);
+        let turn = acquire(&line.share).await;
+        let place = acquire(&self.places).await;
+        let stop = Arc::new(AtomicBool::new(false));
+        let _leaving = Leaving(Arc::clone(&stop));
+        let (span, kind) = (Span::current(), self.kind);
+        let work = spawn_blocking(move || {
+            let measured = kind.begin();
+            let done = span.in_scope(|| work(&stop));
+            drop((measured, place, turn, line));
+            done
+        });
+        match work.await.map_err(JoinError::try_into_panic) {
+            Ok(done) => done,
+            Err(Ok(panic)) => resume_unwind(panic),
+            // The process is stopping, and nobody is left to be answered.
+            Err(Err(_)) => std::future::pending().await,
+        }
+    }
+}
+
+impl Drop for Line {
+    fn drop(&mut self) {
+        let mut lines = lock(&self.lines);
+        // One is in the table, one is here.
+        if Arc::strong_count(&self.share) == 2 {
+            lines.remove(&self.party);
+        }
+    }
+}
+
+/// A semaphore that is never closed.
+async fn acquire(semaphore: &Arc<Semaphore>) -> Option<OwnedSemaphorePermit> {
+    Arc::clone(semaphore).acquire_owned().await.ok()
+}
+
+fn lock(lines: &Lines) -> MutexGuard<'_, HashMap<u64, Arc<Semaphore>>> {
+    lines.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use super::*;
+
+    /// Work that says that it has begun, and ends when it is told to.
+    fn gate() -> (
+        impl FnOnce(&AtomicBool) + Send + 'static,
+        tokio::sync::oneshot::Receiver<()>,
+        mpsc::Sender<()>,
+    ) {
+        let (begun, has_begun) = tokio::sync::oneshot::channel();
+        let (go, gate) = mpsc::channel::<()>();
+        let work = move |_: &AtomicBool| {
+            let _ = begun.send(());
+            let _ = gate.recv();
+        };
+        (work, has_begun, go)
+    }
+
+    #[tokio::test]
+    async fn one_party_leaves_places_to_others() {
+        let pool = Arc::new(Pool::new(Expensive::Reading, 2, 1));
+        let (work, has_begun, go) = gate();
+        let first = tokio::spawn({
+            let pool = Arc::clone(&pool);
+            async move { pool.run(1, work).await }
+        });
+        has_begun.await.expect("begins");
+        let mut second = Box::pin(pool.run(1, |_| "second"));
+        assert!(futures_util::poll!(&mut second).is_pending());
+        assert_eq!(pool.run(2, |_| "other").await, "other");
+        assert!(futures_util::poll!(&mut second).is_pending());
+        go.send(()).expect("waits");
+        first.await.expect("no panic");
+        assert_eq!(second.await, "second");
+        assert!(lock(&pool.lines).is_empty(), "nobody is remembered");
+    }
+
+    #[tokio::test]
+    async fn work_that_nobody_waits_for_is_stopped_and_its_place_is_free() {
+        let pool = Arc::new(Pool::new(Expensive::Reading, 1, 1));
+        let (begun, has_begun) = tokio::sync::oneshot::channel();
+        let work = tokio::spawn({
+            let pool = Arc::clone(&pool);
+            async move {
+                let work = move |stop: &AtomicBool| {
+                    let _ = begun.send(());
+                    while !stop.load(Ordering::Relaxed) {
+                        std::thread::yield_now();
+                    }
+                };
+                pool.run(1, work).await;
+            }
+        });
+        has_begun.await.expect("begins");
+        work.abort();
+        assert!(work.await.expect_err("aborted").is_cancelled());
+        assert_eq!(pool.run(2, |_| 2).await, 2);
+        assert!(lock(&pool.lines).is_empty(), "nobody is remembered");
+    }
+}
