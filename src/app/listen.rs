@@ -208,9 +208,13 @@ fn serve_operators(
         let incoming = Incoming::plain(TcpListener::from_std(listener)?, places);
         tokio::spawn(probe);
         let pages = Pages { router, times };
-        connections::serve(incoming, Speaks::Http1, times, stop, move |request, address| {
-            pages.clone().serve(request, address)
-        })
+        connections::serve(
+            incoming,
+            Speaks::Http1,
+            times,
+            stop,
+            move |request, address| pages.clone().serve(request, address),
+        )
         .await;
         Ok(())
     };

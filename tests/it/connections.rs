@@ -196,13 +196,12 @@ fn grpc<B>(address: SocketAddr, path: &str, body: B) -> Request<B> {
 /// The status of a call, in its headers or after its body.
 async fn status(response: http::Response<hyper::body::Incoming>) -> (String, String) {
     let headers = response.headers().clone();
-    let trailers = match headers.contains_key("grpc-status") {
-        true => headers,
-        false => {
-            let whole = timeout(PATIENCE, response.into_body().collect()).await;
-            let whole = whole.expect("an end").expect("a body");
-            whole.trailers().cloned().unwrap_or_default()
-        }
+    let trailers = if headers.contains_key("grpc-status") {
+        headers
+    } else {
+        let whole = timeout(PATIENCE, response.into_body().collect()).await;
+        let whole = whole.expect("an end").expect("a body");
+        whole.trailers().cloned().unwrap_or_default()
     };
     let text = |name: &str| {
         let value = trailers
@@ -528,8 +527,8 @@ fn health_readiness_and_metrics_answer_beside_threads_that_are_blocked() {
     let (blocked, is_blocked) = mpsc::channel();
     let mut holds = Vec::new();
     for _ in 0..2 {
-        let (hold, held) = mpsc::channel::<()>();
-        holds.push(hold);
+        let (release, held) = mpsc::channel::<()>();
+        holds.push(release);
         let blocked = blocked.clone();
         serving.spawn(async move {
             blocked.send(()).expect("the test waits");

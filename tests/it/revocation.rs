@@ -120,11 +120,11 @@ impl Streams {
             assert!(status.message().contains("authenticate again"), "{status}");
         }
         let status = loop {
-            match tokio::time::timeout(PATIENCE, method.message()).await {
-                Ok(Ok(Some(_))) => {}
-                Ok(Ok(None)) => panic!("{what}: it ended without a status"),
-                Ok(Err(status)) => break status,
-                Err(_) => panic!("{what}: the method did not end"),
+            let message = tokio::time::timeout(PATIENCE, method.message()).await;
+            match message.expect(what) {
+                Ok(Some(_)) => {}
+                Ok(None) => panic!("{what}: it ended without a status"),
+                Err(status) => break status,
             }
         };
         assert_eq!(status.code(), Code::Unauthenticated, "{what}: {status}");

@@ -18,7 +18,7 @@ use crate::support::{
 const ON_TIME: Duration = Duration::from_secs(5);
 
 /// How long anything is waited for.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Lets callers say whose they are.
 const CALLERS: (&str, &str) = ("INTERLOCK_IAM_MOCK_CALLER", "true");
