@@ -1,10 +1,9 @@
 //! A unit of work: what one request reads and writes, until it commits or is dropped
 //! (STORAGE.md §2).
 
-use std::{collections::BTreeMap, sync::Arc, time::Instant};
+use std::{collections::BTreeMap, sync::Arc};
 
 use foldhash::HashMap;
-use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -15,14 +14,13 @@ use super::{
     index::KeyChanges,
     message::MessageChange,
     outcome::Outcome,
-    submission::{Claim, Submission},
     task::{Decision, Dropped, NewTask, Task, TaskChange, TaskKey, TaskLine},
 };
 use crate::engine::{Record, RunRecord};
 use crate::entity::{Image, Json, Position, Sequence};
 use crate::id::{EntityId, ModelKey, Tenant, TransactionId};
 use crate::model::Extension;
-use crate::telemetry::measure::{Open, Step, conflicted};
+use crate::telemetry::measure::Open;
 
 /// How many bytes of writes a unit holds at most.
 const BYTES_MAX: usize = 64 << 20;
@@ -193,60 +191,6 @@ impl Storage {
             }
             outcome => outcome,
         }
-    }
-
-    async fn submit(
-        &self,
-        draft: Box<Draft>,
-        bytes: usize,
-        cancel: &CancellationToken,
-    ) -> Result<Committed, Error> {
-        let begun = Instant::now();
-        let outcome = self.try_submit(draft, bytes, cancel).await;
-        Step::Commit.since(begun);
-        if matches!(outcome, Err(Error::Conflict)) {
-            conflicted();
-        }
-        outcome
-    }
-
-    async fn try_submit(
-        &self,
-        draft: Box<Draft>,
-        bytes: usize,
-        cancel: &CancellationToken,
-    ) -> Result<Committed, Error> {
-        if !self.takes_writes() {
-            return Err(Error::Unavailable);
-        }
-        let room = self.0.room.take(&draft.tenant, bytes);
-        let _room = tokio::select! {
-            biased;
-            room = room => room?,
-            () = cancel.cancelled() => return Err(Error::Cancelled),
-        };
-        let (reply, mut outcome) = oneshot::channel();
-        let claim = Claim::default();
-        let submission = Submission {
-            draft,
-            bytes,
-            claim: claim.clone(),
-            reply,
-        };
-        self.0
-            .submissions
-            .send(submission)
-            .await
-            .map_err(|_| Error::Stopped)?;
-        tokio::select! {
-            biased;
-            outcome = &mut outcome => return outcome.map_err(|_| Error::Stopped)?,
-            () = cancel.cancelled() => {}
-        }
-        if claim.withdraw() {
-            return Err(Error::Cancelled);
-        }
-        outcome.await.map_err(|_| Error::Stopped)?
     }
 }
 

@@ -23,12 +23,14 @@ async fn an_instant_is_read_as_existing_clients_send_it() {
         "2100-01-01T00:00:00+01:00",
         "2100-01-01T00:00:00%2B01:00",
         "2100-01-01T00:00:00-01:00",
+        // Midnight UTC (`corrections.md` §11).
+        "2100-01-01",
     ] {
         rest.get(&format!("/api/entity/{id}?pointInTime={instant}"))
             .await
             .ok();
     }
-    for instant in ["", "x", "2100-01-01", "2100-13-01T00:00:00Z", "4102444800"] {
+    for instant in ["", "x", "2100-13-01", "2100-13-01T00:00:00Z", "4102444800"] {
         let said = rest
             .get(&format!("/api/entity/{id}?pointInTime={instant}"))
             .await;

@@ -106,8 +106,13 @@ impl Session {
         match end {
             End::HalfClose => {
                 let status = tokio::select! {
+                    biased;
                     () = login.withdrawn() => Some(withdrawn()),
-                    () = self.requests.all_answered() => None,
+                    // Subscriptions end by themselves when the login is revoked, which must not
+                    // look like a stream that has ended well.
+                    () = self.requests.all_answered() => {
+                        login.withdrawn().now_or_never().map(|()| withdrawn())
+                    }
                     () = self.queue.ended() => None,
                 };
                 self.requests.give_up();
