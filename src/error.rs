@@ -486,27 +486,6 @@ mod tests {
     }
 
     #[test]
-    fn the_readme_tells_of_every_code_and_of_no_other() {
-        let readme = std::fs::read_to_string("README.md").expect("readable");
-        let (_, section) = readme.split_once("\n## Error codes").expect("a section");
-        let (section, _) = section.split_once("\n## ").expect("an end");
-        for code in Code::ALL {
-            let retryable = if code.retry() == Retry::Later {
-                "yes"
-            } else {
-                ""
-            };
-            let row = format!(
-                "\n| `{code}` | {} | {retryable} | {} |\n",
-                code.status().as_u16(),
-                code.meaning()
-            );
-            assert!(section.contains(&row), "README.md lacks the row{row}…");
-        }
-        assert_eq!(section.matches("\n| `").count(), Code::ALL.len());
-    }
-
-    #[test]
     fn an_internal_failure_hides_its_cause() {
         let failure = Failure::internal("the disk is on fire");
         assert!(!failure.to_string().contains("fire"));

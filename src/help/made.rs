@@ -102,6 +102,48 @@ const fn role(route: &Route) -> &'static str {
     }
 }
 
+/// The pages of the reference: a name, a title, a synopsis and the table that follows.
+const REFERENCE: [(&str, &str, &str); 3] = [
+    (
+        "settings",
+        "Settings",
+        "Every setting that has an effect: its value, its default and its meaning. `config` explains where settings come from.",
+    ),
+    (
+        "errors",
+        "Error codes",
+        "Every error code: its HTTP status, whether the same request may succeed later, and what it means. `errors` explains how failures are reported.",
+    ),
+    (
+        "operations",
+        "Operations",
+        "Every request event: its answer, how many answers there are, and the gRPC method that accepts it. `cloudevents` explains events.",
+    ),
+];
+
+/// The pages of tables that a reader looks something up in, and the page that lists them. The
+/// same pages are files in `reference/` for readers of the repository.
+pub(super) fn topics_of_reference(facts: &Facts) -> impl Iterator<Item = Topic> {
+    let rows = REFERENCE.map(|(name, title, _)| format!("| `reference.{name}` | {title} |\n"));
+    let body = format!(
+        "# Reference\n\nTables generated from the code: settings, error codes and operations.\n\n| Page | Lists |\n|---|---|\n{}",
+        rows.concat()
+    );
+    let index = Topic {
+        see_also: &["config", "errors", "cloudevents"],
+        ..Topic::of("reference", body)
+    };
+    let pages = REFERENCE.iter().map(|(name, title, synopsis)| {
+        let table = table(name, facts).unwrap_or_default();
+        let body = format!("# {title}\n\n{synopsis}\n\n{table}");
+        Topic {
+            see_also: &["reference"],
+            ..Topic::of(&format!("reference.{name}"), body)
+        }
+    });
+    std::iter::once(index).chain(pages)
+}
+
 /// A topic for each code.
 pub(super) fn topics_of_errors() -> impl Iterator<Item = Topic> {
     Code::ALL.iter().map(|code| {
