@@ -67,10 +67,10 @@ Examples:
   interlock init                                write a file that explains every setting
   interlock health && echo ready
 
-Topics: getting-started, models, unique-keys, entities, idempotency, workflows, criteria,
+Topics: getting-started, tutorial, models, unique-keys, entities, idempotency, workflows, criteria,
 processors, timers, members, transactions, search, indexes, statistics, history, changes, explain,
-messages, cloudevents, grpc, rest, openapi, errors, config, cli, operators,
-attacks. `interlock help` says what each is about, `interlock help <topic>` tells it.
+messages, cloudevents, grpc, rest, openapi, errors, config, cli, operators, security, attacks,
+reference, benchmark, contributing. `interlock help` lists them, `interlock help <topic>` prints one.
 
 Settings come from the environment and from .env files; `interlock help config` lists them.";
 

@@ -6,6 +6,7 @@ use super::{Facts, Topic};
 use crate::auth::Permission;
 use crate::error::{Code, Retry};
 use crate::operation::{Access, Answers, ROUTES, Route};
+use crate::telemetry::measure::METRICS;
 
 /// The table that stands in a topic under that name.
 pub(super) fn table(name: &str, facts: &Facts) -> Option<String> {
@@ -13,6 +14,7 @@ pub(super) fn table(name: &str, facts: &Facts) -> Option<String> {
         "errors" => Some(errors()),
         "operations" => Some(operations()),
         "settings" => Some(settings(facts)),
+        "metrics" => Some(metrics()),
         _ => None,
     }
 }
@@ -64,6 +66,23 @@ fn quoted(text: &str) -> String {
     }
 }
 
+fn metrics() -> String {
+    let rows = METRICS.iter().map(|metric| {
+        let labels = metric.labels.split(", ").map(quoted).collect::<Vec<_>>();
+        format!(
+            "| `{}` | {} | {} | {} |\n",
+            metric.name,
+            metric.kind.as_str(),
+            labels.join(", "),
+            metric.meaning
+        )
+    });
+    format!(
+        "| Name | Kind | Labels | Meaning |\n|---|---|---|---|\n{}",
+        rows.collect::<String>()
+    )
+}
+
 fn operations() -> String {
     let rows = ROUTES.iter().map(|route| {
         format!(
@@ -100,6 +119,53 @@ const fn role(route: &Route) -> &'static str {
         Permission::Anyone => "",
         Permission::Role(role) => role,
     }
+}
+
+/// The pages of the reference: a name, a title, a synopsis and the table that follows.
+const REFERENCE: [(&str, &str, &str); 4] = [
+    (
+        "settings",
+        "Settings",
+        "Every setting that has an effect: its value, its default and its meaning. `config` explains where settings come from.",
+    ),
+    (
+        "errors",
+        "Error codes",
+        "Every error code: its HTTP status, whether the same request may succeed later, and what it means. `errors` explains how failures are reported.",
+    ),
+    (
+        "operations",
+        "Operations",
+        "Every request event: its answer, how many answers there are, and the gRPC method that accepts it. `cloudevents` explains events.",
+    ),
+    (
+        "metrics",
+        "Metrics",
+        "Every metric of `/metrics` on the admin port, beside those of the process (`process_…`). `operators` explains monitoring.",
+    ),
+];
+
+/// The pages of tables that a reader looks something up in, and the page that lists them. The
+/// same pages are files in `reference/` for readers of the repository.
+pub(super) fn topics_of_reference(facts: &Facts) -> impl Iterator<Item = Topic> {
+    let rows = REFERENCE.map(|(name, title, _)| format!("| `reference.{name}` | {title} |\n"));
+    let body = format!(
+        "# Reference\n\nTables generated from the code: settings, error codes, operations and metrics.\n\n| Page | Lists |\n|---|---|\n{}",
+        rows.concat()
+    );
+    let index = Topic {
+        see_also: &["config", "errors", "cloudevents"],
+        ..Topic::of("reference", body)
+    };
+    let pages = REFERENCE.iter().map(|(name, title, synopsis)| {
+        let table = table(name, facts).unwrap_or_default();
+        let body = format!("# {title}\n\n{synopsis}\n\n{table}");
+        Topic {
+            see_also: &["reference"],
+            ..Topic::of(&format!("reference.{name}"), body)
+        }
+    });
+    std::iter::once(index).chain(pages)
 }
 
 /// A topic for each code.

@@ -32,7 +32,8 @@ impl Source {
 /// Every topic that is written, in the order in which a stranger would read them.
 #[rustfmt::skip]
 const SOURCES: &[Source] = &[
-    topic("getting-started", include_str!("topics/getting-started.md"), &["models", "workflows", "members", "cli"]),
+    topic("getting-started", include_str!("topics/getting-started.md"), &["tutorial", "models", "workflows", "members", "cli"]),
+    topic("tutorial", include_str!("topics/tutorial.md"), &["workflows", "explain", "messages", "unique-keys", "idempotency", "search", "indexes", "changes"]),
     topic("models", include_str!("topics/models.md"), &["entities", "workflows", "search", "unique-keys", "indexes"]),
     topic("unique-keys", include_str!("topics/unique-keys.md"), &["models", "errors"]),
     topic("entities", include_str!("topics/entities.md"), &["models", "workflows", "history", "transactions", "messages", "idempotency"]),
@@ -58,13 +59,17 @@ const SOURCES: &[Source] = &[
     topic("errors", include_str!("topics/errors.md"), &["rest", "grpc", "transactions"]).with(&["json"]),
     topic("config", include_str!("topics/config.md"), &["cli", "operators"]).with(&["all"]),
     topic("cli", include_str!("topics/cli.md"), &["config", "getting-started"]),
-    topic("operators", include_str!("topics/operators.md"), &["config", "attacks"]),
-    topic("attacks", include_str!("topics/attacks.md"), &["operators", "config"]),
+    topic("operators", include_str!("topics/operators.md"), &["config", "security", "reference", "benchmark", "attacks"]),
+    topic("attacks", include_str!("topics/attacks.md"), &["operators", "security"]),
+    topic("security", include_str!("topics/security.md"), &["operators", "config", "errors"]),
+    topic("benchmark", include_str!("topics/benchmark.md"), &["operators", "contributing"]),
+    topic("contributing", include_str!("topics/contributing.md"), &["benchmark"]),
 ];
 
 /// Every topic, and those that are made below them.
 pub(super) fn all(facts: &Facts) -> Vec<Topic> {
     let mut topics: Vec<Topic> = SOURCES.iter().map(|source| source.read(facts)).collect();
+    topics.extend(made::topics_of_reference(facts));
     topics.extend(made::topics_of_errors());
     topics.extend(made::topics_of_events(facts));
     topics

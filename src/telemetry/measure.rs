@@ -434,51 +434,78 @@ impl Exporter {
     }
 }
 
+/// What kind of metric it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MetricKind {
+    Counter,
+    Gauge,
+    Histogram,
+}
+
+impl MetricKind {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Counter => "counter",
+            Self::Gauge => "gauge",
+            Self::Histogram => "histogram",
+        }
+    }
+}
+
+/// A metric of the service; those of the process (`process_…`) are the library's.
+#[derive(Debug, Clone, Copy)]
+pub struct Metric {
+    pub name: &'static str,
+    pub kind: MetricKind,
+    /// The names of its labels, separated by commas.
+    pub labels: &'static str,
+    pub meaning: &'static str,
+}
+
+const fn metric(
+    name: &'static str,
+    kind: MetricKind,
+    labels: &'static str,
+    meaning: &'static str,
+) -> Metric {
+    Metric {
+        name,
+        kind,
+        labels,
+        meaning,
+    }
+}
+
+/// Every metric.
+#[rustfmt::skip]
+pub const METRICS: &[Metric] = &[
+    metric(TX_DURATION, MetricKind::Histogram, "op", "duration of transaction steps: `begin`, `commit`, `rollback`"),
+    metric(TX_ACTIVE, MetricKind::Gauge, "", "open transactions"),
+    metric(TX_CONFLICTS, MetricKind::Counter, "", "transactions aborted by a write conflict"),
+    metric(DISPATCH_DURATION, MetricKind::Histogram, "type", "duration of calls to compute members: `processor`, `criteria`, `schedule`"),
+    metric(DISPATCH_COUNT, MetricKind::Counter, "type", "calls to compute members"),
+    metric(OPERATION_DURATION, MetricKind::Histogram, "type", "duration of operations until their answer begins, by event type"),
+    metric(OPERATION_FAILURES, MetricKind::Counter, "type, code", "failed operations, by event type and error code"),
+    metric(SEARCH_INDEXES, MetricKind::Gauge, "kind", "maintained search indexes"),
+    metric(ADAPTIVE_INDEXES, MetricKind::Counter, "event", "adaptive indexes that were created, became ready and were removed"),
+    metric(HANDSHAKES, MetricKind::Counter, "outcome", "TLS handshakes: `done`, `failed`, `too_slow`, `displaced`"),
+    metric(CONNECTIONS, MetricKind::Gauge, "port", "open connections: `rest`, `grpc`, `admin`"),
+    metric(CONNECTIONS_ENDED, MetricKind::Counter, "reason", "connections and requests ended by the server"),
+    metric(TENANT_REFUSALS, MetricKind::Counter, "limit", "requests rejected because their tenant reached a limit"),
+    metric(EXPENSIVE_WORK, MetricKind::Gauge, "kind", "conditions being read (`reading`) and entities being evaluated (`judging`) on separate threads"),
+    metric(PANICS, MetricKind::Counter, "", "contained panics"),
+    metric(STORAGE_DAMAGE, MetricKind::Counter, "", "reads that met a damaged page of the database"),
+    metric(WORKERS, MetricKind::Gauge, "", "worker threads of the runtime"),
+    metric(ALIVE_TASKS, MetricKind::Gauge, "", "tasks that have not ended"),
+    metric(QUEUE_DEPTH, MetricKind::Gauge, "", "tasks waiting for a thread"),
+];
+
 fn describe() {
-    describe_histogram!(
-        TX_DURATION,
-        "how long transactions take to begin, to commit and to be rolled back"
-    );
-    describe_gauge!(TX_ACTIVE, "transactions that are open");
-    describe_counter!(
-        TX_CONFLICTS,
-        "transactions that were refused because someone else had committed first"
-    );
-    describe_histogram!(DISPATCH_DURATION, "how long compute members take to answer");
-    describe_counter!(DISPATCH_COUNT, "how often compute members were asked");
-    describe_histogram!(
-        OPERATION_DURATION,
-        "how long operations take until their answer begins, by event type"
-    );
-    describe_counter!(
-        OPERATION_FAILURES,
-        "operations that failed, by event type and code"
-    );
-    describe_gauge!(SEARCH_INDEXES, "search indexes that are maintained");
-    describe_counter!(
-        ADAPTIVE_INDEXES,
-        "search indexes that nobody declared, when they were made, became ready and were dropped"
-    );
-    describe_counter!(HANDSHAKES, "TLS handshakes, by how they ended");
-    describe_gauge!(CONNECTIONS, "connections that are open, by port");
-    describe_counter!(
-        CONNECTIONS_ENDED,
-        "connections and requests that the server has ended, by reason"
-    );
-    describe_counter!(
-        TENANT_REFUSALS,
-        "requests that were refused because their tenant had reached a limit"
-    );
-    describe_gauge!(
-        EXPENSIVE_WORK,
-        "conditions that are read or judged on threads of their own"
-    );
-    describe_counter!(PANICS, "panics that were contained");
-    describe_counter!(
-        STORAGE_DAMAGE,
-        "answers of the database that a page is damaged"
-    );
-    describe_gauge!(WORKERS, "threads that run tasks");
-    describe_gauge!(ALIVE_TASKS, "tasks that have not ended");
-    describe_gauge!(QUEUE_DEPTH, "tasks that wait for a thread");
+    for metric in METRICS {
+        match metric.kind {
+            MetricKind::Counter => describe_counter!(metric.name, metric.meaning),
+            MetricKind::Gauge => describe_gauge!(metric.name, metric.meaning),
+            MetricKind::Histogram => describe_histogram!(metric.name, metric.meaning),
+        }
+    }
 }

@@ -57,7 +57,7 @@ struct Options {
     /// Another build of the service, to compare with.
     #[arg(long, value_name = "PATH", default_value = env!("CARGO_BIN_EXE_interlock"))]
     program: PathBuf,
-    /// The films of the README, to be searched beside what is generated (T12).
+    /// The films of the topic `search`, to be searched beside what is generated (T12).
     #[arg(long, value_name = "PATH")]
     films: Option<PathBuf>,
     /// A setting of the service, as NAME=VALUE; may be repeated.

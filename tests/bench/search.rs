@@ -459,7 +459,7 @@ async fn manage(client: &mut Client, kind: &str, payload: String) -> String {
     text(&succeeded(answer.into_inner())).to_owned()
 }
 
-/// Makes the films of a file as the README does, and the indexes of them.
+/// Makes the films of a file as the topic `search` does, and the indexes of them.
 async fn fill_films(client: &mut Client, file: &Path) {
     let films = std::fs::read_to_string(file).expect("the films can be read");
     let films: Vec<&RawValue> = serde_json::from_str(&films).expect("a list of films");

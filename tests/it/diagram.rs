@@ -179,14 +179,15 @@ fn the_command_line_draws_what_is_in_a_file() {
 }
 
 #[test]
-fn the_readme_shows_its_own_workflow() {
-    let readme = include_str!("../../README.md");
-    let between = |begin: &str, end: &str| {
-        let (_, rest) = readme.split_once(begin).expect(begin);
+fn the_tutorial_shows_the_workflow_of_the_readme() {
+    let between = |page: &'static str, begin: &str, end: &str| {
+        let (_, rest) = page.split_once(begin).expect(begin);
         rest.split_once(end).expect(end).0
     };
-    let workflow = between("/workflow/import -d '", "'\n");
-    let shown = between("```mermaid\nstateDiagram-v2\n", "```");
+    let readme = include_str!("../../README.md");
+    let workflow = between(readme, "/workflow/import -d '", "'\n");
+    let tutorial = include_str!("../../src/help/topics/tutorial.md");
+    let shown = between(tutorial, "```mermaid\nstateDiagram-v2\n", "```");
     assert_eq!(
         draw(&["-"], workflow).1,
         format!("stateDiagram-v2\n{shown}")

@@ -193,3 +193,56 @@ async fn the_documentation_page_is_whole_and_asks_nobody_else() {
         assert_eq!(said.status, 200, "{asset}");
     }
 }
+
+/// The pages that a reader of the repository looks things up in, and what the code says they are.
+fn reference() -> Vec<(std::path::PathBuf, String)> {
+    let library = interlock::app::help("/api");
+    let pages = library.topics().iter();
+    pages
+        .filter(|topic| topic.path[0] == "reference")
+        .map(|topic| {
+            let name = topic.path.get(1).map_or("README", String::as_str);
+            let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+            let path = root.join(format!("src/help/reference/{name}.md"));
+            (path, topic.body.clone())
+        })
+        .collect()
+}
+
+#[test]
+fn the_reference_pages_of_the_repository_are_those_of_the_code() {
+    for (path, body) in reference() {
+        if std::env::var_os("UPDATE_REFERENCE").is_some() {
+            std::fs::create_dir_all(path.parent().expect("a folder")).expect("makes it");
+            std::fs::write(&path, &body).expect("writes");
+        }
+        let stored = std::fs::read_to_string(&path).unwrap_or_default();
+        let path = path.display();
+        assert!(
+            stored == body,
+            "{path} differs from the code; write it again: UPDATE_REFERENCE=1 cargo test --test it reference"
+        );
+    }
+}
+
+#[test]
+fn every_page_is_linked_from_a_readme_of_at_most_two_hundred_lines() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    let readme = std::fs::read_to_string(root.join("README.md")).expect("readable");
+    assert!(readme.lines().count() <= 200, "{}", readme.lines().count());
+    let links = readme.split("](").skip(1);
+    let links: Vec<_> = links.filter_map(|rest| rest.split(')').next()).collect();
+    for link in links.iter().filter(|link| !link.starts_with("http")) {
+        assert!(root.join(link).exists(), "README.md links to {link}");
+    }
+    for folder in ["src/help/topics", "src/help/reference"] {
+        for entry in std::fs::read_dir(root.join(folder)).expect("readable") {
+            let name = entry.expect("readable").file_name();
+            let page = format!("{folder}/{}", name.to_string_lossy());
+            // The list of the reference, and a page that is part of `workflows`.
+            if !page.ends_with("README.md") && !page.ends_with("schema-version.md") {
+                assert!(links.contains(&page.as_str()), "nothing links to {page}");
+            }
+        }
+    }
+}

@@ -1,4 +1,4 @@
-"""What the README of the repository shows works when it is pasted."""
+"""What the README of the repository and the tutorial show works when it is pasted."""
 
 import asyncio
 import os
@@ -10,13 +10,17 @@ from pathlib import Path
 from servers import BINARY, server
 
 HERE = Path(__file__).parent
-README = (HERE.parents[2] / "README.md").read_text()
+ROOT = HERE.parents[2]
 
 
-def blocks(begin: str, end: str) -> list[tuple[str, str]]:
-    """Take the code between two headings, each block with its language."""
-    part = README[README.index(f"\n## {begin}") : README.index(f"\n## {end}")]
+def blocks(page: str, begin: str, end: str = "") -> list[tuple[str, str]]:
+    """Take the code of a page between two headings, each block with its language."""
+    text = (ROOT / page).read_text()
+    part = text[text.index(f"\n## {begin}") : text.index(f"\n## {end}") if end else None]
     return re.findall(r"```(\w+)\n(.*?)```", part, re.DOTALL)
+
+
+TUTORIAL = "src/help/topics/tutorial.md"
 
 
 async def test_the_first_session_works_as_it_is_pasted(tmp_path: Path) -> None:
@@ -31,11 +35,11 @@ async def test_the_first_session_works_as_it_is_pasted(tmp_path: Path) -> None:
                 .replace(".venv/bin/python", sys.executable)
             )
 
-        found = blocks("A first session", "Messages")
+        found = blocks("README.md", "A first session", "What is guaranteed")
         (program,) = (text for language, text in found if language == "python")
         (tmp_path / "billing.py").write_text(here(program))
-        found += [("sh", "echo '== later'\n"), *blocks("Messages", "The doors")]
-        found += blocks("Searching with indexes", "Following what changes")
+        found += blocks(TUTORIAL, "The workflow as a picture", "Messages")
+        found += [("sh", "echo '== later'\n"), *blocks(TUTORIAL, "Messages")]
         scripts = [
             here(text)
             for language, text in found

@@ -1,7 +1,7 @@
 //! A world in which everything goes wrong: random workflows, members, clients and crashes, over
 //! a double of the database or over `SQLite`, in virtual time.
 //!
-//! A seed decides everything, so it repeats a failure; README says how.
+//! A seed decides everything, so it repeats a failure; the topic `contributing` says how.
 #![cfg(test)]
 
 mod batch;
