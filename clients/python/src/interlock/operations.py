@@ -1219,9 +1219,7 @@ class Operations:
         """
         await self.call("TrustedKeyDeleteRequest", {"keyId": key_id})
 
-    async def list_oidc_providers(
-        self, *, active_only: bool = False
-    ) -> list[OidcProvider]:
+    async def list_oidc_providers(self, *, active_only: bool = False) -> list[OidcProvider]:
         """List the OpenID Connect providers that the tenant has registered.
 
         Args:
