@@ -535,8 +535,13 @@ fn read_file(path: &Path, warnings: &mut Vec<String>) -> Option<Variables> {
             Ok((name, value)) => {
                 variables.insert(name, value);
             }
+            // A folder fails again with every line that is asked for.
+            Err(error @ dotenvy::Error::Io(_)) => {
+                warnings.push(format!("{} cannot be read: {error}", path.display()));
+                break;
+            }
             Err(error) => warnings.push(format!(
-                "{} holds a line that is no setting: {error}",
+                "{} has a line that is not a setting: {error}",
                 path.display()
             )),
         }
@@ -623,6 +628,14 @@ mod tests {
             .iter()
             .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
             .collect()
+    }
+
+    #[test]
+    fn a_folder_in_place_of_a_file_is_a_warning() {
+        let mut warnings = Vec::new();
+        let read = read_file(Path::new("src"), &mut warnings);
+        assert!(read.is_none_or(|variables| variables.is_empty()));
+        assert!(warnings.len() <= 1, "{warnings:?}");
     }
 
     fn read(pairs: &[(&str, &str)]) -> Result<Config, ConfigError> {
