@@ -272,7 +272,7 @@ pub trait Coded: StdError {
 /// The member of `properties` that says in how many milliseconds to try again.
 const RETRY_AFTER: &str = "retryAfterMs";
 
-/// What is told begins so where a whole payload cannot be read (`grpc.md` §5.1).
+/// The beginning of the message where a whole payload cannot be read (`grpc.md` §5.1).
 const OF_PAYLOAD: &str = "invalid payload: ";
 
 /// Members of `properties`, beside `errorCode` and `retryable`.

@@ -99,8 +99,8 @@ fn deadline(headers: &HeaderMap) -> Option<Duration> {
     }
 }
 
-/// A message over the limit has the documented status, and is told which setting that is: the
-/// library says out of range, which we never do otherwise.
+/// A message over the limit gets the documented status and a text that names the setting: the
+/// library answers "out of range", which nothing else here does.
 fn name_limit(headers: &mut HeaderMap, limit: usize) {
     const STATUS: &str = "grpc-status";
     const MESSAGE: &str = "grpc-message";

@@ -29,7 +29,7 @@ use crate::runtime;
 use crate::search::JobSettings;
 use crate::storage::{self, Durability, IndexSettings, Migrate, Place, UsedIndexes};
 
-/// Everything the process is told.
+/// All settings of the process.
 #[derive(Debug, Clone)]
 pub struct Config {
     pub listen: Addresses,
@@ -269,7 +269,7 @@ impl Sources {
         })
     }
 
-    /// Checks settings that have no effect yet, and tells of names that mean nothing.
+    /// Checks settings that have no effect yet, and reports names that are unknown.
     fn check_others(&mut self) -> Result<(), ConfigError> {
         for setting in SETTINGS
             .iter()
