@@ -21,7 +21,6 @@ const EVENTS: &str = "/org.cyoda.cloud.api.grpc.CloudEventsService/";
 const DEADLINE: &str = "grpc-timeout";
 
 /// How calls are served.
-#[derive(Clone)]
 pub(super) struct Calls {
     pub(super) routes: Routes,
     pub(super) times: Times,
@@ -30,7 +29,7 @@ pub(super) struct Calls {
 }
 
 impl Calls {
-    pub(super) async fn serve(mut self, mut request: Request<Incoming>) -> Response<Body> {
+    pub(super) async fn serve(self: Arc<Self>, mut request: Request<Incoming>) -> Response<Body> {
         let path = request.uri().path();
         let (is_stream, is_event) = (path.ends_with(STREAM), path.starts_with(EVENTS));
         let mut hold = None;
@@ -51,7 +50,8 @@ impl Calls {
         let deadline = deadline(request.headers());
         let request = request
             .map(|body| Received::new(body, self.times, within, too_slow).counted(hold, no_room));
-        let answering = self.routes.call(request);
+        let mut routes = self.routes.clone();
+        let answering = routes.call(request);
         let answered = match deadline {
             None => answering.await,
             Some(deadline) => match tokio::time::timeout(deadline, answering).await {

@@ -115,6 +115,12 @@ impl Incoming {
         }
     }
 
+    /// Makes every connection of this and the other listeners of the same registry end with the
+    /// requests that it has open.
+    pub(super) fn finish(&self) {
+        self.places.registry.finish();
+    }
+
     fn begin(
         &mut self,
         config: Arc<ServerConfig>,

@@ -2,6 +2,7 @@
 
 use std::{
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
+    sync::Arc,
     time::Duration,
 };
 
@@ -153,17 +154,18 @@ impl Serving {
             .add_service(reflection().build_v1alpha()?)
             .prepare();
         let times = self.times;
-        let calls = Calls {
+        let calls = Arc::new(Calls {
             routes,
             times,
             admission,
-        };
+        });
         let grpc = connections::serve(
             listeners.grpc,
             Speaks::Http2,
             times,
             stop.clone(),
-            move |request, _| calls.clone().serve(request),
+            // Boxed: the task of a stream is moved several times before it runs.
+            move |request, _| Box::pin(Arc::clone(&calls).serve(request)),
         );
         let pages = Pages {
             router: self.rest,

@@ -123,9 +123,9 @@ impl Method {
     async fn take(
         self,
         service: &Service,
-        request: Request<Frame>,
+        mut request: Request<Frame>,
     ) -> Result<(Taken, Context), Status> {
-        let (login, hold) = Service::admitted(&request)?;
+        let (login, hold) = Service::admitted(&mut request)?;
         let headers = request.metadata().as_ref();
         // Models are not part of transactions.
         let token = headers

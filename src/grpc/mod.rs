@@ -75,12 +75,10 @@ impl Service {
         Ok((login, Arc::new(hold)))
     }
 
-    /// What [`Self::admit`] has said of a call.
-    fn admitted<T>(request: &Request<T>) -> Result<(Login, Arc<Hold>), Status> {
-        let admitted = request.extensions().get::<(Login, Arc<Hold>)>();
-        admitted
-            .cloned()
-            .ok_or_else(|| Status::internal("the call was not admitted"))
+    /// Takes what [`Self::admit`] has found out about a call.
+    fn admitted<T>(request: &mut Request<T>) -> Result<(Login, Arc<Hold>), Status> {
+        let admitted = request.extensions_mut().remove::<(Login, Arc<Hold>)>();
+        admitted.ok_or_else(|| Status::internal("the call was not admitted"))
     }
 }
 
@@ -104,9 +102,9 @@ impl CloudEventsService for Service {
 
     async fn start_streaming(
         &self,
-        request: Request<Streaming<Frame>>,
+        mut request: Request<Streaming<Frame>>,
     ) -> Result<Response<Outbound>, Status> {
-        let (login, hold) = Self::admitted(&request)?;
+        let (login, hold) = Self::admitted(&mut request)?;
         Ok(Response::new(stream::start(
             self.clone(),
             login,

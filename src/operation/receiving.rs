@@ -8,7 +8,7 @@
 use std::{
     collections::HashMap,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc, PoisonError, RwLock,
         atomic::{AtomicU64, AtomicUsize, Ordering},
     },
     time::{Duration, Instant},
@@ -44,9 +44,11 @@ pub struct Receiving(Arc<Budget>);
 struct Budget {
     most: usize,
     used: AtomicUsize,
-    /// A mutex, not a task: a look-up for each request, or for each stream of them.
-    tenants: Mutex<HashMap<Tenant, Arc<AtomicUsize>>>,
+    /// A lock, not a task: a look-up for each request, or for each stream of them.
+    tenants: RwLock<HashMap<Tenant, Arc<AtomicUsize>>>,
     freed: Notify,
+    /// How many wait for [`Self::freed`]: a request that nobody waits for wakes nobody.
+    waiting: AtomicUsize,
     begun: Instant,
     /// When the log said last that a request was refused, in seconds.
     warned: AtomicU64,
@@ -59,6 +61,9 @@ pub struct Hold {
     of_tenant: Arc<AtomicUsize>,
     bytes: AtomicUsize,
 }
+
+/// Counts as waiting for room until it is dropped.
+struct Waiting<'a>(&'a Budget);
 
 /// Whose room is used up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,8 +78,9 @@ impl Receiving {
         Self(Arc::new(Budget {
             most,
             used: AtomicUsize::new(0),
-            tenants: Mutex::default(),
+            tenants: RwLock::default(),
             freed: Notify::new(),
+            waiting: AtomicUsize::new(0),
             begun: Instant::now(),
             warned: AtomicU64::new(0),
         }))
@@ -82,24 +88,27 @@ impl Receiving {
 
     /// A request of a tenant, which holds nothing yet.
     pub fn hold(&self, tenant: &Tenant) -> Hold {
-        let mut tenants = self
-            .0
-            .tenants
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        Hold {
+            budget: Arc::clone(&self.0),
+            of_tenant: self.0.of_tenant(tenant),
+            bytes: AtomicUsize::new(0),
+        }
+    }
+}
+
+impl Budget {
+    /// The bytes that a tenant's requests hold.
+    fn of_tenant(&self, tenant: &Tenant) -> Arc<AtomicUsize> {
+        let tenants = self.tenants.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some(used) = tenants.get(tenant) {
+            return Arc::clone(used);
+        }
+        drop(tenants);
+        let mut tenants = self.tenants.write().unwrap_or_else(PoisonError::into_inner);
         if tenants.len() >= TENANTS && !tenants.contains_key(tenant) {
             tenants.retain(|_, used| Arc::strong_count(used) > 1);
         }
-        let of_tenant = match tenants.get(tenant) {
-            Some(used) => Arc::clone(used),
-            None => Arc::clone(tenants.entry(tenant.clone()).or_default()),
-        };
-        drop(tenants);
-        Hold {
-            budget: Arc::clone(&self.0),
-            of_tenant,
-            bytes: AtomicUsize::new(0),
-        }
+        Arc::clone(tenants.entry(tenant.clone()).or_default())
     }
 }
 
@@ -115,16 +124,22 @@ impl Hold {
     }
 
     /// Whether a stream of this tenant should read on: where not even half is left, it waits for
-    /// [`Self::freed`].
+    /// [`Self::freed_unless`].
     pub fn has_room(&self) -> bool {
         let most = self.budget.most;
-        self.budget.used.load(Ordering::Relaxed) <= most / 2
-            && self.of_tenant.load(Ordering::Relaxed) <= most / 4
+        self.budget.used.load(Ordering::SeqCst) <= most / 2
+            && self.of_tenant.load(Ordering::SeqCst) <= most / 4
     }
 
-    /// Returns when some request has given its bytes back.
-    pub async fn freed(&self) {
-        self.budget.freed.notified().await;
+    /// Returns when some request has given its bytes back, or at once where `is_enough` holds.
+    pub async fn freed_unless(&self, is_enough: impl Fn() -> bool) {
+        let _waiting = Waiting::new(&self.budget);
+        let freed = self.budget.freed.notified();
+        tokio::pin!(freed);
+        freed.as_mut().enable();
+        if !is_enough() {
+            freed.await;
+        }
     }
 
     /// Holds so many bytes in all, if there is room now; false if there is not.
@@ -140,6 +155,11 @@ impl Hold {
     /// Holds so many bytes in all, and waits a little for room. Only one of a request's parts may
     /// call this at a time.
     pub async fn hold(&self, bytes: usize) -> Result<(), Failure> {
+        // The rule: nobody is asked and no clock is read.
+        if self.resize(bytes).is_ok() {
+            return Ok(());
+        }
+        let _waiting = Waiting::new(&self.budget);
         let deadline = tokio::time::Instant::now() + PATIENCE;
         loop {
             let freed = self.budget.freed.notified();
@@ -174,9 +194,12 @@ impl Hold {
     fn give_back(&self, bytes: usize) {
         if bytes > 0 {
             self.bytes.fetch_sub(bytes, Ordering::Relaxed);
-            self.of_tenant.fetch_sub(bytes, Ordering::Relaxed);
-            self.budget.used.fetch_sub(bytes, Ordering::Relaxed);
-            self.budget.freed.notify_waiters();
+            self.of_tenant.fetch_sub(bytes, Ordering::SeqCst);
+            self.budget.used.fetch_sub(bytes, Ordering::SeqCst);
+            // In one order with what is used: who was refused is counted here.
+            if self.budget.waiting.load(Ordering::SeqCst) > 0 {
+                self.budget.freed.notify_waiters();
+            }
         }
     }
 
@@ -212,6 +235,19 @@ impl Hold {
     }
 }
 
+impl<'a> Waiting<'a> {
+    fn new(budget: &'a Budget) -> Self {
+        budget.waiting.fetch_add(1, Ordering::SeqCst);
+        Self(budget)
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.waiting.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
 impl Drop for Hold {
     fn drop(&mut self) {
         self.give_back(self.bytes.load(Ordering::Relaxed));
@@ -220,7 +256,7 @@ impl Drop for Hold {
 
 /// Adds to what is used, up to a cap, or whatever it is where nobody else uses anything.
 fn take(used: &AtomicUsize, more: usize, own: usize, cap: usize) -> Result<(), ()> {
-    let before = used.fetch_add(more, Ordering::Relaxed);
+    let before = used.fetch_add(more, Ordering::SeqCst);
     if before + more > cap && before > own {
         used.fetch_sub(more, Ordering::Relaxed);
         return Err(());

@@ -1,6 +1,6 @@
 //! Direct search (`search.md`).
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
@@ -466,11 +466,22 @@ async fn endless(connection: &Connection) -> (Value, Value) {
     (model, condition)
 }
 
-/// Whether the server does something at that moment.
-async fn is_busy(server: &Server) -> bool {
-    let before = server.worked();
-    tokio::time::sleep(Duration::from_millis(400)).await;
-    server.worked() - before > 6
+/// Waits until the server works, or until it rests, as its time on a core shows.
+async fn becomes(server: &Server, is_busy: bool, when: &str) {
+    let deadline = Instant::now() + Duration::from_secs(30);
+    loop {
+        let before = server.worked();
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        if (server.worked() - before > 3) == is_busy {
+            return;
+        }
+        let what = if is_busy {
+            "does not begin"
+        } else {
+            "continues"
+        };
+        assert!(Instant::now() < deadline, "the search {what} {when}");
+    }
 }
 
 #[tokio::test]
@@ -482,34 +493,22 @@ async fn a_long_search_stops_when_nobody_wants_it_and_holds_nobody_up() {
     let asked = || crate::support::request("EntitySearchRequest", "endless", search.clone());
     // On a stream, cancelled; others are served meanwhile.
     let _answers = connection.begin(asked()).await;
-    tokio::time::sleep(Duration::from_millis(300)).await;
-    assert!(is_busy(&server).await, "the search is not endless enough");
-    let began = std::time::Instant::now();
+    becomes(&server, true, "on a stream").await;
     for n in 0..5 {
         create(&connection, &model, json!({"s": format!("meanwhile {n}")})).await;
     }
-    assert!(
-        began.elapsed() < Duration::from_secs(3),
-        "{:?}",
-        began.elapsed()
-    );
+    becomes(&server, true, "while others are served").await;
     connection.cancel("endless").await;
-    tokio::time::sleep(Duration::from_millis(300)).await;
-    assert!(!is_busy(&server).await, "goes on after a cancel");
-    // On a stream that goes away.
+    becomes(&server, false, "after a cancel").await;
+    // On a stream that ends.
     let mut leaving = crate::support::client(server.grpc).await;
     let (outbox, frames) = tokio::sync::mpsc::unbounded_channel();
     outbox.send(asked().into()).expect("open");
     let frames = tokio_stream::wrappers::UnboundedReceiverStream::new(frames);
     let answers = leaving.start_streaming(frames).await.expect("a stream");
-    tokio::time::sleep(Duration::from_millis(300)).await;
-    assert!(is_busy(&server).await);
+    becomes(&server, true, "on a stream of its own").await;
     drop((leaving, outbox, answers));
-    tokio::time::sleep(Duration::from_millis(500)).await;
-    assert!(
-        !is_busy(&server).await,
-        "goes on after the stream has ended"
-    );
+    becomes(&server, false, "after the stream has ended").await;
     // Through REST, where the connection is closed.
     for path in [
         "/api/search/direct/parcel/1",
@@ -517,21 +516,18 @@ async fn a_long_search_stops_when_nobody_wants_it_and_holds_nobody_up() {
     ] {
         let (rest, body) = (server.rest(), condition.to_string());
         let asking = tokio::spawn(async move { rest.post(path, body).await.status });
-        tokio::time::sleep(Duration::from_millis(300)).await;
-        assert!(is_busy(&server).await);
+        becomes(&server, true, path).await;
         asking.abort();
         let _ = asking.await;
-        tokio::time::sleep(Duration::from_millis(500)).await;
-        assert!(!is_busy(&server).await, "goes on after {path} was left");
+        becomes(&server, false, "after its connection was closed").await;
     }
-    // And through a call of its own.
+    // And through a unary call.
     let call = connection.streaming("entitySearchCollection", asked(), &[]);
-    let _ = tokio::time::timeout(Duration::from_millis(300), call).await;
-    tokio::time::sleep(Duration::from_millis(500)).await;
-    assert!(
-        !is_busy(&server).await,
-        "goes on after the call was given up"
-    );
+    tokio::select! {
+        _ = call => panic!("the search is not long enough"),
+        () = becomes(&server, true, "as a call") => {}
+    }
+    becomes(&server, false, "after the call was cancelled").await;
 }
 
 #[tokio::test]

@@ -3,13 +3,14 @@
 use std::{
     sync::{
         Arc, LazyLock,
-        atomic::{AtomicU64, AtomicUsize, Ordering},
+        atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering},
     },
+    task::Poll,
     time::Duration,
 };
 
+use futures_util::{future::poll_fn, task::AtomicWaker};
 use tokio::time::Instant;
-use tokio_util::sync::CancellationToken;
 
 use super::Times;
 use crate::telemetry::measure::Closed;
@@ -43,7 +44,20 @@ pub(in crate::app) struct Activity {
     head_since: AtomicU64,
     received: AtomicUsize,
     requests: AtomicU64,
-    displaced: CancellationToken,
+    /// An [`Order`], and the task of the connection, which looks at it whenever it runs. A token
+    /// to cancel would be locked each time, and one for all connections by all threads.
+    order: AtomicU8,
+    task: AtomicWaker,
+}
+
+/// What a connection is to do; a later one replaces those before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Order {
+    Serve,
+    /// End with the requests that are open.
+    Finish,
+    /// End now.
+    End,
 }
 
 /// A request that is open until this is dropped.
@@ -70,7 +84,8 @@ impl Activity {
             }),
             received: AtomicUsize::new(0),
             requests: AtomicU64::new(0),
-            displaced: CancellationToken::new(),
+            order: AtomicU8::new(Order::Serve as u8),
+            task: AtomicWaker::new(),
         })
     }
 
@@ -112,13 +127,23 @@ impl Activity {
         })
     }
 
-    /// Closes the connection.
-    pub(super) fn displace(&self) {
-        self.displaced.cancel();
+    pub(super) fn order(&self, order: Order) {
+        self.order.fetch_max(order as u8, Ordering::Release);
+        self.task.wake();
     }
 
-    pub(super) async fn displaced(&self) {
-        self.displaced.cancelled().await;
+    /// Waits for an order that goes beyond what is known. Only one task may wait.
+    pub(super) async fn ordered(&self, known: Order) -> Order {
+        poll_fn(|cx| {
+            self.task.register(cx.waker());
+            let order = Order::of(self.order.load(Ordering::Acquire));
+            if order > known {
+                Poll::Ready(order)
+            } else {
+                Poll::Pending
+            }
+        })
+        .await
     }
 
     pub(super) fn due(&self, times: &Times, now: Instant) -> Due {
@@ -151,6 +176,16 @@ impl Activity {
         }
         // An instant has the precision of a stamp.
         next.max(now + Duration::from_millis(1))
+    }
+}
+
+impl Order {
+    const fn of(number: u8) -> Self {
+        match number {
+            0 => Self::Serve,
+            1 => Self::Finish,
+            _ => Self::End,
+        }
     }
 }
 

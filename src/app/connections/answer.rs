@@ -6,14 +6,15 @@
 
 use std::{
     cell::Cell,
-    future::{Future, poll_fn},
-    pin::{Pin, pin},
+    future::Future,
+    pin::Pin,
     task::{Context, Poll, ready},
     time::Duration,
 };
 
 use http_body::{Body, Frame, SizeHint};
 use hyper::{body::Bytes, rt::Executor};
+use pin_project_lite::pin_project;
 use tokio::time::{Sleep, sleep};
 
 use super::activity::Open;
@@ -112,34 +113,51 @@ where
     F::Output: Send,
 {
     fn execute(&self, work: F) {
-        tokio::spawn(unless_unread(work, self.stall));
+        tokio::spawn(UnlessUnread {
+            work,
+            stall: self.stall,
+            unread: NONE,
+            timer: None,
+        });
     }
 }
 
-/// Runs the work of one stream, unless a piece of its answer is not read for so long.
-async fn unless_unread(work: impl Future, stall: Duration) {
-    let mut work = pin!(work);
-    let mut unread = NONE;
-    let mut timer: Option<Pin<Box<Sleep>>> = None;
-    poll_fn(|cx| {
-        let outer = UNREAD.replace(unread);
-        let polled = work.as_mut().poll(cx);
+pin_project! {
+    /// The work of one stream, unless a piece of its answer is not read for so long.
+    ///
+    /// Written out, because an `async fn` would have the work, which is large, twice.
+    struct UnlessUnread<F> {
+        #[pin]
+        work: F,
+        stall: Duration,
+        unread: u64,
+        timer: Option<Pin<Box<Sleep>>>,
+    }
+}
+
+impl<F: Future> Future for UnlessUnread<F> {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        let this = self.project();
+        let outer = UNREAD.replace(*this.unread);
+        let polled = this.work.poll(cx);
         let now_unread = UNREAD.replace(outer);
         if polled.is_ready() {
             return Poll::Ready(());
         }
-        if now_unread != unread {
-            unread = now_unread;
-            timer = None;
+        if now_unread != *this.unread {
+            *this.unread = now_unread;
+            *this.timer = None;
         }
-        if unread == NONE {
+        if *this.unread == NONE {
             return Poll::Pending;
         }
-        let timer = timer.get_or_insert_with(|| Box::pin(sleep(stall)));
+        let stall = *this.stall;
+        let timer = this.timer.get_or_insert_with(|| Box::pin(sleep(stall)));
         ready!(timer.as_mut().poll(cx));
         // Dropping the work resets the stream.
         Closed::count(Closed::Unread);
         Poll::Ready(())
-    })
-    .await;
+    }
 }

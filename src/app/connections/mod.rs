@@ -40,7 +40,7 @@ pub(super) use registry::{Caps, Place, Registry};
 pub(super) use resources::{file_limit, memory_limit};
 pub(super) use settings::settings;
 
-use activity::Due;
+use activity::{Due, Order};
 use answer::{Answer, Streams};
 use socket::Tracked;
 
@@ -95,13 +95,12 @@ pub(super) async fn serve<S, F, B>(
                 Ok::<_, Infallible>(response.map(|body| Answer::new(body, request_open)))
             }
         });
-        let stop = stop.clone();
         match speaks {
             Speaks::Http1 => {
                 let connection = http1::Builder::new()
                     .max_buf_size(HEAD_MAX)
                     .serve_connection(socket, service);
-                open.spawn(drive(connection, place, times, stop));
+                open.spawn(drive(connection, place, times));
             }
             Speaks::Http2 => {
                 let connection = http2::Builder::new(Streams { stall: times.write })
@@ -112,10 +111,11 @@ pub(super) async fn serve<S, F, B>(
                     .keep_alive_interval(PING_INTERVAL)
                     .keep_alive_timeout(PING_TIMEOUT)
                     .serve_connection(socket, service);
-                open.spawn(drive(connection, place, times, stop));
+                open.spawn(drive(connection, place, times));
             }
         }
     }
+    incoming.finish();
     // The port is free for another process while the open requests end.
     drop(incoming);
     open.close();
@@ -123,25 +123,28 @@ pub(super) async fn serve<S, F, B>(
 }
 
 /// Serves one connection until it ends, is due, or loses its place.
-async fn drive<C>(connection: C, place: Place, times: Times, stop: CancellationToken)
+async fn drive<C>(connection: C, place: Place, times: Times)
 where
     C: GracefulConnection<Error = hyper::Error>,
 {
     let activity = place.activity();
     let mut connection = pin!(connection);
     let mut clock = pin!(sleep_until(activity.next_look(&times, Instant::now())));
-    let (mut is_stopping, mut is_due) = (false, false);
+    let (mut known, mut is_due) = (Order::Serve, false);
     loop {
         tokio::select! {
+            biased;
             ended = connection.as_mut() => {
                 if let Err(error) = ended {
                     debug!(%error, "a connection ended");
                 }
                 return;
             }
-            () = place.displaced() => return,
-            () = stop.cancelled(), if !is_stopping => {
-                is_stopping = true;
+            order = activity.ordered(known) => {
+                if order == Order::End {
+                    return;
+                }
+                known = order;
                 connection.as_mut().graceful_shutdown();
             }
             () = clock.as_mut() => {

@@ -16,7 +16,7 @@ use indexmap::IndexMap;
 use tokio::time::Instant;
 use tracing::warn;
 
-use super::activity::{Activity, Head};
+use super::activity::{Activity, Head, Order};
 use crate::telemetry::measure::{Closed, Port, connections};
 
 /// How often the log says that a limit is reached.
@@ -127,6 +127,13 @@ impl Registry {
         })
     }
 
+    /// Makes every connection end with the requests that it has open.
+    pub(in crate::app) fn finish(&self) {
+        for (_, activity) in self.lock().all.members.values() {
+            activity.order(Order::Finish);
+        }
+    }
+
     fn warn(&self, limit: Limit, peer: IpAddr, made_room: bool, is_due: bool) {
         if !is_due {
             return;
@@ -183,7 +190,7 @@ impl State {
             return false;
         };
         if let Some(activity) = self.remove(id) {
-            activity.displace();
+            activity.order(Order::End);
             Closed::count(Closed::Displaced);
         }
         true
@@ -253,7 +260,7 @@ impl Place {
 
     /// Returns when the place was given to another connection.
     pub(in crate::app) async fn displaced(&self) {
-        self.activity.displaced().await;
+        self.activity.ordered(Order::Finish).await;
     }
 }
 

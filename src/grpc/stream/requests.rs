@@ -111,7 +111,7 @@ impl Requests {
     pub(super) async fn changed(&self) {
         tokio::select! {
             () = self.changed.notified() => {}
-            () = self.hold.freed() => {}
+            () = self.hold.freed_unless(|| self.has_room()) => {}
         }
     }
 
