@@ -5,7 +5,7 @@
 //!
 //! ```text
 //! names and failures   id  clock  error  compat  json  telemetry  pool
-//! pure                 entity  callout  model  condition  workflow  engine  explain
+//! pure                 entity  callout  model  condition  workflow  dialect  engine  explain
 //! services             storage  auth  audit  compute  runtime  search
 //! protocol             event  operation  help
 //! edges                grpc  rest  cli
@@ -26,6 +26,7 @@ pub mod telemetry;
 
 pub mod callout;
 pub mod condition;
+pub mod dialect;
 pub mod engine;
 pub mod entity;
 pub mod explain;
