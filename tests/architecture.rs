@@ -33,11 +33,11 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("search",    &["clock", "condition", "entity", "error", "id", "model", "pool", "storage"]),
     ("event",     &["callout", "clock", "condition", "engine", "entity", "error", "explain", "id", "json", "model", "workflow"]),
     ("operation", &["audit", "auth", "clock", "compat", "compute", "condition", "entity", "error", "event", "id", "model", "pool", "runtime", "search", "storage", "telemetry", "workflow"]),
-    ("help",      &["auth", "error", "operation", "telemetry"]),
+    ("help",      &["auth", "dialect", "error", "operation", "telemetry"]),
     ("grpc",      &["auth", "callout", "compute", "entity", "error", "event", "id", "operation"]),
     ("rest",      &["auth", "clock", "error", "event", "help", "id", "json", "operation", "telemetry"]),
     ("app",       &["auth", "clock", "compat", "compute", "engine", "entity", "error", "event", "grpc", "help", "operation", "rest", "runtime", "search", "storage", "telemetry"]),
-    ("cli",       &["app", "auth", "event", "help", "id", "operation", "storage", "telemetry", "workflow"]),
+    ("cli",       &["app", "auth", "dialect", "event", "help", "id", "operation", "storage", "telemetry", "workflow"]),
 ];
 
 /// What may be written only in some places: the text, the places, and the reason.
