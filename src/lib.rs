@@ -5,7 +5,8 @@
 //!
 //! ```text
 //! names and failures   id  clock  error  compat  json  telemetry  pool
-//! pure                 entity  callout  model  condition  workflow  dialect  engine  explain
+//! pure                 entity  callout  model  condition  workflow  expr  dialect  engine
+//!                      explain
 //! services             storage  auth  audit  compute  runtime  search
 //! protocol             event  operation  help
 //! edges                grpc  rest  cli
@@ -30,6 +31,7 @@ pub mod dialect;
 pub mod engine;
 pub mod entity;
 pub mod explain;
+pub mod expr;
 pub mod model;
 pub mod workflow;
 
