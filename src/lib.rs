@@ -5,8 +5,8 @@
 //!
 //! ```text
 //! names and failures   id  clock  error  compat  json  telemetry  pool
-//! pure                 entity  callout  model  condition  workflow  expr  dialect  engine
-//!                      explain
+//! pure                 entity  callout  model  condition  workflow  expr  program  dialect
+//!                      engine  explain
 //! services             storage  auth  audit  compute  runtime  search
 //! protocol             event  operation  help
 //! edges                grpc  rest  cli
@@ -33,6 +33,7 @@ pub mod entity;
 pub mod explain;
 pub mod expr;
 pub mod model;
+pub mod program;
 pub mod workflow;
 
 pub mod audit;

@@ -23,7 +23,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("condition", &["callout", "clock", "entity", "error", "id", "model"]),
     ("workflow",  &["callout", "compat", "condition", "entity", "error", "id", "json", "model"]),
     ("expr",      &[]),
-    ("dialect",   &[]),
+    ("program",   &[]),
+    ("dialect",   &["program"]),
     ("engine",    &["callout", "clock", "condition", "entity", "error", "id", "model", "workflow"]),
     ("explain",   &["callout", "condition", "engine", "id", "workflow"]),
     ("storage",   &["clock", "compat", "engine", "entity", "error", "id", "model", "telemetry", "workflow"]),
@@ -60,7 +61,7 @@ const ONLY_IN: &[(&str, &[&str], &str)] = &[
     ("QueryBuilder", &["storage/sqlite/"], "SQL is built in one place"),
     ("AssertSqlSafe", &["storage/sqlite/batch.rs"], "SQL comes from files and bound values"),
     ("spawn", &["app/", "auth/turns.rs", "auth/workbench.rs", "grpc/stream/", "operation/ahead.rs", "operation/identity/mod.rs", "pool.rs", "runtime/fire.rs", "storage/sheet.rs", "storage/sqlite/writer.rs"], "tasks are started by owners, under a tracker, or end with them"),
-    ("serde::", &["auth/claims.rs", "auth/oidc/document.rs", "auth/record.rs", "dialect/tree.rs", "event/payload/", "json.rs", "rest/", "cli/", "runtime/token.rs", "runtime/later.rs", "workflow/json.rs", "engine/record.rs", "engine/run.rs", "expr/members.rs", "storage/sqlite/"], "types of the domain are not a wire format"),
+    ("serde::", &["auth/claims.rs", "auth/oidc/document.rs", "auth/record.rs", "dialect/tree.rs", "event/payload/", "json.rs", "program/", "rest/", "cli/", "runtime/token.rs", "runtime/later.rs", "workflow/json.rs", "engine/record.rs", "engine/run.rs", "expr/members.rs", "storage/sqlite/"], "types of the domain are not a wire format"),
     ("schemars::", &["condition/form.rs", "event/payload/", "operation/mod.rs", "rest/", "workflow/json.rs"], "only what is on the wire is described"),
     (".route(", &["rest/mod.rs", "rest/admin.rs", "rest/docs.rs"], "paths are in tables, whose rows are described"),
     // Each is held for a few instructions and never across an await; their comments say why a

@@ -2,8 +2,9 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::{BUILT_IN_TERMINALS, START, Target, fields::join, step::Outline};
+use super::{BUILT_IN_TERMINALS, fields::join, step::Outline};
 use crate::dialect::Findings;
+use crate::program::{START, Target};
 
 /// Looks at a document whose parts have been read one by one.
 pub(super) fn check(

@@ -5,6 +5,7 @@
 
 mod check;
 mod codes;
+mod compile;
 mod cron;
 mod document;
 mod fields;
@@ -16,20 +17,10 @@ mod target;
 
 pub use codes::{RULES, Rule};
 pub use cron::Cron;
-pub use document::{
-    AttributeType, Backoff, Breaker, Cache, Document, Errors, Every, Executor, Fallback,
-    FallbackOn, Health, Idempotency, Kind, Mapping, Name, Plan, Poll, RateLimit, Retry, Schedule,
-    SearchAttribute, Selection, Step, Terminal, TerminalStatus, Tracking, Trigger, TriggerMode,
-    Wait,
-};
+pub use document::{Document, Every, Idempotency, Schedule, Trigger, TriggerMode};
 pub use read::is_namespace;
-pub use target::{EntityStep, Target};
 
-/// What the entry step is called in history events and as the current step.
-pub const START: &str = "start";
-
-/// What the entry step is called in paths.
-pub const START_IN_PATHS: &str = "_start";
+use crate::program::TerminalStatus;
 
 /// The name under which managers are ticked, which no workflow may have (`runs.md` §8).
 pub const MANAGER: &str = "com.finmars.standard-workflow:workflow-manager";
@@ -43,6 +34,6 @@ pub const BUILT_IN_TERMINALS: [(&str, TerminalStatus); 4] = [
 ];
 
 #[cfg(test)]
-mod generate;
+pub(crate) mod generate;
 #[cfg(test)]
 mod tests;

@@ -3,12 +3,14 @@
 use std::{collections::HashSet, time::Duration};
 
 use super::{
-    Breaker, Cache, Errors, Executor, Fallback, FallbackOn, Health, Plan, RateLimit, Retry,
-    Selection, Target, Tracking,
     fields::{Fields, check_free, text, whole, wrong_kind},
     step::milliseconds,
 };
 use crate::dialect::{Findings, Tree};
+use crate::program::{
+    Breaker, Cache, Errors, Executor, Fallback, FallbackOn, Health, Plan, RateLimit, Retry,
+    Selection, Target, Tracking,
+};
 
 const SELECTIONS: [(&str, Selection); 7] = [
     ("static-order", Selection::StaticOrder),

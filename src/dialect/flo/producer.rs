@@ -3,11 +3,12 @@
 use std::{collections::HashSet, time::Duration};
 
 use super::{
-    AttributeType, Cron, Every, Schedule, SearchAttribute, Trigger, TriggerMode,
+    Cron, Every, Schedule, Trigger, TriggerMode,
     fields::{Fields, text, whole, wrong_kind},
     plan::json,
 };
 use crate::dialect::{Findings, Tree};
+use crate::program::{AttributeType, SearchAttribute};
 
 impl Schedule {
     pub(super) fn read(mut fields: Fields<'_>, findings: &mut Findings) -> Option<Self> {

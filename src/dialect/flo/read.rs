@@ -1,13 +1,15 @@
 //! The document as a whole.
 
 use super::{
-    BUILT_IN_TERMINALS, Document, Idempotency, MANAGER, Mapping, Name, Plan, START_IN_PATHS,
-    Schedule, SearchAttribute, Step, Terminal, TerminalStatus, Trigger,
+    BUILT_IN_TERMINALS, Document, Idempotency, MANAGER, Schedule, Trigger,
     check::check,
     fields::{Fields, join, named, text, wrong_kind},
     step::Outline,
 };
 use crate::dialect::{Findings, Tree, TreeError};
+use crate::program::{
+    Mapping, Name, Plan, START_IN_PATHS, SearchAttribute, Step, Terminal, TerminalStatus,
+};
 
 /// The longest name of a workflow, in bytes.
 const NAME_BYTES_MAX: usize = 256;

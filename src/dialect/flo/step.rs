@@ -2,11 +2,9 @@
 
 use std::time::Duration;
 
-use super::{
-    Backoff, Kind, Mapping, Name, Poll, Retry, Step, Target, Wait,
-    fields::{Fields, check_free, join, named, text, whole, wrong_kind},
-};
+use super::fields::{Fields, check_free, join, named, text, whole, wrong_kind};
 use crate::dialect::{Findings, Tree};
+use crate::program::{Backoff, Kind, Mapping, Name, Poll, Retry, Step, Target, Wait};
 
 const BACKOFFS: [(&str, Backoff); 5] = [
     ("constant", Backoff::Constant),

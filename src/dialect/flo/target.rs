@@ -2,33 +2,7 @@
 
 use std::fmt;
 
-use super::Name;
-
-/// What a step runs.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Target {
-    /// `@actions/<name>`.
-    Action(Name),
-    /// `@plan/<name>`: a plan of the same document.
-    Plan(Name),
-    /// `@workflow/<name>[:<version>]`. What follows the last colon is a version only if no
-    /// workflow has the whole as its name, which is known when the step runs.
-    Child(Name),
-    /// `@entity/<operation>`.
-    Entity(EntityStep),
-}
-
-/// What a step does with an entity, in the commit of its run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum EntityStep {
-    Create,
-    Update,
-    Transition,
-    Get,
-    Search,
-    /// Waits until the entity is in one of some states.
-    Await,
-}
+use crate::program::{EntityStep, Target};
 
 impl EntityStep {
     pub const ALL: [(&str, Self); 6] = [

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::{EVERY_FIELD, planned, read};
 use crate::dialect::flo::*;
+use crate::program::*;
 
 const fn ms(count: u64) -> Duration {
     Duration::from_millis(count)
