@@ -23,7 +23,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("condition", &["callout", "clock", "entity", "error", "id", "model"]),
     ("workflow",  &["callout", "compat", "condition", "entity", "error", "id", "json", "model"]),
     ("expr",      &[]),
-    ("program",   &[]),
+    ("program",   &["clock", "expr"]),
     ("dialect",   &["program"]),
     ("engine",    &["callout", "clock", "condition", "entity", "error", "id", "model", "workflow"]),
     ("explain",   &["callout", "condition", "engine", "id", "workflow"]),
