@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::{
     arrival::{Ask, Availability, Chosen, Effect, Permit, Sample},
+    executors::EXECUTORS_MAX,
     form::{Executor, FallbackOn, Kind, Name, Plan, Tracking},
     history::EventKind,
     input::Input,
@@ -12,9 +13,6 @@ use super::{
     step::SentInput,
 };
 use crate::expr;
-
-/// The number of executors of a plan that are considered.
-const EXECUTORS_MAX: usize = 32;
 
 impl<'w> Machine<'w> {
     fn plan(&self) -> Option<&'w Plan> {

@@ -16,6 +16,7 @@ mod arrival;
 mod attempt;
 mod backoff;
 mod entity;
+mod executors;
 mod form;
 mod history;
 mod input;
@@ -28,6 +29,7 @@ pub use arrival::{
     Answer, Arrival, Ask, Availability, Chosen, Effect, EntityAnswer, Next, Permit, Reply, Sample,
     StartedChild, Task, Turn,
 };
+pub use executors::{BreakerView, ExecutorView, PlanState};
 pub use form::{
     AttributeType, Backoff, Breaker, Cache, EntityStep, Errors, Executor, FORM, Fallback,
     FallbackOn, Health, Kind, Mapping, Name, Plan, Poll, Program, RateLimit, Retry, START,
