@@ -5,7 +5,8 @@
 //!
 //! ```text
 //! names and failures   id  clock  error  compat  json  telemetry  pool
-//! pure                 entity  callout  model  condition  workflow  engine  explain
+//! pure                 entity  callout  model  condition  workflow  expr  program  dialect
+//!                      engine  explain
 //! services             storage  auth  audit  compute  runtime  search
 //! protocol             event  operation  help
 //! edges                grpc  rest  cli
@@ -26,10 +27,13 @@ pub mod telemetry;
 
 pub mod callout;
 pub mod condition;
+pub mod dialect;
 pub mod engine;
 pub mod entity;
 pub mod explain;
+pub mod expr;
 pub mod model;
+pub mod program;
 pub mod workflow;
 
 pub mod audit;

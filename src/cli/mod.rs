@@ -1,7 +1,8 @@
 //! The command line: the service, and a client of it.
 //!
 //! May use: [`crate::id`], [`crate::telemetry`], [`crate::workflow`], [`crate::storage`],
-//! [`crate::auth`], [`crate::event`], [`crate::operation`], [`crate::help`], [`crate::app`].
+//! [`crate::auth`], [`crate::event`], [`crate::operation`], [`crate::help`], [`crate::app`],
+//! [`crate::dialect`].
 //! The only place that prints.
 #![expect(
     clippy::print_stdout,
@@ -14,6 +15,7 @@ mod changes;
 mod client;
 mod events;
 mod explain;
+mod flo;
 mod health;
 mod help;
 mod init;
@@ -22,6 +24,8 @@ mod model;
 mod workflow;
 
 use std::{
+    ffi::OsString,
+    path::Path,
     process::ExitCode,
     sync::{
         Arc, LazyLock,
@@ -64,11 +68,12 @@ Examples:
   interlock call EntityGetRequest '{\"entityId\":\"…\"}'
   interlock call EntityCreateRequest @new.json --metadata x-mock-tenant=acme
   interlock workflow draw order.json            a workflow as a picture, in Mermaid or DOT
+  interlock flo validate workflow -f order.yaml check a step workflow without a service
   interlock init                                write a file that explains every setting
   interlock health && echo ready
 
 Topics: getting-started, tutorial, models, unique-keys, entities, idempotency, workflows, criteria,
-processors, timers, members, transactions, search, indexes, statistics, history, changes, explain,
+processors, timers, flo-documents, members, transactions, search, indexes, statistics, history, changes, explain,
 messages, cloudevents, grpc, rest, openapi, errors, config, cli, operators, security, attacks,
 reference, benchmark, contributing. `interlock help` lists them, `interlock help <topic>` prints one.
 
@@ -104,6 +109,12 @@ Topics: interlock help cloudevents, and cloudevents <type> for what a payload sa
     /// Look at workflows.
     #[command(subcommand)]
     Workflow(workflow::Command),
+    /// Step workflows: check a document without a service.
+    #[command(
+        subcommand,
+        after_help = "Example:\n  interlock flo validate workflow -f order.yaml\n\nThe program does the same under the name `flo` (a link): flo validate workflow -f order.yaml\n\nTopics: interlock help flo-documents."
+    )]
+    Flo(flo::Command),
     /// Say why an entity did or did not move, leaf by leaf.
     #[command(after_help = "\
 Examples:
@@ -233,9 +244,19 @@ fn with_the_reader<T>(print: impl FnOnce() -> T) -> T {
     printed
 }
 
+/// The words of the command line. The program called as `flo` is `interlock flo` (`runs.md` §4.1).
+fn words(given: impl Iterator<Item = OsString>) -> Vec<OsString> {
+    let mut words: Vec<_> = given.collect();
+    let name = words.first().map(Path::new).and_then(Path::file_stem);
+    if name.is_some_and(|name| name == "flo") {
+        words.insert(1, "flo".into());
+    }
+    words
+}
+
 /// Does what the arguments say; the exit code is that of the process.
 pub fn run() -> ExitCode {
-    let arguments = Arguments::parse();
+    let arguments = Arguments::parse_from(words(std::env::args_os()));
     let command = if arguments.version {
         Command::Version
     } else {
@@ -252,6 +273,7 @@ pub fn run() -> ExitCode {
             ExitCode::SUCCESS
         }
         Command::Workflow(command) => workflow::run(&command),
+        Command::Flo(command) => flo::run(&command),
         Command::Explain(arguments) => with_config(|config| explain::run(&config, &arguments)),
         Command::Init { force } => init::run(force),
         Command::Changes(arguments) => with_config(|config| changes::run(&config, &arguments)),

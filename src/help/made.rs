@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::{Facts, Topic};
 use crate::auth::Permission;
+use crate::dialect::flo::RULES;
 use crate::error::{Code, Retry};
 use crate::operation::{Access, Answers, ROUTES, Route};
 use crate::telemetry::measure::METRICS;
@@ -15,6 +16,7 @@ pub(super) fn table(name: &str, facts: &Facts) -> Option<String> {
         "operations" => Some(operations()),
         "settings" => Some(settings(facts)),
         "metrics" => Some(metrics()),
+        "findings" => Some(findings()),
         _ => None,
     }
 }
@@ -64,6 +66,20 @@ fn quoted(text: &str) -> String {
     } else {
         format!("`{text}`")
     }
+}
+
+fn findings() -> String {
+    let rows = RULES.iter().flat_map(|rule| {
+        let severities = [("error", rule.error), ("warning", rule.warning)];
+        let raised = severities
+            .into_iter()
+            .filter(|(_, raised)| !raised.is_empty());
+        raised.map(|(severity, raised)| format!("| `{}` | {severity} | {raised} |\n", rule.code))
+    });
+    format!(
+        "| Code | Severity | Raised when |\n|---|---|---|\n{}",
+        rows.collect::<String>()
+    )
 }
 
 fn metrics() -> String {

@@ -1,6 +1,7 @@
 //! What is told to those who ask for help: topics, over HTTP and on the command line alike.
 //!
-//! May use: [`crate::error`], [`crate::telemetry`], [`crate::auth`], [`crate::operation`].
+//! May use: [`crate::error`], [`crate::telemetry`], [`crate::auth`], [`crate::dialect`],
+//! [`crate::operation`].
 //! A topic is a Markdown file in `topics/` and a row of [`topics`]; its first heading is the
 //! title, its first paragraph the synopsis, its second headings the sections. A line that is
 //! `{{name}}` stands for a table that is made of the code's own ([`made`]). To add a topic: the

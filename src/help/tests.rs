@@ -142,3 +142,59 @@ fn markdown_is_set_for_a_terminal() {
         plain("# A\n\nSee `b`.\n\n| x | `yy` |\n|---|---|\n| 1 | a\\|b |\n\n```sh\n# c\n```\n");
     assert_eq!(text, "A\n=\n\nSee b.\n\n  x  yy\n  1  a|b\n\n    # c\n");
 }
+
+const EVERY_FIELD: &str = include_str!("../../tests/it/fixtures/flo/every-field.yaml");
+
+#[test]
+fn what_is_shown_as_a_step_workflow_is_valid() {
+    let shown = blocks("yaml");
+    assert!(!shown.is_empty());
+    for (topic, code) in shown {
+        let (document, findings) = crate::dialect::flo::Document::read_in(None, code.as_bytes());
+        assert!(document.is_some(), "{topic}: {findings}");
+        assert_eq!(findings.listed(), [], "{topic}");
+    }
+}
+
+/// The keys of a tree that the contract names, not the author.
+fn keys(tree: &crate::dialect::Tree, author: bool, keys: &mut Vec<String>) {
+    use crate::dialect::Tree;
+    match tree {
+        Tree::Map(members) => {
+            for (key, value) in members {
+                if !author {
+                    keys.push(key.to_string());
+                }
+                let below =
+                    !author && ["steps", "terminals", "plans", "transitions"].contains(&&**key);
+                let free = !author && ["input", "output", "value", "transitions"].contains(&&**key);
+                if !free {
+                    self::keys(value, below, keys);
+                }
+            }
+        }
+        Tree::List(items) => items.iter().for_each(|item| self::keys(item, false, keys)),
+        Tree::Null | Tree::Bool(_) | Tree::Number(_) | Tree::Text(_) => {}
+    }
+}
+
+#[test]
+fn the_topic_of_documents_names_every_field_and_every_code() {
+    let library = library();
+    let Ok(Found::Topic(topic)) = library.find("flo-documents") else {
+        panic!("no topic");
+    };
+    let tree = crate::dialect::Tree::read(EVERY_FIELD).expect("YAML");
+    let mut named = Vec::new();
+    keys(&tree, false, &mut named);
+    assert!(named.len() > 60, "{named:?}");
+    for key in named {
+        assert!(topic.body.contains(&format!("`{key}`")), "{key}");
+    }
+    for rule in crate::dialect::flo::RULES {
+        for (severity, text) in [("error", rule.error), ("warning", rule.warning)] {
+            let row = format!("| `{}` | {severity} | {text} |\n", rule.code);
+            assert_eq!(topic.body.contains(&row), !text.is_empty(), "{row}");
+        }
+    }
+}

@@ -29,6 +29,7 @@ mod expensive;
 mod explain;
 mod faults;
 mod feed;
+mod flo;
 mod guesses;
 mod help;
 mod history;

@@ -1,0 +1,34 @@
+//! Values by path, and JSON that is filled with them (`orchestration.md` 1.9).
+//!
+//! May use: nothing of this crate.
+//! Must not: await, read a clock, draw a random number, touch storage.
+//! Texts are copied, never parsed into numbers, so every digit stays as it was written.
+
+mod mapping;
+mod members;
+mod path;
+
+pub use mapping::{Mapping, MappingError};
+pub use path::{Path, PathError, Root};
+
+use indexmap::IndexMap;
+use serde_json::value::RawValue;
+
+use self::members::Members;
+
+/// The members of a JSON object, the last of those with the same name; none of any other value.
+pub fn members(json: &str) -> Option<IndexMap<String, &RawValue>> {
+    let Members(members) = serde_json::from_str(json).ok()?;
+    Some(members)
+}
+
+/// The text of a JSON string; none of any other value.
+pub fn string(json: &str) -> Option<String> {
+    json.starts_with('"')
+        .then(|| serde_json::from_str(json).ok())?
+}
+
+/// A text as a JSON string.
+pub fn quoted(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}

@@ -1,0 +1,167 @@
+//! Paths to values of a run.
+
+use serde_json::value::RawValue;
+
+use super::members;
+
+/// Where a path begins.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Root {
+    /// `$.input`: the input of the run.
+    Input,
+    /// `$.steps.<name>.output`
+    Output(Box<str>),
+    /// `$.steps.<name>.outcome`
+    Outcome(Box<str>),
+    /// `$.flo.run_id`
+    RunId,
+    /// `$.flo.timestamp`: milliseconds since 1970.
+    Timestamp,
+}
+
+/// A value of a run, such as `$.steps.charge.output.id`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Path {
+    pub root: Root,
+    rest: Vec<Segment>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Segment {
+    Field(Box<str>),
+    Element(usize),
+}
+
+/// Why a text is not a path.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "`{0}` is not a path; paths begin with $.input, $.steps.<name>.output, $.steps.<name>.outcome, $.flo.run_id or $.flo.timestamp"
+)]
+pub struct PathError(String);
+
+impl Path {
+    /// Parses `$.input.a[0].b`.
+    pub fn parse(text: &str) -> Result<Self, PathError> {
+        let path = text.strip_prefix("$.").and_then(Self::below_root);
+        path.ok_or_else(|| PathError(text.chars().take(200).collect()))
+    }
+
+    /// The same, where the `$.` may be left out.
+    pub fn parse_bare(text: &str) -> Result<Self, PathError> {
+        if text.starts_with("$.") {
+            Self::parse(text)
+        } else {
+            Self::parse(&format!("$.{text}"))
+        }
+    }
+
+    fn below_root(text: &str) -> Option<Self> {
+        let (root, rest) = if let Some(rest) = text.strip_prefix("input") {
+            (Root::Input, rest)
+        } else if let Some(rest) = text.strip_prefix("steps.") {
+            let (name, rest) = rest.split_once('.').filter(|(name, _)| !name.is_empty())?;
+            if let Some(rest) = rest.strip_prefix("output") {
+                (Root::Output(name.into()), rest)
+            } else {
+                (Root::Outcome(name.into()), rest.strip_prefix("outcome")?)
+            }
+        } else if let Some(rest) = text.strip_prefix("flo.run_id") {
+            (Root::RunId, rest)
+        } else {
+            (Root::Timestamp, text.strip_prefix("flo.timestamp")?)
+        };
+        Some(Self {
+            root,
+            rest: segments(rest)?,
+        })
+    }
+
+    /// The JSON text of what the path leads to within its root; none if there is nothing.
+    pub fn within<'a>(&self, root: &'a str) -> Option<&'a str> {
+        let mut text = root;
+        for segment in &self.rest {
+            let value: &RawValue = match segment {
+                Segment::Field(name) => members(text)?.swap_remove(&**name)?,
+                Segment::Element(at) => {
+                    let is_list = text.trim_start().starts_with('[');
+                    let items: Vec<&RawValue> =
+                        is_list.then(|| serde_json::from_str(text).ok())??;
+                    items.get(*at).copied()?
+                }
+            };
+            text = value.get();
+        }
+        Some(text)
+    }
+}
+
+/// `.a.b[0]`, or nothing.
+fn segments(mut text: &str) -> Option<Vec<Segment>> {
+    let mut segments = Vec::new();
+    while !text.is_empty() {
+        let rest = if let Some(rest) = text.strip_prefix('.') {
+            let end = rest.find(['.', '[']).unwrap_or(rest.len());
+            let name = Some(&rest[..end]).filter(|name| !name.is_empty())?;
+            segments.push(Segment::Field(name.into()));
+            &rest[end..]
+        } else {
+            let (index, rest) = text.strip_prefix('[')?.split_once(']')?;
+            let is_index = index.bytes().all(|byte| byte.is_ascii_digit());
+            segments.push(Segment::Element(is_index.then(|| index.parse().ok())??));
+            rest
+        };
+        text = rest;
+    }
+    Some(segments)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_lead_to_values_with_all_their_digits() {
+        let json = r#"{"a":{"b":[1.50,{"c":"x"}]},"a b":12345678901234567890.10,"n":null}"#;
+        for (path, expected) in [
+            ("$.input", Some(json)),
+            ("$.input.a.b[0]", Some("1.50")),
+            ("$.input.a.b[1].c", Some("\"x\"")),
+            ("$.steps.s.output.a b", Some("12345678901234567890.10")),
+            ("$.input.n", Some("null")),
+            ("$.input.n.x", None),
+            ("$.input.missing", None),
+            ("$.input.a.b[2]", None),
+            ("$.input.a[0]", None),
+            ("$.input[0]", None),
+        ] {
+            let parsed = Path::parse(path).expect(path);
+            assert_eq!(parsed.within(json), expected, "{path}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_a_path_is_refused() {
+        for text in [
+            "$",
+            "$.",
+            "$.foo",
+            "$.inputs",
+            "$.input.",
+            "$.input..a",
+            "$.input[x]",
+            "$.input[-1]",
+            "$.input[99999999999999999999]",
+            "$.input[",
+            "$.steps",
+            "$.steps.x",
+            "$.steps.x.other",
+            "$.steps..output",
+            "$.flo",
+            "$.flo.other",
+            "input.a",
+        ] {
+            assert!(Path::parse(text).is_err(), "{text}");
+        }
+        assert_eq!(Path::parse_bare("input.a"), Path::parse("$.input.a"));
+    }
+}

@@ -1,0 +1,306 @@
+//! What reaches a run, and what it does to it.
+
+use std::sync::Arc;
+
+use super::{
+    arrival::{Answer, Arrival, Ask, Effect, Turn},
+    entity::Awaited,
+    form::{EntityStep, Program, Tracking},
+    history::EventKind,
+    machine::{By, Doing, Ended, Ending, Flow, Machine, Output},
+    run::{Position, Run, Signal, Status, Then, Waiting},
+};
+use crate::clock::Timestamp;
+
+/// How many signals may wait in a run.
+const SIGNALS_MAX: usize = 1_000;
+
+/// What a turn knows beside the run.
+#[derive(Debug, Clone, Copy)]
+pub struct World<'w> {
+    pub program: &'w Program,
+    pub now: Timestamp,
+    /// A random number.
+    pub chance: u64,
+    pub limits: Limits,
+}
+
+/// The bounds of runs (`runs.md` §9).
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// Executions of steps in a run.
+    pub steps_max: u64,
+    /// Parents above a run.
+    pub depth_max: u32,
+    /// Bytes of an input and an output.
+    pub payload_max: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            steps_max: 10_000,
+            depth_max: 10,
+            payload_max: 1 << 20,
+        }
+    }
+}
+
+/// Why nothing happened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    #[error("the run is {}", .0.as_str())]
+    Finished(Status),
+    #[error("{SIGNALS_MAX} signals wait in the run; wait until some are taken")]
+    TooManySignals,
+    /// The caller answered what was not asked, or did not answer what was.
+    #[error("the answer does not belong to what the run asked")]
+    NotAsked,
+}
+
+impl Run {
+    /// Takes what has arrived, and moves as far as it leads.
+    ///
+    /// # Errors
+    /// Why nothing happened; the stored run stays as it is.
+    pub fn advance(self, arrival: Arrival, world: &World<'_>) -> Result<Turn, Refusal> {
+        let asked = self.doing.is_some();
+        let mut machine = Machine::new(self, world);
+        let flow = match arrival {
+            Arrival::Replied(reply) => machine.replied(reply)?,
+            _ if asked => return Err(Refusal::NotAsked),
+            Arrival::Answered { ordinal, answer } => machine.answered(ordinal, answer),
+            Arrival::Signal { kind, payload } => machine.signal(kind, payload)?,
+            Arrival::Cancel { reason } => machine.cancel(&reason)?,
+            _ if machine.run.status.is_end() => machine.ignore(),
+            Arrival::Start => machine.start(),
+            Arrival::Due => machine.due(),
+            Arrival::ChildEnded {
+                run,
+                status,
+                output,
+            } => machine.child_ended(&run, status, output),
+            Arrival::EntityMoved => machine.entity_moved(),
+        };
+        Ok(machine.drive(flow))
+    }
+}
+
+impl Machine<'_> {
+    /// What arrived is of no concern any more.
+    const fn ignore(&mut self) -> Flow {
+        self.taken = false;
+        Flow::Stay
+    }
+
+    fn start(&mut self) -> Flow {
+        if self.run.status != Status::Pending {
+            return self.ignore();
+        }
+        self.run.status = Status::Running;
+        self.run.started = Some(self.world.now);
+        Flow::Go(Doing::Enter(Position::Start))
+    }
+
+    fn answered(&mut self, ordinal: u64, answer: Answer) -> Flow {
+        let out = match &self.run.waiting {
+            Some(Waiting::Task { task, timeout, .. }) if task.ordinal == ordinal => *timeout,
+            _ => {
+                let outcome = match &answer {
+                    Answer::Outcome { outcome, .. } => outcome,
+                    Answer::Deadline => "timeout",
+                    Answer::Lost { .. } => "execution_failure",
+                };
+                self.push(EventKind::LateAnswer, outcome);
+                return self.ignore();
+            }
+        };
+        let ended = match answer {
+            Answer::Outcome { outcome, .. } if !is_of_an_action(&outcome) => {
+                self.push(EventKind::ActionLost, "execution_failure");
+                let message = format!("an action cannot answer with the outcome \"{outcome}\"");
+                Ended::by_engine("execution_failure", "BAD_REQUEST", &message)
+            }
+            Answer::Outcome { outcome, output } => {
+                self.run.key = None;
+                if &*outcome == "pending"
+                    && let Some(flow) = self.accept(out)
+                {
+                    return flow;
+                }
+                self.push(EventKind::ActionCompleted, &outcome);
+                Ended::business(&outcome, output)
+            }
+            Answer::Deadline => {
+                self.push(EventKind::ActionCompleted, "timeout");
+                Ended::deadline("the action did not answer in time")
+            }
+            Answer::Lost { code, message } => {
+                self.push(EventKind::ActionLost, "execution_failure");
+                Ended::by_engine("execution_failure", &code, &message)
+            }
+        };
+        self.resume();
+        Flow::Go(Doing::Ended(ended))
+    }
+
+    /// Keeps waiting for a task that answered `pending`, where the step neither polls nor has a
+    /// transition for it, or where its executor is tracked.
+    fn accept(&mut self, timeout: Option<std::time::Duration>) -> Option<Flow> {
+        let timeout = match self.tracking() {
+            Some(Tracking::Async { timeout }) => *timeout,
+            Some(Tracking::Sync) | None if self.has_use_for_pending() => return None,
+            Some(Tracking::Sync) | None => timeout,
+        };
+        if let Some(Waiting::Task {
+            accepted, until, ..
+        }) = &mut self.run.waiting
+            && !*accepted
+        {
+            *accepted = true;
+            *until = timeout.map(|timeout| self.world.now.after(timeout));
+        }
+        Some(Flow::Stay)
+    }
+
+    fn signal(&mut self, kind: Box<str>, payload: Arc<str>) -> Result<Flow, Refusal> {
+        if self.run.status.is_end() {
+            return Err(Refusal::Finished(self.run.status));
+        }
+        let awaited = match &self.run.waiting {
+            Some(Waiting::Signal { kind: awaited, .. }) => *awaited == kind,
+            _ => false,
+        };
+        if !awaited && self.run.signals.len() >= SIGNALS_MAX {
+            return Err(Refusal::TooManySignals);
+        }
+        let text = Arc::clone(&payload);
+        let sequence = self.push_with(EventKind::SignalReceived, &kind, Some(payload));
+        let payload = self.run.payload(&text, sequence);
+        if awaited {
+            self.resume();
+            self.push(EventKind::SignalMatched, &kind);
+            return Ok(Flow::Go(Doing::Ended(matched(Output::Kept(payload)))));
+        }
+        self.run.signals.push_back(Signal {
+            kind,
+            payload,
+            at: self.world.now,
+        });
+        Ok(self.ignore())
+    }
+
+    fn cancel(&mut self, reason: &str) -> Result<Flow, Refusal> {
+        if self.run.status.is_end() {
+            return Err(Refusal::Finished(self.run.status));
+        }
+        match self.resume() {
+            Some(Waiting::Task { task, .. }) => self.effects.push(Effect::GiveUp {
+                ordinal: task.ordinal,
+                reason: reason.into(),
+            }),
+            Some(Waiting::Child { run }) => self.effects.push(Effect::CancelChild {
+                run,
+                reason: reason.into(),
+            }),
+            Some(Waiting::Signal { .. } | Waiting::Timer { .. } | Waiting::Entity { .. })
+            | None => {}
+        }
+        Ok(Flow::Go(Doing::Finish(Ending {
+            status: Status::Cancelled,
+            detail: reason.into(),
+            terminal: None,
+            error: None,
+        })))
+    }
+
+    fn due(&mut self) -> Flow {
+        if self.run.due().is_none_or(|due| due > self.world.now) {
+            return self.ignore();
+        }
+        let Some(waiting) = self.resume() else {
+            return self.ignore();
+        };
+        match waiting {
+            Waiting::Signal { .. } => self.signal_timeout(),
+            Waiting::Timer { then, .. } => match then {
+                Then::Retry => self.retry(),
+                Then::Poll => Flow::Go(Doing::Execute),
+                Then::Attempt => self.retry_attempt(),
+            },
+            Waiting::Task { task, .. } => {
+                self.push(EventKind::ActionCompleted, "timeout");
+                self.effects.push(Effect::GiveUp {
+                    ordinal: task.ordinal,
+                    reason: "the outcome was not reported in time".into(),
+                });
+                let ended = Ended::deadline("the outcome was not reported in time");
+                Flow::Go(Doing::Ended(ended))
+            }
+            Waiting::Entity { .. } => {
+                let ended = Ended::deadline("the entity reached none of the states in time");
+                Flow::Go(Doing::Ended(self.completed_inside(ended)))
+            }
+            // It has no due time.
+            Waiting::Child { .. } => self.ignore(),
+        }
+    }
+
+    fn child_ended(&mut self, child: &str, status: Status, output: Option<Arc<str>>) -> Flow {
+        match &self.run.waiting {
+            Some(Waiting::Child { run }) if **run == *child => {}
+            _ => return self.ignore(),
+        }
+        self.resume();
+        let outcome = match status {
+            Status::Completed => "success",
+            Status::Pending
+            | Status::Running
+            | Status::Waiting
+            | Status::Failed
+            | Status::Cancelled
+            | Status::TimedOut => "failure",
+        };
+        self.push(EventKind::ChildCompleted, outcome);
+        let output = output.unwrap_or_else(|| "{}".into());
+        Flow::Go(Doing::Ended(Ended::business(outcome, output)))
+    }
+
+    fn entity_moved(&mut self) -> Flow {
+        let Some(Waiting::Entity {
+            entity,
+            states,
+            until,
+        }) = self.run.waiting.clone()
+        else {
+            return self.ignore();
+        };
+        let input = serde_json::json!({"entityId": &*entity, "states": &states}).to_string();
+        let ask = Ask::Entity {
+            step: EntityStep::Await,
+            input: input.into(),
+            wanted: states.clone(),
+        };
+        let awaited = Awaited {
+            entity,
+            states,
+            until,
+        };
+        Flow::Ask(ask, Doing::LookingAtEntity(awaited))
+    }
+}
+
+/// A signal has been matched.
+pub(super) fn matched(output: Output) -> Ended {
+    Ended {
+        outcome: "success".into(),
+        by: By::Callee,
+        output,
+    }
+}
+
+/// Whether an action may give this outcome (`runs.md` §5.2).
+fn is_of_an_action(outcome: &str) -> bool {
+    let by_engine = ["execution_failure", "target_not_found", "target_disabled"];
+    (1..=128).contains(&outcome.len()) && !outcome.starts_with('_') && !by_engine.contains(&outcome)
+}

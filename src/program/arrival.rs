@@ -1,0 +1,214 @@
+//! What reaches a run, and what a turn of it asks, leaves behind and waits for.
+
+use std::{sync::Arc, time::Duration};
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    form::{EntityStep, Name},
+    history::HistoryEvent,
+    run::{Payload, Run, Status},
+};
+
+/// What reaches a run. All but [`Arrival::Replied`] begin a turn.
+#[derive(Debug, Clone)]
+pub enum Arrival {
+    /// A pending run takes its first step.
+    Start,
+    /// The answer of a task.
+    Answered {
+        ordinal: u64,
+        answer: Answer,
+    },
+    /// Time has passed; nothing happens before [`Run::due`].
+    Due,
+    Signal {
+        kind: Box<str>,
+        /// JSON.
+        payload: Arc<str>,
+    },
+    Cancel {
+        reason: Box<str>,
+    },
+    /// A child has ended.
+    ChildEnded {
+        run: Box<str>,
+        status: Status,
+        /// JSON.
+        output: Option<Arc<str>>,
+    },
+    /// The entity that is waited for has reached one of the states, or was deleted.
+    EntityMoved,
+    /// The answer to [`Next::Ask`].
+    Replied(Reply),
+}
+
+/// How a task ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Answer {
+    /// As the action says.
+    Outcome { outcome: Box<str>, output: Arc<str> },
+    /// Nothing was answered by the deadline.
+    Deadline,
+    /// What cannot count as an answer: no worker, a lost one, a malformed answer.
+    Lost { code: Box<str>, message: Box<str> },
+}
+
+/// What a turn needs to continue, within its unit of work.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Ask {
+    /// The values of these events.
+    Load(Vec<u64>),
+    /// Whether an action can be called.
+    Action(Name),
+    /// To start a run below this one.
+    Child { reference: Name, input: Arc<str> },
+    /// To work on an entity; `wanted` are the states of [`EntityStep::Await`].
+    Entity {
+        step: EntityStep,
+        input: Arc<str>,
+        wanted: Vec<Box<str>>,
+    },
+    /// The order of the executors of a plan, or the output that is cached under the key.
+    Order {
+        plan: Name,
+        cache_key: Option<Box<str>>,
+    },
+    /// Whether an executor may be tried now.
+    Permit { plan: Name, executor: Name },
+}
+
+/// The answers to the variants of [`Ask`], in their order.
+#[derive(Debug, Clone)]
+pub enum Reply {
+    Loaded(Vec<(u64, Arc<str>)>),
+    Action(Availability),
+    Child(StartedChild),
+    Entity(EntityAnswer),
+    Order(Chosen),
+    Permit(Permit),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Availability {
+    /// How long an outcome is waited for once the action answered `pending`.
+    Ready {
+        timeout: Option<Duration>,
+    },
+    Missing,
+    Disabled,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum StartedChild {
+    Started { run: Box<str> },
+    Missing,
+    Disabled,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum EntityAnswer {
+    Done {
+        output: Arc<str>,
+    },
+    /// The entity is in a state that is waited for.
+    Reached {
+        state: Box<str>,
+        output: Arc<str>,
+    },
+    /// It is not; the run is parked.
+    NotYet,
+    Refused {
+        code: Box<str>,
+        message: Box<str>,
+        retryable: bool,
+    },
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Chosen {
+    Cached { output: Arc<str> },
+    Executors(Vec<Name>),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Permit {
+    Granted,
+    /// The breaker is open.
+    Open,
+    /// The rate limit is reached.
+    Limited,
+}
+
+/// Work that is sent out after the commit that records it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Task {
+    /// Rises with each execution, not with each delivery.
+    pub ordinal: u64,
+    /// The ordinal of the first task since the last answer of the step.
+    pub key: u64,
+    pub action: Name,
+    pub input: Payload,
+}
+
+/// What follows a commit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Effect {
+    Send(Task),
+    /// The outcome of a task is not waited for any more.
+    GiveUp {
+        ordinal: u64,
+        reason: Box<str>,
+    },
+    CancelChild {
+        run: Box<str>,
+        reason: Box<str>,
+    },
+    /// How an attempt of an executor ended, for its breaker and its health.
+    Record {
+        plan: Name,
+        executor: Name,
+        sample: Sample,
+    },
+    /// An output is cached.
+    Keep {
+        plan: Name,
+        key: Box<str>,
+        output: Arc<str>,
+    },
+}
+
+/// How an attempt ended, as breaker and health count it (1.7.3, 1.7.5).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sample {
+    Success,
+    /// `pending` or an outcome of its own: no fault of the executor.
+    Other,
+    /// The action answered `failure` or `timeout`.
+    Failure,
+    /// There was no answer.
+    NoAnswer,
+}
+
+/// What comes after a turn.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Next {
+    /// Answer by [`Arrival::Replied`], in the same unit of work.
+    Ask(Ask),
+    /// Commit; then do the effects. The run waits.
+    Park,
+    /// Commit; then do the effects. The run has ended.
+    End,
+}
+
+/// One step of the machine.
+#[derive(Debug)]
+pub struct Turn {
+    pub run: Run,
+    pub next: Next,
+    /// New events; those of a turn that asks are committed with the turn that it becomes.
+    pub history: Vec<HistoryEvent>,
+    pub effects: Vec<Effect>,
+    /// Whether what arrived was taken: an answer by the task that is out, a signal by a wait.
+    pub taken: bool,
+}

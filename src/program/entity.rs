@@ -1,0 +1,135 @@
+//! Steps that work on entities, in the commit of their run (`runs.md` §6).
+
+use serde::Deserialize;
+
+use super::{
+    arrival::{Ask, EntityAnswer},
+    form::EntityStep,
+    history::EventKind,
+    machine::{Doing, Ended, Flow, Machine},
+    run::Waiting,
+};
+use crate::clock::Timestamp;
+
+/// The input of `@entity/await`.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct AwaitInput {
+    #[serde(rename = "entityId")]
+    entity: Box<str>,
+    states: Vec<Box<str>>,
+    timeout_ms: Option<u64>,
+}
+
+/// An entity that is waited for.
+#[derive(Debug, Clone)]
+pub(super) struct Awaited {
+    pub(super) entity: Box<str>,
+    pub(super) states: Vec<Box<str>>,
+    pub(super) until: Option<Timestamp>,
+}
+
+impl Machine<'_> {
+    pub(super) fn call_entity(&mut self, step: EntityStep, input: &str) -> Flow {
+        if step != EntityStep::Await {
+            let ask = Ask::Entity {
+                step,
+                input: input.into(),
+                wanted: Vec::new(),
+            };
+            return Flow::Ask(ask, Doing::CallingEntity);
+        }
+        // An array would be read as the fields in their order.
+        let parsed = if input.trim_start().starts_with('{') {
+            serde_json::from_str::<AwaitInput>(input).map_err(|error| error.to_string())
+        } else {
+            Err("the input is not an object".to_owned())
+        };
+        match parsed {
+            Err(message) => {
+                let ended = refused("BAD_REQUEST", &message, false);
+                Flow::Go(Doing::Ended(self.completed_inside(ended)))
+            }
+            Ok(parsed) => {
+                let after = parsed.timeout_ms.map(std::time::Duration::from_millis);
+                let until = after.map(|after| self.world.now.after(after));
+                let ask = Ask::Entity {
+                    step,
+                    input: input.into(),
+                    wanted: parsed.states.clone(),
+                };
+                let doing = Doing::LookingAtEntity(Awaited {
+                    entity: parsed.entity,
+                    states: parsed.states,
+                    until,
+                });
+                Flow::Ask(ask, doing)
+            }
+        }
+    }
+
+    pub(super) fn entity_answered(
+        &mut self,
+        waited: Option<Awaited>,
+        answer: EntityAnswer,
+    ) -> Flow {
+        let ended = match (answer, waited) {
+            (
+                EntityAnswer::NotYet,
+                Some(Awaited {
+                    entity,
+                    states,
+                    until,
+                }),
+            ) => {
+                return Flow::Park(Waiting::Entity {
+                    entity,
+                    states,
+                    until,
+                });
+            }
+            (EntityAnswer::NotYet, None) => refused("BAD_REQUEST", "nothing is waited for", false),
+            (EntityAnswer::Done { output }, _) => Ended::business("success", output),
+            (EntityAnswer::Reached { state, output }, _) => {
+                Ended::business(self.named_or(&state, "success"), output)
+            }
+            (
+                EntityAnswer::Refused {
+                    code,
+                    message,
+                    retryable,
+                },
+                _,
+            ) => {
+                let ended = refused(&code, &message, retryable);
+                let outcome = code.to_ascii_lowercase();
+                let outcome = self.named_or(&outcome, "failure").into();
+                Ended { outcome, ..ended }
+            }
+        };
+        self.resume();
+        Flow::Go(Doing::Ended(self.completed_inside(ended)))
+    }
+
+    /// The outcome if the step has a transition for it.
+    fn named_or<'a>(&self, outcome: &'a str, otherwise: &'a str) -> &'a str {
+        let transitions = self.step().map(|step| &step.transitions);
+        let mut named = transitions.into_iter().flatten();
+        if named.any(|(name, _)| **name == *outcome) {
+            outcome
+        } else {
+            otherwise
+        }
+    }
+
+    /// Records the end of work that was done inside the turn.
+    pub(super) fn completed_inside(&mut self, ended: Ended) -> Ended {
+        self.push(EventKind::ActionCompleted, &ended.outcome);
+        ended
+    }
+}
+
+fn refused(code: &str, message: &str, retryable: bool) -> Ended {
+    let output = serde_json::json!({"code": code, "message": message, "retryable": retryable});
+    Ended::business("failure", output.to_string().into())
+}

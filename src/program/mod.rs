@@ -1,0 +1,45 @@
+//! Step workflows as they run: the compiled form, the state of a run, and its machine.
+//!
+//! May use: [`crate::clock`], [`crate::expr`].
+//! Must not: await, read a clock, draw a random number, touch storage. Time and chance are
+//! arguments.
+//!
+//! [`Run::advance`] takes what has arrived, a due time, an answer, a signal, and returns a
+//! [`Turn`]: the run as it is now, the events of its history, and the effects that follow its
+//! commit. A turn that ends with [`Next::Ask`] stays in its unit of work and is continued with
+//! [`Arrival::Replied`]; the others are committed. What is committed is the run without its history:
+//! a run holds where it stands, the latest results and what it waits for, never what it has done,
+//! and large values only by the number of the event that has them.
+
+mod advance;
+mod arrival;
+mod attempt;
+mod backoff;
+mod entity;
+mod executors;
+mod form;
+mod history;
+mod input;
+mod machine;
+mod run;
+mod step;
+
+pub use advance::{Limits, Refusal, World};
+pub use arrival::{
+    Answer, Arrival, Ask, Availability, Chosen, Effect, EntityAnswer, Next, Permit, Reply, Sample,
+    StartedChild, Task, Turn,
+};
+pub use executors::{BreakerView, ExecutorView, PlanState};
+pub use form::{
+    AttributeType, Backoff, Breaker, Cache, EntityStep, Errors, Executor, FORM, Fallback,
+    FallbackOn, Health, Kind, Mapping, Name, Plan, Poll, Program, RateLimit, Retry, START,
+    START_IN_PATHS, SearchAttribute, Selection, Step, Target, Terminal, TerminalStatus, Tracking,
+    Wait,
+};
+pub use history::{EventKind, HistoryEvent};
+pub use run::{
+    Begin, Payload, Position, Run, RunError, Signal, StartedBy, Status, StepResult, Waiting,
+};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,467 @@
+//! Steps: execution, repetition, and what follows (`orchestration.md` 1.4, 1.6, 1.8, 1.13).
+
+use std::sync::Arc;
+
+use super::{
+    advance::matched,
+    arrival::{Ask, Availability, Effect, StartedChild, Task},
+    form::{Kind, Name, START_IN_PATHS, Step, Target, Wait},
+    history::EventKind,
+    input::{Input, Prepared, cache_key},
+    machine::{By, Doing, Ended, Ending, Flow, Machine, Output},
+    run::{Payload, Position, Run, RunError, Status, StepResult, Then, Visit, Waiting},
+};
+use crate::clock::Timestamp;
+
+impl Machine<'_> {
+    pub(super) fn enter(&mut self, position: Position) -> Flow {
+        self.run.visit = Visit::default();
+        self.run.key = None;
+        self.run.position = Some(position);
+        let name = self.name();
+        self.push(EventKind::StepStarted, &name);
+        Flow::Go(Doing::Execute)
+    }
+
+    pub(super) fn execute(&mut self) -> Flow {
+        let Some(step) = self.step() else {
+            return fail("the step is not in the program");
+        };
+        let (target, mapping) = match &step.kind {
+            Kind::Wait(wait) => return self.wait(wait),
+            Kind::Run { target, input, .. } => (target, input),
+        };
+        let input = match mapping {
+            None => Input::Whole,
+            Some(mapping) => match self.mapped(mapping, false) {
+                Ok(Prepared::Ready(text)) => Input::Mapped(text.into()),
+                Ok(Prepared::Load(events)) => return load(events, Doing::Execute),
+                Err(error) => {
+                    if !self.count() {
+                        return fail(TOO_MANY_STEPS);
+                    }
+                    let message = error.to_string();
+                    let ended = Ended::by_engine("execution_failure", "BAD_REQUEST", &message);
+                    return Flow::Go(Doing::Ended(ended));
+                }
+            },
+        };
+        if self.needs_text(target, &input)
+            && let Some(event) = self.run.lacks(&self.run.input)
+        {
+            return load(vec![event], Doing::Execute);
+        }
+        if !self.count() {
+            return fail(TOO_MANY_STEPS);
+        }
+        self.call(target, input)
+    }
+
+    /// Whether the text of the run's input has to be there.
+    fn needs_text(&self, target: &Target, input: &Input) -> bool {
+        match target {
+            Target::Action(_) => false,
+            Target::Child(_) | Target::Entity(_) => matches!(input, Input::Whole),
+            Target::Plan(name) => {
+                let plan = self.world.program.plans.get(name);
+                plan.is_some_and(|plan| plan.cache.is_some())
+            }
+        }
+    }
+
+    fn call(&mut self, target: &Target, input: Input) -> Flow {
+        match target {
+            Target::Action(name) => {
+                Flow::Ask(Ask::Action(name.clone()), Doing::CallingAction(input))
+            }
+            Target::Plan(name) => {
+                let Some(plan) = self.world.program.plans.get(name) else {
+                    self.push(EventKind::PlanNotFound, name);
+                    let message = format!("there is no plan \"{name}\"");
+                    return ended_by_engine("target_not_found", "PLAN_NOT_FOUND", &message);
+                };
+                let key = plan.cache.as_ref().and_then(|cache| {
+                    let run = self.run.text(&self.run.input).unwrap_or("null");
+                    cache_key(&cache.key, &self.input_text(&input), run)
+                });
+                let ask = Ask::Order {
+                    plan: name.clone(),
+                    cache_key: key.clone(),
+                };
+                Flow::Ask(ask, Doing::Ordering(name.clone(), input, key))
+            }
+            Target::Child(reference) => {
+                let max = self.world.limits.depth_max;
+                if self.run.depth >= max {
+                    let message = format!("the child would have more than {max} parents above it");
+                    return ended_by_engine("execution_failure", "WORKFLOW_FAILED", &message);
+                }
+                let ask = Ask::Child {
+                    reference: reference.clone(),
+                    input: self.input_text(&input),
+                };
+                Flow::Ask(ask, Doing::StartingChild(reference.clone()))
+            }
+            Target::Entity(step) => self.call_entity(*step, &self.input_text(&input)),
+        }
+    }
+
+    pub(super) fn call_action(&mut self, input: Input, found: Availability) -> Flow {
+        let Some(Step {
+            kind:
+                Kind::Run {
+                    target: Target::Action(name),
+                    ..
+                },
+            ..
+        }) = self.step()
+        else {
+            return fail("the step is not in the program");
+        };
+        match self.available(name, found) {
+            Err(ended) => Flow::Go(Doing::Ended(ended)),
+            Ok(timeout) => match input {
+                Input::Whole => self.send(name, None, timeout),
+                Input::Mapped(text) => self.send(name, Some(SentInput::New(text)), timeout),
+            },
+        }
+    }
+
+    /// How long the outcome of an action is waited for once it answered `pending`.
+    pub(super) fn available(
+        &mut self,
+        name: &str,
+        found: Availability,
+    ) -> Result<Option<std::time::Duration>, Ended> {
+        let (event, outcome, code, what) = match found {
+            Availability::Ready { timeout } => return Ok(timeout),
+            Availability::Missing => (
+                EventKind::ActionNotFound,
+                "target_not_found",
+                "ACTION_NOT_FOUND",
+                "registered",
+            ),
+            Availability::Disabled => (
+                EventKind::ActionDisabled,
+                "target_disabled",
+                "ACTION_DISABLED",
+                "enabled",
+            ),
+        };
+        self.push(event, name);
+        let message = format!("the action \"{name}\" is not {what}");
+        Err(Ended::by_engine(outcome, code, &message))
+    }
+
+    /// Records a task, which is sent after the commit; without an input it gets that of the run.
+    pub(super) fn send(
+        &mut self,
+        action: &Name,
+        input: Option<SentInput>,
+        timeout: Option<std::time::Duration>,
+    ) -> Flow {
+        self.run.ordinal += 1;
+        let ordinal = self.run.ordinal;
+        let key = *self.run.key.get_or_insert(ordinal);
+        let input = match input {
+            None => {
+                self.push(EventKind::AwaitingAction, action);
+                self.run.input.clone()
+            }
+            Some(SentInput::Kept(payload)) => {
+                self.push(EventKind::AwaitingAction, action);
+                payload
+            }
+            Some(SentInput::New(text)) => {
+                Payload::At(self.push_with(EventKind::AwaitingAction, action, Some(text)))
+            }
+        };
+        let task = Task {
+            ordinal,
+            key,
+            action: action.clone(),
+            input,
+        };
+        self.effects.push(Effect::Send(task.clone()));
+        Flow::Park(Waiting::Task {
+            task,
+            timeout,
+            accepted: false,
+            until: None,
+        })
+    }
+
+    pub(super) fn started_child(&mut self, reference: &str, child: StartedChild) -> Flow {
+        match child {
+            StartedChild::Started { run } => {
+                self.push(EventKind::AwaitingChild, &run);
+                Flow::Park(Waiting::Child { run })
+            }
+            StartedChild::Missing => {
+                self.push(EventKind::ChildNotFound, reference);
+                let message = format!("there is no workflow \"{reference}\"");
+                ended_by_engine("target_not_found", "RUN_DEFINITION_NOT_FOUND", &message)
+            }
+            StartedChild::Disabled => {
+                let message = format!("the workflow \"{reference}\" is disabled");
+                ended_by_engine("target_disabled", "RUN_DEFINITION_DISABLED", &message)
+            }
+        }
+    }
+
+    fn wait(&mut self, wait: &Wait) -> Flow {
+        if !self.count() {
+            return fail(TOO_MANY_STEPS);
+        }
+        let mut stored = self.run.signals.iter();
+        if let Some(at) = stored.position(|signal| signal.kind == wait.signal)
+            && let Some(signal) = self.run.signals.remove(at)
+        {
+            self.push(EventKind::SignalMatched, &signal.kind);
+            return Flow::Go(Doing::Ended(matched(Output::Kept(signal.payload))));
+        }
+        self.push(EventKind::WaitingForSignal, &wait.signal);
+        Flow::Park(Waiting::Signal {
+            kind: wait.signal.clone(),
+            until: wait.timeout.map(|timeout| self.world.now.after(timeout)),
+        })
+    }
+
+    pub(super) fn signal_timeout(&mut self) -> Flow {
+        let Some(step) = self.step() else {
+            return fail("the step is not in the program");
+        };
+        let on_timeout = match &step.kind {
+            Kind::Wait(wait) => wait.on_timeout.as_ref(),
+            Kind::Run { .. } => None,
+        };
+        let target = on_timeout.or_else(|| lookup(step, "timeout", By::Callee));
+        self.push(EventKind::SignalTimeout, target.map_or("", |target| target));
+        let ended = Ended {
+            outcome: "timeout".into(),
+            by: By::Deadline,
+            output: Output::Kept(Payload::Inline("null".into())),
+        };
+        self.record(ended, None);
+        match target {
+            Some(target) => self.follow(target),
+            None => Flow::Go(Doing::Finish(Ending {
+                status: Status::TimedOut,
+                detail: "signal timeout".into(),
+                terminal: None,
+                error: Some(RunError {
+                    code: None,
+                    message: "signal timeout".into(),
+                }),
+            })),
+        }
+    }
+
+    /// An execution of the step has ended: it is polled or retried, or the step is left.
+    pub(super) fn ended(&mut self, mut ended: Ended) -> Flow {
+        let Some(Step {
+            kind:
+                Kind::Run {
+                    target,
+                    retry,
+                    poll,
+                    ..
+                },
+            ..
+        }) = self.step()
+        else {
+            return self.leave(ended);
+        };
+        let is_entity = matches!(target, Target::Entity(_));
+        if &*ended.outcome == "pending"
+            && !is_entity
+            && let Some(poll) = poll
+        {
+            let name = self.name();
+            if let Some(delay) = poll.next(self.run.visit.polls, self.world.chance) {
+                self.run.visit.polls += 1;
+                self.push(EventKind::PollScheduled, &name);
+                return self.later(delay, Then::Poll);
+            }
+            self.push(EventKind::PollExhausted, &name);
+            ended.outcome = "timeout".into();
+        }
+        let visit = &self.run.visit;
+        let first = visit.first.unwrap_or(self.world.now);
+        let executions = visit.executions.saturating_sub(visit.polls);
+        if ["failure", "execution_failure"].contains(&&*ended.outcome)
+            && let Some(retry) = retry
+            && let Some(delay) =
+                retry.next(executions, self.world.now.since(first), self.world.chance)
+        {
+            if !delay.is_zero() {
+                let name = self.name();
+                self.push(EventKind::RetryScheduled, &name);
+            }
+            return self.later(delay, Then::Retry);
+        }
+        self.leave(ended)
+    }
+
+    /// Does something after a delay, at once if there is none.
+    pub(super) fn later(&mut self, delay: std::time::Duration, then: Then) -> Flow {
+        if delay.is_zero() {
+            return match then {
+                Then::Retry => self.retry(),
+                Then::Poll => Flow::Go(Doing::Execute),
+                Then::Attempt => self.retry_attempt(),
+            };
+        }
+        let until = self.world.now.after(delay);
+        Flow::Park(Waiting::Timer { then, until })
+    }
+
+    pub(super) fn retry(&mut self) -> Flow {
+        let name = self.name();
+        self.push(EventKind::StepRetry, &name);
+        Flow::Go(Doing::Execute)
+    }
+
+    /// The step has ended; what follows is looked up.
+    fn leave(&mut self, ended: Ended) -> Flow {
+        let name = self.name();
+        let data = match &ended.output {
+            Output::Text(text) => Some(Arc::clone(text)),
+            Output::Kept(_) => None,
+        };
+        let sequence = self.push_with(EventKind::StepCompleted, &name, data);
+        let (outcome, by) = (ended.outcome.clone(), ended.by);
+        self.record(ended, Some(sequence));
+        let target = self.step().and_then(|step| lookup(step, &outcome, by));
+        match target {
+            Some(target) => self.follow(target),
+            None => fail(&format!("no transition for outcome {outcome}")),
+        }
+    }
+
+    /// Keeps the result of the step. Its output is that of the event of this number.
+    fn record(&mut self, ended: Ended, sequence: Option<u64>) {
+        let position = self.run.position.as_ref();
+        let name: Name = position.map_or(START_IN_PATHS, Position::in_paths).into();
+        self.run.results.remove(&name);
+        let output = match ended.output {
+            Output::Kept(payload) => payload,
+            Output::Text(text) => self.run.payload(&text, sequence.unwrap_or_default()),
+        };
+        let result = StepResult {
+            outcome: ended.outcome,
+            output,
+            executions: self.run.visit.executions,
+        };
+        self.run.results.insert(name, result);
+    }
+
+    /// Goes to a step, or ends at a terminal.
+    fn follow(&mut self, target: &Name) -> Flow {
+        let program = self.world.program;
+        if program.steps.contains_key(target) {
+            return Flow::Go(Doing::Enter(Position::Step(target.clone())));
+        }
+        match program.terminals.get(target) {
+            None => fail(&format!("there is no step or terminal \"{target}\"")),
+            Some(terminal) => Flow::Go(Doing::Finish(Ending {
+                status: terminal.status.into(),
+                detail: target.clone(),
+                terminal: Some(target.clone()),
+                error: None,
+            })),
+        }
+    }
+
+    /// Computes what is only known at the end, and ends the run.
+    pub(super) fn finish(&mut self, mut ending: Ending) -> Flow {
+        let program = self.world.program;
+        let terminal = ending.terminal.as_ref();
+        let terminal = terminal.and_then(|name| program.terminals.get(name));
+        let of_terminal = terminal.and_then(|terminal| terminal.output.as_ref());
+        let of_run = program.output.as_ref();
+        let mapping = of_terminal.or_else(|| of_run.filter(|_| ending.status == Status::Completed));
+        let output = match mapping.map(|mapping| self.mapped(mapping, true)) {
+            None => None,
+            Some(Ok(Prepared::Ready(text))) => Some(Arc::from(text)),
+            Some(Ok(Prepared::Load(events))) => return load(events, Doing::Finish(ending)),
+            Some(Err(error)) => {
+                ending.error = Some(RunError {
+                    code: None,
+                    message: format!("the output of the run: {error}").into(),
+                });
+                None
+            }
+        };
+        let attributes = &program.search_attributes;
+        match self.run.attributes(attributes, self.world.now) {
+            Prepared::Load(events) => return load(events, Doing::Finish(ending)),
+            Prepared::Ready(attributes) => self.run.attributes = attributes,
+        }
+        let event = match ending.status {
+            Status::Completed => EventKind::WorkflowCompleted,
+            Status::Cancelled => EventKind::WorkflowCancelled,
+            Status::TimedOut => EventKind::WorkflowTimedOut,
+            Status::Pending | Status::Running | Status::Waiting | Status::Failed => {
+                EventKind::WorkflowFailed
+            }
+        };
+        let sequence = self.push_with(event, &ending.detail, output.clone());
+        self.run.output = output.map(|output| self.run.payload(&output, sequence));
+        self.run.end(ending.status, ending.error, self.world.now);
+        Flow::End
+    }
+}
+
+impl Run {
+    fn end(&mut self, status: Status, error: Option<RunError>, now: Timestamp) {
+        self.status = status;
+        self.error = error;
+        self.ended = Some(now);
+        self.position = None;
+        self.waiting = None;
+        self.pass = None;
+        self.key = None;
+    }
+}
+
+/// The input of a task that is not that of the run.
+pub(super) enum SentInput {
+    New(Arc<str>),
+    Kept(Payload),
+}
+
+pub(super) fn too_many_steps() -> Flow {
+    fail(TOO_MANY_STEPS)
+}
+
+const TOO_MANY_STEPS: &str = "max step limit reached";
+
+fn fail(message: &str) -> Flow {
+    Flow::Go(Doing::Finish(Ending::failed(message)))
+}
+
+fn load(events: Vec<u64>, then: Doing) -> Flow {
+    let asked = events.clone();
+    Flow::Ask(Ask::Load(events), Doing::Loading(asked, Box::new(then)))
+}
+
+fn ended_by_engine(outcome: &str, code: &str, message: &str) -> Flow {
+    Flow::Go(Doing::Ended(Ended::by_engine(outcome, code, message)))
+}
+
+/// What follows an outcome: business outcomes have their own transition or none, execution
+/// outcomes fall back (1.4).
+fn lookup<'s>(step: &'s Step, outcome: &str, by: By) -> Option<&'s Name> {
+    let chain: &[&str] = match by {
+        By::Callee | By::Deadline => &[outcome],
+        By::Engine => &[outcome, "execution_failure", "failure"],
+    };
+    chain.iter().find_map(|outcome| {
+        let named = step
+            .transitions
+            .iter()
+            .find(|(name, _)| **name == **outcome);
+        named.map(|(_, target)| target)
+    })
+}

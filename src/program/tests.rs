@@ -1,0 +1,10 @@
+#![cfg(test)]
+
+mod arrivals;
+mod checks;
+mod driven;
+mod plans;
+mod signals;
+mod simulation;
+mod steps;
+mod values;
