@@ -1,27 +1,20 @@
 //! Who holds which values of unique keys (`models-and-entities.md` §9).
 //!
 //! What an entity says in the fields of a key is its claim. Claims are rows of their own, so that
-//! the table, and not whoever came first to look, says what is free. Judging a batch asks once who
+//! the table, and not whoever came first to look, says what is free. Validating a batch asks once who
 //! holds what its units claim, and goes on from there in memory: a unit first frees everything of
 //! the entities that it removes or whose claims it changes, then claims (STORAGE.md §3, step 5).
 
 use std::collections::{HashMap, HashSet};
 
 use super::{
-    EntityRow, Error, ModelRow, Storage,
+    Error, Storage,
     draft::{Draft, Write},
-    sqlite::{Batch, Freed, NewClaim},
+    port::{Batch, Claim, EntityRow, Freed, NewClaim},
 };
 use crate::entity::{Document, Json};
 use crate::id::EntityId;
 use crate::model::{InvalidValue, KeyValue, UniqueKeys};
-
-/// What entities of one model can have only one of.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) struct Claim {
-    pub(super) model: ModelRow,
-    pub(super) value: KeyValue,
-}
 
 /// What an entity claims from now on, instead of what it did.
 #[derive(Debug, Clone)]
@@ -155,7 +148,7 @@ mod tests {
     use super::*;
     use crate::storage::{
         draft::{Base, Removal},
-        judge::tests::{draft, write},
+        validate::tests::{draft, write},
     };
 
     const KEYS: &str = r#"[["k",["$.a"]]]"#;

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use foldhash::HashMap;
 
 use super::{
-    EntityRow, ModelRow,
     claims::Claims,
     growth::Widening,
     index::KeyChanges,
     message::MessageChange,
     outcome::Outcome,
+    port::{EntityRow, ModelRow},
     task::{Decision, TaskChange},
 };
 use crate::clock::Timestamp;

@@ -13,9 +13,10 @@ use std::{
 use tokio::sync::{Semaphore, SemaphorePermit, watch};
 
 use super::{
-    Error, ModelRow, Storage, TenantRow, Version,
+    Error, Storage,
     cache::Cache,
     draft::{Committed, Draft},
+    port::{ChangeRange, ModelRow, TenantRow, Version},
 };
 use crate::entity::{ChangeKind, Changed, Image, Position, Sequence};
 use crate::id::{ModelKey, StateName, Tenant};
@@ -49,20 +50,6 @@ pub struct Wanted {
     /// After which the entity is in one of these states only.
     pub states: Option<Vec<StateName>>,
     pub documents: bool,
-}
-
-/// A part of the table that is to be read.
-#[derive(Debug, Clone)]
-pub(super) struct Range {
-    pub(super) tenant: TenantRow,
-    pub(super) after: Position,
-    pub(super) until: Position,
-    pub(super) model: Option<ModelRow>,
-    pub(super) states: Option<Vec<StateName>>,
-    pub(super) documents: bool,
-    /// How many changes at most, and how many bytes of documents, unless one alone is larger.
-    pub(super) limit: usize,
-    pub(super) bytes: usize,
 }
 
 /// What readers of the feed share.
@@ -400,7 +387,7 @@ impl Feed {
             self.reached = Position(newest.0);
             return Ok(Vec::new());
         };
-        let range = Range {
+        let range = ChangeRange {
             tenant,
             after: self.reached,
             until: Position(newest.0.min(self.reached.0 + SPAN)),

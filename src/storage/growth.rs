@@ -6,7 +6,7 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use super::{Definitions, Error};
+use super::{Error, port::Definitions};
 use crate::id::ModelKey;
 use crate::model::{ChangeLevel, Extension, Schema};
 

@@ -5,30 +5,16 @@ use std::{
     time::Duration,
 };
 
-use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use tracing::{error, warn};
 
-use super::Storage;
-use crate::telemetry::measure;
+use super::{Storage, damage};
 
 /// For how long damaged pages are looked for once one was read.
 const SEARCH_TIME: Duration = Duration::from_secs(30);
 
 /// How long is waited before they are looked for again.
 const SEARCH_PAUSE: Duration = Duration::from_mins(1);
-
-/// Whether the database has answered that a page is damaged. It is one for the process, as the
-/// database is: errors know of nothing they could say it to.
-static DAMAGED: AtomicBool = AtomicBool::new(false);
-static DAMAGE_FOUND: Notify = Notify::const_new();
-
-/// Takes note of a damaged page, which ends readiness until the service is started again.
-pub(super) fn note_damage() {
-    measure::damaged();
-    DAMAGED.store(true, Ordering::Release);
-    DAMAGE_FOUND.notify_one();
-}
 
 /// Set by the committer, read by everyone.
 #[derive(Debug, Default)]
@@ -43,7 +29,7 @@ impl Health {
 
     /// Whether writes are taken and no damaged page was found.
     pub(super) fn is_well(&self) -> bool {
-        self.takes_writes() && !DAMAGED.load(Ordering::Acquire)
+        self.takes_writes() && !damage::is_known()
     }
 
     pub(super) fn set_well(&self, well: bool) {
@@ -56,7 +42,7 @@ impl Storage {
     pub async fn name_damage(self, stop: CancellationToken) {
         let naming = async {
             loop {
-                DAMAGE_FOUND.notified().await;
+                damage::found().await;
                 error!(
                     "a damaged page was read; the service is not ready, what is elsewhere is still \
                      read and written; looking for the page"

@@ -7,21 +7,20 @@
 
 use std::{
     collections::HashMap,
-    sync::{
-        Arc, PoisonError, RwLock,
-        atomic::{AtomicI64, Ordering},
-    },
+    sync::{Arc, PoisonError, RwLock},
 };
 
 use super::{
-    Definitions, EntityRow, Error, ModelRow, Snapshot, Storage, Version,
-    adaptive::UsedIndexes,
+    Error, Snapshot, Storage,
     draft::{Removal, Write},
-    sqlite::{Batch, KeyRow, Upkeep},
+    port::{
+        Batch, Definitions, EntityRow, Index, IndexRow, IndexState, KeyRow, Keyed, ModelRow,
+        Ordered, Probe, Stretch, Upkeep, UsedIndexes, Version,
+    },
 };
 use crate::clock::Timestamp;
 use crate::entity::{Document, Json, Key, KeyRange, Path, Position};
-use crate::id::{EntityId, ModelKey, StateName, Tenant};
+use crate::id::EntityId;
 use crate::telemetry::measure;
 
 /// How many positions may have been taken since a snapshot for its searches to use indexes: what
@@ -30,150 +29,6 @@ const CHANGES_MAX: i64 = 100_000;
 
 /// Of how many entities at most the keys are looked for one by one when they are deleted.
 const TAKEN_OUT_SINGLY: usize = 1_000;
-
-/// The key of a row of `search_path`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct IndexRow(pub(super) i64);
-
-/// What can be done with an index.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum IndexState {
-    /// Writers maintain it, and what was there before is being added.
-    Filling,
-    /// It finds everything.
-    Ready,
-    /// Nobody uses it any more; its rows are being removed.
-    Dropping,
-}
-
-impl IndexState {
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Filling => "FILLING",
-            Self::Ready => "READY",
-            Self::Dropping => "DROPPING",
-        }
-    }
-
-    pub(super) const fn code(self) -> i64 {
-        match self {
-            Self::Filling => 0,
-            Self::Ready => 1,
-            Self::Dropping => 2,
-        }
-    }
-
-    pub(super) fn from_code(code: i64) -> Option<Self> {
-        [Self::Filling, Self::Ready, Self::Dropping]
-            .into_iter()
-            .find(|state| state.code() == code)
-    }
-}
-
-/// An index of the entities of one model by the values at one path.
-#[derive(Debug, Clone)]
-pub struct Index {
-    pub row: IndexRow,
-    pub(super) model: ModelRow,
-    pub path: Path,
-    pub state: IndexState,
-    /// Asked for, not made because it seemed useful.
-    pub declared: bool,
-    pub(super) of: Arc<OfModel>,
-    pub(super) use_of: Use,
-    /// The entity up to which it has been filled.
-    pub(super) filled_to: Option<EntityId>,
-}
-
-/// Which model an index belongs to, for those who are told of it.
-#[derive(Debug)]
-pub(super) struct OfModel {
-    pub(super) tenant: Tenant,
-    pub(super) model: ModelKey,
-}
-
-/// When searches used an index. All that is told of one index shares it.
-#[derive(Debug, Clone)]
-pub(super) struct Use {
-    /// In microseconds.
-    last: Arc<AtomicI64>,
-    /// What the database knows of it.
-    written: i64,
-}
-
-impl Use {
-    pub(super) fn new(written: Option<i64>) -> Self {
-        let written = written.unwrap_or_default();
-        Self {
-            last: Arc::new(AtomicI64::new(written)),
-            written,
-        }
-    }
-
-    fn note(&self, now: Timestamp) {
-        self.last.fetch_max(now.micros(), Ordering::Relaxed);
-    }
-}
-
-impl Index {
-    /// When a search used it last.
-    pub(super) fn used(&self) -> Timestamp {
-        Timestamp::from_micros(self.use_of.last.load(Ordering::Relaxed))
-    }
-
-    /// Whether it was used so much later than the database knows, in microseconds.
-    pub(super) fn is_used_unwritten(&self, later: i64) -> bool {
-        self.used().micros().saturating_sub(self.use_of.written) > later
-    }
-
-    /// Counts as used from now on.
-    pub(super) fn note_used(&self, now: Timestamp) {
-        self.use_of.note(now);
-    }
-}
-
-/// Where to look for entities.
-#[derive(Debug, Clone)]
-pub enum Probe {
-    Keys(IndexRow, KeyRange),
-    State(StateName),
-}
-
-impl Probe {
-    pub(super) const fn index(&self) -> Option<IndexRow> {
-        match self {
-            Self::Keys(index, _) => Some(*index),
-            Self::State(_) => None,
-        }
-    }
-}
-
-/// Where an index has an entity, in its order.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Keyed {
-    pub key: Key,
-    pub(super) row: EntityRow,
-}
-
-/// A part of an index, in its order.
-#[derive(Debug)]
-pub(super) struct Stretch {
-    pub(super) index: IndexRow,
-    pub(super) range: KeyRange,
-    pub(super) after: Option<Keyed>,
-    pub(super) descending: bool,
-    pub(super) limit: usize,
-}
-
-/// What an index has in a range.
-#[derive(Debug, Default)]
-pub struct Ordered {
-    pub found: Vec<(Keyed, Version)>,
-    /// Whether the range may have more.
-    pub goes_on: bool,
-    /// The newest position that was taken by then; none if nothing was written ever.
-    pub newest: Option<Position>,
-}
 
 /// All indexes that are maintained. Swapped by the committer, between two batches.
 ///
@@ -203,7 +58,7 @@ impl Indexes {
         for index in &mut all {
             // What is known of its use goes on, and so does who knows it.
             if let Some(known) = before.find(index.row) {
-                index.use_of.last = Arc::clone(&known.use_of.last);
+                index.use_of.share(&known.use_of);
             }
         }
         let count = |declared| {
@@ -365,24 +220,6 @@ impl KeyChanges {
     }
 }
 
-/// An entity as it is, to be put into an index.
-#[derive(Debug)]
-pub(super) struct Indexable {
-    pub(super) entity: EntityRow,
-    pub(super) id: EntityId,
-    pub(super) position: Position,
-    pub(super) state: StateName,
-    pub(super) document: Json,
-}
-
-/// A document of an entity that is being deleted, to be taken out of the indexes.
-#[derive(Debug)]
-pub(super) struct Leaving {
-    pub(super) entity: EntityRow,
-    pub(super) model: ModelRow,
-    pub(super) document: Json,
-}
-
 impl Storage {
     /// The indexes of a model, whatever can be done with them.
     pub fn indexes(&self, definitions: &Definitions) -> Vec<Index> {
@@ -438,7 +275,7 @@ impl Storage {
 impl Snapshot {
     /// The indexes of a model that searches may use, whatever can be done with them now.
     pub fn indexes(&self, definitions: &Definitions) -> Vec<Index> {
-        match self.storage.0.wishes.used() {
+        match self.storage.0.missed.used() {
             UsedIndexes::Adaptive | UsedIndexes::Declared => self.storage.indexes(definitions),
             UsedIndexes::None => Vec::new(),
         }

@@ -4,7 +4,7 @@ use tokio::sync::{Notify, oneshot};
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
-use super::{Error, Storage, committer::Chore, sqlite::Batch};
+use super::{Error, Storage, committer::Chore, port::Batch};
 
 /// After how many pages the log is copied back, roughly. `SQLite` does it by itself where it gets
 /// much longer than that.

@@ -6,11 +6,10 @@
 use std::collections::HashSet;
 
 use super::{
-    Error, Storage, TenantRow, UnitOfWork,
+    Error, Storage, UnitOfWork,
     draft::{Committed, Draft},
-    sqlite::{Batch, MessageGone, MessageRow},
+    port::{Batch, Message, MessageGone, MessageRow, TenantRow},
 };
-use crate::entity::Json;
 use crate::id::{EdgeMessageId, Tenant};
 
 /// What a message takes beside its parts, roughly.
@@ -18,21 +17,6 @@ const MESSAGE_BYTES: usize = 200;
 
 /// What a deletion takes.
 const DELETION_BYTES: usize = 64;
-
-/// A message, part by part as JSON.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Message {
-    pub header: Json,
-    pub metadata: Json,
-    pub content: Json,
-}
-
-impl Message {
-    fn bytes(&self) -> usize {
-        let parts = [&self.header, &self.metadata, &self.content];
-        parts.iter().map(|part| part.as_str().len()).sum()
-    }
-}
 
 /// What a unit does to a message.
 #[derive(Debug, Clone)]

@@ -5,20 +5,22 @@
 //! [`crate::engine`].
 //! Must not: be open towards a database while someone else's code runs (DESIGN decision 3). A
 //! [`UnitOfWork`] reads as of one sequence, keeps its writes in memory and hands them to the
-//! committer, which judges everything that waits, writes the survivors in one database
+//! committer, which validates everything that waits, writes the survivors in one database
 //! transaction, and answers when that is durable. STORAGE.md tells why.
 //!
 //! A unit is opened for one tenant, and nothing below takes a tenant from anywhere else.
 
 mod adaptive;
 mod agenda;
+mod backend;
 mod cache;
 mod catalog;
 mod claims;
 mod committer;
-mod definitions;
+mod damage;
 mod draft;
 mod due;
+mod error;
 mod feed;
 mod fill;
 mod growth;
@@ -27,28 +29,32 @@ mod identity;
 mod index;
 mod instant;
 mod job;
-mod judge;
 mod log;
 mod message;
 mod names;
 mod outcome;
 mod past;
+mod port;
 mod room;
-mod sheet;
 mod snapshot;
+mod sorter;
 mod sqlite;
 mod steps;
 mod submission;
+mod sweep;
 mod task;
 mod unit;
 mod usage;
+mod validate;
 
 #[cfg(test)]
-pub(crate) mod double;
+mod disturbed;
+#[cfg(test)]
+mod simulated;
 #[cfg(test)]
 mod tests;
 
-use std::{collections::HashSet, path::PathBuf, sync::Arc, time::Duration};
+use std::{collections::HashSet, sync::Arc, time::Duration};
 
 use tokio::{
     sync::{mpsc, oneshot, watch},
@@ -57,298 +63,33 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::{Clock, PointInTime, Timestamp};
-use crate::entity::{Image, Position, Sequence};
-use crate::error::{Code, Coded, Properties};
-use crate::id::{EntityId, ModelKey, Tenant};
-use crate::model::{InvalidKeys, InvalidValue, Lock};
+use crate::entity::Sequence;
+use crate::id::{ModelKey, Tenant};
 use crate::workflow::Workflow;
 
-pub use adaptive::{IndexSettings, Sought, UsedIndexes, Wish};
-pub use agenda::{NextTask, TaskPage};
-pub use definitions::Definitions;
+pub use adaptive::{Sought, Wish};
+pub use agenda::NextTask;
+use backend::Backend;
+#[cfg(test)]
+pub(crate) use backend::{Disturbance, Moment, Simulated};
 pub use draft::{Attribution, Committed, ModelChange};
 pub use due::{Due, Seen};
+pub use error::Error;
 pub use feed::{Feed, Wanted};
-pub use identity::{Identity, IdentityChange, IdentityKind};
-pub use index::{Index, IndexRow, IndexState, Keyed, Ordered, Probe};
-use index::{Indexable, Leaving, OfModel, Stretch, Use};
-pub use job::{Finished, Job, JobEnd, JobPlan, JobRow, JobState, JobTenant, NewJob};
-pub use message::Message;
-pub use outcome::{Once, Outcome, Print, Remembered};
-pub use sheet::{Sheet, SheetLifecycle, SheetRow, Sweep};
-pub use snapshot::{History, Listed, ModelCount, Recorded, Scan, Snapshot};
-pub use sqlite::Sorter;
-pub use task::{NewTask, Task, TaskKey, TaskKind, TaskLine, TaskRef};
+pub use job::{JobPlan, JobTenant, NewJob};
+pub use outcome::{Once, Outcome};
+pub use port::{
+    Definitions, Durability, Finished, Identity, IdentityChange, IdentityKind, Index, IndexRow,
+    IndexSettings, IndexState, Job, JobEnd, JobRow, JobState, Keyed, Listed, Message, Migrate,
+    Ordered, Place, Print, Probe, Recorded, Remembered, ScanLifecycle, ScanPage, ScanRow, Settings,
+    Task, TaskKey, TaskKind, TaskLine, TaskPage, TaskRef, UsedIndexes, Version,
+};
+use port::{Newest, TenantRow, Upkeep};
+pub use snapshot::{History, ModelCount, Scan, Snapshot};
+pub use sorter::Sorter;
+pub use sweep::Sweep;
+pub use task::NewTask;
 pub use unit::{Mark, UnitOfWork};
-
-/// The database; in tests one of two, and open to disturbances.
-#[cfg(test)]
-use double::{Database, Writer};
-#[cfg(not(test))]
-use sqlite::{Sqlite as Database, Writer};
-
-/// Where the database is and how it is used.
-#[derive(Debug, Clone)]
-pub struct Settings {
-    pub place: Place,
-    pub durability: Durability,
-    /// How long a lock of another process is waited for.
-    pub busy_timeout: Duration,
-    /// Page cache of all connections together, in KiB.
-    pub cache_kib: u32,
-    /// How many entities a search may have judged by what no database can say; 0 for any number.
-    pub scan_max: usize,
-    /// Whether `IS_NULL` holds below a list that is not there (`corrections.md` §11).
-    pub absent_lists_are_null: bool,
-    /// How many bytes of large units may wait to be committed.
-    pub queue_bytes: usize,
-    /// For how long damaged pages are looked for at the start.
-    pub start_check: Duration,
-    pub migrate: Migrate,
-    pub indexes: IndexSettings,
-}
-
-/// Where a database is.
-#[derive(Debug, Clone)]
-pub enum Place {
-    File(PathBuf),
-    /// Gone when the process ends.
-    Memory,
-}
-
-/// What an acknowledgement means.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Durability {
-    /// It is on the disk.
-    Full,
-    /// A crash of the machine may lose the last moments.
-    Relaxed,
-}
-
-/// Whether an older database is brought up to date when it is opened.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Migrate {
-    Yes,
-    /// An older database is refused.
-    No,
-}
-
-/// One version of an entity, and where it stands.
-#[derive(Debug, Clone)]
-pub struct Version {
-    /// The row of the entity.
-    row: EntityRow,
-    /// The row of the tenant it belongs to.
-    tenant: TenantRow,
-    pub position: Position,
-    /// Whether the entity exists after this version; a deletion is a version too.
-    pub live: bool,
-    pub image: Image,
-}
-
-impl Version {
-    /// Whether this is committed, not only in the unit that was asked.
-    pub const fn is_committed(&self) -> bool {
-        self.position.0 != UNCOMMITTED.0
-    }
-}
-
-/// Where a version stands that is not committed: after all others.
-const UNCOMMITTED: Position = Position(i64::MAX);
-
-/// The key of a row of `entity`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-struct EntityRow(i64);
-
-/// The key of a row of `model`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-struct ModelRow(i64);
-
-/// The key of a row of `tenant`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-struct TenantRow(i64);
-
-/// The key of a row of `actor`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-struct ActorRow(i64);
-
-/// Why storage did not do what was asked.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    #[error("transaction conflict — retry")]
-    Conflict,
-    #[error(
-        "a request with the same idempotency key was committed meanwhile; repeat it to be told its outcome"
-    )]
-    Repeated,
-    #[error("model {0} not found")]
-    ModelNotFound(ModelKey),
-    #[error("model {0} is not locked; lock it before making entities")]
-    ModelNotLocked(ModelKey),
-    #[error("model {0} is already locked")]
-    ModelAlreadyLocked(ModelKey),
-    #[error("model {0} is already unlocked")]
-    ModelAlreadyUnlocked(ModelKey),
-    #[error("model {model} has {count} entities; delete them first")]
-    ModelHasEntities { model: ModelKey, count: i64 },
-    #[error(
-        "unique key `{key}` of model {model}: entity {other} has {values}, too; change one of them"
-    )]
-    UniqueViolation {
-        model: ModelKey,
-        key: Arc<str>,
-        values: String,
-        /// Who has them; it may be of the same transaction.
-        other: EntityId,
-    },
-    #[error(transparent)]
-    InvalidUniqueKeys(#[from] InvalidKeys),
-    #[error(transparent)]
-    InvalidUniqueValue(#[from] InvalidValue),
-    #[error("the transaction holds more than {what}; split it")]
-    TooLarge { what: &'static str },
-    #[error(
-        "the tenant has {bytes} bytes waiting to be committed, which is its half of INTERLOCK_COMMIT_QUEUE_BYTES; try again later"
-    )]
-    NoRoom { bytes: usize },
-    #[error("the request was cancelled")]
-    Cancelled,
-    #[error("position {} is not there yet; the newest is {}", .after.0, .latest.0)]
-    NotYet { after: Position, latest: Sequence },
-    #[error("writes are refused until the storage is well again; try again later")]
-    Unavailable,
-    #[error("column {column} of row {row} in {table} is not what it should be")]
-    Inconsistent {
-        table: &'static str,
-        column: &'static str,
-        row: i64,
-    },
-    #[error("the database is in use by another process: {0}")]
-    InUse(PathBuf),
-    #[error(
-        "the database needs a migration; run `interlock migrate`, or set CYODA_SQLITE_AUTO_MIGRATE=true"
-    )]
-    NotMigrated,
-    #[error("the database could not be migrated")]
-    Migration(#[from] sqlx::migrate::MigrateError),
-    #[error("the database failed")]
-    Database(#[source] sqlx::Error),
-    #[error("a page of the database is damaged; the log of the service names it")]
-    Damaged,
-    #[error(
-        "the storage failed during the commit, so it is not known whether that happened; read before you repeat it"
-    )]
-    OutcomeUnknown,
-    #[error("a file of the database could not be used")]
-    Io(#[from] std::io::Error),
-    #[error("the transaction was not committed")]
-    NotCommitted,
-    #[error("the storage has stopped")]
-    Stopped,
-}
-
-impl From<sqlx::Error> for Error {
-    fn from(error: sqlx::Error) -> Self {
-        if sqlite::is_damage(&error) {
-            health::note_damage();
-            Self::Damaged
-        } else {
-            Self::Database(error)
-        }
-    }
-}
-
-impl Coded for Error {
-    fn code(&self) -> Code {
-        match self {
-            Self::Conflict | Self::Repeated => Code::Conflict,
-            Self::ModelNotFound(_) => Code::ModelNotFound,
-            Self::ModelNotLocked(_) => Code::ModelNotLocked,
-            Self::ModelAlreadyLocked(_) => Code::ModelAlreadyLocked,
-            Self::ModelAlreadyUnlocked(_) => Code::ModelAlreadyUnlocked,
-            Self::ModelHasEntities { .. } => Code::ModelHasEntities,
-            Self::UniqueViolation { .. } => Code::UniqueViolation,
-            Self::InvalidUniqueKeys(error) => error.code(),
-            Self::InvalidUniqueValue(error) => error.code(),
-            Self::TooLarge { .. } => Code::TransactionTooLarge,
-            Self::NoRoom { .. } => Code::TenantLimitExceeded,
-            Self::Cancelled => Code::Cancelled,
-            Self::NotYet { .. } => Code::BadRequest,
-            Self::Unavailable | Self::Stopped => Code::StorageUnavailable,
-            Self::OutcomeUnknown => Code::OutcomeUnknown,
-            Self::Damaged => Code::StorageDamaged,
-            Self::Inconsistent { .. }
-            | Self::NotCommitted
-            | Self::InUse(_)
-            | Self::NotMigrated
-            | Self::Migration(_)
-            | Self::Database(_)
-            | Self::Io(_) => Code::ServerError,
-        }
-    }
-
-    fn properties(&self) -> Properties {
-        let named = |model: &ModelKey| {
-            vec![
-                ("entityName", (*model.name).into()),
-                ("entityVersion", model.version.into()),
-            ]
-        };
-        match self {
-            Self::ModelNotFound(model) => named(model),
-            Self::ModelAlreadyLocked(model) => {
-                let states = [
-                    ("expectedState", Lock::Unlocked),
-                    ("actualState", Lock::Locked),
-                ];
-                named(model)
-                    .into_iter()
-                    .chain(states.map(|(name, lock)| (name, lock.as_str().into())))
-                    .collect()
-            }
-            Self::ModelAlreadyUnlocked(model) => {
-                let states = [
-                    ("expectedState", Lock::Locked),
-                    ("actualState", Lock::Unlocked),
-                ];
-                named(model)
-                    .into_iter()
-                    .chain(states.map(|(name, lock)| (name, lock.as_str().into())))
-                    .collect()
-            }
-            Self::ModelHasEntities { model, count } => {
-                let mut properties = named(model);
-                properties.push(("entityCount", (*count).into()));
-                properties
-            }
-            Self::InvalidUniqueKeys(error) => error.properties(),
-            Self::InvalidUniqueValue(error) => error.properties(),
-            Self::NoRoom { bytes } => vec![
-                ("limit", "INTERLOCK_COMMIT_QUEUE_BYTES".into()),
-                ("allowed", (*bytes).into()),
-                ("retryAfterMs", 1_000.into()),
-            ],
-            Self::NotYet { latest, .. } => vec![("newest", latest.0.into())],
-            Self::Conflict
-            | Self::Repeated
-            | Self::ModelNotLocked(_)
-            | Self::UniqueViolation { .. }
-            | Self::TooLarge { .. }
-            | Self::Cancelled
-            | Self::Unavailable
-            | Self::OutcomeUnknown
-            | Self::Damaged
-            | Self::Inconsistent { .. }
-            | Self::InUse(_)
-            | Self::NotMigrated
-            | Self::Migration(_)
-            | Self::Database(_)
-            | Self::Io(_)
-            | Self::NotCommitted
-            | Self::Stopped => Properties::new(),
-        }
-    }
-}
 
 /// A handle to the storage; cheap to clone.
 #[derive(Debug, Clone)]
@@ -356,7 +97,7 @@ pub struct Storage(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    database: Database,
+    database: Backend,
     cache: cache::Cache,
     past: past::Past,
     catalog: catalog::Catalog,
@@ -370,7 +111,7 @@ struct Inner {
     health: health::Health,
     agenda: agenda::Agenda,
     indexes: index::Indexes,
-    wishes: adaptive::Wishes,
+    missed: adaptive::MissedIndexes,
     usage: usage::Usage,
     chores: mpsc::Sender<committer::Chore>,
     scan_max: usize,
@@ -401,7 +142,7 @@ impl Storage {
         clock: Clock,
         stop: CancellationToken,
     ) -> Result<(Self, impl Future<Output = ()> + Send + use<>), Error> {
-        let (database, newest) = Database::open(settings).await?;
+        let (database, newest) = Backend::open(settings).await?;
         Self::start(database, newest, settings, clock, stop).await
     }
 
@@ -411,8 +152,8 @@ impl Storage {
     }
 
     async fn start(
-        database: Database,
-        newest: sqlite::Newest,
+        database: Backend,
+        newest: Newest,
         settings: &Settings,
         clock: Clock,
         stop: CancellationToken,
@@ -438,7 +179,7 @@ impl Storage {
             health: health::Health::default(),
             agenda,
             indexes: index::Indexes::default(),
-            wishes: adaptive::Wishes::new(settings.indexes),
+            missed: adaptive::MissedIndexes::new(settings.indexes),
             usage: usage::Usage::default(),
             chores,
             scan_max: settings.scan_max,
@@ -454,7 +195,7 @@ impl Storage {
 
     /// Brings a database up to date without opening it for use.
     pub async fn migrate(settings: &Settings) -> Result<(), Error> {
-        sqlite::Sqlite::migrate(settings).await
+        Backend::migrate(settings).await
     }
 
     /// What is to be done about tasks at this moment; of those that are due, `limit` at most, and
@@ -589,7 +330,7 @@ impl Storage {
     }
 
     /// Has something written between two batches; how many rows that took.
-    async fn keep_up(&self, upkeep: sqlite::Upkeep) -> Result<u64, Error> {
+    async fn keep_up(&self, upkeep: Upkeep) -> Result<u64, Error> {
         let (reply, done) = oneshot::channel();
         self.0
             .chores

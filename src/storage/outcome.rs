@@ -10,7 +10,12 @@ use std::{collections::HashMap, sync::Arc, time::Duration};
 use tokio::time::Instant;
 use tracing::warn;
 
-use super::{Error, Storage, TenantRow, UnitOfWork, Writer, draft::Draft, sqlite::OutcomeRow};
+use super::{
+    Error, Storage, UnitOfWork,
+    backend::Writer,
+    draft::Draft,
+    port::{OutcomeRow, Print, Remembered, Stored, TenantRow},
+};
 use crate::clock::Timestamp;
 use crate::id::Tenant;
 
@@ -22,9 +27,6 @@ const SWEPT_AT_ONCE: i64 = 1_000;
 
 /// How long is waited at least, and at most, before outcomes are deleted.
 const SWEEP_PAUSE: (Duration, Duration) = (Duration::from_secs(1), Duration::from_mins(10));
-
-/// Tells the payload of a request from that of another.
-pub type Print = [u8; 32];
 
 /// One transaction of a request that is to be done once.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,14 +47,6 @@ pub struct Outcome {
     pub answer: Arc<str>,
     /// Whether an earlier commit of the same request has stored one, which this replaces.
     pub again: bool,
-}
-
-/// An outcome that was stored.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Remembered {
-    pub part: u32,
-    pub print: Print,
-    pub answer: Arc<str>,
 }
 
 impl Storage {
@@ -85,15 +79,6 @@ impl UnitOfWork {
             })
             .collect()
     }
-}
-
-/// What is stored for a key, without the answer.
-#[derive(Debug)]
-pub(super) struct Stored {
-    pub(super) tenant: TenantRow,
-    pub(super) key: String,
-    pub(super) part: u32,
-    pub(super) print: Print,
 }
 
 /// A key, and whose it is.

@@ -4,7 +4,10 @@
 
 use std::sync::Arc;
 
-use super::{Error, Storage, TenantRow, Version};
+use super::{
+    Error, Storage,
+    port::{TenantRow, Version},
+};
 use crate::clock::{PointInTime, Timestamp};
 use crate::id::{EntityId, Tenant};
 

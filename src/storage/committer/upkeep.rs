@@ -4,7 +4,7 @@ use tokio::sync::oneshot;
 use tracing::warn;
 
 use super::{Committer, Reply, answer_early};
-use crate::storage::{Error, sqlite::Upkeep};
+use crate::storage::{Error, port::Upkeep};
 
 /// Something to be done between two batches, and who waits for it.
 #[derive(Debug)]
@@ -50,10 +50,10 @@ impl Committer {
         let writer = self.writer.as_mut().ok_or(Error::Stopped)?;
         let rows = match writer.keep_up(upkeep).await {
             Ok(rows) => rows,
-            Err(error) => {
+            Err(failure) => {
                 // All of it can be done again, so it does not matter whether it was written.
                 let mut tell = |error| answer_early(reply, error);
-                self.recover(&[], &error, &mut tell).await?;
+                self.recover(&[], &failure, &mut tell).await?;
                 0
             }
         };

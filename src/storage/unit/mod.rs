@@ -1,26 +1,31 @@
 //! A unit of work: what one request reads and writes, until it commits or is dropped
 //! (STORAGE.md §2).
 
+mod commit;
+mod marks;
+mod model;
+mod tasks;
+
 use std::{collections::BTreeMap, sync::Arc};
 
 use foldhash::HashMap;
-use tokio_util::sync::CancellationToken;
 
 use super::{
-    Definitions, EntityRow, Error, Snapshot, Storage, UNCOMMITTED, Version,
-    claims::Claims,
-    draft::{Attribution, Base, Committed, Draft, Guard, ModelChange, Removal, Write},
+    Error, Snapshot, Storage,
+    draft::{Attribution, Base},
     growth::Growth,
-    index::KeyChanges,
     message::MessageChange,
     outcome::Outcome,
-    task::{Decision, Dropped, NewTask, Task, TaskChange, TaskKey, TaskLine},
+    port::{Definitions, EntityRow, UNCOMMITTED, Version},
+    task::{Decision, TaskChange},
 };
 use crate::engine::{Record, RunRecord};
 use crate::entity::{Image, Json, Position, Sequence};
 use crate::id::{EntityId, ModelKey, Tenant, TransactionId};
 use crate::model::Extension;
 use crate::telemetry::measure::Open;
+
+pub use marks::Mark;
 
 /// How many bytes of writes a unit holds at most.
 const BYTES_MAX: usize = 64 << 20;
@@ -104,17 +109,6 @@ enum Own {
     Gone,
 }
 
-/// A place in a unit's work to come back to.
-#[derive(Debug)]
-pub struct Mark {
-    undo: usize,
-    decisions: usize,
-    tasks: usize,
-    messages: usize,
-    growth: usize,
-    outcomes: usize,
-}
-
 impl Storage {
     /// Opens a unit for one tenant.
     pub fn unit(&self, tenant: &Tenant, attribution: Attribution) -> UnitOfWork {
@@ -138,58 +132,6 @@ impl Storage {
             undo: Vec::new(),
             marks: 0,
             _open: Open::new(),
-        }
-    }
-
-    /// Changes a model in a unit of its own.
-    pub async fn change_model(
-        &self,
-        tenant: &Tenant,
-        attribution: Attribution,
-        model: &ModelKey,
-        change: ModelChange,
-    ) -> Result<Committed, Error> {
-        self.change_model_once(tenant, attribution, model, change, None)
-            .await
-    }
-
-    /// The same, with what is to be answered to a repeat.
-    pub async fn change_model_once(
-        &self,
-        tenant: &Tenant,
-        attribution: Attribution,
-        model: &ModelKey,
-        change: ModelChange,
-        outcome: Option<Outcome>,
-    ) -> Result<Committed, Error> {
-        let draft = Draft {
-            id: TransactionId::fresh(),
-            tenant: tenant.clone(),
-            attribution,
-            reads: HashMap::default(),
-            guards: Vec::new(),
-            writes: Vec::new(),
-            removals: Vec::new(),
-            decisions: Vec::new(),
-            tasks: Vec::new(),
-            messages: Vec::new(),
-            widenings: Vec::new(),
-            outcomes: outcome.into_iter().collect(),
-            entry: None,
-            model: Some((model.clone(), change)),
-        };
-        let never = CancellationToken::new();
-        match self.submit(Box::new(draft), 0, &never).await {
-            // The committer does not take the time to count.
-            Err(Error::ModelHasEntities { model, .. }) => {
-                let definitions = self.definitions(tenant, &model).await?;
-                let count = match definitions {
-                    Some(definitions) => self.count(&definitions).await?,
-                    None => 0,
-                };
-                Err(Error::ModelHasEntities { model, count })
-            }
-            outcome => outcome,
         }
     }
 }
@@ -512,176 +454,6 @@ impl UnitOfWork {
         }
         Ok(())
     }
-
-    /// The tasks of an entity, as this unit sees them. Whoever changes them changes the entity
-    /// too, so its version tells whether they are still the same at the commit.
-    pub async fn tasks(&mut self, version: &Version) -> Result<Vec<Task>, Error> {
-        let mut tasks = if version.row == EntityRow(0) {
-            Vec::new()
-        } else {
-            self.storage.0.database.tasks_of(version.row).await?
-        };
-        for change in &self.tasks {
-            match change {
-                TaskChange::Drop(done) => tasks.retain(|task| !done.is(task)),
-                TaskChange::Put(new) if new.entity == version.image.id => {
-                    let of_name = |task: &Task| (task.kind, &task.name) == (new.kind, &new.name);
-                    // Should it be dropped, the one it replaces must be too.
-                    let replaced = tasks.iter().find(|task| of_name(task));
-                    let key = replaced.map_or(TaskKey(0), |task| task.key);
-                    let line = replaced.map_or(TaskLine(0), |task| task.line);
-                    tasks.retain(|task| !of_name(task));
-                    tasks.push(Task {
-                        key,
-                        line,
-                        tenant: self.tenant.clone(),
-                        entity: new.entity,
-                        kind: new.kind,
-                        name: Arc::clone(&new.name),
-                        due: new.due,
-                        body: Arc::clone(&new.body),
-                    });
-                }
-                TaskChange::Put(_) => {}
-            }
-        }
-        Ok(tasks)
-    }
-
-    /// Something to do later. The entity is one that this unit saves.
-    pub fn put_task(&mut self, task: NewTask) -> Result<(), Error> {
-        self.bytes += task.body.len() + WRITE_BYTES;
-        self.refuse_excess()?;
-        self.tasks.push(TaskChange::Put(task));
-        Ok(())
-    }
-
-    /// Something that is done, or not to be done any more.
-    pub fn drop_task(&mut self, task: &Task) {
-        self.tasks.push(TaskChange::Drop(Dropped {
-            key: task.key,
-            entity: task.entity,
-            kind: task.kind,
-            name: Arc::clone(&task.name),
-        }));
-    }
-
-    /// A place to roll back to, until it is let go of.
-    pub fn mark(&mut self) -> Mark {
-        self.marks += 1;
-        Mark {
-            undo: self.undo.len(),
-            decisions: self.decisions.len(),
-            tasks: self.tasks.len(),
-            messages: self.messages.len(),
-            growth: self.growth.len(),
-            outcomes: self.outcomes.len(),
-        }
-    }
-
-    /// Takes back what was changed since the mark. Reads stay: they decided something.
-    pub fn roll_back_to(&mut self, mark: &Mark) {
-        for (id, before) in self.undo.drain(mark.undo..).rev() {
-            match before {
-                Some(before) => self.changes.insert(id, before),
-                None => self.changes.remove(&id),
-            };
-        }
-        self.decisions.truncate(mark.decisions);
-        self.tasks.truncate(mark.tasks);
-        self.messages.truncate(mark.messages);
-        self.growth.truncate(mark.growth);
-        self.outcomes.truncate(mark.outcomes);
-    }
-
-    /// Keeps what was changed since the mark, which is no more.
-    pub fn release(&mut self, _mark: Mark) {
-        self.marks -= 1;
-        if self.marks == 0 {
-            self.undo.clear();
-        }
-    }
-
-    /// Commits everything, or nothing. Cancelling has an effect until the committer takes it.
-    pub fn commit(
-        self,
-        cancel: &CancellationToken,
-    ) -> impl Future<Output = Result<Committed, Error>> + Send {
-        let Self { storage, bytes, .. } = &self;
-        let (storage, bytes) = (storage.clone(), *bytes);
-        // What awaits its turn is small, since it is moved from place to place.
-        let draft = self.into_draft().map(Box::new);
-        async move {
-            let draft = draft?;
-            if draft.is_empty() {
-                // What was only read was read as of one sequence; there is nothing to judge.
-                return Ok(Committed {
-                    sequence: storage.latest(),
-                    at: storage.now(),
-                });
-            }
-            storage.submit(draft, bytes, cancel).await
-        }
-    }
-
-    fn into_draft(self) -> Result<Draft, Error> {
-        let mut saved = Vec::new();
-        let mut removals = Vec::new();
-        for (id, changed) in self.changes {
-            match changed {
-                Changed::Saved(changed) => saved.push(changed),
-                Changed::Removed(Removed { base, keyed, by }) => removals.push(Removal {
-                    id,
-                    base,
-                    keyed,
-                    by,
-                }),
-                Changed::Unmade => {}
-            }
-        }
-        saved.sort_unstable_by_key(|saved| saved.order);
-        removals.sort_unstable_by_key(|removal| removal.base.row);
-        let indexes = self.storage.0.indexes.current();
-        let write = |saved: Box<Saved>| {
-            Ok(Write {
-                claims: saved.claims()?.map(Box::new),
-                keys: KeyChanges::between(
-                    &indexes,
-                    saved.definitions.row,
-                    saved.before.as_ref(),
-                    Some(&saved.image.document),
-                ),
-                before: saved.before,
-                image: saved.image,
-                model: saved.definitions.row,
-                base: saved.base,
-                record: Record::of(saved.runs).encode().map(Into::into),
-                attribution: saved
-                    .attribution
-                    .filter(|attribution| *attribution != self.attribution),
-            })
-        };
-        Ok(Draft {
-            id: self.id,
-            tenant: self.tenant,
-            writes: saved.into_iter().map(write).collect::<Result<_, Error>>()?,
-            attribution: self.attribution,
-            reads: self.reads,
-            guards: self
-                .guards
-                .into_iter()
-                .map(|(model, revision)| Guard { model, revision })
-                .collect(),
-            removals,
-            decisions: self.decisions,
-            tasks: self.tasks,
-            messages: self.messages,
-            widenings: self.growth.into_widenings(),
-            outcomes: self.outcomes,
-            entry: self.entry,
-            model: None,
-        })
-    }
 }
 
 impl Version {
@@ -694,15 +466,6 @@ impl Version {
 }
 
 impl Saved {
-    /// What the entity claims of the unique keys of its model, if that changes.
-    fn claims(&self) -> Result<Option<Claims>, Error> {
-        if !self.definitions.has_unique_keys() {
-            return Ok(None);
-        }
-        let keys = &self.definitions.model.unique_keys;
-        Claims::of(keys, self.before.as_ref(), &self.image.document)
-    }
-
     /// The image as a version that is not committed yet.
     fn version(&self) -> Version {
         Version {

@@ -6,18 +6,18 @@ use std::sync::Arc;
 use foldhash::HashMap;
 
 use super::{
-    Definitions, Error, ModelRow, TenantRow,
+    Error,
     claims::Holders,
     draft::{Draft, ModelChange},
     growth::{FOLDED_AT, encoded},
     outcome::Taken,
+    port::{Definitions, Edit, Effect, ModelRow, TenantRow},
 };
 use crate::entity::{Position, Sequence};
 use crate::id::{EntityId, ModelKey, Tenant};
-use crate::model::{ChangeLevel, Lock, Schema, UniqueKeys};
-use crate::workflow::WorkflowSet;
+use crate::model::{ChangeLevel, Lock, Schema};
 
-/// What units are judged against.
+/// What units are validated against.
 #[derive(Debug, Default)]
 pub(super) struct View {
     /// The current positions of the entities that the batch mentions; none where there is no
@@ -31,7 +31,7 @@ pub(super) struct View {
     pub(super) taken: Taken,
 }
 
-/// What judging wants to know of a model.
+/// What validation wants to know of a model.
 #[derive(Debug, Clone)]
 pub(super) struct ModelView {
     pub(super) tenant: TenantRow,
@@ -43,6 +43,20 @@ pub(super) struct ModelView {
     pub(super) schema: Arc<Schema>,
     /// How many deltas that is stored as.
     pub(super) deltas: usize,
+}
+
+impl From<&Definitions> for ModelView {
+    fn from(definitions: &Definitions) -> Self {
+        Self {
+            tenant: definitions.tenant,
+            row: definitions.row,
+            lock: definitions.model.lock,
+            revision: definitions.revision,
+            change_level: definitions.model.change_level,
+            schema: Arc::clone(&definitions.model.schema),
+            deltas: definitions.deltas,
+        }
+    }
 }
 
 /// A delta that says something new.
@@ -95,9 +109,9 @@ impl View {
     }
 }
 
-/// Judges one unit whose first write would take `first`; the sequence it gets if it survives.
+/// Validates one unit whose first write would take `first`; the sequence it gets if it survives.
 /// Its writes and then its removals take the positions from `first` on, in their order.
-pub(super) fn judge(view: &mut View, draft: &Draft, first: Position) -> Result<Sequence, Error> {
+pub(super) fn validate(view: &mut View, draft: &Draft, first: Position) -> Result<Sequence, Error> {
     if !view.taken.leaves_room_for(draft) {
         return Err(Error::Repeated);
     }
@@ -142,58 +156,50 @@ pub(super) fn judge(view: &mut View, draft: &Draft, first: Position) -> Result<S
     Ok(Sequence(position.0 + decisions))
 }
 
-/// What a change makes of a model.
-#[derive(Debug)]
-pub(super) enum Effect<'a> {
-    Make(&'a Schema),
-    /// Adds a delta to the schema.
-    Extend(&'a Schema),
-    /// Stores the whole schema in place of its deltas.
-    Fold(Schema),
-    /// Remembers that a sample came that said nothing new.
-    Touch,
-    SetLock(Lock),
-    SetChangeLevel(ChangeLevel),
-    Delete,
-    SetWorkflows(&'a WorkflowSet),
-    SetUniqueKeys(UniqueKeys),
-}
-
-/// Judges a change of a model (`models-and-entities.md` §2).
-pub(super) fn judge_model<'a>(
+/// Validates a change of a model (`models-and-entities.md` §2).
+pub(super) fn validate_model<'a>(
     key: &ModelKey,
     current: Option<&Definitions>,
     has_entities: bool,
     change: &'a ModelChange,
 ) -> Result<Effect<'a>, Error> {
-    // Who asked counts them; the committer does not take the time.
-    let refuse = || Error::ModelHasEntities {
-        model: key.clone(),
-        count: 0,
-    };
-    let Some(current) = current else {
-        return match change {
-            ModelChange::Import(schema) => Ok(Effect::Make(schema)),
+    match (current, change) {
+        (Some(current), change) => {
+            let edit = validate_edit(key, current, has_entities, change)?;
+            Ok(Effect::Edit(current.row, edit))
+        }
+        (None, ModelChange::Import(schema)) => Ok(Effect::Make(schema)),
+        (
+            None,
             ModelChange::Lock
             | ModelChange::Unlock
             | ModelChange::Delete
             | ModelChange::SetUniqueKeys(_)
             | ModelChange::SetChangeLevel(_)
-            | ModelChange::SetWorkflows { .. } => Err(Error::ModelNotFound(key.clone())),
-        };
-    };
+            | ModelChange::SetWorkflows { .. },
+        ) => Err(Error::ModelNotFound(key.clone())),
+    }
+}
+
+/// The same, of a model that there is.
+fn validate_edit<'a>(
+    key: &ModelKey,
+    current: &Definitions,
+    has_entities: bool,
+    change: &'a ModelChange,
+) -> Result<Edit<'a>, Error> {
     match (change, current.model.lock) {
         (ModelChange::Import(schema), Lock::Unlocked) => {
             let known = &current.model.schema;
             let merged = Schema::clone(known).merge(schema.clone());
             if merged == **known {
-                return Ok(Effect::Touch);
+                return Ok(Edit::Touch);
             }
             current.model.check_keys(&merged)?;
             Ok(if current.deltas >= FOLDED_AT {
-                Effect::Fold(merged)
+                Edit::Fold(merged)
             } else {
-                Effect::Extend(schema)
+                Edit::Extend(schema)
             })
         }
         (
@@ -205,22 +211,26 @@ pub(super) fn judge_model<'a>(
         ) => Err(Error::ModelAlreadyLocked(key.clone())),
         // Nothing is claimed: an unlocked model has no entities.
         (ModelChange::SetUniqueKeys(keys), Lock::Unlocked) => {
-            Ok(Effect::SetUniqueKeys(current.model.read_keys(keys)?))
+            Ok(Edit::SetUniqueKeys(current.model.read_keys(keys)?))
         }
-        (ModelChange::Lock, Lock::Unlocked) => Ok(Effect::SetLock(Lock::Locked)),
+        (ModelChange::Lock, Lock::Unlocked) => Ok(Edit::SetLock(Lock::Locked)),
         (ModelChange::Unlock, Lock::Unlocked) => Err(Error::ModelAlreadyUnlocked(key.clone())),
         (ModelChange::Unlock, Lock::Locked) | (ModelChange::Delete, Lock::Unlocked)
             if has_entities =>
         {
-            Err(refuse())
+            // Who asked counts them; the committer does not take the time.
+            Err(Error::ModelHasEntities {
+                model: key.clone(),
+                count: 0,
+            })
         }
-        (ModelChange::Unlock, Lock::Locked) => Ok(Effect::SetLock(Lock::Unlocked)),
-        (ModelChange::Delete, Lock::Unlocked) => Ok(Effect::Delete),
-        (ModelChange::SetChangeLevel(level), _) => Ok(Effect::SetChangeLevel(*level)),
+        (ModelChange::Unlock, Lock::Locked) => Ok(Edit::SetLock(Lock::Unlocked)),
+        (ModelChange::Delete, Lock::Unlocked) => Ok(Edit::Delete),
+        (ModelChange::SetChangeLevel(level), _) => Ok(Edit::SetChangeLevel(*level)),
         (ModelChange::SetWorkflows { seen, .. }, _) if *seen != current.workflow_revision => {
             Err(Error::Conflict)
         }
-        (ModelChange::SetWorkflows { workflows, .. }, _) => Ok(Effect::SetWorkflows(workflows)),
+        (ModelChange::SetWorkflows { workflows, .. }, _) => Ok(Edit::SetWorkflows(workflows)),
     }
 }
 
@@ -231,10 +241,10 @@ pub(super) mod tests {
     use crate::entity::{Actor, ActorKind, Document, Image, Json};
     use crate::id::TransactionId;
     use crate::storage::{
-        Attribution, EntityRow, ModelRow,
-        draft::{Base, Guard, Write},
+        draft::{Attribution, Base, Guard, Write},
         growth::Widening,
         index::KeyChanges,
+        port::EntityRow,
     };
 
     pub(in crate::storage) fn draft(
@@ -325,7 +335,7 @@ pub(super) mod tests {
         let mut stored = 0;
         for n in 0..3 * i64::try_from(FOLDED_AT).expect("few") {
             let draft = widening(&format!("{{\"f{n}\":1}}"), ChangeLevel::Structural);
-            assert!(judge(&mut view, &draft, Position(1)).is_ok());
+            assert!(validate(&mut view, &draft, Position(1)).is_ok());
             let new = view.widen(&draft).expect("encodable");
             assert!(
                 view.widen(&draft).expect("encodable").is_empty(),
@@ -345,10 +355,10 @@ pub(super) mod tests {
             (ChangeLevel::Structural, ChangeLevel::Type, true),
         ] {
             let mut view = view_of(Some(model_view(Some(level))));
-            let judged = judge(&mut view, &widening("{}", needs), Position(1));
-            assert_eq!(judged.is_ok(), fits, "{level:?} {needs:?}");
+            let validated = validate(&mut view, &widening("{}", needs), Position(1));
+            assert_eq!(validated.is_ok(), fits, "{level:?} {needs:?}");
         }
-        let gone = judge(
+        let gone = validate(
             &mut view_of(None),
             &widening("{}", ChangeLevel::Type),
             Position(1),
@@ -363,7 +373,7 @@ pub(super) mod tests {
         view.current.insert(a, Some(Position(3)));
         view.current.insert(b, Some(Position(4)));
         let mut verdict = |draft: Draft, first| {
-            judge(&mut view, &draft, Position(first))
+            validate(&mut view, &draft, Position(first))
                 .map(|sequence| sequence.0)
                 .ok()
         };
@@ -416,7 +426,7 @@ pub(super) mod tests {
                 revision: 5,
             });
             assert_eq!(
-                judge(&mut view, &draft, Position(1)).is_ok(),
+                validate(&mut view, &draft, Position(1)).is_ok(),
                 fits,
                 "{model:?}"
             );

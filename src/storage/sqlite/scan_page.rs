@@ -1,4 +1,4 @@
-//! Sheets: many entities told as one row.
+//! Pages: many entities told as one row.
 
 use sqlx::FromRow;
 use sqlx_sqlite::SqliteRow;
@@ -8,13 +8,12 @@ use super::{Sqlite, many::bytes_of};
 use crate::clock::Timestamp;
 use crate::entity::Position;
 use crate::id::{EntityId, TransactionId};
-use crate::storage::{
-    Error,
-    sheet::{Entry, LifecycleEntry, Lifecycles, Reached, Sheet, Sheeting},
+use crate::storage::port::{
+    Entry, Error, LifecycleEntry, Lifecycles, Reached, ScanPage, ScanRequest,
 };
 
-const SHEET: &str = include_str!("sql/sheet.sql");
-const SHEET_WITH_LIFECYCLE: &str = include_str!("sql/sheet_with_lifecycle.sql");
+const SCAN_PAGE: &str = include_str!("sql/scan_page.sql");
+const SCAN_PAGE_WITH_LIFECYCLE: &str = include_str!("sql/scan_page_with_lifecycle.sql");
 
 /// Where what is told is not what was asked for.
 const TORN: Error = Error::Inconsistent {
@@ -23,10 +22,10 @@ const TORN: Error = Error::Inconsistent {
     row: 0,
 };
 
-/// The row of a sheet: lists of numbers with commas, and texts one behind the other. Of nothing
+/// The row of a page: lists of numbers with commas, and texts one behind the other. Of nothing
 /// the database makes null.
 #[derive(FromRow)]
-struct SheetData {
+struct PageData {
     /// How many entities were passed, also those that were not there.
     passed: i64,
     reached: Option<Vec<u8>>,
@@ -49,11 +48,11 @@ struct LifecycleData {
 
 impl Sqlite {
     /// The next entities of a model, and how far that went; none at the end.
-    pub(in crate::storage) async fn sheet(&self, asked: Sheeting) -> Result<Reached, Error> {
+    pub(in crate::storage) async fn scan_page(&self, asked: ScanRequest) -> Result<Reached, Error> {
         let statement = if asked.lifecycle {
-            SHEET_WITH_LIFECYCLE
+            SCAN_PAGE_WITH_LIFECYCLE
         } else {
-            SHEET
+            SCAN_PAGE
         };
         let row = sqlx::query(statement)
             .bind(asked.model.0)
@@ -68,18 +67,18 @@ impl Sqlite {
         } else {
             None
         };
-        let data = SheetData::from_row(&row)?;
+        let data = PageData::from_row(&row)?;
         let reached = data
             .reached
             .as_deref()
             .filter(|_| data.passed == asked.rows);
         let reached = reached.and_then(|id| Uuid::from_slice(id).ok());
-        let sheet = sheet(data, lifecycles).ok_or(TORN)?;
-        Ok((sheet, reached.map(EntityId::from_uuid)))
+        let page = page(data, lifecycles).ok_or(TORN)?;
+        Ok((page, reached.map(EntityId::from_uuid)))
     }
 }
 
-fn sheet(data: SheetData, lifecycles: Option<Lifecycles>) -> Option<Sheet> {
+fn page(data: PageData, lifecycles: Option<Lifecycles>) -> Option<ScanPage> {
     let ids = uuids(data.ids.as_deref());
     let mut rows = Vec::with_capacity(ids.len());
     let mut lengths = numbers(data.lengths.as_deref());
@@ -103,7 +102,7 @@ fn sheet(data: SheetData, lifecycles: Option<Lifecycles>) -> Option<Sheet> {
         .as_ref()
         .is_none_or(|known| known.all.len() == rows.len());
     (at == documents.len() && lengths.next().is_none() && told)
-        .then(|| Sheet::new(rows, documents, lifecycles))
+        .then(|| ScanPage::new(rows, documents, lifecycles))
 }
 
 fn lifecycles(row: &SqliteRow) -> Result<Lifecycles, Error> {

@@ -9,12 +9,12 @@ use crate::workflow::WorkflowSet;
 /// A model and its workflows, as one commit left them.
 #[derive(Debug, Clone)]
 pub struct Definitions {
-    pub(super) tenant: TenantRow,
-    pub(super) row: ModelRow,
+    pub(in crate::storage) tenant: TenantRow,
+    pub(in crate::storage) row: ModelRow,
     /// The commit that changed the model last; widening it is no change.
-    pub(super) revision: i64,
+    pub(in crate::storage) revision: i64,
     /// How many deltas the schema is stored as.
-    pub(super) deltas: usize,
+    pub(in crate::storage) deltas: usize,
     /// The commit that set the workflows; 0 if none were.
     pub workflow_revision: i64,
     pub model: Model,
@@ -39,7 +39,7 @@ impl Definitions {
     }
 
     /// The same with another schema, which is stored as so many deltas.
-    pub(super) fn with_schema(&self, schema: Arc<Schema>, deltas: usize) -> Arc<Self> {
+    pub(in crate::storage) fn with_schema(&self, schema: Arc<Schema>, deltas: usize) -> Arc<Self> {
         let mut grown = self.clone();
         grown.model.schema = schema;
         grown.deltas = deltas;
