@@ -39,29 +39,55 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("cli",       &["app", "auth", "event", "help", "id", "operation", "storage", "telemetry", "workflow"]),
 ];
 
-/// The same within `storage/`: what is below the handle to the storage and what extends it. The
-/// others may name all of these but the databases.
+/// The same within `storage/`: every room of it, so that the table cannot hold a cycle there
+/// either. From `snapshot` on they extend the handle.
 #[rustfmt::skip]
 const STORAGE_MAY_USE: &[(&str, &[&str])] = &[
-    ("port",      &[]),
-    ("damage",    &[]),
-    ("error",     &["damage", "port"]),
-    ("sqlite",    &["port"]),
-    ("simulated", &["port"]),
-    ("backend",   &["error", "port", "simulated", "sqlite"]),
-    ("steps",     &[]),
-    ("instant",   &[]),
-    ("cache",     &["port"]),
-    ("catalog",   &["port"]),
-    ("names",     &["port"]),
-    ("room",      &["error"]),
-    ("growth",    &["error", "port"]),
-    ("task",      &["port"]),
-    ("agenda",    &["port", "steps", "task"]),
+    ("port",          &[]),
+    ("damage",        &[]),
+    ("error",         &["damage", "port"]),
+    ("sqlite",        &["port"]),
+    ("simulated",     &["port"]),
+    ("backend",       &["error", "port", "simulated", "sqlite"]),
+    ("sorter",        &["backend", "error"]),
+    ("steps",         &[]),
+    ("instant",       &[]),
+    ("cache",         &["port"]),
+    ("past",          &["port"]),
+    ("catalog",       &["port"]),
+    ("names",         &["port"]),
+    ("missed",        &["port"]),
+    ("health",        &["damage"]),
+    ("room",          &["error"]),
+    ("chore",         &["error", "port"]),
+    ("task",          &["port"]),
+    ("agenda",        &["port", "steps", "task"]),
+    ("draft",         &["error", "port", "task"]),
+    ("submission",    &["draft", "error"]),
+    ("validate",      &["draft", "error", "port"]),
+    ("index",         &["backend", "draft", "error", "port"]),
+    ("recent",        &["cache", "draft"]),
+    ("usage",         &["draft"]),
+    ("handle",        &["agenda", "backend", "cache", "catalog", "chore", "error", "health", "index", "instant", "missed", "names", "past", "port", "recent", "room", "submission", "usage"]),
+    ("snapshot",      &["error", "handle", "port"]),
+    ("sweep",         &["error", "port", "snapshot"]),
+    ("lookup",        &["error", "handle", "port", "snapshot"]),
+    ("as_of",         &["error", "handle", "port"]),
+    ("identity",      &["error", "handle", "port"]),
+    ("job",           &["draft", "error", "handle", "port", "snapshot"]),
+    ("feed",          &["error", "handle", "port", "recent"]),
+    ("submit",        &["draft", "error", "handle", "submission"]),
+    ("unit",          &["draft", "error", "handle", "port", "snapshot", "task"]),
+    ("due",           &["error", "handle", "port", "unit"]),
+    ("fill",          &["error", "handle", "port"]),
+    ("adaptive",      &["error", "handle", "missed", "port", "snapshot"]),
+    ("log",           &["chore", "error", "handle"]),
+    ("stored_bytes",  &["error", "handle"]),
+    ("damaged_pages", &["damage", "handle"]),
+    ("committer",     &["agenda", "backend", "chore", "draft", "error", "handle", "port", "submission", "task", "validate"]),
+    ("open",          &["agenda", "backend", "cache", "catalog", "committer", "error", "handle", "health", "index", "instant", "missed", "names", "past", "port", "recent", "room", "usage"]),
+    ("disturbed",     &["backend", "error", "handle", "port"]),
 ];
-
-/// Those only `backend` names: everything else knows the port.
-const DATABASES: &[&str] = &["simulated", "sqlite"];
 
 /// What may be written only in some places: the text, the places, and the reason.
 #[rustfmt::skip]
@@ -87,7 +113,7 @@ const ONLY_IN: &[(&str, &[&str], &str)] = &[
     (".route(", &["rest/mod.rs", "rest/admin.rs", "rest/docs.rs"], "paths are in tables, whose rows are described"),
     // Each is held for a few instructions and never across an await; their comments say why a
     // task would not do.
-    ("Mutex", &["app/connections/registry.rs", "auth/directory.rs", "auth/turns.rs", "compute/member.rs", "grpc/stream/outbound.rs", "grpc/stream/requests.rs", "operation/limits.rs", "operation/once.rs", "operation/receiving.rs", "pool.rs", "runtime/transactions.rs", "runtime/turns.rs", "storage/adaptive/missed.rs", "storage/agenda.rs", "storage/cache.rs", "storage/feed.rs", "storage/instant.rs", "storage/room.rs", "storage/usage.rs"], "shared state is counted"),
+    ("Mutex", &["app/connections/registry.rs", "auth/directory.rs", "auth/turns.rs", "compute/member.rs", "grpc/stream/outbound.rs", "grpc/stream/requests.rs", "operation/limits.rs", "operation/once.rs", "operation/receiving.rs", "pool.rs", "runtime/transactions.rs", "runtime/turns.rs", "storage/missed.rs", "storage/agenda.rs", "storage/cache.rs", "storage/instant.rs", "storage/recent.rs", "storage/room.rs", "storage/usage.rs"], "shared state is counted"),
     ("RwLock", &["auth/directory.rs", "storage/catalog.rs", "storage/index.rs", "storage/names.rs"], "shared state is counted"),
 ];
 
@@ -115,8 +141,9 @@ const NAMES_TOO_VAGUE: &[&str] = &[
     "types_common",
 ];
 
-/// Lines of code a file may have before it is two things.
+/// Lines of code a file may have before it is two things; fewer where all files keep to it.
 const LINES_MAX: usize = 700;
+const LINES_MAX_BELOW: &[(&str, usize)] = &[("storage/", 500)];
 
 struct Source {
     /// Below `src/`.
@@ -285,7 +312,7 @@ fn rooms_named(source: &Source, rooms: &BTreeSet<String>, root: &str) -> BTreeSe
         let uses = root.match_indices("use ").map(|(at, _)| &root[at + 4..]);
         uses.filter_map(|rest| rest.split_once("::"))
             .find(|(_, rest)| first_names(rest).contains(&name))
-            .map_or("handle", |(room, _)| room)
+            .map_or("mod", |(room, _)| room)
             .to_owned()
     };
     found.into_iter().map(room_of).collect()
@@ -330,10 +357,8 @@ fn rooms_of_storage_name_only_rooms_below_them() {
             "what `storage::{room}` names (left) and what it may (right)"
         );
     }
-    for (room, names) in named {
-        let database = DATABASES.iter().find(|name| names.contains(**name));
-        assert_eq!(database, None, "`storage::{room}` is to know only the port");
-    }
+    let without: Vec<_> = named.into_keys().filter(|room| room != "tests").collect();
+    assert!(without.is_empty(), "no row in STORAGE_MAY_USE: {without:?}");
 }
 
 #[test]
@@ -609,7 +634,10 @@ fn a_file_is_one_thing_and_has_a_name() {
     let mut findings = Vec::new();
     for source in sources() {
         let lines = source.code.lines().count();
-        if lines > LINES_MAX {
+        let below = LINES_MAX_BELOW
+            .iter()
+            .find(|(folder, _)| source.path.starts_with(folder));
+        if lines > below.map_or(LINES_MAX, |(_, max)| *max) {
             findings.push(format!("{}: {lines} lines of code", source.path));
         }
         let vague = Path::new(&source.path)

@@ -222,6 +222,12 @@ impl Snapshot {
 }
 
 impl Storage {
+    /// Reads of one tenant as of a sequence, for as long as the caller likes; it holds nothing.
+    pub async fn snapshot(&self, tenant: &Tenant, at: Sequence) -> Result<Snapshot, Error> {
+        let tenant = self.tenant_row(tenant).await?;
+        Ok(Snapshot::new(self.clone(), tenant, at))
+    }
+
     /// How many entities each model of a tenant has now.
     pub async fn counts(&self, tenant: &Tenant) -> Result<Vec<ModelCount>, Error> {
         let mut counts = Vec::new();

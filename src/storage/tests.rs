@@ -14,11 +14,13 @@ use std::{sync::Arc, time::Duration};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::*;
-use crate::clock::ManualClock;
+use crate::clock::{Clock, ManualClock, PointInTime, Timestamp};
 use crate::engine::{RunRecord, StartKind};
-use crate::entity::{Actor, ActorKind, ChangeKind, Changed, Document, Image, Json, Position};
+use crate::entity::{
+    Actor, ActorKind, ChangeKind, Changed, Document, Image, Json, Position, Sequence,
+};
 use crate::error::{Code, Coded as _};
-use crate::id::{EntityId, TransactionId};
+use crate::id::{EntityId, ModelKey, Tenant, TransactionId};
 use crate::model::{Lock, Schema};
 use crate::workflow::{ImportMode, Workflow};
 

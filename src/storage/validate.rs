@@ -7,10 +7,7 @@ use foldhash::HashMap;
 
 use super::{
     Error,
-    claims::Holders,
-    draft::{Draft, ModelChange},
-    growth::{FOLDED_AT, encoded},
-    outcome::Taken,
+    draft::{Draft, FOLDED_AT, Holders, ModelChange, Taken, encoded},
     port::{Definitions, Edit, Effect, ModelRow, TenantRow},
 };
 use crate::entity::{Position, Sequence};
@@ -241,9 +238,7 @@ pub(super) mod tests {
     use crate::entity::{Actor, ActorKind, Document, Image, Json};
     use crate::id::TransactionId;
     use crate::storage::{
-        draft::{Attribution, Base, Guard, Write},
-        growth::Widening,
-        index::KeyChanges,
+        draft::{Attribution, Base, Guard, KeyChanges, Widening, Write},
         port::EntityRow,
     };
 

@@ -3,13 +3,12 @@
 use foldhash::HashSet;
 use tokio::sync::watch;
 
-use super::{Survivor, rows::Rows};
+use super::{Survivor, rows::Rows, sweeper::Sweeper};
 use crate::clock::Timestamp;
 use crate::entity::{Image, Position, Sequence};
 use crate::id::EntityId;
 use crate::storage::{
     Storage,
-    outcome::Sweeper,
     port::{EntityRow, Failure, ModelRow, Syncing, Version},
     submission::Submission,
 };

@@ -6,9 +6,11 @@
 //! is validated and written, if they do not concern each other.
 
 mod flight;
+mod log;
 mod model;
 mod recovery;
 mod rows;
+mod sweeper;
 mod upkeep;
 mod validation;
 mod waiting;
@@ -20,22 +22,18 @@ use tracing::{error, info};
 use super::{
     Error, Storage,
     backend::Writer,
+    chore::{Chore, Reply},
     draft::Committed,
-    log::Growth,
-    outcome::Sweeper,
     port::{Batch, Cause, EntityRow, Failure, Syncing, TenantRow},
     submission::Submission,
 };
 use crate::entity::{Position, Sequence};
 
 use flight::{Flight, Validated};
+use log::Growth;
 use recovery::Watch;
+use sweeper::Sweeper;
 use waiting::Waiting;
-
-pub(super) use upkeep::Chore;
-
-/// Where an answer is waited for.
-type Reply<T> = oneshot::Sender<Result<T, Error>>;
 
 /// The state of the task.
 pub(super) struct Committer {

@@ -2,13 +2,12 @@
 
 use tracing::warn;
 
-use super::{Committer, answer, answer_early};
+use super::{Committer, answer, answer_early, validation};
 use crate::clock::Timestamp;
 use crate::entity::Sequence;
 use crate::storage::{
     Error,
-    draft::{Committed, ModelChange},
-    outcome,
+    draft::{self, Committed, ModelChange},
     port::{CommitRow, ModelCommit},
     submission::Submission,
     validate,
@@ -38,7 +37,7 @@ impl Committer {
         let Some((key, change)) = &draft.model else {
             return Err(Error::Stopped);
         };
-        let taken = self.storage.taken(std::iter::once(&**draft)).await?;
+        let taken = validation::taken(&self.storage, std::iter::once(&**draft)).await?;
         if !taken.leaves_room_for(draft) {
             return Err(Error::Repeated);
         }
@@ -64,7 +63,7 @@ impl Committer {
                 author: author.0,
                 executor: executor.map(|executor| executor.0),
             },
-            outcomes: outcome::rows(draft, tenant).collect(),
+            outcomes: draft::rows(draft, tenant).collect(),
         };
         let writer = self.writer.as_mut().ok_or(Error::Stopped)?;
         if let Err(error) = writer.change_model(&commit).await {

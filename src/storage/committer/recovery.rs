@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::time::{Interval, MissedTickBehavior};
 use tracing::{error, info, warn};
 
-use super::{Chore, Committer, answer, answer_early, flight::Validated, refuse_all};
+use super::{Committer, answer, answer_early, flight::Validated, refuse_all};
 use crate::storage::{
     Error,
     backend::Writer,
@@ -185,19 +185,5 @@ async fn attempts(writer: &mut Writer, sequences: &[i64], cause: Cause) -> bool 
             }
         }
         tokio::time::sleep(RECOVERY_PAUSE).await;
-    }
-}
-
-impl Chore {
-    /// Answers that it is not done.
-    fn refuse(self) {
-        match self {
-            Self::Write { reply, .. } => {
-                let _ = reply.send(Err(Error::Unavailable));
-            }
-            Self::CopyBack { done } => {
-                let _ = done.send(());
-            }
-        }
     }
 }

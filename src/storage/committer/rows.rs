@@ -10,8 +10,7 @@ use crate::id::{EntityId, Tenant, TransactionId, TransitionName, WorkflowName};
 use crate::storage::{
     Error,
     agenda::Noted,
-    draft::{Attribution, Committed, Draft, Write},
-    message, outcome,
+    draft::{self, Attribution, Committed, Draft, Write},
     port::{
         ActorRow, Batch, CommitRow, DeltaRow, EntityMove, EntityRow, Folded, Freed, NewDecision,
         NewEntity, NewVersion, Removals, TaskDone, TaskKey, TaskRow, TenantRow,
@@ -79,7 +78,7 @@ impl Committer {
         let indexes = self.storage.0.indexes.current();
         let batch = &mut rows.batch;
         indexes
-            .take_out(&draft.removals, &self.storage, batch)
+            .take_out(&draft.removals, &self.storage.0.database, batch)
             .await?;
         batch.commits.push(CommitRow {
             seq: committed.sequence.0,
@@ -143,12 +142,12 @@ impl Committer {
             });
         }
         batch.removals.append(&mut removals);
-        batch.outcomes.extend(outcome::rows(draft, tenant));
+        batch.outcomes.extend(draft::rows(draft, tenant));
         let freed = draft.removals.iter().filter(|removal| removal.keyed);
         batch
             .freed
             .extend(freed.map(|removal| Freed(removal.base.row.0)));
-        message::add_rows(draft, tenant, committed, batch);
+        draft::add_rows(draft, tenant, committed, batch);
         self.tasks(tenant, draft, &written, rows);
         Ok(tenant)
     }

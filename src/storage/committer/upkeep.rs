@@ -1,23 +1,13 @@
 //! What is done between two batches and is no commit.
 
-use tokio::sync::oneshot;
 use tracing::warn;
 
-use super::{Committer, Reply, answer_early};
-use crate::storage::{Error, port::Upkeep};
-
-/// Something to be done between two batches, and who waits for it.
-#[derive(Debug)]
-pub(in crate::storage) enum Chore {
-    Write {
-        upkeep: Upkeep,
-        reply: Reply<u64>,
-    },
-    /// Copies the rest of the log back, so that it begins anew.
-    CopyBack {
-        done: oneshot::Sender<()>,
-    },
-}
+use super::{Committer, answer_early};
+use crate::storage::{
+    Error,
+    chore::{Chore, Reply},
+    port::Upkeep,
+};
 
 impl Committer {
     /// Who asked may have gone; that changes nothing.

@@ -1,13 +1,16 @@
 //! Validating a batch: against what, and what becomes of each of its units.
 
-use std::collections::hash_map::Entry;
+use std::{
+    collections::{HashMap, hash_map::Entry},
+    sync::Arc,
+};
 
 use super::{Committer, Survivor, answer, flight::Validated, rows::Rows};
 use crate::clock::Timestamp;
 use crate::entity::{Position, Sequence};
 use crate::storage::{
-    Error,
-    draft::Committed,
+    Error, Storage,
+    draft::{Committed, Draft, Holders, Taken, claimed},
     submission::Submission,
     validate::{self, ModelView, View},
 };
@@ -23,7 +26,7 @@ impl Committer {
         }
         let drafts = || batch.iter().map(|submission| &*submission.draft);
         let mut view = View {
-            taken: self.storage.taken(drafts()).await?,
+            taken: taken(&self.storage, drafts()).await?,
             ..View::default()
         };
         let mut unknown = Vec::new();
@@ -56,7 +59,7 @@ impl Committer {
             view.current
                 .extend(found.into_iter().map(|(id, position)| (id, Some(position))));
         }
-        view.holders = self.storage.holders(drafts()).await?;
+        view.holders = holders(&self.storage, drafts()).await?;
         Ok(view)
     }
 
@@ -124,4 +127,46 @@ impl Committer {
             until: Sequence(self.next - 1),
         })
     }
+}
+
+/// What is stored for the keys of units; of none, without a trip.
+pub(super) async fn taken<'a>(
+    storage: &Storage,
+    drafts: impl Iterator<Item = &'a Draft>,
+) -> Result<Taken, Error> {
+    let mut tenants = HashMap::new();
+    let mut names = Vec::new();
+    for draft in drafts.filter(|draft| !draft.outcomes.is_empty()) {
+        // Of a tenant that has never written nothing is stored.
+        if let Some(row) = storage.tenant_row(&draft.tenant).await? {
+            tenants.insert(row, draft.tenant.clone());
+            let keys = draft.outcomes.iter().map(|outcome| &outcome.once.key);
+            names.extend(keys.map(|key| (row, Arc::clone(key))));
+        }
+    }
+    let mut taken = Taken::default();
+    if !names.is_empty() {
+        let inner = &storage.0;
+        for stored in inner.database.prints(&names, storage.now()).await? {
+            if let Some(tenant) = tenants.get(&stored.tenant) {
+                taken.know(tenant, &stored);
+            }
+        }
+    }
+    Ok(taken)
+}
+
+/// Who holds what units claim; of none, without a trip.
+async fn holders<'a>(
+    storage: &Storage,
+    drafts: impl Iterator<Item = &'a Draft>,
+) -> Result<Holders, Error> {
+    let claimed: Vec<_> = drafts.flat_map(claimed).collect();
+    let mut holders = Holders::default();
+    if !claimed.is_empty() {
+        for (claim, holder) in storage.0.database.holders(&claimed).await? {
+            holders.know(claim, holder);
+        }
+    }
+    Ok(holders)
 }

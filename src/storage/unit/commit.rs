@@ -6,9 +6,7 @@ use super::{Changed, Removed, Saved, UnitOfWork};
 use crate::engine::Record;
 use crate::storage::{
     Error,
-    claims::Claims,
-    draft::{Committed, Draft, Guard, Removal, Write},
-    index::KeyChanges,
+    draft::{Claims, Committed, Draft, Guard, KeyChanges, Removal, Write},
 };
 
 impl UnitOfWork {

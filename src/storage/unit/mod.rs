@@ -3,7 +3,9 @@
 
 mod commit;
 mod marks;
+mod messages;
 mod model;
+mod outcomes;
 mod tasks;
 
 use std::{collections::BTreeMap, sync::Arc};
@@ -12,10 +14,7 @@ use foldhash::HashMap;
 
 use super::{
     Error, Snapshot, Storage,
-    draft::{Attribution, Base},
-    growth::Growth,
-    message::MessageChange,
-    outcome::Outcome,
+    draft::{Attribution, Base, Growth, MessageChange, Outcome},
     port::{Definitions, EntityRow, UNCOMMITTED, Version},
     task::{Decision, TaskChange},
 };
@@ -58,9 +57,9 @@ pub struct UnitOfWork {
     /// In the order in which they were made; only a rollback takes any back.
     tasks: Vec<TaskChange>,
     /// Likewise.
-    pub(super) messages: Vec<MessageChange>,
+    messages: Vec<MessageChange>,
     /// Likewise.
-    pub(super) outcomes: Vec<Outcome>,
+    outcomes: Vec<Outcome>,
     /// What its documents add to their models.
     growth: Growth,
     /// The transaction that the request began with, where this is a later one.
@@ -388,7 +387,7 @@ impl UnitOfWork {
     }
 
     /// Makes room for so many bytes more.
-    pub(super) const fn grow(&mut self, bytes: usize) -> Result<(), Error> {
+    const fn grow(&mut self, bytes: usize) -> Result<(), Error> {
         self.bytes += bytes;
         self.refuse_excess()
     }

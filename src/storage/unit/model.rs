@@ -6,8 +6,7 @@ use tokio_util::sync::CancellationToken;
 use crate::id::{ModelKey, Tenant, TransactionId};
 use crate::storage::{
     Error, Storage,
-    draft::{Attribution, Committed, Draft, ModelChange},
-    outcome::Outcome,
+    draft::{Attribution, Committed, Draft, ModelChange, Outcome},
 };
 
 impl Storage {

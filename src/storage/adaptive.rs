@@ -7,8 +7,6 @@
 //! They live in memory and are bounded; what is decided goes through the committer, so that it
 //! does not matter who decides it.
 
-mod missed;
-
 use std::time::Duration;
 
 use tokio::time::sleep;
@@ -18,31 +16,12 @@ use uuid::Uuid;
 
 use super::{
     Error, Snapshot, Storage,
+    missed::{Candidate, Sampled, Sought, Wish},
     port::{Definitions, Index, IndexState, ModelRow, Probe, Upkeep, UsedIndexes},
 };
-use crate::entity::{Document, Key, KeyRange, Path};
-use crate::id::{EntityId, StateName};
+use crate::entity::Document;
+use crate::id::EntityId;
 use crate::telemetry::measure::Adaptive;
-
-use missed::Candidate;
-pub(super) use missed::MissedIndexes;
-
-/// Something that an index would have found.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Sought {
-    /// A value of the path lies in one of the ranges.
-    Keys { path: Path, ranges: Vec<KeyRange> },
-    /// The entity is in that state.
-    State(StateName),
-}
-
-/// What would have served a search: indexes by all of these paths, to find any of what is sought.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Wish {
-    /// Those there is no index for.
-    pub paths: Vec<Path>,
-    pub sought: Vec<Sought>,
-}
 
 /// What filling an index costs for each entity of the model, likewise.
 const FILL_COST: f64 = 4.0;
@@ -224,9 +203,6 @@ async fn make(storage: &Storage, candidate: Candidate) -> Result<(), Error> {
     Ok(())
 }
 
-/// A document, and the state it is in.
-type Sampled = (Document, StateName);
-
 /// Some entities of a model, from all over it.
 async fn sample(storage: &Storage, model: ModelRow) -> Result<Vec<Sampled>, Error> {
     let database = &storage.0.database;
@@ -273,20 +249,10 @@ fn share_found(sample: &[Sampled], examples: &[Vec<Sought>]) -> f64 {
         / asked as f64
 }
 
-impl Sought {
-    fn finds(&self, (document, state): &Sampled) -> bool {
-        match self {
-            Self::State(sought) => sought == state,
-            Self::Keys { path, ranges } => Key::of(path, document.root())
-                .iter()
-                .any(|key| ranges.iter().any(|range| range.holds(key))),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::entity::{Key, KeyRange, Path};
 
     fn path(text: &str) -> Path {
         Path::parse(text).expect("a path")

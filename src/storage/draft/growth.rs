@@ -6,25 +6,25 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use super::{Error, port::Definitions};
 use crate::id::ModelKey;
 use crate::model::{ChangeLevel, Extension, Schema};
+use crate::storage::{Error, port::Definitions};
 
 /// After how many deltas the schema is stored anew as one, and they are deleted.
-pub(super) const FOLDED_AT: usize = 64;
+pub(in crate::storage) const FOLDED_AT: usize = 64;
 
 /// What a unit adds to one model.
 #[derive(Debug, Clone)]
-pub(super) struct Widening {
-    pub(super) model: ModelKey,
-    pub(super) delta: Schema,
+pub(in crate::storage) struct Widening {
+    pub(in crate::storage) model: ModelKey,
+    pub(in crate::storage) delta: Schema,
     /// The level that the model must still have.
-    pub(super) needs: ChangeLevel,
+    pub(in crate::storage) needs: ChangeLevel,
 }
 
 /// What the documents of a unit have added so far.
 #[derive(Debug, Default)]
-pub(super) struct Growth {
+pub(in crate::storage) struct Growth {
     /// In the order in which they came; only a rollback takes any back.
     steps: Vec<Widening>,
     /// What the models are with these, as far as that was asked for.
@@ -40,12 +40,16 @@ struct Known {
 }
 
 impl Growth {
-    pub(super) const fn len(&self) -> usize {
+    pub(in crate::storage) const fn len(&self) -> usize {
         self.steps.len()
     }
 
     /// Takes in what a document adds; roughly how many bytes that takes.
-    pub(super) fn add(&mut self, model: &ModelKey, extension: Extension) -> Result<usize, Error> {
+    pub(in crate::storage) fn add(
+        &mut self,
+        model: &ModelKey,
+        extension: Extension,
+    ) -> Result<usize, Error> {
         let size = encoded(&extension.delta)?.len();
         self.steps.push(Widening {
             model: model.clone(),
@@ -56,7 +60,7 @@ impl Growth {
     }
 
     /// Forgets all but the first.
-    pub(super) fn truncate(&mut self, len: usize) {
+    pub(in crate::storage) fn truncate(&mut self, len: usize) {
         if len < self.steps.len() {
             self.steps.truncate(len);
             self.known.clear();
@@ -64,7 +68,7 @@ impl Growth {
     }
 
     /// The definitions as the unit sees them.
-    pub(super) fn apply(&mut self, base: Arc<Definitions>) -> Arc<Definitions> {
+    pub(in crate::storage) fn apply(&mut self, base: Arc<Definitions>) -> Arc<Definitions> {
         let model = &base.model.key;
         if !self.steps.iter().any(|step| step.model == *model) {
             return base;
@@ -92,7 +96,7 @@ impl Growth {
     }
 
     /// What is to be committed: one delta for each model.
-    pub(super) fn into_widenings(self) -> Vec<Widening> {
+    pub(in crate::storage) fn into_widenings(self) -> Vec<Widening> {
         let mut merged: Vec<Widening> = Vec::new();
         for step in self.steps {
             match merged.iter_mut().find(|known| known.model == step.model) {
@@ -108,7 +112,7 @@ impl Growth {
 }
 
 /// A schema as it is stored.
-pub(super) fn encoded(schema: &Schema) -> Result<String, Error> {
+pub(in crate::storage) fn encoded(schema: &Schema) -> Result<String, Error> {
     schema.encode().map_err(|_| Error::Inconsistent {
         table: "model_delta",
         column: "delta",

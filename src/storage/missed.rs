@@ -7,10 +7,41 @@ use std::{
 
 use tokio::sync::Notify;
 
-use super::{Sought, Wish};
+use super::port::{IndexSettings, ModelRow, UsedIndexes};
 use crate::clock::Timestamp;
-use crate::entity::Path;
-use crate::storage::port::{IndexSettings, ModelRow, UsedIndexes};
+use crate::entity::{Document, Key, KeyRange, Path};
+use crate::id::StateName;
+
+/// Something that an index would have found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Sought {
+    /// A value of the path lies in one of the ranges.
+    Keys { path: Path, ranges: Vec<KeyRange> },
+    /// The entity is in that state.
+    State(StateName),
+}
+
+/// What would have served a search: indexes by all of these paths, to find any of what is sought.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Wish {
+    /// Those there is no index for.
+    pub paths: Vec<Path>,
+    pub sought: Vec<Sought>,
+}
+
+/// A document, and the state it is in.
+pub(super) type Sampled = (Document, StateName);
+
+impl Sought {
+    pub(super) fn finds(&self, (document, state): &Sampled) -> bool {
+        match self {
+            Self::State(sought) => sought == state,
+            Self::Keys { path, ranges } => Key::of(path, document.root())
+                .iter()
+                .any(|key| ranges.iter().any(|range| range.holds(key))),
+        }
+    }
+}
 
 /// After which time half of a count is forgotten, in microseconds: ten minutes.
 const HALF_LIFE: f64 = 600e6;
@@ -69,7 +100,7 @@ struct State {
 /// A mutex, not a task: searches that looked at much in vain add to it, and each batch of writes
 /// does while there is a wish; it is held for a few look-ups.
 #[derive(Debug)]
-pub(in crate::storage) struct MissedIndexes {
+pub(super) struct MissedIndexes {
     pub(super) settings: IndexSettings,
     state: Mutex<State>,
     /// Whether one of them may be worth an index.
@@ -86,7 +117,7 @@ pub(super) struct Candidate {
 }
 
 impl MissedIndexes {
-    pub(in crate::storage) fn new(settings: IndexSettings) -> Self {
+    pub(super) fn new(settings: IndexSettings) -> Self {
         Self {
             settings,
             state: Mutex::default(),
@@ -94,7 +125,7 @@ impl MissedIndexes {
         }
     }
 
-    pub(in crate::storage) const fn used(&self) -> UsedIndexes {
+    pub(super) const fn used(&self) -> UsedIndexes {
         self.settings.used
     }
 
@@ -130,7 +161,7 @@ impl MissedIndexes {
     }
 
     /// Counts what a batch writes: the model of each version.
-    pub(in crate::storage) fn wrote(&self, models: impl Iterator<Item = ModelRow>, now: Timestamp) {
+    pub(super) fn wrote(&self, models: impl Iterator<Item = ModelRow>, now: Timestamp) {
         let mut state = self.lock();
         if state.writes.is_empty() {
             return;

@@ -1,15 +1,16 @@
 //! A finished unit of work, as the committer gets it.
 
+mod claims;
+mod growth;
+mod keys;
+mod message;
+mod outcome;
+
 use std::sync::Arc;
 
 use foldhash::HashMap;
 
 use super::{
-    claims::Claims,
-    growth::Widening,
-    index::KeyChanges,
-    message::MessageChange,
-    outcome::Outcome,
     port::{EntityRow, ModelRow},
     task::{Decision, TaskChange},
 };
@@ -18,6 +19,13 @@ use crate::entity::{Actor, ChangeKind, Image, Json, Position, Sequence};
 use crate::id::{EntityId, ModelKey, Tenant, TransactionId};
 use crate::model::{ChangeLevel, KeyDefinition, Schema};
 use crate::workflow::WorkflowSet;
+
+pub(super) use claims::{Claims, Holders, claimed};
+pub(super) use growth::{FOLDED_AT, Growth, Widening, encoded};
+pub(super) use keys::KeyChanges;
+pub(super) use message::{MessageChange, add_rows};
+pub use outcome::{Once, Outcome};
+pub(super) use outcome::{Taken, row, rows};
 
 /// Who is to be remembered for a write (`models-and-entities.md` §10).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -155,4 +163,20 @@ pub enum ModelChange {
 pub struct Committed {
     pub sequence: Sequence,
     pub at: Timestamp,
+}
+
+impl Draft {
+    /// How many bytes more are stored once this is committed; fewer, if it deletes messages.
+    pub(super) fn stored_bytes(&self) -> i64 {
+        let writes = self.writes.iter().map(|write| {
+            let record = write.record.as_ref().map_or(0, |record| record.len());
+            write.image.document.as_str().len() + record
+        });
+        let decisions = self.decisions.iter().map(|decision| decision.record.len());
+        let stored: usize = writes.chain(decisions).sum();
+        let messages: i64 = self.messages.iter().map(MessageChange::bytes).sum();
+        i64::try_from(stored)
+            .unwrap_or(i64::MAX)
+            .saturating_add(messages)
+    }
 }

@@ -7,25 +7,25 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::{
-    Error, Storage,
-    draft::{Draft, Write},
-    port::{Batch, Claim, EntityRow, Freed, NewClaim},
-};
+use super::{Draft, Write};
 use crate::entity::{Document, Json};
 use crate::id::EntityId;
 use crate::model::{InvalidValue, KeyValue, UniqueKeys};
+use crate::storage::{
+    Error,
+    port::{Batch, Claim, EntityRow, Freed, NewClaim},
+};
 
 /// What an entity claims from now on, instead of what it did.
 #[derive(Debug, Clone)]
-pub(super) struct Claims {
+pub(in crate::storage) struct Claims {
     keys: UniqueKeys,
     values: Vec<KeyValue>,
 }
 
 impl Claims {
     /// The claims of a document that replaces another one, or none; none if they stay the same.
-    pub(super) fn of(
+    pub(in crate::storage) fn of(
         keys: &UniqueKeys,
         before: Option<&Json>,
         now: &Json,
@@ -40,7 +40,7 @@ impl Claims {
     }
 
     /// The rows that say so.
-    pub(super) fn write(&self, write: &Write, entity: EntityRow, rows: &mut Batch) {
+    pub(in crate::storage) fn write(&self, write: &Write, entity: EntityRow, rows: &mut Batch) {
         if write.base.is_some() {
             rows.freed.push(Freed(entity.0));
         }
@@ -60,7 +60,7 @@ fn values(keys: &UniqueKeys, document: &Json) -> Result<Vec<KeyValue>, InvalidVa
 }
 
 /// Every claim of a unit.
-fn claimed(draft: &Draft) -> impl Iterator<Item = Claim> {
+pub(in crate::storage) fn claimed(draft: &Draft) -> impl Iterator<Item = Claim> {
     draft.writes.iter().flat_map(|write| {
         let values = write.claims.iter().flat_map(|claims| &claims.values);
         values.map(|value| Claim {
@@ -70,38 +70,21 @@ fn claimed(draft: &Draft) -> impl Iterator<Item = Claim> {
     })
 }
 
-impl Storage {
-    /// Who holds what units claim; of none, without a trip.
-    pub(super) async fn holders(
-        &self,
-        drafts: impl Iterator<Item = &Draft>,
-    ) -> Result<Holders, Error> {
-        let claimed: Vec<_> = drafts.flat_map(claimed).collect();
-        let mut holders = Holders::default();
-        if !claimed.is_empty() {
-            for (claim, holder) in self.0.database.holders(&claimed).await? {
-                holders.know(claim, holder);
-            }
-        }
-        Ok(holders)
-    }
-}
-
 /// Who holds what the units of a batch claim, after those that survived so far.
 #[derive(Debug, Default)]
-pub(super) struct Holders {
+pub(in crate::storage) struct Holders {
     holder: HashMap<Claim, EntityId>,
     held: HashMap<EntityId, Vec<Claim>>,
 }
 
 impl Holders {
-    fn know(&mut self, claim: Claim, holder: EntityId) {
+    pub(in crate::storage) fn know(&mut self, claim: Claim, holder: EntityId) {
         self.held.entry(holder).or_default().push(claim.clone());
         self.holder.insert(claim, holder);
     }
 
     /// Gives a unit what it claims, or leaves everything as it was.
-    pub(super) fn give(&mut self, draft: &Draft) -> Result<(), Error> {
+    pub(in crate::storage) fn give(&mut self, draft: &Draft) -> Result<(), Error> {
         let mut given: HashMap<Claim, EntityId> = HashMap::new();
         let changed = draft.writes.iter().filter(|write| write.claims.is_some());
         let removed = draft.removals.iter().filter(|removal| removal.keyed);
