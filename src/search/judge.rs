@@ -13,7 +13,7 @@ use crate::entity::{Document, Glimpse, Path, Position, Value, Wanted};
 use crate::error::Failure;
 use crate::id::{EntityId, TransactionId};
 use crate::pool::Pool;
-use crate::storage::{Definitions, Sheet, SheetRow, Version};
+use crate::storage::{Definitions, ScanPage, ScanRow, Version};
 
 /// What is looked at of each entity.
 #[derive(Debug, Clone, Default)]
@@ -67,14 +67,14 @@ pub(super) struct Part {
 pub(super) enum Committed {
     Versions(Vec<Version>),
     /// Those of these numbers.
-    Rows(Arc<Sheet>, Range<usize>),
+    Rows(Arc<ScanPage>, Range<usize>),
 }
 
 /// An entity that may be what is looked for.
 #[derive(Clone, Copy)]
 pub(super) enum Candidate<'a> {
     Version(&'a Version),
-    Row(SheetRow<'a>),
+    Row(ScanRow<'a>),
 }
 
 impl<'a> Looks<'a> {
@@ -303,8 +303,8 @@ impl Part {
     pub(super) fn candidates(&self) -> Box<dyn Iterator<Item = Candidate<'_>> + Send + '_> {
         let committed: Box<dyn Iterator<Item = Candidate<'_>> + Send + '_> = match &self.committed {
             Committed::Versions(versions) => Box::new(versions.iter().map(Candidate::Version)),
-            Committed::Rows(sheet, rows) => {
-                let row = |index| sheet.row(index).map(Candidate::Row);
+            Committed::Rows(page, rows) => {
+                let row = |index| page.row(index).map(Candidate::Row);
                 Box::new(rows.clone().filter_map(row))
             }
         };

@@ -10,7 +10,7 @@ use crate::entity::Position;
 use crate::error::Failure;
 use crate::id::EntityId;
 use crate::storage::{
-    Definitions, Error, Scan, Sheet, SheetRow, Snapshot, Sweep, UnitOfWork, Version,
+    Definitions, Error, Scan, ScanPage, ScanRow, Snapshot, Sweep, UnitOfWork, Version,
 };
 
 /// What a search sees.
@@ -92,12 +92,12 @@ enum Source {
     },
 }
 
-/// A walk over sheets. What is too large for them is read between their other rows.
+/// A walk over pages. What is too large for them is read between their other rows.
 struct Judged {
     snapshot: Snapshot,
     sweep: Sweep,
-    /// The sheet at hand, and its next row.
-    current: Option<(Arc<Sheet>, usize)>,
+    /// The page at hand, and its next row.
+    current: Option<(Arc<ScanPage>, usize)>,
 }
 
 /// How many entities are read at once.
@@ -208,38 +208,38 @@ impl Source {
 
 impl Judged {
     async fn next(&mut self) -> Result<Option<Committed>, Error> {
-        let (sheet, at) = match self.current.take() {
+        let (page, at) = match self.current.take() {
             Some(current) => current,
             None => match self.sweep.next().await? {
-                Some(sheet) => (Arc::new(sheet), 0),
+                Some(page) => (Arc::new(page), 0),
                 None => return Ok(None),
             },
         };
-        let row = |index| sheet.row(index).filter(|_| index < at + PART);
-        let is_large = |row: SheetRow<'_>| row.document.is_none();
+        let row = |index| page.row(index).filter(|_| index < at + PART);
+        let is_large = |row: ScanRow<'_>| row.document.is_none();
         let large: Vec<_> = (at..)
             .map_while(|index| row(index).filter(|row| is_large(*row)))
             .map(|row| row.position)
             .collect();
         if large.is_empty() {
-            let small = (at..sheet.len()).take_while(|index| {
-                let row = sheet.row(*index);
+            let small = (at..page.len()).take_while(|index| {
+                let row = page.row(*index);
                 row.is_some_and(|row| !is_large(row))
             });
             let end = at + small.count();
-            self.current = (end < sheet.len()).then(|| (Arc::clone(&sheet), end));
-            return Ok(Some(Committed::Rows(sheet, at..end)));
+            self.current = (end < page.len()).then(|| (Arc::clone(&page), end));
+            return Ok(Some(Committed::Rows(page, at..end)));
         }
         let (versions, count) = self.snapshot.versions(&large).await?;
         let end = at + count.max(1);
-        self.current = (end < sheet.len()).then_some((sheet, end));
+        self.current = (end < page.len()).then_some((page, end));
         Ok(Some(Committed::Versions(versions)))
     }
 
     fn reached(&self) -> Option<EntityId> {
         match &self.current {
-            Some((sheet, next)) => {
-                let last = next.checked_sub(1).and_then(|last| sheet.row(last));
+            Some((page, next)) => {
+                let last = next.checked_sub(1).and_then(|last| page.row(last));
                 last.map(|row| row.id)
             }
             None => self.sweep.reached(),

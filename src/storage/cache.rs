@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::Version;
+use super::port::Version;
 use crate::id::EntityId;
 
 /// How many bytes of documents are kept.
@@ -118,7 +118,7 @@ mod tests {
     use crate::clock::Timestamp;
     use crate::entity::{Image, Json, Position};
     use crate::id::{ModelKey, TransactionId};
-    use crate::storage::{EntityRow, TenantRow};
+    use crate::storage::port::{EntityRow, TenantRow};
 
     fn version(id: EntityId, position: i64) -> Version {
         let at = Timestamp::from_micros(0);

@@ -4,7 +4,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use foldhash::HashMap;
 
-use super::{Definitions, TenantRow};
+use super::port::{Definitions, TenantRow};
 use crate::id::ModelKey;
 use crate::model::Schema;
 

@@ -3,9 +3,12 @@
 
 use std::collections::HashMap;
 
-use super::{Error, Storage, Task, TaskKey, TaskRef, UnitOfWork, Version};
 #[cfg(test)]
-use super::{TaskKind, TaskLine};
+use super::port::{TaskKind, TaskLine};
+use super::{
+    Error, Storage, UnitOfWork,
+    port::{Task, TaskKey, TaskRef, Version},
+};
 use crate::clock::Timestamp;
 use crate::entity::{Position, Sequence};
 use crate::id::{EntityId, Tenant};

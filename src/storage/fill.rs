@@ -11,8 +11,7 @@ use tracing::{info, warn};
 
 use super::{
     Error, Storage,
-    index::{Index, IndexState},
-    sqlite::{FilledKey, Upkeep},
+    port::{FilledKey, Index, IndexState, Upkeep},
 };
 use crate::entity::{Document, Key};
 use crate::telemetry::measure::Adaptive;

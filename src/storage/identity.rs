@@ -6,62 +6,10 @@
 
 use std::sync::Arc;
 
-use super::{Error, Storage, sqlite::Upkeep};
-use crate::id::Tenant;
-
-/// What is known by a name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum IdentityKind {
-    Client,
-    KeyPair,
-    TrustedKey,
-    Provider,
-}
-
-impl IdentityKind {
-    pub(super) const fn code(self) -> i64 {
-        match self {
-            Self::Client => 0,
-            Self::KeyPair => 1,
-            Self::TrustedKey => 2,
-            Self::Provider => 3,
-        }
-    }
-
-    pub(super) fn from_code(code: i64) -> Option<Self> {
-        [
-            Self::Client,
-            Self::KeyPair,
-            Self::TrustedKey,
-            Self::Provider,
-        ]
-        .into_iter()
-        .find(|kind| kind.code() == code)
-    }
-}
-
-/// Something that is known by its kind and name, whoever asks.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Identity {
-    pub kind: IdentityKind,
-    pub name: Arc<str>,
-    pub tenant: Tenant,
-    /// JSON.
-    pub record: Arc<str>,
-}
-
-/// A change of what is stored.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum IdentityChange {
-    /// Makes it, or replaces what the same tenant has of that name.
-    Keep(Identity),
-    /// Takes away what the tenant has of that name.
-    Forget {
-        kind: IdentityKind,
-        name: Arc<str>,
-        tenant: Tenant,
-    },
-}
+use super::{
+    Error, Storage,
+    port::{Identity, IdentityChange, Upkeep},
+};
 
 /// How often a change is tried: between two tries the storage has become well again.
 const TRIES: usize = 3;

@@ -7,173 +7,21 @@
 
 use std::{
     collections::HashMap,
-    sync::{
-        Arc, PoisonError, RwLock,
-        atomic::{AtomicI64, Ordering},
-    },
+    sync::{Arc, PoisonError, RwLock},
 };
 
 use super::{
-    Definitions, EntityRow, Error, ModelRow, Snapshot, Storage, Version,
-    adaptive::UsedIndexes,
-    draft::{Removal, Write},
-    sqlite::{Batch, KeyRow, Upkeep},
+    Error,
+    backend::Backend,
+    draft::{KeyChanges, Removal, Write},
+    port::{Batch, EntityRow, Index, IndexRow, IndexState, KeyRow, ModelRow},
 };
 use crate::clock::Timestamp;
-use crate::entity::{Document, Json, Key, KeyRange, Path, Position};
-use crate::id::{EntityId, ModelKey, StateName, Tenant};
+use crate::entity::{Document, Json, Key};
 use crate::telemetry::measure;
-
-/// How many positions may have been taken since a snapshot for its searches to use indexes: what
-/// has changed since is looked at anew (STORAGE.md §2).
-const CHANGES_MAX: i64 = 100_000;
 
 /// Of how many entities at most the keys are looked for one by one when they are deleted.
 const TAKEN_OUT_SINGLY: usize = 1_000;
-
-/// The key of a row of `search_path`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct IndexRow(pub(super) i64);
-
-/// What can be done with an index.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum IndexState {
-    /// Writers maintain it, and what was there before is being added.
-    Filling,
-    /// It finds everything.
-    Ready,
-    /// Nobody uses it any more; its rows are being removed.
-    Dropping,
-}
-
-impl IndexState {
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Filling => "FILLING",
-            Self::Ready => "READY",
-            Self::Dropping => "DROPPING",
-        }
-    }
-
-    pub(super) const fn code(self) -> i64 {
-        match self {
-            Self::Filling => 0,
-            Self::Ready => 1,
-            Self::Dropping => 2,
-        }
-    }
-
-    pub(super) fn from_code(code: i64) -> Option<Self> {
-        [Self::Filling, Self::Ready, Self::Dropping]
-            .into_iter()
-            .find(|state| state.code() == code)
-    }
-}
-
-/// An index of the entities of one model by the values at one path.
-#[derive(Debug, Clone)]
-pub struct Index {
-    pub row: IndexRow,
-    pub(super) model: ModelRow,
-    pub path: Path,
-    pub state: IndexState,
-    /// Asked for, not made because it seemed useful.
-    pub declared: bool,
-    pub(super) of: Arc<OfModel>,
-    pub(super) use_of: Use,
-    /// The entity up to which it has been filled.
-    pub(super) filled_to: Option<EntityId>,
-}
-
-/// Which model an index belongs to, for those who are told of it.
-#[derive(Debug)]
-pub(super) struct OfModel {
-    pub(super) tenant: Tenant,
-    pub(super) model: ModelKey,
-}
-
-/// When searches used an index. All that is told of one index shares it.
-#[derive(Debug, Clone)]
-pub(super) struct Use {
-    /// In microseconds.
-    last: Arc<AtomicI64>,
-    /// What the database knows of it.
-    written: i64,
-}
-
-impl Use {
-    pub(super) fn new(written: Option<i64>) -> Self {
-        let written = written.unwrap_or_default();
-        Self {
-            last: Arc::new(AtomicI64::new(written)),
-            written,
-        }
-    }
-
-    fn note(&self, now: Timestamp) {
-        self.last.fetch_max(now.micros(), Ordering::Relaxed);
-    }
-}
-
-impl Index {
-    /// When a search used it last.
-    pub(super) fn used(&self) -> Timestamp {
-        Timestamp::from_micros(self.use_of.last.load(Ordering::Relaxed))
-    }
-
-    /// Whether it was used so much later than the database knows, in microseconds.
-    pub(super) fn is_used_unwritten(&self, later: i64) -> bool {
-        self.used().micros().saturating_sub(self.use_of.written) > later
-    }
-
-    /// Counts as used from now on.
-    pub(super) fn note_used(&self, now: Timestamp) {
-        self.use_of.note(now);
-    }
-}
-
-/// Where to look for entities.
-#[derive(Debug, Clone)]
-pub enum Probe {
-    Keys(IndexRow, KeyRange),
-    State(StateName),
-}
-
-impl Probe {
-    pub(super) const fn index(&self) -> Option<IndexRow> {
-        match self {
-            Self::Keys(index, _) => Some(*index),
-            Self::State(_) => None,
-        }
-    }
-}
-
-/// Where an index has an entity, in its order.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Keyed {
-    pub key: Key,
-    pub(super) row: EntityRow,
-}
-
-/// A part of an index, in its order.
-#[derive(Debug)]
-pub(super) struct Stretch {
-    pub(super) index: IndexRow,
-    pub(super) range: KeyRange,
-    pub(super) after: Option<Keyed>,
-    pub(super) descending: bool,
-    pub(super) limit: usize,
-}
-
-/// What an index has in a range.
-#[derive(Debug, Default)]
-pub struct Ordered {
-    pub found: Vec<(Keyed, Version)>,
-    /// Whether the range may have more.
-    pub goes_on: bool,
-    /// The newest position that was taken by then; none if nothing was written ever.
-    pub newest: Option<Position>,
-}
 
 /// All indexes that are maintained. Swapped by the committer, between two batches.
 ///
@@ -203,7 +51,7 @@ impl Indexes {
         for index in &mut all {
             // What is known of its use goes on, and so does who knows it.
             if let Some(known) = before.find(index.row) {
-                index.use_of.last = Arc::clone(&known.use_of.last);
+                index.use_of.share(&known.use_of);
             }
         }
         let count = |declared| {
@@ -282,13 +130,12 @@ impl State {
     pub(super) async fn take_out(
         &self,
         removals: &[Removal],
-        storage: &Storage,
+        database: &Backend,
         rows: &mut Batch,
     ) -> Result<(), Error> {
         if self.by_model.is_empty() || removals.is_empty() {
             return Ok(());
         }
-        let database = &storage.0.database;
         let entities: Vec<_> = removals.iter().map(|removal| removal.base.row).collect();
         if entities.len() > TAKEN_OUT_SINGLY {
             for model in database.models_of(&entities).await? {
@@ -315,15 +162,6 @@ impl State {
             .iter()
             .find(|index| index.state != IndexState::Ready)
     }
-}
-
-/// What a write changes in the indexes of its model.
-#[derive(Debug, Clone, Default)]
-pub(super) struct KeyChanges {
-    /// Of which state of the indexes this was made.
-    generation: u64,
-    pub(super) removed: Vec<(IndexRow, Key)>,
-    pub(super) added: Vec<(IndexRow, Key)>,
 }
 
 impl KeyChanges {
@@ -362,175 +200,5 @@ impl KeyChanges {
             changes.added.extend(added.map(of_index));
         }
         changes
-    }
-}
-
-/// An entity as it is, to be put into an index.
-#[derive(Debug)]
-pub(super) struct Indexable {
-    pub(super) entity: EntityRow,
-    pub(super) id: EntityId,
-    pub(super) position: Position,
-    pub(super) state: StateName,
-    pub(super) document: Json,
-}
-
-/// A document of an entity that is being deleted, to be taken out of the indexes.
-#[derive(Debug)]
-pub(super) struct Leaving {
-    pub(super) entity: EntityRow,
-    pub(super) model: ModelRow,
-    pub(super) document: Json,
-}
-
-impl Storage {
-    /// The indexes of a model, whatever can be done with them.
-    pub fn indexes(&self, definitions: &Definitions) -> Vec<Index> {
-        let model = definitions.row;
-        let indexes = self.0.indexes.current();
-        indexes.of(model).to_vec()
-    }
-
-    /// Replaces the indexes of a model that are declared. They are filled in the background.
-    pub async fn declare_indexes(
-        &self,
-        definitions: &Definitions,
-        paths: Vec<Path>,
-    ) -> Result<(), Error> {
-        self.keep_up(Upkeep::DeclareIndexes {
-            model: definitions.row,
-            paths,
-        })
-        .await?;
-        Ok(())
-    }
-
-    /// Makes an index that nobody declared, unless there is one, or there are enough of them;
-    /// whether it was made.
-    pub(super) async fn add_index(
-        &self,
-        model: ModelRow,
-        path: &Path,
-        max: u32,
-    ) -> Result<bool, Error> {
-        let upkeep = Upkeep::AddIndex {
-            model,
-            path: path.clone(),
-            max,
-            now: self.now(),
-        };
-        Ok(self.keep_up(upkeep).await? > 0)
-    }
-
-    /// Drops an index that nobody declared, and its rows in the background; whether it was there.
-    pub(super) async fn drop_index(&self, index: IndexRow) -> Result<bool, Error> {
-        Ok(self.keep_up(Upkeep::DropIndex { index }).await? > 0)
-    }
-
-    /// Takes over which indexes the database has. Called by the committer, between two batches.
-    pub(super) async fn reload_indexes(&self) -> Result<(), Error> {
-        self.0.indexes.swap(self.0.database.indexes().await?);
-        self.0.fill.notify_one();
-        Ok(())
-    }
-}
-
-impl Snapshot {
-    /// The indexes of a model that searches may use, whatever can be done with them now.
-    pub fn indexes(&self, definitions: &Definitions) -> Vec<Index> {
-        match self.storage.0.wishes.used() {
-            UsedIndexes::Adaptive | UsedIndexes::Declared => self.storage.indexes(definitions),
-            UsedIndexes::None => Vec::new(),
-        }
-    }
-
-    /// How many entities each group of probes finds now, counted up to `limit`.
-    pub async fn count_found(
-        &self,
-        definitions: &Definitions,
-        groups: &[&[Probe]],
-        limit: i64,
-    ) -> Result<Vec<i64>, Error> {
-        let database = &self.storage.0.database;
-        database.count_found(definitions.row, groups, limit).await
-    }
-
-    /// The entities that any of the probes finds, as they are now, whatever the sequence of the
-    /// snapshot; none if there are more than `limit`.
-    pub async fn look_up(
-        &self,
-        definitions: &Definitions,
-        probes: &[Probe],
-        limit: i64,
-    ) -> Result<Option<Vec<Version>>, Error> {
-        let Some(tenant) = self.tenant else {
-            return Ok(Some(Vec::new()));
-        };
-        let database = &self.storage.0.database;
-        database
-            .look_up(tenant, definitions.row, probes, limit)
-            .await
-    }
-
-    /// The current versions of the entities that any of the probes finds, in the order of their
-    /// ids, whatever the sequence of the snapshot; none if there are more than `limit`.
-    pub async fn found(
-        &self,
-        definitions: &Definitions,
-        probes: &[Probe],
-        limit: i64,
-    ) -> Result<Option<Vec<(EntityId, Position)>>, Error> {
-        let database = &self.storage.0.database;
-        let found = database.found(definitions.row, probes, limit + 1).await?;
-        let is_all = i64::try_from(found.len()).is_ok_and(|found| found <= limit);
-        Ok(is_all.then_some(found))
-    }
-
-    /// The next entities that an index has in a range, as they are now, in the order of its keys
-    /// or against it.
-    pub async fn in_order(
-        &self,
-        index: IndexRow,
-        range: &KeyRange,
-        after: Option<&Keyed>,
-        descending: bool,
-        limit: usize,
-    ) -> Result<Ordered, Error> {
-        let Some(tenant) = self.tenant else {
-            return Ok(Ordered {
-                found: Vec::new(),
-                goes_on: false,
-                newest: Some(Position(0)),
-            });
-        };
-        let database = &self.storage.0.database;
-        let stretch = Stretch {
-            index,
-            range: range.clone(),
-            after: after.cloned(),
-            descending,
-            limit,
-        };
-        database.in_order(tenant, stretch).await
-    }
-
-    /// The versions of the snapshot that any of the probes may find, in the order of their ids:
-    /// of what it finds now, and of what has changed since. None if there are more than `limit`,
-    /// or if so much was committed since that it is not worth it.
-    pub async fn found_as_of(
-        &self,
-        definitions: &Definitions,
-        probes: &[Probe],
-        limit: i64,
-    ) -> Result<Option<Vec<(EntityId, Position)>>, Error> {
-        if self.storage.latest().0 - self.at.0 > CHANGES_MAX {
-            return Ok(None);
-        }
-        let database = &self.storage.0.database;
-        let found = database
-            .found_as_of(definitions.row, probes, self.at, limit + 1)
-            .await?;
-        let is_all = i64::try_from(found.len()).is_ok_and(|found| found <= limit);
-        Ok(is_all.then_some(found))
     }
 }

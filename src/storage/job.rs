@@ -5,109 +5,16 @@
 //! None of it is a commit: it takes no position, and each part is written between two batches, so
 //! that no write waits longer than for one of them.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use super::{
-    Definitions, Error, Outcome, Snapshot, Storage, TenantRow, outcome,
-    sqlite::{JobChore, Upkeep},
+    Error, Snapshot, Storage,
+    draft::{self, Outcome},
+    port::{Definitions, Job, JobChore, JobEnd, JobRow, JobState, TenantRow, Upkeep},
 };
 use crate::clock::Timestamp;
 use crate::entity::{Position, Sequence};
 use crate::id::{JobId, Tenant};
-
-/// The key of a row of `search_job`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct JobRow(pub(super) i64);
-
-impl JobRow {
-    /// Before all others.
-    pub const FIRST: Self = Self(0);
-
-    /// For tests that need some.
-    #[cfg(test)]
-    pub(crate) const fn test(number: i64) -> Self {
-        Self(number)
-    }
-}
-
-/// How a job stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum JobState {
-    /// Also while it waits for its turn.
-    Running,
-    Successful,
-    Failed,
-    Cancelled,
-}
-
-impl JobState {
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Running => "RUNNING",
-            Self::Successful => "SUCCESSFUL",
-            Self::Failed => "FAILED",
-            Self::Cancelled => "CANCELLED",
-        }
-    }
-
-    pub(super) const fn code(self) -> i64 {
-        match self {
-            Self::Running => 0,
-            Self::Successful => 1,
-            Self::Failed => 2,
-            Self::Cancelled => 3,
-        }
-    }
-
-    pub(super) fn from_code(code: i64) -> Option<Self> {
-        [
-            Self::Running,
-            Self::Successful,
-            Self::Failed,
-            Self::Cancelled,
-        ]
-        .into_iter()
-        .find(|state| state.code() == code)
-    }
-}
-
-/// When a job ended, and until when it is kept.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Finished {
-    pub at: Timestamp,
-    pub expires: Timestamp,
-}
-
-/// A job as its tenant is told of it.
-#[derive(Debug, Clone)]
-pub struct Job {
-    pub row: JobRow,
-    pub state: JobState,
-    pub created: Timestamp,
-    /// None while it is running.
-    pub finished: Option<Finished>,
-    /// How many entities it has found; none until it has found all.
-    pub count: i64,
-    /// How long that took.
-    pub took: Duration,
-    /// What it sees.
-    pub at: Sequence,
-}
-
-impl Job {
-    /// One that has not begun.
-    pub const fn new(created: Timestamp, at: Sequence) -> Self {
-        Self {
-            row: JobRow::FIRST,
-            state: JobState::Running,
-            created,
-            finished: None,
-            count: 0,
-            took: Duration::ZERO,
-            at,
-        }
-    }
-}
 
 /// A job that is to be made.
 #[derive(Debug)]
@@ -132,15 +39,6 @@ pub struct JobPlan {
     pub begun: bool,
 }
 
-/// How a job ends.
-#[derive(Debug, Clone, Copy)]
-pub struct JobEnd {
-    pub state: JobState,
-    pub finished: Finished,
-    pub count: i64,
-    pub took: Duration,
-}
-
 impl Storage {
     /// Makes a job. Of a request that was done before the outcome is there instead.
     pub async fn submit_job(
@@ -163,7 +61,7 @@ impl Storage {
                 row: definitions.row.0,
             })?,
             created: job.created,
-            outcome: outcome.map(|outcome| outcome::row(&outcome, definitions.tenant)),
+            outcome: outcome.map(|outcome| draft::row(&outcome, definitions.tenant)),
         };
         let is_once = chore.outcome().is_some();
         if self.keep_up(Upkeep::Job(chore)).await? > 0 {
@@ -192,7 +90,7 @@ impl Storage {
         let chore = JobChore::Cancel {
             job: cancelled.row,
             finished,
-            outcome: outcome.map(|outcome| outcome::row(&outcome, row)),
+            outcome: outcome.map(|outcome| draft::row(&outcome, row)),
         };
         let is_once = chore.outcome().is_some();
         if self.keep_up(Upkeep::Job(chore)).await? > 0 {
@@ -315,13 +213,4 @@ impl JobTenant {
     pub(crate) const fn test(number: i64) -> Self {
         Self(TenantRow(number))
     }
-}
-
-/// A job as it is stored, to be run.
-#[derive(Debug)]
-pub(super) struct StoredJob {
-    pub(super) definitions: Definitions,
-    pub(super) at: Sequence,
-    pub(super) query: String,
-    pub(super) begun: bool,
 }

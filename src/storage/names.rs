@@ -4,7 +4,7 @@ use std::sync::{PoisonError, RwLock};
 
 use foldhash::HashMap;
 
-use super::{ActorRow, TenantRow};
+use super::port::{ActorRow, TenantRow};
 use crate::entity::Actor;
 use crate::id::Tenant;
 

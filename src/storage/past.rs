@@ -4,9 +4,9 @@
 
 use std::sync::Arc;
 
-use super::{Error, Storage, TenantRow, Version};
-use crate::clock::{PointInTime, Timestamp};
-use crate::id::{EntityId, Tenant};
+use super::port::Version;
+use crate::clock::Timestamp;
+use crate::id::EntityId;
 
 /// How many bytes of documents are kept.
 const BYTES_MAX: u64 = 8 << 20;
@@ -43,13 +43,13 @@ impl Default for Past {
 }
 
 impl Past {
-    fn get(&self, id: EntityId, at: Timestamp) -> Option<Version> {
+    pub(super) fn get(&self, id: EntityId, at: Timestamp) -> Option<Version> {
         let spans = self.0.get(&id)?;
         let holds = |span: &&Span| span.version.image.updated <= at && at < span.until;
         spans.iter().find(holds).map(|span| span.version.clone())
     }
 
-    fn keep(&self, version: &Version, until: Timestamp) {
+    pub(super) fn keep(&self, version: &Version, until: Timestamp) {
         let span = Span {
             version: version.clone(),
             until,
@@ -67,54 +67,5 @@ impl Past {
                     std::iter::once(&span).chain(others).cloned().collect()
                 }
             });
-    }
-}
-
-impl Storage {
-    /// The entity as it was at an instant, if it was there; the same as asking the snapshot of
-    /// that instant, in one trip.
-    pub async fn entity_at(
-        &self,
-        tenant: &Tenant,
-        id: EntityId,
-        instant: &PointInTime,
-    ) -> Result<Option<Version>, Error> {
-        let at = instant.until;
-        self.0.instants.settle(at, self.0.clock.now()).await;
-        let Some(tenant) = self.tenant_row(tenant).await? else {
-            return Ok(None);
-        };
-        let known = self.known_at(id, at);
-        let version = match known {
-            Some(known) => Some(known).filter(|known| known.tenant == tenant),
-            None => self.read_at(tenant, id, at).await?,
-        };
-        Ok(version.filter(|version| version.live))
-    }
-
-    /// What is current was so then, if it was written by then.
-    fn known_at(&self, id: EntityId, at: Timestamp) -> Option<Version> {
-        let current = self.0.cache.get(id);
-        current
-            .filter(|known| known.image.updated <= at)
-            .or_else(|| self.0.past.get(id, at))
-    }
-
-    async fn read_at(
-        &self,
-        tenant: TenantRow,
-        id: EntityId,
-        at: Timestamp,
-    ) -> Result<Option<Version>, Error> {
-        let since = self.0.cache.generation(id);
-        let Some((version, until)) = self.0.database.version_at(tenant, id, at).await? else {
-            return Ok(None);
-        };
-        match until {
-            Some(until) => self.0.past.keep(&version, until),
-            None if version.live => self.0.cache.fill(&version, since),
-            None => {}
-        }
-        Ok(Some(version))
     }
 }

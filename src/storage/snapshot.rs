@@ -4,12 +4,12 @@ use std::{collections::HashMap, time::Duration};
 
 use tokio::time::timeout;
 
-use super::{Definitions, Error, ModelRow, Storage, TenantRow, Version};
-use crate::clock::Timestamp;
-use crate::engine::Record;
+use super::{
+    Error, Storage,
+    port::{Definitions, ModelRow, Recorded, TenantRow, Version},
+};
 use crate::entity::{Change, Position, Sequence};
 use crate::id::{EntityId, ModelKey, StateName, Tenant, TransactionId};
-use crate::model::Lock;
 
 /// How many entities one trip of a scan brings.
 const SCAN_ROWS: i64 = 256;
@@ -25,28 +25,6 @@ pub struct Snapshot {
     /// None for a tenant that has never written.
     pub(super) tenant: Option<TenantRow>,
     pub(super) at: Sequence,
-}
-
-/// What one commit has recorded of an entity.
-#[derive(Debug, Clone)]
-pub struct Recorded {
-    pub position: Position,
-    pub at: Timestamp,
-    pub transaction: TransactionId,
-    /// The transaction that the request began with.
-    pub entry: TransactionId,
-    /// None if the entity was left as it was.
-    pub change: Option<Change>,
-    pub record: Record,
-}
-
-/// A model as lists tell of it.
-#[derive(Debug, Clone)]
-pub struct Listed {
-    pub(super) row: ModelRow,
-    pub key: ModelKey,
-    pub lock: Lock,
-    pub updated: Timestamp,
 }
 
 /// The newest changes of an entity, newest first.
@@ -244,6 +222,12 @@ impl Snapshot {
 }
 
 impl Storage {
+    /// Reads of one tenant as of a sequence, for as long as the caller likes; it holds nothing.
+    pub async fn snapshot(&self, tenant: &Tenant, at: Sequence) -> Result<Snapshot, Error> {
+        let tenant = self.tenant_row(tenant).await?;
+        Ok(Snapshot::new(self.clone(), tenant, at))
+    }
+
     /// How many entities each model of a tenant has now.
     pub async fn counts(&self, tenant: &Tenant) -> Result<Vec<ModelCount>, Error> {
         let mut counts = Vec::new();

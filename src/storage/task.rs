@@ -6,59 +6,9 @@
 
 use std::sync::Arc;
 
-use super::EntityRow;
+use super::port::{EntityRow, Task, TaskKey, TaskKind};
 use crate::clock::Timestamp;
-use crate::id::{EntityId, Tenant};
-
-/// What a task is; part of its name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum TaskKind {
-    /// The schedule of a transition.
-    Schedule,
-    /// A timer that a processor set.
-    Timer,
-    /// The rest of a run that has committed a part of what it did.
-    Continuation,
-}
-
-impl TaskKind {
-    pub(super) const ALL: [Self; 3] = [Self::Schedule, Self::Timer, Self::Continuation];
-
-    pub(super) const fn code(self) -> i64 {
-        match self {
-            Self::Schedule => 1,
-            Self::Timer => 2,
-            Self::Continuation => 3,
-        }
-    }
-
-    /// Whether it waits for a time, and not for whoever is at it now.
-    pub(super) const fn waits(self) -> bool {
-        !matches!(self, Self::Continuation)
-    }
-}
-
-/// The key of a row of `task`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct TaskKey(pub(super) i64);
-
-/// The tasks of one tenant, which wait in one line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct TaskLine(pub(super) i64);
-
-#[cfg(test)]
-impl TaskLine {
-    pub(crate) const fn of(tenant: i64) -> Self {
-        Self(tenant)
-    }
-}
-
-/// A task, and the line it waits in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct TaskRef {
-    pub line: TaskLine,
-    pub key: TaskKey,
-}
+use crate::id::EntityId;
 
 /// A task to be written. An entity has one of a kind and name at most: it replaces an earlier one.
 #[derive(Debug, Clone)]
@@ -68,28 +18,6 @@ pub struct NewTask {
     pub name: Arc<str>,
     pub due: Timestamp,
     pub body: Arc<str>,
-}
-
-/// A task as it is stored.
-#[derive(Debug, Clone)]
-pub struct Task {
-    pub key: TaskKey,
-    pub line: TaskLine,
-    pub tenant: Tenant,
-    pub entity: EntityId,
-    pub kind: TaskKind,
-    pub name: Arc<str>,
-    pub due: Timestamp,
-    pub body: Arc<str>,
-}
-
-impl Task {
-    pub const fn handle(&self) -> TaskRef {
-        TaskRef {
-            line: self.line,
-            key: self.key,
-        }
-    }
 }
 
 /// A change that a unit makes to tasks.

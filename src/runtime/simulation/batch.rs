@@ -22,10 +22,7 @@ use crate::entity::{ActorKind, Document};
 use crate::error::{Code, Failure};
 use crate::id::{EntityId, MemberId, ModelKey};
 use crate::runtime::{Initiator, NewEntity, Runtime, Session};
-use crate::storage::{
-    Storage, TaskKind,
-    double::{Disturbance, Double},
-};
+use crate::storage::{Disturbance, Simulated, Storage, TaskKind};
 
 const SEEDS: u64 = 400;
 
@@ -102,9 +99,9 @@ fn come_to(seed: u64, how: How) -> Outcome {
             from: Timestamp::from_micros(1_000_000),
         };
         let undisturbed = Disturbance::new(|_| Box::pin(std::future::ready(true)));
-        let double = Arc::<Double>::default();
+        let database = Arc::<Simulated>::default();
         let storage =
-            Storage::open_double(&double, undisturbed, clock.clone(), &TaskTracker::new())
+            Storage::open_simulated(&database, undisturbed, clock.clone(), &TaskTracker::new())
                 .await
                 .expect("opens");
         set_up(&world, &storage).await;

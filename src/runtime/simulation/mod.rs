@@ -1,5 +1,5 @@
 //! A world in which everything goes wrong: random workflows, members, clients and crashes, over
-//! a double of the database or over `SQLite`, in virtual time.
+//! a simulated database or over `SQLite`, in virtual time.
 //!
 //! A seed decides everything, so it repeats a failure; the topic `contributing` says how.
 #![cfg(test)]
@@ -34,8 +34,8 @@ use crate::id::ModelKey;
 use crate::model::Schema;
 use crate::runtime::{Runtime, Settings};
 use crate::storage::{
-    self, Attribution, Durability, IndexSettings, Migrate, ModelChange, Place, Storage,
-    double::{Disturbance, Double, Moment},
+    self, Attribution, Disturbance, Durability, IndexSettings, Migrate, ModelChange, Moment, Place,
+    Simulated, Storage,
 };
 use crate::workflow::{ImportMode, WorkflowSet};
 
@@ -60,21 +60,23 @@ const SETTINGS: Settings = Settings {
 
 /// Where everything is kept, and what outlives a crash.
 enum Base {
-    Double(Arc<Double>),
+    Simulated(Arc<Simulated>),
     File(tempfile::TempDir),
 }
 
 impl Base {
     async fn open(&self, world: &Arc<World>, clock: Clock, tasks: &TaskTracker) -> Storage {
         let world = Arc::clone(world);
-        // A file is slow to come back: only the double fails and comes back.
-        let may_fail = matches!(self, Self::Double(_));
+        // A file is slow to come back: only the simulated database fails and comes back.
+        let may_fail = matches!(self, Self::Simulated(_));
         let disturbance = Disturbance::new(move |moment| {
             let world = Arc::clone(&world);
             Box::pin(async move { disturb(&world, moment, may_fail).await })
         });
         let opened = match self {
-            Self::Double(double) => Storage::open_double(double, disturbance, clock, tasks).await,
+            Self::Simulated(database) => {
+                Storage::open_simulated(database, disturbance, clock, tasks).await
+            }
             Self::File(folder) => {
                 let settings = storage::Settings {
                     place: Place::File(folder.path().join("interlock.db")),
@@ -170,8 +172,8 @@ fn simulate(seed: u64, base: &Base, traced: bool) -> Report {
         });
         now = now.after(Duration::from_millis(3));
     }
-    if let Base::Double(double) = base {
-        for violation in double.violations() {
+    if let Base::Simulated(database) = base {
+        for violation in database.violations() {
             world.fail(violation);
         }
     }
@@ -297,8 +299,8 @@ async fn settle(
     check::check(world, storage).await;
 }
 
-fn simulate_over_double(seed: u64, traced: bool) -> Report {
-    simulate(seed, &Base::Double(Arc::default()), traced)
+fn simulate_in_memory(seed: u64, traced: bool) -> Report {
+    simulate(seed, &Base::Simulated(Arc::default()), traced)
 }
 
 fn simulate_over_sqlite(seed: u64, traced: bool) -> Report {
@@ -378,9 +380,9 @@ fn some(seeds: impl Iterator<Item = u64>, simulate: fn(u64, bool) -> Report) -> 
 }
 
 #[test]
-fn nothing_is_torn_lost_or_early_over_the_double() {
+fn nothing_is_torn_lost_or_early_over_the_simulated_database() {
     let schedules = given("INTERLOCK_SIMULATION_SCHEDULES", 300);
-    run("the double", simulate_over_double, schedules);
+    run("the simulated database", simulate_in_memory, schedules);
 }
 
 #[test]
@@ -393,7 +395,7 @@ fn nothing_is_torn_lost_or_early_over_sqlite() {
 #[test]
 fn the_same_seed_gives_the_same_run() {
     for seed in 1..20 {
-        let [one, other] = [(); 2].map(|()| simulate_over_double(seed, true).trace);
+        let [one, other] = [(); 2].map(|()| simulate_in_memory(seed, true).trace);
         assert_eq!(one, other, "seed {seed}");
     }
 }

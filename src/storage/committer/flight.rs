@@ -1,22 +1,21 @@
-//! A batch after its judgement: on its way to the disk, and what is told of it when it is there.
+//! A batch after its validation: on its way to the disk, and what is told of it when it is there.
 
 use foldhash::HashSet;
 use tokio::sync::watch;
 
-use super::Survivor;
+use super::{Survivor, rows::Rows, sweeper::Sweeper};
 use crate::clock::Timestamp;
 use crate::entity::{Image, Position, Sequence};
 use crate::id::EntityId;
 use crate::storage::{
-    EntityRow, ModelRow, Storage, Version,
-    outcome::Sweeper,
-    sqlite::{Batch, Syncing},
+    Storage,
+    port::{EntityRow, Failure, ModelRow, Syncing, Version},
     submission::Submission,
 };
 
-/// A batch that was judged: its rows, and the units that survived.
-pub(super) struct Judged {
-    pub(super) rows: Batch,
+/// A batch that was validated: its rows, and the units that survived.
+pub(super) struct Validated {
+    pub(super) rows: Rows,
     pub(super) survivors: Vec<Survivor>,
     /// How large the units are.
     pub(super) bytes: usize,
@@ -28,27 +27,27 @@ pub(super) struct Judged {
 
 /// A batch that was written and may not be durable yet.
 pub(super) struct Flight {
-    pub(super) judged: Judged,
+    pub(super) validated: Validated,
     written: HashSet<EntityId>,
     syncing: Syncing,
 }
 
 impl Flight {
-    pub(super) fn new(judged: Judged, syncing: Syncing) -> Self {
-        let drafts = judged.survivors.iter();
+    pub(super) fn new(validated: Validated, syncing: Syncing) -> Self {
+        let drafts = validated.survivors.iter();
         let drafts = drafts.map(|survivor| &survivor.submission.draft);
         let written = drafts.flat_map(|draft| draft.bases().map(|(id, _)| id));
         Self {
             written: written.collect(),
-            judged,
+            validated,
             syncing,
         }
     }
 
-    /// Whether a unit is to be judged by what only becomes known with this. What the database is
+    /// Whether a unit is to be validated by what only becomes known with this. What the database is
     /// asked for anyway, such as who holds a unique key, is known there already.
     pub(super) fn decides(&self, batch: &[Submission]) -> bool {
-        !self.judged.rows.grown.is_empty()
+        !self.validated.rows.grown.is_empty()
             || batch.iter().any(|submission| {
                 let draft = &submission.draft;
                 let replaced = draft.bases().map(|(id, _)| id);
@@ -60,7 +59,7 @@ impl Flight {
 
 /// Returns when the batch is on the disk, or is known not to be; never, where there is none. Once
 /// it has returned it is not asked again.
-pub(super) async fn synced(flight: &mut Option<Flight>) -> Result<(), sqlx::Error> {
+pub(super) async fn synced(flight: &mut Option<Flight>) -> Result<(), Failure> {
     match flight {
         Some(flight) => flight.syncing.as_mut().await,
         None => std::future::pending().await,
@@ -69,20 +68,24 @@ pub(super) async fn synced(flight: &mut Option<Flight>) -> Result<(), sqlx::Erro
 
 /// Makes a durable batch known: cache, then sequence, then callers (STORAGE.md §3).
 pub(super) fn announce(
-    judged: Judged,
+    validated: Validated,
     storage: &Storage,
     publish: &watch::Sender<Sequence>,
     sweeper: &mut Sweeper,
 ) {
-    let Judged {
+    let Validated {
         rows,
         survivors,
         stamped,
         until,
         ..
-    } = judged;
+    } = validated;
     let storage = &storage.0;
-    let mut entities = rows.versions.iter().map(|version| EntityRow(version.e));
+    let mut entities = rows
+        .batch
+        .versions
+        .iter()
+        .map(|version| EntityRow(version.e));
     let mut news = storage.recent.batch();
     for survivor in &survivors {
         let draft = &survivor.submission.draft;
@@ -110,14 +113,18 @@ pub(super) fn announce(
         }
     }
     let now = storage.clock.now();
-    let written = rows.versions.iter().map(|version| ModelRow(version.m));
-    storage.wishes.wrote(written, now);
+    let written = rows
+        .batch
+        .versions
+        .iter()
+        .map(|version| ModelRow(version.m));
+    storage.missed.wrote(written, now);
     for grown in &rows.grown {
         let (tenant, deltas) = (grown.tenant, grown.deltas);
         let catalog = &storage.catalog;
         catalog.widen(tenant, &grown.model, &grown.schema, deltas);
     }
-    sweeper.note(&rows.outcomes, now);
+    sweeper.note(&rows.batch.outcomes, now);
     publish.send_replace(until);
     // From here on a reader of that instant finds the batch in the cache, too.
     storage.instants.finish(stamped);
@@ -125,8 +132,8 @@ pub(super) fn announce(
         .iter()
         .map(|survivor| &survivor.submission.draft.tenant);
     storage.recent.publish(news, until, tenants);
-    if !rows.agenda.is_empty() {
-        storage.agenda.add(&rows.agenda, storage.clock.read());
+    if !rows.noted.is_empty() {
+        storage.agenda.add(&rows.noted, storage.clock.read());
     }
     for survivor in survivors {
         super::answer(survivor.submission, Ok(survivor.committed));

@@ -5,8 +5,12 @@ use std::time::Duration;
 use tokio::time::{Interval, MissedTickBehavior};
 use tracing::{error, info, warn};
 
-use super::{Chore, Committer, Writer, answer, answer_early, flight::Judged, refuse_all};
-use crate::storage::{Error, sqlite::Trouble};
+use super::{Committer, answer, answer_early, flight::Validated, refuse_all};
+use crate::storage::{
+    Error,
+    backend::Writer,
+    port::{Cause, Failure},
+};
 
 /// How long the committer waits before it tries a failed storage again.
 const RECOVERY_PAUSE: Duration = Duration::from_millis(500);
@@ -48,51 +52,42 @@ impl Committer {
     /// Refuses writes from the start if a damaged page is known.
     pub(super) async fn refuse_if_damaged(&mut self) {
         if self.storage.0.database.is_damaged() {
-            let error = sqlx::Error::Protocol("a damaged page was found at the start".to_owned());
-            let _ = self
-                .hold_off(&[], Trouble::Damaged, &error, &mut |_| {})
-                .await;
+            let failure = Failure::new(Cause::Damaged, "a damaged page was found at the start");
+            let _ = self.recover(&[], &failure, &mut |_| {}).await;
         }
     }
 
     /// Refuses writes while a file of the database is not in its place.
     pub(super) async fn look_for_files(&mut self) {
         let in_place = self.writer.as_ref().and_then(Writer::in_place);
-        if let Some(Err(error)) = in_place {
+        if let Some(Err(failure)) = in_place {
             self.land().await;
-            let _ = self.recover(&[], &error, &mut |_| {}).await;
+            let _ = self.recover(&[], &failure, &mut |_| {}).await;
         }
     }
 
     /// Answers a batch that could not be written or made durable, after what became of it.
-    pub(super) async fn settle(&mut self, mut judged: Judged, error: sqlx::Error) {
-        match self.find_out(&mut judged, error).await {
-            Ok(()) => self.announce(judged),
+    pub(super) async fn settle(&mut self, mut validated: Validated, failure: Failure) {
+        match self.find_out(&mut validated, failure).await {
+            Ok(()) => self.announce(validated),
             Err(error) => {
-                self.storage.0.instants.finish(judged.stamped);
-                let survivors = judged.survivors.into_iter();
+                self.storage.0.instants.finish(validated.stamped);
+                let survivors = validated.survivors.into_iter();
                 refuse_all(survivors.map(|survivor| survivor.submission), &error);
             }
         }
     }
 
     /// What became of a batch, after something failed.
-    async fn find_out(&mut self, judged: &mut Judged, error: sqlx::Error) -> Result<(), Error> {
-        // A row that the database refuses was rolled back; anything else may have been written.
-        if error
-            .as_database_error()
-            .is_some_and(|error| !matches!(error.kind(), sqlx::error::ErrorKind::Other))
-        {
-            error!(%error, "the database refused a batch that was judged fit");
-            return Err(error.into());
+    async fn find_out(&mut self, validated: &mut Validated, failure: Failure) -> Result<(), Error> {
+        // A row that the database rejects was rolled back; anything else may have been written.
+        if failure.cause() == Cause::Rejected {
+            error!(error = %failure, "the database rejected a batch that was validated");
+            return Err(failure.into());
         }
-        let sequences: Vec<_> = judged
-            .rows
-            .commits
-            .iter()
-            .map(|commit| commit.seq)
-            .collect();
-        let survivors = &mut judged.survivors;
+        let commits = validated.rows.batch.commits.iter();
+        let sequences: Vec<_> = commits.map(|commit| commit.seq).collect();
+        let survivors = &mut validated.survivors;
         let mut tell = |error: Error| {
             for survivor in survivors.iter_mut() {
                 let again = if matches!(error, Error::OutcomeUnknown) {
@@ -103,7 +98,7 @@ impl Committer {
                 answer_early(&mut survivor.submission.reply, again);
             }
         };
-        self.recover(&sequences, &error, &mut tell).await
+        self.recover(&sequences, &failure, &mut tell).await
     }
 
     /// Refuses writes until the database can be used again, then says whether the commits are
@@ -111,20 +106,10 @@ impl Committer {
     pub(super) async fn recover(
         &mut self,
         sequences: &[i64],
-        error: &sqlx::Error,
+        failure: &Failure,
         tell: Tell<'_>,
     ) -> Result<(), Error> {
-        self.hold_off(sequences, Trouble::of(error), error, tell)
-            .await
-    }
-
-    async fn hold_off(
-        &mut self,
-        sequences: &[i64],
-        trouble: Trouble,
-        error: &sqlx::Error,
-        tell: Tell<'_>,
-    ) -> Result<(), Error> {
+        let cause = failure.cause();
         let Self {
             writer,
             inbox,
@@ -137,13 +122,13 @@ impl Committer {
         let writer = writer.as_mut().ok_or(Error::Stopped)?;
         storage.0.health.set_well(false);
         error!(
-            error = error as &dyn std::error::Error,
+            error = failure as &dyn std::error::Error,
             units = sequences.len(),
             "the storage failed; writes are refused: {}",
-            trouble.advice()
+            cause.advice()
         );
-        let mut is_told = trouble.is_rolled_back() || trouble == Trouble::Misplaced;
-        if trouble.is_rolled_back() {
+        let mut is_told = cause.is_rolled_back() || cause == Cause::Misplaced;
+        if cause.is_rolled_back() {
             tell(Error::Unavailable);
         } else if is_told {
             tell(Error::OutcomeUnknown);
@@ -151,7 +136,7 @@ impl Committer {
         for submission in waiting.drain() {
             answer(submission, Err(Error::Unavailable));
         }
-        let known = attempts(writer, sequences, trouble);
+        let known = attempts(writer, sequences, cause);
         let late = tokio::time::sleep(ANSWER_WITHIN);
         tokio::pin!(known, late);
         loop {
@@ -178,8 +163,8 @@ impl Committer {
 }
 
 /// Tries until the database can be used again; whether the commits are there.
-async fn attempts(writer: &mut Writer, sequences: &[i64], trouble: Trouble) -> bool {
-    if trouble == Trouble::Damaged {
+async fn attempts(writer: &mut Writer, sequences: &[i64], cause: Cause) -> bool {
+    if cause == Cause::Damaged {
         // What is damaged stays so.
         return std::future::pending().await;
     }
@@ -200,19 +185,5 @@ async fn attempts(writer: &mut Writer, sequences: &[i64], trouble: Trouble) -> b
             }
         }
         tokio::time::sleep(RECOVERY_PAUSE).await;
-    }
-}
-
-impl Chore {
-    /// Answers that it is not done.
-    fn refuse(self) {
-        match self {
-            Self::Write { reply, .. } => {
-                let _ = reply.send(Err(Error::Unavailable));
-            }
-            Self::CopyBack { done } => {
-                let _ = done.send(());
-            }
-        }
     }
 }

@@ -1,23 +1,13 @@
 //! What is done between two batches and is no commit.
 
-use tokio::sync::oneshot;
 use tracing::warn;
 
-use super::{Committer, Reply, answer_early};
-use crate::storage::{Error, sqlite::Upkeep};
-
-/// Something to be done between two batches, and who waits for it.
-#[derive(Debug)]
-pub(in crate::storage) enum Chore {
-    Write {
-        upkeep: Upkeep,
-        reply: Reply<u64>,
-    },
-    /// Copies the rest of the log back, so that it begins anew.
-    CopyBack {
-        done: oneshot::Sender<()>,
-    },
-}
+use super::{Committer, answer_early};
+use crate::storage::{
+    Error,
+    chore::{Chore, Reply},
+    port::Upkeep,
+};
 
 impl Committer {
     /// Who asked may have gone; that changes nothing.
@@ -50,10 +40,10 @@ impl Committer {
         let writer = self.writer.as_mut().ok_or(Error::Stopped)?;
         let rows = match writer.keep_up(upkeep).await {
             Ok(rows) => rows,
-            Err(error) => {
+            Err(failure) => {
                 // All of it can be done again, so it does not matter whether it was written.
                 let mut tell = |error| answer_early(reply, error);
-                self.recover(&[], &error, &mut tell).await?;
+                self.recover(&[], &failure, &mut tell).await?;
                 0
             }
         };

@@ -9,6 +9,10 @@
 use sqlx::{ConnectOptions as _, Connection as _};
 use sqlx_sqlite::{SqliteConnectOptions, SqliteConnection};
 
+use crate::storage::port::Failure;
+
+const PASSIVE: &str = include_str!("sql/checkpoint_passive.sql");
+
 /// How many pages are left to the writer, if they can be.
 const REST_PAGES: i64 = 256;
 
@@ -31,7 +35,7 @@ impl Checkpointer {
     }
 
     /// Copies back what is in the log, but for a rest that the writer has added meanwhile.
-    pub(in crate::storage) async fn copy_back(&mut self) -> Result<(), sqlx::Error> {
+    pub(in crate::storage) async fn copy_back(&mut self) -> Result<(), Failure> {
         let connection = match &mut self.connection {
             Some(connection) => connection,
             None => self.connection.insert(self.options.connect().await?),
@@ -54,8 +58,7 @@ impl Checkpointer {
 
 /// Copies back what no reader needs in the log; how many pages are left there.
 pub(super) async fn copy_back(connection: &mut SqliteConnection) -> Result<i64, sqlx::Error> {
-    let (_busy, pages, copied): (i64, i64, i64) = sqlx::query_as("pragma wal_checkpoint(passive)")
-        .fetch_one(connection)
-        .await?;
+    let (_busy, pages, copied): (i64, i64, i64) =
+        sqlx::query_as(PASSIVE).fetch_one(connection).await?;
     Ok(pages - copied)
 }

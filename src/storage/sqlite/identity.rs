@@ -4,7 +4,7 @@ use sqlx::FromRow;
 use sqlx_sqlite::SqliteConnection;
 
 use super::{Sqlite, writer::TENANT_PUT};
-use crate::storage::{Error, Identity, IdentityChange, IdentityKind};
+use crate::storage::port::{Error, Identity, IdentityChange, IdentityKind};
 
 const IDENTITY_DROP: &str = include_str!("sql/identity_drop.sql");
 const IDENTITY_LIST: &str = include_str!("sql/identity_list.sql");

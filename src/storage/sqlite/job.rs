@@ -5,14 +5,13 @@ use std::{sync::Arc, time::Duration};
 use sqlx::FromRow;
 use sqlx_sqlite::SqliteConnection;
 
-use super::{OutcomeRow, Sqlite, read::json_list};
+use super::{Sqlite, read::json_list};
 use crate::clock::Timestamp;
 use crate::entity::{Position, Sequence};
 use crate::id::{JobId, ModelKey};
 use crate::model::{Lock, Model, Schema, UniqueKeys};
-use crate::storage::{
-    Definitions, Error, Finished, Job, JobEnd, JobRow, JobState, ModelRow, TenantRow,
-    job::StoredJob,
+use crate::storage::port::{
+    Definitions, Error, Finished, Job, JobChore, JobRow, JobState, ModelRow, StoredJob, TenantRow,
 };
 use crate::workflow::WorkflowSet;
 
@@ -32,49 +31,7 @@ const OUTCOME_PUT: &str = include_str!("sql/outcome_put.sql");
 /// How many hits are removed in one go.
 const REMOVED_AT_ONCE: i64 = 4_000;
 
-/// Something to be written about a job.
-#[derive(Debug)]
-pub(in crate::storage) enum JobChore {
-    Put {
-        id: JobId,
-        tenant: TenantRow,
-        model: ModelRow,
-        at: Sequence,
-        query: Arc<str>,
-        schema: String,
-        created: Timestamp,
-        outcome: Option<OutcomeRow>,
-    },
-    Cancel {
-        job: JobRow,
-        finished: Finished,
-        outcome: Option<OutcomeRow>,
-    },
-    AddHits {
-        job: JobRow,
-        first: i64,
-        positions: Vec<Position>,
-    },
-    Finish {
-        job: JobRow,
-        end: JobEnd,
-        first: i64,
-        positions: Vec<Position>,
-    },
-    /// Removes some of what it has found; answers how many.
-    DropHits(JobRow),
-    Drop(JobRow),
-}
-
 impl JobChore {
-    /// What is remembered of the request, if it is to be done once.
-    pub(in crate::storage) const fn outcome(&self) -> Option<&OutcomeRow> {
-        match self {
-            Self::Put { outcome, .. } | Self::Cancel { outcome, .. } => outcome.as_ref(),
-            Self::AddHits { .. } | Self::Finish { .. } | Self::DropHits(_) | Self::Drop(_) => None,
-        }
-    }
-
     /// Does it; how many rows that took.
     pub(super) async fn write(
         &self,

@@ -17,7 +17,7 @@ use super::{
 use crate::clock::Timestamp;
 use crate::entity::{Position, Sequence};
 use crate::id::EntityId;
-use crate::storage::{Error, ModelRow, TenantRow, Version};
+use crate::storage::port::{Error, ModelRow, TenantRow, Version};
 
 const ENTITY_PAGE: &str = include_str!("sql/entity_page.sql");
 const ENTITY_PAGE_AS_OF: &str = include_str!("sql/entity_page_as_of.sql");

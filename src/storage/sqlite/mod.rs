@@ -5,21 +5,25 @@
 //! A bound limit is written `+?`. Of a bare one the planner takes the value, and so `SQLite` prepares
 //! the statement anew each time it is bound: a third of what a small search cost (measured).
 
-mod batch;
 mod checkpoint;
+mod definitions;
+mod failure;
 mod find;
 mod identity;
 mod job;
 mod many;
+mod model;
 mod packed;
 mod pages;
 mod place;
 mod read;
 mod rows;
-mod sheet;
+mod scan_page;
+mod script;
 mod sorter;
+mod statement;
 mod tail;
-mod trouble;
+mod task;
 mod upkeep;
 mod writer;
 
@@ -38,22 +42,13 @@ use sqlx_sqlite::{
 
 use tracing::{error, info, warn};
 
-use super::{Durability, Error, Migrate, Place, Settings};
-use crate::clock::Timestamp;
-use crate::entity::Sequence;
+use super::port::{Durability, Failure, Migrate, Newest, OpenError, Place, Settings};
 
-pub(super) use batch::{
-    Batch, CommitRow, EntityMove, Freed, KeyRow, MessageGone, MessageRow, NewClaim, NewDecision,
-    NewEntity, NewVersion, OutcomeRow, Removals, TaskDone, TaskRow,
-};
 pub(super) use checkpoint::Checkpointer;
-pub(super) use job::JobChore;
 use place::Placement;
-pub use sorter::Sorter;
-pub(super) use trouble::{Trouble, is_damage};
-pub(super) use upkeep::{FilledKey, Upkeep};
+pub(super) use sorter::Sorter;
 use writer::Log;
-pub(super) use writer::{ModelCommit, Syncing, Writer};
+pub(super) use writer::Writer;
 
 static MIGRATIONS: Migrator = sqlx::migrate!("src/storage/sqlite/migrations");
 
@@ -84,15 +79,8 @@ pub(super) struct Sqlite {
     writer_taken: AtomicBool,
 }
 
-/// The newest commit of a database that is being opened.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Newest {
-    pub(super) sequence: Sequence,
-    pub(super) at: Timestamp,
-}
-
 impl Sqlite {
-    pub(super) async fn open(settings: &Settings) -> Result<(Self, Newest), Error> {
+    pub(super) async fn open(settings: &Settings) -> Result<(Self, Newest), OpenError> {
         let lock = lock(&settings.place)?;
         let mut options = options(settings);
         let (mut placement, mut damaged) = (None, false);
@@ -138,7 +126,7 @@ impl Sqlite {
         Ok((database, newest))
     }
 
-    pub(super) async fn migrate(settings: &Settings) -> Result<(), Error> {
+    pub(super) async fn migrate(settings: &Settings) -> Result<(), OpenError> {
         let _lock = lock(&settings.place)?;
         let mut connection = options(settings).connect().await?;
         MIGRATIONS.run(&mut connection).await?;
@@ -166,7 +154,7 @@ impl Sqlite {
     }
 
     /// Looks for damaged pages, for so long at most, and says in the log which they are.
-    pub(super) async fn name_damage(&self, within: Duration) -> Result<(), Error> {
+    pub(super) async fn name_damage(&self, within: Duration) -> Result<(), Failure> {
         if self.placement.is_some() {
             pages::look(&self.options, within).await?.report();
         }
@@ -217,7 +205,10 @@ fn report_tail(database: &Path) {
 }
 
 /// Whether a page is damaged. What cannot be looked at now shows when it is read.
-async fn look_for_damage(options: &SqliteConnectOptions, within: Duration) -> Result<bool, Error> {
+async fn look_for_damage(
+    options: &SqliteConnectOptions,
+    within: Duration,
+) -> Result<bool, OpenError> {
     if within.is_zero() {
         return Ok(false);
     }
@@ -257,7 +248,7 @@ fn options(settings: &Settings) -> SqliteConnectOptions {
 }
 
 /// A lock file beside the database: `SQLite` itself would let two processes take turns.
-fn lock(place: &Place) -> Result<Option<File>, Error> {
+fn lock(place: &Place) -> Result<Option<File>, OpenError> {
     let Place::File(path) = place else {
         return Ok(None);
     };
@@ -274,7 +265,7 @@ fn lock(place: &Place) -> Result<Option<File>, Error> {
         .open(lock_path(path))?;
     match file.try_lock() {
         Ok(()) => Ok(Some(file)),
-        Err(std::fs::TryLockError::WouldBlock) => Err(Error::InUse(path.clone())),
+        Err(std::fs::TryLockError::WouldBlock) => Err(OpenError::InUse(path.clone())),
         Err(std::fs::TryLockError::Error(error)) => Err(error.into()),
     }
 }
@@ -289,7 +280,7 @@ fn lock_path(path: &Path) -> PathBuf {
 async fn bring_up_to_date(
     connection: &mut SqliteConnection,
     migrate: Migrate,
-) -> Result<(), Error> {
+) -> Result<(), OpenError> {
     match migrate {
         Migrate::Yes => Ok(MIGRATIONS.run(connection).await?),
         Migrate::No => {
@@ -303,7 +294,7 @@ async fn bring_up_to_date(
             if applied.len() == MIGRATIONS.iter().count() {
                 Ok(())
             } else {
-                Err(Error::NotMigrated)
+                Err(OpenError::NotMigrated)
             }
         }
     }
@@ -314,6 +305,9 @@ mod tests {
     use sqlx::{AssertSqlSafe, Execute as _, Executor as _, SqlSafeStr as _};
 
     use super::*;
+    use crate::storage::port::{
+        Batch, EntityMove, Freed, IndexSettings, KeyRow, MessageGone, NewDecision, TaskDone,
+    };
 
     fn settings(place: Place) -> Settings {
         Settings {
@@ -326,7 +320,7 @@ mod tests {
             queue_bytes: 64 << 20,
             start_check: Duration::from_secs(1),
             migrate: Migrate::Yes,
-            indexes: crate::storage::IndexSettings::default(),
+            indexes: IndexSettings::default(),
         }
     }
 
@@ -334,11 +328,19 @@ mod tests {
     async fn every_statement_prepares_on_a_migrated_database() {
         let (database, _) = Sqlite::open(&settings(Place::Memory)).await.expect("opens");
         let mut connection = database.reads.acquire().await.expect("a connection");
-        for file in std::fs::read_dir("src/storage/sqlite/sql").expect("readable") {
-            let path = file.expect("readable").path();
-            let sql = std::fs::read_to_string(&path).expect("readable");
-            if let Err(error) = connection.prepare(AssertSqlSafe(sql).into_sql_str()).await {
-                panic!("{}: {error}", path.display());
+        let sorter = include_str!("sql/sorter/create.sql");
+        connection.execute(sorter).await.expect("a table");
+        for folder in ["", "batch/", "sorter/"] {
+            let folder = format!("src/storage/sqlite/sql/{folder}");
+            for file in std::fs::read_dir(folder).expect("readable") {
+                let path = file.expect("readable").path();
+                if path.is_dir() || path.ends_with("sorter/create.sql") {
+                    continue;
+                }
+                let sql = std::fs::read_to_string(&path).expect("readable");
+                if let Err(error) = connection.prepare(AssertSqlSafe(sql).into_sql_str()).await {
+                    panic!("{}: {error}", path.display());
+                }
             }
         }
     }
@@ -368,7 +370,7 @@ mod tests {
             ..Batch::default()
         };
         let text = batch
-            .script(&mut batch::Texts::default())
+            .script(&mut script::Texts::default())
             .expect("encodes")
             .expect("small")
             .sql()
@@ -390,10 +392,10 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_sheet_is_read_in_the_order_of_indexes() {
+    async fn a_scan_page_is_read_in_the_order_of_indexes() {
         let (database, _) = Sqlite::open(&settings(Place::Memory)).await.expect("opens");
         let mut connection = database.reads.acquire().await.expect("a connection");
-        for name in ["sheet", "sheet_with_lifecycle"] {
+        for name in ["scan_page", "scan_page_with_lifecycle"] {
             let sql = std::fs::read_to_string(format!("src/storage/sqlite/sql/{name}.sql"));
             let plan = format!("explain query plan {}", sql.expect("readable"));
             let rows: Vec<(i64, i64, i64, String)> = sqlx::query_as(AssertSqlSafe(plan))
@@ -443,13 +445,13 @@ mod tests {
         settings.migrate = Migrate::No;
         assert!(matches!(
             Sqlite::open(&settings).await,
-            Err(Error::NotMigrated)
+            Err(OpenError::NotMigrated)
         ));
         Sqlite::migrate(&settings).await.expect("migrates");
         let _open = Sqlite::open(&settings).await.expect("opens");
         assert!(matches!(
             Sqlite::open(&settings).await,
-            Err(Error::InUse(_))
+            Err(OpenError::InUse(_))
         ));
     }
 
@@ -468,7 +470,7 @@ mod tests {
         connection.close().await.expect("closes");
         assert!(matches!(
             Sqlite::open(&settings).await,
-            Err(Error::Migration(_))
+            Err(OpenError::Migration(_))
         ));
     }
 }

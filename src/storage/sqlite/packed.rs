@@ -9,7 +9,7 @@ use sqlx::FromRow;
 
 use crate::entity::{Key, Position};
 use crate::id::{EntityId, ModelKey, StateName};
-use crate::storage::Error;
+use crate::storage::port::Error;
 
 /// Between two documents: a character that JSON has only escaped.
 const BETWEEN_DOCUMENTS: char = '\u{1e}';

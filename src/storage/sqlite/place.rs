@@ -15,7 +15,7 @@ use std::{
 /// A file of the database is not at its path any more.
 #[derive(Debug, thiserror::Error)]
 #[error("{path} is not the file that is open: it was deleted, moved or replaced")]
-pub(in crate::storage) struct Misplaced {
+pub(super) struct Misplaced {
     path: PathBuf,
 }
 

@@ -1,32 +1,23 @@
-//! Reading: every function is one trip, or one per part of a definition.
+//! Reading: every function is one trip.
 
 use std::{fmt::Write as _, sync::Arc};
 
-use serde::{Deserialize, Serialize};
-use sqlx_sqlite::SqlitePool;
-
 use super::{
-    Newest, Sqlite,
+    Sqlite,
     packed::{Names, Packed},
-    rows::{ChangeRow, FeedHead, MessageData, ModelRowData, TaskData, TrailRow, VersionRow},
+    rows::{ChangeRow, FeedHead, MessageData, TrailRow, VersionRow},
 };
 use crate::clock::Timestamp;
 use crate::entity::{Change, Changed, Position, Sequence};
-use crate::id::{EdgeMessageId, EntityId, ModelKey, StateName, Tenant, TransactionId};
-use crate::model::{KeyValue, Model, Schema};
-use crate::storage::{
-    Definitions, EntityRow, Error, Listed, Message, ModelRow, Recorded, Task, TaskKey, TaskLine,
-    TaskPage, TenantRow, Version,
-    claims::Claim,
-    feed::Range,
-    outcome::{Print, Remembered, Stored},
+use crate::id::{EdgeMessageId, EntityId, StateName, Tenant, TransactionId};
+use crate::model::KeyValue;
+use crate::storage::port::{
+    ChangeRange, Claim, EntityRow, Error, Message, ModelRow, Newest, Print, Recorded, Remembered,
+    Stored, TenantRow, Version,
 };
-use crate::workflow::{Entry, Workflow, WorkflowSet};
 
 const COMMIT_AT: &str = include_str!("sql/commit_at.sql");
 const COMMIT_NEWEST: &str = include_str!("sql/commit_newest.sql");
-const DEFINITION_BODIES: &str = include_str!("sql/definition_bodies.sql");
-const DEFINITION_BY_HASH: &str = include_str!("sql/definition_by_hash.sql");
 const ENTITY_COUNT: &str = include_str!("sql/entity_count.sql");
 const ENTITY_COUNTS_BY_STATE: &str = include_str!("sql/entity_counts_by_state.sql");
 const ENTITY_EXISTS: &str = include_str!("sql/entity_exists.sql");
@@ -35,19 +26,9 @@ const ENTITY_POSITIONS: &str = include_str!("sql/entity_positions.sql");
 const FEED: &str = include_str!("sql/feed.sql");
 const HISTORY: &str = include_str!("sql/history.sql");
 const MESSAGE_GET: &str = include_str!("sql/message_get.sql");
-const MODEL_DELTAS: &str = include_str!("sql/model_deltas.sql");
-const MODEL_GET: &str = include_str!("sql/model_get.sql");
-const MODEL_LIST: &str = include_str!("sql/model_list.sql");
-const MODEL_ROW: &str = include_str!("sql/model_row.sql");
 const OUTCOME_GET: &str = include_str!("sql/outcome_get.sql");
 const OUTCOME_NEXT_EXPIRY: &str = include_str!("sql/outcome_next_expiry.sql");
 const OUTCOME_PRINTS: &str = include_str!("sql/outcome_prints.sql");
-const TASK_AFTER: &str = include_str!("sql/task_after.sql");
-const TASK_AT: &str = include_str!("sql/task_at.sql");
-const TASK_GET: &str = include_str!("sql/task_get.sql");
-const TASK_LINES: &str = include_str!("sql/task_lines.sql");
-const TASK_NEWEST: &str = include_str!("sql/task_newest.sql");
-const TASK_OF_ENTITY: &str = include_str!("sql/task_of_entity.sql");
 const TENANT_GET: &str = include_str!("sql/tenant_get.sql");
 const TRAIL: &str = include_str!("sql/trail.sql");
 const UNIQUE_KEY_HOLDERS: &str = include_str!("sql/unique_key_holders.sql");
@@ -57,14 +38,9 @@ const VERSION_AS_OF: &str = include_str!("sql/version_as_of.sql");
 const VERSION_BY_TRANSACTION: &str = include_str!("sql/version_by_transaction.sql");
 const VERSION_CURRENT: &str = include_str!("sql/version_current.sql");
 const VERSION_NEWEST: &str = include_str!("sql/version_newest.sql");
-const WORKFLOW_SET_GET: &str = include_str!("sql/workflow_set_get.sql");
 
 /// How many entities are asked for in one trip: there may be a million.
 const ASKED_AT_ONCE: usize = 4_096;
-
-/// An element of `workflow_set.list`.
-#[derive(Serialize, Deserialize)]
-pub(super) struct ListedWorkflow(pub(super) i64, pub(super) bool);
 
 impl Sqlite {
     pub(super) async fn newest(&self) -> Result<Newest, Error> {
@@ -95,70 +71,6 @@ impl Sqlite {
                 .fetch_one(&self.reads)
                 .await?,
         ))
-    }
-
-    pub(in crate::storage) async fn newest_task(&self) -> Result<i64, Error> {
-        Ok(sqlx::query_scalar(TASK_NEWEST)
-            .fetch_one(&self.reads)
-            .await?)
-    }
-
-    /// The tenants that have tasks.
-    pub(in crate::storage) async fn task_lines(&self) -> Result<Vec<TaskLine>, Error> {
-        let lines: Vec<i64> = sqlx::query_scalar(TASK_LINES)
-            .fetch_all(&self.reads)
-            .await?;
-        Ok(lines.into_iter().map(TaskLine).collect())
-    }
-
-    /// When tasks are due, and their keys: in this order, those after that place.
-    pub(in crate::storage) async fn tasks_due(
-        &self,
-        page: TaskPage,
-    ) -> Result<Vec<(i64, i64)>, Error> {
-        let TaskPage {
-            line,
-            after: (due, key),
-            began_with,
-            limit,
-        } = page;
-        let count = |limit: usize| i64::try_from(limit).unwrap_or(i64::MAX);
-        let mut tasks: Vec<(i64, i64)> = sqlx::query_as(TASK_AT)
-            .bind(line.0)
-            .bind(due)
-            .bind(key)
-            .bind(began_with)
-            .bind(count(limit))
-            .fetch_all(&self.reads)
-            .await?;
-        if tasks.len() < limit {
-            let more: Vec<(i64, i64)> = sqlx::query_as(TASK_AFTER)
-                .bind(line.0)
-                .bind(due)
-                .bind(began_with)
-                .bind(count(limit - tasks.len()))
-                .fetch_all(&self.reads)
-                .await?;
-            tasks.extend(more);
-        }
-        Ok(tasks)
-    }
-
-    /// The tasks of those keys that are still there, and all others of the same entities.
-    pub(in crate::storage) async fn tasks(&self, keys: &[TaskKey]) -> Result<Vec<Task>, Error> {
-        let rows: Vec<TaskData> = sqlx::query_as(TASK_GET)
-            .bind(json_list(keys.iter().map(|key| key.0)))
-            .fetch_all(&self.reads)
-            .await?;
-        rows.into_iter().map(Task::try_from).collect()
-    }
-
-    pub(in crate::storage) async fn tasks_of(&self, entity: EntityRow) -> Result<Vec<Task>, Error> {
-        let rows: Vec<TaskData> = sqlx::query_as(TASK_OF_ENTITY)
-            .bind(entity.0)
-            .fetch_all(&self.reads)
-            .await?;
-        rows.into_iter().map(Task::try_from).collect()
     }
 
     pub(in crate::storage) async fn sequence_at(
@@ -415,25 +327,10 @@ impl Sqlite {
         rows.into_iter().map(TryInto::try_into).collect()
     }
 
-    /// The row of a model, also of one that was deleted.
-    pub(in crate::storage) async fn model_row(
-        &self,
-        tenant: TenantRow,
-        model: &ModelKey,
-    ) -> Result<Option<ModelRow>, Error> {
-        let row: Option<i64> = sqlx::query_scalar(MODEL_ROW)
-            .bind(tenant.0)
-            .bind(&*model.name)
-            .bind(model.version)
-            .fetch_optional(&self.reads)
-            .await?;
-        Ok(row.map(ModelRow))
-    }
-
     /// A page of the feed, and how far it goes.
     pub(in crate::storage) async fn changes(
         &self,
-        range: &Range,
+        range: &ChangeRange,
     ) -> Result<(Vec<Changed>, Position), Error> {
         let states = range.states.as_ref().map(|states| {
             let names: Vec<_> = states.iter().map(StateName::as_str).collect();
@@ -464,15 +361,6 @@ impl Sqlite {
         Ok((changes, reached))
     }
 
-    /// The workflow that has that hash, in hexadecimal.
-    pub(in crate::storage) async fn workflow(&self, hash: &str) -> Result<Option<Workflow>, Error> {
-        let body: Option<String> = sqlx::query_scalar(DEFINITION_BY_HASH)
-            .bind(hash)
-            .fetch_optional(&self.reads)
-            .await?;
-        Ok(body.and_then(|body| Workflow::load(&body).ok()))
-    }
-
     /// What is recorded of an entity up to a position, newest first.
     pub(in crate::storage) async fn trail(
         &self,
@@ -490,55 +378,6 @@ impl Sqlite {
             .await?;
         rows.into_iter().map(TryInto::try_into).collect()
     }
-
-    pub(in crate::storage) async fn models(&self, tenant: TenantRow) -> Result<Vec<Listed>, Error> {
-        let rows: Vec<ModelRowData> = sqlx::query_as(MODEL_LIST)
-            .bind(tenant.0)
-            .fetch_all(&self.reads)
-            .await?;
-        rows.into_iter()
-            .map(|row| {
-                Ok(Listed {
-                    row: ModelRow(row.m),
-                    key: row.key(),
-                    lock: row.lock()?,
-                    updated: row.updated(),
-                })
-            })
-            .collect()
-    }
-
-    pub(in crate::storage) async fn definitions(
-        &self,
-        tenant: TenantRow,
-        model: &ModelKey,
-    ) -> Result<Option<Definitions>, Error> {
-        let row: Option<ModelRowData> = sqlx::query_as(MODEL_GET)
-            .bind(tenant.0)
-            .bind(&*model.name)
-            .bind(model.version)
-            .fetch_optional(&self.reads)
-            .await?;
-        let Some(row) = row else { return Ok(None) };
-        let (workflow_revision, workflows) = workflows(&self.reads, row.m).await?;
-        let (schema, deltas) = schema(&self.reads, row.m).await?;
-        Ok(Some(Definitions {
-            tenant,
-            row: ModelRow(row.m),
-            revision: row.rev,
-            deltas,
-            workflow_revision,
-            model: Model {
-                key: row.key(),
-                lock: row.lock()?,
-                change_level: row.change_level()?,
-                schema: Arc::new(schema),
-                updated: row.updated(),
-                unique_keys: row.unique_keys()?,
-            },
-            workflows,
-        }))
-    }
 }
 
 fn print(hash: Vec<u8>, tenant: TenantRow) -> Result<Print, Error> {
@@ -547,64 +386,6 @@ fn print(hash: Vec<u8>, tenant: TenantRow) -> Result<Print, Error> {
         column: "hash",
         row: tenant.0,
     })
-}
-
-/// The schema of a model, and how many deltas it is stored as.
-async fn schema(reads: &SqlitePool, model: i64) -> Result<(Schema, usize), Error> {
-    let deltas: Vec<String> = sqlx::query_scalar(MODEL_DELTAS)
-        .bind(model)
-        .fetch_all(reads)
-        .await?;
-    let inconsistent = |_| Error::Inconsistent {
-        table: "model_delta",
-        column: "delta",
-        row: model,
-    };
-    let schema = deltas.iter().try_fold(Schema::default(), |schema, delta| {
-        Ok::<_, Error>(schema.merge(Schema::decode(delta).map_err(inconsistent)?))
-    })?;
-    Ok((schema, deltas.len()))
-}
-
-async fn workflows(reads: &SqlitePool, model: i64) -> Result<(i64, WorkflowSet), Error> {
-    let newest: Option<(i64, String)> = sqlx::query_as(WORKFLOW_SET_GET)
-        .bind(model)
-        .fetch_optional(reads)
-        .await?;
-    let Some((revision, list)) = newest else {
-        return Ok((0, WorkflowSet::default()));
-    };
-    let listed: Vec<ListedWorkflow> =
-        serde_json::from_str(&list).map_err(|_| Error::Inconsistent {
-            table: "workflow_set",
-            column: "list",
-            row: model,
-        })?;
-    let keys = json_list(listed.iter().map(|ListedWorkflow(key, _)| key));
-    let bodies: Vec<(i64, String)> = sqlx::query_as(DEFINITION_BODIES)
-        .bind(keys)
-        .fetch_all(reads)
-        .await?;
-    let entries = listed.into_iter().map(|ListedWorkflow(key, active)| {
-        let body = bodies.iter().find(|(d, _)| *d == key);
-        let workflow =
-            body.and_then(|(_, body)| Workflow::load(body).ok())
-                .ok_or(Error::Inconsistent {
-                    table: "definition",
-                    column: "body",
-                    row: key,
-                })?;
-        Ok(Entry {
-            workflow: Arc::new(workflow),
-            active,
-        })
-    });
-    Ok((
-        revision,
-        WorkflowSet {
-            entries: entries.collect::<Result<_, Error>>()?,
-        },
-    ))
 }
 
 /// A JSON list for `json_each`, which takes numbers and names, never documents.

@@ -13,7 +13,7 @@ use crate::engine::Record;
 use crate::entity::{Actor, Change, ChangeKind, Changed, Image, Json, Path, Position};
 use crate::id::{EntityId, ModelKey, TransactionId};
 use crate::model::{ChangeLevel, Lock, UniqueKeys};
-use crate::storage::{
+use crate::storage::port::{
     EntityRow, Error, Index, IndexRow, IndexState, Message, ModelRow, OfModel, Recorded, Task,
     TaskKey, TaskKind, TaskLine, TenantRow, Use, Version,
 };

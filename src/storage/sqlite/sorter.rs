@@ -1,13 +1,15 @@
 //! Sorting what does not fit in memory.
 
 use futures_util::{StreamExt as _, TryStreamExt as _, stream::BoxStream};
-use sqlx::{ConnectOptions as _, Connection as _, Executor as _, QueryBuilder};
-use sqlx_sqlite::{
-    Sqlite, SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqliteSynchronous,
-};
+use sqlx::{ConnectOptions as _, Connection as _, Executor as _};
+use sqlx_sqlite::{SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqliteSynchronous};
 
+use super::statement;
 use crate::entity::Position;
-use crate::storage::Error;
+use crate::storage::port::Error;
+
+const CREATE: &str = include_str!("sql/sorter/create.sql");
+const POSITIONS: &str = include_str!("sql/sorter/positions.sql");
 
 /// How many pairs one statement adds.
 const AT_ONCE: usize = 256;
@@ -21,14 +23,14 @@ const CACHE_KIB: i64 = 4_096;
 /// Sorts positions by keys, however many: in a database of its own without a name, which is gone
 /// when the sorter is. `SQLite` sorts a part in memory at a time and merges the parts from files.
 #[derive(Debug)]
-pub struct Sorter {
+pub(in crate::storage) struct Sorter {
     connection: SqliteConnection,
     waiting: Vec<(Vec<u8>, Position)>,
     bytes: usize,
 }
 
 impl Sorter {
-    pub async fn open() -> Result<Self, Error> {
+    pub(in crate::storage) async fn open() -> Result<Self, Error> {
         let mut connection = SqliteConnectOptions::new()
             // A temporary file, where `SQLite` makes its temporary files.
             .filename("")
@@ -38,9 +40,7 @@ impl Sorter {
             .disable_statement_logging()
             .connect()
             .await?;
-        connection
-            .execute("create table sorted(key blob not null, n integer not null) strict")
-            .await?;
+        connection.execute(CREATE).await?;
         Ok(Self {
             connection,
             waiting: Vec::new(),
@@ -49,7 +49,11 @@ impl Sorter {
     }
 
     /// Adds a position. Of equal keys the order is any.
-    pub async fn add(&mut self, key: Vec<u8>, position: Position) -> Result<(), Error> {
+    pub(in crate::storage) async fn add(
+        &mut self,
+        key: Vec<u8>,
+        position: Position,
+    ) -> Result<(), Error> {
         self.bytes += key.len();
         self.waiting.push((key, position));
         if self.waiting.len() == AT_ONCE || self.bytes > WAITING_BYTES {
@@ -64,24 +68,23 @@ impl Sorter {
         if pairs.is_empty() {
             return Ok(());
         }
-        let mut query: QueryBuilder<Sqlite> = QueryBuilder::new("insert into sorted(key, n) ");
-        query.push_values(pairs, |mut row, (key, position)| {
-            row.push_bind(key).push_bind(position.0);
-        });
+        let mut query = statement::add_sorted(pairs);
         query.build().execute(&mut self.connection).await?;
         Ok(())
     }
 
     /// The positions in the order of their keys.
-    pub async fn sorted(&mut self) -> Result<BoxStream<'_, Result<Position, Error>>, Error> {
+    pub(in crate::storage) async fn sorted(
+        &mut self,
+    ) -> Result<BoxStream<'_, Result<Position, Error>>, Error> {
         self.flush().await?;
-        let sorted = sqlx::query_scalar("select n from sorted order by key");
+        let sorted = sqlx::query_scalar(POSITIONS);
         let sorted = sorted.fetch(&mut self.connection);
         Ok(sorted.map_ok(Position).map_err(Error::from).boxed())
     }
 
     /// Lets go of everything.
-    pub async fn close(self) -> Result<(), Error> {
+    pub(in crate::storage) async fn close(self) -> Result<(), Error> {
         Ok(self.connection.close().await?)
     }
 }

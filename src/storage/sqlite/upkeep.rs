@@ -1,15 +1,11 @@
 //! Writes that are not commits: they take no position, and nobody's snapshot sees them.
 
-use std::sync::Arc;
+use sqlx::Connection as _;
+use sqlx_sqlite::SqliteConnection;
 
-use sqlx::{Connection as _, QueryBuilder};
-use sqlx_sqlite::{Sqlite, SqliteConnection};
-
-use super::{OutcomeRow, identity, job::JobChore};
-use crate::clock::Timestamp;
-use crate::entity::{Key, Path, Position};
+use super::{identity, script::BEGIN, statement};
 use crate::id::EntityId;
-use crate::storage::{EntityRow, IdentityChange, IndexRow, IndexState, ModelRow};
+use crate::storage::port::{IndexState, Upkeep};
 
 const INDEX_ADD: &str = include_str!("sql/index_add.sql");
 const INDEX_DECLARE: &str = include_str!("sql/index_declare.sql");
@@ -26,87 +22,13 @@ const KEYS_AT_ONCE: usize = 512;
 /// How many keys are removed in one go.
 const REMOVED_AT_ONCE: i64 = 2_000;
 
-/// Something to be written between two batches, in a transaction of its own.
-#[derive(Debug)]
-pub(in crate::storage) enum Upkeep {
-    /// Replaces the declared indexes of a model.
-    DeclareIndexes {
-        model: ModelRow,
-        paths: Vec<Path>,
-    },
-    /// Makes an index that nobody declared, unless there are so many of them.
-    AddIndex {
-        model: ModelRow,
-        path: Path,
-        max: u32,
-        now: Timestamp,
-    },
-    /// Drops one that nobody declared.
-    DropIndex {
-        index: IndexRow,
-    },
-    /// Remembers when one was used.
-    Used {
-        index: IndexRow,
-        used: Timestamp,
-    },
-    /// Adds the keys of entities that are still as they were read; having reached no entity, the
-    /// index is ready.
-    Fill {
-        index: IndexRow,
-        keys: Vec<FilledKey>,
-        reached: Option<EntityId>,
-    },
-    /// Removes some keys of a dropped index; answers how many, and forgets it after the last.
-    Empty {
-        index: IndexRow,
-    },
-    Job(JobChore),
-    /// Changes who may call.
-    Identities(Arc<[IdentityChange]>),
-}
-
-/// A key of an entity as of a position.
-#[derive(Debug)]
-pub(in crate::storage) struct FilledKey {
-    pub(in crate::storage) key: Key,
-    pub(in crate::storage) entity: EntityRow,
-    pub(in crate::storage) position: Position,
-}
-
 impl Upkeep {
-    /// Whether it changes which indexes there are, or what can be done with them.
-    pub(in crate::storage) const fn changes_indexes(&self) -> bool {
-        match self {
-            Self::DeclareIndexes { .. }
-            | Self::AddIndex { .. }
-            | Self::DropIndex { .. }
-            | Self::Empty { .. } => true,
-            Self::Fill { reached, .. } => reached.is_none(),
-            Self::Used { .. } | Self::Job(_) | Self::Identities(_) => false,
-        }
-    }
-
-    /// What is remembered of a request that is to be done once.
-    pub(in crate::storage) const fn outcome(&self) -> Option<&OutcomeRow> {
-        match self {
-            Self::Job(chore) => chore.outcome(),
-            Self::DeclareIndexes { .. }
-            | Self::AddIndex { .. }
-            | Self::DropIndex { .. }
-            | Self::Used { .. }
-            | Self::Fill { .. }
-            | Self::Empty { .. }
-            | Self::Identities(_) => None,
-        }
-    }
-
     /// Does it; how many rows that took.
     pub(super) async fn write(
         &self,
         connection: &mut SqliteConnection,
     ) -> Result<u64, sqlx::Error> {
-        let mut transaction = connection.begin_with("begin immediate").await?;
+        let mut transaction = connection.begin_with(BEGIN).await?;
         let connection = &mut *transaction;
         let rows = match self {
             Self::DeclareIndexes { model, paths } => {
@@ -146,7 +68,7 @@ impl Upkeep {
                 reached,
             } => {
                 for part in keys.chunks(KEYS_AT_ONCE) {
-                    add_keys(*index, part)
+                    statement::add_keys(*index, part)
                         .build()
                         .execute(&mut *connection)
                         .await?;
@@ -181,18 +103,4 @@ impl Upkeep {
         transaction.commit().await?;
         Ok(rows)
     }
-}
-
-/// Adds keys of entities, unless these have moved meanwhile: whoever moved them saw to the keys.
-fn add_keys(index: IndexRow, keys: &[FilledKey]) -> QueryBuilder<Sqlite> {
-    let mut query = QueryBuilder::new("insert or ignore into search_key(p, key, e) select ");
-    query.push_bind(index.0);
-    query.push(", v.column1, v.column2 from (");
-    query.push_values(keys, |mut row, key| {
-        row.push_bind(key.key.as_bytes())
-            .push_bind(key.entity.0)
-            .push_bind(key.position.0);
-    });
-    query.push(") v where exists(select 1 from entity where e = v.column2 and n = v.column3)");
-    query
 }

@@ -5,7 +5,7 @@ use futures_util::FutureExt as _;
 use tokio::sync::Semaphore;
 
 use super::*;
-use crate::storage::double::{Disturbance, Double, Moment};
+use crate::storage::{Disturbance, Moment, Simulated};
 
 /// A storage whose disk makes nothing durable without leave; what it says then is whether it could.
 struct Slow {
@@ -33,8 +33,8 @@ impl Slow {
         let (clock, tasks) = (ManualClock::default(), TaskTracker::new());
         clock.set(Timestamp::from_micros(1_000_000));
         let manual = Clock::Manual(clock.clone());
-        let double = Arc::<Double>::default();
-        let storage = Storage::open_double(&double, disturbance, manual, &tasks);
+        let database = Arc::<Simulated>::default();
+        let storage = Storage::open_simulated(&database, disturbance, manual, &tasks);
         Self {
             bench: Bench {
                 storage: storage.await.expect("opens"),

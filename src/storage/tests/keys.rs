@@ -1,7 +1,6 @@
 //! Values of unique keys, as the committer judges and stores them.
 
 use super::*;
-use crate::error::Code;
 use crate::model::KeyDefinition;
 
 /// A locked model whose entities have a `n` each of their own.

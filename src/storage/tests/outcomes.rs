@@ -1,7 +1,6 @@
 //! Outcomes of requests that are to be done once.
 
 use super::*;
-use crate::error::Code;
 
 /// An outcome that expires some seconds after the beginning of the bench's time.
 fn outcome(key: &str, part: u32, print: u8, expires: i64) -> Outcome {

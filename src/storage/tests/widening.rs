@@ -44,14 +44,14 @@ async fn many_deltas_are_folded_and_say_the_same_afterwards() {
         assert_eq!(stored.deltas, known.deltas);
         stored.deltas
     };
-    for n in 0..growth::FOLDED_AT - 1 {
+    for n in 0..draft::FOLDED_AT - 1 {
         widen(n).await;
     }
-    assert_eq!(deltas().await, growth::FOLDED_AT);
+    assert_eq!(deltas().await, draft::FOLDED_AT);
     widen(1_000).await;
     assert_eq!(deltas().await, 1);
     // At once, and in one batch: those that come after the fold are kept apart again.
-    for n in 0..growth::FOLDED_AT - 3 {
+    for n in 0..draft::FOLDED_AT - 3 {
         widen(2_000 + n).await;
     }
     futures_util::future::join_all((0..8).map(|n| widen(3_000 + n))).await;

@@ -1,0 +1,428 @@
+//! The database behind the port: the one place that knows which one it is.
+//!
+//! To add one, implement every read and write that is listed here, and add it to [`Kind`] and
+//! [`WriterKind`]. Dispatch is by an enumeration: where there is one database it costs nothing.
+//! In tests it may be simulated, and any of them may be as slow and as unreliable as the test wants
+//! it; what storage is built on is the same type that is released.
+
+use std::{collections::HashMap, sync::Arc, time::Duration};
+
+#[cfg(test)]
+use super::simulated;
+use super::{
+    Error,
+    port::{
+        ActorRow, Batch, ChangeRange, Claim, Definitions, EntityRow, Failure, Identity, Index,
+        Indexable, Job, JobRow, Leaving, Listed, Message, ModelCommit, ModelRow, Newest, Ordered,
+        Probe, Reached, Recorded, Remembered, ScanRequest, Settings, Stored, StoredJob, Stretch,
+        Syncing, Task, TaskKey, TaskLine, TaskPage, TenantRow, Upkeep, Version,
+    },
+    sqlite::{self, Sqlite},
+};
+use crate::clock::Timestamp;
+use crate::entity::{Actor, Change, Changed, Position, Sequence};
+use crate::id::{EdgeMessageId, EntityId, JobId, ModelKey, StateName, Tenant, TransactionId};
+use crate::workflow::Workflow;
+
+#[cfg(test)]
+pub(crate) use super::simulated::{Disturbance, Moment, Simulated};
+pub(super) use super::sqlite::Sorter;
+
+/// An open database: what storage reads.
+#[derive(Debug)]
+pub(super) struct Backend {
+    kind: Kind,
+    #[cfg(test)]
+    disturbance: Option<Disturbance>,
+}
+
+#[derive(Debug)]
+enum Kind {
+    Sqlite(Box<Sqlite>),
+    #[cfg(test)]
+    Simulated(Arc<Simulated>),
+}
+
+impl Backend {
+    pub(super) async fn open(settings: &Settings) -> Result<(Self, Newest), Error> {
+        let (database, newest) = Sqlite::open(settings).await?;
+        let backend = Self {
+            kind: Kind::Sqlite(Box::new(database)),
+            #[cfg(test)]
+            disturbance: None,
+        };
+        Ok((backend, newest))
+    }
+
+    /// Brings a database up to date without opening it for use.
+    pub(super) async fn migrate(settings: &Settings) -> Result<(), Error> {
+        Ok(Sqlite::migrate(settings).await?)
+    }
+
+    /// What writes; there is one.
+    pub(super) fn writer(&self) -> Option<Writer> {
+        let kind = match &self.kind {
+            Kind::Sqlite(database) => WriterKind::Sqlite(database.writer()?),
+            #[cfg(test)]
+            Kind::Simulated(database) => WriterKind::Simulated(Arc::clone(database)),
+        };
+        Some(Writer {
+            kind,
+            #[cfg(test)]
+            disturbance: self.disturbance.clone(),
+        })
+    }
+
+    /// What copies the log back beside the writer, if there is a log.
+    pub(super) fn checkpointer(&self) -> Option<Checkpointer> {
+        match &self.kind {
+            Kind::Sqlite(database) => database.checkpointer().map(Checkpointer),
+            #[cfg(test)]
+            Kind::Simulated(_) => None,
+        }
+    }
+
+    /// Whether the check at the start has found a damaged page.
+    pub(super) const fn is_damaged(&self) -> bool {
+        match &self.kind {
+            Kind::Sqlite(database) => database.is_damaged(),
+            #[cfg(test)]
+            Kind::Simulated(_) => false,
+        }
+    }
+
+    /// Looks for damaged pages, for so long at most, and says in the log which they are.
+    pub(super) async fn name_damage(&self, within: Duration) -> Result<(), Error> {
+        match &self.kind {
+            Kind::Sqlite(database) => Ok(database.name_damage(within).await?),
+            #[cfg(test)]
+            Kind::Simulated(_) => Ok(()),
+        }
+    }
+
+    /// Closes every connection, the writing one last.
+    pub(super) async fn close(&self, writer: Writer) {
+        match (&self.kind, writer.kind) {
+            (Kind::Sqlite(database), WriterKind::Sqlite(writer)) => database.close(writer).await,
+            #[cfg(test)]
+            (Kind::Sqlite(_) | Kind::Simulated(_), _) => {}
+        }
+    }
+}
+
+macro_rules! reads {
+    ($($(#[$doc:meta])* $name:ident($($argument:ident: $type:ty),*) -> $answer:ty;)*) => {
+        impl Backend {$(
+            $(#[$doc])*
+            pub(super) async fn $name(&self, $($argument: $type),*) -> Result<$answer, Error> {
+                match &self.kind {
+                    Kind::Sqlite(database) => {
+                        #[cfg(test)]
+                        let _still = self.disturbance.as_ref().map(|_| simulated::still());
+                        Ok(database.$name($($argument),*).await?)
+                    }
+                    #[cfg(test)]
+                    Kind::Simulated(database) => Ok(database.state().$name($($argument),*)),
+                }
+            }
+        )*}
+    };
+}
+
+reads! {
+    newest_entity() -> EntityRow;
+    newest_task() -> i64;
+    /// The sequence of the newest commit up to an instant.
+    sequence_at(until: Timestamp) -> Sequence;
+    tenant(tenant: &Tenant) -> Option<TenantRow>;
+
+    /// The newest version of an entity.
+    current(tenant: TenantRow, id: EntityId) -> Option<Version>;
+    as_of(tenant: TenantRow, id: EntityId, at: Sequence) -> Option<Version>;
+    /// The version of an entity that was current at an instant, and when it was replaced.
+    version_at(tenant: TenantRow, id: EntityId, at: Timestamp) -> Option<(Version, Option<Timestamp>)>;
+    by_transaction(tenant: TenantRow, id: EntityId, transaction: TransactionId, at: Sequence) -> Option<Version>;
+    /// The versions at the first of these positions, in their order, and how many positions
+    /// that were; those of other tenants are left out.
+    versions(tenant: TenantRow, positions: &[Position]) -> (Vec<Version>, usize);
+    /// Which versions those at these positions have replaced.
+    replaced(positions: &[Position]) -> HashMap<Position, Position>;
+    /// The current position of each of these entities that there is.
+    positions(ids: &[EntityId]) -> Vec<(EntityId, Position)>;
+    /// The newest changes of an entity, newest first.
+    history(tenant: TenantRow, id: EntityId, at: Sequence, limit: i64) -> Vec<Change>;
+    /// What is recorded of an entity up to a position, newest first.
+    trail(tenant: TenantRow, id: EntityId, until: Position, limit: i64) -> Vec<Recorded>;
+    /// A page of the feed, and how far it goes.
+    changes(range: &ChangeRange) -> (Vec<Changed>, Position);
+
+    /// The next entities of a model after `after`, and how far that went; none at the end.
+    scan(tenant: TenantRow, model: ModelRow, after: Option<EntityId>, at: Sequence, limit: i64) -> (Vec<Version>, Option<EntityId>);
+    /// The same, of each entity only what is asked for.
+    scan_page(asked: ScanRequest) -> Reached;
+    /// A page of the entities of a model as they are now, in the order of their ids.
+    page(model: ModelRow, limit: i64, offset: i64) -> Vec<(EntityId, Position)>;
+    /// A page of the entities of a model that come after `after`, as they were at a sequence.
+    page_as_of(model: ModelRow, after: Option<EntityId>, at: Sequence, limit: i64, offset: i64) -> Vec<(EntityId, Position)>;
+    has_entities(model: ModelRow) -> bool;
+    count(model: ModelRow) -> i64;
+    counts_by_state(model: ModelRow) -> Vec<(StateName, i64)>;
+
+    models(tenant: TenantRow) -> Vec<Listed>;
+    definitions(tenant: TenantRow, model: &ModelKey) -> Option<Definitions>;
+    /// The row of a model, also of one that was deleted.
+    model_row(tenant: TenantRow, model: &ModelKey) -> Option<ModelRow>;
+    /// The workflow that has that hash, in hexadecimal.
+    workflow(hash: &str) -> Option<Workflow>;
+
+    /// The tenants that have tasks.
+    task_lines() -> Vec<TaskLine>;
+    /// When tasks are due, and their keys: in this order, those after that place.
+    tasks_due(page: TaskPage) -> Vec<(i64, i64)>;
+    /// The tasks of those keys that are still there, and all others of the same entities.
+    tasks(keys: &[TaskKey]) -> Vec<Task>;
+    tasks_of(entity: EntityRow) -> Vec<Task>;
+
+    message(tenant: TenantRow, id: EdgeMessageId) -> Option<Message>;
+    identities() -> Vec<Identity>;
+    /// The claims that are held, and by whom.
+    holders(claims: &[Claim]) -> Vec<(Claim, EntityId)>;
+    /// The outcomes that are stored for a key, unless they are past their time.
+    outcomes(tenant: TenantRow, key: &str, now: Timestamp) -> Vec<Remembered>;
+    /// What is stored for keys, without the answers.
+    prints(names: &[(TenantRow, Arc<str>)], now: Timestamp) -> Vec<Stored>;
+    /// When the first outcome is past its time, in microseconds; none if none is stored.
+    next_expiry() -> Option<i64>;
+
+    /// How many bytes tenants have in what is after a position and up to another.
+    usage(from: i64, to: i64) -> Vec<(Tenant, i64)>;
+    usage_of_messages(until: Sequence) -> Vec<(Tenant, i64)>;
+
+    /// All indexes there are.
+    indexes() -> Vec<Index>;
+    /// The next entities of a model, to be put into an index.
+    to_index(model: ModelRow, after: Option<EntityId>, limit: i64) -> Vec<Indexable>;
+    /// The first and the last entity of a model by their ids; none if it has none.
+    ends(model: ModelRow) -> Option<(EntityId, EntityId)>;
+    /// The documents of entities that are being deleted.
+    leaving(entities: &[EntityRow]) -> Vec<Leaving>;
+    /// The models that entities belong to.
+    models_of(entities: &[EntityRow]) -> Vec<ModelRow>;
+    /// How many entities each group of probes finds, as far as is counted.
+    count_found(model: ModelRow, groups: &[&[Probe]], limit: i64) -> Vec<i64>;
+    /// The entities that any of the probes finds, as they are; none if there are more than
+    /// `limit`, or if one is large.
+    look_up(tenant: TenantRow, model: ModelRow, probes: &[Probe], limit: i64) -> Option<Vec<Version>>;
+    /// The next entities of a stretch of an index; fewer if they are more than fits a part.
+    in_order(tenant: TenantRow, stretch: Stretch) -> Ordered;
+    /// The current versions of the entities that any of the probes finds, `limit` at most, in the
+    /// order of their ids.
+    found(model: ModelRow, probes: &[Probe], limit: i64) -> Vec<(EntityId, Position)>;
+    /// The versions as of a sequence of the entities that any of the probes finds now or that have
+    /// moved since, `limit` at most, in the order of their ids.
+    found_as_of(model: ModelRow, probes: &[Probe], at: Sequence, limit: i64) -> Vec<(EntityId, Position)>;
+
+    job(tenant: TenantRow, id: JobId) -> Option<Job>;
+    /// The next jobs that are to be run, and whose they are.
+    jobs_to_run(after: JobRow, limit: i64) -> Vec<(JobRow, TenantRow)>;
+    job_plan(job: JobRow) -> Option<StoredJob>;
+    expired_jobs(now: Timestamp, limit: i64) -> Vec<JobRow>;
+    hits(job: JobRow, first: i64, limit: i64) -> Vec<Position>;
+}
+
+/// What the committer writes with.
+#[derive(Debug)]
+pub(super) struct Writer {
+    kind: WriterKind,
+    #[cfg(test)]
+    disturbance: Option<Disturbance>,
+}
+
+#[derive(Debug)]
+enum WriterKind {
+    Sqlite(sqlite::Writer),
+    #[cfg(test)]
+    Simulated(Arc<Simulated>),
+}
+
+impl Writer {
+    /// Writes a batch, and begins to make it durable. After a failure, also of that, the outcome is
+    /// unknown until [`Self::reopen`] has settled it.
+    pub(super) async fn write(&mut self, batch: &Batch) -> Result<Syncing, Failure> {
+        #[cfg(test)]
+        simulated::pass(self.disturbance.clone(), Moment::BeforeWrite).await?;
+        let syncing = self.write_now(batch).await?;
+        #[cfg(test)]
+        let syncing = simulated::disturb(self.disturbance.clone(), syncing).await?;
+        Ok(syncing)
+    }
+
+    async fn write_now(&mut self, batch: &Batch) -> Result<Syncing, Failure> {
+        #[cfg(test)]
+        let _still = self.still();
+        match &mut self.kind {
+            WriterKind::Sqlite(writer) => writer.write(batch).await,
+            #[cfg(test)]
+            WriterKind::Simulated(database) => Ok(database.write(batch)),
+        }
+    }
+
+    /// Writes what is no commit; how many rows that took.
+    pub(super) async fn keep_up(&mut self, upkeep: &Upkeep) -> Result<u64, Failure> {
+        #[cfg(test)]
+        let _still = self.still();
+        match &mut self.kind {
+            WriterKind::Sqlite(writer) => writer.keep_up(upkeep).await,
+            #[cfg(test)]
+            WriterKind::Simulated(database) => Ok(database.state().keep_up(upkeep)),
+        }
+    }
+
+    /// Copies back what the log holds.
+    pub(super) async fn copy_back(&mut self) -> Result<(), Failure> {
+        #[cfg(test)]
+        let _still = self.still();
+        match &mut self.kind {
+            WriterKind::Sqlite(writer) => writer.copy_back().await,
+            #[cfg(test)]
+            WriterKind::Simulated(_) => Ok(()),
+        }
+    }
+
+    /// Makes the database usable again after a failure, and everything durable that it holds.
+    pub(super) async fn reopen(&mut self) -> Result<(), Failure> {
+        #[cfg(test)]
+        simulated::pass(self.disturbance.clone(), Moment::Reopening).await?;
+        #[cfg(test)]
+        let _still = self.still();
+        match &mut self.kind {
+            WriterKind::Sqlite(writer) => writer.reopen().await,
+            #[cfg(test)]
+            WriterKind::Simulated(_) => Ok(()),
+        }
+    }
+
+    /// Whether the files are in their places. Where there are none, nothing has to be looked for.
+    pub(super) fn in_place(&self) -> Option<Result<(), Failure>> {
+        // Paused time would run on while someone looks for files.
+        #[cfg(test)]
+        if self.disturbance.is_some() {
+            return None;
+        }
+        match &self.kind {
+            WriterKind::Sqlite(writer) => writer.in_place(),
+            #[cfg(test)]
+            WriterKind::Simulated(_) => None,
+        }
+    }
+
+    /// Whether all of these commits are there. A batch is one transaction, so all are or none is.
+    pub(super) async fn knows(&mut self, sequences: &[i64]) -> Result<bool, Failure> {
+        #[cfg(test)]
+        let _still = self.still();
+        match &mut self.kind {
+            WriterKind::Sqlite(writer) => writer.knows(sequences).await,
+            #[cfg(test)]
+            WriterKind::Simulated(database) => Ok(database.state().knows(sequences)),
+        }
+    }
+
+    /// The row of a tenant, which is made if there is none.
+    pub(super) async fn tenant(&mut self, tenant: &Tenant) -> Result<TenantRow, Error> {
+        #[cfg(test)]
+        let _still = self.still();
+        match &mut self.kind {
+            WriterKind::Sqlite(writer) => Ok(writer.tenant(tenant).await?),
+            #[cfg(test)]
+            WriterKind::Simulated(database) => Ok(database.state().add_tenant(tenant)),
+        }
+    }
+
+    /// The row of an actor, which is made if there is none.
+    pub(super) async fn actor(
+        &mut self,
+        tenant: TenantRow,
+        actor: &Actor,
+    ) -> Result<ActorRow, Error> {
+        #[cfg(test)]
+        let _still = self.still();
+        match &mut self.kind {
+            WriterKind::Sqlite(writer) => Ok(writer.actor(tenant, actor).await?),
+            #[cfg(test)]
+            WriterKind::Simulated(database) => Ok(database.state().actor(tenant, actor)),
+        }
+    }
+
+    /// Deletes outcomes that are past their time, that many at most.
+    pub(super) async fn sweep(&mut self, now: Timestamp, limit: i64) -> Result<(), Error> {
+        #[cfg(test)]
+        let _still = self.still();
+        match &mut self.kind {
+            WriterKind::Sqlite(writer) => writer.sweep(now, limit).await?,
+            #[cfg(test)]
+            WriterKind::Simulated(database) => database.state().sweep(now, limit),
+        }
+        Ok(())
+    }
+
+    /// Writes a change of a model in a transaction of its own; it is durable when this returns.
+    pub(super) async fn change_model(&mut self, commit: &ModelCommit<'_>) -> Result<(), Error> {
+        #[cfg(test)]
+        let _still = self.still();
+        match &mut self.kind {
+            WriterKind::Sqlite(writer) => writer.change_model(commit).await?,
+            #[cfg(test)]
+            WriterKind::Simulated(database) => database.state().change_model(commit),
+        }
+        Ok(())
+    }
+}
+
+/// What copies the log back beside the writer.
+#[derive(Debug)]
+pub(super) struct Checkpointer(sqlite::Checkpointer);
+
+impl Checkpointer {
+    /// Copies back what is in the log, but for a rest that the writer has added meanwhile.
+    pub(super) async fn copy_back(&mut self) -> Result<(), Failure> {
+        self.0.copy_back().await
+    }
+
+    pub(super) async fn close(self) {
+        self.0.close().await;
+    }
+}
+
+#[cfg(test)]
+impl Backend {
+    /// What a simulated database holds, as after a restart.
+    pub(super) fn simulated(database: &Arc<Simulated>, disturbance: Disturbance) -> (Self, Newest) {
+        let newest = database.state().newest();
+        let backend = Self {
+            kind: Kind::Simulated(Arc::clone(database)),
+            disturbance: Some(disturbance),
+        };
+        (backend, newest)
+    }
+
+    /// A database of which only the writer is disturbed. Paused time stands still while it works.
+    pub(super) async fn disturbed(
+        settings: &Settings,
+        disturbance: Disturbance,
+    ) -> Result<(Self, Newest), Error> {
+        let _still = simulated::still();
+        let (mut backend, newest) = Self::open(settings).await?;
+        backend.disturbance = Some(disturbance);
+        Ok((backend, newest))
+    }
+}
+
+#[cfg(test)]
+impl Writer {
+    fn still(&self) -> Option<simulated::Still> {
+        match (&self.kind, &self.disturbance) {
+            (WriterKind::Sqlite(_), Some(_)) => Some(simulated::still()),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! Changes of models.
+
+use tracing::warn;
+
+use super::{Committer, answer, answer_early, validation};
+use crate::clock::Timestamp;
+use crate::entity::Sequence;
+use crate::storage::{
+    Error,
+    draft::{self, Committed, ModelChange},
+    port::{CommitRow, ModelCommit},
+    submission::Submission,
+    validate,
+};
+
+impl Committer {
+    /// A change of a model is a batch of its own.
+    pub(super) async fn change_model(&mut self, mut submission: Submission) {
+        if !submission.claim.take() {
+            return;
+        }
+        let at = self.storage.0.instants.stamp(self.storage.now(), 1);
+        let outcome = self.try_change_model(&mut submission, at).await;
+        self.storage.0.instants.finish(at);
+        if outcome.is_ok() {
+            self.publish.send_replace(Sequence(self.next - 1));
+        }
+        answer(submission, outcome);
+    }
+
+    async fn try_change_model(
+        &mut self,
+        submission: &mut Submission,
+        at: Timestamp,
+    ) -> Result<Committed, Error> {
+        let Submission { draft, reply, .. } = submission;
+        let Some((key, change)) = &draft.model else {
+            return Err(Error::Stopped);
+        };
+        let taken = validation::taken(&self.storage, std::iter::once(&**draft)).await?;
+        if !taken.leaves_room_for(draft) {
+            return Err(Error::Repeated);
+        }
+        let tenant = self.tenant_row(&draft.tenant).await?;
+        let (author, executor) = self.attribution(tenant, &draft.attribution).await?;
+        let current = self.storage.definitions_of(tenant, key).await?;
+        let has_entities = match &current {
+            Some(current) => self.storage.0.database.has_entities(current.row).await?,
+            None => false,
+        };
+        let effect = validate::validate_model(key, current.as_deref(), has_entities, change)?;
+        let sequence = Sequence(self.next);
+        let commit = ModelCommit {
+            tenant,
+            key,
+            effect,
+            commit: CommitRow {
+                seq: sequence.0,
+                id: draft.id.uuid(),
+                entry: None,
+                tenant: tenant.0,
+                at: at.micros(),
+                author: author.0,
+                executor: executor.map(|executor| executor.0),
+            },
+            outcomes: draft::rows(draft, tenant).collect(),
+        };
+        let writer = self.writer.as_mut().ok_or(Error::Stopped)?;
+        if let Err(error) = writer.change_model(&commit).await {
+            let Error::Database(error) = error else {
+                return Err(error);
+            };
+            let mut tell = |error| answer_early(reply, error);
+            self.recover(&[sequence.0], &error, &mut tell).await?;
+        }
+        self.next += 1;
+        self.sweeper.note(&commit.outcomes, self.storage.now());
+        self.storage.0.catalog.forget(tenant, key);
+        if matches!(change, ModelChange::Delete)
+            && let Err(error) = self.storage.reload_indexes().await
+        {
+            // Nobody can search the model, and the next change of any index reads them again.
+            warn!(%error, "the indexes of a deleted model are not taken out of use yet");
+        }
+        Ok(Committed { sequence, at })
+    }
+}

@@ -1,0 +1,267 @@
+//! The rows of a batch, unit by unit.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use foldhash::HashMap;
+
+use super::Committer;
+use crate::entity::{Actor, Position, Sequence};
+use crate::id::{EntityId, Tenant, TransactionId, TransitionName, WorkflowName};
+use crate::storage::{
+    Error,
+    agenda::Noted,
+    draft::{self, Attribution, Committed, Draft, Write},
+    port::{
+        ActorRow, Batch, CommitRow, DeltaRow, EntityMove, EntityRow, Folded, Freed, NewDecision,
+        NewEntity, NewVersion, Removals, TaskDone, TaskKey, TaskRow, TenantRow,
+    },
+    task::TaskChange,
+    validate::NewDelta,
+};
+
+/// What a batch writes, and what is made known of it beside the units.
+#[derive(Debug, Default)]
+pub(super) struct Rows {
+    pub(super) batch: Batch,
+    /// The widened models.
+    pub(super) grown: Vec<NewDelta>,
+    /// When the new tasks are due.
+    pub(super) noted: Vec<Noted>,
+}
+
+impl Rows {
+    /// With room for so many units, each of one version.
+    pub(super) fn with_room(units: usize) -> Self {
+        Self {
+            batch: Batch::with_room(units),
+            ..Self::default()
+        }
+    }
+
+    /// Adds what the commit of that sequence adds to schemas.
+    pub(super) fn add_deltas(&mut self, deltas: Vec<NewDelta>, sequence: Sequence) {
+        for mut delta in deltas {
+            let (m, n) = (delta.row.0, sequence.0);
+            if delta.is_whole {
+                self.batch.folded.push(Folded { m, n });
+            }
+            self.batch.deltas.push(DeltaRow {
+                m,
+                n,
+                delta: std::mem::take(&mut delta.text),
+            });
+            self.grown.push(delta);
+        }
+    }
+}
+
+impl Committer {
+    /// Adds the rows of one unit to the batch.
+    pub(super) async fn rows(
+        &mut self,
+        draft: &Draft,
+        first: Position,
+        committed: Committed,
+        rows: &mut Rows,
+    ) -> Result<TenantRow, Error> {
+        let tenant = self.tenant_row(&draft.tenant).await?;
+        let (author, executor) = self.attribution(tenant, &draft.attribution).await?;
+        let mut versions = Vec::with_capacity(draft.writes.len());
+        for (write, n) in draft.writes.iter().zip(first.0..) {
+            let attribution = match &write.attribution {
+                Some(attribution) => Some(self.attribution(tenant, attribution).await?),
+                None => None,
+            };
+            versions.push((write, n, attribution));
+        }
+        let mut removals = self.removals(tenant, draft, committed).await?;
+        let indexes = self.storage.0.indexes.current();
+        let batch = &mut rows.batch;
+        indexes
+            .take_out(&draft.removals, &self.storage.0.database, batch)
+            .await?;
+        batch.commits.push(CommitRow {
+            seq: committed.sequence.0,
+            id: draft.id.uuid(),
+            entry: draft.entry.map(TransactionId::uuid),
+            tenant: tenant.0,
+            at: committed.at.micros(),
+            author: author.0,
+            executor: executor.map(|executor| executor.0),
+        });
+        let decided = committed.sequence.0 - i64::try_from(draft.decisions.len()).unwrap_or(0);
+        for (decision, n) in draft.decisions.iter().zip(decided..) {
+            batch.decisions.push(NewDecision {
+                n,
+                e: decision.entity.0,
+                record: Arc::clone(&decision.record),
+            });
+        }
+        let mut written = HashMap::default();
+        for (write, n, attribution) in versions {
+            let e = self.entity_row(write);
+            if !draft.tasks.is_empty() {
+                written.insert(write.image.id, e);
+            }
+            if let Some(claims) = &write.claims {
+                claims.write(write, e, batch);
+            }
+            indexes.write(write, e, batch);
+            let state = write.image.state.shared();
+            let kind = write.kind();
+            match write.base {
+                None => batch.created.push(NewEntity {
+                    e: e.0,
+                    id: write.image.id.uuid(),
+                    m: write.model.0,
+                    n,
+                    state: Arc::clone(&state),
+                    created: write.image.created.micros(),
+                    workflow: write.image.workflow.as_ref().map(WorkflowName::shared),
+                }),
+                Some(_) => batch.moved.push(EntityMove {
+                    e: e.0,
+                    n,
+                    state: Arc::clone(&state),
+                }),
+            }
+            batch.versions.push(NewVersion {
+                n,
+                e: e.0,
+                m: write.model.0,
+                seq: committed.sequence.0,
+                kind,
+                state,
+                transition: write.image.transition.as_ref().map(TransitionName::shared),
+                author: attribution.map(|(author, _)| author.0),
+                executor: attribution
+                    .and_then(|(_, executor)| executor)
+                    .map(|executor| executor.0),
+                data: Some(write.image.document.shared()),
+                record: write.record.clone(),
+            });
+        }
+        batch.removals.append(&mut removals);
+        batch.outcomes.extend(draft::rows(draft, tenant));
+        let freed = draft.removals.iter().filter(|removal| removal.keyed);
+        batch
+            .freed
+            .extend(freed.map(|removal| Freed(removal.base.row.0)));
+        draft::add_rows(draft, tenant, committed, batch);
+        self.tasks(tenant, draft, &written, rows);
+        Ok(tenant)
+    }
+
+    /// Adds the changes of tasks; of several of one name the last counts.
+    fn tasks(
+        &mut self,
+        tenant: TenantRow,
+        draft: &Draft,
+        written: &HashMap<EntityId, EntityRow>,
+        rows: &mut Rows,
+    ) {
+        let mut puts = BTreeMap::new();
+        for change in &draft.tasks {
+            match change {
+                TaskChange::Put(task) => {
+                    puts.insert((task.entity, task.kind, &task.name), task);
+                }
+                TaskChange::Drop(task) => {
+                    puts.remove(&(task.entity, task.kind, &task.name));
+                    if task.key != TaskKey(0) {
+                        rows.batch.tasks_done.push(TaskDone(task.key.0));
+                    }
+                }
+            }
+        }
+        for task in puts.into_values() {
+            let Some(entity) = written.get(&task.entity) else {
+                continue;
+            };
+            let newest = self.newest_task.get_or_insert(0);
+            *newest += 1;
+            rows.batch.tasks.push(TaskRow {
+                k: *newest,
+                due: task.due.micros(),
+                t: tenant.0,
+                e: entity.0,
+                kind: task.kind.code(),
+                name: Arc::clone(&task.name),
+                body: Arc::clone(&task.body),
+            });
+            rows.noted.extend(Noted::of(tenant, task, *newest));
+        }
+    }
+
+    /// The removals of one unit, one group for each run of the same attribution.
+    async fn removals(
+        &mut self,
+        tenant: TenantRow,
+        draft: &Draft,
+        committed: Committed,
+    ) -> Result<Vec<Removals>, Error> {
+        let mut groups = Vec::new();
+        let after = draft.removals.len() + draft.decisions.len();
+        let mut first = committed.sequence.0 - i64::try_from(after).unwrap_or(0);
+        for group in draft.removals.chunk_by(|one, next| one.by == next.by) {
+            let by = match group.first().and_then(|removal| removal.by.as_deref()) {
+                Some(by) => Some(self.attribution(tenant, by).await?),
+                None => None,
+            };
+            let entities: Vec<_> = group.iter().map(|removal| removal.base.row.0).collect();
+            let next = first + i64::try_from(entities.len()).unwrap_or(0);
+            groups.push(Removals {
+                first: std::mem::replace(&mut first, next),
+                seq: committed.sequence.0,
+                author: by.map(|(author, _)| author.0),
+                executor: by
+                    .and_then(|(_, executor)| executor)
+                    .map(|executor| executor.0),
+                entities,
+            });
+        }
+        Ok(groups)
+    }
+
+    fn entity_row(&mut self, write: &Write) -> EntityRow {
+        if let Some(base) = write.base {
+            return base.row;
+        }
+        let newest = self.newest_entity.get_or_insert(EntityRow(0));
+        newest.0 += 1;
+        *newest
+    }
+
+    pub(super) async fn tenant_row(&mut self, tenant: &Tenant) -> Result<TenantRow, Error> {
+        if let Some(row) = self.storage.0.names.tenant(tenant) {
+            return Ok(row);
+        }
+        let writer = self.writer.as_mut().ok_or(Error::Stopped)?;
+        let row = writer.tenant(tenant).await?;
+        self.storage.0.names.know_tenant(tenant, row);
+        Ok(row)
+    }
+
+    pub(super) async fn attribution(
+        &mut self,
+        tenant: TenantRow,
+        attribution: &Attribution,
+    ) -> Result<(ActorRow, Option<ActorRow>), Error> {
+        let author = self.actor(tenant, &attribution.author).await?;
+        let executor = match &attribution.executor {
+            Some(executor) => Some(self.actor(tenant, executor).await?),
+            None => None,
+        };
+        Ok((author, executor))
+    }
+
+    async fn actor(&mut self, tenant: TenantRow, actor: &Actor) -> Result<ActorRow, Error> {
+        if let Some(row) = self.storage.0.names.actor(tenant, actor) {
+            return Ok(row);
+        }
+        let writer = self.writer.as_mut().ok_or(Error::Stopped)?;
+        let row = writer.actor(tenant, actor).await?;
+        self.storage.0.names.know_actor(tenant, actor, row);
+        Ok(row)
+    }
+}

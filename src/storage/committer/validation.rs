@@ -1,0 +1,172 @@
+//! Validating a batch: against what, and what becomes of each of its units.
+
+use std::{
+    collections::{HashMap, hash_map::Entry},
+    sync::Arc,
+};
+
+use super::{Committer, Survivor, answer, flight::Validated, rows::Rows};
+use crate::clock::Timestamp;
+use crate::entity::{Position, Sequence};
+use crate::storage::{
+    Error, Storage,
+    draft::{Committed, Draft, Holders, Taken, claimed},
+    submission::Submission,
+    validate::{self, ModelView, View},
+};
+
+impl Committer {
+    /// What the batch is validated against: what the cache does not know is asked for in one trip.
+    pub(super) async fn view(&mut self, batch: &[Submission]) -> Result<View, Error> {
+        if self.newest_entity.is_none() {
+            self.newest_entity = Some(self.storage.0.database.newest_entity().await?);
+        }
+        if self.newest_task.is_none() {
+            self.newest_task = Some(self.storage.0.database.newest_task().await?);
+        }
+        let drafts = || batch.iter().map(|submission| &*submission.draft);
+        let mut view = View {
+            taken: taken(&self.storage, drafts()).await?,
+            ..View::default()
+        };
+        let mut unknown = Vec::new();
+        for draft in drafts() {
+            let replaced = draft
+                .bases()
+                .filter(|(_, base)| base.is_some())
+                .map(|(id, _)| id);
+            for id in replaced.chain(draft.reads.keys().copied()) {
+                if let Entry::Vacant(entry) = view.current.entry(id) {
+                    let known = self.storage.0.cache.get(id).map(|version| version.position);
+                    if known.is_none() {
+                        unknown.push(id);
+                    }
+                    entry.insert(known);
+                }
+            }
+            let guarded = draft.guards.iter().map(|guard| &guard.model);
+            let widened = draft.widenings.iter().map(|widening| &widening.model);
+            for model in guarded.chain(widened) {
+                let key = (draft.tenant.clone(), model.clone());
+                if let Entry::Vacant(entry) = view.models.entry(key) {
+                    let model = self.storage.definitions(&draft.tenant, model).await?;
+                    entry.insert(model.as_deref().map(ModelView::from));
+                }
+            }
+        }
+        if !unknown.is_empty() {
+            let found = self.storage.0.database.positions(&unknown).await?;
+            view.current
+                .extend(found.into_iter().map(|(id, position)| (id, Some(position))));
+        }
+        view.holders = holders(&self.storage, drafts()).await?;
+        Ok(view)
+    }
+
+    /// Validates and stamps a batch. Those that fail are answered; none if all do.
+    pub(super) async fn validate(
+        &mut self,
+        mut view: View,
+        batch: Vec<Submission>,
+    ) -> Option<Validated> {
+        let mut rows = Rows::with_room(batch.len());
+        let mut survivors = Vec::with_capacity(batch.len());
+        let count = i64::try_from(batch.len()).unwrap_or(i64::MAX);
+        let stamped = self.storage.0.instants.stamp(self.storage.now(), count);
+        let mut at = stamped.micros();
+        for submission in batch {
+            let first = Position(self.next);
+            let written = match validate::validate(&mut view, &submission.draft, first) {
+                Ok(sequence) => {
+                    let committed = Committed {
+                        sequence,
+                        at: Timestamp::from_micros(at),
+                    };
+                    match self
+                        .rows(&submission.draft, first, committed, &mut rows)
+                        .await
+                    {
+                        // No later than this, since what comes after relies on it.
+                        Ok(tenant) => view.widen(&submission.draft).map(|deltas| {
+                            rows.add_deltas(deltas, committed.sequence);
+                            (tenant, committed)
+                        }),
+                        Err(error) => Err(error),
+                    }
+                }
+                Err(error) => Err(error),
+            };
+            match written {
+                Ok((tenant, committed)) => {
+                    self.next = committed.sequence.0 + 1;
+                    at += 1;
+                    survivors.push(Survivor {
+                        submission,
+                        tenant,
+                        committed,
+                        first,
+                    });
+                }
+                Err(Error::Database(error)) => {
+                    self.failure = Some(error);
+                    answer(submission, Err(Error::Unavailable));
+                }
+                Err(error) => answer(submission, Err(error)),
+            }
+        }
+        if survivors.is_empty() {
+            self.storage.0.instants.finish(stamped);
+            return None;
+        }
+        let bytes = survivors.iter().map(|survivor| survivor.submission.bytes);
+        Some(Validated {
+            bytes: bytes.sum(),
+            rows,
+            survivors,
+            stamped,
+            until: Sequence(self.next - 1),
+        })
+    }
+}
+
+/// What is stored for the keys of units; of none, without a trip.
+pub(super) async fn taken<'a>(
+    storage: &Storage,
+    drafts: impl Iterator<Item = &'a Draft>,
+) -> Result<Taken, Error> {
+    let mut tenants = HashMap::new();
+    let mut names = Vec::new();
+    for draft in drafts.filter(|draft| !draft.outcomes.is_empty()) {
+        // Of a tenant that has never written nothing is stored.
+        if let Some(row) = storage.tenant_row(&draft.tenant).await? {
+            tenants.insert(row, draft.tenant.clone());
+            let keys = draft.outcomes.iter().map(|outcome| &outcome.once.key);
+            names.extend(keys.map(|key| (row, Arc::clone(key))));
+        }
+    }
+    let mut taken = Taken::default();
+    if !names.is_empty() {
+        let inner = &storage.0;
+        for stored in inner.database.prints(&names, storage.now()).await? {
+            if let Some(tenant) = tenants.get(&stored.tenant) {
+                taken.know(tenant, &stored);
+            }
+        }
+    }
+    Ok(taken)
+}
+
+/// Who holds what units claim; of none, without a trip.
+async fn holders<'a>(
+    storage: &Storage,
+    drafts: impl Iterator<Item = &'a Draft>,
+) -> Result<Holders, Error> {
+    let claimed: Vec<_> = drafts.flat_map(claimed).collect();
+    let mut holders = Holders::default();
+    if !claimed.is_empty() {
+        for (claim, holder) in storage.0.database.holders(&claimed).await? {
+            holders.know(claim, holder);
+        }
+    }
+    Ok(holders)
+}

@@ -1,0 +1,121 @@
+//! How the documents of a unit widen the schemas of their models.
+//!
+//! What a document adds belongs to the unit that writes it: it is seen by the unit, undone with
+//! it, and committed with it as a delta. Deltas merge, whatever their order, so they are never a
+//! reason for a conflict between writers (STORAGE.md §3).
+
+use std::{collections::HashMap, sync::Arc};
+
+use crate::id::ModelKey;
+use crate::model::{ChangeLevel, Extension, Schema};
+use crate::storage::{Error, port::Definitions};
+
+/// After how many deltas the schema is stored anew as one, and they are deleted.
+pub(in crate::storage) const FOLDED_AT: usize = 64;
+
+/// What a unit adds to one model.
+#[derive(Debug, Clone)]
+pub(in crate::storage) struct Widening {
+    pub(in crate::storage) model: ModelKey,
+    pub(in crate::storage) delta: Schema,
+    /// The level that the model must still have.
+    pub(in crate::storage) needs: ChangeLevel,
+}
+
+/// What the documents of a unit have added so far.
+#[derive(Debug, Default)]
+pub(in crate::storage) struct Growth {
+    /// In the order in which they came; only a rollback takes any back.
+    steps: Vec<Widening>,
+    /// What the models are with these, as far as that was asked for.
+    known: HashMap<ModelKey, Known>,
+}
+
+#[derive(Debug)]
+struct Known {
+    base: Arc<Definitions>,
+    /// How many of the steps are in `grown`.
+    steps: usize,
+    grown: Arc<Definitions>,
+}
+
+impl Growth {
+    pub(in crate::storage) const fn len(&self) -> usize {
+        self.steps.len()
+    }
+
+    /// Takes in what a document adds; roughly how many bytes that takes.
+    pub(in crate::storage) fn add(
+        &mut self,
+        model: &ModelKey,
+        extension: Extension,
+    ) -> Result<usize, Error> {
+        let size = encoded(&extension.delta)?.len();
+        self.steps.push(Widening {
+            model: model.clone(),
+            delta: extension.delta,
+            needs: extension.needs,
+        });
+        Ok(size)
+    }
+
+    /// Forgets all but the first.
+    pub(in crate::storage) fn truncate(&mut self, len: usize) {
+        if len < self.steps.len() {
+            self.steps.truncate(len);
+            self.known.clear();
+        }
+    }
+
+    /// The definitions as the unit sees them.
+    pub(in crate::storage) fn apply(&mut self, base: Arc<Definitions>) -> Arc<Definitions> {
+        let model = &base.model.key;
+        if !self.steps.iter().any(|step| step.model == *model) {
+            return base;
+        }
+        let known = self
+            .known
+            .get(model)
+            .filter(|known| Arc::ptr_eq(&known.base, &base));
+        let (mut grown, from) = known.map_or_else(
+            || (Arc::clone(&base), 0),
+            |known| (Arc::clone(&known.grown), known.steps),
+        );
+        for step in self.steps.iter().skip(from) {
+            if step.model == *model {
+                grown = grown.with(&step.delta);
+            }
+        }
+        let known = Known {
+            steps: self.steps.len(),
+            grown: Arc::clone(&grown),
+            base: Arc::clone(&base),
+        };
+        self.known.insert(model.clone(), known);
+        grown
+    }
+
+    /// What is to be committed: one delta for each model.
+    pub(in crate::storage) fn into_widenings(self) -> Vec<Widening> {
+        let mut merged: Vec<Widening> = Vec::new();
+        for step in self.steps {
+            match merged.iter_mut().find(|known| known.model == step.model) {
+                Some(known) => {
+                    known.delta = std::mem::take(&mut known.delta).merge(step.delta);
+                    known.needs = known.needs.max(step.needs);
+                }
+                None => merged.push(step),
+            }
+        }
+        merged
+    }
+}
+
+/// A schema as it is stored.
+pub(in crate::storage) fn encoded(schema: &Schema) -> Result<String, Error> {
+    schema.encode().map_err(|_| Error::Inconsistent {
+        table: "model_delta",
+        column: "delta",
+        row: 0,
+    })
+}

@@ -1,0 +1,182 @@
+//! A finished unit of work, as the committer gets it.
+
+mod claims;
+mod growth;
+mod keys;
+mod message;
+mod outcome;
+
+use std::sync::Arc;
+
+use foldhash::HashMap;
+
+use super::{
+    port::{EntityRow, ModelRow},
+    task::{Decision, TaskChange},
+};
+use crate::clock::Timestamp;
+use crate::entity::{Actor, ChangeKind, Image, Json, Position, Sequence};
+use crate::id::{EntityId, ModelKey, Tenant, TransactionId};
+use crate::model::{ChangeLevel, KeyDefinition, Schema};
+use crate::workflow::WorkflowSet;
+
+pub(super) use claims::{Claims, Holders, claimed};
+pub(super) use growth::{FOLDED_AT, Growth, Widening, encoded};
+pub(super) use keys::KeyChanges;
+pub(super) use message::{MessageChange, add_rows};
+pub use outcome::{Once, Outcome};
+pub(super) use outcome::{Taken, row, rows};
+
+/// Who is to be remembered for a write (`models-and-entities.md` §10).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Attribution {
+    /// To whom it is attributed.
+    pub author: Actor,
+    /// Who does it, where that is someone else.
+    pub executor: Option<Actor>,
+}
+
+/// Everything one unit of work wants to be committed, and what it relied on.
+#[derive(Debug)]
+pub(super) struct Draft {
+    pub(super) id: TransactionId,
+    pub(super) tenant: Tenant,
+    pub(super) attribution: Attribution,
+    /// What was read, and the position it was at; none if it was not there.
+    pub(super) reads: HashMap<EntityId, Option<Position>>,
+    /// Models that new entities belong to.
+    pub(super) guards: Vec<Guard>,
+    pub(super) writes: Vec<Write>,
+    /// Entities that are deleted. Apart from the writes, so that deleting a whole model takes a
+    /// few bytes for each.
+    pub(super) removals: Vec<Removal>,
+    /// What was decided about entities that are not changed.
+    pub(super) decisions: Vec<Decision>,
+    pub(super) tasks: Vec<TaskChange>,
+    pub(super) messages: Vec<MessageChange>,
+    /// What the documents add to their models.
+    pub(super) widenings: Vec<Widening>,
+    /// What is to be answered to repeats of the requests that this is the work of.
+    pub(super) outcomes: Vec<Outcome>,
+    /// The transaction that the request began with, where this is a later one.
+    pub(super) entry: Option<TransactionId>,
+    /// A unit that changes a model does nothing else.
+    pub(super) model: Option<(ModelKey, ModelChange)>,
+}
+
+/// A model that must still be as it was, and locked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Guard {
+    pub(super) model: ModelKey,
+    pub(super) revision: i64,
+}
+
+/// An entity to be deleted.
+#[derive(Debug, Clone)]
+pub(super) struct Removal {
+    pub(super) id: EntityId,
+    pub(super) base: Base,
+    /// Whether its model has unique keys.
+    pub(super) keyed: bool,
+    /// Where it is not the unit's.
+    pub(super) by: Option<Arc<Attribution>>,
+}
+
+/// The last image a unit has of one entity.
+#[derive(Debug, Clone)]
+pub(super) struct Write {
+    pub(super) image: Image,
+    pub(super) model: ModelRow,
+    /// The version it replaces; none if the entity is new.
+    pub(super) base: Option<Base>,
+    /// What it claims of the unique keys of its model; none if that stays as it was.
+    pub(super) claims: Option<Box<Claims>>,
+    /// The document of that version.
+    pub(super) before: Option<Json>,
+    /// What changes in the indexes, as they were when this was finished.
+    pub(super) keys: KeyChanges,
+    /// The decision record, encoded.
+    pub(super) record: Option<Arc<str>>,
+    /// Where it is not the unit's.
+    pub(super) attribution: Option<Attribution>,
+}
+
+impl Write {
+    pub(super) const fn kind(&self) -> ChangeKind {
+        if self.base.is_none() {
+            ChangeKind::Create
+        } else {
+            ChangeKind::Update
+        }
+    }
+}
+
+impl Draft {
+    /// Whether there is nothing to commit.
+    pub(super) const fn is_empty(&self) -> bool {
+        self.writes.is_empty()
+            && self.removals.is_empty()
+            && self.decisions.is_empty()
+            && self.tasks.is_empty()
+            && self.messages.is_empty()
+            && self.outcomes.is_empty()
+    }
+
+    /// Every entity that is written or deleted, and the version it replaces.
+    pub(super) fn bases(&self) -> impl Iterator<Item = (EntityId, Option<Base>)> {
+        let writes = self.writes.iter().map(|write| (write.image.id, write.base));
+        writes.chain(
+            self.removals
+                .iter()
+                .map(|removal| (removal.id, Some(removal.base))),
+        )
+    }
+}
+
+/// The version that a write replaces.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Base {
+    pub(super) row: EntityRow,
+    pub(super) position: Position,
+}
+
+/// A change of a model or of its workflows.
+#[derive(Debug, Clone)]
+pub enum ModelChange {
+    /// Makes the model, or adds to its schema.
+    Import(Schema),
+    Lock,
+    Unlock,
+    Delete,
+    /// Replaces the unique keys.
+    SetUniqueKeys(Vec<KeyDefinition>),
+    SetChangeLevel(ChangeLevel),
+    /// Replaces the workflows, unless someone else did since they were read.
+    SetWorkflows {
+        seen: i64,
+        workflows: WorkflowSet,
+    },
+}
+
+/// What became of a unit that was committed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Committed {
+    pub sequence: Sequence,
+    pub at: Timestamp,
+}
+
+impl Draft {
+    /// How many bytes more are stored once this is committed; fewer, if it deletes messages.
+    pub(super) fn stored_bytes(&self) -> i64 {
+        let writes = self.writes.iter().map(|write| {
+            let record = write.record.as_ref().map_or(0, |record| record.len());
+            write.image.document.as_str().len() + record
+        });
+        let decisions = self.decisions.iter().map(|decision| decision.record.len());
+        let stored: usize = writes.chain(decisions).sum();
+        let messages: i64 = self.messages.iter().map(MessageChange::bytes).sum();
+        i64::try_from(stored)
+            .unwrap_or(i64::MAX)
+            .saturating_add(messages)
+    }
+}

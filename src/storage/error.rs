@@ -1,0 +1,213 @@
+//! Why storage did not do what was asked.
+
+use std::{path::PathBuf, sync::Arc};
+
+use super::{
+    damage,
+    port::{self, Cause, OpenError},
+};
+use crate::entity::{Position, Sequence};
+use crate::error::{Code, Coded, Properties};
+use crate::id::{EntityId, ModelKey};
+use crate::model::{InvalidKeys, InvalidValue, Lock};
+
+/// Why storage did not do what was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error("transaction conflict — retry")]
+    Conflict,
+    #[error(
+        "a request with the same idempotency key was committed meanwhile; repeat it to be told its outcome"
+    )]
+    Repeated,
+    #[error("model {0} not found")]
+    ModelNotFound(ModelKey),
+    #[error("model {0} is not locked; lock it before making entities")]
+    ModelNotLocked(ModelKey),
+    #[error("model {0} is already locked")]
+    ModelAlreadyLocked(ModelKey),
+    #[error("model {0} is already unlocked")]
+    ModelAlreadyUnlocked(ModelKey),
+    #[error("model {model} has {count} entities; delete them first")]
+    ModelHasEntities { model: ModelKey, count: i64 },
+    #[error(
+        "unique key `{key}` of model {model}: entity {other} has {values}, too; change one of them"
+    )]
+    UniqueViolation {
+        model: ModelKey,
+        key: Arc<str>,
+        values: String,
+        /// Who has them; it may be of the same transaction.
+        other: EntityId,
+    },
+    #[error(transparent)]
+    InvalidUniqueKeys(#[from] InvalidKeys),
+    #[error(transparent)]
+    InvalidUniqueValue(#[from] InvalidValue),
+    #[error("the transaction holds more than {what}; split it")]
+    TooLarge { what: &'static str },
+    #[error(
+        "the tenant has {bytes} bytes waiting to be committed, which is its half of INTERLOCK_COMMIT_QUEUE_BYTES; try again later"
+    )]
+    NoRoom { bytes: usize },
+    #[error("the request was cancelled")]
+    Cancelled,
+    #[error("position {} is not there yet; the newest is {}", .after.0, .latest.0)]
+    NotYet { after: Position, latest: Sequence },
+    #[error("writes are refused until the storage is well again; try again later")]
+    Unavailable,
+    #[error("column {column} of row {row} in {table} is not what it should be")]
+    Inconsistent {
+        table: &'static str,
+        column: &'static str,
+        row: i64,
+    },
+    #[error("the database is in use by another process: {0}")]
+    InUse(PathBuf),
+    #[error(
+        "the database needs a migration; run `interlock migrate`, or set CYODA_SQLITE_AUTO_MIGRATE=true"
+    )]
+    NotMigrated,
+    #[error("the database could not be migrated")]
+    Migration(#[source] Box<dyn std::error::Error + Send + Sync>),
+    #[error("the database failed")]
+    Database(#[source] port::Failure),
+    #[error("a page of the database is damaged; the log of the service names it")]
+    Damaged,
+    #[error(
+        "the storage failed during the commit, so it is not known whether that happened; read before you repeat it"
+    )]
+    OutcomeUnknown,
+    #[error("a file of the database could not be used")]
+    Io(#[source] std::io::Error),
+    #[error("the transaction was not committed")]
+    NotCommitted,
+    #[error("the storage has stopped")]
+    Stopped,
+}
+
+impl From<port::Failure> for Error {
+    fn from(failure: port::Failure) -> Self {
+        if failure.cause() == Cause::Damaged {
+            damage::note();
+            Self::Damaged
+        } else {
+            Self::Database(failure)
+        }
+    }
+}
+
+impl From<port::Error> for Error {
+    fn from(error: port::Error) -> Self {
+        match error {
+            port::Error::Inconsistent { table, column, row } => {
+                Self::Inconsistent { table, column, row }
+            }
+            port::Error::Failed(failure) => failure.into(),
+        }
+    }
+}
+
+impl From<OpenError> for Error {
+    fn from(error: OpenError) -> Self {
+        match error {
+            OpenError::InUse(path) => Self::InUse(path),
+            OpenError::NotMigrated => Self::NotMigrated,
+            OpenError::Migration(source) => Self::Migration(source),
+            OpenError::Io(error) => Self::Io(error),
+            OpenError::Read(error) => error.into(),
+        }
+    }
+}
+
+impl Coded for Error {
+    fn code(&self) -> Code {
+        match self {
+            Self::Conflict | Self::Repeated => Code::Conflict,
+            Self::ModelNotFound(_) => Code::ModelNotFound,
+            Self::ModelNotLocked(_) => Code::ModelNotLocked,
+            Self::ModelAlreadyLocked(_) => Code::ModelAlreadyLocked,
+            Self::ModelAlreadyUnlocked(_) => Code::ModelAlreadyUnlocked,
+            Self::ModelHasEntities { .. } => Code::ModelHasEntities,
+            Self::UniqueViolation { .. } => Code::UniqueViolation,
+            Self::InvalidUniqueKeys(error) => error.code(),
+            Self::InvalidUniqueValue(error) => error.code(),
+            Self::TooLarge { .. } => Code::TransactionTooLarge,
+            Self::NoRoom { .. } => Code::TenantLimitExceeded,
+            Self::Cancelled => Code::Cancelled,
+            Self::NotYet { .. } => Code::BadRequest,
+            Self::Unavailable | Self::Stopped => Code::StorageUnavailable,
+            Self::OutcomeUnknown => Code::OutcomeUnknown,
+            Self::Damaged => Code::StorageDamaged,
+            Self::Inconsistent { .. }
+            | Self::NotCommitted
+            | Self::InUse(_)
+            | Self::NotMigrated
+            | Self::Migration(_)
+            | Self::Database(_)
+            | Self::Io(_) => Code::ServerError,
+        }
+    }
+
+    fn properties(&self) -> Properties {
+        let named = |model: &ModelKey| {
+            vec![
+                ("entityName", (*model.name).into()),
+                ("entityVersion", model.version.into()),
+            ]
+        };
+        match self {
+            Self::ModelNotFound(model) => named(model),
+            Self::ModelAlreadyLocked(model) => {
+                let states = [
+                    ("expectedState", Lock::Unlocked),
+                    ("actualState", Lock::Locked),
+                ];
+                named(model)
+                    .into_iter()
+                    .chain(states.map(|(name, lock)| (name, lock.as_str().into())))
+                    .collect()
+            }
+            Self::ModelAlreadyUnlocked(model) => {
+                let states = [
+                    ("expectedState", Lock::Locked),
+                    ("actualState", Lock::Unlocked),
+                ];
+                named(model)
+                    .into_iter()
+                    .chain(states.map(|(name, lock)| (name, lock.as_str().into())))
+                    .collect()
+            }
+            Self::ModelHasEntities { model, count } => {
+                let mut properties = named(model);
+                properties.push(("entityCount", (*count).into()));
+                properties
+            }
+            Self::InvalidUniqueKeys(error) => error.properties(),
+            Self::InvalidUniqueValue(error) => error.properties(),
+            Self::NoRoom { bytes } => vec![
+                ("limit", "INTERLOCK_COMMIT_QUEUE_BYTES".into()),
+                ("allowed", (*bytes).into()),
+                ("retryAfterMs", 1_000.into()),
+            ],
+            Self::NotYet { latest, .. } => vec![("newest", latest.0.into())],
+            Self::Conflict
+            | Self::Repeated
+            | Self::ModelNotLocked(_)
+            | Self::UniqueViolation { .. }
+            | Self::TooLarge { .. }
+            | Self::Cancelled
+            | Self::Unavailable
+            | Self::OutcomeUnknown
+            | Self::Damaged
+            | Self::Inconsistent { .. }
+            | Self::InUse(_)
+            | Self::NotMigrated
+            | Self::Migration(_)
+            | Self::Database(_)
+            | Self::Io(_)
+            | Self::NotCommitted
+            | Self::Stopped => Properties::new(),
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! Opening the storage.
+
+use std::sync::Arc;
+
+use tokio::sync::{Notify, mpsc, watch};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    Error, Storage,
+    agenda::Agenda,
+    backend::Backend,
+    cache::Cache,
+    catalog::Catalog,
+    committer::Committer,
+    handle::Inner,
+    health::Health,
+    index::Indexes,
+    instant::Instants,
+    missed::MissedIndexes,
+    names::Names,
+    past::Past,
+    port::{Newest, Settings},
+    recent::Recent,
+    room::Room,
+    usage::Usage,
+};
+use crate::clock::Clock;
+
+/// How many finished units may wait for the committer.
+const QUEUE_MAX: usize = 4_096;
+
+/// How many pieces of upkeep may wait for the committer.
+const CHORES_MAX: usize = 16;
+
+impl Storage {
+    /// Opens the database and brings it up to date. With it comes the committer, without which
+    /// nothing is written; it ends once `stop` is cancelled and nobody can submit any more.
+    ///
+    /// All who write wait for the committer, so it should not wait for its turn among them: on a
+    /// thread of its own a service under load is a tenth faster (measured).
+    pub async fn open(
+        settings: &Settings,
+        clock: Clock,
+        stop: CancellationToken,
+    ) -> Result<(Self, impl Future<Output = ()> + Send + use<>), Error> {
+        let (database, newest) = Backend::open(settings).await?;
+        Self::start(database, newest, settings, clock, stop).await
+    }
+
+    /// Brings a database up to date without opening it for use.
+    pub async fn migrate(settings: &Settings) -> Result<(), Error> {
+        Backend::migrate(settings).await
+    }
+
+    pub(super) async fn start(
+        database: Backend,
+        newest: Newest,
+        settings: &Settings,
+        clock: Clock,
+        stop: CancellationToken,
+    ) -> Result<(Self, impl Future<Output = ()> + Send + use<>), Error> {
+        let (submissions, inbox) = mpsc::channel(QUEUE_MAX);
+        let (chores, waiting) = mpsc::channel(CHORES_MAX);
+        let (publish, published) = watch::channel(newest.sequence);
+        // What is due is read later: a service with a long backlog starts as soon as another.
+        let (lines, last) = (database.task_lines().await?, database.newest_task().await?);
+        let agenda = Agenda::new(clock.read(), lines, last);
+        let storage = Self(Arc::new(Inner {
+            database,
+            cache: Cache::default(),
+            past: Past::default(),
+            catalog: Catalog::default(),
+            names: Names::default(),
+            recent: Recent::new(newest.sequence),
+            instants: Instants::new(newest.at),
+            clock,
+            submissions,
+            room: Room::new(settings.queue_bytes),
+            published,
+            health: Health::default(),
+            agenda,
+            indexes: Indexes::default(),
+            missed: MissedIndexes::new(settings.indexes),
+            usage: Usage::default(),
+            chores,
+            scan_max: settings.scan_max,
+            absent_lists_are_null: settings.absent_lists_are_null,
+            fill: Notify::new(),
+            long_log: Notify::new(),
+        }));
+        storage.0.indexes.swap(storage.0.database.indexes().await?);
+        let committer = Committer::new(storage.clone(), inbox, waiting, publish, newest.sequence);
+        Ok((storage, committer.run(stop)))
+    }
+}

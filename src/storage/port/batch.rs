@@ -1,0 +1,215 @@
+//! Everything that one batch of commits writes, table by table.
+
+use std::sync::Arc;
+
+use uuid::Uuid;
+
+use crate::entity::{ChangeKind, Key};
+
+/// Everything a batch writes.
+#[derive(Debug, Default)]
+pub(in crate::storage) struct Batch {
+    pub(in crate::storage) commits: Vec<CommitRow>,
+    pub(in crate::storage) created: Vec<NewEntity>,
+    pub(in crate::storage) moved: Vec<EntityMove>,
+    pub(in crate::storage) versions: Vec<NewVersion>,
+    pub(in crate::storage) removals: Vec<Removals>,
+    pub(in crate::storage) decisions: Vec<NewDecision>,
+    /// Entities whose claims of unique keys end; that comes before any are made.
+    pub(in crate::storage) freed: Vec<Freed>,
+    pub(in crate::storage) claims: Vec<NewClaim>,
+    pub(in crate::storage) tasks: Vec<TaskRow>,
+    /// Tasks that are done or void.
+    pub(in crate::storage) tasks_done: Vec<TaskDone>,
+    pub(in crate::storage) messages: Vec<MessageRow>,
+    pub(in crate::storage) outcomes: Vec<OutcomeRow>,
+    pub(in crate::storage) messages_gone: Vec<MessageGone>,
+    pub(in crate::storage) deltas: Vec<DeltaRow>,
+    /// Models whose earlier deltas are not needed any more.
+    pub(in crate::storage) folded: Vec<Folded>,
+    pub(in crate::storage) keys_removed: Vec<KeyRow>,
+    pub(in crate::storage) keys_added: Vec<KeyRow>,
+    /// Indexes that so many entities leave that all of their keys are looked through.
+    pub(in crate::storage) swept: Vec<i64>,
+}
+
+/// A record without a version.
+#[derive(Debug, Clone)]
+pub(in crate::storage) struct NewDecision {
+    pub(in crate::storage) n: i64,
+    pub(in crate::storage) e: i64,
+    pub(in crate::storage) record: Arc<str>,
+}
+
+#[derive(Debug, Clone)]
+pub(in crate::storage) struct TaskRow {
+    pub(in crate::storage) k: i64,
+    pub(in crate::storage) due: i64,
+    pub(in crate::storage) t: i64,
+    pub(in crate::storage) e: i64,
+    pub(in crate::storage) kind: i64,
+    pub(in crate::storage) name: Arc<str>,
+    pub(in crate::storage) body: Arc<str>,
+}
+
+#[derive(Debug, Clone)]
+pub(in crate::storage) struct MessageRow {
+    pub(in crate::storage) id: Uuid,
+    pub(in crate::storage) t: i64,
+    pub(in crate::storage) seq: i64,
+    pub(in crate::storage) header: Arc<str>,
+    pub(in crate::storage) metadata: Arc<str>,
+    pub(in crate::storage) content: Arc<str>,
+}
+
+/// A message that there shall be no more, if it is that tenant's.
+#[derive(Debug)]
+pub(in crate::storage) struct MessageGone {
+    pub(in crate::storage) id: Uuid,
+    pub(in crate::storage) t: i64,
+}
+
+#[derive(Debug)]
+pub(in crate::storage) struct TaskDone(pub(in crate::storage) i64);
+
+/// What became of a request that is to be done once.
+#[derive(Debug, Clone)]
+pub(in crate::storage) struct OutcomeRow {
+    pub(in crate::storage) t: i64,
+    pub(in crate::storage) key: Arc<str>,
+    pub(in crate::storage) part: i64,
+    pub(in crate::storage) hash: Vec<u8>,
+    pub(in crate::storage) answer: Arc<str>,
+    pub(in crate::storage) expires: i64,
+}
+
+/// An entity that claims nothing any more.
+#[derive(Debug)]
+pub(in crate::storage) struct Freed(pub(in crate::storage) i64);
+
+/// A value of a unique key, and the entity that has it.
+#[derive(Debug, Clone)]
+pub(in crate::storage) struct NewClaim {
+    pub(in crate::storage) m: i64,
+    /// The place of the key among those of the model.
+    pub(in crate::storage) u: i64,
+    pub(in crate::storage) key: Vec<u8>,
+    pub(in crate::storage) e: i64,
+}
+
+/// What a commit adds to the schema of a model.
+#[derive(Debug, Clone)]
+pub(in crate::storage) struct DeltaRow {
+    pub(in crate::storage) m: i64,
+    pub(in crate::storage) n: i64,
+    pub(in crate::storage) delta: String,
+}
+
+/// A model, and its first delta that counts.
+#[derive(Debug)]
+pub(in crate::storage) struct Folded {
+    pub(in crate::storage) m: i64,
+    pub(in crate::storage) n: i64,
+}
+
+/// An entity under a key of an index.
+#[derive(Debug)]
+pub(in crate::storage) struct KeyRow {
+    pub(in crate::storage) p: i64,
+    pub(in crate::storage) key: Key,
+    pub(in crate::storage) e: i64,
+}
+
+/// Entities that one commit deletes.
+#[derive(Debug)]
+pub(in crate::storage) struct Removals {
+    /// The position of the first; the others follow.
+    pub(in crate::storage) first: i64,
+    pub(in crate::storage) seq: i64,
+    pub(in crate::storage) author: Option<i64>,
+    pub(in crate::storage) executor: Option<i64>,
+    pub(in crate::storage) entities: Vec<i64>,
+}
+
+#[derive(Debug, Clone)]
+pub(in crate::storage) struct CommitRow {
+    pub(in crate::storage) seq: i64,
+    pub(in crate::storage) id: Uuid,
+    /// The transaction that the request began with, where this is a later one.
+    pub(in crate::storage) entry: Option<Uuid>,
+    pub(in crate::storage) tenant: i64,
+    pub(in crate::storage) at: i64,
+    pub(in crate::storage) author: i64,
+    pub(in crate::storage) executor: Option<i64>,
+}
+
+#[derive(Debug, Clone)]
+pub(in crate::storage) struct NewEntity {
+    pub(in crate::storage) e: i64,
+    pub(in crate::storage) id: Uuid,
+    pub(in crate::storage) m: i64,
+    pub(in crate::storage) n: i64,
+    pub(in crate::storage) state: Arc<str>,
+    pub(in crate::storage) created: i64,
+    pub(in crate::storage) workflow: Option<Arc<str>>,
+}
+
+/// An entity whose current version is another one now.
+#[derive(Debug)]
+pub(in crate::storage) struct EntityMove {
+    pub(in crate::storage) e: i64,
+    pub(in crate::storage) n: i64,
+    pub(in crate::storage) state: Arc<str>,
+}
+
+#[derive(Debug, Clone)]
+pub(in crate::storage) struct NewVersion {
+    pub(in crate::storage) n: i64,
+    pub(in crate::storage) e: i64,
+    pub(in crate::storage) m: i64,
+    pub(in crate::storage) seq: i64,
+    pub(in crate::storage) kind: ChangeKind,
+    pub(in crate::storage) state: Arc<str>,
+    pub(in crate::storage) transition: Option<Arc<str>>,
+    pub(in crate::storage) author: Option<i64>,
+    pub(in crate::storage) executor: Option<i64>,
+    pub(in crate::storage) data: Option<Arc<str>>,
+    pub(in crate::storage) record: Option<Arc<str>>,
+}
+
+impl Batch {
+    /// With room for so many units, each of one version.
+    pub(in crate::storage) fn with_room(units: usize) -> Self {
+        Self {
+            commits: Vec::with_capacity(units),
+            created: Vec::with_capacity(units),
+            versions: Vec::with_capacity(units),
+            ..Self::default()
+        }
+    }
+
+    /// How many rows of each table are written, or taken out one by one.
+    pub(in crate::storage) const fn lengths(&self) -> [usize; 14] {
+        [
+            self.commits.len(),
+            self.created.len(),
+            self.moved.len(),
+            self.versions.len(),
+            self.decisions.len(),
+            self.claims.len(),
+            self.tasks.len(),
+            self.tasks_done.len(),
+            self.messages.len(),
+            self.outcomes.len(),
+            self.messages_gone.len(),
+            self.deltas.len(),
+            self.keys_removed.len(),
+            self.keys_added.len(),
+        ]
+    }
+
+    /// How many rows are written.
+    pub(in crate::storage) fn len(&self) -> usize {
+        self.lengths().into_iter().sum()
+    }
+}

@@ -1,0 +1,131 @@
+//! What is written between two batches. On `SQLite` none of it is a commit: it takes no position,
+//! and nobody's snapshot sees it.
+
+use std::sync::Arc;
+
+use super::{
+    EntityRow, Finished, IdentityChange, IndexRow, JobEnd, JobRow, ModelRow, OutcomeRow, TenantRow,
+};
+use crate::clock::Timestamp;
+use crate::entity::{Key, Path, Position, Sequence};
+use crate::id::{EntityId, JobId};
+
+/// Something to be written between two batches, in a transaction of its own.
+#[derive(Debug)]
+pub(in crate::storage) enum Upkeep {
+    /// Replaces the declared indexes of a model.
+    DeclareIndexes {
+        model: ModelRow,
+        paths: Vec<Path>,
+    },
+    /// Makes an index that nobody declared, unless there are so many of them.
+    AddIndex {
+        model: ModelRow,
+        path: Path,
+        max: u32,
+        now: Timestamp,
+    },
+    /// Drops one that nobody declared.
+    DropIndex {
+        index: IndexRow,
+    },
+    /// Remembers when one was used.
+    Used {
+        index: IndexRow,
+        used: Timestamp,
+    },
+    /// Adds the keys of entities that are still as they were read; having reached no entity, the
+    /// index is ready.
+    Fill {
+        index: IndexRow,
+        keys: Vec<FilledKey>,
+        reached: Option<EntityId>,
+    },
+    /// Removes some keys of a dropped index; answers how many, and forgets it after the last.
+    Empty {
+        index: IndexRow,
+    },
+    Job(JobChore),
+    /// Changes who may call.
+    Identities(Arc<[IdentityChange]>),
+}
+
+/// A key of an entity as of a position.
+#[derive(Debug)]
+pub(in crate::storage) struct FilledKey {
+    pub(in crate::storage) key: Key,
+    pub(in crate::storage) entity: EntityRow,
+    pub(in crate::storage) position: Position,
+}
+
+impl Upkeep {
+    /// Whether it changes which indexes there are, or what can be done with them.
+    pub(in crate::storage) const fn changes_indexes(&self) -> bool {
+        match self {
+            Self::DeclareIndexes { .. }
+            | Self::AddIndex { .. }
+            | Self::DropIndex { .. }
+            | Self::Empty { .. } => true,
+            Self::Fill { reached, .. } => reached.is_none(),
+            Self::Used { .. } | Self::Job(_) | Self::Identities(_) => false,
+        }
+    }
+
+    /// What is remembered of a request that is to be done once.
+    pub(in crate::storage) const fn outcome(&self) -> Option<&OutcomeRow> {
+        match self {
+            Self::Job(chore) => chore.outcome(),
+            Self::DeclareIndexes { .. }
+            | Self::AddIndex { .. }
+            | Self::DropIndex { .. }
+            | Self::Used { .. }
+            | Self::Fill { .. }
+            | Self::Empty { .. }
+            | Self::Identities(_) => None,
+        }
+    }
+}
+
+/// Something to be written about a job.
+#[derive(Debug)]
+pub(in crate::storage) enum JobChore {
+    Put {
+        id: JobId,
+        tenant: TenantRow,
+        model: ModelRow,
+        at: Sequence,
+        query: Arc<str>,
+        schema: String,
+        created: Timestamp,
+        outcome: Option<OutcomeRow>,
+    },
+    Cancel {
+        job: JobRow,
+        finished: Finished,
+        outcome: Option<OutcomeRow>,
+    },
+    AddHits {
+        job: JobRow,
+        first: i64,
+        positions: Vec<Position>,
+    },
+    Finish {
+        job: JobRow,
+        end: JobEnd,
+        first: i64,
+        positions: Vec<Position>,
+    },
+    /// Removes some of what it has found; answers how many.
+    DropHits(JobRow),
+    Drop(JobRow),
+}
+
+impl JobChore {
+    /// What is remembered of the request, if it is to be done once.
+    pub(in crate::storage) const fn outcome(&self) -> Option<&OutcomeRow> {
+        match self {
+            Self::Put { outcome, .. } | Self::Cancel { outcome, .. } => outcome.as_ref(),
+            Self::AddHits { .. } | Self::Finish { .. } | Self::DropHits(_) | Self::Drop(_) => None,
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! How a database fails, whichever it is.
+
+use std::{error::Error as StdError, fmt, path::PathBuf};
+
+use futures_util::future::BoxFuture;
+
+/// An error of a driver, which nobody here looks into.
+type Source = Box<dyn StdError + Send + Sync>;
+
+/// Why a database failed, as far as it makes a difference to what is done about it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::storage) enum Cause {
+    /// A constraint rejected a row, so the transaction was rolled back. What was validated fits
+    /// every constraint: this is a bug, or someone else writes to the database.
+    Rejected,
+    /// There is no room. The transaction was rolled back.
+    Full,
+    /// A file was deleted, moved or replaced.
+    Misplaced,
+    /// A page cannot be what it is.
+    Damaged,
+    /// Anything else; what became of the commit is not known.
+    Other,
+}
+
+impl Cause {
+    /// Whether nothing of the transaction that failed is left, and the database can be used again
+    /// once the cause is removed.
+    pub(in crate::storage) const fn is_rolled_back(self) -> bool {
+        matches!(self, Self::Full | Self::Damaged)
+    }
+
+    /// What the operator does about it.
+    pub(in crate::storage) const fn advice(self) -> &'static str {
+        match self {
+            Self::Full => "the disk is full; make room, then writes resume by themselves",
+            Self::Misplaced => {
+                "move the database and its log back, then writes resume by themselves; or restore \
+                 a backup and restart the service, which uses what is at the path then. Until \
+                 the process ends, its open files are in /proc/<pid>/fd"
+            }
+            Self::Damaged => "stop the service, restore a backup, and start it again",
+            Self::Rejected | Self::Other => {
+                "look at the disk; writes resume by themselves once it works"
+            }
+        }
+    }
+}
+
+/// A failure of the database, with its cause. It reads as the error of the driver does.
+#[derive(Debug)]
+pub struct Failure {
+    cause: Cause,
+    source: Source,
+}
+
+impl Failure {
+    pub(in crate::storage) fn new(cause: Cause, source: impl Into<Source>) -> Self {
+        Self {
+            cause,
+            source: source.into(),
+        }
+    }
+
+    pub(in crate::storage) const fn cause(&self) -> Cause {
+        self.cause
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.source.fmt(f)
+    }
+}
+
+impl StdError for Failure {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        self.source.source()
+    }
+}
+
+/// What is committed on its way to the disk; done when it is there.
+pub(in crate::storage) type Syncing = BoxFuture<'static, Result<(), Failure>>;
+
+/// Why a database did not do what was asked.
+#[derive(Debug, thiserror::Error)]
+pub(in crate::storage) enum Error {
+    /// A stored value cannot be read as what it has to be.
+    #[error("column {column} of row {row} in {table} is not what it should be")]
+    Inconsistent {
+        table: &'static str,
+        column: &'static str,
+        row: i64,
+    },
+    #[error(transparent)]
+    Failed(#[from] Failure),
+}
+
+/// Why a database could not be opened.
+#[derive(Debug, thiserror::Error)]
+pub(in crate::storage) enum OpenError {
+    #[error("the database is in use by another process: {0}")]
+    InUse(PathBuf),
+    #[error("the database needs a migration")]
+    NotMigrated,
+    #[error("the database could not be migrated")]
+    Migration(#[source] Source),
+    #[error("a file of the database could not be used")]
+    Io(#[from] std::io::Error),
+    #[error(transparent)]
+    Read(#[from] Error),
+}
+
+impl From<Failure> for OpenError {
+    fn from(failure: Failure) -> Self {
+        Self::Read(failure.into())
+    }
+}

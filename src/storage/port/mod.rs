@@ -1,0 +1,60 @@
+//! The port: what storage asks of a database, in types that belong to none of them.
+//!
+//! It has the keys of rows, what reads return, batches and chores to be written, and how a
+//! database fails. [`super::backend`] lists every read and write with its signature; `sqlite` and,
+//! in tests, `simulated` implement them. Those name only this module, and nothing else names them:
+//! whatever validates, caches, commits or follows does not know which database there is.
+//!
+//! `SQLite` has one writer, so what it knows of the newest commit is final. A database that other
+//! processes write to as well (STORAGE.md §13) adds the following here:
+//!
+//! - [`Batch`] says which commit it follows. The write returns the commit times, which are the
+//!   database's, or that someone else was first: then nothing of it was written, what is new is
+//!   read, and the batch is validated again.
+//! - [`Newest`] is read whenever a request begins to read, with the entities that have moved since
+//!   a position, whose cached versions are not current any more.
+//! - An [`Upkeep`] that changes what batches are validated by is a commit of its own, with a
+//!   position.
+
+mod batch;
+mod chore;
+mod claim;
+mod definitions;
+mod failure;
+mod feed;
+mod identity;
+mod index;
+mod job;
+mod key;
+mod model;
+mod outcome;
+mod scan_page;
+mod settings;
+mod task;
+mod version;
+
+pub(in crate::storage) use batch::{
+    Batch, CommitRow, DeltaRow, EntityMove, Folded, Freed, KeyRow, MessageGone, MessageRow,
+    NewClaim, NewDecision, NewEntity, NewVersion, OutcomeRow, Removals, TaskDone, TaskRow,
+};
+pub(in crate::storage) use chore::{FilledKey, JobChore, Upkeep};
+pub(in crate::storage) use claim::Claim;
+pub use definitions::Definitions;
+pub(in crate::storage) use failure::{Cause, Error, Failure, OpenError, Syncing};
+pub(in crate::storage) use feed::ChangeRange;
+pub use identity::{Identity, IdentityChange, IdentityKind};
+pub use index::{Index, IndexState, Keyed, Ordered, Probe};
+pub(in crate::storage) use index::{Indexable, Leaving, OfModel, Stretch, Use};
+pub(in crate::storage) use job::StoredJob;
+pub use job::{Finished, Job, JobEnd, JobState};
+pub(in crate::storage) use key::{ActorRow, EntityRow, ModelRow, TenantRow};
+pub use key::{IndexRow, JobRow, TaskKey, TaskLine, TaskRef};
+pub(in crate::storage) use model::{Edit, Effect, ModelCommit};
+pub(in crate::storage) use outcome::Stored;
+pub use outcome::{Print, Remembered};
+pub(in crate::storage) use scan_page::{Entry, LifecycleEntry, Lifecycles, Reached, ScanRequest};
+pub use scan_page::{ScanLifecycle, ScanPage, ScanRow};
+pub use settings::{Durability, IndexSettings, Migrate, Place, Settings, UsedIndexes};
+pub use task::{Task, TaskKind, TaskPage};
+pub use version::{Listed, Message, Recorded, Version};
+pub(in crate::storage) use version::{Newest, UNCOMMITTED};

@@ -1,0 +1,83 @@
+//! Where a database is, and how it is used.
+
+use std::{path::PathBuf, time::Duration};
+
+/// Where the database is and how it is used.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    pub place: Place,
+    pub durability: Durability,
+    /// How long a lock of another process is waited for.
+    pub busy_timeout: Duration,
+    /// Page cache of all connections together, in KiB.
+    pub cache_kib: u32,
+    /// How many entities a search may have judged by what no database can say; 0 for any number.
+    pub scan_max: usize,
+    /// Whether `IS_NULL` holds below a list that is not there (`corrections.md` §11).
+    pub absent_lists_are_null: bool,
+    /// How many bytes of large units may wait to be committed.
+    pub queue_bytes: usize,
+    /// For how long damaged pages are looked for at the start.
+    pub start_check: Duration,
+    pub migrate: Migrate,
+    pub indexes: IndexSettings,
+}
+
+/// Where a database is.
+#[derive(Debug, Clone)]
+pub enum Place {
+    File(PathBuf),
+    /// Gone when the process ends.
+    Memory,
+}
+
+/// What an acknowledgement means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Durability {
+    /// It is on the disk.
+    Full,
+    /// A crash of the machine may lose the last moments.
+    Relaxed,
+}
+
+/// Whether an older database is brought up to date when it is opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Migrate {
+    Yes,
+    /// An older database is refused.
+    No,
+}
+
+/// Which indexes there are, and when they come and go.
+#[derive(Debug, Clone, Copy)]
+pub struct IndexSettings {
+    pub used: UsedIndexes,
+    /// How many entities are looked at in vain for want of an index, at least, before it is made.
+    pub visits: u32,
+    /// How many indexes that nobody declared a model has at most.
+    pub per_model_max: u32,
+    /// After which time one that no search has used is dropped.
+    pub unused: Duration,
+}
+
+impl Default for IndexSettings {
+    fn default() -> Self {
+        Self {
+            used: UsedIndexes::Adaptive,
+            visits: 100_000,
+            per_model_max: 8,
+            unused: Duration::from_hours(168),
+        }
+    }
+}
+
+/// Which indexes searches use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UsedIndexes {
+    /// The declared ones, and others where that pays.
+    Adaptive,
+    /// The declared ones; others are dropped.
+    Declared,
+    /// None, though the declared ones are maintained, so that they serve once they may again.
+    None,
+}

@@ -1,0 +1,45 @@
+//! What the simulated database has not: indexes, jobs and counted bytes. A search reads everything.
+#![cfg(test)]
+
+use std::collections::HashMap;
+
+use super::State;
+use crate::clock::Timestamp;
+use crate::entity::{Position, Sequence};
+use crate::id::{EntityId, JobId, Tenant};
+use crate::storage::port::{
+    EntityRow, Index, Indexable, Job, JobRow, Leaving, ModelRow, Ordered, Probe, StoredJob,
+    Stretch, TenantRow, Version,
+};
+
+macro_rules! nothing {
+    ($($name:ident($($argument:ty),*) -> $answer:ty;)*) => {
+        impl State {$(
+            #[expect(clippy::unused_self, reason = "a read like the others")]
+            pub(in crate::storage) fn $name(&self, $(_: $argument),*) -> $answer {
+                <$answer>::default()
+            }
+        )*}
+    };
+}
+
+nothing! {
+    usage(i64, i64) -> Vec<(Tenant, i64)>;
+    usage_of_messages(Sequence) -> Vec<(Tenant, i64)>;
+    indexes() -> Vec<Index>;
+    to_index(ModelRow, Option<EntityId>, i64) -> Vec<Indexable>;
+    ends(ModelRow) -> Option<(EntityId, EntityId)>;
+    leaving(&[EntityRow]) -> Vec<Leaving>;
+    replaced(&[Position]) -> HashMap<Position, Position>;
+    models_of(&[EntityRow]) -> Vec<ModelRow>;
+    count_found(ModelRow, &[&[Probe]], i64) -> Vec<i64>;
+    look_up(TenantRow, ModelRow, &[Probe], i64) -> Option<Vec<Version>>;
+    in_order(TenantRow, Stretch) -> Ordered;
+    found(ModelRow, &[Probe], i64) -> Vec<(EntityId, Position)>;
+    found_as_of(ModelRow, &[Probe], Sequence, i64) -> Vec<(EntityId, Position)>;
+    job(TenantRow, JobId) -> Option<Job>;
+    jobs_to_run(JobRow, i64) -> Vec<(JobRow, TenantRow)>;
+    job_plan(JobRow) -> Option<StoredJob>;
+    expired_jobs(Timestamp, i64) -> Vec<JobRow>;
+    hits(JobRow, i64, i64) -> Vec<Position>;
+}

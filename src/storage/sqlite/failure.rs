@@ -1,0 +1,86 @@
+//! What the errors of the driver and of files mean to storage.
+
+use std::io;
+
+use sqlx::{error::ErrorKind, migrate::MigrateError};
+
+use super::place::Misplaced;
+use crate::storage::port::{Cause, Error, Failure, OpenError};
+
+/// The primary result codes of `SQLite`.
+const FULL: i32 = 13;
+const CORRUPT: i32 = 11;
+const NOT_A_DATABASE: i32 = 26;
+
+impl From<sqlx::Error> for Failure {
+    fn from(error: sqlx::Error) -> Self {
+        Self::new(cause_of(&error), error)
+    }
+}
+
+impl From<sqlx::Error> for Error {
+    fn from(error: sqlx::Error) -> Self {
+        Failure::from(error).into()
+    }
+}
+
+impl From<sqlx::Error> for OpenError {
+    fn from(error: sqlx::Error) -> Self {
+        Failure::from(error).into()
+    }
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        let cause = if is_misplaced(&error) {
+            Cause::Misplaced
+        } else {
+            Cause::Other
+        };
+        Self::new(cause, error)
+    }
+}
+
+impl From<MigrateError> for OpenError {
+    fn from(error: MigrateError) -> Self {
+        Self::Migration(error.into())
+    }
+}
+
+/// Whether a page was found to be damaged.
+pub(super) fn is_damage(error: &sqlx::Error) -> bool {
+    matches!(primary_code(error), Some(CORRUPT | NOT_A_DATABASE))
+}
+
+fn cause_of(error: &sqlx::Error) -> Cause {
+    if let sqlx::Error::Io(error) = error {
+        return if is_misplaced(error) {
+            Cause::Misplaced
+        } else {
+            Cause::Other
+        };
+    }
+    let kind = error
+        .as_database_error()
+        .map(sqlx::error::DatabaseError::kind);
+    if kind.is_some_and(|kind| !matches!(kind, ErrorKind::Other)) {
+        return Cause::Rejected;
+    }
+    match primary_code(error) {
+        // The frame of a commit that did not fit is incomplete, so that no recovery takes it for
+        // one: the transaction was rolled back.
+        Some(FULL) => Cause::Full,
+        Some(CORRUPT | NOT_A_DATABASE) => Cause::Damaged,
+        Some(_) | None => Cause::Other,
+    }
+}
+
+fn is_misplaced(error: &io::Error) -> bool {
+    let reason = error.get_ref();
+    reason.is_some_and(<dyn std::error::Error + Send + Sync>::is::<Misplaced>)
+}
+
+fn primary_code(error: &sqlx::Error) -> Option<i32> {
+    let code = error.as_database_error()?.code()?;
+    code.parse::<i32>().ok().map(|code| code & 0xff)
+}

@@ -1,0 +1,2 @@
+insert or rollback into decision(n, e, record)
+select * from (values (?, ?, ?)) where column1 is not null;

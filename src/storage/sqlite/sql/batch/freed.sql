@@ -1,0 +1,1 @@
+delete from unique_key where e in (values (?));

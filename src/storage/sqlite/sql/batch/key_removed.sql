@@ -1,0 +1,1 @@
+delete from search_key where (p, key, e) = (?, ?, ?);

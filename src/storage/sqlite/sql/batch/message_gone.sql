@@ -1,0 +1,1 @@
+delete from message where (id, t) = (?, ?);

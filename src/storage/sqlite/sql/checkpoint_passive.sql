@@ -1,0 +1,1 @@
+pragma wal_checkpoint(passive);

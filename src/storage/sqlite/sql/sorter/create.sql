@@ -1,0 +1,1 @@
+create table sorted(key blob not null, n integer not null) strict;

@@ -1,0 +1,1 @@
+select n from sorted order by key;

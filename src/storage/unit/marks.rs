@@ -1,0 +1,52 @@
+//! Savepoints in a unit of work.
+
+use super::UnitOfWork;
+
+/// A place in a unit's work to come back to.
+#[derive(Debug)]
+pub struct Mark {
+    undo: usize,
+    decisions: usize,
+    tasks: usize,
+    messages: usize,
+    growth: usize,
+    outcomes: usize,
+}
+
+impl UnitOfWork {
+    /// A place to roll back to, until it is let go of.
+    pub fn mark(&mut self) -> Mark {
+        self.marks += 1;
+        Mark {
+            undo: self.undo.len(),
+            decisions: self.decisions.len(),
+            tasks: self.tasks.len(),
+            messages: self.messages.len(),
+            growth: self.growth.len(),
+            outcomes: self.outcomes.len(),
+        }
+    }
+
+    /// Takes back what was changed since the mark. Reads stay: they decided something.
+    pub fn roll_back_to(&mut self, mark: &Mark) {
+        for (id, before) in self.undo.drain(mark.undo..).rev() {
+            match before {
+                Some(before) => self.changes.insert(id, before),
+                None => self.changes.remove(&id),
+            };
+        }
+        self.decisions.truncate(mark.decisions);
+        self.tasks.truncate(mark.tasks);
+        self.messages.truncate(mark.messages);
+        self.growth.truncate(mark.growth);
+        self.outcomes.truncate(mark.outcomes);
+    }
+
+    /// Keeps what was changed since the mark, which is no more.
+    pub fn release(&mut self, _mark: Mark) {
+        self.marks -= 1;
+        if self.marks == 0 {
+            self.undo.clear();
+        }
+    }
+}

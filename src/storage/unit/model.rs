@@ -1,0 +1,64 @@
+//! A change of a model: a unit of its own.
+
+use foldhash::HashMap;
+use tokio_util::sync::CancellationToken;
+
+use crate::id::{ModelKey, Tenant, TransactionId};
+use crate::storage::{
+    Error, Storage,
+    draft::{Attribution, Committed, Draft, ModelChange, Outcome},
+};
+
+impl Storage {
+    /// Changes a model in a unit of its own.
+    pub async fn change_model(
+        &self,
+        tenant: &Tenant,
+        attribution: Attribution,
+        model: &ModelKey,
+        change: ModelChange,
+    ) -> Result<Committed, Error> {
+        self.change_model_once(tenant, attribution, model, change, None)
+            .await
+    }
+
+    /// The same, with what is to be answered to a repeat.
+    pub async fn change_model_once(
+        &self,
+        tenant: &Tenant,
+        attribution: Attribution,
+        model: &ModelKey,
+        change: ModelChange,
+        outcome: Option<Outcome>,
+    ) -> Result<Committed, Error> {
+        let draft = Draft {
+            id: TransactionId::fresh(),
+            tenant: tenant.clone(),
+            attribution,
+            reads: HashMap::default(),
+            guards: Vec::new(),
+            writes: Vec::new(),
+            removals: Vec::new(),
+            decisions: Vec::new(),
+            tasks: Vec::new(),
+            messages: Vec::new(),
+            widenings: Vec::new(),
+            outcomes: outcome.into_iter().collect(),
+            entry: None,
+            model: Some((model.clone(), change)),
+        };
+        let never = CancellationToken::new();
+        match self.submit(Box::new(draft), 0, &never).await {
+            // The committer does not take the time to count.
+            Err(Error::ModelHasEntities { model, .. }) => {
+                let definitions = self.definitions(tenant, &model).await?;
+                let count = match definitions {
+                    Some(definitions) => self.count(&definitions).await?,
+                    None => 0,
+                };
+                Err(Error::ModelHasEntities { model, count })
+            }
+            outcome => outcome,
+        }
+    }
+}
