@@ -13,12 +13,12 @@ const OPERAND_MAX: usize = 40;
 /// How much of one path is shown, in characters.
 const SUBJECT_MAX: usize = 80;
 
-/// What stands for what is left out.
+/// Replaces what is omitted.
 const MORE: &str = "…";
 
 impl Condition {
-    /// For instance `$.total > 100 and (state = "NEW" or …)`: once `length` characters are
-    /// written no further part is begun.
+    /// For instance `$.total > 100 and (state = "NEW" or …)`: after `length` characters no further
+    /// part is begun.
     pub fn in_words(&self, length: usize) -> String {
         let mut words = Words {
             text: String::new(),
@@ -29,7 +29,7 @@ impl Condition {
     }
 }
 
-/// Where a part stands, which decides whether it needs brackets.
+/// The position of a part, which decides whether it needs parentheses.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Place {
     Alone,
@@ -38,7 +38,7 @@ enum Place {
 
 struct Words {
     text: String,
-    /// How many characters may be written before the rest is left out.
+    /// How many characters may be written before the rest is omitted.
     left: usize,
 }
 
@@ -60,7 +60,7 @@ impl Words {
         }
     }
 
-    /// The local condition comes first: nobody is asked where it does not hold.
+    /// The local condition comes first: if it does not hold, no member is called.
     fn function(&mut self, function: &Function, place: Place) {
         let and = Place::Within(Connective::And);
         let are_two = function.quick_exit.is_some();
@@ -73,7 +73,7 @@ impl Words {
             self.push(" and ");
         }
         if function.unknown.is_some() {
-            self.push("what is not known");
+            self.push("an unknown test");
         } else {
             self.push("function ");
             self.push(&cut(function.name.as_str(), OPERAND_MAX));
@@ -90,7 +90,7 @@ impl Words {
             (Connective::And | Connective::Or, [only]) => self.condition(only, place),
             (Connective::Not, _) => {
                 self.push("not (");
-                // One part needs no brackets of its own.
+                // A single part needs no parentheses.
                 match children {
                     [only] => self.condition(only, Place::Alone),
                     _ => self.joined(" or ", Connective::Or, children),
@@ -225,7 +225,7 @@ fn list(operands: &[Operand]) -> String {
     text + "]"
 }
 
-/// A number or a truth is bare, as texts that read as one are: they mean the same.
+/// Numbers and booleans are unquoted, and so is text that reads as one: it means the same.
 fn value(operand: &Operand) -> String {
     match operand.text() {
         None => "null".to_owned(),

@@ -89,7 +89,7 @@ pub(super) fn plan_timer(
     let transition = workflow
         .state(&run.state)
         .and_then(|state| state.transitions.get(at))
-        .ok_or(Error::Misfit("a transition that is not there"))?;
+        .ok_or(Error::Misfit("a transition that does not exist"))?;
     match planned {
         Plan::Due { at, timeout } => arm_one(
             run,

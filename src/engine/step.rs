@@ -14,8 +14,7 @@ use crate::condition::{Condition, Function, Told, Trace, Verdict};
 use crate::id::{StateName, TransitionName, WorkflowName};
 use crate::workflow::{Mode, Task, Transition, Workflow};
 
-/// Advances `run` by one `input`. What is to be said beside the outcome, be it a failure, is added
-/// to `warnings`.
+/// Advances `run` by one `input`. Warnings are added to `warnings`, also if the step fails.
 pub fn step(
     mut run: Box<Run>,
     input: Input,
@@ -55,7 +54,7 @@ pub fn step(
             absorb(run, asked, *phase, *answered, world, warnings)
         }
         (Phase::Settled, Input::Go) => settled(run),
-        (Phase::Waiting { .. }, Input::Go) => Err(Error::Misfit("no answer to a call that is out")),
+        (Phase::Waiting { .. }, Input::Go) => Err(Error::Misfit("no response to a call in flight")),
         (
             Phase::Starting(_)
             | Phase::Choosing { .. }
@@ -65,7 +64,7 @@ pub fn step(
             | Phase::Arming { .. }
             | Phase::Settled,
             Input::Answered(_),
-        ) => Err(Error::Misfit("an answer without a call")),
+        ) => Err(Error::Misfit("a response without a call")),
     }
 }
 
@@ -144,7 +143,7 @@ fn begin(mut run: Box<Run>, start: Start, world: World<'_>) -> Result<Step, Erro
     }
 }
 
-/// `workflow-engine.md` §9.4, step 6: what is due may have been taken out of the definition.
+/// `workflow-engine.md` §9.4: the definition may no longer contain the due transition.
 fn fire(
     mut run: Box<Run>,
     kind: TimerKind,
@@ -183,11 +182,11 @@ fn drop_it(mut run: Box<Run>) -> Result<Step, Error> {
     settled(run)
 }
 
-/// What a criterion comes to, as far as is known.
+/// The result of a criterion, as far as it is known.
 enum Considering {
     Done(Considered),
     Ask(Call, u32),
-    /// It is not known what it means.
+    /// The criterion cannot be evaluated.
     Unknown(Error),
 }
 
@@ -290,7 +289,7 @@ fn choose(
     }
 }
 
-/// The built-in workflow is for entities that no imported one is for.
+/// The built-in workflow governs entities that no imported workflow matches.
 fn fall_back(
     mut run: Box<Run>,
     world: World<'_>,
@@ -337,7 +336,7 @@ fn note_chosen(run: &mut Run, workflow: &Workflow, why: Reason) {
     });
 }
 
-/// `workflow-engine.md` §7.5: which transition a name means here.
+/// `workflow-engine.md` §7.5: resolves a transition's name in the current state.
 fn named(run: &Run, workflow: &Workflow, name: &TransitionName) -> Result<usize, Error> {
     let transitions = workflow
         .state(&run.state)
@@ -370,7 +369,7 @@ fn named(run: &Run, workflow: &Workflow, name: &TransitionName) -> Result<usize,
     }
 }
 
-/// What came of the guard of a transition.
+/// The result of a transition's guard.
 enum Guard {
     Open,
     Closed(Option<Box<str>>),
@@ -422,7 +421,7 @@ pub(super) fn passage(from: &StateName, transition: &Transition) -> Passage {
     }
 }
 
-/// The guard of a transition that was asked for.
+/// The guard of a requested transition.
 fn guard(
     mut run: Box<Run>,
     cascade: Cascade,
@@ -434,7 +433,7 @@ fn guard(
     let guarded = workflow
         .state(&run.state)
         .and_then(|state| state.transitions.get(transition))
-        .ok_or(Error::Misfit("a transition that is not there"))?;
+        .ok_or(Error::Misfit("a transition that does not exist"))?;
     match guard_of(&mut run, &cascade, guarded, &told, world)? {
         Guard::Open => {
             if run.record.start == StartKind::Timer {
@@ -476,7 +475,7 @@ fn guard(
     }
 }
 
-/// Comes into a state, within limits (`workflow-engine.md` §7.6).
+/// Enters a state, within limits (`workflow-engine.md` §7.6).
 fn enter(run: Box<Run>, mut cascade: Cascade, world: World<'_>) -> Result<Step, Error> {
     if cascade.steps == world.limits.depth {
         return Err(Error::TooDeep {
@@ -504,7 +503,7 @@ fn enter(run: Box<Run>, mut cascade: Cascade, world: World<'_>) -> Result<Step, 
     )
 }
 
-/// Takes the first automated transition, from that number on, whose guard holds.
+/// Takes the first automated transition, starting with that number, whose guard holds.
 fn cascade_on(
     mut run: Box<Run>,
     cascade: Cascade,
@@ -549,7 +548,7 @@ fn cascade_on(
     go(run, Phase::Arming { workflow, at: 0 })
 }
 
-/// Runs the next processor of a transition, or moves once there is none left.
+/// Runs the next processor of a transition, or moves once all have run.
 fn take(
     mut run: Box<Run>,
     cascade: Cascade,
@@ -561,7 +560,7 @@ fn take(
     let taken = workflow
         .state(&run.state)
         .and_then(|state| state.transitions.get(transition))
-        .ok_or(Error::Misfit("a transition that is not there"))?;
+        .ok_or(Error::Misfit("a transition that does not exist"))?;
     let Some(next) = taken.processors.get(processor) else {
         let entry = Entry::Moved {
             transition: taken.name.to_string(),
@@ -620,7 +619,7 @@ fn take(
     }
 }
 
-/// What stands for the execution mode of a processor that sets a timer.
+/// Recorded instead of an execution mode for a processor that arms a timer.
 const SCHEDULED: &str = "SCHEDULED";
 
 const fn scope(mode: Mode) -> Scope {

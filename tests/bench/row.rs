@@ -1,4 +1,4 @@
-//! The rows of `DESIGN.md`, "The numbers", and how one is measured.
+//! The rows of `benchmark.md`, and how one is measured.
 
 use std::time::Duration;
 

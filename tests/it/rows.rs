@@ -1,5 +1,5 @@
-//! The rows of `corrections.md`, groups 7, 8, 10, 11 and 12: one test for each, in the profiles
-//! that the row names.
+//! Differences between the compatibility profiles (`stream.md` §5), one test for each row: import,
+//! messages, help, search and other shapes. A test's name begins with its group and row.
 
 use serde_json::{Value, json};
 
