@@ -1,13 +1,13 @@
-//! Whether what was once found good still is.
+//! Revocation: whether something that was once verified is still valid.
 
 use std::sync::{
     Arc,
     atomic::{AtomicBool, Ordering},
 };
 
-/// Held by a key, and by whatever is remembered because the key said so. With the key goes, at
-/// once, all of that: nothing has to be searched for, and what is remembered a moment too late is
-/// remembered as gone.
+/// Shared by a key and by everything that is remembered because that key verified it. Revoking the
+/// key revokes all of that at once: nothing has to be searched for, and what is remembered a moment
+/// too late is remembered as revoked.
 #[derive(Debug, Clone, Default)]
 pub struct Standing(Arc<AtomicBool>);
 
@@ -16,7 +16,7 @@ impl Standing {
         !self.0.load(Ordering::Acquire)
     }
 
-    /// Cannot be taken back.
+    /// Cannot be undone.
     pub fn withdraw(&self) {
         self.0.store(true, Ordering::Release);
     }

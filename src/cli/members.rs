@@ -1,4 +1,4 @@
-//! `interlock members`: who is connected.
+//! `interlock members`: lists the connected members.
 
 use std::process::ExitCode;
 
@@ -23,7 +23,7 @@ pub(super) struct Arguments {
     target: Target,
 }
 
-/// Why it is not known who is connected.
+/// Why the members are not known.
 #[derive(Debug, thiserror::Error)]
 enum Error {
     #[error(transparent)]

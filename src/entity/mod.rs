@@ -1,8 +1,8 @@
-//! A stored document: what it says, who it is, where it stands.
+//! A stored document: its content, its identity, its metadata.
 //!
 //! May use: [`crate::id`], [`crate::clock`].
-//! A document is kept as the text that came, numbers digit for digit; [`Document`] is the same
-//! text with an index into it, so reading a value never changes it.
+//! A document is stored as the text that was received, numbers digit for digit; [`Document`] is the
+//! same text with an index into it, so reading a value never changes it.
 
 mod document;
 mod glimpse;

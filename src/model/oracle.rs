@@ -1,8 +1,8 @@
-//! The lattice of schemas once more: small, slow, and plain enough to be believed.
+//! A second implementation of schema merging for tests: small, slow, and simple.
 //!
-//! Here a schema is the set of everything that was seen at each path, so merging is the union of
-//! sets; what a node's types are is worked out at the end, from the tables of
-//! `models-and-entities.md` §3. Random documents must come out the same in both.
+//! Here a schema is the set of everything seen at each path, so merging is the union of sets; the
+//! types of a node are derived at the end from the tables of `models-and-entities.md` §3. Random
+//! documents must give the same result in both.
 #![cfg(test)]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,7 +13,7 @@ use regex::Regex;
 use super::{DataType, Schema, schema::Node};
 use crate::entity::{Document, Shape, Value};
 
-/// What was seen at one path.
+/// Everything seen at one path.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Place {
     object: bool,
@@ -21,7 +21,7 @@ struct Place {
     leaves: BTreeSet<DataType>,
 }
 
-/// By path: `.name` for a member, `[]` for the elements of an array.
+/// By path: `.name` for a member, `[]` for the elements of a list.
 type Places = BTreeMap<Vec<String>, Place>;
 
 fn observe(value: Value<'_>, path: &[String], places: &mut Places) {
@@ -60,7 +60,7 @@ fn observe(value: Value<'_>, path: &[String], places: &mut Places) {
     }
 }
 
-/// What is seen in one document: of arrays that are all empty there the elements are null (§3.1).
+/// What is seen in one document: the elements of lists that are all empty are null (§3.1).
 fn places_in(document: &Document) -> Places {
     let mut places = Places::new();
     observe(document.root(), &[], &mut places);
@@ -167,7 +167,7 @@ fn number(literal: &str) -> DataType {
     if is_zero {
         return T::Integer;
     }
-    // Nobody writes out a million zeros: whichever way, no table goes that far.
+    // Millions of zeros are not written out: no table reaches that far.
     let exponent: i32 = match exponent.parse() {
         Ok(exponent) if (-5_000..=5_000).contains(&exponent) => exponent,
         _ if exponent.starts_with('-') => return T::UnboundDecimal,
@@ -338,7 +338,7 @@ fn any_text() -> impl Strategy<Value = String> {
     ]
 }
 
-/// JSON of any form, with few names and awkward leaves.
+/// JSON of any form, with few names and unusual leaves.
 pub(super) fn any_sample() -> impl Strategy<Value = String> {
     let leaf = prop_oneof![
         2 => prop::sample::select(vec!["null", "true", "false", "1", "3000000000", "1.5", "1e40", "\"x\"", "\"2024\""]).prop_map(str::to_owned),

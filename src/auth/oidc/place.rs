@@ -1,4 +1,4 @@
-//! Where something of a provider is.
+//! The address of a provider's document.
 
 use std::fmt;
 
@@ -6,15 +6,15 @@ use url::{Host, Url};
 
 use super::Rules;
 
-/// A URL that may be asked, as far as its text can tell; what its name stands for is looked at
+/// A URL that may be contacted, as far as its text shows; the addresses of its name are checked
 /// when it is.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Place(Url);
 
-/// Why a text is no place that may be asked.
+/// Why a text is not a URL that may be contacted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum BadPlace {
-    #[error("it is no absolute URL with a host")]
+    #[error("it is not an absolute URL with a host")]
     Unreadable,
     #[error("it must begin with https:// (CYODA_OIDC_REQUIRE_HTTPS=false allows http://)")]
     NeedsHttps,
@@ -27,7 +27,7 @@ pub enum BadPlace {
 impl Place {
     pub fn parse(text: &str, rules: &Rules) -> Result<Self, BadPlace> {
         let mut url = Url::parse(text).map_err(|_| BadPlace::Unreadable)?;
-        // A name that ends with dots is the same one, and spelled in one way only.
+        // A name with a trailing dot is the same name, and has one spelling here.
         if let Some(Host::Domain(name)) = url.host()
             && name.ends_with('.')
         {
@@ -54,13 +54,13 @@ impl Place {
         self.0.scheme() == "https"
     }
 
-    /// Numbers that stand for an address of IPv4, however they are written, are one here.
+    /// Numbers that denote an IPv4 address, in whatever notation, are equal here.
     pub(super) fn host(&self) -> Option<Host<&str>> {
         self.0.host()
     }
 
-    /// Whether its name is one that never is on the public internet, whatever it stands for
-    /// (RFC 6761, RFC 6762, RFC 8375, and what clouds call their own).
+    /// Whether its name is never on the public internet, whatever it resolves to (RFC 6761, RFC
+    /// 6762, RFC 8375, and names used by clouds).
     pub(super) fn is_local_name(&self) -> bool {
         const LOCAL: &[&str] = &["localhost", "localdomain", "local", "internal", "home.arpa"];
         const HERE: &[&str] = &["ip6-localhost", "ip6-loopback"];
@@ -78,7 +78,7 @@ impl Place {
         self.0.port_or_known_default().unwrap_or(443)
     }
 
-    /// What a request asks its host for.
+    /// The path and query to request.
     pub(super) fn path_and_query(&self) -> String {
         match self.0.query() {
             Some(query) => format!("{}?{query}", self.0.path()),
@@ -86,7 +86,7 @@ impl Place {
         }
     }
 
-    /// The host, and the port where it is not the usual one.
+    /// The host, and the port if it is not the default.
     pub(super) fn authority(&self) -> &str {
         self.0.authority()
     }
@@ -97,7 +97,7 @@ impl Place {
 }
 
 impl fmt::Debug for Place {
-    /// Without the query, which may hold what nobody else should know.
+    /// Without the query, which may contain secrets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Place({}{})", self.0.authority(), self.0.path())
     }
