@@ -42,9 +42,9 @@ pub fn read_noting<'de, T: Deserialize<'de>>(
 struct Objects<T>(T);
 
 /// The visitor of a struct, which accepts only an object.
-struct Members<V>(V);
+struct ObjectVisitor<V>(V);
 
-impl<'de, V: Visitor<'de>> Visitor<'de> for Members<V> {
+impl<'de, V: Visitor<'de>> Visitor<'de> for ObjectVisitor<V> {
     type Value = V::Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -73,7 +73,7 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Objects<D> {
         _: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, D::Error> {
-        self.0.deserialize_map(Members(visitor))
+        self.0.deserialize_map(ObjectVisitor(visitor))
     }
 
     forward! {

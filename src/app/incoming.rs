@@ -25,7 +25,7 @@ use tokio_rustls::{TlsAcceptor, rustls::ServerConfig, server::TlsStream};
 use tracing::debug;
 
 use super::{
-    connections::{Head, Place, Registry},
+    connections::{ConnectionSlot, Head, Registry},
     tls::{Protocol, Spoken},
 };
 use crate::telemetry::measure::{Handshake, Port};
@@ -55,7 +55,7 @@ pub(super) struct Incoming {
     listener: TcpListener,
     places: Places,
     tls: Option<(watch::Receiver<Spoken>, Protocol)>,
-    handshakes: JoinSet<Option<(Socket, Place)>>,
+    handshakes: JoinSet<Option<(Socket, ConnectionSlot)>>,
     /// The handshakes in order of their beginning; some have ended.
     begun: VecDeque<AbortHandle>,
     handshakes_max: usize,
@@ -88,7 +88,7 @@ impl Incoming {
     }
 
     /// The next connection that is ready. Dropping the future loses none.
-    pub(super) async fn next(&mut self) -> (Socket, Place) {
+    pub(super) async fn next(&mut self) -> (Socket, ConnectionSlot) {
         loop {
             tokio::select! {
                 Some(ended) = self.handshakes.join_next() => {
@@ -120,7 +120,7 @@ impl Incoming {
         config: Arc<ServerConfig>,
         stream: TcpStream,
         peer: SocketAddr,
-        place: Place,
+        place: ConnectionSlot,
     ) {
         while self.begun.front().is_some_and(AbortHandle::is_finished) {
             self.begun.pop_front();
@@ -143,8 +143,8 @@ async fn handshake(
     acceptor: TlsAcceptor,
     stream: TcpStream,
     peer: SocketAddr,
-    place: Place,
-) -> Option<(Socket, Place)> {
+    place: ConnectionSlot,
+) -> Option<(Socket, ConnectionSlot)> {
     let accepted = tokio::select! {
         accepted = timeout(HANDSHAKE_TIMEOUT, acceptor.accept(stream)) => accepted,
         () = place.displaced() => return None,

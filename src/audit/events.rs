@@ -57,7 +57,7 @@ pub(super) fn of(recorded: &Recorded) -> Vec<MachineEvent> {
         .collect()
 }
 
-struct Told {
+struct EventDraft {
     kind: &'static str,
     state: Option<String>,
     details: String,
@@ -66,7 +66,7 @@ struct Told {
 
 /// The state of the derivation within a run.
 struct Way<'a> {
-    told: &'a mut Vec<Told>,
+    told: &'a mut Vec<EventDraft>,
     /// The timer with which it began.
     fired: Option<&'a str>,
     /// The state the entity is in, once that is known.
@@ -76,7 +76,7 @@ struct Way<'a> {
     paused: bool,
 }
 
-fn tell<'a>(run: &'a RunRecord, told: &'a mut Vec<Told>) {
+fn tell<'a>(run: &'a RunRecord, told: &'a mut Vec<EventDraft>) {
     let mut way = Way {
         told,
         fired: None,
@@ -159,7 +159,7 @@ fn first_state(entries: &[Entry]) -> Option<String> {
 
 impl Way<'_> {
     fn say(&mut self, kind: &'static str, state: Option<String>, details: String, data: Value) {
-        self.told.push(Told {
+        self.told.push(EventDraft {
             kind,
             state,
             details,

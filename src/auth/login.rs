@@ -9,7 +9,7 @@ use std::{future::pending, sync::Arc, time::Duration};
 
 use tokio::time::sleep;
 
-use super::{Caller, Standing, directory::Known, token::Tokens, validity::Validity};
+use super::{Caller, Revocation, directory::Known, token::Tokens, validity::Validity};
 use crate::clock::Timestamp;
 
 /// How long revocations are collected after one that did not concern a stream, which bounds how
@@ -36,7 +36,7 @@ pub(super) struct Basis {
     /// The trusted key that signed the exchanged token.
     pub(super) trusted: Option<Box<str>>,
     /// The validity of the provider's key, if a provider vouches for it.
-    pub(super) standing: Standing,
+    pub(super) revocation: Revocation,
 }
 
 /// How long a credential stays valid.
@@ -119,7 +119,7 @@ impl Basis {
     }
 
     fn stands(&self, known: &Known, now: Timestamp) -> Stands {
-        if !self.standing.holds() || !self.has_client(known) {
+        if self.revocation.is_revoked() || !self.has_client(known) {
             return Stands::NoMore;
         }
         let pair = self.pair.iter();

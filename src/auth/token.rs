@@ -23,8 +23,8 @@ use super::{
     login::{Basis, Login},
     oidc::{self, Federation},
     pair::{KeyPair, KeyUse},
+    revocation::Revocation,
     seal::Seal,
-    standing::Standing,
     turns::{Lane, Peer, Turns},
     validity::Validity,
     workbench::{Busy, Workbench},
@@ -288,7 +288,7 @@ impl Tokens {
         let generation = self.0.directory.generation();
         if let Some(known) = self.0.remembered.get(&digest)
             && known.generation == generation
-            && known.basis.standing.holds()
+            && !known.basis.revocation.is_revoked()
         {
             if now < known.until {
                 return Ok(login(known.basis));
@@ -327,7 +327,7 @@ impl Tokens {
                 client: None,
                 pair: None,
                 trusted: None,
-                standing: vouched.standing,
+                revocation: vouched.revocation,
             };
             return Some((basis, until(vouched.ends)));
         }
@@ -352,7 +352,7 @@ impl Tokens {
             issued: claims.iat,
             pair: pair.map(|pair| Arc::clone(&pair.name)),
             trusted: claims.subject_key.map(Into::into),
-            standing: Standing::default(),
+            revocation: Revocation::default(),
         };
         if !is_pairs || !basis.is_known(&known, now) {
             return None;

@@ -82,7 +82,7 @@ struct State {
 /// The waiting requests of a lane.
 #[derive(Debug, Default)]
 struct Waiting {
-    by_peer: HashMap<Peer, VecDeque<oneshot::Sender<Place>>>,
+    by_peer: HashMap<Peer, VecDeque<oneshot::Sender<Slot>>>,
     /// The addresses with waiting requests, in the order of their turns.
     order: VecDeque<Peer>,
     len: usize,
@@ -90,7 +90,7 @@ struct Waiting {
 
 /// A slot; dropping it hands it to the next request.
 #[derive(Debug)]
-struct Place(Option<Turns>);
+struct Slot(Option<Turns>);
 
 impl Turns {
     fn new(places: usize, waiting_max: usize, waiting_of_one_max: usize) -> Self {
@@ -139,14 +139,14 @@ impl Turns {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn take(&self, lane: Lane, peer: Peer) -> Result<oneshot::Receiver<Place>, Busy> {
+    fn take(&self, lane: Lane, peer: Peer) -> Result<oneshot::Receiver<Slot>, Busy> {
         let (turn, place) = oneshot::channel();
         let mut state = self.lock();
         if state.places > 0 {
             state.places -= 1;
             drop(state);
             // The receiver still exists.
-            let _ = turn.send(Place(Some(self.clone())));
+            let _ = turn.send(Slot(Some(self.clone())));
             return Ok(place);
         }
         let waiting = &mut state.lanes[lane as usize];
@@ -165,7 +165,7 @@ impl Turns {
     fn pass_on(&self) {
         let mut state = self.lock();
         while let Some(turn) = state.next() {
-            let Err(mut place) = turn.send(Place(Some(self.clone()))) else {
+            let Err(mut place) = turn.send(Slot(Some(self.clone()))) else {
                 return;
             };
             // The requester is gone; the slot is handed to another here.
@@ -176,7 +176,7 @@ impl Turns {
 }
 
 impl State {
-    fn next(&mut self) -> Option<oneshot::Sender<Place>> {
+    fn next(&mut self) -> Option<oneshot::Sender<Slot>> {
         self.taken += 1;
         let [first, second, last] = &mut self.lanes;
         if self.taken.is_multiple_of(LAST_EVERY)
@@ -196,7 +196,7 @@ impl Waiting {
         self.by_peer.get(&peer).map_or(0, VecDeque::len)
     }
 
-    fn add(&mut self, peer: Peer, turn: oneshot::Sender<Place>) {
+    fn add(&mut self, peer: Peer, turn: oneshot::Sender<Slot>) {
         let own = self.by_peer.entry(peer).or_default();
         if own.is_empty() {
             self.order.push_back(peer);
@@ -232,7 +232,7 @@ impl Waiting {
         }
     }
 
-    fn next(&mut self) -> Option<oneshot::Sender<Place>> {
+    fn next(&mut self) -> Option<oneshot::Sender<Slot>> {
         let peer = self.order.pop_front()?;
         let turns = self.by_peer.get_mut(&peer)?;
         let turn = turns.pop_front();
@@ -246,7 +246,7 @@ impl Waiting {
     }
 }
 
-impl Drop for Place {
+impl Drop for Slot {
     fn drop(&mut self) {
         if let Some(turns) = self.0.take() {
             turns.pass_on();
@@ -263,7 +263,7 @@ mod tests {
     }
 
     /// Takes a turn that must be granted or queued.
-    fn take(turns: &Turns, lane: Lane, last: u8) -> oneshot::Receiver<Place> {
+    fn take(turns: &Turns, lane: Lane, last: u8) -> oneshot::Receiver<Slot> {
         turns.take(lane, peer(last)).expect("there is room")
     }
 

@@ -35,7 +35,7 @@ pub enum Target {
 pub enum Reply {
     /// The new document of the entity; none leaves it unchanged.
     Processed(Option<Document>),
-    Judged(Judgement),
+    Judged(CriterionResult),
     /// The result of a schedule function, and its kind.
     Computed {
         kind: String,
@@ -45,7 +45,7 @@ pub enum Reply {
 
 /// The result of a criterion.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Judgement {
+pub struct CriterionResult {
     pub matches: bool,
     /// Why it does not match.
     pub reason: Option<Box<str>>,
@@ -53,7 +53,7 @@ pub struct Judgement {
 
 /// The transition for which a call is made.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Passage {
+pub struct TransitionContext {
     pub transition: TransitionName,
     pub from: StateName,
     pub to: StateName,

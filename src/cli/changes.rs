@@ -89,7 +89,7 @@ enum Error {
 }
 
 #[derive(Deserialize)]
-struct Told {
+struct PrintedChange {
     error: Option<Refusal>,
     #[serde(default)]
     sequence: Option<i64>,
@@ -119,7 +119,7 @@ async fn follow(config: &Config, arguments: &Arguments) -> Result<(), Error> {
         let mut refused = None;
         let mut is_read = true;
         let mut print = |text: &str| {
-            let told: Told = client::read(text)?;
+            let told: PrintedChange = client::read(text)?;
             if let Some(refusal) = told.error {
                 refused = Some(refusal.message);
             } else {

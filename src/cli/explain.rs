@@ -45,7 +45,7 @@ enum Error {
 }
 
 #[derive(Deserialize)]
-struct Told {
+struct Explanation {
     error: Option<Refusal>,
     #[serde(default)]
     state: Option<String>,
@@ -155,7 +155,7 @@ async fn ask(config: &Config, arguments: &Arguments) -> Result<String, Error> {
         .ask(config, route, event, &mut keep)
         .await?;
     let answer = answer.ok_or(Error::Silence)?;
-    let told: Told = client::read(&answer)?;
+    let told: Explanation = client::read(&answer)?;
     match told.error {
         Some(refusal) => Err(Error::Refused(refusal.message)),
         None if arguments.json => Ok(answer),
@@ -168,7 +168,7 @@ macro_rules! say {
     ($text:expr, $($words:tt)*) => { let _ = writeln!($text, $($words)*); };
 }
 
-impl Told {
+impl Explanation {
     fn words(&self) -> String {
         let mut text = String::new();
         if let Some(state) = &self.state {

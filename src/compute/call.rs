@@ -278,7 +278,7 @@ mod tests {
         Arc::new(Work {
             callee: Callee::Processor("p".into()),
             workflow: "w".into(),
-            passage: None,
+            transition_context: None,
             entity: EntityId::NIL,
             transaction: None,
             context: None,

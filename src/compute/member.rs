@@ -137,14 +137,14 @@ impl Members {
     }
 
     /// A place among the calls that a tenant may have in flight; none if it has reached the limit.
-    pub(super) fn place(&self, tenant: &Tenant, most: usize) -> Option<Place> {
+    pub(super) fn place(&self, tenant: &Tenant, most: usize) -> Option<CallPermit> {
         let mut out = self.0.out.lock().unwrap_or_else(PoisonError::into_inner);
         let count = out.entry(tenant.clone()).or_default();
         if *count >= most {
             return None;
         }
         *count += 1;
-        Some(Place {
+        Some(CallPermit {
             members: self.clone(),
             tenant: tenant.clone(),
         })
@@ -185,12 +185,12 @@ impl Members {
 
 /// One of the calls that a tenant has in flight; dropping it makes room.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct CallPermit {
     members: Members,
     tenant: Tenant,
 }
 
-impl Drop for Place {
+impl Drop for CallPermit {
     fn drop(&mut self) {
         let out = &self.members.0.out;
         let mut out = out.lock().unwrap_or_else(PoisonError::into_inner);

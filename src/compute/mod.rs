@@ -11,7 +11,7 @@ mod member;
 
 use std::sync::Arc;
 
-use crate::callout::{Callee, Passage, Reply};
+use crate::callout::{Callee, Reply, TransitionContext};
 use crate::entity::{Actor, Image};
 use crate::id::{CallId, DispatchKey, EntityId, TransactionId, WorkflowName};
 
@@ -35,7 +35,7 @@ pub struct Work {
     pub callee: Callee,
     pub workflow: WorkflowName,
     /// None while a workflow is being selected.
-    pub passage: Option<Passage>,
+    pub transition_context: Option<TransitionContext>,
     pub entity: EntityId,
     /// None if the call is made outside of any transaction.
     pub transaction: Option<TransactionId>,

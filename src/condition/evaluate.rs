@@ -9,7 +9,7 @@ use super::{
     Comparison, Condition, Connective, Function, Halt, Leaf, LifecycleField, Matcher, Meter,
     Operand, Operator, Subject, TextTest, Verdict, scan::Scan,
 };
-use crate::callout::Judgement;
+use crate::callout::CriterionResult;
 use crate::clock::Timestamp;
 use crate::entity::{Path, Shape, Temporal, TemporalClass, Value};
 use crate::id::{EntityId, TransactionId};
@@ -29,7 +29,7 @@ pub struct Facts<'a> {
 }
 
 /// The results of member functions so far, by number of the function.
-pub type Told = BTreeMap<u32, Judgement>;
+pub type FunctionResults = BTreeMap<u32, CriterionResult>;
 
 /// The metadata of an entity.
 #[derive(Debug, Clone, Copy)]
@@ -76,7 +76,7 @@ impl Trace {
 
     /// The reason of a member is text for people and already bounded (`grpc.md` §9.5); it is not
     /// cut, because what matters may be at its end.
-    fn note_judgement(&mut self, leaf: u32, judgement: &Judgement) {
+    fn note_judgement(&mut self, leaf: u32, judgement: &CriterionResult) {
         self.outcomes.push(LeafOutcome {
             leaf,
             held: judgement.matches,
@@ -131,12 +131,15 @@ fn never<T>(result: Result<T, Infallible>) -> T {
 impl Condition {
     /// Whether a condition without functions holds; `trace` receives each leaf that was evaluated.
     pub fn holds(&self, facts: Facts<'_>, trace: Option<&mut Trace>) -> bool {
-        matches!(self.judge(facts, &Told::new(), trace), Verdict::Holds)
+        matches!(
+            self.judge(facts, &FunctionResults::new(), trace),
+            Verdict::Holds
+        )
     }
 
     /// The same for a large document or condition.
     pub fn holds_within(&self, facts: Facts<'_>, meter: &Meter<'_>) -> Result<bool, Halt> {
-        let verdict = self.judge_within(facts, &Told::new(), None, meter)?;
+        let verdict = self.judge_within(facts, &FunctionResults::new(), None, meter)?;
         Ok(matches!(verdict, Verdict::Holds))
     }
 
@@ -192,7 +195,7 @@ impl Condition {
     pub fn judge<'a>(
         &'a self,
         facts: Facts<'_>,
-        told: &Told,
+        told: &FunctionResults,
         trace: Option<&mut Trace>,
     ) -> Verdict<'a> {
         never(self.judge_by(facts, told, trace, &mut Plain))
@@ -202,7 +205,7 @@ impl Condition {
     pub fn judge_within<'a>(
         &'a self,
         facts: Facts<'_>,
-        told: &Told,
+        told: &FunctionResults,
         trace: Option<&mut Trace>,
         meter: &Meter<'_>,
     ) -> Result<Verdict<'a>, Halt> {
@@ -212,7 +215,7 @@ impl Condition {
     fn judge_by<'a, 'd, L: Look<'d>>(
         &'a self,
         facts: Facts<'d>,
-        told: &Told,
+        told: &FunctionResults,
         mut trace: Option<&mut Trace>,
         look: &mut L,
     ) -> Result<Verdict<'a>, L::Halt> {
@@ -259,7 +262,7 @@ impl Function {
     fn judge_by<'a, 'd, L: Look<'d>>(
         &'a self,
         facts: Facts<'d>,
-        told: &Told,
+        told: &FunctionResults,
         mut trace: Option<&mut Trace>,
         look: &mut L,
     ) -> Result<Verdict<'a>, L::Halt> {
@@ -826,7 +829,7 @@ mod tests {
         };
         let judgement = |&(leaf, matches): &(u32, bool)| {
             let reason = None;
-            (leaf, Judgement { matches, reason })
+            (leaf, CriterionResult { matches, reason })
         };
         match criterion.judge(facts, &told.iter().map(judgement).collect(), None) {
             Verdict::Holds => "holds".to_owned(),
@@ -840,7 +843,7 @@ mod tests {
         let long = "because ".repeat(30);
         let mut trace = Trace::default();
         trace.note(1, false, Some(&long));
-        let judgement = Judgement {
+        let judgement = CriterionResult {
             matches: false,
             reason: Some(long.as_str().into()),
         };

@@ -34,7 +34,7 @@ use crate::error::{Code, Coded};
 use crate::id::FunctionName;
 
 pub use compare::Operand;
-pub use evaluate::{Facts, LeafOutcome, Lifecycle, Told, Trace};
+pub use evaluate::{Facts, FunctionResults, LeafOutcome, Lifecycle, Trace};
 pub use form::{Form, FunctionForm};
 pub use impossible::Finding;
 pub use meter::{Halt, Meter, WORK_MAX};

@@ -376,7 +376,7 @@ mod tests {
 
     use super::*;
     use crate::clock::Timestamp;
-    use crate::condition::{Lifecycle, Told, Trace, Verdict};
+    use crate::condition::{FunctionResults, Lifecycle, Trace, Verdict};
     use crate::entity::Document;
     use crate::id::{EntityId, TransactionId};
     use crate::model::Schema;
@@ -418,9 +418,9 @@ mod tests {
         let (mut plain, mut counted) = (Trace::default(), Trace::default());
         let stop = AtomicBool::new(false);
         let meter = Meter::new(&stop);
-        let one = condition.judge(facts, &Told::new(), Some(&mut plain));
+        let one = condition.judge(facts, &FunctionResults::new(), Some(&mut plain));
         let other = condition
-            .judge_within(facts, &Told::new(), Some(&mut counted), &meter)
+            .judge_within(facts, &FunctionResults::new(), Some(&mut counted), &meter)
             .expect("within limits");
         assert_eq!(format!("{one:?}"), format!("{other:?}"));
         assert_eq!(plain.outcomes, counted.outcomes);

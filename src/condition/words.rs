@@ -24,14 +24,14 @@ impl Condition {
             text: String::new(),
             left: length,
         };
-        words.condition(self, Place::Alone);
+        words.condition(self, Nesting::Alone);
         words.text
     }
 }
 
 /// The position of a part, which decides whether it needs parentheses.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum Nesting {
     Alone,
     Within(Connective),
 }
@@ -48,7 +48,7 @@ impl Words {
         self.text.push_str(text);
     }
 
-    fn condition(&mut self, condition: &Condition, place: Place) {
+    fn condition(&mut self, condition: &Condition, place: Nesting) {
         match condition {
             _ if self.left == 0 => self.push(MORE),
             Condition::Leaf(leaf) => self.push(&leaf.in_words()),
@@ -61,10 +61,10 @@ impl Words {
     }
 
     /// The local condition comes first: if it does not hold, no member is called.
-    fn function(&mut self, function: &Function, place: Place) {
-        let and = Place::Within(Connective::And);
+    fn function(&mut self, function: &Function, place: Nesting) {
+        let and = Nesting::Within(Connective::And);
         let are_two = function.quick_exit.is_some();
-        let in_brackets = are_two && !matches!(place, Place::Alone) && place != and;
+        let in_brackets = are_two && !matches!(place, Nesting::Alone) && place != and;
         if in_brackets {
             self.push("(");
         }
@@ -83,7 +83,7 @@ impl Words {
         }
     }
 
-    fn group(&mut self, connective: Connective, children: &[Condition], place: Place) {
+    fn group(&mut self, connective: Connective, children: &[Condition], place: Nesting) {
         match (connective, children) {
             (Connective::And | Connective::Not, []) => self.push("always"),
             (Connective::Or, []) => self.push("never"),
@@ -92,7 +92,7 @@ impl Words {
                 self.push("not (");
                 // A single part needs no parentheses.
                 match children {
-                    [only] => self.condition(only, Place::Alone),
+                    [only] => self.condition(only, Nesting::Alone),
                     _ => self.joined(" or ", Connective::Or, children),
                 }
                 self.push(")");
@@ -107,9 +107,9 @@ impl Words {
         word: &str,
         connective: Connective,
         children: &[Condition],
-        place: Place,
+        place: Nesting,
     ) {
-        let needed = !matches!(place, Place::Alone) && place != Place::Within(connective);
+        let needed = !matches!(place, Nesting::Alone) && place != Nesting::Within(connective);
         if needed {
             self.push("(");
         }
@@ -131,7 +131,7 @@ impl Words {
             if is_cut {
                 return self.push(MORE);
             }
-            self.condition(child, Place::Within(connective));
+            self.condition(child, Nesting::Within(connective));
         }
     }
 }

@@ -19,7 +19,7 @@ mod timer;
 
 use std::time::Duration;
 
-use crate::callout::{CallSettings, Callee, Passage, Reply};
+use crate::callout::{CallSettings, Callee, Reply, TransitionContext};
 use crate::clock::Timestamp;
 use crate::entity::Document;
 use crate::id::WorkflowName;
@@ -29,7 +29,7 @@ use crate::workflow::WorkflowSet;
 pub use crate::condition::Meter;
 pub use error::{Error, ProcessorFailure};
 pub use record::{CallRecord, Considered, Entry, Leaf, Reason, Record, RunRecord, StartKind};
-pub use run::{Fate, Outcome, Run, Start, Subject, Suspended};
+pub use run::{Fate, Run, RunOutcome, Start, Subject, Suspended};
 pub use step::step;
 pub use timer::{Armed, Timer, TimerChange, TimerKind};
 
@@ -139,7 +139,7 @@ pub struct Call {
     pub settings: CallSettings,
     pub workflow: WorkflowName,
     /// None while a workflow is being selected.
-    pub passage: Option<Passage>,
+    pub transition_context: Option<TransitionContext>,
     pub scope: Scope,
 }
 

@@ -7,7 +7,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
-use crate::condition::{Condition, LeafOutcome, Told, Trace};
+use crate::condition::{Condition, FunctionResults, LeafOutcome, Trace};
 use crate::entity::Image;
 use crate::id::TransitionName;
 
@@ -344,7 +344,7 @@ impl Considered {
         held: bool,
         trace: Trace,
         condition: &Condition,
-        told: &Told,
+        told: &FunctionResults,
     ) -> Self {
         let leaf =
             |outcome: LeafOutcome| Leaf(outcome.leaf, outcome.held, outcome.seen.map(Into::into));

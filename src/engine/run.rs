@@ -13,7 +13,7 @@ use super::{
     record::{Entry, RunRecord, StartKind},
 };
 use crate::clock::Timestamp;
-use crate::condition::{Condition, Facts, Lifecycle, Told};
+use crate::condition::{Condition, Facts, FunctionResults, Lifecycle};
 use crate::entity::{Document, Image, Json};
 use crate::id::{EntityId, ModelKey, StateName, TransactionId, TransitionName, WorkflowName};
 use crate::model::Schema;
@@ -60,7 +60,7 @@ pub enum Fate {
 
 /// The outcome of a run that has settled.
 #[derive(Debug)]
-pub struct Outcome {
+pub struct RunOutcome {
     pub fate: Fate,
     pub image: Image,
     pub record: RunRecord,
@@ -138,19 +138,19 @@ pub(super) enum Phase {
     /// Evaluating the active workflow of that number.
     Choosing {
         at: usize,
-        told: Told,
+        told: FunctionResults,
     },
     /// Before the guard of a requested transition, named or due.
     Guarding {
         cascade: Cascade,
         transition: usize,
-        told: Told,
+        told: FunctionResults,
     },
     /// In a state, about to try its transition of that number.
     Cascading {
         cascade: Cascade,
         at: usize,
-        told: Told,
+        told: FunctionResults,
     },
     /// On a transition, about to call its processor of that number.
     Taking {
@@ -334,8 +334,8 @@ impl Run {
     }
 
     /// The outcome of the run, once it has settled.
-    pub fn finish(self) -> Outcome {
-        Outcome {
+    pub fn finish(self) -> RunOutcome {
+        RunOutcome {
             fate: self.fate,
             image: self.image(),
             record: self.record,

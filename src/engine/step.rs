@@ -9,8 +9,8 @@ use super::{
     record::{CallRecord, Considered, Entry, Reason, StartKind},
     run::{Asked, Cascade, Phase},
 };
-use crate::callout::{Callee, Passage, Target};
-use crate::condition::{Condition, Function, Told, Trace, Verdict};
+use crate::callout::{Callee, Target, TransitionContext};
+use crate::condition::{Condition, Function, FunctionResults, Trace, Verdict};
 use crate::id::{StateName, TransitionName, WorkflowName};
 use crate::workflow::{Mode, Task, Transition, Workflow};
 
@@ -109,7 +109,7 @@ fn begin(mut run: Box<Run>, start: Start, world: World<'_>) -> Result<Step, Erro
             run,
             Phase::Choosing {
                 at: 0,
-                told: Told::new(),
+                told: FunctionResults::new(),
             },
         ),
         Start::Loopback => match govern(&mut run, world) {
@@ -125,7 +125,7 @@ fn begin(mut run: Box<Run>, start: Start, world: World<'_>) -> Result<Step, Erro
                 Phase::Guarding {
                     cascade: Cascade::new(workflow),
                     transition,
-                    told: Told::new(),
+                    told: FunctionResults::new(),
                 },
             )
         }
@@ -172,7 +172,7 @@ fn fire(
         Phase::Guarding {
             cascade: Cascade::new(workflow),
             transition,
-            told: Told::new(),
+            told: FunctionResults::new(),
         },
     )
 }
@@ -193,7 +193,7 @@ enum Considering {
 fn consider(
     run: &Run,
     condition: &Condition,
-    told: &Told,
+    told: &FunctionResults,
     world: World<'_>,
     name: &str,
     asker: impl FnOnce(&Function) -> Call,
@@ -228,7 +228,7 @@ fn criterion_call(
     function: &Function,
     target: Target,
     workflow: &WorkflowName,
-    passage: Option<Passage>,
+    transition_context: Option<TransitionContext>,
 ) -> Call {
     Call {
         callee: Callee::Criterion {
@@ -237,7 +237,7 @@ fn criterion_call(
         },
         settings: function.call.clone(),
         workflow: workflow.clone(),
-        passage,
+        transition_context,
         scope: Scope::Inside,
     }
 }
@@ -246,7 +246,7 @@ fn criterion_call(
 fn choose(
     mut run: Box<Run>,
     at: usize,
-    told: Told,
+    told: FunctionResults,
     world: World<'_>,
     warnings: &mut Vec<String>,
 ) -> Result<Step, Error> {
@@ -275,7 +275,7 @@ fn choose(
             run.note(Entry::Skipped(considered));
             let phase = Phase::Choosing {
                 at: at + 1,
-                told: Told::new(),
+                told: FunctionResults::new(),
             };
             go(run, phase)
         }
@@ -381,7 +381,7 @@ fn guard_of(
     run: &mut Run,
     cascade: &Cascade,
     transition: &Transition,
-    told: &Told,
+    told: &FunctionResults,
     world: World<'_>,
 ) -> Result<Guard, Error> {
     let Some(criterion) = &transition.criterion else {
@@ -389,12 +389,12 @@ fn guard_of(
     };
     let name = transition.name.as_str();
     let considering = consider(run, criterion, told, world, name, |function| {
-        let passage = passage(&run.state, transition);
+        let transition_context = transition_context(&run.state, transition);
         criterion_call(
             function,
             Target::Transition,
             &cascade.workflow.name,
-            Some(passage),
+            Some(transition_context),
         )
     })?;
     Ok(match considering {
@@ -413,8 +413,8 @@ fn guard_of(
     })
 }
 
-pub(super) fn passage(from: &StateName, transition: &Transition) -> Passage {
-    Passage {
+pub(super) fn transition_context(from: &StateName, transition: &Transition) -> TransitionContext {
+    TransitionContext {
         transition: transition.name.clone(),
         from: from.clone(),
         to: transition.next.clone(),
@@ -426,7 +426,7 @@ fn guard(
     mut run: Box<Run>,
     cascade: Cascade,
     transition: usize,
-    told: Told,
+    told: FunctionResults,
     world: World<'_>,
 ) -> Result<Step, Error> {
     let workflow = Arc::clone(&cascade.workflow);
@@ -498,7 +498,7 @@ fn enter(run: Box<Run>, mut cascade: Cascade, world: World<'_>) -> Result<Step, 
         Phase::Cascading {
             cascade,
             at: 0,
-            told: Told::new(),
+            told: FunctionResults::new(),
         },
     )
 }
@@ -508,7 +508,7 @@ fn cascade_on(
     mut run: Box<Run>,
     cascade: Cascade,
     at: usize,
-    mut told: Told,
+    mut told: FunctionResults,
     world: World<'_>,
 ) -> Result<Step, Error> {
     let workflow = Arc::clone(&cascade.workflow);
@@ -580,7 +580,7 @@ fn take(
                 callee: Callee::Processor(next.name.clone()),
                 settings: call.clone(),
                 workflow: cascade.workflow.name.clone(),
-                passage: Some(passage(&run.state, taken)),
+                transition_context: Some(transition_context(&run.state, taken)),
                 scope: scope(*mode),
             };
             let phase = Phase::Taking {

@@ -72,7 +72,7 @@ pub(super) fn plan(function: &FunctionName, reply: &Reply, now: Timestamp) -> Re
     if kind != "Schedule" {
         return Err(fault("`resultKind` is not `Schedule`"));
     }
-    let members = Members::read(result.as_ref()).map_err(fault)?;
+    let members = ScheduleResult::read(result.as_ref()).map_err(fault)?;
     let fire = match (members.fire_at, members.fire_after) {
         (Some(at), None) => at,
         (None, Some(after)) => now.millis().saturating_add(after),
@@ -98,14 +98,14 @@ pub(super) fn plan(function: &FunctionName, reply: &Reply, now: Timestamp) -> Re
 }
 
 #[derive(Default)]
-struct Members {
+struct ScheduleResult {
     fire_at: Option<i64>,
     fire_after: Option<i64>,
     expire_at: Option<i64>,
     expire_after: Option<i64>,
 }
 
-impl Members {
+impl ScheduleResult {
     fn read(result: Option<&Document>) -> Result<Self, &'static str> {
         let Some(Shape::Object(given)) = result.map(|result| result.root().shape()) else {
             return Err("`result` is not an object");

@@ -5,18 +5,17 @@
 //! same text with an index into it, so reading a value never changes it.
 
 mod document;
-mod glimpse;
 mod image;
 mod key;
 mod number;
 mod patch;
 mod path;
+mod projection;
 mod scan;
 mod temporal;
 mod xml;
 
 pub use document::{Document, DocumentError, Elements, Json, Members, Shape, Value};
-pub use glimpse::{Glimpse, Wanted};
 pub use image::{
     Actor, ActorKind, Change, ChangeKind, Changed, Image, Position, Sequence, UnknownActorKind,
 };
@@ -24,6 +23,7 @@ pub use key::{Key, KeyRange};
 pub use number::{Number, NumberClass};
 pub use patch::{Patch, PatchError};
 pub use path::{Path, PathError, Step};
+pub use projection::{ProjectedPaths, Projection};
 pub use scan::is_closed;
 pub use temporal::{Temporal, TemporalClass};
 pub use xml::XmlError;

@@ -9,8 +9,8 @@ mod node;
 
 use std::sync::Arc;
 
-use crate::callout::{Callee, Passage};
-use crate::condition::{Condition, Facts, Meter, Told, Trace, Verdict};
+use crate::callout::{Callee, TransitionContext};
+use crate::condition::{Condition, Facts, FunctionResults, Meter, Trace, Verdict};
 use crate::engine::{
     self, Call, CallRecord, Considered, Entry, Input, Next, Reason, Run, RunRecord, StartKind,
     World,
@@ -22,7 +22,7 @@ pub use node::Node;
 
 /// One run, in the past or hypothetical.
 #[derive(Debug)]
-pub struct ToldRun {
+pub struct ExplainedRun {
     pub start: StartKind,
     /// The requested transition.
     pub asked: Option<String>,
@@ -30,7 +30,7 @@ pub struct ToldRun {
     pub workflow: Option<(String, &'static str)>,
     /// Workflows that do not match the entity.
     pub skipped: Vec<Guard>,
-    pub steps: Vec<ToldStep>,
+    pub steps: Vec<ExplainedStep>,
     /// Where it ends.
     pub settled: Option<String>,
     /// Why it stops.
@@ -39,7 +39,7 @@ pub struct ToldRun {
 
 /// The decisions and calls in one state.
 #[derive(Debug, Default)]
-pub struct ToldStep {
+pub struct ExplainedStep {
     pub state: Option<String>,
     pub considered: Vec<Guard>,
     /// Calls to members, and their results.
@@ -140,7 +140,7 @@ fn guard(
         };
     };
     let mut trace = Trace::default();
-    let told = Told::new();
+    let told = FunctionResults::new();
     let verdict = match meter {
         None => Ok(criterion.judge(facts, &told, Some(&mut trace))),
         Some(meter) => criterion.judge_within(facts, &told, Some(&mut trace), meter),
@@ -171,7 +171,7 @@ fn guard(
 }
 
 /// What a run would do, as far as no member has to be called.
-pub fn foresee(run: Run, world: World<'_>) -> ToldRun {
+pub fn foresee(run: Run, world: World<'_>) -> ExplainedRun {
     let mut run = Box::new(run);
     loop {
         // A failing step consumes its run.
@@ -198,7 +198,7 @@ pub fn foresee(run: Run, world: World<'_>) -> ToldRun {
     }
 }
 
-impl ToldRun {
+impl ExplainedRun {
     /// Removes what is about other transitions.
     pub fn keep(&mut self, transition: &TransitionName) {
         let is_it = |name: &str| name == transition.as_str();
@@ -220,18 +220,18 @@ impl ToldRun {
                 format!("function {name} would compute when a transition is due")
             }
         };
-        if let Some(Passage {
+        if let Some(TransitionContext {
             transition,
             from,
             to,
-        }) = &call.passage
+        }) = &call.transition_context
         {
             what = format!("on transition {transition} to {to}, {what}");
             match self.steps.last_mut() {
                 Some(step) if step.took.is_none() => step.state = Some(from.to_string()),
-                Some(_) | None => self.steps.push(ToldStep {
+                Some(_) | None => self.steps.push(ExplainedStep {
                     state: Some(from.to_string()),
-                    ..ToldStep::default()
+                    ..ExplainedStep::default()
                 }),
             }
         }
@@ -245,7 +245,7 @@ pub fn tell(
     record: &RunRecord,
     workflows: &WorkflowSet,
     find: impl Fn(&str) -> Option<Arc<Workflow>>,
-) -> ToldRun {
+) -> ExplainedRun {
     let named = |name: &str| {
         workflows
             .entries
@@ -254,7 +254,7 @@ pub fn tell(
             .find(|workflow| workflow.name.as_str() == name)
             .or_else(|| Some(Workflow::built_in()).filter(|it| it.name.as_str() == name))
     };
-    let mut told = ToldRun {
+    let mut told = ExplainedRun {
         start: record.start,
         asked: record.asked.clone(),
         workflow: None,
@@ -264,7 +264,7 @@ pub fn tell(
         stopped: None,
     };
     let mut governing: Option<Arc<Workflow>> = None;
-    let mut step = ToldStep::default();
+    let mut step = ExplainedStep::default();
     for (index, entry) in record.entries.iter().enumerate() {
         match entry {
             Entry::Skipped(considered) => {

@@ -31,10 +31,10 @@ pub enum Node {
 }
 
 /// The outcome of a leaf: its number, whether it held, what it saw.
-pub(super) type Outcome = (u32, bool, Option<String>);
+pub(super) type LeafResult = (u32, bool, Option<String>);
 
 impl Node {
-    pub(super) fn new(condition: &Condition, outcomes: &[Outcome]) -> Self {
+    pub(super) fn new(condition: &Condition, outcomes: &[LeafResult]) -> Self {
         let of = |index: u32| outcomes.iter().find(|(leaf, ..)| *leaf == index);
         match condition {
             Condition::Leaf(leaf) => {

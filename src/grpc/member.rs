@@ -2,7 +2,7 @@
 
 use serde_json::{Value, value::RawValue};
 
-use crate::callout::{Judgement, Reply};
+use crate::callout::{CriterionResult, Reply};
 use crate::compute::{Rejection, Request, Response, Work};
 use crate::entity::Document;
 use crate::error::Failure;
@@ -29,7 +29,7 @@ pub(super) fn call(request: &Request) -> Event {
         transaction: work.transaction,
         callee: &work.callee,
         workflow: &work.workflow,
-        passage: work.passage.as_ref(),
+        transition_context: work.transition_context.as_ref(),
         context: work.context.as_deref(),
         attached: work.attached.as_ref(),
     });
@@ -128,7 +128,7 @@ fn reply(kind: EventType, answer: &compute::Answer<'_>) -> Result<Reply, Rejecti
             let end = reason.floor_char_boundary(REASON_MAX);
             reason[..end].into()
         });
-        return Ok(Reply::Judged(Judgement {
+        return Ok(Reply::Judged(CriterionResult {
             matches: answer.matches == Some(true),
             reason,
         }));

@@ -15,16 +15,16 @@ use crate::entity::{Document, Shape, Value};
 
 /// Everything seen at one path.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-struct Place {
+struct Observed {
     object: bool,
     array: bool,
     leaves: BTreeSet<DataType>,
 }
 
 /// By path: `.name` for a member, `[]` for the elements of a list.
-type Places = BTreeMap<Vec<String>, Place>;
+type Observations = BTreeMap<Vec<String>, Observed>;
 
-fn observe(value: Value<'_>, path: &[String], places: &mut Places) {
+fn observe(value: Value<'_>, path: &[String], places: &mut Observations) {
     let below = |step: String| [path, &[step]].concat();
     let place = places.entry(path.to_vec()).or_default();
     match value.shape() {
@@ -61,18 +61,18 @@ fn observe(value: Value<'_>, path: &[String], places: &mut Places) {
 }
 
 /// What is seen in one document: the elements of lists that are all empty are null (§3.1).
-fn places_in(document: &Document) -> Places {
-    let mut places = Places::new();
+fn places_in(document: &Document) -> Observations {
+    let mut places = Observations::new();
     observe(document.root(), &[], &mut places);
     for place in places.values_mut() {
-        if *place == Place::default() {
+        if *place == Observed::default() {
             place.leaves.insert(DataType::Null);
         }
     }
     places
 }
 
-fn merge(a: &Places, b: &Places) -> Places {
+fn merge(a: &Observations, b: &Observations) -> Observations {
     let mut merged = a.clone();
     for (path, place) in b {
         let into = merged.entry(path.clone()).or_default();
@@ -276,8 +276,8 @@ fn text_type(text: &str) -> DataType {
 }
 
 /// A schema as the oracle would write it.
-fn places_of(node: &Node, path: &[String], places: &mut Places) {
-    let place = Place {
+fn places_of(node: &Node, path: &[String], places: &mut Observations) {
+    let place = Observed {
         object: node.members.is_some(),
         array: node.element.is_some(),
         leaves: node.types.iter().collect(),
@@ -368,7 +368,7 @@ proptest! {
     #[test]
     fn random_samples_merge_as_the_sets_of_what_was_seen(samples in prop::collection::vec(any_sample(), 1..6)) {
         let mut schema = Schema::default();
-        let mut expected = Places::new();
+        let mut expected = Observations::new();
         for sample in &samples {
             let document = Document::parse(sample).expect("JSON");
             schema = schema.merge(Schema::infer(&document));
@@ -377,7 +377,7 @@ proptest! {
         for place in expected.values_mut() {
             place.leaves = collapsed(&place.leaves);
         }
-        let mut found = Places::new();
+        let mut found = Observations::new();
         places_of(&schema.root, &[], &mut found);
         prop_assert_eq!(found, expected);
     }

@@ -16,8 +16,8 @@ use crate::callout::{Attachment, Reply};
 use crate::compat::Compat;
 use crate::compute::{Attempted, Attempts, CallSpec, Called, Failed, RETRY_PAUSE, Work};
 use crate::engine::{
-    self, Answer, Answered, Call, CallError, CallRecord, Fate, Input, Next, Outcome,
-    ProcessorFailure, Run, RunRecord, Scope,
+    self, Answer, Answered, Call, CallError, CallRecord, Fate, Input, Next, ProcessorFailure, Run,
+    RunOutcome, RunRecord, Scope,
 };
 use crate::entity::{Document, Image, Json};
 use crate::error::{Code, Coded as _, Failure};
@@ -416,7 +416,7 @@ impl Runtime {
         let work = Work {
             callee: call.callee.clone(),
             workflow: call.workflow.clone(),
-            passage: call.passage.clone(),
+            transition_context: call.transition_context.clone(),
             entity: image.id,
             transaction,
             context: call.settings.context.clone(),
@@ -506,7 +506,7 @@ fn span(spec: &CallSpec<'_>) -> Span {
 /// Stores the outcome of a run in the unit.
 fn settle(
     session: &mut Session,
-    outcome: Outcome,
+    outcome: RunOutcome,
     anchor: &Anchor,
     tasks: &[Task],
 ) -> Result<(), Failure> {

@@ -10,7 +10,7 @@ use super::{
     Initiator, Runtime,
     drive::{Anchor, Stopped},
     later::{Continuation, TimerBody, timer_kind},
-    turns::{Room, Seat, Turns},
+    turns::{Room, TaskInFlight, Turns},
 };
 use crate::compute::Principal;
 use crate::engine::{Entry, Run, RunRecord, Start, StartKind};
@@ -120,7 +120,7 @@ impl Runtime {
         Ahead::More
     }
 
-    async fn look_after_one(self, due: Due, seat: Seat) {
+    async fn look_after_one(self, due: Due, seat: TaskInFlight) {
         let task = due.task.handle();
         let looked = AssertUnwindSafe(self.look_after(due, seat));
         if looked.catch_unwind().await.is_err() {
@@ -129,7 +129,7 @@ impl Runtime {
         }
     }
 
-    async fn look_after(&self, due: Due, seat: Seat) {
+    async fn look_after(&self, due: Due, seat: TaskInFlight) {
         let task = due.task.handle();
         let entity = due.task.entity;
         let done = match due.task.kind {
@@ -150,7 +150,7 @@ impl Runtime {
     }
 
     /// `workflow-engine.md` §9.4.
-    async fn fire(&self, due: Due, seat: Seat) -> Result<Done, Failure> {
+    async fn fire(&self, due: Due, seat: TaskInFlight) -> Result<Done, Failure> {
         let Due { task, seen } = due;
         let body = TimerBody::read(&task)?;
         let state = StateName::from(body.state());
@@ -238,7 +238,7 @@ impl Runtime {
     }
 
     /// Resumes a partially committed run, unless the entity has moved since.
-    async fn go_on_with(&self, task: Task, seat: Seat) -> Result<Done, Failure> {
+    async fn go_on_with(&self, task: Task, seat: TaskInFlight) -> Result<Done, Failure> {
         let continuation = Continuation::read(&task)?;
         let by = Initiator {
             tenant: task.tenant.clone(),
@@ -369,7 +369,7 @@ mod tests {
     }
 
     /// The task, once its turn has come.
-    fn begun(task: Task) -> (Due, Seat) {
+    fn begun(task: Task) -> (Due, TaskInFlight) {
         let turns = Turns::new(1, 1);
         turns.admit(vec![Due { task, seen: None }]);
         turns.begin().expect("a place")

@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use tracing::warn;
 
-use super::{Error, Initiator, token::Ticket, transactions::Transactions, turns::Seat};
+use super::{Error, Initiator, token::Ticket, transactions::Transactions, turns::TaskInFlight};
 use crate::error::Failure;
 use crate::id::{EntityId, Tenant, TransactionId};
 use crate::storage::{self, Attribution, Mark, Once, Outcome, Storage, Task, UnitOfWork};
@@ -40,7 +40,7 @@ pub struct Session {
     /// Calls made in this session have greater attempt numbers.
     since: u64,
     /// For a due task: its slot among the tasks in flight.
-    seat: Option<Seat>,
+    seat: Option<TaskInFlight>,
 }
 
 /// Writes the answer for a request of which a part was committed.
@@ -261,7 +261,7 @@ impl Session {
     }
 
     /// Assigns a slot, which is released whenever the session waits.
-    pub(super) fn sits(&mut self, seat: Seat) {
+    pub(super) fn sits(&mut self, seat: TaskInFlight) {
         self.seat = Some(seat);
     }
 

@@ -51,7 +51,7 @@ struct State {
 #[derive(Debug, Default)]
 struct Line {
     /// Tasks whose response has arrived; they continue first.
-    returning: VecDeque<oneshot::Sender<Place>>,
+    returning: VecDeque<oneshot::Sender<Slot>>,
     fresh: VecDeque<Due>,
     /// How many are in flight.
     begun: usize,
@@ -69,14 +69,14 @@ pub(super) struct Room {
 
 /// A slot; dropping it releases it.
 #[derive(Debug)]
-struct Place(Option<Turns>);
+struct Slot(Option<Turns>);
 
 /// A task in flight, with or without a slot. Dropping it ends the task.
 #[derive(Debug)]
-pub(super) struct Seat {
+pub(super) struct TaskInFlight {
     turns: Turns,
     line: TaskLine,
-    place: Option<Place>,
+    place: Option<Slot>,
 }
 
 impl Turns {
@@ -127,7 +127,7 @@ impl Turns {
     }
 
     /// The next task with its slot; none if there is no task or no slot.
-    pub(super) fn begin(&self) -> Option<(Due, Seat)> {
+    pub(super) fn begin(&self) -> Option<(Due, TaskInFlight)> {
         let mut state = self.lock();
         if !self.hand_out(&mut state) {
             return None;
@@ -145,10 +145,10 @@ impl Turns {
             state.fresh -= left;
         }
         state.enter(name);
-        let seat = Seat {
+        let seat = TaskInFlight {
             turns: self.clone(),
             line: name,
-            place: Some(Place(Some(self.clone()))),
+            place: Some(Slot(Some(self.clone()))),
         };
         Some((due, seat))
     }
@@ -188,7 +188,7 @@ impl Turns {
                 continue;
             };
             state.enter(name);
-            if let Err(mut place) = first.send(Place(Some(self.clone()))) {
+            if let Err(mut place) = first.send(Slot(Some(self.clone()))) {
                 // The waiter is gone; the slot stays free.
                 place.0 = None;
             } else {
@@ -206,7 +206,7 @@ impl Turns {
     }
 
     /// Requests a slot for a task in flight.
-    fn ask(&self, name: TaskLine) -> oneshot::Receiver<Place> {
+    fn ask(&self, name: TaskLine) -> oneshot::Receiver<Slot> {
         let (hand_over, place) = oneshot::channel();
         let mut state = self.lock();
         state.line(name).returning.push_back(hand_over);
@@ -266,7 +266,7 @@ impl State {
     }
 }
 
-impl Seat {
+impl TaskInFlight {
     /// Releases the slot.
     pub(super) fn leave(&mut self) {
         self.place = None;
@@ -281,13 +281,13 @@ impl Seat {
     }
 }
 
-impl Drop for Seat {
+impl Drop for TaskInFlight {
     fn drop(&mut self) {
         self.turns.end(self.line);
     }
 }
 
-impl Drop for Place {
+impl Drop for Slot {
     fn drop(&mut self) {
         if let Some(turns) = self.0.take() {
             turns.give_back();
@@ -311,12 +311,12 @@ mod tests {
     }
 
     /// All tasks that may begin.
-    fn begun(turns: &Turns) -> Vec<((i64, i64), Seat)> {
+    fn begun(turns: &Turns) -> Vec<((i64, i64), TaskInFlight)> {
         let next = || turns.begin().map(|(due, seat)| (due.name(), seat));
         std::iter::from_fn(next).collect()
     }
 
-    fn names(begun: &[((i64, i64), Seat)]) -> Vec<(i64, i64)> {
+    fn names(begun: &[((i64, i64), TaskInFlight)]) -> Vec<(i64, i64)> {
         begun.iter().map(|(name, _)| *name).collect()
     }
 

@@ -9,9 +9,9 @@ use std::{
 use super::{
     View,
     judge::{Judge, Looks},
+    missed::MissedIndexes,
     plan::choose,
     slice::Slice,
-    toll::Toll,
     walk::Walk,
 };
 use crate::condition::{Condition, Facts};
@@ -285,7 +285,7 @@ pub async fn group(
 ) -> Result<Vec<Group>, Failure> {
     let narrowing = condition.narrowing(&definitions.model.schema);
     let (place, _) = choose(&view, definitions, &narrowing).await?;
-    let mut toll = Toll::new(view.snapshot().clone(), &**definitions, narrowing);
+    let mut missed = MissedIndexes::new(view.snapshot().clone(), &**definitions, narrowing);
     let looks = grouping.looks(condition);
     let mut judge = Judge::new(&view, definitions, condition, &looks);
     let mut walk = Walk::judged(view, place, definitions, looks.lifecycle);
@@ -294,9 +294,9 @@ pub async fn group(
         let mut slice = Slice::new();
         for candidate in part.candidates() {
             slice.give_way().await;
-            toll.visited += 1;
+            missed.visited += 1;
             if let Some(facts) = judge.admit(&candidate).await? {
-                toll.matched += 1;
+                missed.matched += 1;
                 groups.add(grouping, grouping.key(facts), facts.document)?;
             }
         }

@@ -14,9 +14,9 @@ use std::{
 use super::{
     View,
     judge::{Candidate, Judge, Looks},
+    missed::MissedIndexes,
     plan::choose,
     slice::Slice,
-    toll::Toll,
     walk::Walk,
 };
 use crate::condition::{Condition, UnknownPaths};
@@ -84,7 +84,7 @@ pub struct Live {
 /// A result that is being sent.
 struct Unfinished {
     walk: Walk,
-    toll: Toll<Arc<Definitions>>,
+    missed: MissedIndexes<Arc<Definitions>>,
     at: Sequence,
 }
 
@@ -111,12 +111,13 @@ impl Live {
         let view = View::as_of(storage.snapshot(&watched.tenant, at).await?);
         let narrowing = watched.condition.narrowing(schema);
         let (source, _) = choose(&view, definitions, &narrowing).await?;
-        let toll = Toll::new(view.snapshot().clone(), Arc::clone(definitions), narrowing);
+        let missed =
+            MissedIndexes::new(view.snapshot().clone(), Arc::clone(definitions), narrowing);
         Ok(Self {
             storage: storage.clone(),
             result: Some(Unfinished {
                 walk: Walk::new(view, source, definitions),
-                toll,
+                missed,
                 at,
             }),
             watched,
@@ -152,7 +153,7 @@ impl Live {
             if let Some(part) = result.walk.next().await? {
                 let definitions = definitions(&self.storage, &self.watched).await?;
                 let part = part.into_versions();
-                result.toll.visited += part.len();
+                result.missed.visited += part.len();
                 let mut images = Vec::new();
                 let mut slice = Slice::new();
                 for version in part {
@@ -161,7 +162,7 @@ impl Live {
                         images.push(version.image);
                     }
                 }
-                result.toll.matched += images.len();
+                result.missed.matched += images.len();
                 return Ok(News::Result(images));
             }
             let at = result.at;

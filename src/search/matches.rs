@@ -5,9 +5,9 @@ use std::{collections::VecDeque, sync::Arc};
 use super::{
     View,
     judge::{Candidate, Judge, Looks},
+    missed::MissedIndexes,
     plan::choose,
     slice::Slice,
-    toll::Toll,
     walk::Walk,
 };
 use crate::condition::{Condition, UnknownPaths};
@@ -22,7 +22,7 @@ pub struct Matches<'a> {
     judge: Judge<'a>,
     /// Matches of the current part that are still to be read.
     ahead: VecDeque<Position>,
-    toll: Toll<&'a Definitions>,
+    missed: MissedIndexes<&'a Definitions>,
 }
 
 impl<'a> Matches<'a> {
@@ -48,7 +48,7 @@ impl<'a> Matches<'a> {
         let (place, _) = choose(&view, definitions, &narrowing).await?;
         let looks = Looks::of(condition);
         let snapshot = view.snapshot().clone();
-        let toll = Toll::new(snapshot.clone(), &**definitions, narrowing);
+        let missed = MissedIndexes::new(snapshot.clone(), &**definitions, narrowing);
         let judge = Judge::new(&view, definitions, condition, &looks);
         Ok(Self {
             walk: if condition.is_everything() {
@@ -59,7 +59,7 @@ impl<'a> Matches<'a> {
             snapshot,
             judge,
             ahead: VecDeque::new(),
-            toll,
+            missed,
         })
     }
 
@@ -80,11 +80,11 @@ impl<'a> Matches<'a> {
             let mut slice = Slice::new();
             for candidate in part.candidates() {
                 slice.give_way().await;
-                self.toll.visited += 1;
+                self.missed.visited += 1;
                 if self.judge.admit(&candidate).await?.is_none() {
                     continue;
                 }
-                self.toll.matched += 1;
+                self.missed.matched += 1;
                 match candidate {
                     Candidate::Version(version) => versions.push(version.clone()),
                     Candidate::Row(row) => self.ahead.push_back(row.position),

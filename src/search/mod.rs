@@ -11,13 +11,13 @@ mod jobs;
 mod judge;
 mod live;
 mod matches;
+mod missed;
 mod order;
 mod page;
 mod plan;
 mod rank;
 mod slice;
 mod sorted;
-mod toll;
 mod walk;
 
 use std::sync::Arc;
@@ -38,10 +38,10 @@ pub use walk::View;
 
 use hits::Hit;
 use judge::{Judge, Looks};
-use plan::Place;
+use missed::MissedIndexes;
+use plan::AccessPath;
 use rank::Best;
 use slice::Slice;
-use toll::Toll;
 use walk::Walk;
 
 /// A search.
@@ -118,13 +118,13 @@ pub async fn find(view: View, query: &Query<'_>) -> Result<Found, Failure> {
         return Ok(Found { hits, effort });
     }
     let (place, by) = plan::choose(&view, query.definitions, &narrowing).await?;
-    let keep = if matches!(place, Place::Few(_)) {
+    let keep = if matches!(place, AccessPath::Few(_)) {
         Hit::of_few
     } else {
         Hit::of
     };
     let mut effort = Effort { by, visited: 0 };
-    let mut toll = Toll::new(snapshot.clone(), &**query.definitions, narrowing);
+    let mut missed = MissedIndexes::new(snapshot.clone(), &**query.definitions, narrowing);
     let looks = Looks::of(query.condition).and_order(query.order);
     let mut judge = Judge::new(&view, query.definitions, query.condition, &looks);
     let mut walk = Walk::judged(view, place, query.definitions, looks.lifecycle);
@@ -134,11 +134,11 @@ pub async fn find(view: View, query: &Query<'_>) -> Result<Found, Failure> {
         for candidate in part.candidates() {
             slice.give_way().await;
             effort.visited += 1;
-            toll.visited += 1;
+            missed.visited += 1;
             let Some(facts) = judge.admit(&candidate).await? else {
                 continue;
             };
-            toll.matched += 1;
+            missed.matched += 1;
             best.add(query.order.keys_of(facts), keep(candidate))?;
             // Without sort keys, the first matches are the result.
             let enough = query.order.is_empty() && best.is_full();

@@ -25,7 +25,7 @@ const FEW: i64 = 32;
 const FOUND_MAX: i64 = 100_000;
 
 /// Where a search reads.
-pub(super) enum Place {
+pub(super) enum AccessPath {
     /// All entities of the model.
     All,
     /// These, ordered by id.
@@ -45,8 +45,8 @@ pub(super) async fn choose(
     view: &View,
     definitions: &Definitions,
     narrowing: &Narrowing,
-) -> Result<(Place, Vec<String>), Failure> {
-    let everywhere = || Ok((Place::All, Vec::new()));
+) -> Result<(AccessPath, Vec<String>), Failure> {
+    let everywhere = || Ok((AccessPath::All, Vec::new()));
     let snapshot = view.snapshot();
     let Some(mut ways) = ways(narrowing, &snapshot.indexes(definitions)) else {
         return everywhere();
@@ -58,7 +58,7 @@ pub(super) async fn choose(
     {
         let way = ways.swap_remove(0);
         snapshot.goes_by(&way.probes);
-        return Ok((Place::Few(few), way.by));
+        return Ok((AccessPath::Few(few), way.by));
     }
     let has_others = ways.len() > 1;
     if has_others {
@@ -72,7 +72,7 @@ pub(super) async fn choose(
     let found = if view.is_current() {
         if has_others && let Some(few) = few(view, definitions, &probes).await? {
             snapshot.goes_by(&probes);
-            return Ok((Place::Few(few), by));
+            return Ok((AccessPath::Few(few), by));
         }
         snapshot.found(definitions, &probes, FOUND_MAX).await?
     } else {
@@ -83,7 +83,7 @@ pub(super) async fn choose(
     match found {
         Some(found) => {
             snapshot.goes_by(&probes);
-            Ok((Place::At(found), by))
+            Ok((AccessPath::At(found), by))
         }
         None => everywhere(),
     }

@@ -67,9 +67,9 @@ pub(super) async fn find(
     };
     for range in ranges {
         match search.walk(index, &range, descending).await? {
-            Outcome::Enough => break,
-            Outcome::More => {}
-            Outcome::TooFar => return Ok(None),
+            WalkEnd::Enough => break,
+            WalkEnd::More => {}
+            WalkEnd::TooFar => return Ok(None),
         }
     }
     if search.moved && !search.correct().await? {
@@ -134,7 +134,7 @@ fn known(narrowing: &Narrowing, path: &Path) -> Option<Vec<KeyRange>> {
     }
 }
 
-enum Outcome {
+enum WalkEnd {
     Enough,
     /// The range is at its end.
     More,
@@ -157,7 +157,7 @@ impl Search<'_> {
         index: &Index,
         range: &KeyRange,
         descending: bool,
-    ) -> Result<Outcome, Failure> {
+    ) -> Result<WalkEnd, Failure> {
         let mut range = range.clone();
         let mut after: Option<Keyed> = None;
         let mut size = (self.query.limit + 1).min(PART);
@@ -173,7 +173,7 @@ impl Search<'_> {
             for (keyed, version) in &part.found {
                 let is_beyond = |last: &Key| *last != keyed.key && !keyed.key.is_unsortable();
                 if last.as_ref().is_some_and(is_beyond) {
-                    return Ok(Outcome::Enough);
+                    return Ok(WalkEnd::Enough);
                 }
                 self.effort.visited += 1;
                 let is_as_it_was = version.position.0 <= snapshot.sequence().0;
@@ -188,16 +188,16 @@ impl Search<'_> {
             let enough = last.as_ref().filter(|last| !last.is_unsortable());
             if !part.goes_on {
                 return Ok(if enough.is_some() {
-                    Outcome::Enough
+                    WalkEnd::Enough
                 } else {
-                    Outcome::More
+                    WalkEnd::More
                 });
             }
             if let Some(last) = enough {
                 range = KeyRange::only(last);
             }
             if self.effort.visited > VISITED_MAX.max(2 * self.query.limit) {
-                return Ok(Outcome::TooFar);
+                return Ok(WalkEnd::TooFar);
             }
             after = part.found.into_iter().next_back().map(|(keyed, _)| keyed);
             size = (2 * size).min(PART);

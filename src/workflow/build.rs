@@ -8,7 +8,7 @@ use sha2::{Digest as _, Sha256};
 use super::{
     Definition, Error, Hash, Mode, Processor, Schedule, State, Task, Timing, Transition, Trigger,
     Workflow,
-    check::{Place, Problems, mend},
+    check::{Location, Problems, remedy},
     json::{ConfigJson, ProcessorJson, Raw, ScheduleJson, StateJson, TransitionJson, WorkflowJson},
     weight,
 };
@@ -18,7 +18,7 @@ use crate::entity::Json;
 
 pub(super) fn build(
     json: WorkflowJson,
-    place: &Place,
+    place: &Location,
     problems: &mut Problems,
 ) -> Result<Workflow, Error> {
     let body = serde_json::to_string(&json).map_err(|error| Error::Json(error.to_string()))?;
@@ -60,7 +60,7 @@ pub(super) fn build(
 
 fn build_state(
     json: StateJson,
-    place: &Place,
+    place: &Location,
     states: &HashSet<Arc<str>>,
     problems: &mut Problems,
 ) -> State {
@@ -84,7 +84,7 @@ fn build_state(
 
 fn build_transition(
     json: TransitionJson,
-    place: &Place,
+    place: &Location,
     states: &HashSet<Arc<str>>,
     problems: &mut Problems,
 ) -> Transition {
@@ -134,7 +134,7 @@ fn build_transition(
 fn build_schedule(
     json: &ScheduleJson,
     manual: Option<bool>,
-    place: &Place,
+    place: &Location,
     problems: &mut Problems,
 ) -> Option<Schedule> {
     let mut fault = |text: &str| problems.add(place, text.to_owned());
@@ -194,7 +194,7 @@ fn millis(ms: i64) -> Duration {
     Duration::from_millis(u64::try_from(ms).unwrap_or(0))
 }
 
-fn build_criterion(raw: Raw, place: &Place, problems: &mut Problems) -> Option<Condition> {
+fn build_criterion(raw: Raw, place: &Location, problems: &mut Problems) -> Option<Condition> {
     let raw = raw?;
     let parse = if problems.compat.runs_find_out() {
         Condition::parse_criterion_or_unknown
@@ -215,7 +215,7 @@ fn build_criterion(raw: Raw, place: &Place, problems: &mut Problems) -> Option<C
             Some(condition)
         }
         Err(error) => {
-            problems.add(place, format!("`criterion`: {error}{}", mend(&error)));
+            problems.add(place, format!("`criterion`: {error}{}", remedy(&error)));
             None
         }
     }
@@ -226,7 +226,7 @@ pub(super) fn is_timer(json: &ProcessorJson) -> bool {
     json.kind.eq_ignore_ascii_case("scheduled")
 }
 
-fn build_processor(json: &ProcessorJson, place: &Place, problems: &mut Problems) -> Processor {
+fn build_processor(json: &ProcessorJson, place: &Location, problems: &mut Problems) -> Processor {
     problems.name(place, "the name of the processor", &json.name);
     let task = if is_timer(json) {
         build_timer(&json.config, place, problems)
@@ -240,7 +240,7 @@ fn build_processor(json: &ProcessorJson, place: &Place, problems: &mut Problems)
 }
 
 /// `workflow-engine.md` §9.6.
-fn build_timer(config: &ConfigJson, place: &Place, problems: &mut Problems) -> Task {
+fn build_timer(config: &ConfigJson, place: &Location, problems: &mut Problems) -> Task {
     let transition = config.transition.as_deref().unwrap_or_default();
     if transition.is_empty() {
         problems.add(
@@ -267,7 +267,7 @@ fn build_timer(config: &ConfigJson, place: &Place, problems: &mut Problems) -> T
     }
 }
 
-fn build_call(json: &ProcessorJson, place: &Place, problems: &mut Problems) -> Task {
+fn build_call(json: &ProcessorJson, place: &Location, problems: &mut Problems) -> Task {
     let kind = json.kind.to_ascii_lowercase();
     if kind == "internalized" && problems.compat.runs_find_out() {
         return Task::Internalized;
@@ -306,7 +306,7 @@ fn build_call(json: &ProcessorJson, place: &Place, problems: &mut Problems) -> T
 }
 
 /// `workflow-engine.md` §6.1, §6.6 and §4.5: an unknown mode acts as `SYNC`.
-fn mode(json: &ProcessorJson, place: &Place, problems: &mut Problems) -> Mode {
+fn mode(json: &ProcessorJson, place: &Location, problems: &mut Problems) -> Mode {
     let config = &json.config;
     let joins = [
         json.start_new_tx_on_dispatch,

@@ -19,14 +19,14 @@ const TRANSITIONS_MAX: usize = 1_000;
 
 /// A place in a definition.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct Location {
     workflow: Box<str>,
     state: Option<Box<str>>,
     transition: Option<Box<str>>,
     processor: Option<Box<str>>,
 }
 
-impl Place {
+impl Location {
     pub(super) fn workflow(name: &str) -> Self {
         Self {
             workflow: name.into(),
@@ -58,7 +58,7 @@ impl Place {
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for Location {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "workflow \"{}\"", self.workflow)?;
         for (kind, name) in [
@@ -77,7 +77,7 @@ impl fmt::Display for Place {
 /// An error in a definition.
 #[derive(Debug, Clone)]
 pub struct Problem {
-    place: Place,
+    place: Location,
     text: String,
 }
 
@@ -112,18 +112,18 @@ impl Problems {
         }
     }
 
-    pub(super) fn add(&mut self, place: &Place, text: String) {
+    pub(super) fn add(&mut self, place: &Location, text: String) {
         self.errors.push(Problem {
             place: place.clone(),
             text,
         });
     }
 
-    pub(super) fn warn(&mut self, place: &Place, text: &str) {
+    pub(super) fn warn(&mut self, place: &Location, text: &str) {
         self.warnings.push(format!("{place}: {text}"));
     }
 
-    pub(super) fn name(&mut self, place: &Place, what: &str, name: &str) {
+    pub(super) fn name(&mut self, place: &Location, what: &str, name: &str) {
         if name.is_empty() {
             self.add(place, format!("{what} is empty; set it"));
         } else if name.len() > NAME_MAX {
@@ -134,7 +134,7 @@ impl Problems {
         }
     }
 
-    pub(super) fn state_name(&mut self, place: &Place, name: &str) {
+    pub(super) fn state_name(&mut self, place: &Location, name: &str) {
         self.name(place, "the name of the state", name);
         let mut chars = name.chars();
         let starts_well = chars.next().is_none_or(char::is_alphabetic);
@@ -150,7 +150,7 @@ impl Problems {
     }
 
     /// Returns false if there are too many.
-    pub(super) fn transitions(&mut self, place: &Place, count: usize) -> bool {
+    pub(super) fn transitions(&mut self, place: &Location, count: usize) -> bool {
         let few = count <= TRANSITIONS_MAX;
         if !few {
             self.add(
@@ -176,7 +176,7 @@ impl Workflow {
     /// The error of an import that contains two workflows of this name.
     pub fn doubled(&self) -> Problem {
         Problem {
-            place: Place::workflow(self.name.as_str()),
+            place: Location::workflow(self.name.as_str()),
             text: "the import has another workflow of that name; rename one, or remove one"
                 .to_owned(),
         }
@@ -184,7 +184,7 @@ impl Workflow {
 }
 
 /// How to fix a rejected criterion, if its error does not say so.
-pub(super) const fn mend(error: &condition::Error) -> &'static str {
+pub(super) const fn remedy(error: &condition::Error) -> &'static str {
     use condition::Error as E;
     match error {
         E::Pattern { .. } => "; use RE2 syntax, without look-around and back-references",
@@ -215,7 +215,7 @@ pub fn check_cycles<'a>(workflows: impl IntoIterator<Item = &'a Workflow>) -> Re
             let path = unguarded_cycle(&workflow.states)?;
             let names: Vec<_> = path.iter().map(|state| state.as_str()).collect();
             Some(Problem {
-                place: Place::workflow(workflow.name.as_str()),
+                place: Location::workflow(workflow.name.as_str()),
                 text: format!(
                     "infinite loop detected: {} via unguarded automated transitions; guard one of them, or import with `allowCycles`",
                     names.join(" -> ")
@@ -288,7 +288,7 @@ mod tests {
             for Problem { text, .. } in problems {
                 // The error of a condition says what is expected.
                 let mends = text.contains("; ") || text.contains("invalid condition");
-                assert!(mends, "how to mend it: {text}");
+                assert!(mends, "how to remedy it: {text}");
             }
         }
         parsed.err().map(|error| error.to_string())

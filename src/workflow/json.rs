@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 use super::{
     Definition, Error, Workflow,
     build::{build, is_timer},
-    check::{Place, Problems},
+    check::{Location, Problems},
 };
 use crate::callout::RetryPolicy;
 use crate::compat::Compat;
@@ -266,7 +266,7 @@ impl Workflow {
     pub fn import(text: &str, compat: Compat) -> Result<Parsed, Error> {
         let (mut json, unknown): (WorkflowJson, _) =
             json::read_noting(text).map_err(|error| Error::Json(error.to_string()))?;
-        let place = Place::workflow(&json.name);
+        let place = Location::workflow(&json.name);
         let mut problems = Problems::new(compat);
         for member in unknown {
             if compat.unknown_members_are_refused() {
@@ -290,7 +290,7 @@ impl Workflow {
     pub fn load(text: &str) -> Result<Self, Error> {
         let json: WorkflowJson =
             serde_json::from_str(text).map_err(|error| Error::Json(error.to_string()))?;
-        let place = Place::workflow(&json.name);
+        let place = Location::workflow(&json.name);
         let parsed = json.read(&place, Problems::new(Compat::Cyoda08))?;
         Ok(parsed.workflow)
     }
@@ -309,7 +309,7 @@ const MODES: [&str; 5] = [
 const SCHEMA_VERSIONS: [&str; 3] = ["1.1", "1.2", "1.3"];
 
 impl WorkflowJson {
-    fn read(mut self, place: &Place, mut problems: Problems) -> Result<Parsed, Error> {
+    fn read(mut self, place: &Location, mut problems: Problems) -> Result<Parsed, Error> {
         let active = self.active.take();
         let workflow = build(self, place, &mut problems)?;
         problems.none_or_err()?;
@@ -321,7 +321,7 @@ impl WorkflowJson {
     }
 
     /// `workflow-engine.md` §4.3.
-    fn version_counts(&self, place: &Place, compat: Compat) -> Result<(), Error> {
+    fn version_counts(&self, place: &Location, compat: Compat) -> Result<(), Error> {
         let version = self.version.as_deref().unwrap_or_default();
         if compat.schema_version_counts() && !SCHEMA_VERSIONS.contains(&version) {
             return Err(Error::Version {
@@ -370,7 +370,7 @@ impl Definition {
 
 impl WorkflowJson {
     /// Removes empty members and brings those that are stored as given into canonical form.
-    fn tidy(&mut self, place: &Place, problems: &mut Problems) {
+    fn tidy(&mut self, place: &Location, problems: &mut Problems) {
         criterion(&mut self.criterion);
         annotations(&mut self.annotations, "annotations", place, problems);
         annotations(
@@ -391,7 +391,7 @@ impl WorkflowJson {
 }
 
 impl TransitionJson {
-    fn tidy(&mut self, place: &Place, problems: &mut Problems) {
+    fn tidy(&mut self, place: &Location, problems: &mut Problems) {
         if problems.compat.manual_may_be_absent() {
             self.manual.get_or_insert(false);
         }
@@ -423,7 +423,7 @@ impl TransitionJson {
 }
 
 /// Rejects an unknown mode, in profiles that do.
-fn known_mode(processor: &ProcessorJson, place: &Place, problems: &mut Problems) {
+fn known_mode(processor: &ProcessorJson, place: &Location, problems: &mut Problems) {
     let mode = processor.execution_mode.as_deref().unwrap_or_default();
     if problems.compat.unknown_mode_is_refused() && !MODES.contains(&mode) {
         let known = MODES[1..].join(", ");
@@ -435,7 +435,7 @@ fn known_mode(processor: &ProcessorJson, place: &Place, problems: &mut Problems)
 }
 
 /// Rejects unsupported configuration, in profiles that do (`workflow-engine.md` §4.5).
-fn known_config(config: &ConfigJson, place: &Place, problems: &mut Problems) {
+fn known_config(config: &ConfigJson, place: &Location, problems: &mut Problems) {
     if problems.compat.async_results_are_refused() {
         let refused = if config.async_result == Some(true) {
             Some("asyncResult=true")
@@ -465,7 +465,7 @@ fn criterion(raw: &mut Raw) {
     raw.take_if(|raw| matches!(raw.get(), "null" | "{}"));
 }
 
-fn annotations(raw: &mut Raw, member: &str, place: &Place, problems: &mut Problems) {
+fn annotations(raw: &mut Raw, member: &str, place: &Location, problems: &mut Problems) {
     compact(raw);
     raw.take_if(|raw| raw.get() == "null");
     if let Some(raw) = raw {

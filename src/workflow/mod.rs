@@ -20,7 +20,7 @@ use crate::entity::Json;
 use crate::error::{Code, Coded};
 use crate::id::{FunctionName, ProcessorName, StateName, TransitionName, WorkflowName};
 
-pub use check::{CyclePolicy, Place, Problem, check_cycles};
+pub use check::{CyclePolicy, Location, Problem, check_cycles};
 pub use diagram::{Language, draw};
 pub use json::{DefinitionError, Parsed, WorkflowJson};
 pub use set::{Entry, ImportMode, UnknownMode, WorkflowSet};
@@ -249,7 +249,7 @@ pub enum Error {
         "{place}: `version` is `{given}`: {why}; this profile (INTERLOCK_COMPAT) supports {known}"
     )]
     Version {
-        place: Box<Place>,
+        place: Box<Location>,
         given: String,
         why: String,
         known: String,

@@ -7,7 +7,7 @@
 
 use std::collections::HashSet;
 
-use super::{Entry, Mode, Place, State, Task, Transition, Workflow, WorkflowSet};
+use super::{Entry, Location, Mode, State, Task, Transition, Workflow, WorkflowSet};
 use crate::condition::{Condition, Finding};
 use crate::id::{StateName, WorkflowName};
 use crate::model::Schema;
@@ -51,7 +51,7 @@ impl WorkflowSet {
             .skip(1)
             .filter(|entry| names.contains(&entry.workflow.name))
             .map(|entry| {
-                let place = Place::workflow(entry.workflow.name.as_str());
+                let place = Location::workflow(entry.workflow.name.as_str());
                 format!(
                     "{place}: no new entity gets it, because \"{first}\" precedes it and matches every entity; give \"{first}\" a criterion, or import with the mode ACTIVATE or REPLACE"
                 )
@@ -69,12 +69,12 @@ struct Review<'a> {
 }
 
 impl<'a> Review<'a> {
-    fn warn(&mut self, place: &Place, text: &str) {
+    fn warn(&mut self, place: &Location, text: &str) {
         self.warnings.push(format!("{place}: {text}"));
     }
 
-    fn place(&self) -> Place {
-        Place::workflow(self.workflow.name.as_str())
+    fn place(&self) -> Location {
+        Location::workflow(self.workflow.name.as_str())
     }
 
     fn criteria(&mut self) {
@@ -96,7 +96,7 @@ impl<'a> Review<'a> {
     /// Whether the criterion never holds.
     fn criterion(
         &mut self,
-        place: &Place,
+        place: &Location,
         criterion: Option<&Condition>,
         consequence: &str,
     ) -> bool {
@@ -166,7 +166,7 @@ impl<'a> Review<'a> {
     }
 
     /// Transitions that rarely fire because an automated transition without a criterion does.
-    fn shadows(&mut self, place: &Place, name: &'a StateName, state: &State) {
+    fn shadows(&mut self, place: &Location, name: &'a StateName, state: &State) {
         let is_always = |transition: &Transition| {
             let criterion = transition.criterion.as_ref();
             transition.is_automated() && criterion.is_none_or(Condition::is_always)
@@ -200,7 +200,7 @@ impl<'a> Review<'a> {
 
     /// `workflow-engine.md` §9.6: a timer should take a transition of the state in which it is
     /// armed.
-    fn timers(&mut self, place: &Place, state: &State) {
+    fn timers(&mut self, place: &Location, state: &State) {
         for transition in &state.transitions {
             let target = self.workflow.state(&transition.next);
             for processor in &transition.processors {

@@ -228,7 +228,7 @@ async fn nobody_is_asked_for_an_explanation() {
     assert_eq!(told["transitions"][0]["open"], Value::Null);
     assert_eq!(
         told["runs"][0]["stopped"],
-        "on transition go to DONE, it depends on what function may says"
+        "on transition go to DONE, it depends on function may"
     );
     let transaction = get(&connection, &id).await["meta"]["transactionId"].clone();
     let told = connection

@@ -1,4 +1,4 @@
-//! TLS on the two doors: what is spoken, with whom, and from which files.
+//! TLS on the two APIs: what is spoken, with whom, and from which files.
 
 use std::{net::SocketAddr, path::Path, sync::Arc, time::Duration};
 
@@ -176,7 +176,7 @@ async fn handshake(
         .expect("in time")
 }
 
-/// The certificate that a door shows.
+/// The certificate that an API shows.
 async fn shown(address: SocketAddr, files: &Files) -> CertificateDer<'static> {
     let stream = handshake(address, files.client(None), &[])
         .await
@@ -563,7 +563,7 @@ async fn commands_speak_tls_with_a_service_that_does() {
         (
             &open,
             &["--tls-ca", "ops.key"],
-            "--tls-ca=ops.key holds no certificate",
+            "--tls-ca=ops.key contains no certificate",
         ),
         (
             &closed,

@@ -36,7 +36,7 @@ pub use settings::{Connections, Times};
 
 pub(super) use activity::Head;
 pub(super) use received::{Received, Within};
-pub(super) use registry::{Caps, Place, Registry};
+pub(super) use registry::{Caps, ConnectionSlot, Registry};
 pub(super) use resources::{file_limit, memory_limit};
 pub(super) use settings::settings;
 
@@ -123,7 +123,7 @@ pub(super) async fn serve<S, F, B>(
 }
 
 /// Serves one connection until it ends, exceeds a time limit, or loses its place.
-async fn drive<C>(connection: C, place: Place, times: Times, stop: CancellationToken)
+async fn drive<C>(connection: C, place: ConnectionSlot, times: Times, stop: CancellationToken)
 where
     C: GracefulConnection<Error = hyper::Error>,
 {

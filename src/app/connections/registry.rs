@@ -66,7 +66,7 @@ struct Group {
 
 /// The place of a connection; dropping it frees the place.
 #[derive(Debug)]
-pub(in crate::app) struct Place {
+pub(in crate::app) struct ConnectionSlot {
     registry: Registry,
     id: u64,
     address: IpAddr,
@@ -94,7 +94,12 @@ impl Registry {
     }
 
     /// A place for a new connection, if there is one or an idle connection can be closed.
-    pub(in crate::app) fn admit(&self, address: IpAddr, port: Port, head: Head) -> Option<Place> {
+    pub(in crate::app) fn admit(
+        &self,
+        address: IpAddr,
+        port: Port,
+        head: Head,
+    ) -> Option<ConnectionSlot> {
         let peer = network(address);
         let caps = self.0.caps;
         let mut state = self.lock();
@@ -119,7 +124,7 @@ impl Registry {
         let id = state.add(peer, &activity);
         drop(state);
         connections(port, 1.0);
-        Some(Place {
+        Some(ConnectionSlot {
             registry: self.clone(),
             id,
             address,
@@ -242,7 +247,7 @@ impl Group {
     }
 }
 
-impl Place {
+impl ConnectionSlot {
     /// The address of the peer.
     pub(in crate::app) const fn address(&self) -> IpAddr {
         self.address
@@ -258,7 +263,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for ConnectionSlot {
     fn drop(&mut self) {
         connections(self.port, -1.0);
         self.registry.lock().remove(self.id);
@@ -284,11 +289,11 @@ mod tests {
         Registry::new(Caps { total, per_address })
     }
 
-    fn admit(registry: &Registry, peer: IpAddr) -> Option<Place> {
+    fn admit(registry: &Registry, peer: IpAddr) -> Option<ConnectionSlot> {
         registry.admit(peer, Port::Rest, Head::OfEachRequest)
     }
 
-    fn is_displaced(place: &Place) -> bool {
+    fn is_displaced(place: &ConnectionSlot) -> bool {
         use futures_util::FutureExt as _;
         place.displaced().now_or_never().is_some()
     }

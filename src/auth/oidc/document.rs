@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{super::key::CheckingKey, Place, Rules, Unfetched};
+use super::{super::key::CheckingKey, ProviderUrl, Rules, Unfetched};
 
 /// How many keys a provider may publish, including those that cannot be used.
 const KEYS_MAX: usize = 100;
@@ -15,7 +15,7 @@ const NAME_BYTES_MAX: usize = 256;
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Discovery {
     pub(super) issuer: Box<str>,
-    pub(super) keys: Place,
+    pub(super) keys: ProviderUrl,
 }
 
 impl Discovery {
@@ -34,7 +34,7 @@ impl Discovery {
         if document.issuer.is_empty() {
             return Err(unusable("its `issuer` is empty".to_owned()));
         }
-        let keys = Place::parse(&document.jwks_uri, rules)
+        let keys = ProviderUrl::parse(&document.jwks_uri, rules)
             .map_err(|error| unusable(format!("its `jwks_uri`: {error}")))?;
         Ok(Self {
             issuer: document.issuer,

@@ -24,7 +24,7 @@ use tokio_rustls::{
 use tokio_util::either::Either;
 use url::Host;
 
-use super::{Place, Rules, address::is_public};
+use super::{ProviderUrl, Rules, address::is_public};
 
 /// The maximum size of an answer in bytes; real providers need a hundredth of it.
 const BYTES_MAX: usize = 1 << 20;
@@ -105,7 +105,7 @@ impl Fetcher {
     }
 
     /// Fetches a document. Redirects and compressed answers are not accepted.
-    pub(super) async fn get(&self, place: &Place) -> Result<Bytes, Unfetched> {
+    pub(super) async fn get(&self, place: &ProviderUrl) -> Result<Bytes, Unfetched> {
         let rules = &self.0.rules;
         let _turn = timeout(rules.turn, self.0.turns.acquire())
             .await
@@ -119,7 +119,7 @@ impl Fetcher {
     }
 
     /// Whether an address may be contacted now. It is resolved again for every request.
-    pub(super) async fn check(&self, place: &Place) -> Result<(), Unfetched> {
+    pub(super) async fn check(&self, place: &ProviderUrl) -> Result<(), Unfetched> {
         let rules = &self.0.rules;
         timeout(rules.connect, self.addresses(place))
             .await
@@ -129,7 +129,7 @@ impl Fetcher {
 
     /// The addresses to connect to. If one of them is not allowed, none is: a name with public and
     /// internal addresses is suspicious.
-    async fn addresses(&self, place: &Place) -> Result<Vec<SocketAddr>, Unfetched> {
+    async fn addresses(&self, place: &ProviderUrl) -> Result<Vec<SocketAddr>, Unfetched> {
         let unresolved = |host: &str| Unfetched::Unresolved(host.to_owned());
         let port = place.port();
         let host = place.host().ok_or_else(|| unresolved(""))?;
@@ -161,7 +161,7 @@ impl Fetcher {
     }
 
     /// Connects to one of the checked addresses; the name is not resolved a second time.
-    async fn connect(&self, place: &Place) -> Result<Connection, Unfetched> {
+    async fn connect(&self, place: &ProviderUrl) -> Result<Connection, Unfetched> {
         let unconnected = |error: std::io::Error| Unfetched::Unconnected(error.to_string());
         let addresses = self.addresses(place).await?;
         let attempts = addresses.into_iter().zip(0..).map(|(address, nth)| {
@@ -209,7 +209,7 @@ fn tls() -> Option<Tls> {
 }
 
 /// One request on its own connection.
-async fn ask(place: &Place, connection: Connection) -> Result<Bytes, Unfetched> {
+async fn ask(place: &ProviderUrl, connection: Connection) -> Result<Bytes, Unfetched> {
     let unreadable = |_: hyper::Error| Unfetched::Unreadable;
     let (mut sender, driven) = http1::handshake(TokioIo::new(connection))
         .await
@@ -265,7 +265,7 @@ mod tests {
     };
 
     /// Gives this answer to every connection, and then nothing more.
-    async fn answering(answer: String) -> Place {
+    async fn answering(answer: String) -> ProviderUrl {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let address = listener.local_addr().expect("an address");
         tokio::spawn(async move {
@@ -277,7 +277,7 @@ mod tests {
                 open.push(stream);
             }
         });
-        Place::parse(&format!("http://{address}/x"), &OPEN).expect("a place")
+        ProviderUrl::parse(&format!("http://{address}/x"), &OPEN).expect("a place")
     }
 
     async fn fetched(answer: String, rules: Rules) -> Result<String, Unfetched> {
@@ -353,7 +353,7 @@ mod tests {
         ] {
             for scheme in ["http", "https"] {
                 let place = format!("{scheme}://{host}:1/");
-                let place = Place::parse(&place, fetcher.rules()).expect("a place");
+                let place = ProviderUrl::parse(&place, fetcher.rules()).expect("a place");
                 let (looked_at, asked) = (fetcher.check(&place).await, fetcher.get(&place).await);
                 let blocked = looked_at.expect_err(host);
                 let is_blocked = matches!(blocked, Unfetched::Blocked { .. } | Unfetched::Local(_));
@@ -377,7 +377,7 @@ mod tests {
         let fetcher = Fetcher::new(OPEN);
         let plain = answering("HTTP/1.1 200 OK\r\n\r\n".to_owned()).await;
         let place = plain.as_str().replace("http://", "https://");
-        let place = Place::parse(&place, fetcher.rules()).expect("a place");
+        let place = ProviderUrl::parse(&place, fetcher.rules()).expect("a place");
         let refused = fetcher.get(&place).await.expect_err("no TLS there");
         let is_told = matches!(refused, Unfetched::Unconnected(_) | Unfetched::NoRoots);
         assert!(is_told, "{refused}");

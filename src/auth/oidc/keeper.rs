@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
 use super::{
-    All, Federation, Place, Unfetched,
+    All, Federation, ProviderUrl, Unfetched,
     document::{Discovery, PublishedKey},
     fetch::Fetcher,
     provider::Held,
@@ -330,10 +330,11 @@ async fn fetch(
     fetcher: &Fetcher,
     well_known: &str,
 ) -> Result<(Discovery, Vec<PublishedKey>), Unfetched> {
-    let place = Place::parse(well_known, fetcher.rules()).map_err(|error| Unfetched::Unusable {
-        what: "the address of the discovery document",
-        reason: error.to_string(),
-    })?;
+    let place =
+        ProviderUrl::parse(well_known, fetcher.rules()).map_err(|error| Unfetched::Unusable {
+            what: "the address of the discovery document",
+            reason: error.to_string(),
+        })?;
     let document = fetcher.get(&place).await?;
     let discovery = Discovery::parse(&document, fetcher.rules())?;
     let keys = fetcher.get(&discovery.keys).await?;

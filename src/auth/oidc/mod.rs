@@ -11,8 +11,8 @@ mod address;
 mod document;
 mod fetch;
 mod keeper;
-mod place;
 mod provider;
+mod provider_url;
 mod roles;
 
 use std::{
@@ -31,7 +31,7 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Caller, Standing, federated,
+    Caller, Revocation, federated,
     token::{SKEW_SECONDS, is_issued},
 };
 use crate::clock::Timestamp;
@@ -43,8 +43,8 @@ use keeper::{Ask, Keeper, Why};
 use provider::{Held, SeenKey};
 
 pub use fetch::Unfetched;
-pub use place::{BadPlace, Place};
 pub use provider::Provider;
+pub use provider_url::{BadProviderUrl, ProviderUrl};
 
 /// How many fetch requests may wait for the keeper.
 const ASKS_MAX: usize = 256;
@@ -126,7 +126,7 @@ pub(super) struct Vouched {
     pub(super) issued: i64,
     pub(super) ends: i64,
     /// The validity of the key that verified the token.
-    pub(super) standing: Standing,
+    pub(super) revocation: Revocation,
 }
 
 /// What is known about the bearer of a token.
@@ -232,7 +232,7 @@ impl Federation {
     }
 
     /// Whether an address may be contacted, as far as its name resolves now.
-    pub async fn check(&self, place: &Place) -> Result<(), Unfetched> {
+    pub async fn check(&self, place: &ProviderUrl) -> Result<(), Unfetched> {
         self.0.fetcher.check(place).await
     }
 
@@ -361,7 +361,7 @@ impl Federation {
             caller: self.caller(&held.provider, &claims)?,
             issued,
             ends,
-            standing: key.standing.clone(),
+            revocation: key.revocation.clone(),
         }))
     }
 

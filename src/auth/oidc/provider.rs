@@ -7,7 +7,7 @@ use tokio::{sync::watch, time::Instant};
 
 use super::document::PublishedKey;
 use crate::auth::{
-    BadRecord, Standing,
+    BadRecord, Revocation,
     record::{self, ProviderRecord},
 };
 use crate::clock::Timestamp;
@@ -99,7 +99,7 @@ pub(super) struct Seen {
 pub(super) struct SeenKey {
     pub(super) key: PublishedKey,
     pub(super) since: Instant,
-    pub(super) standing: Standing,
+    pub(super) revocation: Revocation,
 }
 
 impl Held {
@@ -109,7 +109,7 @@ impl Held {
         let before = before.filter(|before| before.provider.is_active && provider.is_active);
         let mut seen = before.map_or_else(Seen::default, |before| before.seen.borrow().clone());
         for key in &mut seen.keys {
-            key.standing = Standing::default();
+            key.revocation = Revocation::default();
         }
         Self {
             provider,
@@ -120,7 +120,7 @@ impl Held {
     /// Revokes everything that was verified with its keys.
     pub(super) fn withdraw(&self) {
         for seen in &self.seen.borrow().keys {
-            seen.standing.withdraw();
+            seen.revocation.revoke();
         }
     }
 
@@ -141,13 +141,13 @@ impl Held {
                     None => SeenKey {
                         key,
                         since: now,
-                        standing: Standing::default(),
+                        revocation: Revocation::default(),
                     },
                 })
                 .collect();
             for old in &before {
                 if !seen.keys.iter().any(|new| new.key == old.key) {
-                    old.standing.withdraw();
+                    old.revocation.revoke();
                 }
             }
             seen.issuer = Some(issuer);
@@ -165,7 +165,7 @@ impl Held {
     pub(super) fn forgotten(&self) {
         self.seen.send_modify(|seen| {
             for old in seen.keys.drain(..) {
-                old.standing.withdraw();
+                old.revocation.revoke();
             }
         });
     }
@@ -397,10 +397,10 @@ mod tests {
         let (a, b) = (held.key("a").expect("a key"), held.key("b").expect("a key"));
         let keys = vec![key(one, "a"), key(one, "b")];
         held.answered(("i".into(), keys), now, now);
-        assert!(a.standing.holds(), "it is the same");
-        assert!(!b.standing.holds(), "only its name is the same");
+        assert!(!a.revocation.is_revoked(), "it is the same");
+        assert!(b.revocation.is_revoked(), "only its name is the same");
         let b = held.key("b").expect("the new one");
         held.forgotten();
-        assert!(!a.standing.holds() && !b.standing.holds() && held.key("a").is_none());
+        assert!(a.revocation.is_revoked() && b.revocation.is_revoked() && held.key("a").is_none());
     }
 }

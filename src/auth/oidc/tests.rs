@@ -356,30 +356,30 @@ fn what_was_vouched_for_goes_with_the_key_and_with_the_provider() {
     federation.with(&provider, &[("k", KEY), ("l", OTHER_KEY)]);
     let token = signed(&claims(), "k", KEY);
     let who = || federation.who(&token);
-    let standing = || who().expect("someone").standing;
+    let revocation = || who().expect("someone").revocation;
     // Rotated.
-    let first = standing();
+    let first = revocation();
     federation.answered(provider.id, &[("k", KEY)]);
-    assert!(first.holds());
+    assert!(!first.is_revoked());
     federation.answered(provider.id, &[("l", KEY)]);
-    assert!(!first.holds() && who().is_none());
+    assert!(first.is_revoked() && who().is_none());
     // Changed.
     federation.answered(provider.id, &[("k", KEY)]);
-    let second = standing();
+    let second = revocation();
     federation.put(Provider {
         roles_claim: Some("else".into()),
         ..provider.clone()
     });
-    assert!(!second.holds());
+    assert!(second.is_revoked());
     assert!(!who().expect("keys are kept").caller.roles.contain("ROLE_A"));
     // No longer active, and active again without the key it had.
-    let third = standing();
+    let third = revocation();
     let names = federation.keys_of(provider.id);
     federation.put(Provider {
         is_active: false,
         ..provider.clone()
     });
-    assert!(!third.holds() && who().is_none() && federation.perhaps(&token) == 0);
+    assert!(third.is_revoked() && who().is_none() && federation.perhaps(&token) == 0);
     federation.put(Provider {
         refused: names,
         ..provider.clone()
@@ -387,10 +387,10 @@ fn what_was_vouched_for_goes_with_the_key_and_with_the_provider() {
     federation.answered(provider.id, &[("k", KEY)]);
     assert!(who().is_none());
     federation.put(provider.clone());
-    let fourth = standing();
+    let fourth = revocation();
     let other = Arc::new(self::provider("else"));
     federation.follow([&other].into_iter());
-    assert!(!fourth.holds() && who().is_none());
+    assert!(fourth.is_revoked() && who().is_none());
 }
 
 #[test]
@@ -403,5 +403,5 @@ fn what_does_not_change_stays_as_it_is() {
         .expect("someone");
     federation.put(self::provider("else"));
     federation.put(provider);
-    assert!(vouched.standing.holds());
+    assert!(!vouched.revocation.is_revoked());
 }

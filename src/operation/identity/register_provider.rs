@@ -10,7 +10,7 @@ use super::{
 };
 use crate::auth::{
     Entry, Permission, ROLE_ADMIN, Tokens,
-    oidc::{Place, Provider, Unfetched},
+    oidc::{Provider, ProviderUrl, Unfetched},
 };
 use crate::error::{Code, Failure};
 use crate::event::{
@@ -43,9 +43,10 @@ impl Operation for RegisterProvider {
     async fn run(self, cx: Context) -> Result<Answer, Failure> {
         let tokens = tokens_of_tenant(&cx)?;
         let federation = tokens.federation();
-        let place = Place::parse(&self.0.well_known, federation.rules()).map_err(|error| {
-            Failure::new(Code::BadRequest, format!("`wellKnownConfigUri`: {error}"))
-        })?;
+        let place =
+            ProviderUrl::parse(&self.0.well_known, federation.rules()).map_err(|error| {
+                Failure::new(Code::BadRequest, format!("`wellKnownConfigUri`: {error}"))
+            })?;
         // One that has no address now may have one later: they are looked at whenever it is asked.
         if let Err(blocked @ (Unfetched::Blocked { .. } | Unfetched::Local(_))) =
             federation.check(&place).await
@@ -62,7 +63,7 @@ impl Operation for RegisterProvider {
 async fn register(
     cx: Context,
     tokens: Tokens,
-    place: Place,
+    place: ProviderUrl,
     registration: providers::Registration,
 ) -> Result<Provider, Failure> {
     let change = tokens.directory().change().await;

@@ -16,7 +16,7 @@ const FEW: usize = 16;
 
 /// The members to read: those that some paths lead through.
 #[derive(Debug, Default)]
-pub struct Wanted {
+pub struct ProjectedPaths {
     /// By their names as canonical text writes them, without the quotes.
     members: Vec<(Box<str>, Self)>,
     /// The positions of the members, if there are many.
@@ -25,7 +25,7 @@ pub struct Wanted {
     whole: bool,
 }
 
-impl Wanted {
+impl ProjectedPaths {
     pub fn new<'a>(paths: impl IntoIterator<Item = &'a Path>) -> Self {
         let mut wanted = Self::default();
         for path in paths {
@@ -83,14 +83,14 @@ fn written(name: &str) -> Box<str> {
 
 /// Reads documents one after the other, reusing memory.
 #[derive(Debug, Default)]
-pub struct Glimpse {
+pub struct Projection {
     nodes: Vec<Node>,
 }
 
-impl Glimpse {
+impl Projection {
     /// The projection of a canonical text: wanted paths lead to the same values as in the whole
     /// document, others to fewer. None if the text is not a canonical document.
-    pub fn read<'a>(&'a mut self, text: &'a str, wanted: &Wanted) -> Option<Value<'a>> {
+    pub fn read<'a>(&'a mut self, text: &'a str, wanted: &ProjectedPaths) -> Option<Value<'a>> {
         self.nodes.clear();
         u32::try_from(text.len()).ok()?;
         let mut reader = Reader {
@@ -133,11 +133,11 @@ impl Reader<'_> {
     }
 
     /// Reads the value that begins here. The end of the `last` one is not needed.
-    fn value(&mut self, wanted: &Wanted, last: bool) -> Option<()> {
+    fn value(&mut self, wanted: &ProjectedPaths, last: bool) -> Option<()> {
         let start = self.at;
         match self.byte()? {
             b'{' if wanted.whole => self.container(Kind::Object, b'}', wanted),
-            b'[' => self.container(Kind::Array, b']', &Wanted::WHOLE),
+            b'[' => self.container(Kind::Array, b']', &ProjectedPaths::WHOLE),
             b'{' => self.members(wanted, last),
             b'"' => {
                 let kind = self.string()?;
@@ -160,7 +160,7 @@ impl Reader<'_> {
     }
 
     /// Reads a whole list or object.
-    fn container(&mut self, kind: Kind, end: u8, wanted: &Wanted) -> Option<()> {
+    fn container(&mut self, kind: Kind, end: u8, wanted: &ProjectedPaths) -> Option<()> {
         let node = self.open(kind)?;
         while self.byte()? != end {
             if kind == Kind::Object {
@@ -184,7 +184,7 @@ impl Reader<'_> {
 
     /// Reads the wanted members of an object. A name occurs once, so everything after the last
     /// wanted one is skipped.
-    fn members(&mut self, wanted: &Wanted, last: bool) -> Option<()> {
+    fn members(&mut self, wanted: &ProjectedPaths, last: bool) -> Option<()> {
         let node = self.open(Kind::Object)?;
         let mut left = wanted.members.len();
         while self.byte()? != b'}' {
@@ -290,7 +290,7 @@ impl Reader<'_> {
     }
 }
 
-impl Wanted {
+impl ProjectedPaths {
     const WHOLE: Self = Self {
         members: Vec::new(),
         places: None,
@@ -312,9 +312,11 @@ mod tests {
             .iter()
             .map(|path| Path::parse(path).expect(path))
             .collect();
-        let mut glimpse = Glimpse::default();
+        let mut projection = Projection::default();
         let text = document.json().as_str();
-        let root = glimpse.read(text, &Wanted::new(&paths)).expect(json);
+        let root = projection
+            .read(text, &ProjectedPaths::new(&paths))
+            .expect(json);
         [document.root(), root].map(|root| {
             let mut seen = Vec::new();
             for path in &paths {
@@ -334,9 +336,9 @@ mod tests {
         let json = r#"{"a":1,"skipped":{"a":[{"x":"}\"]"}]},"o":{"k":{"deep":[1,2]},"z":2},"a\"b":"\\","l":[{"k":1},{"k":2}],"end":null}"#;
         let document = Document::parse(json).expect("JSON");
         let paths = ["$.o.k", "$['a\"b']", "$.end"].map(|path| Path::parse(path).expect(path));
-        let mut glimpse = Glimpse::default();
-        let root = glimpse
-            .read(document.json().as_str(), &Wanted::new(&paths))
+        let mut projection = Projection::default();
+        let root = projection
+            .read(document.json().as_str(), &ProjectedPaths::new(&paths))
             .expect("reads");
         assert_eq!(root.member("a").map(Value::json), None);
         assert_eq!(
@@ -351,7 +353,7 @@ mod tests {
 
     #[test]
     fn what_is_no_document_is_no_glimpse() {
-        let wanted = Wanted::new(&[Path::parse("$.a.b").expect("a path")]);
+        let wanted = ProjectedPaths::new(&[Path::parse("$.a.b").expect("a path")]);
         for text in [
             "",
             "{",
@@ -367,7 +369,10 @@ mod tests {
             "{\"x\":\"\\\"",
             "{1}",
         ] {
-            assert!(Glimpse::default().read(text, &wanted).is_none(), "{text}");
+            assert!(
+                Projection::default().read(text, &wanted).is_none(),
+                "{text}"
+            );
         }
     }
 
@@ -414,15 +419,15 @@ mod tests {
                 }))
                 .collect();
             let paths: Vec<&str> = paths.iter().map(String::as_str).collect();
-            let [whole, glimpse] = seen(&json, &paths);
-            prop_assert_eq!(whole, glimpse);
+            let [whole, projection] = seen(&json, &paths);
+            prop_assert_eq!(whole, projection);
         }
 
         #[test]
         fn no_text_is_too_much(text in ".{0,60}", broken in "[{}\\[\\]\",:a\\\\1]{0,30}") {
-            let wanted = Wanted::new(&[Path::parse("$.a").expect("a path")]);
+            let wanted = ProjectedPaths::new(&[Path::parse("$.a").expect("a path")]);
             for text in [text, broken] {
-                if let Some(root) = Glimpse::default().read(&text, &wanted) {
+                if let Some(root) = Projection::default().read(&text, &wanted) {
                     let _ = root.member("a").map(Value::json);
                 }
             }

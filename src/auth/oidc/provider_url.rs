@@ -9,11 +9,11 @@ use super::Rules;
 /// A URL that may be contacted, as far as its text shows; the addresses of its name are checked
 /// when it is.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Place(Url);
+pub struct ProviderUrl(Url);
 
 /// Why a text is not a URL that may be contacted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum BadPlace {
+pub enum BadProviderUrl {
     #[error("it is not an absolute URL with a host")]
     Unreadable,
     #[error("it must begin with https:// (CYODA_OIDC_REQUIRE_HTTPS=false allows http://)")]
@@ -24,29 +24,29 @@ pub enum BadPlace {
     TooMuch,
 }
 
-impl Place {
-    pub fn parse(text: &str, rules: &Rules) -> Result<Self, BadPlace> {
-        let mut url = Url::parse(text).map_err(|_| BadPlace::Unreadable)?;
+impl ProviderUrl {
+    pub fn parse(text: &str, rules: &Rules) -> Result<Self, BadProviderUrl> {
+        let mut url = Url::parse(text).map_err(|_| BadProviderUrl::Unreadable)?;
         // A name with a trailing dot is the same name, and has one spelling here.
         if let Some(Host::Domain(name)) = url.host()
             && name.ends_with('.')
         {
             let name = name.trim_end_matches('.').to_owned();
             url.set_host(Some(&name))
-                .map_err(|_| BadPlace::Unreadable)?;
+                .map_err(|_| BadProviderUrl::Unreadable)?;
         }
         match url.scheme() {
             "https" => {}
             "http" if !rules.needs_https => {}
-            "http" => return Err(BadPlace::NeedsHttps),
-            _ => return Err(BadPlace::Scheme),
+            "http" => return Err(BadProviderUrl::NeedsHttps),
+            _ => return Err(BadProviderUrl::Scheme),
         }
         if !url.username().is_empty() || url.password().is_some() || url.fragment().is_some() {
-            return Err(BadPlace::TooMuch);
+            return Err(BadProviderUrl::TooMuch);
         }
         match url.host() {
             Some(host) if host != Host::Domain("") => Ok(Self(url)),
-            Some(_) | None => Err(BadPlace::Unreadable),
+            Some(_) | None => Err(BadProviderUrl::Unreadable),
         }
     }
 
@@ -96,10 +96,10 @@ impl Place {
     }
 }
 
-impl fmt::Debug for Place {
+impl fmt::Debug for ProviderUrl {
     /// Without the query, which may contain secrets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Place({}{})", self.0.authority(), self.0.path())
+        write!(f, "ProviderUrl({}{})", self.0.authority(), self.0.path())
     }
 }
 
@@ -107,12 +107,12 @@ impl fmt::Debug for Place {
 mod tests {
     use super::*;
 
-    fn parsed(text: &str, needs_https: bool) -> Result<String, BadPlace> {
+    fn parsed(text: &str, needs_https: bool) -> Result<String, BadProviderUrl> {
         let rules = Rules {
             needs_https,
             ..Rules::default()
         };
-        Place::parse(text, &rules).map(|place| place.as_str().to_owned())
+        ProviderUrl::parse(text, &rules).map(|place| place.as_str().to_owned())
     }
 
     #[test]
@@ -121,20 +121,26 @@ mod tests {
         assert_eq!(parsed(usual, true).as_deref(), Ok(usual));
         assert_eq!(
             parsed("http://id.example/", true),
-            Err(BadPlace::NeedsHttps)
+            Err(BadProviderUrl::NeedsHttps)
         );
         assert!(parsed("http://id.example/", false).is_ok());
         for (text, reason) in [
-            ("", BadPlace::Unreadable),
-            ("id.example", BadPlace::Unreadable),
-            ("/well-known", BadPlace::Unreadable),
-            ("https://", BadPlace::Unreadable),
-            ("ftp://id.example/", BadPlace::Scheme),
-            ("file:///etc/passwd", BadPlace::Scheme),
-            ("gopher://id.example/", BadPlace::Scheme),
-            ("https://someone@id.example/", BadPlace::TooMuch),
-            ("https://someone:secret@id.example/", BadPlace::TooMuch),
-            ("https://good.example#@bad.example/", BadPlace::TooMuch),
+            ("", BadProviderUrl::Unreadable),
+            ("id.example", BadProviderUrl::Unreadable),
+            ("/well-known", BadProviderUrl::Unreadable),
+            ("https://", BadProviderUrl::Unreadable),
+            ("ftp://id.example/", BadProviderUrl::Scheme),
+            ("file:///etc/passwd", BadProviderUrl::Scheme),
+            ("gopher://id.example/", BadProviderUrl::Scheme),
+            ("https://someone@id.example/", BadProviderUrl::TooMuch),
+            (
+                "https://someone:secret@id.example/",
+                BadProviderUrl::TooMuch,
+            ),
+            (
+                "https://good.example#@bad.example/",
+                BadProviderUrl::TooMuch,
+            ),
         ] {
             assert_eq!(parsed(text, false), Err(reason), "{text}");
         }
@@ -165,10 +171,10 @@ mod tests {
 
     #[test]
     fn what_is_logged_of_a_place_has_no_query() {
-        let place = Place::parse("https://id.example:8443/a?key=secret", &Rules::default());
+        let place = ProviderUrl::parse("https://id.example:8443/a?key=secret", &Rules::default());
         assert_eq!(
             format!("{:?}", place.expect("a place")),
-            "Place(id.example:8443/a)"
+            "ProviderUrl(id.example:8443/a)"
         );
     }
 }

@@ -9,15 +9,15 @@ use std::sync::{
 /// key revokes all of that at once: nothing has to be searched for, and what is remembered a moment
 /// too late is remembered as revoked.
 #[derive(Debug, Clone, Default)]
-pub struct Standing(Arc<AtomicBool>);
+pub struct Revocation(Arc<AtomicBool>);
 
-impl Standing {
-    pub fn holds(&self) -> bool {
-        !self.0.load(Ordering::Acquire)
+impl Revocation {
+    pub fn is_revoked(&self) -> bool {
+        self.0.load(Ordering::Acquire)
     }
 
     /// Cannot be undone.
-    pub fn withdraw(&self) {
+    pub fn revoke(&self) {
         self.0.store(true, Ordering::Release);
     }
 }
@@ -27,11 +27,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_withdrawn_is_so_for_all_who_hold_it() {
-        let key = Standing::default();
-        let (remembered, other) = (key.clone(), Standing::default());
-        assert!(remembered.holds());
-        key.withdraw();
-        assert!(!remembered.holds() && !key.clone().holds() && other.holds());
+    fn a_revocation_applies_to_all_copies() {
+        let key = Revocation::default();
+        let (remembered, other) = (key.clone(), Revocation::default());
+        assert!(!remembered.is_revoked());
+        key.revoke();
+        assert!(remembered.is_revoked() && key.clone().is_revoked() && !other.is_revoked());
     }
 }
