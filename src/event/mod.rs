@@ -181,6 +181,6 @@ impl Event {
 
 fn bad_attribute(name: &str) -> Failure {
     Failure::malformed(format!(
-        "invalid CloudEvent: `{name}` is no name of an attribute; those are lower-case letters and digits"
+        "invalid CloudEvent: `{name}` is not a valid attribute name; use lower-case letters and digits"
     ))
 }

@@ -1,4 +1,4 @@
-//! How many entities are in each state (`search.md` §9).
+//! Count the entities of all models by state (`search.md` §9).
 
 use futures_util::{StreamExt as _, stream};
 

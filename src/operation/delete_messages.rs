@@ -37,7 +37,7 @@ impl Operation for DeleteMessages {
                 .collect::<Result<_, _>>()
                 .map(Self::Many),
             (Some(_), Some(_)) | (None, None) => Err(Failure::malformed(
-                "invalid payload: give either messageId or messageIds",
+                "invalid payload: set either messageId or messageIds",
             )),
         }
     }

@@ -33,7 +33,7 @@ impl When {
         match (point_in_time(instant)?, transaction) {
             (Some(_), Some(_)) => Err(Failure::new(
                 Code::BadRequest,
-                "give either pointInTime or transactionId, not both",
+                "use either pointInTime or transactionId, not both",
             )),
             (Some(instant), None) => Ok(Self::At(instant)),
             // What is no transaction's id is the id of none.

@@ -40,7 +40,7 @@ impl Operation for ImportModel {
                     .map_err(|error| Failure::new(Code::BadRequest, error.to_string()))?
             }
             (model::Converter::SimpleView, DataFormat::Xml) => {
-                return Err(unsupported("a SIMPLE_VIEW is JSON"));
+                return Err(unsupported("a SIMPLE_VIEW must be JSON"));
             }
             (model::Converter::JsonSchema, _) => {
                 return Err(Failure::malformed(

@@ -172,7 +172,7 @@ pub(super) async fn begin(
     if !route.once {
         return Err(Failure::new(
             Code::BadRequest,
-            "this request takes no idempotency key, because its outcome is not stored",
+            "this request accepts no idempotency key, because its outcome is not stored",
         ));
     }
     let print = print(event)?;
@@ -236,7 +236,7 @@ fn key(event: &Event) -> Result<Option<Arc<str>>, Failure> {
     let bad = |why: &str| {
         Failure::new(
             Code::BadRequest,
-            format!("the idempotency key {why}; it is a text of 1 to {KEY_CHARS_MAX} characters"),
+            format!("the idempotency key {why}; use 1 to {KEY_CHARS_MAX} characters"),
         )
     };
     let key = value.text().ok_or_else(|| bad("is not a text"))?;
@@ -269,7 +269,7 @@ fn print(event: &Event) -> Result<Print, Failure> {
 fn conflict(key: &str) -> Failure {
     Failure::new(
         Code::IdempotencyConflict,
-        format!("the idempotency key `{key}` belongs to another request; use a fresh one"),
+        format!("the idempotency key `{key}` was used for another request; use a new one"),
     )
 }
 

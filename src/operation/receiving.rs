@@ -197,15 +197,15 @@ impl Hold {
         {
             warn!(
                 limit = most,
-                "requests are refused: as many bytes of requests are held as INTERLOCK_RECEIVING_BYTES allows, or one tenant holds half of that"
+                "requests are rejected: the bytes of unanswered requests have reached INTERLOCK_RECEIVING_BYTES, or those of one tenant half of it"
             );
         }
         let text = match full {
             Full::Server => format!(
-                "the server holds as many bytes of requests as it may (INTERLOCK_RECEIVING_BYTES: {most}); try again"
+                "the bytes of unanswered requests have reached the server's limit (INTERLOCK_RECEIVING_BYTES: {most}); retry later"
             ),
             Full::Tenant => format!(
-                "the tenant's requests hold half of the bytes that the server may hold (INTERLOCK_RECEIVING_BYTES: {most}); send fewer or smaller ones at once"
+                "the bytes of the tenant's unanswered requests have reached half of the server's limit (INTERLOCK_RECEIVING_BYTES: {most}); send fewer or smaller ones at once"
             ),
         };
         Failure::new(Code::TooManyRequests, text).retry_after(RETRY_AFTER)

@@ -44,7 +44,7 @@ impl Operation for SetChangeLevel {
 
 fn invalid(model: &ModelKey, given: String) -> Failure {
     let names = ChangeLevel::ALL.map(ChangeLevel::as_str);
-    let message = format!("`{given}` is no change level; use {}", names.join(", "));
+    let message = format!("`{given}` is not a change level; use {}", names.join(", "));
     Failure::new(Code::InvalidChangeLevel, message)
         .with("entityName", &*model.name)
         .with("entityVersion", model.version)

@@ -187,12 +187,12 @@ impl Parts {
             return Ok(None);
         };
         if values.next().is_some() {
-            return Err(bad(name, "it is given more than once"));
+            return Err(bad(name, "it occurs more than once"));
         }
         first
             .to_str()
             .map(Some)
-            .map_err(|_| bad(name, "it is not a text"))
+            .map_err(|_| bad(name, "it is not valid text"))
     }
 
     /// A header that must be given, once.

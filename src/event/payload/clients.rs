@@ -49,7 +49,7 @@ impl One {
         }
         Err(Failure::new(
             Code::BadRequest,
-            format!("a clientId is 1 to {NAME_CHARS_MAX} letters and digits"),
+            format!("a clientId must be 1 to {NAME_CHARS_MAX} letters and digits"),
         ))
     }
 }

@@ -87,7 +87,7 @@ pub fn grace(seconds: Option<u64>) -> Result<Duration, Failure> {
     }
     Err(Failure::new(
         Code::BadRequest,
-        format!("a period of grace is 0 to {GRACE_SECONDS_MAX} seconds"),
+        format!("a grace period must be 0 to {GRACE_SECONDS_MAX} seconds"),
     ))
 }
 

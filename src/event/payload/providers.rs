@@ -236,7 +236,7 @@ fn names(member: &str, list: Vec<String>) -> Result<Vec<Box<str>>, Failure> {
     if list.len() > NAMES_MAX {
         let count = list.len();
         return Err(bad(format!(
-            "`{member}` has {count} items; {NAMES_MAX} are the most"
+            "`{member}` has {count} items; {NAMES_MAX} are allowed"
         )));
     }
     list.into_iter()

@@ -76,7 +76,7 @@ pub enum LimitExceeded {
 #[derive(Deserialize, JsonSchema)]
 #[serde(
     untagged,
-    expecting = "what is sorted by is `{path, source?, desc?}`, or a text like `path:desc`"
+    expecting = "a sort key must be `{path, source?, desc?}`, or a text like `path:desc`"
 )]
 pub enum OrderBy {
     Key(OrderKey),

@@ -61,7 +61,9 @@ pub fn check_name(name: &str) -> Result<(), Failure> {
     }
     Err(Failure::new(
         Code::BadRequest,
-        format!("a keyId is 1 to {NAME_CHARS_MAX} letters, digits, dots, underscores and hyphens"),
+        format!(
+            "a keyId must be 1 to {NAME_CHARS_MAX} letters, digits, dots, underscores and hyphens"
+        ),
     ))
 }
 
@@ -74,7 +76,7 @@ pub fn issuers(given: Option<Vec<String>>) -> Result<Vec<Box<str>>, Failure> {
     }
     Err(Failure::new(
         Code::BadRequest,
-        format!("issuers are {ISSUERS_MAX} at most, of 1 to {ISSUER_BYTES_MAX} bytes each"),
+        format!("at most {ISSUERS_MAX} issuers are allowed, of 1 to {ISSUER_BYTES_MAX} bytes each"),
     ))
 }
 

@@ -105,7 +105,7 @@ fn room(known: &Known, tenant: &Tenant, now: Timestamp) -> Result<Option<Arc<Key
         Failure::new(
             Code::BadRequest,
             format!(
-                "a tenant has {KEY_PAIRS_MAX} valid key pairs at most; delete one that is not used"
+                "a tenant may have at most {KEY_PAIRS_MAX} valid key pairs; delete an unused one"
             ),
         )
     })?;

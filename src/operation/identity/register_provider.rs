@@ -79,7 +79,7 @@ async fn register(
     if own.len() >= PROVIDERS_MAX {
         return Err(Failure::new(
             Code::BadRequest,
-            format!("a tenant has {PROVIDERS_MAX} OIDC providers at most"),
+            format!("a tenant may have at most {PROVIDERS_MAX} OIDC providers"),
         ));
     }
     let provider = Provider {
@@ -98,7 +98,7 @@ async fn register(
     info!(provider.id = %provider.id, by = %caller.actor.name, "an OIDC provider was registered");
     for rival in tokens.federation().rivals(&provider) {
         // Told to the operator alone: tenants do not know of each other.
-        warn!(provider.id = %provider.id, %rival, "two tenants have this OIDC provider and audiences in common: tokens that could be of both are of the tenant that registered it first");
+        warn!(provider.id = %provider.id, %rival, "two tenants registered this OIDC provider with common audiences: tokens that fit both belong to the tenant that registered it first");
     }
     Ok(provider)
 }

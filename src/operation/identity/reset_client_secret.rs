@@ -53,11 +53,11 @@ async fn reset(cx: Context, tokens: Tokens, name: String) -> Result<(Registered,
     let client = client.ok_or_else(|| {
         Failure::new(
             Code::TooManyRequests,
-            "the client got too many secrets within a second; try again in the next",
+            "the client received too many secrets within a second; retry in the next",
         )
     })?;
     let kept = Edit::Keep(Entry::Client(client.clone().into()));
     store(&cx, &tokens, &change, vec![kept]).await?;
-    info!(client.id = %client.id, by = %cx.caller().actor.name, "a client got another secret");
+    info!(client.id = %client.id, by = %cx.caller().actor.name, "the secret of a client was replaced");
     Ok((client, secret))
 }

@@ -71,7 +71,7 @@ pub(in crate::rest) fn issue(parts: &Parts, id: &str) -> Written {
 
 pub(in crate::rest) fn current(parts: &Parts, id: &str) -> Written {
     let audience = parts.query("audience");
-    let audience = audience.ok_or_else(|| bad("`audience` is client or human"))?;
+    let audience = audience.ok_or_else(|| bad("`audience` must be client or human"))?;
     Ok(begin(id).text("audience", audience).finish())
 }
 
