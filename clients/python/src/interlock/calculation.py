@@ -286,6 +286,4 @@ class _Transaction:
         return await self._stream.ask(kind, payload, self._lane, key=key)
 
     def listen(self, kind: str, payload: Mapping[str, Any]) -> AsyncGenerator[CloudEvent, None]:
-        raise errors.NotSupported(
-            "an endless answer cannot be part of a transaction; use a client"
-        )
+        raise errors.NotSupported("an endless answer cannot be part of a transaction; use a client")
