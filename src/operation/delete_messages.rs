@@ -1,4 +1,4 @@
-//! Deletes messages: one that must be there, or any number that need not (`rest.md` §6).
+//! Deletes messages: one that must exist, or any number that need not (`rest.md` §6).
 
 use super::{Access, Answer, Context, Family, Operation};
 use crate::error::{Code, Failure};

@@ -1,4 +1,5 @@
-//! Explain why an entity did or did not move (`stream.md` §3): in the past, now, or if it were so.
+//! Explains why an entity did or did not move (`stream.md` §3): in the past, now, or
+//! hypothetically.
 
 use super::{
     Access, Answer, Context, Family, Operation, audit_finished::unknown, writing::document,

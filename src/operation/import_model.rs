@@ -1,4 +1,4 @@
-//! Makes a model from a sample or a simple view, or adds one to it (`models-and-entities.md` §2
+//! Creates a model from a sample or a simple view, or widens one by it (`models-and-entities.md` §2
 //! and §3).
 
 use super::{Access, Answer, Context, Family, Operation};

@@ -125,7 +125,7 @@ impl Operation for ImportWorkflows {
     }
 }
 
-/// Whether an import may be of no workflows (`workflow-engine.md` §4.4, W25).
+/// Whether an import may be without workflows (`workflow-engine.md` §4.4).
 const fn may_be_empty(mode: ImportMode, compat: Compat) -> bool {
     match mode {
         ImportMode::Merge => true,

@@ -1,7 +1,7 @@
-//! What each tenant may ask for: requests per second, requests in flight, bytes stored.
+//! The limits of each tenant: requests per second, requests in flight, stored bytes.
 //!
-//! [`admit`] is a step of dispatch, before any work is begun. One tenant at its limits takes
-//! nothing from another: each is counted for itself.
+//! [`admit`] is a step of dispatch, before any work is begun. Tenants are counted separately, so
+//! one at its limits does not affect another.
 //!
 //! * A request is in flight until its answer has ended, the last event of a streamed one. What is
 //!   answered without an end, a feed or a live search, is in flight for as long as it is followed,
@@ -109,8 +109,8 @@ impl Tenants {
     }
 }
 
-/// Lets a request in, or says which limit its tenant has reached. It has its place, if places are
-/// counted, until that is dropped.
+/// Admits a request, or returns the limit that its tenant has reached. The request holds its place,
+/// if places are counted, until that is dropped.
 pub(super) fn admit(cx: &Context, route: &Route) -> Result<Option<Place>, Failure> {
     let Some(tenants) = &cx.tenants().0 else {
         return Ok(None);

@@ -1,4 +1,4 @@
-//! Changes a part of an entity's document (`rest.md` §3.6, RFC 7386 and RFC 6902).
+//! Patches an entity's document (`rest.md` §3.6, RFC 7386 and RFC 6902).
 
 use super::{Access, Answer, Context, Family, Operation, writing::document};
 use crate::entity::Patch;

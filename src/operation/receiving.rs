@@ -1,9 +1,9 @@
-//! The bytes of requests that are held in memory: received, or being received, and not answered.
+//! Limits the bytes of unanswered requests in memory.
 //!
-//! All requests together have a budget, and one tenant half of it. A request counts what it has
-//! brought, not what it announces, until it is answered. One that finds no room waits a little,
-//! which its client notices as slow reading, and is then refused. The last eighth is kept for
-//! small requests, and a request that is alone is let in whatever its size.
+//! All requests together have a budget, and one tenant half of it. A request counts with the bytes
+//! received, not with those announced, until it is answered. One that finds no room waits a little,
+//! which its client notices as slow reading, and is then rejected. The last eighth is reserved for
+//! small requests, and a single request is admitted whatever its size.
 
 use std::{
     collections::HashMap,

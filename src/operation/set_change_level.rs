@@ -1,4 +1,4 @@
-//! Says how far the documents of a model may widen it (`models-and-entities.md` §4.3).
+//! Sets how far documents may widen a model (`models-and-entities.md` §4.3).
 
 use super::{Access, Answer, Context, Family, Operation};
 use crate::error::{Code, Failure};

@@ -1,4 +1,4 @@
-//! Declares the search indexes of a model, in place of those declared before (`stream.md` §3).
+//! Replaces the declared search indexes of a model (`stream.md` §3).
 
 use super::{Access, Answer, Context, Family, Operation};
 use crate::condition::indexed_path;
@@ -15,7 +15,7 @@ use crate::id::ModelKey;
 use crate::model::Schema;
 use crate::storage::Index;
 
-/// How many indexes may be declared for a model: each makes every write of it dearer.
+/// How many indexes may be declared for a model: each makes every write more expensive.
 const INDEXES_MAX: usize = 32;
 
 pub(super) struct SetIndexes {

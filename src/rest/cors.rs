@@ -1,4 +1,4 @@
-//! Which pages of other origins may use the gateway from a browser (`config-and-cli.md` §10).
+//! CORS: the origins whose pages may use the gateway from a browser (`config-and-cli.md` §10).
 
 use axum::{
     Router,
@@ -9,7 +9,7 @@ use axum::{
 use tower::ServiceExt as _;
 use tower_http::cors::{AllowOrigin, CorsLayer};
 
-/// What a browser is told that it may send.
+/// What browsers are allowed to send.
 const METHODS: HeaderValue = HeaderValue::from_static("GET, POST, PUT, PATCH, DELETE, OPTIONS");
 const HEADERS: HeaderValue =
     HeaderValue::from_static("Authorization, Content-Type, traceparent, tracestate");

@@ -91,7 +91,7 @@ struct Entry {
     path: &'static str,
     method: &'static Method,
     told: &'static Told,
-    /// What is answered, by media type.
+    /// The answers, by media type.
     media: Vec<(&'static str, Shape, Amount)>,
     codes: Vec<(u16, Code)>,
     /// What is answered where it is no problem document, by status.

@@ -24,7 +24,7 @@ pub struct Get {
 pub struct Create {
     #[serde(rename = "id")]
     _id: RequiredText,
-    /// Whether it may administer, too.
+    /// Whether it also has the administrator role.
     #[serde(default)]
     pub with_admin_role: bool,
 }

@@ -66,7 +66,7 @@ impl<'de> Deserialize<'de> for RequiredText {
 #[derive(JsonSchema)]
 pub struct Nothing {}
 
-/// Names a model in a payload.
+/// The name and version of a model.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 pub struct ModelSpec {
     pub name: String,

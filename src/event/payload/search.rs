@@ -72,7 +72,7 @@ pub enum LimitExceeded {
     Truncate,
 }
 
-/// What is sorted by; a text says it in the words of REST: `[@]path[:asc|:desc]`.
+/// A sort key; as text in the form of REST: `[@]path[:asc|:desc]`.
 #[derive(Deserialize, JsonSchema)]
 #[serde(
     untagged,

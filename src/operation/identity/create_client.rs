@@ -1,4 +1,4 @@
-//! Makes a client, and tells its secret this once (`rest.md` §7).
+//! Creates a client, and returns its secret once (`rest.md` §7).
 
 use tracing::info;
 

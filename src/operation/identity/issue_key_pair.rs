@@ -1,5 +1,4 @@
-//! Makes a key pair, which signs the tokens of the tenant's clients, or is to sign those of people
-//! (`rest.md` §7).
+//! Issues a key pair, which signs the tokens of the tenant's clients or people (`rest.md` §7).
 
 use std::{sync::Arc, time::Duration};
 

@@ -1,10 +1,10 @@
-//! Who may call: clients, keys and providers of tokens (`rest.md` §7).
+//! Administration of clients, keys and OpenID Connect providers (`rest.md` §7).
 //!
-//! What is made here is stored, and known in memory besides, because every token is looked at with
-//! it. Each change takes a turn, is stored, and is then known ([`store`]); it goes on if who asked
-//! for it has gone ([`see_through`]), since what is stored and what is known must not part.
-//! None of it is a commit, and answers may hold a secret that is told once: these operations refuse
-//! idempotency keys.
+//! Entries are stored, and also held in memory, because every token is checked against them.
+//! Changes are serialized, stored and then published ([`store`]); a change is completed even if its
+//! caller disconnects ([`see_through`]), because the stored and the published state must not
+//! differ. None of this is a commit, and answers may contain a secret that is returned once: these
+//! operations reject idempotency keys.
 
 mod create_client;
 mod delete_client;

@@ -1,4 +1,4 @@
-//! Trusts a provider of tokens (`rest.md` §7).
+//! Registers an OpenID Connect provider (`rest.md` §7).
 
 use tracing::{info, warn};
 

@@ -1,4 +1,4 @@
-//! Has a tenant trust a key: clients may exchange what it signs for tokens (`rest.md` §7).
+//! Registers a trusted key: clients may exchange the tokens that it signs (`rest.md` §7).
 
 use std::{sync::Arc, time::Duration};
 

@@ -1,5 +1,5 @@
-//! Gives a client another secret, and tells it this once. What the client got for the one before
-//! is worthless from then on (`rest.md` §7).
+//! Replaces the secret of a client, and returns the new one once. This revokes the tokens obtained
+//! with the previous one (`rest.md` §7).
 
 use tracing::info;
 

@@ -1,4 +1,4 @@
-//! What operations on the keys share that tenants trust.
+//! Shared by operations on trusted keys.
 
 use std::sync::Arc;
 

@@ -49,7 +49,7 @@ struct Registration {
     roles_claim: Option<String>,
 }
 
-/// A change: what is absent stays, and `null` and an empty list take away what there is.
+/// A change: absent members stay, and `null` or an empty list removes the value.
 #[derive(JsonSchema)]
 #[schemars(rename_all = "camelCase")]
 struct Change {

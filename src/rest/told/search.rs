@@ -74,7 +74,7 @@ pub(super) struct Index {
     path: String,
     /// `FILLING`, `READY` or `DROPPING`.
     state: String,
-    /// Whether someone asked for it.
+    /// Whether it was declared.
     declared: bool,
 }
 
