@@ -355,7 +355,7 @@ mod tests {
                 vec![hand(), automated("one", ""), automated("late", late)],
                 vec![
                     r#"transition "hand": it is rarely taken, because entities do not stay in this state: the automated transition "one" has no criterion"#,
-                    r#"transition "late": it is hardly ever taken"#,
+                    r#"transition "late": it is rarely taken"#,
                 ],
             ),
             // During the call the entity is visible to others.
