@@ -1,7 +1,7 @@
-//! Time as a value: instants, where they come from, and how they are written.
+//! Time as a value: instants, their source, and their notation.
 //!
 //! May use: nothing of this crate.
-//! Must not: be asked for the time by pure modules; they are given it.
+//! Must not: be read by pure modules; they receive the time as an argument.
 
 use std::{
     fmt,
@@ -18,11 +18,9 @@ use chrono::{DateTime, NaiveDateTime, SecondsFormat, Utc};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Timestamp(i64);
 
-/// A text that should have been an RFC 3339 date-time.
+/// A text that is not an RFC 3339 date-time.
 #[derive(Debug, Clone, thiserror::Error)]
-#[error(
-    "`{0}` is not a date-time as RFC 3339 writes it, for instance 2026-01-02T03:04:05.678Z, or a date"
-)]
+#[error("`{0}` is not an RFC 3339 date-time, for instance 2026-01-02T03:04:05.678Z, or a date")]
 pub struct NotATime(pub String);
 
 impl Timestamp {
@@ -38,12 +36,12 @@ impl Timestamp {
         self.0.div_euclid(1_000)
     }
 
-    /// Parses RFC 3339, as [`PointInTime::parse`] does.
+    /// Parses RFC 3339, like [`PointInTime::parse`].
     pub fn parse(text: &str) -> Result<Self, NotATime> {
         parse(text).map(|(instant, _)| Self(instant.timestamp_micros()))
     }
 
-    /// The instant that is so much later.
+    /// The instant after a delay.
     #[must_use]
     pub fn after(self, delay: Duration) -> Self {
         let micros = i64::try_from(delay.as_micros()).unwrap_or(i64::MAX);
@@ -71,21 +69,21 @@ impl fmt::Display for Timestamp {
     }
 }
 
-/// A point in time that a reader asks for: everything up to and including it.
+/// The instant of a read: everything up to and including it.
 ///
-/// Clients that know milliseconds only cut the times they are given, so an instant without
-/// digits below the millisecond stands for that whole millisecond (`models-and-entities.md` §7).
+/// Clients that know only milliseconds cut the times they receive, so an instant without digits
+/// below the millisecond covers that whole millisecond (`models-and-entities.md` §7).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PointInTime {
     /// The last instant that is included.
     pub until: Timestamp,
-    /// The text as it was given, for answers that echo it.
+    /// The given text, for answers that echo it.
     pub text: Arc<str>,
 }
 
 impl PointInTime {
-    /// Parses RFC 3339; no offset is UTC, a date alone is its midnight, and a space in the place
-    /// of the offset's sign is a `+` that was not escaped in a query (`rest.md` §1).
+    /// Parses RFC 3339; without offset it is UTC, a date alone is its midnight, and a space before
+    /// the offset is a `+` that was not escaped in a query (`rest.md` §1).
     pub fn parse(text: &str) -> Result<Self, NotATime> {
         let (instant, text) = parse(text)?;
         let micros = instant.timestamp_micros();
@@ -101,7 +99,7 @@ impl PointInTime {
     }
 }
 
-/// The instant of a text, and the text as it was meant.
+/// The instant of a text, and the normalized text.
 fn parse(text: &str) -> Result<(DateTime<Utc>, String), NotATime> {
     let mended = if is_date(text) {
         format!("{text}T00:00:00Z")
@@ -134,21 +132,21 @@ fn mend_offset(text: &str) -> String {
     }
 }
 
-/// What the clocks showed at one moment.
+/// The readings of both clocks at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reading {
     pub wall: Timestamp,
-    /// The time on a clock that nobody sets, since a moment that stays the same.
+    /// The monotonic time since a fixed moment.
     pub steady: Duration,
 }
 
-/// Where the time comes from.
+/// The source of time.
 #[derive(Debug, Clone)]
 pub enum Clock {
     System,
     /// Stands still until a test moves it.
     Manual(ManualClock),
-    /// Goes with the time of the test's runtime, which was at `origin` when it was `from`.
+    /// Follows the time of the test's runtime, which was at `origin` when it was `from`.
     #[cfg(test)]
     Virtual {
         origin: tokio::time::Instant,
@@ -171,9 +169,9 @@ impl Clock {
         }
     }
 
-    /// The time, and how much of it has really passed: a wall clock may be set meanwhile.
+    /// The wall-clock time, and the monotonic time: the wall clock may be set.
     pub fn read(&self) -> Reading {
-        // Two clocks are read, and a thread may be stopped between them.
+        // Two clocks are read, and the thread may be preempted between them.
         let mut before = self.steady();
         for _ in 0..TRIES {
             let wall = self.now();
@@ -203,22 +201,22 @@ impl Clock {
     }
 }
 
-/// Clocks that are read within that time are read at one moment.
+/// Two readings within that time count as one moment.
 const AT_ONCE: Duration = Duration::from_millis(10);
 
 /// How often that is tried.
 const TRIES: u32 = 100;
 
-/// A clock that a test holds.
+/// A clock that a test controls.
 #[derive(Debug, Clone, Default)]
 pub struct ManualClock {
     micros: Arc<AtomicI64>,
-    /// How much time has passed, whatever the clock was set to.
+    /// How much time has passed, however the clock was set.
     passed: Arc<AtomicI64>,
 }
 
 impl ManualClock {
-    /// Sets the clock. That much time has passed if it is set forward.
+    /// Sets the clock. If it is set forward, that much time has passed.
     pub fn set(&self, to: Timestamp) {
         let before = self.micros.swap(to.0, Ordering::SeqCst);
         self.passed
@@ -230,7 +228,7 @@ impl ManualClock {
         self.micros.fetch_add(ms * 1_000, Ordering::SeqCst);
     }
 
-    /// Sets the clock forward or back in a moment.
+    /// Sets the clock forward or back without time passing.
     pub fn step_ms(&self, ms: i64) {
         self.micros.fetch_add(ms * 1_000, Ordering::SeqCst);
     }

@@ -1,19 +1,19 @@
-//! Which of two behaviours a client sees where documents differ (`stream.md` §5).
+//! The compatibility profile: which behaviour clients see where two servers differ (`stream.md` §5).
 //!
 //! May use: [`crate::error`].
-//! Every difference is a method here, named after what it changes; whoever is concerned asks.
+//! Each difference is a method here, named after what it changes; the code concerned calls it.
 
 use http::StatusCode;
 
 use crate::error::Code;
 
-/// The profile: what clients are used to.
+/// The compatibility profile.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Compat {
-    /// The recommended column of the tables of differences.
+    /// The documented behaviour.
     #[default]
     Documented,
-    /// What the server `cyoda` 0.8.3 does.
+    /// The behaviour of the server `cyoda` 0.8.3.
     Cyoda08,
 }
 
@@ -31,7 +31,7 @@ impl Compat {
         }
     }
 
-    /// The status of `TRANSITION_NOT_FOUND` (`workflow-engine.md` W21).
+    /// The status of `TRANSITION_NOT_FOUND` (`workflow-engine.md` §7.5).
     pub const fn transition_not_found(self) -> StatusCode {
         if self.is_cyoda() {
             StatusCode::BAD_REQUEST
@@ -40,7 +40,7 @@ impl Compat {
         }
     }
 
-    /// The code of a processor that did not answer in time (W22, `grpc.md` G4).
+    /// The code if a processor does not answer in time (`workflow-engine.md` §6.3).
     pub const fn processor_timeout(self) -> Code {
         if self.is_cyoda() {
             Code::DispatchTimeout
@@ -49,7 +49,8 @@ impl Compat {
         }
     }
 
-    /// The code of a member that left during a call made after a commit (`grpc.md` G5).
+    /// The code if a member disconnects during a call made after a commit
+    /// (`workflow-engine.md` §6.3).
     pub const fn disconnect_after_commit(self) -> Code {
         if self.is_cyoda() {
             Code::ComputeMemberDisconnected
@@ -58,139 +59,141 @@ impl Compat {
         }
     }
 
-    /// Whether the audit tells of a single write that `If-Match` refused, of which nothing else is
-    /// kept (`models-and-entities.md` §8).
+    /// Whether a single write that `If-Match` rejected is audited, although nothing else of it is
+    /// stored (`models-and-entities.md` §8).
     pub const fn refused_writes_are_audited(self) -> bool {
         self.is_cyoda()
     }
 
-    /// Whether the server-streaming method ends with a status where the history of an entity is
-    /// asked for that there is none of, instead of answering so in-band.
+    /// Whether a request for the history of an entity that never existed ends the
+    /// server-streaming method with a status, instead of an in-band failure (`grpc.md` §8.3).
     pub const fn missing_history_is_a_status(self) -> bool {
         !self.is_cyoda()
     }
 
-    /// Whether JSON Patch is answered with `NOT_IMPLEMENTED`.
+    /// Whether JSON Patch is answered with `NOT_IMPLEMENTED` (`grpc.md` §8.2).
     pub const fn json_patch_is_unknown(self) -> bool {
         self.is_cyoda()
     }
 
-    /// Whether a text that reads as a time is none where a text is declared, and the other way
-    /// round (`models-and-entities.md` §3.4).
+    /// Whether a field declared as text rejects times, and the other way round
+    /// (`models-and-entities.md` §3.4).
     pub const fn times_are_no_texts(self) -> bool {
         self.is_cyoda()
     }
 
-    /// Whether a model is made from samples only, not from a `SIMPLE_VIEW` too (`rest.md` §2.2).
+    /// Whether models are imported from samples only, not from a `SIMPLE_VIEW` (`rest.md` §2.2).
     pub const fn models_come_from_samples(self) -> bool {
         self.is_cyoda()
     }
 
-    /// Whether a condition on an unknown field is refused even where the model may still grow
-    /// one (`search.md` §3).
+    /// Whether a condition on an unknown field is rejected even if the change level lets the
+    /// model grow that field (`search.md` §3).
     pub const fn unknown_fields_are_refused(self) -> bool {
         self.is_cyoda()
     }
 
-    /// Whether more matches than a `limit` that was sent end a search, instead of being left out
+    /// Whether more matches than the given `limit` fail a search, instead of being cut off
     /// (`grpc.md` §8.3).
     pub const fn limits_refuse(self) -> bool {
         self.is_cyoda()
     }
 
-    /// Whether deleting all entities of a model looks at no `pointInTime` and tells no ids
+    /// Whether deleting all entities of a model ignores `pointInTime` and returns no ids
     /// (`grpc.md` §8.2).
     pub const fn all_are_deleted_as_of_now(self) -> bool {
         self.is_cyoda()
     }
 
-    /// Whether a processor without `executionMode` is `SYNC`, not `ASYNC_NEW_TX` (W3).
+    /// Whether a processor without `executionMode` is `SYNC`, not `ASYNC_NEW_TX`
+    /// (`workflow-engine.md` §6.1).
     pub const fn absent_mode_is_sync(self) -> bool {
         self.is_cyoda()
     }
 
-    /// Whether a mode that is not known is refused, not taken as `SYNC` (W4).
+    /// Whether an unknown mode is rejected instead of acting as `SYNC` (`workflow-engine.md` §4.5).
     pub const fn unknown_mode_is_refused(self) -> bool {
         self.is_cyoda()
     }
 
-    /// Whether a type of processor that is not known is a call of a member (W1a).
+    /// Whether a processor of an unknown type calls a member (`workflow-engine.md` §1.6).
     pub const fn unknown_type_is_a_call(self) -> bool {
         self.is_cyoda()
     }
 
-    /// Whether `manual` may be left out, meaning false (`workflow-engine.md` §1.3).
+    /// Whether an absent `manual` means false (`workflow-engine.md` §1.3).
     pub const fn manual_may_be_absent(self) -> bool {
         self.is_cyoda()
     }
 
-    /// Whether the name of a state may be anything, with a warning (§1.2).
+    /// Whether any name of a state is accepted, with a warning (`workflow-engine.md` §1.2).
     pub const fn any_state_name(self) -> bool {
         self.is_cyoda()
     }
 
-    /// Whether members of a definition that are not known are refused, not ignored (W9).
+    /// Whether unknown members of a definition are rejected instead of ignored
+    /// (`workflow-engine.md` §4.4).
     pub const fn unknown_members_are_refused(self) -> bool {
         self.is_cyoda()
     }
 
-    /// Whether an import keeps what a workflow says of being active (W8).
+    /// Whether an import keeps the value of `active` (`workflow-engine.md` §4.2).
     pub const fn active_is_kept(self) -> bool {
         self.is_cyoda()
     }
 
-    /// Whether REPLACE needs workflows (W25).
+    /// Whether REPLACE needs at least one workflow (`workflow-engine.md` §4.4).
     pub const fn replacing_needs_workflows(self) -> bool {
         self.is_cyoda()
     }
 
-    /// Whether `Idempotency-Key` says nothing (`models-and-entities.md` §8).
+    /// Whether `Idempotency-Key` is ignored (`models-and-entities.md` §8).
     pub const fn idempotency_keys_are_ignored(self) -> bool {
         self.is_cyoda()
     }
 
-    /// Whether a processor may not have an asynchronous result, nor a time after which it has one
-    /// (`corrections.md` §7).
+    /// Whether `asyncResult` and `crossoverToAsyncMs` are rejected (`workflow-engine.md` §4.5).
     pub const fn async_results_are_refused(self) -> bool {
         self.is_cyoda()
     }
 
-    /// Whether a retry policy that is not known is refused, not taken as `NONE`
-    /// (`corrections.md` §7).
+    /// Whether an unknown retry policy is rejected instead of acting as `NONE`
+    /// (`workflow-engine.md` §4.5).
     pub const fn unknown_retry_policy_is_refused(self) -> bool {
         self.is_cyoda()
     }
 
-    /// Whether what only fails when it is run is imported: processors of the type `internalized`,
-    /// and criteria of types and with operators that are not known (`corrections.md` §7).
+    /// Whether definitions that can only fail when they run are imported: processors of the type
+    /// `internalized`, and criteria of unknown types or with unknown operators
+    /// (`workflow-engine.md` §4.5).
     pub const fn runs_find_out(self) -> bool {
         self.is_cyoda()
     }
 
-    /// Whether a search may be sorted by an element of a list, named by its number
-    /// (`corrections.md` §11).
+    /// Whether a search may be sorted by one element of a list, such as `lines[0].sku`
+    /// (`search.md` §7).
     pub const fn elements_may_sort(self) -> bool {
         !self.is_cyoda()
     }
 
-    /// Whether `IS_NULL` holds below a list that is not there (`corrections.md` §11).
+    /// Whether `IS_NULL` holds below a missing list (`search.md` §3).
     pub const fn absent_lists_are_null(self) -> bool {
         self.is_cyoda()
     }
 
-    /// Whether the transitions of a state are listed with those that are disabled
-    /// (`corrections.md` §12).
+    /// Whether the list of transitions contains disabled ones (`workflow-engine.md` §10).
     pub const fn disabled_transitions_are_listed(self) -> bool {
         self.is_cyoda()
     }
 
-    /// Whether `previousTransition` is, in the criteria of a run, the transition that the run was
-    /// asked for, not that of the last committed write (`corrections.md` §12).
+    /// Whether `previousTransition` in the criteria of a run is the transition that the request
+    /// names, not that of the last committed write (`workflow-engine.md` §2.10).
     pub const fn previous_transition_is_the_requested(self) -> bool {
         self.is_cyoda()
     }
 
-    /// Whether `version` must be one of 1.1 to 1.3, and is exported as 1.3 (W7).
+    /// Whether `version` must be one of 1.1 to 1.3, and is exported as 1.3
+    /// (`workflow-engine.md` §4.3).
     pub const fn schema_version_counts(self) -> bool {
         self.is_cyoda()
     }

@@ -1,9 +1,9 @@
-//! The vocabulary of failure, and its two wire forms.
+//! Failures, and their two wire forms.
 //!
 //! May use: [`crate::id`].
-//! Every module has an error enum of its own and says with [`Coded`] which [`Code`] a client
-//! sees; [`Failure`] is what leaves an operation. The table in [`Code`] is the only place that
-//! knows what a code is on either wire (`errors.md` §2 and §3).
+//! Every module has its own error enum and maps it with [`Coded`] to the [`Code`] that a client
+//! receives; [`Failure`] is what leaves an operation. The table in [`Code`] is the only place that
+//! knows the wire form of a code (`errors.md` §2 and §3).
 
 use std::{error::Error as StdError, fmt, time::Duration};
 
@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::id::Ticket;
 
-/// Whether trying again may help.
+/// Whether a retry may help.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Retry {
     Never,
@@ -21,7 +21,7 @@ pub enum Retry {
 
 macro_rules! codes {
     ($($(#[$doc:meta])* $name:ident = $text:literal, $status:literal, $retry:ident;)*) => {
-        /// What went wrong, as clients tell it apart: they key on the text, never on the status.
+        /// The code of a failure. Clients distinguish failures by it, never by the status.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         pub enum Code { $($(#[$doc])* $name,)* }
 
@@ -43,24 +43,24 @@ codes! {
     BadRequest = "BAD_REQUEST", 400, Never;
     /// The caller cancelled the request.
     Cancelled = "CANCELLED", 499, Never;
-    /// The stream of a member ended while it was being called.
+    /// The stream of a member ended during a call.
     ComputeMemberDisconnected = "COMPUTE_MEMBER_DISCONNECTED", 503, Later;
-    /// An operand that is no value of any type the field is declared with.
+    /// An operand that is not a value of any type the field is declared with.
     ConditionTypeMismatch = "CONDITION_TYPE_MISMATCH", 400, Never;
-    /// Someone else committed first.
+    /// Another transaction committed first.
     Conflict = "CONFLICT", 409, Later;
     /// Two aggregations of grouped statistics have one name.
     DuplicateAggregationAlias = "DUPLICATE_AGGREGATION_ALIAS", 400, Never;
-    /// Grouped statistics by one path twice.
+    /// Grouped statistics name a path twice.
     DuplicateGroupBy = "DUPLICATE_GROUP_BY", 400, Never;
-    /// A member did not answer in time, in profiles that answer so.
+    /// A member did not answer in time, in profiles with this code.
     DispatchTimeout = "DISPATCH_TIMEOUT", 503, Later;
     /// `If-Match` named another version.
     EntityModified = "ENTITY_MODIFIED", 412, Never;
     EntityNotFound = "ENTITY_NOT_FOUND", 404, Never;
-    /// Something that the settings have turned off.
+    /// A feature that the settings disable.
     FeatureDisabled = "FEATURE_DISABLED", 404, Never;
-    /// Judging one entity by a condition takes more work than the limit.
+    /// Evaluating a condition on one entity takes more work than the limit.
     EvaluationLimit = "EVALUATION_LIMIT", 400, Never;
     Forbidden = "FORBIDDEN", 403, Never;
     HelpTopicNotFound = "HELP_TOPIC_NOT_FOUND", 404, Never;
@@ -72,23 +72,23 @@ codes! {
     IncompatibleType = "INCOMPATIBLE_TYPE", 400, Never;
     InvalidAggregationField = "INVALID_AGGREGATION_FIELD", 400, Never;
     InvalidAggregationOp = "INVALID_AGGREGATION_OP", 400, Never;
-    /// A change level that is none.
+    /// An unknown change level.
     InvalidChangeLevel = "INVALID_CHANGE_LEVEL", 400, Never;
     InvalidCondition = "INVALID_CONDITION", 400, Never;
     InvalidFieldPath = "INVALID_FIELD_PATH", 400, Never;
-    /// A document that gives some fields of a unique key and not all, or one that is no scalar.
+    /// A document has only some fields of a unique key, or one that is not a scalar.
     InvalidUniqueKey = "INVALID_UNIQUE_KEY", 422, Never;
     InvalidUniqueKeyDefinition = "INVALID_UNIQUE_KEY_DEFINITION", 422, Never;
     InvalidGroupByPath = "INVALID_GROUP_BY_PATH", 400, Never;
     /// The limit of grouped statistics.
     InvalidLimit = "INVALID_LIMIT", 400, Never;
     KeypairNotFound = "KEYPAIR_NOT_FOUND", 404, Never;
-    /// A trusted key whose name another tenant has.
+    /// A trusted key whose id another tenant has.
     KeyOwnedByDifferentTenant = "KEY_OWNED_BY_DIFFERENT_TENANT", 409, Never;
     M2mClientNotFound = "M2M_CLIENT_NOT_FOUND", 404, Never;
     /// Grouped statistics whose query cannot be read.
     MalformedRequest = "MALFORMED_REQUEST", 400, Never;
-    /// Grouped statistics by nothing.
+    /// Grouped statistics without `groupBy`.
     MissingGroupBy = "MISSING_GROUP_BY", 400, Never;
     ModelAlreadyLocked = "MODEL_ALREADY_LOCKED", 409, Never;
     ModelAlreadyUnlocked = "MODEL_ALREADY_UNLOCKED", 409, Never;
@@ -96,7 +96,7 @@ codes! {
     ModelNotFound = "MODEL_NOT_FOUND", 404, Never;
     ModelNotLocked = "MODEL_NOT_LOCKED", 409, Never;
     NoComputeMemberForTag = "NO_COMPUTE_MEMBER_FOR_TAG", 503, Later;
-    /// Nothing of that name is known, where no other code says what.
+    /// Something unknown that has no code of its own.
     NotFound = "NOT_FOUND", 404, Never;
     NotImplemented = "NOT_IMPLEMENTED", 501, Never;
     OidcInvalidTenant = "OIDC_INVALID_TENANT", 400, Never;
@@ -106,51 +106,51 @@ codes! {
     OidcSsrfBlocked = "OIDC_SSRF_BLOCKED", 400, Never;
     /// The connection was lost at commit; only a repeat with an idempotency key is safe.
     OutcomeUnknown = "OUTCOME_UNKNOWN", 503, Never;
-    /// An object, an array or a scalar where the model has another of these.
+    /// An object, a list or a scalar where the model has another of these.
     PolymorphicSlot = "POLYMORPHIC_SLOT", 400, Never;
     /// A patch without `If-Match`.
     PreconditionRequired = "PRECONDITION_REQUIRED", 428, Never;
-    /// A search that only the evaluator can judge looked at too many entities.
+    /// A search that only patterns decide would evaluate too many entities.
     ScanBudgetExhausted = "SCAN_BUDGET_EXHAUSTED", 400, Never;
-    /// The function of a schedule answered what is no schedule.
+    /// A schedule function returned an invalid schedule.
     ScheduleFunctionInvalidResult = "SCHEDULE_FUNCTION_INVALID_RESULT", 500, Never;
-    /// A search that is running no more cannot be cancelled.
+    /// A search that is not running cannot be cancelled.
     SearchJobAlreadyTerminal = "SEARCH_JOB_ALREADY_TERMINAL", 400, Never;
     SearchJobNotFound = "SEARCH_JOB_NOT_FOUND", 404, Never;
     SearchResultLimit = "SEARCH_RESULT_LIMIT", 400, Never;
-    /// A search took longer than it may.
+    /// A search exceeded its time limit.
     SearchTimeout = "SEARCH_TIMEOUT", 503, Later;
-    /// Our fault; the ticket finds the cause in the log.
+    /// An internal error; the log has its cause under the ticket.
     ServerError = "SERVER_ERROR", 500, Never;
-    /// A page of the database cannot be read; only a backup helps.
+    /// A damaged page of the database; only a backup helps.
     StorageDamaged = "STORAGE_DAMAGED", 500, Never;
-    /// Writes are refused until the storage is well again.
+    /// The storage is unavailable for writes; retry later.
     StorageUnavailable = "STORAGE_UNAVAILABLE", 503, Later;
-    /// A tenant asks for more, or has stored more, than it may.
+    /// A tenant has reached a limit.
     TenantLimitExceeded = "TENANT_LIMIT_EXCEEDED", 429, Later;
     TooManyRequests = "TOO_MANY_REQUESTS", 429, Later;
     TransactionExpired = "TRANSACTION_EXPIRED", 410, Never;
     TransactionNotFound = "TRANSACTION_NOT_FOUND", 404, Never;
-    /// One transaction holds more reads or writes than its bound.
+    /// One transaction has more reads or writes than the limit.
     TransactionTooLarge = "TRANSACTION_TOO_LARGE", 413, Never;
     TransitionNotFound = "TRANSITION_NOT_FOUND", 404, Never;
-    /// A tenant trusts as many keys as it may.
+    /// A tenant has reached the limit of trusted keys.
     TrustedKeyCapReached = "TRUSTED_KEY_CAP_REACHED", 400, Never;
     TrustedKeyNotFound = "TRUSTED_KEY_NOT_FOUND", 404, Never;
     Unauthorized = "UNAUTHORIZED", 401, Never;
     /// Another live entity has these values of a unique key.
     UniqueViolation = "UNIQUE_VIOLATION", 409, Never;
     UnknownEventType = "UNKNOWN_EVENT_TYPE", 400, Never;
-    /// A key that is no RSA key for SHA-256.
+    /// A key that is not an RSA key for SHA-256.
     UnsupportedAlgorithm = "UNSUPPORTED_ALGORITHM", 400, Never;
-    /// A trusted key that is no RSA key.
+    /// A trusted key that is not an RSA key.
     UnsupportedKeyType = "UNSUPPORTED_KEY_TYPE", 400, Never;
-    /// A patch in a format that is none.
+    /// A patch in an unsupported format.
     UnsupportedMediaType = "UNSUPPORTED_MEDIA_TYPE", 415, Never;
     /// An import that breaks a static rule of workflows.
     ValidationFailed = "VALIDATION_FAILED", 400, Never;
     WorkflowFailed = "WORKFLOW_FAILED", 400, Never;
-    /// A definition of a version that the profile does not know.
+    /// A definition of a version that the profile does not support.
     WorkflowSchemaVersionUnsupported = "WORKFLOW_SCHEMA_VERSION_UNSUPPORTED", 400, Never;
     WorkflowNotFound = "WORKFLOW_NOT_FOUND", 404, Never;
 }
@@ -170,7 +170,7 @@ impl Code {
         self.row().2
     }
 
-    /// What it means and what to do, in Markdown.
+    /// The meaning and the remedy, in Markdown.
     #[rustfmt::skip]
     pub const fn meaning(self) -> &'static str {
         match self {
@@ -259,7 +259,7 @@ impl fmt::Display for Code {
     }
 }
 
-/// An error that knows how a client sees it.
+/// An error that has a code.
 pub trait Coded: StdError {
     fn code(&self) -> Code;
 
@@ -269,44 +269,44 @@ pub trait Coded: StdError {
     }
 }
 
-/// The member of `properties` that says in how many milliseconds to try again.
+/// The member of `properties` with the milliseconds after which to retry.
 const RETRY_AFTER: &str = "retryAfterMs";
 
-/// The beginning of the message where a whole payload cannot be read (`grpc.md` §5.1).
+/// The beginning of the message if a payload cannot be read (`grpc.md` §5.1).
 const OF_PAYLOAD: &str = "invalid payload: ";
 
 /// Members of `properties`, beside `errorCode` and `retryable`.
 pub type Properties = Vec<(&'static str, Value)>;
 
-/// Why an operation was not done, ready to be answered.
+/// A failure of an operation, as it is returned.
 #[derive(Debug, Clone)]
 pub struct Failure {
     code: Code,
     message: String,
     properties: Properties,
-    /// Where it is not that of the code.
+    /// Set if it differs from the status of the code.
     status: Option<StatusCode>,
     origin: Origin,
     warnings: Option<Box<Warnings>>,
 }
 
-/// What was warned of before a failure.
+/// Warnings collected before a failure.
 #[derive(Debug, Clone)]
 struct Warnings(Vec<String>);
 
-/// Where a failure came from; the doors answer each in another place.
+/// The origin of a failure, which decides how each API returns it.
 #[derive(Debug, Clone)]
 enum Origin {
     /// The request could not be read: a gRPC status, an acknowledgement on a stream.
     Request,
-    /// The operation refused: in-band.
+    /// The operation rejected it: in-band.
     Operation,
-    /// Our fault: in-band, the cause only in the log.
+    /// Internal error: in-band, the cause in the log only.
     Internal { ticket: Ticket, cause: String },
 }
 
 impl Failure {
-    /// A refusal by an operation.
+    /// A rejection by an operation.
     pub fn new(code: Code, message: impl Into<String>) -> Self {
         Self {
             code,
@@ -326,7 +326,7 @@ impl Failure {
         }
     }
 
-    /// An event whose type is no request of ours.
+    /// An event whose type is not a request type.
     pub fn unknown_type(kind: &str) -> Self {
         Self {
             origin: Origin::Request,
@@ -339,7 +339,7 @@ impl Failure {
         }
     }
 
-    /// A fault of ours; `cause` goes to the log only.
+    /// An internal error; `cause` is only logged.
     pub fn internal(cause: impl Into<String>) -> Self {
         let ticket = Ticket::fresh();
         Self {
@@ -355,16 +355,16 @@ impl Failure {
         }
     }
 
-    /// The same failure, said to have been in the request itself.
+    /// The same failure, as one of the request itself.
     #[must_use]
     pub fn in_request(mut self) -> Self {
         self.origin = Origin::Request;
         self
     }
 
-    /// A failure to read a payload without the line and column that `serde_json` ends with: of one
-    /// that was made of a request, which nobody sees. What is told of a part of it, told as such,
-    /// keeps its place in that.
+    /// Removes the line and column that `serde_json` appends from a failure to read a payload that
+    /// was made of a request, because the caller has not seen that payload. Messages about a part
+    /// of it keep their place.
     #[must_use]
     pub fn without_place(mut self) -> Self {
         let place = self.message.rfind(" at line ");
@@ -381,7 +381,7 @@ impl Failure {
         self
     }
 
-    /// The same failure, said of one item of many.
+    /// The same failure, for one item of many.
     #[must_use]
     pub fn of_item(mut self, index: usize) -> Self {
         if self.internal_cause().is_none() {
@@ -396,7 +396,7 @@ impl Failure {
         self
     }
 
-    /// The same failure as clients of another server know it.
+    /// The same failure with the code and status of another profile.
     #[must_use]
     pub fn as_known(mut self, code: Code, status: StatusCode) -> Self {
         self.code = code;
@@ -404,7 +404,7 @@ impl Failure {
         self
     }
 
-    /// The same failure, with what was warned of before it; each warning once.
+    /// The same failure with the warnings collected before it, without duplicates.
     #[must_use]
     pub fn warned(mut self, mut before: Vec<String>) -> Self {
         for warning in self.warnings.take().into_iter().flat_map(|own| own.0) {
@@ -420,14 +420,14 @@ impl Failure {
         self.warnings.as_ref().map_or(&[], |warnings| &warnings.0)
     }
 
-    /// The same failure, said to be over after a time.
+    /// The same failure, with the time after which to retry.
     #[must_use]
     pub fn retry_after(self, wait: Duration) -> Self {
         let ms = u64::try_from(wait.as_micros().div_ceil(1_000)).unwrap_or(u64::MAX);
         self.with(RETRY_AFTER, ms)
     }
 
-    /// In how many seconds it may be worth trying again, where that is known.
+    /// After how many seconds to retry, if that is known.
     pub fn retry_after_seconds(&self) -> Option<u64> {
         let given = self
             .properties
@@ -474,7 +474,7 @@ impl Failure {
 }
 
 impl fmt::Display for Failure {
-    /// `<CODE>: <text>`, as both wires write it.
+    /// `<CODE>: <text>`, as on the wire.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.code, self.message)
     }
@@ -493,7 +493,7 @@ impl<E: Coded> From<E> for Failure {
     }
 }
 
-/// An error's text and that of its sources, outermost first.
+/// An error's text and that of its causes, outermost first.
 fn chain(error: &dyn StdError) -> String {
     let mut text = error.to_string();
     let mut source = error.source();

@@ -1,14 +1,14 @@
-//! Names of things: one type per kind of identifier.
+//! Identifiers: one type for each kind.
 //!
 //! May use: nothing of this crate.
 //! Identifiers that we make are UUIDs of version 7, so that indexes over them append
-//! (DESIGN decision 4); clients read them as opaque.
+//! (`architecture.md` §4); clients read them as opaque.
 
 use std::{fmt, str::FromStr, sync::Arc};
 
 use uuid::Uuid;
 
-/// A text that should have been a UUID.
+/// A text that is not a UUID.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("`{0}` is not a UUID")]
 pub struct NotAUuid(pub String);
@@ -20,7 +20,7 @@ macro_rules! uuid_ids {
         pub struct $name(Uuid);
 
         impl $name {
-            /// The identifier that stands where none can be given.
+            /// The identifier used where none exists.
             pub const NIL: Self = Self(Uuid::nil());
 
             pub const fn from_uuid(uuid: Uuid) -> Self {
@@ -102,27 +102,27 @@ macro_rules! names {
 }
 
 uuid_ids! {
-    /// Names one entity for its whole life.
+    /// Identifies an entity.
     EntityId;
-    /// Names one unit of work; carried inside the token that members quote when they call back.
+    /// Identifies a unit of work; part of the token with which members call back.
     TransactionId;
-    /// Names a model; derived from its name and version, the same for every tenant.
+    /// Identifies a model; derived from its name and version, the same for every tenant.
     ModelId;
-    /// Names one membership: a stream on which a compute member joined.
+    /// Identifies a membership: a stream on which a compute member has joined.
     MemberId;
-    /// Names one attempt to call a member.
+    /// Identifies one attempt to call a member.
     CallId;
-    /// Names one call of a member, the same for all its attempts.
+    /// Identifies a call to a member, the same for all its attempts.
     DispatchKey;
-    /// Names one internal failure in the log.
+    /// Identifies an internal error in the log.
     Ticket;
-    /// Names one event that we send.
+    /// Identifies an event that the server sends.
     MessageId;
-    /// Names one message that is kept for someone (`rest.md` §6).
+    /// Identifies a stored message (`rest.md` §6).
     EdgeMessageId;
-    /// Names one search that runs on its own.
+    /// Identifies a background search.
     JobId;
-    /// Names a provider of tokens that a tenant trusts.
+    /// Identifies an OpenID Connect provider.
     ProviderId;
 }
 
@@ -137,13 +137,13 @@ names! {
     TransitionName;
     /// A workflow, unique within its model.
     WorkflowName;
-    /// A processor, as the member knows it.
+    /// A processor, as members know it.
     ProcessorName;
     /// A function of a member: a criterion or a schedule.
     FunctionName;
 }
 
-/// Bytes that nobody can guess.
+/// Unguessable bytes.
 pub fn secret() -> [u8; 32] {
     let mut secret = [0; 32];
     let (one, other) = secret.split_at_mut(16);
@@ -152,7 +152,7 @@ pub fn secret() -> [u8; 32] {
     secret
 }
 
-/// Names one model of a tenant.
+/// Identifies one model of a tenant.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ModelKey {
     pub name: Arc<str>,

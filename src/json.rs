@@ -1,9 +1,9 @@
-//! Reading JSON into types, where an object is an object.
+//! Reads JSON into types, and accepts only objects for structs.
 //!
 //! May use: nothing of this crate.
-//! What serde derives for a struct also reads a list, by the order of the members. A request that
-//! is a list by mistake would mean something: `["REPLACE"]`, that all workflows of a model are to
-//! go. So whatever comes from outside is read by [`read`].
+//! What serde derives for a struct also accepts a list, by the order of the members. A list by
+//! mistake would then have a meaning: `["REPLACE"]` would remove all workflows of a model. So input
+//! from outside is read with [`read`].
 
 use std::fmt;
 
@@ -12,10 +12,10 @@ use serde::de::{
     DeserializeSeed, Deserializer, EnumAccess, Error, MapAccess, SeqAccess, VariantAccess, Visitor,
 };
 
-/// Reads a text.
+/// Parses a text.
 ///
 /// # Errors
-/// What is no JSON, or JSON of another form than the type's.
+/// Invalid JSON, or JSON of another form than the type's.
 pub fn read<'de, T: Deserialize<'de>>(text: &'de str) -> Result<T, serde_json::Error> {
     let mut reader = serde_json::Deserializer::from_str(text);
     let read = T::deserialize(Objects(&mut reader))?;
@@ -23,7 +23,7 @@ pub fn read<'de, T: Deserialize<'de>>(text: &'de str) -> Result<T, serde_json::E
     Ok(read)
 }
 
-/// Reads a text, and the names of members that the type does not know.
+/// Parses a text, and returns the names of unknown members.
 ///
 /// # Errors
 /// Those of [`read`].
@@ -38,13 +38,13 @@ pub fn read_noting<'de, T: Deserialize<'de>>(
     Ok((read, unknown))
 }
 
-/// A part of serde's conversation, after which all that is said within is said to `Objects`, too.
+/// A serde deserializer that applies `Objects` to everything within.
 struct Objects<T>(T);
 
-/// The visitor of a struct, which takes nothing but an object.
-struct Members<V>(V);
+/// The visitor of a struct, which accepts only an object.
+struct ObjectVisitor<V>(V);
 
-impl<'de, V: Visitor<'de>> Visitor<'de> for Members<V> {
+impl<'de, V: Visitor<'de>> Visitor<'de> for ObjectVisitor<V> {
     type Value = V::Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -73,7 +73,7 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Objects<D> {
         _: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, D::Error> {
-        self.0.deserialize_map(Members(visitor))
+        self.0.deserialize_map(ObjectVisitor(visitor))
     }
 
     forward! {

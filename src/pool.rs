@@ -1,10 +1,11 @@
-//! Threads for expensive work: compiling patterns, and judging large documents by large conditions.
+//! Threads for expensive work: compiling patterns, and evaluating large documents with large
+//! conditions.
 //!
 //! May use: [`crate::telemetry`].
-//! Such work runs away from the threads that serve requests, a few pieces at a time. Each tenant
-//! has a share of the places, so that one tenant cannot occupy all of them. The work is given a
-//! flag that is set when nobody waits for its result any more, and looks at it every few
-//! microseconds to milliseconds: a client that leaves does not leave a busy core behind.
+//! Such work runs outside of the threads that serve requests, a few pieces at a time. Each tenant
+//! has a share of the slots, so that one tenant cannot occupy all of them. The work receives a flag
+//! that is set when nobody waits for its result any more, and checks it every few microseconds to
+//! milliseconds: a client that disconnects leaves no busy core behind.
 
 use std::{
     collections::HashMap,
@@ -25,17 +26,17 @@ use tracing::Span;
 
 use crate::telemetry::measure::Expensive;
 
-/// Reading large conditions and compiling patterns.
+/// Parsing large conditions and compiling patterns.
 static READING: LazyLock<Pool> = LazyLock::new(|| Pool::of_the_process(Expensive::Reading));
 
-/// Judging large documents by large conditions.
+/// Evaluating large documents with large conditions.
 static JUDGING: LazyLock<Pool> = LazyLock::new(|| Pool::of_the_process(Expensive::Judging));
 
-/// Some threads, with shares.
+/// A pool of threads with shares.
 #[derive(Debug)]
 pub struct Pool {
     kind: Expensive,
-    /// How many places one party may have.
+    /// How many slots one tenant may have.
     share: usize,
     places: Arc<Semaphore>,
     /// A mutex, not a task: held for one look-up at the beginning and one at the end of work that
@@ -45,7 +46,7 @@ pub struct Pool {
 
 type Lines = Mutex<HashMap<u64, Arc<Semaphore>>>;
 
-/// The share of one party; forgotten when nobody uses it any more.
+/// The share of one tenant; removed when it is unused.
 #[derive(Debug)]
 struct Line {
     lines: Arc<Lines>,
@@ -64,17 +65,17 @@ impl Drop for Leaving {
 }
 
 impl Pool {
-    /// The place where conditions are read and patterns are compiled.
+    /// The pool that parses conditions and compiles patterns.
     pub fn for_reading() -> &'static Self {
         &READING
     }
 
-    /// The place where entities are judged.
+    /// The pool that evaluates entities.
     pub fn for_judging() -> &'static Self {
         &JUDGING
     }
 
-    /// As many places as processors, two at least, of which one party has half.
+    /// As many slots as processors, at least two, of which one tenant has half.
     fn of_the_process(kind: Expensive) -> Self {
         let processors = available_parallelism().map_or(1, NonZero::get);
         let places = processors.max(2);
@@ -102,8 +103,8 @@ impl Pool {
         }
     }
 
-    /// Does a piece of work when its party has its turn. If this future is dropped, the work does
-    /// not begin, or is told by its flag to end.
+    /// Runs a piece of work when it is its tenant's turn. If this future is dropped, the work does
+    /// not begin, or its flag is set.
     pub async fn run<T: Send + 'static>(
         &self,
         party: u64,
@@ -160,7 +161,7 @@ mod tests {
 
     use super::*;
 
-    /// Work that says that it has begun, and ends when it is told to.
+    /// Work that reports its beginning, and ends on request.
     fn gate() -> (
         impl FnOnce(&AtomicBool) + Send + 'static,
         tokio::sync::oneshot::Receiver<()>,
@@ -214,7 +215,7 @@ mod tests {
         work.abort();
         assert!(work.await.expect_err("aborted").is_cancelled());
         assert_eq!(pool.run(2, |_| 2).await, 2);
-        // The thread that was stopped gives its place back before it leaves its line.
+        // The stopped thread releases its slot before it leaves its line.
         let is_empty = async {
             while !lock(&pool.lines).is_empty() {
                 tokio::task::yield_now().await;

@@ -164,7 +164,8 @@ impl Source {
     }
 }
 
-fn sources() -> Vec<Source> {
+/// The Rust files below these folders, in order.
+fn rust_files(folders: &[&str]) -> Vec<PathBuf> {
     fn walk(folder: &Path, found: &mut Vec<PathBuf>) {
         for entry in fs::read_dir(folder).expect("readable") {
             let path = entry.expect("readable").path();
@@ -175,10 +176,20 @@ fn sources() -> Vec<Source> {
             }
         }
     }
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let mut paths = Vec::new();
-    walk(&root, &mut paths);
+    for folder in folders {
+        walk(
+            &Path::new(env!("CARGO_MANIFEST_DIR")).join(folder),
+            &mut paths,
+        );
+    }
     paths.sort();
+    paths
+}
+
+fn sources() -> Vec<Source> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let paths = rust_files(&["src"]);
     paths
         .iter()
         .filter(|path| !path.ends_with("tests.rs"))
@@ -653,4 +664,111 @@ fn a_file_is_one_thing_and_has_a_name() {
         }
     }
     none(&findings, "size and names");
+}
+
+/// A citation in a comment: a page and, if it says so, sections of it.
+struct Citation {
+    page: String,
+    sections: Vec<String>,
+}
+
+/// What follows `§`: a number with dots; or a letter in parentheses.
+fn section(text: &str) -> Option<(&str, &str)> {
+    if let Some(rest) = text.strip_prefix('§') {
+        let end = rest.find(|next: char| !next.is_ascii_digit() && next != '.');
+        let (number, rest) = rest.split_at(end.unwrap_or(rest.len()));
+        return Some((number.trim_end_matches('.'), rest));
+    }
+    let letter = text.strip_prefix('(').is_some_and(|rest| {
+        rest.as_bytes().first().is_some_and(u8::is_ascii_lowercase)
+            && rest.as_bytes().get(1) == Some(&b')')
+    });
+    letter.then(|| text.split_at(3))
+}
+
+/// The citations in the comments of a file, also those that are broken across lines.
+fn citations(source: &str) -> Vec<Citation> {
+    let comments = source.lines().map(|line| {
+        let line = line.trim_start();
+        let comment = ["//!", "///", "//"].iter();
+        let text = comment.filter_map(|mark| line.strip_prefix(mark)).next();
+        text.map_or("\n", str::trim)
+    });
+    let text = comments.collect::<Vec<_>>().join(" ");
+    let mut found = Vec::new();
+    for (end, _) in text.match_indices(".md") {
+        let begin = text[..end]
+            .rfind(|before: char| !before.is_ascii_alphanumeric() && before != '-' && before != '/')
+            .map_or(0, |at| at + 1);
+        let mut rest = text[end + ".md".len()..].trim_start_matches('`');
+        let mut sections = Vec::new();
+        loop {
+            let between = [", and ", ", ", " and ", "–", " "];
+            let next = between.iter().find_map(|text| rest.strip_prefix(text));
+            let Some((number, after)) = next.and_then(section) else {
+                break;
+            };
+            sections.push(number.to_owned());
+            rest = after;
+        }
+        found.push(Citation {
+            page: text[begin..end].to_ascii_lowercase(),
+            sections,
+        });
+    }
+    found
+}
+
+/// Sections that comments cite by a former name, and where they are now. Take a row out with its
+/// last comment.
+const FORMERLY: &[(&str, &str)] = &[("corrections.md §11", "search.md §3")];
+
+/// A page that a comment cites is below `src/help/`, with the sections: a stranger has nothing else.
+#[test]
+fn pages_and_sections_that_comments_cite_exist() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let headings = |page: &str| -> Option<BTreeSet<String>> {
+        let folders = ["design", "topics", "reference"].iter();
+        let texts = folders.filter_map(|folder| {
+            let name = page.rsplit('/').next().unwrap_or(page);
+            fs::read_to_string(root.join(format!("src/help/{folder}/{name}.md"))).ok()
+        });
+        let texts: Vec<_> = texts.collect();
+        let of_text = |text: &String| {
+            let headings = text.lines().filter(|line| line.starts_with('#'));
+            let numbers = headings.filter_map(|line| line.split_whitespace().nth(1));
+            let numbers: Vec<_> = numbers
+                .map(|it| it.trim_end_matches('.').to_owned())
+                .collect();
+            numbers
+        };
+        (!texts.is_empty()).then(|| texts.iter().flat_map(of_text).collect())
+    };
+    let mut findings = Vec::new();
+    let mut count = 0;
+    for path in rust_files(&["src", "tests"]) {
+        let text = fs::read_to_string(&path).expect("readable");
+        let path = path.strip_prefix(root).expect("below the root").display();
+        for Citation { page, sections } in citations(&text) {
+            let is_former = |section: &String| {
+                let cited = format!("{page}.md §{section}");
+                FORMERLY.iter().any(|(former, _)| *former == cited)
+            };
+            if !sections.is_empty() && sections.iter().all(is_former) {
+                continue;
+            }
+            let Some(headings) = headings(&page) else {
+                findings.push(format!("{path}: {page}.md"));
+                continue;
+            };
+            count += sections.len();
+            let missing = sections.iter().filter(|one| !headings.contains(*one));
+            findings.extend(missing.map(|one| format!("{path}: {page}.md §{one}")));
+        }
+    }
+    none(
+        &findings,
+        "write it in src/help/design/, or cite what is there",
+    );
+    assert!(count > 300, "citations are found: {count}");
 }

@@ -1,4 +1,5 @@
-//! What applies to every gRPC call: its deadline, how fast it must come, and the name of a limit.
+//! Applies to every gRPC call: its deadline, the minimum rate of its body, and the message of a
+//! limit.
 
 use std::{sync::Arc, time::Duration};
 
@@ -11,20 +12,21 @@ use super::connections::{Received, Times, Within};
 use crate::error::Failure;
 use crate::grpc;
 
-/// The path of the method whose messages come whenever there are some.
+/// The path of the method whose messages may come at any time.
 const STREAM: &str = "/startStreaming";
 
-/// What the paths of all methods with events begin with; a caller is known before they are read.
+/// The beginning of the paths of all event methods; their callers are authenticated before the body
+/// is read.
 const EVENTS: &str = "/org.cyoda.cloud.api.grpc.CloudEventsService/";
 
-/// The header with the time that a client gives a call.
+/// The header with the deadline that a client sets.
 const DEADLINE: &str = "grpc-timeout";
 
 /// How calls are served.
 pub(super) struct Calls {
     pub(super) routes: Routes,
     pub(super) times: Times,
-    /// Says who calls.
+    /// Authenticates callers.
     pub(super) admission: grpc::Service,
 }
 
@@ -80,7 +82,7 @@ fn too_slow(times: &Times) -> Box<dyn std::error::Error + Send + Sync> {
     )))
 }
 
-/// How long a client waits for the answer, if it says so: up to eight digits and a unit.
+/// The deadline that a client sets: up to eight digits and a unit.
 fn deadline(headers: &HeaderMap) -> Option<Duration> {
     let text = headers.get(DEADLINE)?.to_str().ok()?;
     let (count, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;
@@ -99,8 +101,8 @@ fn deadline(headers: &HeaderMap) -> Option<Duration> {
     }
 }
 
-/// A message over the limit gets the documented status and a text that names the setting: the
-/// library answers "out of range", which nothing else here does.
+/// Gives a message over the limit the documented status and a text that names the setting, instead
+/// of the library's "out of range".
 fn name_limit(headers: &mut HeaderMap, limit: usize) {
     const STATUS: &str = "grpc-status";
     const MESSAGE: &str = "grpc-message";

@@ -1,4 +1,4 @@
-//! Where settings come from, and what they mean together (`config-and-cli.md` §0–§2).
+//! Reads settings and combines them (`config-and-cli.md` §0–§2).
 
 use std::{
     collections::HashMap,
@@ -33,11 +33,11 @@ use crate::storage::{self, Durability, IndexSettings, Migrate, Place, UsedIndexe
 #[derive(Debug, Clone)]
 pub struct Config {
     pub listen: Addresses,
-    /// What applies to connections.
+    /// Settings of connections.
     pub connections: Connections,
-    /// The files that TLS is made of, where it is spoken.
+    /// The TLS files, if TLS is enabled.
     pub tls: Option<tls::Files>,
-    /// What REST paths begin with; empty or with a slash before and none after.
+    /// The prefix of REST paths; empty, or with a leading slash and without a trailing one.
     pub context_path: String,
     pub storage: storage::Settings,
     pub startup_timeout: Duration,
@@ -48,29 +48,28 @@ pub struct Config {
     /// Whether timers fire.
     pub look_after_tasks: bool,
     pub streams: StreamSettings,
-    /// The largest gRPC message that is taken, in bytes.
     /// How long outcomes of requests with an idempotency key are kept.
     pub idempotency_life: Duration,
     pub jobs: JobSettings,
     pub grpc_message_max: usize,
     /// How many groups grouped statistics may have.
     pub groups_max: usize,
-    /// How long a search may take that somebody waits for.
+    /// The time limit of a search for which a caller waits.
     pub search_timeout: Duration,
     pub authenticator: Authenticator,
-    /// What tenants may do about who calls for them.
+    /// What tenants may administer.
     pub rules: Rules,
-    /// What each tenant may ask for.
+    /// The limits of each tenant.
     pub tenant_limits: TenantLimits,
-    /// Whose pages may use REST from a browser; none, if no page of another origin may.
+    /// The origins whose pages may use REST from a browser; none for no cross-origin access.
     pub origins: Option<Origins>,
-    /// What those who ask for measurements have to bring.
+    /// The bearer token required for metrics.
     pub metrics_bearer: Option<Bearer>,
-    /// What the operator should know, to be logged.
+    /// Warnings for the operator, to be logged.
     pub warnings: Vec<String>,
 }
 
-/// A setting that is not what it should be.
+/// An invalid setting.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ConfigError {
     #[error("{setting}=`{value}` is not {expected}")]
@@ -89,12 +88,12 @@ pub enum ConfigError {
     Together(String),
 }
 
-/// The settings of the machine.
+/// The settings file of the machine.
 pub const SYSTEM_FILE: &str = "/etc/interlock/interlock.env";
 
 type Variables = HashMap<String, String>;
 
-/// Variables from one place after the other; the first that says something counts.
+/// Variables of several sources; the first that has a value wins.
 #[derive(Debug, Default)]
 pub struct Sources {
     sources: Vec<Variables>,
@@ -134,7 +133,7 @@ impl Sources {
         sources
     }
 
-    /// The files of profiles, the winning one first.
+    /// The files of profiles, the one with precedence first.
     fn profiles(&mut self, folder: &Path) -> Vec<Variables> {
         let Some((_, list)) = self.raw("PROFILES") else {
             return Vec::new();
@@ -146,7 +145,7 @@ impl Sources {
             .filter(|profile| !profile.is_empty())
         {
             if profile.contains(['/', '\\']) || profile.contains("..") {
-                self.warnings.push(format!("the profile `{profile}` is skipped: a name has neither slashes nor dots in a row"));
+                self.warnings.push(format!("the profile `{profile}` is skipped: the name of a profile must not contain slashes or `..`"));
                 continue;
             }
             found.extend(read_file(
@@ -187,7 +186,7 @@ impl Sources {
         let (full, value) = self
             .raw(setting.name)
             .unwrap_or_else(|| (setting.documented(), setting.default.to_owned()));
-        // An empty value is one only where a text is wanted.
+        // An empty value counts only where text is expected.
         if value.is_empty() && !matches!(setting.kind, Kind::Text | Kind::Secret | Kind::List) {
             return Ok((full, setting.default.to_owned()));
         }
@@ -228,14 +227,14 @@ impl Sources {
         })
     }
 
-    /// A number that counts something of which there may be none.
+    /// A count that may be 0.
     pub(super) fn count_or_none(&self, name: &str) -> Result<usize, ConfigError> {
         self.read(name, "a whole number of at least 0", |text| {
             text.parse().ok()
         })
     }
 
-    /// A number that counts something, so that zero of it makes no sense.
+    /// A count that must be above 0.
     pub(super) fn count(&self, name: &str) -> Result<usize, ConfigError> {
         self.read(name, "a whole number above 0", |text| {
             text.parse().ok().filter(|count| *count > 0)
@@ -261,7 +260,9 @@ impl Sources {
             ..
         }) = Setting::find(name)
         else {
-            return Err(ConfigError::Together(format!("{name} is no choice")));
+            return Err(ConfigError::Together(format!(
+                "{name} is not a setting with choices"
+            )));
         };
         let expected = format!("one of {}", choices.join(", "));
         self.read(name, &expected, |text| {
@@ -320,7 +321,7 @@ impl Sources {
             .into_iter()
             .map(|name| {
                 format!(
-                    "{OURS}{name} is no setting; did you mean {OURS}{}?",
+                    "{OURS}{name} is not a setting; did you mean {OURS}{}?",
                     nearest(name)
                 )
             })
@@ -330,11 +331,11 @@ impl Sources {
     }
 }
 
-/// How many bytes the secret of a cluster has at least.
+/// The minimum length of the secret of a cluster, in bytes.
 const SECRET_BYTES: usize = 32;
 
-/// What must hold of settings whose matter does not exist yet, so that a deployment that is not
-/// what it should be does not wait for that to be told (`config-and-cli.md` §0, §2.5, §12).
+/// Checks settings of features that do not exist yet, so that errors in a deployment are reported
+/// early (`config-and-cli.md` §0, §2.5, §12).
 fn check_what_comes_later(sources: &Sources) -> Result<(), ConfigError> {
     let together = |text: String| Err(ConfigError::Together(text));
     if !sources.truth("CLUSTER_ENABLED")? {
@@ -365,7 +366,7 @@ fn check_what_comes_later(sources: &Sources) -> Result<(), ConfigError> {
     }
 }
 
-/// How many bytes a secret says: as hexadecimal digits, or as it is.
+/// The length of a secret in bytes: of its hexadecimal digits, or as it is.
 fn secret_bytes(secret: &str) -> usize {
     let is_hex =
         secret.len().is_multiple_of(2) && secret.bytes().all(|byte| byte.is_ascii_hexdigit());
@@ -377,7 +378,7 @@ fn secret_bytes(secret: &str) -> usize {
 }
 
 impl Config {
-    /// Reads every setting. One that does not parse is an error, never a silent default.
+    /// Reads all settings. One that cannot be parsed is an error, never a silent default.
     pub fn read(mut sources: Sources) -> Result<Self, ConfigError> {
         sources.check_others()?;
         check_what_comes_later(&sources)?;
@@ -412,7 +413,7 @@ impl Config {
             },
             runtime: runtime::Settings {
                 limits: Limits {
-                    // Nothing above 0 means the default (`workflow-engine.md` §7.6).
+                    // Values that are not above 0 mean the default (`workflow-engine.md` §7.6).
                     state_visits: u32::try_from(sources.number::<i64>("MAX_STATE_VISITS")?)
                         .ok()
                         .filter(|visits| *visits > 0)
@@ -445,7 +446,7 @@ impl Config {
             },
             grpc_message_max: sources.count("GRPC_MAX_MESSAGE_BYTES")?,
             search_timeout: sources.duration("SEARCH_TIMEOUT")?,
-            // Nothing above 0 means the default (`config-and-cli.md` §2).
+            // Values that are not above 0 mean the default (`config-and-cli.md` §2).
             groups_max: usize::try_from(sources.number::<i64>("STATS_GROUP_MAX")?)
                 .ok()
                 .filter(|groups| *groups > 0)
@@ -535,7 +536,7 @@ fn read_file(path: &Path, warnings: &mut Vec<String>) -> Option<Variables> {
             Ok((name, value)) => {
                 variables.insert(name, value);
             }
-            // A folder fails again with every line that is asked for.
+            // A folder fails again with every line that is read.
             Err(error @ dotenvy::Error::Io(_)) => {
                 warnings.push(format!("{} cannot be read: {error}", path.display()));
                 break;
@@ -555,7 +556,7 @@ fn process_environment() -> Variables {
         .collect()
 }
 
-/// The file of the user who runs this process.
+/// The settings file of the user who runs this process.
 pub fn user_file() -> Option<PathBuf> {
     user_file_of(&process_environment())
 }
@@ -610,7 +611,7 @@ fn parse_truth(text: &str) -> Option<bool> {
     }
 }
 
-/// The name of the setting that is most like this one.
+/// The setting with the most similar name.
 fn nearest(name: &str) -> &'static str {
     let distance = |setting: &&Setting| strsim::levenshtein(name, setting.name);
     SETTINGS
@@ -786,7 +787,7 @@ mod tests {
             config.warnings,
             [
                 "CYODA_OTEL_ENABLED has no effect yet",
-                "INTERLOCK_HTP_PORT is no setting; did you mean INTERLOCK_HTTP_PORT?"
+                "INTERLOCK_HTP_PORT is not a setting; did you mean INTERLOCK_HTTP_PORT?"
             ]
         );
     }

@@ -1,4 +1,4 @@
-//! The settings that say who may call (`config-and-cli.md` §2.5).
+//! The settings of authentication (`config-and-cli.md` §2.5).
 
 use std::time::Duration;
 
@@ -12,17 +12,17 @@ use crate::auth::{
 };
 use crate::clock::Clock;
 
-/// What makes a key, for those who start without one.
+/// How to create a key.
 const HOW_TO_MAKE_A_KEY: &str = "make one with `openssl genpkey -algorithm RSA -pkeyopt rsa_keygen_bits:2048 -out interlock.pem`, \
     then `export CYODA_JWT_SIGNING_KEY_FILE=interlock.pem`";
 
 const DAY: Duration = Duration::from_hours(24);
 
-/// How callers are told apart.
+/// The configured way to authenticate callers.
 pub(super) fn authenticator(sources: &mut Sources) -> Result<Authenticator, ConfigError> {
     let is_jwt = sources.choice("IAM_MODE")? == "jwt";
     let bootstrap = bootstrap(sources)?;
-    // Settings are read, and so checked, whatever the mode is.
+    // All settings are read, and so checked, in either mode.
     let (issuer, audience) = (
         sources.string("JWT_ISSUER")?,
         sources.string("JWT_AUDIENCE")?,
@@ -36,10 +36,10 @@ pub(super) fn authenticator(sources: &mut Sources) -> Result<Authenticator, Conf
     let providers = providers(sources)?;
     let mock = mock(sources)?;
     if !is_jwt {
-        // Not to start is what this setting is for.
+        // Refusing to start is the purpose of this setting.
         return if sources.truth("REQUIRE_JWT")? {
             Err(ConfigError::Together(format!(
-                "{}=true asks for CYODA_IAM_MODE=jwt",
+                "{}=true requires CYODA_IAM_MODE=jwt",
                 sources.given_as("REQUIRE_JWT")
             )))
         } else {
@@ -48,7 +48,7 @@ pub(super) fn authenticator(sources: &mut Sources) -> Result<Authenticator, Conf
     }
     if matches!(mock, Authenticator::MockChosen(_)) {
         return Err(ConfigError::Together(format!(
-            "{}=true lets callers say who they are, which CYODA_IAM_MODE=jwt forbids",
+            "{}=true lets callers choose their identity, which CYODA_IAM_MODE=jwt does not allow",
             sources.given_as("IAM_MOCK_CALLER")
         )));
     }
@@ -66,7 +66,7 @@ pub(super) fn authenticator(sources: &mut Sources) -> Result<Authenticator, Conf
     })?;
     if bootstrap.is_none() {
         sources.warnings.push(
-            "nobody can get a token here: set CYODA_BOOTSTRAP_CLIENT_ID and CYODA_BOOTSTRAP_CLIENT_SECRET"
+            "no client can obtain a token: set CYODA_BOOTSTRAP_CLIENT_ID and CYODA_BOOTSTRAP_CLIENT_SECRET"
                 .to_owned(),
         );
     }
@@ -83,7 +83,7 @@ pub(super) fn authenticator(sources: &mut Sources) -> Result<Authenticator, Conf
     })))
 }
 
-/// What private keys are encrypted with that are stored.
+/// The key that encrypts stored private keys.
 fn seal(sources: &Sources) -> Result<Option<Seal>, ConfigError> {
     let key = sources.string("KEY_ENCRYPTION_KEY")?;
     if key.trim().is_empty() {
@@ -97,7 +97,7 @@ fn seal(sources: &Sources) -> Result<Option<Seal>, ConfigError> {
     Ok(Some(seal))
 }
 
-/// What tenants may do about who calls for them.
+/// What tenants may administer.
 pub(super) fn rules(sources: &Sources) -> Result<Rules, ConfigError> {
     let days = |name| {
         let days = u32::try_from(sources.count(name)?).unwrap_or(u32::MAX);
@@ -116,7 +116,7 @@ pub(super) fn rules(sources: &Sources) -> Result<Rules, ConfigError> {
     })
 }
 
-/// What applies to the providers of tokens that tenants trust.
+/// Settings of OpenID Connect providers.
 fn providers(sources: &Sources) -> Result<oidc::Settings, ConfigError> {
     let millis = |name| {
         sources
@@ -135,13 +135,13 @@ fn providers(sources: &Sources) -> Result<oidc::Settings, ConfigError> {
     })
 }
 
-/// The client that there is from the start.
+/// The client of the settings.
 fn bootstrap(sources: &Sources) -> Result<Option<Client>, ConfigError> {
     let id = sources.string("BOOTSTRAP_CLIENT_ID")?;
     let secret = sources.string("BOOTSTRAP_CLIENT_SECRET")?;
     if id.is_empty() != secret.is_empty() {
         return Err(ConfigError::Together(
-            "CYODA_BOOTSTRAP_CLIENT_ID and CYODA_BOOTSTRAP_CLIENT_SECRET are given together or not at all"
+            "CYODA_BOOTSTRAP_CLIENT_ID and CYODA_BOOTSTRAP_CLIENT_SECRET must be set together"
                 .to_owned(),
         ));
     }

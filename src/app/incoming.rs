@@ -1,7 +1,7 @@
-//! Connections as they come in, over TLS where that is asked for.
+//! Accepts connections, with TLS if it is enabled.
 //!
-//! Both doors take their connections from here. A handshake is a task of its own: while one
-//! waits for its client, connections are accepted and other handshakes go on.
+//! All ports take their connections from here. A handshake is a task of its own: while one waits
+//! for its client, connections are accepted and other handshakes continue.
 
 use std::{
     collections::VecDeque,
@@ -25,16 +25,16 @@ use tokio_rustls::{TlsAcceptor, rustls::ServerConfig, server::TlsStream};
 use tracing::debug;
 
 use super::{
-    connections::{Head, Place, Registry},
+    connections::{ConnectionSlot, Head, Registry},
     tls::{Protocol, Spoken},
 };
 use crate::telemetry::measure::{Handshake, Port};
 
-/// How long a handshake may take. A client far away needs three round trips.
+/// The time limit of a handshake. A distant client needs three round trips.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How many handshakes of one listener may go on at once. Whoever comes when there are so many
-/// takes the place of the one that has taken longest: real clients are done in a moment.
+/// How many handshakes of one listener may run at once. Beyond, a new one replaces the one that has
+/// taken longest: real clients finish quickly.
 const HANDSHAKES_MAX: usize = 1_024;
 
 /// A connection that is ready to be read.
@@ -43,7 +43,7 @@ pub(super) enum Socket {
     Tls(Box<TlsStream<TcpStream>>),
 }
 
-/// Where connections of one listener get their places.
+/// Where the connections of one listener get their places.
 pub(super) struct Places {
     pub(super) registry: Registry,
     pub(super) port: Port,
@@ -55,8 +55,8 @@ pub(super) struct Incoming {
     listener: TcpListener,
     places: Places,
     tls: Option<(watch::Receiver<Spoken>, Protocol)>,
-    handshakes: JoinSet<Option<(Socket, Place)>>,
-    /// Those of the handshakes, in the order in which they began; some have ended.
+    handshakes: JoinSet<Option<(Socket, ConnectionSlot)>>,
+    /// The handshakes in order of their beginning; some have ended.
     begun: VecDeque<AbortHandle>,
     handshakes_max: usize,
 }
@@ -74,7 +74,7 @@ impl Incoming {
         }
     }
 
-    /// Connections over TLS, as it is spoken when each begins.
+    /// Connections with TLS, as configured when each begins.
     pub(super) fn over_tls(
         listener: TcpListener,
         places: Places,
@@ -88,7 +88,7 @@ impl Incoming {
     }
 
     /// The next connection that is ready. Dropping the future loses none.
-    pub(super) async fn next(&mut self) -> (Socket, Place) {
+    pub(super) async fn next(&mut self) -> (Socket, ConnectionSlot) {
         loop {
             tokio::select! {
                 Some(ended) = self.handshakes.join_next() => {
@@ -96,7 +96,7 @@ impl Incoming {
                         return ready;
                     }
                 }
-                // Waits a little where the process has no more files to give.
+                // Waits a little if the process has no more files.
                 (stream, peer) = Listener::accept(&mut self.listener) => {
                     let Places { registry, port, head } = &self.places;
                     let Some(place) = registry.admit(peer.ip(), *port, *head) else {
@@ -126,7 +126,7 @@ impl Incoming {
         config: Arc<ServerConfig>,
         stream: TcpStream,
         peer: SocketAddr,
-        place: Place,
+        place: ConnectionSlot,
     ) {
         while self.begun.front().is_some_and(AbortHandle::is_finished) {
             self.begun.pop_front();
@@ -149,8 +149,8 @@ async fn handshake(
     acceptor: TlsAcceptor,
     stream: TcpStream,
     peer: SocketAddr,
-    place: Place,
-) -> Option<(Socket, Place)> {
+    place: ConnectionSlot,
+) -> Option<(Socket, ConnectionSlot)> {
     let accepted = tokio::select! {
         accepted = timeout(HANDSHAKE_TIMEOUT, acceptor.accept(stream)) => accepted,
         () = place.displaced() => return None,
@@ -173,10 +173,10 @@ async fn handshake(
     }
 }
 
-/// An answer does not wait for the client to acknowledge the one before it: with Nagle's algorithm
-/// that is 40 ms.
+/// Disables Nagle's algorithm: an answer does not wait for the acknowledgement of the previous one,
+/// which would take 40 ms.
 fn send_at_once(stream: &TcpStream) {
-    // Where that cannot be had the socket still works.
+    // If that fails, the socket still works.
     let _ = stream.set_nodelay(true);
 }
 

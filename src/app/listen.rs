@@ -39,14 +39,14 @@ pub struct Addresses {
     pub admin: SocketAddr,
 }
 
-/// How many connections the admin port has at most; they are beside those of the other ports.
+/// How many connections the admin port accepts, beside those of the other ports.
 const ADMIN_CONNECTIONS: usize = 64;
 
 pub(super) struct Listeners {
     http: Incoming,
     grpc: Incoming,
-    /// Never over TLS: it is for this machine, where no certificate has a name.
-    /// Of no runtime yet: it has one of its own.
+    /// Never with TLS: it is for this machine, for which no certificate has a name. It has its own
+    /// runtime.
     admin: std::net::TcpListener,
     http_address: SocketAddr,
     grpc_address: SocketAddr,
@@ -104,7 +104,7 @@ async fn bind(
     setting: &'static str,
 ) -> Result<TcpListener, Error> {
     let bound = match TcpListener::bind(address).await {
-        // All interfaces are those of IPv4 alone where there is no IPv6.
+        // Without IPv6, all interfaces means those of IPv4.
         Err(_) if address.ip() == Ipv6Addr::UNSPECIFIED => {
             TcpListener::bind((Ipv4Addr::UNSPECIFIED, address.port())).await
         }
@@ -130,7 +130,7 @@ pub(super) struct Serving {
 }
 
 impl Serving {
-    /// Serves until `stop`, then until what is in work has ended.
+    /// Serves until `stop`, then until the requests in flight have ended.
     pub(super) async fn run(
         self,
         listeners: Listeners,
@@ -180,13 +180,13 @@ impl Serving {
         );
         let admin = serve_operators(listeners.admin, self.admin, self.probe, times, stop)?;
         let ((), (), (), admin) = tokio::join!(grpc, http, watch, admin);
-        // It ends without a word only where its thread has panicked.
+        // It ends without a result only if its thread has panicked.
         admin.map_err(|_| std::io::Error::other("the thread of the admin port has ended"))??;
         Ok(())
     }
 }
 
-/// Serves the admin port on a thread of its own, which answers whatever the other threads do.
+/// Serves the admin port on a thread of its own, which responds whatever the other threads do.
 fn serve_operators(
     listener: std::net::TcpListener,
     router: Router,
@@ -223,7 +223,7 @@ fn serve_operators(
     std::thread::Builder::new()
         .name("admin".to_owned())
         .spawn(move || {
-            // Nobody waits for it any more where the process is ending.
+            // If the process is ending, nobody waits for it any more.
             let _ = ended.send(runtime.block_on(serving));
         })?;
     Ok(end)
@@ -260,7 +260,7 @@ fn too_slow(times: &Times) -> Box<dyn std::error::Error + Send + Sync> {
     })
 }
 
-/// Keeps `grpc.health.v1` true to the storage.
+/// Keeps `grpc.health.v1` equal to the readiness of the storage.
 async fn report_health(
     reporter: tonic_health::server::HealthReporter,
     storage: Storage,
@@ -281,7 +281,7 @@ async fn report_health(
     }
 }
 
-/// Returns the name of the signal that tells the process to stop.
+/// Returns the name of the signal that asks the process to stop.
 pub(super) async fn signal() -> &'static str {
     use tokio::signal::unix::{SignalKind, signal};
     let Ok(mut terminate) = signal(SignalKind::terminate()) else {

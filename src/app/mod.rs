@@ -48,13 +48,13 @@ use listen::{Listeners, Serving};
 use settings::Setting;
 use tls::Tls;
 
-/// How long requests in work are waited for when the process stops (`config-and-cli.md` §6).
+/// How long requests in flight are awaited when the process stops (`config-and-cli.md` §6).
 const GRACE: Duration = Duration::from_secs(10);
 
-/// A little more than that for streams, which say good-bye at the end of it.
+/// A little longer for streams, which send their final status at the end.
 const GRACE_OF_STREAMS: Duration = Duration::from_secs(11);
 
-/// Why the process could not start, or go on.
+/// Why the process could not start or continue.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error("cannot listen on {address} for {what}; set {setting} to a free port")]
@@ -71,7 +71,7 @@ pub enum Error {
     Storage(#[from] crate::storage::Error),
     #[error("the storage could not be opened within {0:?}; raise CYODA_STARTUP_TIMEOUT")]
     StartupTimeout(Duration),
-    #[error("who may call is not known")]
+    #[error("clients, keys and providers could not be loaded")]
     Identity(#[from] operation::Unknown),
     #[error("a listener failed")]
     Serve(#[from] std::io::Error),
@@ -81,9 +81,9 @@ pub enum Error {
     Reflection(#[from] tonic_reflection::server::Error),
 }
 
-/// Runs the service until it is told to stop.
+/// Runs the service until it is asked to stop.
 pub async fn run(config: Config, telemetry: Telemetry) -> Result<(), Error> {
-    // A write over the limit on the size of files is to fail, not to end the process.
+    // A write beyond the file size limit must fail instead of ending the process.
     signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::default())?;
     let tls = config.tls.clone().map(Tls::load).transpose()?;
     let stop = CancellationToken::new();
@@ -94,14 +94,14 @@ pub async fn run(config: Config, telemetry: Telemetry) -> Result<(), Error> {
     let served = tokio::spawn(serve(config, telemetry, tls, storage, stop.drop_guard()));
     // Here, and not as a task: the thread of this future has nothing else to do.
     if AssertUnwindSafe(committer).catch_unwind().await.is_err() {
-        error!("the committer has ended; nothing is written any more, start the service again");
+        error!("the committer has stopped, so no more writes are accepted; restart the service");
     }
     let outcome = flatten(served.await);
     info!("stopped");
     outcome
 }
 
-/// Serves until the process is told to stop, and ends the committer with it.
+/// Serves until the process is asked to stop, and then stops the committer.
 async fn serve(
     config: Config,
     telemetry: Telemetry,
@@ -197,7 +197,7 @@ async fn serve(
     tasks.spawn(async move { measuring.run_until_cancelled(measured).await });
     let served = tokio::spawn(serving.run(listeners, stop.clone()));
     let outcome = until_stopped(served, stop).await;
-    // Streams first, which still commit; then the committer, which answers what waits.
+    // First the streams, which still commit; then the committer, which answers what is waiting.
     tasks.close();
     let _ = timeout(GRACE_OF_STREAMS, tasks.wait()).await;
     drop(committer);
@@ -205,10 +205,10 @@ async fn serve(
     outcome
 }
 
-/// How often the database is asked whether it answers.
+/// How often the database is probed.
 const PROBE_INTERVAL: Duration = Duration::from_millis(500);
 
-/// Whether the service can do its work, without waiting for anything, and what keeps that true.
+/// Whether the service is ready, without waiting, and the task that keeps that up to date.
 async fn readiness(storage: Storage) -> (rest::Readiness, BoxFuture<'static, ()>) {
     let answers = Arc::new(AtomicBool::new(storage.is_ready().await));
     let (probed, probing) = (Arc::clone(&answers), storage.clone());
@@ -222,7 +222,7 @@ async fn readiness(storage: Storage) -> (rest::Readiness, BoxFuture<'static, ()>
     (Arc::new(is_ready), probe.boxed())
 }
 
-/// How many connections there may be: what is set, within what the limit of files allows.
+/// The limits of connections: what is set, within the file limit.
 fn caps(config: &Config) -> connections::Caps {
     let (room, files) = connections::file_limit();
     let asked = config.connections.max;
@@ -231,7 +231,7 @@ fn caps(config: &Config) -> connections::Caps {
             asked,
             allowed = room,
             files,
-            "INTERLOCK_CONNECTIONS_MAX is more than the process's limit of files allows; raise that limit, as with ulimit -n"
+            "INTERLOCK_CONNECTIONS_MAX is more than the process's file limit allows; raise that limit, for instance with ulimit -n"
         );
     }
     connections::Caps {
@@ -241,7 +241,7 @@ fn caps(config: &Config) -> connections::Caps {
 }
 
 /// How many bytes of requests are held at once: a part of the memory, because documents take
-/// several times their size while they are worked on.
+/// several times their size while they are processed.
 fn receiving_bytes(config: &Config) -> usize {
     const PART: u64 = 8;
     const LEAST: usize = 32 << 20;
@@ -258,7 +258,7 @@ fn receiving_bytes(config: &Config) -> usize {
     }
 }
 
-/// What is told to those who ask for help.
+/// The help topics.
 pub fn help(context_path: &str) -> Library {
     let paths = rest::SPELLINGS.iter().map(|spelling| {
         (
@@ -278,7 +278,7 @@ fn flatten(joined: Result<Result<(), Error>, tokio::task::JoinError>) -> Result<
     joined.unwrap_or_else(|panic| Err(std::io::Error::other(panic).into()))
 }
 
-/// Waits for a signal, or for a listener that failed; then for what is in work.
+/// Waits for a signal, or for a listener that failed; then for the requests in flight.
 async fn until_stopped(
     mut served: tokio::task::JoinHandle<Result<(), Error>>,
     stop: CancellationToken,
@@ -301,7 +301,7 @@ async fn until_stopped(
     } else {
         warn!(
             grace_ms = GRACE.as_millis(),
-            "some requests did not end in time"
+            "some requests did not finish in time"
         );
         Ok(())
     }
@@ -314,16 +314,18 @@ fn announce(config: &Config, listeners: &Listeners, tls: Option<&Tls>) {
         } else {
             "any"
         };
-        info!(clients, "REST and gRPC speak TLS");
+        info!(clients, "REST and gRPC use TLS");
     }
     match &config.authenticator {
         Authenticator::Mock(_) if config.banner => {
-            warn!("authentication is mocked: everyone is one caller; do not expose this service");
+            warn!(
+                "authentication is mocked: all callers are the same user; do not expose this service"
+            );
         }
         Authenticator::Mock(_) | Authenticator::Tokens(_) => {}
         Authenticator::MockChosen(_) => {
             warn!(
-                "authentication is mocked: callers say who they are (INTERLOCK_IAM_MOCK_CALLER); do not expose this service"
+                "authentication is mocked: callers choose their identity (INTERLOCK_IAM_MOCK_CALLER); do not expose this service"
             );
         }
     }

@@ -3,7 +3,7 @@
 
 use crate::help;
 
-/// What kind of value a setting takes.
+/// The type of a setting's value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     Text,
@@ -16,12 +16,12 @@ pub enum Kind {
     /// `500ms`, `30s`, `5m`, `1h`.
     Duration,
     Choice(&'static [&'static str]),
-    /// A text that may be in a file, named by the setting with `_FILE`.
+    /// Text that may be in a file, named by the setting with `_FILE`.
     Secret,
 }
 
 impl Kind {
-    /// What it takes, in words.
+    /// The expected value, in words.
     fn told(self) -> String {
         match self {
             Self::Text => "text".to_owned(),
@@ -39,11 +39,11 @@ impl Kind {
     }
 }
 
-/// Whether a setting does anything yet.
+/// Whether a setting has an effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effect {
     Now,
-    /// It is known from other deployments; what it is about does not exist yet.
+    /// Known from other deployments; its feature does not exist yet.
     Later,
 }
 
@@ -56,7 +56,7 @@ pub struct Setting {
     /// As it would be written; empty if there is none.
     pub default: &'static str,
     pub effect: Effect,
-    /// Whether only our prefix will do.
+    /// Whether only our prefix is accepted.
     pub ours: bool,
     pub meaning: &'static str,
 }
@@ -67,7 +67,7 @@ impl Setting {
         format!("{}{}", if self.ours { OURS } else { THEIRS }, self.name)
     }
 
-    /// The setting, for those who ask for help.
+    /// The setting, as the help describes it.
     pub fn told(&self) -> help::Setting {
         help::Setting {
             name: self.documented(),
@@ -83,10 +83,10 @@ impl Setting {
     }
 }
 
-/// The prefix that every setting may have, and that wins.
+/// The prefix that every setting may have, and that takes precedence.
 pub const OURS: &str = "INTERLOCK_";
 
-/// The prefix that existing deployments know.
+/// The prefix of existing deployments.
 pub const THEIRS: &str = "CYODA_";
 
 const fn now(
@@ -126,7 +126,7 @@ const fn later(name: &'static str, kind: Kind, default: &'static str) -> Setting
 
 use Kind::{Choice, Duration, List, Number, Port, Secret, Text, Truth};
 
-/// Every setting there is (`config-and-cli.md` §2, `stream.md` §6).
+/// Every setting (`config-and-cli.md` §2, `stream.md` §6).
 #[rustfmt::skip]
 pub const SETTINGS: &[Setting] = &[
     now("PROFILES", List, "", "`a,b` also reads `.env.a` and `.env.b`; later profiles take precedence"),
@@ -250,7 +250,7 @@ pub const SETTINGS: &[Setting] = &[
     later("SCHEDULER_BATCH_SIZE", Number, "100"),
     later("SCHEDULER_DISTRIBUTION", Text, "round-robin"),
     later("SCHEDULER_COORDINATOR", Text, "lowest-node-id"),
-    // Read by programs that are members, not by the server.
+    // Read by compute members, not by the server.
     later("COMPUTE_GRPC_ENDPOINT", Text, ""),
     later("COMPUTE_TOKEN", Text, ""),
     later("COMPUTE_HTTP_BASE", Text, ""),

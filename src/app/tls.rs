@@ -1,4 +1,4 @@
-//! What TLS on the listeners is made of: files, read at the start and again when they change.
+//! The TLS configuration of listeners: files, read at the start and again when they change.
 
 use std::{fmt, path::PathBuf, sync::Arc, time::Duration};
 
@@ -21,21 +21,21 @@ use tracing::{error, info};
 
 use super::config::{ConfigError, Sources};
 
-/// How often it is looked whether the files have changed. Some that are written right now are
-/// left alone until they have been the same twice.
+/// How often the files are checked. Files that are being written are ignored until they have been
+/// the same twice.
 const INTERVAL: Duration = Duration::from_secs(1);
 
-/// The files that the settings name.
+/// The configured files.
 #[derive(Debug, Clone)]
 pub struct Files {
-    /// The certificate of the service, and then those between it and its authority.
+    /// The certificate of the service, followed by its chain.
     pub certificate: File,
     key: File,
-    /// The authorities of clients, who must have a certificate where this is given.
+    /// The authorities of client certificates, which are required if this is set.
     authorities: Option<File>,
 }
 
-/// A file that a setting names.
+/// A file named by a setting.
 #[derive(Debug, Clone)]
 pub struct File {
     setting: String,
@@ -54,13 +54,13 @@ impl File {
         std::fs::read(&self.path).map_err(|error| Error::Unreadable(self.to_string(), error))
     }
 
-    /// What is in the file, which is certificates, for a client that is to believe them.
+    /// The certificates in the file, for a client to trust.
     pub fn read_certificates(&self) -> Result<Vec<u8>, Error> {
         let text = self.read()?;
         certificates(&text, self).map(|_| text)
     }
 
-    /// What is in the file, which is a private key.
+    /// The private key in the file.
     pub fn read_key(&self) -> Result<Vec<u8>, Error> {
         let text = self.read()?;
         key(&text, self).map(|_| text)
@@ -73,23 +73,25 @@ impl fmt::Display for File {
     }
 }
 
-/// Why files are of no use.
+/// Why files cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error("{0} cannot be read; name a file that this process may read")]
     Unreadable(String, #[source] std::io::Error),
-    #[error("{0} is no PEM: {1:?}; name a file that begins with -----BEGIN")]
+    #[error("{0} is not a PEM file: {1:?}; name a file that begins with -----BEGIN")]
     NoPem(String, pem::Error),
     #[error(
-        "{0} holds no certificate; it is PEM, the certificate of the service first and then those that vouch for it"
+        "{0} contains no certificate; it must be a PEM file with the certificate of the service first, then its chain"
     )]
     NoCertificate(String),
-    #[error("{0} holds no private key; it is PEM (PKCS #8, PKCS #1 or SEC 1) without a passphrase")]
+    #[error(
+        "{0} contains no private key; it must be a PEM file (PKCS #8, PKCS #1 or SEC 1) without a passphrase"
+    )]
     NoKey(String),
-    #[error("{0} holds a certificate that no client can be checked by; make it anew")]
+    #[error("{0} contains a certificate that cannot verify clients; create it again")]
     NoAuthority(String, #[source] rustls::Error),
     #[error(
-        "{certificate} and {key} cannot be used; name a certificate and the key it was made with"
+        "{certificate} and {key} cannot be used together; the key must belong to the certificate"
     )]
     Unfit {
         certificate: String,
@@ -101,7 +103,7 @@ pub enum Error {
     Setup(#[source] rustls::Error),
 }
 
-/// The files that TLS is to be made of; none if there is to be none.
+/// The TLS files; none if TLS is disabled.
 pub(super) fn files(sources: &Sources) -> Result<Option<Files>, ConfigError> {
     let file = |name| -> Result<Option<File>, ConfigError> {
         let path = sources.string(name)?;
@@ -129,20 +131,20 @@ pub(super) fn files(sources: &Sources) -> Result<Option<Files>, ConfigError> {
         ),
         (None, None, Some(given)) => wanting(
             &given,
-            "INTERLOCK_TLS_CERT_FILE and INTERLOCK_TLS_KEY_FILE, which make listeners speak TLS",
+            "INTERLOCK_TLS_CERT_FILE and INTERLOCK_TLS_KEY_FILE, which enable TLS",
         ),
         (None, None, None) => Ok(None),
     }
 }
 
-/// What is spoken inside of TLS, which both sides agree on in the handshake.
+/// The protocol inside TLS, which both sides negotiate in the handshake.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Protocol {
     Http1,
     Http2,
 }
 
-/// How the listeners speak TLS at the moment.
+/// The present TLS configuration of the listeners.
 #[derive(Debug, Clone)]
 pub(super) struct Spoken {
     http1: Arc<ServerConfig>,
@@ -158,7 +160,7 @@ impl Spoken {
     }
 }
 
-/// Reads the files, and reads them again.
+/// Reads the files, and rereads them.
 pub(super) struct Tls {
     files: Files,
     /// What was read last, whether or not it could be used; none if it could not be read.
@@ -186,8 +188,7 @@ impl Tls {
         self.files.authorities.is_some()
     }
 
-    /// Looks at the files again and again, and at once when the process is told to (SIGHUP).
-    /// Connections that are open stay as they are.
+    /// Checks the files regularly, and at once on SIGHUP. Open connections are not affected.
     pub(super) async fn keep_up(mut self, stop: CancellationToken) {
         use tokio::signal::unix::{SignalKind, signal};
         let mut hangup = signal(SignalKind::hangup()).ok();
@@ -204,7 +205,7 @@ impl Tls {
                 _ = told() => true,
                 () = stop.cancelled() => return,
             };
-            // Three small files; a disk that does not answer holds up this worker alone.
+            // Three small files; a disk that does not respond blocks this worker only.
             let read = block_in_place(|| Contents::read(&self.files));
             let now = read.as_ref().ok().cloned();
             let is_settled = now == before;
@@ -220,17 +221,17 @@ impl Tls {
         match read.and_then(|contents| contents.spoken(&self.files)) {
             Ok(spoken) => {
                 self.spoken.send_replace(spoken);
-                info!(certificate = %self.files.certificate, "the files of TLS were read again");
+                info!(certificate = %self.files.certificate, "the TLS files were reloaded");
             }
             Err(unfit) => error!(
                 error = &unfit as &dyn std::error::Error,
-                "the new files of TLS are of no use; what was read before stays in use"
+                "the new TLS files cannot be used; the previous ones stay in use"
             ),
         }
     }
 }
 
-/// What is in the files.
+/// The contents of the files.
 #[derive(Clone, PartialEq, Eq)]
 struct Contents {
     certificate: Vec<u8>,

@@ -1,4 +1,4 @@
-//! The documented events, out of a decision record (`workflow-engine.md` §11).
+//! The documented events, derived from a decision record (`workflow-engine.md` §11).
 
 use std::fmt::Write as _;
 
@@ -9,13 +9,13 @@ use crate::engine::{CallRecord, Considered, Entry, Reason, RunRecord, StartKind}
 use crate::id::TransactionId;
 use crate::storage::Recorded;
 
-/// The kind of event with which a run ends well.
+/// The event of a run that ended successfully.
 pub(super) const FINISH: &str = "STATE_MACHINE_FINISH";
 
-/// Why a write was refused, as it is told.
+/// The reported reason of a rejected write.
 const MODIFIED: &str = "ENTITY_MODIFIED";
 
-/// Something a state machine did.
+/// An event of a state machine.
 #[derive(Debug, Clone)]
 pub struct MachineEvent {
     pub kind: &'static str,
@@ -25,7 +25,7 @@ pub struct MachineEvent {
     /// As documented for the kind; null for most.
     pub data: Value,
     pub at: Timestamp,
-    /// The transaction that the request began with.
+    /// The transaction in which the request began.
     pub transaction: TransactionId,
 }
 
@@ -50,33 +50,33 @@ pub(super) fn of(recorded: &Recorded) -> Vec<MachineEvent> {
             state: told.state,
             details: told.details,
             data: told.data,
-            // Events are told apart by their time, and are none later than their commit.
+            // Events are distinguished by their time, and none is later than its commit.
             at: Timestamp::from_micros(micros.min(recorded.at.micros())),
             transaction: recorded.entry,
         })
         .collect()
 }
 
-struct Told {
+struct EventDraft {
     kind: &'static str,
     state: Option<String>,
     details: String,
     data: Value,
 }
 
-/// What a run has come by so far.
+/// The state of the derivation within a run.
 struct Way<'a> {
-    told: &'a mut Vec<Told>,
+    told: &'a mut Vec<EventDraft>,
     /// The timer with which it began.
     fired: Option<&'a str>,
     /// The state the entity is in, once that is known.
     state: Option<String>,
     workflow: Option<String>,
-    /// Whether the transition's pause was told.
+    /// Whether the transition's pause has been reported.
     paused: bool,
 }
 
-fn tell<'a>(run: &'a RunRecord, told: &'a mut Vec<Told>) {
+fn tell<'a>(run: &'a RunRecord, told: &'a mut Vec<EventDraft>) {
     let mut way = Way {
         told,
         fired: None,
@@ -85,7 +85,7 @@ fn tell<'a>(run: &'a RunRecord, told: &'a mut Vec<Told>) {
         paused: false,
     };
     way.fired = fired(run);
-    // What was due and was not done is told by the one event that says why.
+    // A timer that fired nothing is reported by the one event that says why.
     let is_told = run.start != StartKind::Timer || way.fired.is_some();
     if is_told && !run.start.is_continued() {
         let asked = run.asked.as_deref().map_or_else(String::new, |transition| {
@@ -108,8 +108,8 @@ fn tell<'a>(run: &'a RunRecord, told: &'a mut Vec<Told>) {
         parted |= matches!(entry, Entry::Parted { .. });
         way.entry(run, entry);
     }
-    // A timer has fired where its run has ended, be it in a later transaction. Records made before
-    // there was `Parted` do not say in which, and have it told where they stop.
+    // A timer fires where its run ends, possibly in a later transaction. Records without `Parted`,
+    // of older versions, do not say in which; there it is reported where they end.
     if let Some(transition) = way.fired.filter(|_| !parted) {
         let details = format!("transition {transition} was due");
         way.here("SCHEDULED_TRANSITION_FIRE", details, Value::Null);
@@ -137,7 +137,7 @@ fn fired(run: &RunRecord) -> Option<&str> {
     noted.or_else(|| run.asked.as_deref().filter(|_| continued))
 }
 
-/// The state that the next entry which names one speaks of.
+/// The state that the next entry with a state names.
 fn first_state(entries: &[Entry]) -> Option<String> {
     entries.iter().find_map(|entry| match entry {
         Entry::Moved { from, .. } => Some(from.clone()),
@@ -159,7 +159,7 @@ fn first_state(entries: &[Entry]) -> Option<String> {
 
 impl Way<'_> {
     fn say(&mut self, kind: &'static str, state: Option<String>, details: String, data: Value) {
-        self.told.push(Told {
+        self.told.push(EventDraft {
             kind,
             state,
             details,
@@ -177,7 +177,7 @@ impl Way<'_> {
             Entry::Skipped(considered) => self.say(
                 "WORKFLOW_SKIP",
                 None,
-                format!("workflow {} is not for this entity", considered.name),
+                format!("workflow {} does not match this entity", considered.name),
                 json!({"workflowName": considered.name, "reason": reason(considered)}),
             ),
             Entry::Chosen { workflow, why, .. } => {
@@ -185,7 +185,7 @@ impl Way<'_> {
                 if run.start == StartKind::Create {
                     let why = match why {
                         Reason::Matched(_) | Reason::HasState => "",
-                        Reason::NoneImported => ", because none was imported",
+                        Reason::NoneImported => ", because no workflow was imported",
                         Reason::NoneMatched => ", because no imported one matched",
                     };
                     let details = format!("workflow {workflow} governs the entity{why}");
@@ -193,7 +193,7 @@ impl Way<'_> {
                 }
             }
             Entry::Ungoverned { state } => {
-                let details = format!("no workflow has state {state}; nothing can fire");
+                let details = format!("no workflow contains state {state}; no transition can fire");
                 self.here("FORCE_SUCCESS", details, Value::Null);
             }
             Entry::Considered(considered) if considered.held => {}
@@ -227,14 +227,14 @@ impl Way<'_> {
                 self.say(kind, Some(state.clone()), details, data);
             }
             Entry::Cancelled { transition, state } => {
-                let details = format!("transition {transition} is not due any more");
+                let details = format!("transition {transition} is no longer scheduled");
                 let data = json!({"transition": transition, "sourceState": state});
                 // The entity has left that state.
                 let kind = "SCHEDULED_TRANSITION_CANCEL";
                 self.say(kind, Some(state.clone()), details, data);
             }
             Entry::Expired { transition, state } => {
-                let details = format!("transition {transition} came too late");
+                let details = format!("transition {transition} expired, because it was too late");
                 let data = json!({"transition": transition, "sourceState": state});
                 let kind = "SCHEDULED_TRANSITION_EXPIRE";
                 self.say(kind, Some(state.clone()), details, data);
@@ -266,7 +266,7 @@ impl Way<'_> {
                 });
                 self.say("TRANSITION_ABORTED", Some(state.clone()), details, data);
             }
-            // That a timer has fired is told where the run ends.
+            // The firing of a timer is reported where the run ends.
             Entry::Fired { .. }
             | Entry::Settled { .. }
             | Entry::Declined { .. }
@@ -274,7 +274,7 @@ impl Way<'_> {
         }
     }
 
-    /// A function leaves no event of its own: the criterion it is in does.
+    /// A function has no event of its own: its criterion has.
     fn called(&mut self, call: &CallRecord) {
         let Some(mode) = &call.mode else { return };
         if !std::mem::replace(&mut self.paused, true) {
@@ -283,7 +283,7 @@ impl Way<'_> {
         }
         let success = call.failure.is_none();
         let details = match &call.failure {
-            None => format!("processor {} is done", call.name),
+            None => format!("processor {} succeeded", call.name),
             Some(failure) => failure.clone(),
         };
         let data = json!({"success": success, "mode": mode});
@@ -304,7 +304,7 @@ mod tests {
     use crate::engine::Record;
     use crate::entity::Position;
 
-    /// `TYPE state` of what a stored record is told as.
+    /// `TYPE state` of the events of a stored record.
     fn told(record: &str) -> Vec<String> {
         let recorded = Recorded {
             position: Position(1),
@@ -345,7 +345,7 @@ mod tests {
             {"chosen":{"workflow":"w","hash":"h","why":"hasState"}},
             {"considered":{"name":"GO","held":false,"leaves":[]}}]}]}"#;
         assert_eq!(told(declined), ["TRANSITION_NOT_MATCH_CRITERION -"]);
-        // The first part of a fire, of which the rest does not say that it is of one.
+        // The first part of a run begun by a timer, whose rest does not say that it belongs to one.
         let part = r#"{"runs":[{"start":"timer","asked":"GO","at":1,"entries":[
             {"fired":{"transition":"GO"}},{"moved":{"transition":"GO","from":"A","to":"B"}}]}]}"#;
         assert_eq!(

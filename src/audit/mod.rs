@@ -1,9 +1,9 @@
-//! What happened to an entity, and why: read out of what the commits recorded.
+//! What happened to an entity, and why, derived from what commits recorded.
 //!
 //! May use: [`crate::id`], [`crate::clock`], [`crate::entity`], [`crate::engine`],
 //! [`crate::storage`].
-//! Nothing is written for it: the documented events (`workflow-engine.md` §11) are derived from
-//! the versions and their decision records, so there are none of what was rolled back.
+//! Nothing is written for it: the documented events (`workflow-engine.md` §11) are derived from the
+//! versions and their decision records, so work that was rolled back has none.
 
 mod events;
 
@@ -14,7 +14,7 @@ use crate::storage::{Error, Recorded, Snapshot};
 
 pub use events::MachineEvent;
 
-/// One thing that happened.
+/// An item of the audit trail.
 #[derive(Debug, Clone)]
 pub enum Item {
     /// The entity was changed.
@@ -23,23 +23,23 @@ pub enum Item {
     Machine(MachineEvent),
 }
 
-/// Which items are asked for.
+/// Which items to return.
 #[derive(Debug, Clone)]
 pub struct Filter {
     pub changes: bool,
     pub machine: bool,
-    /// Not before this.
+    /// Items at or after this time.
     pub from: Option<Timestamp>,
-    /// Before this.
+    /// Items before this time.
     pub to: Option<Timestamp>,
     pub transaction: Option<TransactionId>,
-    /// How many items are left out.
+    /// How many items to skip.
     pub skip: usize,
-    /// How many items are wanted.
+    /// How many items to return.
     pub limit: usize,
 }
 
-/// Some items, newest first.
+/// A page of items, newest first.
 #[derive(Debug)]
 pub struct Page {
     pub items: Vec<Item>,
@@ -80,7 +80,7 @@ impl Filter {
     }
 }
 
-/// The items of an entity; none if there is no such entity.
+/// The items of an entity; none if the entity does not exist.
 pub async fn page(
     snapshot: &Snapshot,
     id: EntityId,
@@ -119,7 +119,7 @@ pub async fn page(
     }
 }
 
-/// The event with which the run ended that a transaction began.
+/// The event with which the run ended that began in a transaction.
 pub async fn finished(
     snapshot: &Snapshot,
     id: EntityId,
@@ -146,7 +146,7 @@ const fn position(recorded: &Recorded) -> Position {
     recorded.position
 }
 
-/// What one commit says, newest first.
+/// The items of one commit, newest first.
 fn items_of(recorded: &Recorded) -> impl Iterator<Item = Item> {
     let change = recorded.change.clone().map(Item::Change);
     let events = events::of(recorded).into_iter().rev().map(Item::Machine);

@@ -1,4 +1,4 @@
-//! What tokens say of who bears them (`config-and-cli.md` §9).
+//! The claims of tokens (`config-and-cli.md` §9).
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::{Caller, Roles};
 use crate::entity::{Actor, ActorKind};
 
-/// The claims of a token, those that are read and those that are minted.
+/// The claims of a token that are read and issued.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Claims {
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -23,7 +23,7 @@ pub(super) struct Claims {
     pub(super) scopes: Option<Vec<String>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) caas_tier: Option<String>,
-    /// Seconds since 1970, as the two that follow.
+    /// Seconds since 1970, like the two that follow.
     pub(super) exp: i64,
     pub(super) iat: i64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -32,16 +32,15 @@ pub(super) struct Claims {
     pub(super) jti: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) aud: Option<Audience>,
-    /// Who acts for the user: the client that has exchanged a token (RFC 8693 §4.1).
+    /// The actor for the user: the client that exchanged a token (RFC 8693 §4.1).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) act: Option<Value>,
-    /// The name of the trusted key that had signed what this was exchanged for.
+    /// The trusted key that signed the exchanged token.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) subject_key: Option<String>,
 }
 
-/// The claims of a token that a subject brings from elsewhere. Others may be there, and say nothing
-/// here.
+/// The claims of a subject token from elsewhere. Further claims are ignored.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub(super) struct SubjectClaims {
     #[serde(default)]
@@ -52,13 +51,13 @@ pub(super) struct SubjectClaims {
     pub(super) caas_org_id: Option<String>,
     #[serde(default)]
     pub(super) user_roles: Option<Vec<String>>,
-    /// Seconds since 1970, as the next.
+    /// Seconds since 1970, like the next.
     pub(super) exp: i64,
     #[serde(default)]
     pub(super) iat: Option<i64>,
 }
 
-/// Whom a token is for: one text or a list of them.
+/// The audience of a token: one text or a list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub(super) enum Audience {
@@ -67,12 +66,12 @@ pub(super) enum Audience {
 }
 
 impl Claims {
-    /// What is said of a client that acts for a user.
+    /// The `act` claim of a client that acts for a user.
     pub(super) fn acting(client: &str) -> Value {
         json!({"sub": client})
     }
 
-    /// The client that the token was issued to, for itself or for the user that it acts for.
+    /// The client to which the token was issued, for itself or for the user for whom it acts.
     pub(super) fn client(&self) -> Option<&str> {
         if self.user_roles.is_none() && self.scopes.is_some() {
             return self.sub.as_deref();
@@ -80,7 +79,7 @@ impl Claims {
         self.act.as_ref()?.get("sub")?.as_str()
     }
 
-    /// Whom they name; nobody without a user or a tenant.
+    /// The caller named by the claims; none without a user or a tenant.
     pub(super) fn caller(&self) -> Option<Caller> {
         fn given(text: Option<&String>) -> Option<&str> {
             text.map(String::as_str).filter(|text| !text.is_empty())

@@ -1,4 +1,4 @@
-//! Clients: programs that get tokens with a name and a secret.
+//! Clients: programs that obtain tokens with an id and a secret.
 
 use std::sync::Arc;
 
@@ -14,16 +14,16 @@ use super::{
 use crate::clock::Timestamp;
 use crate::id::{self, Tenant};
 
-/// How many characters the name of a client has that a request has made.
+/// The length of a generated client id.
 const NAME_CHARS: usize = 16;
 
-/// The characters it is made of, five bits each (`rest.md` §7).
+/// Its alphabet, five bits for each character (`rest.md` §7).
 const NAME_ALPHABET: &[u8; 32] = b"0123456789ABCDEFGHIJKLMNOPQRSTUV";
 
-/// How far in the future tokens may be issued, in seconds: well within what clocks may differ.
+/// How far in the future tokens may be issued, in seconds: well within the tolerated clock skew.
 const AHEAD_SECONDS_MAX: i64 = 10;
 
-/// The client of the settings, and as whom it calls.
+/// The client of the settings, and the caller it is.
 #[derive(Debug)]
 pub struct Client {
     pub id: Box<str>,
@@ -33,23 +33,23 @@ pub struct Client {
     pub roles: Roles,
 }
 
-/// A client that a request has made. It calls as itself.
+/// A client created by a request. It calls as itself.
 #[derive(Debug, Clone)]
 pub struct Registered {
     pub id: Arc<str>,
     pub tenant: Tenant,
     pub roles: Roles,
     pub created: Timestamp,
-    /// When it got its secret.
+    /// When it received its secret.
     pub updated: Timestamp,
     pub(super) hash: Hash,
-    /// From which second on its tokens are issued; older ones are worthless. Tokens know no
-    /// fractions of one, so each secret that replaces another begins with the next.
+    /// Tokens issued before that second are revoked. Token times are whole seconds, so each
+    /// replacement secret is valid from the next second.
     pub(super) tokens_since: i64,
 }
 
 impl Registered {
-    /// One of a name that nobody has.
+    /// A new client with a unique id.
     pub fn new(tenant: Tenant, roles: Roles, hash: Hash, now: Timestamp) -> Self {
         Self {
             id: fresh_name(),
@@ -62,8 +62,8 @@ impl Registered {
         }
     }
 
-    /// The same with another secret. What it got for the one before is worthless. None if it got
-    /// so many within a second that its tokens would seem to come from the future.
+    /// The same with another secret, which revokes its former tokens. None if so many secrets were
+    /// requested within a second that its tokens would be issued in the future.
     pub fn with_secret(&self, hash: Hash, now: Timestamp) -> Option<Self> {
         let second = now.millis().div_euclid(1_000);
         let tokens_since = self.tokens_since.max(second) + 1;
@@ -75,7 +75,7 @@ impl Registered {
         })
     }
 
-    /// As it is stored.
+    /// The stored form.
     pub fn record(&self) -> String {
         record::write(&ClientRecord {
             secret: self.hash.as_str().to_owned(),
@@ -86,7 +86,7 @@ impl Registered {
         })
     }
 
-    /// One that was stored.
+    /// Parses the stored form.
     pub fn read(id: &str, tenant: Tenant, record: &str) -> Result<Self, BadRecord> {
         let record: ClientRecord = record::read("client", id, record)?;
         Ok(Self {
@@ -101,10 +101,10 @@ impl Registered {
     }
 }
 
-/// A name that nobody has: 80 bits of chance.
+/// A unique id: 80 random bits.
 fn fresh_name() -> Arc<str> {
     let random = id::secret();
-    // Between these are bytes in which the source of chance says what it is.
+    // The bytes between them mark the version of the random UUID.
     let bytes: Vec<u8> = [&random[..6], &random[10..16]].concat();
     let mut bits = bytes
         .iter()
@@ -117,17 +117,17 @@ fn fresh_name() -> Arc<str> {
     name.collect::<String>().into()
 }
 
-/// Whether a request may have made a client of this name.
+/// Whether a request may have created a client with this id.
 pub(super) fn is_registered_name(name: &str) -> bool {
     name.len() == NAME_CHARS && name.bytes().all(|byte| NAME_ALPHABET.contains(&byte))
 }
 
-/// A secret that nobody knows yet, in letters that mean nothing special anywhere.
+/// A new secret, in characters that need no escaping anywhere.
 pub(super) fn fresh_secret() -> String {
     BASE64_URL_SAFE_NO_PAD.encode(id::secret())
 }
 
-/// A secret that is known only by its digest, so that what is compared is always as long.
+/// A secret known by its digest only, so that comparisons always have the same length.
 #[derive(Clone)]
 pub struct Secret([u8; 32]);
 
@@ -136,7 +136,7 @@ impl Secret {
         Self(Sha256::digest(secret).into())
     }
 
-    /// How long this takes tells nothing of where the two differ.
+    /// Compares in constant time.
     pub fn is(&self, given: impl AsRef<[u8]>) -> bool {
         Sha256::digest(given).ct_eq(&self.0).into()
     }

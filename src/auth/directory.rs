@@ -1,8 +1,8 @@
-//! What is known of clients and keys beside the settings: what is stored, in memory.
+//! The stored clients, keys and providers, in memory.
 //!
-//! Every token is looked at with what is here, so reading it waits for nothing. Whoever changes
-//! who may call takes a turn ([`Directory::change`]), stores the change and then has it known. What
-//! was remembered of tokens before then is forgotten by that.
+//! Every token is checked against this directory, so reading it never waits. A request that changes
+//! it takes the lock for changes ([`Directory::change`]), stores the change and then publishes it,
+//! which invalidates what was remembered of tokens.
 
 use std::{
     collections::HashMap,
@@ -24,7 +24,7 @@ use super::{
 use crate::clock::Timestamp;
 use crate::id::{ProviderId, Tenant};
 
-/// Everything that is known at a moment.
+/// A consistent state of the directory.
 #[derive(Debug, Clone, Default)]
 pub struct Known {
     clients: HashMap<Arc<str>, Arc<Registered>>,
@@ -34,12 +34,12 @@ pub struct Known {
 }
 
 impl Known {
-    /// The client of that name, whosever it is.
+    /// The client of that id, of any tenant.
     pub fn client(&self, id: &str) -> Option<&Arc<Registered>> {
         self.clients.get(id)
     }
 
-    /// The clients of a tenant, the oldest first.
+    /// The clients of a tenant, oldest first.
     pub fn clients(&self, tenant: &Tenant) -> Vec<Arc<Registered>> {
         let clients = self.clients.values();
         let mut clients: Vec<_> = clients
@@ -51,7 +51,7 @@ impl Known {
         clients
     }
 
-    /// The key pair of that name, whosever it is.
+    /// The key pair of that id, of any tenant.
     pub fn key_pair(&self, name: &str) -> Option<&Arc<KeyPair>> {
         self.key_pairs.get(name)
     }
@@ -67,7 +67,7 @@ impl Known {
         self.key_pairs().filter(of).collect()
     }
 
-    /// The key pair that signs for a tenant: of those that may, the one whose time began last.
+    /// The key pair that signs for a tenant: of the valid ones, the one that became valid last.
     pub fn signer(
         &self,
         tenant: &Tenant,
@@ -81,7 +81,7 @@ impl Known {
         signing.max_by_key(|pair| (pair.validity.from, pair.created, &pair.name))
     }
 
-    /// The key pairs that were stored before there was a seal, as they are to be stored now.
+    /// The key pairs that are stored unencrypted, in encrypted form.
     pub fn sealed(&self, seal: &Seal) -> Result<Vec<KeyPair>, NotSealed> {
         let pairs = self.key_pairs();
         pairs
@@ -89,12 +89,12 @@ impl Known {
             .collect()
     }
 
-    /// The trusted key of that name, whosever it is.
+    /// The trusted key of that id, of any tenant.
     pub fn trusted_key(&self, name: &str) -> Option<&Arc<TrustedKey>> {
         self.trusted_keys.get(name)
     }
 
-    /// The keys that a tenant trusts, the oldest first.
+    /// The trusted keys of a tenant, oldest first.
     pub fn trusted_keys_of(&self, tenant: &Tenant) -> Vec<&Arc<TrustedKey>> {
         let keys = self.trusted_keys.values();
         let mut keys: Vec<_> = keys.filter(|key| key.tenant == *tenant).collect();
@@ -104,12 +104,12 @@ impl Known {
         keys
     }
 
-    /// The provider of tokens of that id, whosever it is.
+    /// The provider of that id, of any tenant.
     pub fn provider(&self, id: ProviderId) -> Option<&Arc<Provider>> {
         self.providers.get(&id)
     }
 
-    /// The providers of a tenant, the oldest first.
+    /// The providers of a tenant, oldest first.
     pub fn providers(&self, tenant: &Tenant) -> Vec<Arc<Provider>> {
         let providers = self.providers.values();
         let mut providers: Vec<_> = providers
@@ -120,7 +120,7 @@ impl Known {
         providers
     }
 
-    /// Has it known, in the place of what has its name.
+    /// Adds an entry, or replaces the one of its id.
     pub fn put(&mut self, entry: Entry) {
         match entry {
             Entry::Client(client) => {
@@ -138,7 +138,7 @@ impl Known {
         }
     }
 
-    /// Has it known no more.
+    /// Removes an entry.
     pub fn drop(&mut self, entry: &Entry) {
         match entry {
             Entry::Client(client) => drop(self.clients.remove(&client.id)),
@@ -149,7 +149,7 @@ impl Known {
     }
 }
 
-/// One of what is known.
+/// An entry of the directory.
 #[derive(Debug, Clone)]
 pub enum Entry {
     Client(Arc<Registered>),
@@ -177,7 +177,7 @@ impl Entry {
         }
     }
 
-    /// As it is stored.
+    /// The stored form.
     pub fn record(&self) -> String {
         match self {
             Self::Client(client) => client.record(),
@@ -188,25 +188,25 @@ impl Entry {
     }
 }
 
-/// Knows who may call. Cheap to clone.
+/// The directory. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Directory(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    /// A lock, not a task: held to clone or to replace what is in it.
+    /// A lock, not a task: held only to clone or replace its content.
     known: RwLock<Arc<Known>>,
-    /// How often that was replaced.
+    /// How often the content was replaced.
     generation: AtomicU64,
-    /// A mutex, not a task: changes are rare, and each waits for storage, which takes its time
-    /// for all of them together. Only those who change wait for it.
+    /// A mutex, not a task: changes are rare, and each waits for the storage. Only other changes
+    /// wait for it.
     turn: Arc<Mutex<()>>,
-    /// Told which providers there are.
+    /// Informed of the registered providers.
     federation: Federation,
 }
 
 impl Directory {
-    /// Nobody yet.
+    /// An empty directory.
     pub(super) fn new(federation: Federation) -> Self {
         Self(Arc::new(Inner {
             known: RwLock::default(),
@@ -225,13 +225,13 @@ impl Directory {
         Arc::clone(&known)
     }
 
-    /// Which state of it is known. To be asked before [`Self::known`] by whoever remembers what
-    /// follows from that, and again before relying on it.
+    /// The generation of the content. Read it before [`Self::known`] if results are remembered, and
+    /// compare it before they are used.
     pub(super) fn generation(&self) -> u64 {
         self.0.generation.load(Ordering::Acquire)
     }
 
-    /// The right to change it, which one has at a time.
+    /// The exclusive right to change it.
     pub async fn change(&self) -> Change {
         Change {
             _turn: Arc::clone(&self.0.turn).lock_owned().await,
@@ -240,7 +240,7 @@ impl Directory {
     }
 }
 
-/// The right to change what is known.
+/// The exclusive right to change the directory.
 #[derive(Debug)]
 pub struct Change {
     directory: Directory,
@@ -252,19 +252,20 @@ impl Change {
         self.directory.known()
     }
 
-    /// Has a change known that is stored.
+    /// Publishes a stored change.
     pub fn edit(&self, edit: impl FnOnce(&mut Known)) {
         let mut known = Known::clone(&self.known());
         edit(&mut known);
         self.replace(known);
     }
 
-    /// Has this known in the place of all that was.
+    /// Replaces the whole content.
     pub fn replace(&self, known: Known) {
         let inner = &self.directory.0;
         inner.federation.follow(known.providers.values());
         *inner.known.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(known);
-        // After that: who asked for the generation before cannot have seen more than the old one.
+        // After the content: a reader of the earlier generation cannot have seen more than the old
+        // content.
         inner.generation.fetch_add(1, Ordering::Release);
         inner.federation.withdrew();
     }

@@ -1,10 +1,9 @@
-//! Tokens in exchange for others (RFC 8693, `rest.md` §7): a client brings what a subject has got
-//! elsewhere, signed with a key that the client's tenant trusts, and gets a token with which it
-//! acts for the subject.
+//! Token exchange (RFC 8693, `rest.md` §7): a client presents a subject's token, which a trusted
+//! key of the client's tenant has signed, and receives a token with which it acts for the subject.
 //!
-//! That token says who the subject is and what roles the subject has, as the key that was trusted
-//! has signed it, and who acts. It is no better than what it was exchanged for: it ends with that,
-//! it is the same tenant's, and the roles of the client are not added.
+//! The issued token has the subject and its roles as the trusted key signed them, and the actor. It
+//! is worth no more than the token that was exchanged: it ends with that, belongs to the same
+//! tenant, and does not have the client's roles.
 
 use super::{
     Roles,
@@ -21,7 +20,7 @@ use crate::error::Failure;
 use crate::id::Tenant;
 
 impl Tokens {
-    /// A token for a client that knows its secret, in exchange for another one.
+    /// A token for an authenticated client, in exchange for another one.
     pub(super) async fn exchange(
         &self,
         client: &str,
@@ -47,7 +46,7 @@ impl Tokens {
         let claims = Claims {
             sub: Some(subject.user.clone()),
             caas_user_id: Some(subject.user),
-            // Said even if there are none, so that no other claim is taken for them.
+            // Set even if there are none, so that no other claim is read as roles.
             user_roles: Some(subject.roles.iter().map(str::to_owned).collect()),
             act: Some(Claims::acting(&client.id)),
             subject_key: Some(subject.key),
@@ -58,26 +57,26 @@ impl Tokens {
     }
 }
 
-/// Whom a client may act for.
+/// The subject for which a client may act.
 #[derive(Debug, PartialEq, Eq)]
 struct Subject {
     user: String,
-    /// The name of the key that has vouched for it.
+    /// The trusted key that signed its token.
     key: String,
     roles: Roles,
     used_for: KeyUse,
     expires: Timestamp,
 }
 
-/// Who has got a token that the tenant trusts.
+/// The subject of a token that the tenant trusts.
 fn check(token: &str, tenant: &Tenant, known: &Known, now: Timestamp) -> Result<Subject, Refusal> {
     let (claims, key) = trusted(token, tenant, known, now).ok_or(Refusal::Untrusted)?;
-    // Nobody but a provider vouches for its users.
+    // Only a provider vouches for its users.
     let user = claims
         .sub
         .filter(|user| !user.is_empty() && subject_of(user).is_none());
     let user = user.ok_or(Refusal::Untrusted)?;
-    // Asked last: nobody but the tenant's own issuers is told the difference.
+    // Checked last: only the tenant's own issuers can tell the difference.
     if claims.caas_org_id.as_deref() != Some(tenant.as_str()) {
         return Err(Refusal::OtherTenant);
     }
@@ -90,7 +89,7 @@ fn check(token: &str, tenant: &Tenant, known: &Known, now: Timestamp) -> Result<
     })
 }
 
-/// What a token says that was signed with a key that the tenant trusts, and that key.
+/// The claims of a token that a trusted key of the tenant has signed, and that key.
 fn trusted<'a>(
     token: &str,
     tenant: &Tenant,
@@ -104,7 +103,7 @@ fn trusted<'a>(
     let key = known.trusted_key(&name);
     let key = key.filter(|key| key.tenant == *tenant)?;
     let mut validation = validation();
-    // For whom the token is beside us is not known here.
+    // The audience of the token is not known here.
     validation.validate_aud = false;
     validation.set_required_spec_claims(&["exp", "sub"]);
     let claims = jsonwebtoken::decode::<SubjectClaims>(token, key.decoding(now)?, &validation)

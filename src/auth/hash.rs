@@ -1,4 +1,4 @@
-//! Secrets that are stored: as what argon2id makes of them.
+//! Stored secrets: their argon2id hashes.
 
 use std::{fmt, sync::Arc};
 
@@ -7,19 +7,18 @@ use argon2::{Argon2, PasswordHasher as _, PasswordVerifier as _};
 use crate::error::Failure;
 use crate::id;
 
-/// How many bytes make the hash of a secret differ from that of the same secret elsewhere.
+/// The length of the salt.
 const SALT_BYTES: usize = 16;
 
-/// A hash that no secret has, as far as anyone knows; it takes as long to find that out as it
-/// does for any other.
+/// A hash without a known secret; verifying against it takes as long as for any other.
 const NOBODYS: &str = "$argon2id$v=19$m=19456,t=2,p=1$AAAAAAAAAAAAAAAAAAAAAA$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
 
-/// What a secret is known by, with what it takes to make it again (a PHC string).
+/// The hash with its parameters (a PHC string).
 #[derive(Clone, PartialEq, Eq)]
 pub struct Hash(Arc<str>);
 
 impl Hash {
-    /// Takes tens of milliseconds and 19 MiB, as [`Self::is_of`] does: that is its point.
+    /// Takes tens of milliseconds and 19 MiB, like [`Self::is_of`]; that is its purpose.
     pub(super) fn new(secret: &str) -> Result<Self, Failure> {
         let random = id::secret();
         let salt = random
@@ -31,12 +30,12 @@ impl Hash {
         Ok(Self(hash.to_string().into()))
     }
 
-    /// One that was stored.
+    /// Parses a stored hash.
     pub(super) fn stored(text: &str) -> Self {
         Self(text.into())
     }
 
-    /// That of nobody's secret.
+    /// The hash of nobody's secret.
     pub(super) fn of_nobody() -> Self {
         Self::stored(NOBODYS)
     }

@@ -1,4 +1,4 @@
-//! The keys that tokens are signed with, and those that tell whether they were.
+//! Keys that sign and verify tokens.
 
 use base64::{
     Engine as _,
@@ -18,29 +18,29 @@ use uuid::Uuid;
 use super::claims::Claims;
 use crate::error::Failure;
 
-/// How large the keys are that are made here, in bits: what RS256 is commonly used with.
+/// The size of generated keys in bits, the usual one for RS256.
 const BITS: usize = 2_048;
 
-/// How many bits keys of others have at most: what checking a token may cost has an end.
+/// The maximum size of foreign keys in bits, which bounds the cost of verifying a token.
 const BITS_MAX: usize = 4_096;
 
-/// The least that is safe, in bits.
+/// The minimum safe size, in bits.
 const BITS_MIN: usize = 2_048;
 
-/// How many bytes of a digest name a key.
+/// How many bytes of a digest are used as the id of a key.
 const NAME_BYTES: usize = 16;
 
-/// What PEM begins with; base64 cannot.
+/// The beginning of PEM, which base64 cannot have.
 const PEM_BEGINS: &str = "-----BEGIN";
 
-/// The PEM that a text encodes in base64, with line ends anywhere.
+/// The PEM that a text encodes in base64, ignoring line ends.
 fn pem_in_base64(text: &str) -> Option<String> {
     let line: String = text.trim().replace(['\r', '\n'], "");
     let pem = BASE64_STANDARD.decode(line).ok()?;
     Some(String::from_utf8(pem).ok()?.trim().to_owned())
 }
 
-/// Why a text is no key that can be used.
+/// Why a text is not a usable key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum BadKey {
     #[error("it is not an RSA private key in PEM (PKCS #8 or PKCS #1), nor the base64 of one")]
@@ -49,17 +49,17 @@ pub enum BadKey {
     Short(usize),
 }
 
-/// What signs our tokens.
+/// A key that signs tokens.
 #[derive(Clone)]
 pub struct SigningKey {
     encoding: EncodingKey,
     public: PublicKey,
 }
 
-/// What tells whether a token was signed with the key that has this name.
+/// A key that verifies the tokens signed by the key of this id.
 #[derive(Clone)]
 pub struct PublicKey {
-    /// The `kid`: stable over all nodes and starts that share the key, because it is made of it
+    /// The `kid`: derived from the key, so it is the same on all nodes and after every start
     /// (`config-and-cli.md` §9).
     pub name: Box<str>,
     /// `SubjectPublicKeyInfo` in base64.
@@ -70,8 +70,8 @@ pub struct PublicKey {
 }
 
 impl SigningKey {
-    /// Reads PEM, of PKCS #8 or PKCS #1, or the base64 of one, which needs a single line. In PEM in
-    /// a variable, line ends may be written `\n`.
+    /// Parses PEM, PKCS #8 or PKCS #1, or the base64 of one, which is a single line. In a variable,
+    /// line ends of PEM may be written `\n`.
     pub fn parse(text: &str) -> Result<Self, BadKey> {
         let pem = if text.trim_start().starts_with(PEM_BEGINS) {
             text.trim().replace("\\n", "\n")
@@ -84,12 +84,12 @@ impl SigningKey {
         Self::of(&key)
     }
 
-    /// Reads PKCS #8 in DER.
+    /// Parses PKCS #8 in DER.
     pub(super) fn read(der: &[u8]) -> Result<Self, BadKey> {
         Self::of(&RsaPrivateKey::from_pkcs8_der(der).map_err(|_| BadKey::Unreadable)?)
     }
 
-    /// A fresh key, and what [`Self::read`] reads. That takes a good part of a second.
+    /// Generates a key, in the form that [`Self::read`] reads. Takes a good part of a second.
     pub(super) fn make() -> Result<(Self, SecretDocument), Failure> {
         let failed = |error: &dyn std::fmt::Display| {
             Failure::internal(format!("a key could not be made: {error}"))
@@ -129,7 +129,7 @@ impl SigningKey {
         &self.public
     }
 
-    /// A token that says so; takes milliseconds.
+    /// Signs claims; takes milliseconds.
     pub(super) fn sign(&self, claims: &Claims) -> Result<String, Failure> {
         let header = Header {
             kid: Some(self.public.name.to_string()),
@@ -150,18 +150,18 @@ impl PublicKey {
     }
 }
 
-/// Why the numbers of a JWK are no key to check with.
+/// Why the numbers of a JWK are not a usable key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum BadNumbers {
-    #[error("the `{0}` of the jwk is no number in base64url")]
+    #[error("the `{0}` of the jwk is not a base64url number")]
     Number(&'static str),
-    #[error("the key has {0} bits; {BITS_MIN} to {BITS_MAX} are taken")]
+    #[error("the key has {0} bits; {BITS_MIN} to {BITS_MAX} are accepted")]
     Bits(usize),
-    #[error("the jwk is no RSA key")]
+    #[error("the jwk is not an RSA key")]
     Unusable,
 }
 
-/// A public key that others have made, as a JWK tells it (RFC 7518 §6.3.1).
+/// A foreign public key, as a JWK represents it (RFC 7518 §6.3.1).
 #[derive(Clone)]
 pub(super) struct CheckingKey {
     pub(super) decoding: DecodingKey,
@@ -169,7 +169,7 @@ pub(super) struct CheckingKey {
 }
 
 impl CheckingKey {
-    /// Reads the `n` and the `e` of a JWK. Some pad them, though none should.
+    /// Parses `n` and `e` of a JWK. Padding is accepted, although it should not be there.
     pub(super) fn parse(n: Option<&str>, e: Option<&str>) -> Result<Self, BadNumbers> {
         let number = |name, text: Option<&str>| {
             let text = text.map(|text| text.trim_end_matches('='));
@@ -183,7 +183,7 @@ impl CheckingKey {
         if !(BITS_MIN..=BITS_MAX).contains(&bits) {
             return Err(BadNumbers::Bits(bits));
         }
-        // Refuses exponents that are too small to be safe, or take long.
+        // Rejects exponents that are too small to be safe, or too large to be fast.
         let key = RsaPublicKey::new(modulus, exponent).map_err(|_| BadNumbers::Unusable)?;
         Ok(Self {
             decoding: DecodingKey::from_rsa_raw_components(
@@ -216,7 +216,7 @@ mod tests {
     #[test]
     fn a_key_is_read_however_its_lines_end() {
         let key = SigningKey::parse(PEM).expect("a key");
-        // Reckoned with: openssl rsa -pubout -outform DER | sha256sum | cut -c1-32
+        // Computed with: openssl rsa -pubout -outform DER | sha256sum | cut -c1-32
         assert_eq!(&*key.public().name, "4a1ca9f4e27d7cc9dbb62e60aa90ed8d");
         let one_line = SigningKey::parse(&PEM.trim().replace('\n', "\\n")).expect("a key");
         assert_eq!(one_line.public().jwk(), key.public().jwk());

@@ -1,49 +1,49 @@
-//! A caller, for as long as what made it one stands.
+//! An authenticated caller, and whether its credentials are still valid.
 //!
-//! A request is over soon; a stream is not. What a stream's caller relies on (a client and its
-//! secret, a key) may be taken away meanwhile, and then the stream ends. Nothing is asked while
-//! nothing changes: each stream waits for the next withdrawal of anything, looks whether it is
-//! concerned, and goes on waiting. That a token expires does not end a stream.
+//! A request is short; a stream is not. The credentials of a stream's caller (a client and its
+//! secret, a key) may be revoked meanwhile, and then the stream ends. Nothing is polled: each
+//! stream waits for the next revocation of anything, checks whether it is concerned, and waits
+//! again. The expiry of a token does not end a stream.
 
 use std::{future::pending, sync::Arc, time::Duration};
 
 use tokio::time::sleep;
 
-use super::{Caller, Standing, directory::Known, token::Tokens, validity::Validity};
+use super::{Caller, Revocation, directory::Known, token::Tokens, validity::Validity};
 use crate::clock::Timestamp;
 
-/// How long withdrawals are gathered after one that did not concern a stream: how often it looks
-/// is bounded however much is administered.
+/// How long revocations are collected after one that did not concern a stream, which bounds how
+/// often a stream checks, however much is administered.
 const GATHERED_FOR: Duration = Duration::from_millis(200);
 
-/// Someone who calls, and what that rests on. Cheap to clone.
+/// A caller with its credentials. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Login {
     pub caller: Caller,
     rests_on: Option<(Tokens, Arc<Basis>)>,
 }
 
-/// What a token rests on beside its signature.
+/// The credentials behind a token, beside its signature.
 #[derive(Debug)]
 pub(super) struct Basis {
     pub(super) caller: Caller,
     /// When the token was issued, in seconds since 1970.
     pub(super) issued: i64,
-    /// The client that it was issued to, if one that requests have made.
+    /// The client to which it was issued, if a request created it.
     pub(super) client: Option<Box<str>>,
-    /// The key pair that has signed it.
+    /// The key pair that signed it.
     pub(super) pair: Option<Arc<str>>,
-    /// The trusted key that had signed what it was exchanged for.
+    /// The trusted key that signed the exchanged token.
     pub(super) trusted: Option<Box<str>>,
-    /// That of the provider's key, if one has vouched for it.
-    pub(super) standing: Standing,
+    /// The validity of the provider's key, if a provider vouches for it.
+    pub(super) revocation: Revocation,
 }
 
-/// How long something stands.
+/// How long a credential stays valid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stands {
     UntilChanged,
-    /// Its time of grace ends then.
+    /// Until the end of its grace period.
     Until(Timestamp),
     NoMore,
 }
@@ -53,8 +53,7 @@ impl Login {
         Self { caller, rests_on }
     }
 
-    /// Waits until what the caller rests on is withdrawn; for ever, if it rests on nothing that
-    /// can be.
+    /// Waits until the caller's credentials are revoked; forever, if they cannot be.
     pub async fn withdrawn(&self) {
         let Some((tokens, basis)) = &self.rests_on else {
             return pending().await;
@@ -89,15 +88,15 @@ impl Login {
 }
 
 impl Basis {
-    /// Whether all of it is there still, and was not given up for something else.
+    /// Whether all credentials still exist unchanged.
     pub(super) fn is_known(&self, known: &Known, now: Timestamp) -> bool {
         let is_trusted = |validity: Validity| validity.holds(now);
         let trusted = self.trusted_validity(known);
         self.has_client(known) && (self.trusted.is_none() || trusted.is_some_and(is_trusted))
     }
 
-    /// Whether the client that a token was issued to is still there, and has its secret still. What
-    /// was issued elsewhere is good as long as it says: only those who have the key can do that.
+    /// Whether the client of a token still exists with the same secret. A token issued elsewhere is
+    /// valid as long as it says: only holders of the key can issue one.
     fn has_client(&self, known: &Known) -> bool {
         self.client.as_ref().is_none_or(|client| {
             known.client(client).is_some_and(|known| {
@@ -106,7 +105,7 @@ impl Basis {
         })
     }
 
-    /// The time of the trusted key that it rests on, if that is still the one it was.
+    /// The validity of the trusted key, if it is still the same key.
     fn trusted_validity(&self, known: &Known) -> Option<Validity> {
         let key = known.trusted_key(self.trusted.as_ref()?)?;
         let created = key.created.millis().div_euclid(1_000);
@@ -114,13 +113,13 @@ impl Basis {
         is_it.then_some(key.validity)
     }
 
-    /// The end of the time of the trusted key.
+    /// The end of the trusted key's validity.
     pub(super) fn trusted_until(&self, known: &Known) -> Option<Timestamp> {
         self.trusted_validity(known).map(|validity| validity.to)
     }
 
     fn stands(&self, known: &Known, now: Timestamp) -> Stands {
-        if !self.standing.holds() || !self.has_client(known) {
+        if self.revocation.is_revoked() || !self.has_client(known) {
             return Stands::NoMore;
         }
         let pair = self.pair.iter();

@@ -1,8 +1,9 @@
-//! Who is calling, and what they may do.
+//! Authentication and permissions.
 //!
 //! May use: [`crate::id`], [`crate::clock`], [`crate::error`], [`crate::entity`].
-//! The mode is `mock`, where everyone is one configured caller or, for tests and demonstrations,
-//! whom the headers name (`config-and-cli.md` §8); or it is `jwt`, where callers bear tokens (§9).
+//! The mode is `mock`, where every caller is one configured caller or, for tests and
+//! demonstrations, the one that headers name (`config-and-cli.md` §8); or it is `jwt`, where
+//! callers present tokens (`config-and-cli.md` §9).
 
 mod claims;
 mod client;
@@ -14,8 +15,8 @@ mod login;
 pub mod oidc;
 mod pair;
 mod record;
+mod revocation;
 mod seal;
-mod standing;
 mod token;
 mod trusted;
 mod turns;
@@ -37,14 +38,14 @@ pub use key::{BadKey, BadNumbers, PublicKey, SigningKey};
 pub use login::Login;
 pub use pair::{KeyPair, KeyUse, UnknownUse};
 pub use record::BadRecord;
+pub use revocation::Revocation;
 pub use seal::{BadSeal, NotSealed, Seal};
-pub use standing::Standing;
 pub use token::{Minted, Refusal, Settings, Tokens};
 pub use trusted::{BadJwk, Jwk, TrustedKey};
 pub use turns::Peer;
 pub use validity::Validity;
 
-/// The role that may administer.
+/// The role of administrators.
 pub const ROLE_ADMIN: &str = "ROLE_ADMIN";
 
 /// The role that may join as a compute member.
@@ -55,11 +56,11 @@ const USER_HEADER: &str = "x-mock-user";
 const ROLES_HEADER: &str = "x-mock-roles";
 const KIND_HEADER: &str = "x-mock-kind";
 
-/// The documented mock caller: ids and what is shown of them.
+/// The documented mock caller: ids and names.
 const MOCK_TENANT: (&str, &str) = ("mock-tenant", "Mock Tenant");
 const MOCK_USER: (&str, &str) = ("mock-user-001", "Mock User");
 
-/// Someone who calls. Cheap to clone.
+/// A caller. Cheap to clone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Caller {
     pub tenant: Tenant,
@@ -68,29 +69,29 @@ pub struct Caller {
 }
 
 impl Caller {
-    /// What people call the user: for one of a provider the name that it has there, else the id,
-    /// where nothing else is known.
+    /// The display name of the user: the provider's name for a federated one, otherwise the id,
+    /// because nothing else is known.
     pub fn user_name(&self) -> &str {
         let id = &self.actor.name;
         subject_of(id).unwrap_or_else(|| shown(id, MOCK_USER))
     }
 
-    /// What people call the tenant; likewise.
+    /// The display name of the tenant, likewise.
     pub fn tenant_name(&self) -> &str {
         shown(self.tenant.as_str(), MOCK_TENANT)
     }
 }
 
-/// What the ids of users begin with for whom a provider of tokens vouches.
+/// The beginning of the ids of users for whom a provider vouches.
 const FEDERATED: &str = "oidc:";
 
-/// The id of the user of that name at a provider. It says which provider vouches, so that no two of
-/// them, and no user of the tenant's own, can have one id.
+/// The id of a provider's user. It contains the provider's id, so that neither two providers nor a
+/// provider and the tenant's own users share an id.
 fn federated(provider: ProviderId, subject: &str) -> String {
     format!("{FEDERATED}{provider}:{subject}")
 }
 
-/// The name that the user of that id has at its provider; none for users of other kinds.
+/// The provider's name of a user; none for other users.
 fn subject_of(id: &str) -> Option<&str> {
     let (provider, subject) = id.strip_prefix(FEDERATED)?.split_once(':')?;
     provider.parse::<ProviderId>().ok().map(|_| subject)
@@ -100,17 +101,17 @@ fn shown<'a>(id: &'a str, (known, name): (&str, &'static str)) -> &'a str {
     if id == known { name } else { id }
 }
 
-/// The roles of a caller, each once.
+/// The roles of a caller, without duplicates.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Roles(Arc<[Box<str>]>);
 
 impl Roles {
-    /// Reads a list separated by commas.
+    /// Parses a list separated by commas.
     pub fn parse(list: &str) -> Self {
         Self::of(list.split(',').map(str::trim))
     }
 
-    /// Those roles, without empty ones.
+    /// The given roles, without empty ones.
     pub fn of<'a>(roles: impl IntoIterator<Item = &'a str>) -> Self {
         let roles = roles.into_iter().filter(|role| !role.is_empty());
         let each: BTreeSet<&str> = roles.collect();
@@ -130,35 +131,35 @@ impl Roles {
     }
 }
 
-/// What tenants may do about who calls for them (`config-and-cli.md` §2.5).
+/// What tenants may administer (`config-and-cli.md` §2.5).
 #[derive(Debug, Clone, Copy)]
 pub struct Rules {
-    /// Whether clients may be made that administer.
+    /// Whether clients with the administrator role may be created.
     pub may_make_administrators: bool,
-    /// How long key pairs are valid, if nothing is said of that.
+    /// The default validity of key pairs.
     pub key_pair_life: Duration,
     pub trusted_keys: TrustedKeyRules,
 }
 
-/// What tenants may do about the keys that they trust.
+/// What tenants may do with trusted keys.
 #[derive(Debug, Clone, Copy)]
 pub struct TrustedKeyRules {
-    /// Whether they may do anything at all.
+    /// Whether trusted keys are enabled.
     pub are_on: bool,
-    /// How many a tenant may have; any number, if it is not said.
+    /// How many a tenant may have; none for no limit.
     pub max: Option<usize>,
-    /// How long they are valid, if nothing is said of that.
+    /// The default validity.
     pub life: Duration,
     /// How many members a JWK may have.
     pub members_max: usize,
 }
 
-/// What an operation asks of its caller.
+/// The permission that an operation requires.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Permission {
-    /// To be someone.
+    /// Any authenticated caller.
     Anyone,
-    /// To have a role.
+    /// A caller with this role.
     Role(&'static str),
 }
 
@@ -173,26 +174,25 @@ impl Permission {
     }
 }
 
-/// Finds out who is calling.
+/// Authenticates callers.
 #[derive(Debug, Clone)]
 pub enum Authenticator {
-    /// Everyone is this caller.
+    /// Every caller is this one.
     Mock(Caller),
-    /// Everyone is whom the headers name, and this caller where they do not say.
+    /// Every caller is the one that headers name, with this one as default.
     MockChosen(Caller),
-    /// Everyone is who their token says.
+    /// Callers are those named by their tokens.
     Tokens(Tokens),
 }
 
-/// What a client gets for any name and secret while nobody looks at tokens: a JWT that is not
-/// signed, and says so.
+/// The token for any client id and secret in mock mode: a JWT that is not signed, and says so.
 const MOCK_TOKEN: &str = "eyJhbGciOiJub25lIiwidHlwIjoiSldUIn0.eyJzdWIiOiJtb2NrLXVzZXItMDAxIiwiaXNzIjoiY3lvZGEiLCJjYWFzX3VzZXJfaWQiOiJtb2NrLXVzZXItMDAxIiwiY2Fhc19vcmdfaWQiOiJtb2NrLXRlbmFudCJ9.";
 
-/// How long it is said to be good: nobody looks.
+/// Its reported lifetime; it is not checked.
 const MOCK_TOKEN_LIFE: Duration = Duration::from_hours(1);
 
 impl Authenticator {
-    /// Whether callers are taken at their word.
+    /// Whether authentication is mocked.
     pub const fn is_mocked(&self) -> bool {
         !matches!(self, Self::Tokens(_))
     }
@@ -209,13 +209,13 @@ impl Authenticator {
         }
     }
 
-    /// Who sent these headers, or gRPC metadata. Waits only where a provider of tokens may have
-    /// made a key that is not known yet.
+    /// The caller of these headers or gRPC metadata. Waits only if a provider may have published a
+    /// new key.
     pub async fn caller(&self, headers: &HeaderMap) -> Result<Caller, Failure> {
         self.login(headers).await.map(|login| login.caller)
     }
 
-    /// The same, with what that rests on.
+    /// The same, with the caller's credentials.
     pub async fn login(&self, headers: &HeaderMap) -> Result<Login, Failure> {
         match self {
             Self::Mock(caller) => Ok(Login::new(caller.clone(), None)),
@@ -226,7 +226,7 @@ impl Authenticator {
         }
     }
 
-    /// A token for a client that knows its secret, asked for from there.
+    /// A token for a client with the right secret, requested from that address.
     pub async fn mint(
         &self,
         client: &str,
@@ -242,8 +242,8 @@ impl Authenticator {
         }
     }
 
-    /// A token for a client that knows its secret, with which it acts for who has got another token
-    /// from where the client's tenant trusts it to come from (RFC 8693).
+    /// A token with which a client acts for the subject of another token that its tenant trusts
+    /// (RFC 8693).
     pub async fn exchange(
         &self,
         client: &str,
@@ -257,7 +257,7 @@ impl Authenticator {
         }
     }
 
-    /// What knows tokens; none where nobody looks at them.
+    /// The token service; none in mock mode.
     pub const fn tokens(&self) -> Option<&Tokens> {
         match self {
             Self::Mock(_) | Self::MockChosen(_) => None,
@@ -265,7 +265,7 @@ impl Authenticator {
         }
     }
 
-    /// The keys that check tokens, as JWKs; none where nobody looks at them.
+    /// The keys that verify tokens, as JWKs; none in mock mode.
     pub fn keys(&self) -> Option<Vec<String>> {
         match self {
             Self::Mock(_) | Self::MockChosen(_) => None,
@@ -274,15 +274,15 @@ impl Authenticator {
     }
 }
 
-/// What a stream is told that ends because its caller may no longer call.
+/// The failure of a stream whose caller's credentials were revoked.
 pub fn withdrawn() -> Failure {
     Failure::new(
         Code::Unauthorized,
-        "what the caller authenticated with was revoked; authenticate again",
+        "the caller's credentials were revoked; authenticate again",
     )
 }
 
-/// The one answer to whoever could be nobody (`errors.md` §1).
+/// The only answer to a caller who is not authenticated (`errors.md` §1).
 fn unknown() -> Failure {
     Failure::new(Code::Unauthorized, "authentication failed")
 }

@@ -1,5 +1,5 @@
-//! Key pairs of tenants: what signs the tokens of a tenant's clients in the place of the key of the
-//! settings, for as long as it is valid (`rest.md` §7).
+//! Key pairs of tenants, which sign the tokens of a tenant's clients instead of the key of the
+//! settings, while they are valid (`rest.md` §7).
 
 use std::{str::FromStr, sync::Arc};
 
@@ -15,16 +15,16 @@ use crate::clock::Timestamp;
 use crate::error::Failure;
 use crate::id::Tenant;
 
-/// What is wrong with a stored key that cannot be opened.
+/// The message for a stored key that cannot be decrypted.
 const HOW_TO_OPEN: &str =
     "it is encrypted; start with the INTERLOCK_KEY_ENCRYPTION_KEY with which it was stored";
 
-/// Whose tokens a key signs.
+/// The kind of tokens that a key signs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum KeyUse {
-    /// Those of programs.
+    /// Tokens of programs.
     Client,
-    /// Those of people.
+    /// Tokens of people.
     Human,
 }
 
@@ -37,7 +37,7 @@ impl KeyUse {
     }
 }
 
-/// A text that names no use of a key.
+/// An unknown kind of tokens.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the audience is `{0}`; use client or human")]
 pub struct UnknownUse(String);
@@ -53,7 +53,7 @@ impl FromStr for KeyUse {
     }
 }
 
-/// A private key as it is stored.
+/// A private key in its stored form.
 #[derive(Clone)]
 struct Private {
     /// PKCS #8 in base64.
@@ -68,14 +68,14 @@ pub struct KeyPair {
     pub tenant: Tenant,
     pub used_for: KeyUse,
     pub created: Timestamp,
-    /// In which tokens that were signed with it are good.
+    /// The period in which its signatures are valid.
     pub validity: Validity,
     pub(super) key: SigningKey,
     private: Private,
 }
 
 impl KeyPair {
-    /// A fresh one. That takes a good part of a second.
+    /// Generates a key pair. Takes a good part of a second.
     pub(super) fn make(
         tenant: Tenant,
         used_for: KeyUse,
@@ -106,7 +106,7 @@ impl KeyPair {
         self.validity.is_active(now) && self.validity.holds(now)
     }
 
-    /// The same, valid at another time.
+    /// The same with another validity.
     #[must_use]
     pub fn with(&self, validity: Validity) -> Self {
         Self {
@@ -115,7 +115,7 @@ impl KeyPair {
         }
     }
 
-    /// The same, stored sealed; none if it is that already.
+    /// The same, encrypted; none if it already is.
     pub(super) fn sealed(&self, seal: &Seal) -> Result<Option<Self>, NotSealed> {
         if self.private.is_sealed {
             return Ok(None);
@@ -129,7 +129,7 @@ impl KeyPair {
         }))
     }
 
-    /// As it is stored.
+    /// The stored form.
     pub fn record(&self) -> String {
         record::write(&KeyPairRecord {
             key: self.private.text.to_string(),
@@ -140,7 +140,7 @@ impl KeyPair {
         })
     }
 
-    /// One that was stored.
+    /// Parses the stored form.
     pub fn read(
         name: &str,
         tenant: Tenant,
@@ -156,9 +156,9 @@ impl KeyPair {
             let decoded = BASE64_STANDARD.decode(&record.key);
             decoded.map_err(|_| bad("it is not base64"))?
         };
-        let key = SigningKey::read(&der).map_err(|_| bad("it is no key"))?;
+        let key = SigningKey::read(&der).map_err(|_| bad("it is not a valid key"))?;
         if *key.public().name != *name {
-            return Err(bad("it is another key"));
+            return Err(bad("it is a different key"));
         }
         Ok(Self {
             name: name.into(),

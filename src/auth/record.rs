@@ -1,9 +1,9 @@
-//! How what may call is written when it is stored. Who adds a member gives it a default, so that
-//! what was stored before can still be read.
+//! The stored forms of credentials. A new member needs a default, so that older records can still
+//! be read.
 
 use serde::{Deserialize, Serialize};
 
-/// Why what is stored is of no use.
+/// Why a stored record cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the stored {what} `{name}` cannot be read: {why}")]
 pub struct BadRecord {
@@ -26,10 +26,10 @@ impl BadRecord {
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ClientRecord {
-    /// What argon2id makes of the secret, as a PHC string.
+    /// The argon2id hash of the secret, as a PHC string.
     pub(super) secret: String,
     pub(super) roles: Vec<String>,
-    /// Microseconds since 1970, as is the next.
+    /// Microseconds since 1970, like the next.
     pub(super) created: i64,
     pub(super) updated: i64,
     /// Seconds since 1970.
@@ -40,7 +40,7 @@ pub(super) struct ClientRecord {
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ValidityRecord {
-    /// Microseconds since 1970, as is the next.
+    /// Microseconds since 1970, like the next.
     pub(super) valid_from: i64,
     pub(super) valid_to: i64,
     pub(super) invalidated: bool,
@@ -50,7 +50,7 @@ pub(super) struct ValidityRecord {
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct KeyPairRecord {
-    /// The private key: PKCS #8, or that sealed, in base64.
+    /// The private key: PKCS #8, possibly encrypted, in base64.
     pub(super) key: String,
     pub(super) sealed: bool,
     pub(super) audience: String,
@@ -64,7 +64,7 @@ pub(super) struct KeyPairRecord {
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct TrustedKeyRecord {
-    /// JSON, as a text: what it says beside the key is nobody's business here.
+    /// JSON as text: its further members are not interpreted here.
     pub(super) jwk: String,
     pub(super) audience: String,
     pub(super) issuers: Vec<String>,
@@ -74,7 +74,7 @@ pub(super) struct TrustedKeyRecord {
     pub(super) validity: ValidityRecord,
 }
 
-/// A provider of tokens.
+/// An OpenID Connect provider.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ProviderRecord {
@@ -88,22 +88,22 @@ pub(super) struct ProviderRecord {
     /// Microseconds since 1970.
     pub(super) created: i64,
     pub(super) active: bool,
-    /// Names of keys.
+    /// Ids of keys.
     #[serde(default)]
     pub(super) refused: Vec<Box<str>>,
 }
 
-/// Reads a record.
+/// Parses a record.
 pub(super) fn read<'a, T: Deserialize<'a>>(
     what: &'static str,
     name: &str,
     record: &'a str,
 ) -> Result<T, BadRecord> {
-    // Not what serde says: it may quote what is a secret.
+    // Not the error of serde, which may quote a secret.
     serde_json::from_str(record).map_err(|_| BadRecord::new(what, name, "it is damaged"))
 }
 
-/// Writes one.
+/// Writes a record.
 pub(super) fn write(record: &impl Serialize) -> String {
     serde_json::to_string(record).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! Private keys as they are stored: sealed, where the settings give a key for that.
+//! Encrypts stored private keys, if the settings contain a key for that.
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use chacha20poly1305::{
@@ -8,36 +8,36 @@ use chacha20poly1305::{
 
 use crate::id;
 
-/// How many bytes the key has that seals others.
+/// The length of the encryption key.
 const KEY_BYTES: usize = 32;
 
-/// How many bytes make a text differ from the same text sealed elsewhere.
+/// The length of the nonce.
 const NONCE_BYTES: usize = 24;
 
-/// What is wrong with the key of the settings.
+/// Why the key of the settings is invalid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("it is not {KEY_BYTES} bytes in base64; `openssl rand -base64 {KEY_BYTES}` makes one")]
 pub struct BadSeal;
 
-/// A text that could not be sealed.
+/// A text could not be encrypted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a private key could not be encrypted")]
 pub struct NotSealed;
 
-/// Seals what is stored and opens it again (XChaCha20-Poly1305, whose nonces may be drawn by
-/// chance). What is sealed is bound to a name, so that records cannot change places.
+/// Encrypts and decrypts stored text (XChaCha20-Poly1305, whose nonces may be random). The
+/// ciphertext is bound to a name, so that records cannot be swapped.
 #[derive(Clone)]
 pub struct Seal(XChaCha20Poly1305);
 
 impl Seal {
-    /// Reads a key.
+    /// Parses a key.
     pub fn parse(base64: &str) -> Result<Self, BadSeal> {
         let bytes = BASE64_STANDARD.decode(base64.trim()).map_err(|_| BadSeal)?;
         let key: [u8; KEY_BYTES] = bytes.try_into().map_err(|_| BadSeal)?;
         Ok(Self(XChaCha20Poly1305::new(&key.into())))
     }
 
-    /// Text that says it to nobody who has not the key.
+    /// Encrypts text under a name.
     pub(super) fn close(&self, name: &str, said: &[u8]) -> Result<String, NotSealed> {
         let chance = id::secret();
         let nonce: [u8; NONCE_BYTES] = std::array::from_fn(|index| chance[index]);
@@ -50,7 +50,7 @@ impl Seal {
         Ok(BASE64_STANDARD.encode([&nonce[..], &sealed].concat()))
     }
 
-    /// What was sealed under that name; none with another key.
+    /// Decrypts what was encrypted under that name; none with another key.
     pub(super) fn open(&self, name: &str, sealed: &str) -> Option<Vec<u8>> {
         let bytes = BASE64_STANDARD.decode(sealed).ok()?;
         let (nonce, sealed) = bytes.split_first_chunk::<NONCE_BYTES>()?;

@@ -1,4 +1,4 @@
-//! Tokens: who bears one, and one for who may have it.
+//! Issues and verifies tokens.
 
 use std::{
     sync::{
@@ -23,8 +23,8 @@ use super::{
     login::{Basis, Login},
     oidc::{self, Federation},
     pair::{KeyPair, KeyUse},
+    revocation::Revocation,
     seal::Seal,
-    standing::Standing,
     turns::{Lane, Peer, Turns},
     validity::Validity,
     workbench::{Busy, Workbench},
@@ -33,77 +33,77 @@ use crate::clock::{Clock, Timestamp};
 use crate::error::{Code, Failure};
 use crate::id::{self, MessageId, Tenant};
 
-/// How much clocks may differ, in seconds (`config-and-cli.md` §9).
+/// The tolerated clock skew, in seconds (`config-and-cli.md` §9).
 pub(super) const SKEW_SECONDS: i64 = 30;
 
-/// How many tokens are remembered with who bears them: checking a signature takes a tenth of a
-/// millisecond, knowing a token a thousandth.
+/// How many verified tokens are cached: verifying a signature takes a tenth of a millisecond, a
+/// look-up a thousandth.
 const REMEMBERED: u64 = 10_000;
 
-/// The longest token that is looked at, in bytes.
+/// The maximum length of a token, in bytes.
 pub(super) const BYTES_MAX: usize = 8 << 10;
 
 const TIER: &str = "unlimited";
 
-/// How tokens are signed, checked and minted.
+/// How tokens are signed, verified and issued.
 #[derive(Debug)]
 pub struct Settings {
     pub key: SigningKey,
-    /// Whose tokens that is said to sign, where a tenant has no key pair for it.
+    /// The tokens that the key signs for tenants without a key pair.
     pub used_for: KeyUse,
-    /// What private keys are sealed with that are stored.
+    /// The key that encrypts stored private keys.
     pub seal: Option<Seal>,
-    /// Minted, and asked for.
+    /// The issuer, of issued and accepted tokens.
     pub issuer: String,
-    /// Asked for, where it is set.
+    /// The required audience, if any.
     pub audience: Option<String>,
-    /// How long a minted token is good.
+    /// The lifetime of issued tokens.
     pub life: Duration,
-    /// The client that there is from the start.
+    /// The client of the settings.
     pub bootstrap: Option<Client>,
-    /// What applies to the providers of tokens that tenants trust.
+    /// Settings of OpenID Connect providers.
     pub providers: oidc::Settings,
     pub clock: Clock,
 }
 
-/// How often an address may be refused for a client before it is not listened to for a while. What
-/// others guess is not held against whoever asks from elsewhere.
+/// How often an address may fail to authenticate as a client before it is blocked for that client
+/// for a while. Other addresses are not affected by its guesses.
 const REFUSALS_MAX: u32 = 20;
 
-/// That while.
+/// How long it is blocked.
 const REFUSED_FOR: Duration = Duration::from_mins(1);
 
-/// How many pairs of an address and a client that were refused are remembered, and how many secrets
-/// that were right.
+/// How many pairs of address and client with failures are remembered, and how many verified
+/// secrets.
 const REFUSED_PAIRS: u64 = 10_000;
 const PROVED_SECRETS: u64 = 10_000;
 
-/// Why a client gets no token.
+/// Why a client does not get a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refusal {
-    /// There is none of this name, or the secret is another one.
+    /// The client is unknown, or its secret is wrong.
     Unknown,
-    /// Its address was refused too often for it.
+    /// The address failed too often for this client.
     TooMany,
-    /// Too many others ask.
+    /// Too many requests are waiting.
     Busy,
-    /// The token that it brings is not trusted, for whatever reason.
+    /// The subject token is not trusted, for whatever reason.
     Untrusted,
-    /// The token that it brings is that of another tenant.
+    /// The subject token belongs to another tenant.
     OtherTenant,
 }
 
-/// How many requests for tokens may wait, of clients that there are and of others each: those of
-/// some seconds; and how many of one address.
+/// How many token requests may wait, of known and of unknown clients each: a few seconds' worth;
+/// and how many of one address.
 const WAITING_MAX: usize = 128;
 const WAITING_OF_ONE_MAX: usize = 64;
 
-/// How many requests of administrators may wait that make secrets or keys.
+/// How many requests of administrators that generate secrets or keys may wait.
 const ADMINISTRATORS_MAX: usize = 16;
 
 type Digested = [u8; 32];
 
-/// Knows tokens. Cheap to clone.
+/// Issues and verifies tokens. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Tokens(Arc<Inner>);
 
@@ -112,33 +112,33 @@ struct Inner {
     settings: Settings,
     validation: Validation,
     remembered: Cache<[u8; 32], Remembered>,
-    /// How often clients were refused within the last minute, by address and name.
+    /// How often clients failed to authenticate within the last minute, by address and id.
     refusals: Cache<(Peer, Digested), Arc<AtomicU32>>,
-    /// Secrets of clients that were right, by a digest that only this process can make: who has
-    /// proved to be a client waits for nobody's guesses.
+    /// Digests of verified secrets, which only this process can compute: a client with a verified
+    /// secret does not wait for secrets to be verified.
     proved: Cache<Digested, ()>,
-    /// What goes into that digest.
+    /// The key of that digest.
     pepper: [u8; 32],
     directory: Directory,
-    /// When this process began to know the client of the settings.
+    /// When this process loaded the client of the settings.
     since: Timestamp,
-    /// Where tokens are made.
+    /// The queue for issuing tokens.
     mint: Turns,
-    /// Where secrets and keys are made: whoever floods the other cannot keep administrators from
-    /// theirs.
+    /// The queue for generating secrets and keys: separate, so that a flood of token requests does
+    /// not block administrators.
     workshop: Workbench,
 }
 
-/// Who bears a token.
+/// The cached bearer of a token.
 #[derive(Debug, Clone)]
 struct Remembered {
     basis: Arc<Basis>,
     until: Timestamp,
-    /// The state of the directory in which that was so.
+    /// The generation of the directory in which it was verified.
     generation: u64,
 }
 
-/// Who has proved to be a client, as its tokens say it.
+/// An authenticated client, as it appears in its tokens.
 pub(super) struct Proved {
     pub(super) id: String,
     user: String,
@@ -148,7 +148,7 @@ pub(super) struct Proved {
     tokens_since: i64,
 }
 
-/// A token that was minted.
+/// An issued token.
 #[derive(Debug)]
 pub struct Minted {
     pub token: String,
@@ -185,7 +185,7 @@ impl Tokens {
         }))
     }
 
-    /// What is known beside the settings.
+    /// The stored clients, keys and providers.
     pub fn directory(&self) -> &Directory {
         &self.0.directory
     }
@@ -194,18 +194,18 @@ impl Tokens {
         self.0.settings.clock.now()
     }
 
-    /// The providers of tokens that tenants trust.
+    /// The OpenID Connect providers of tenants.
     pub fn federation(&self) -> &Federation {
         self.0.directory.federation()
     }
 
-    /// The client of the settings, and since when it is known.
+    /// The client of the settings, and since when it is loaded.
     pub fn bootstrap(&self) -> Option<(&Client, Timestamp)> {
         let client = self.0.settings.bootstrap.as_ref()?;
         Some((client, self.0.since))
     }
 
-    /// A secret that nobody knows yet, and what it is stored as.
+    /// A new secret, and its stored form.
     pub async fn new_secret(&self) -> Result<(String, Hash), Failure> {
         let make = || {
             let secret = fresh_secret();
@@ -215,7 +215,7 @@ impl Tokens {
         self.at_workshop(make).await
     }
 
-    /// A key pair that nobody knows yet.
+    /// A new key pair.
     pub async fn new_key_pair(
         &self,
         tenant: Tenant,
@@ -238,30 +238,30 @@ impl Tokens {
         self.0.workshop.run(make).await.unwrap_or_else(|Busy| {
             Err(Failure::new(
                 Code::TooManyRequests,
-                "too many secrets and keys are being made; try again in a second",
+                "too many secrets and keys are being generated; retry in a second",
             ))
         })
     }
 
-    /// What private keys are sealed with that are stored.
+    /// The encryption of stored private keys.
     pub fn seal(&self) -> Option<&Seal> {
         self.0.settings.seal.as_ref()
     }
 
-    /// The key of the settings, if it is said to sign such tokens, and since when it does.
+    /// The key of the settings, if it signs such tokens, and since when it does.
     pub fn settings_key(&self, used_for: KeyUse) -> Option<(&PublicKey, Timestamp)> {
         let settings = &self.0.settings;
         let key = settings.key.public();
         (settings.used_for == used_for).then_some((key, self.0.since))
     }
 
-    /// Whether the key of the settings has that name.
+    /// Whether this is the id of the key of the settings.
     pub fn is_settings_key(&self, name: &str) -> bool {
         *self.0.settings.key.public().name == *name
     }
 
-    /// The keys that tell whether a token is ours, as JWKs: also of those that are to sign later,
-    /// and those that have signed what is still good.
+    /// The keys that verify tokens, as JWKs: including those that will sign later, and those whose
+    /// signatures are still valid.
     pub(super) fn keys(&self) -> Vec<String> {
         let (known, now) = (self.0.directory.known(), self.0.settings.clock.now());
         let mut pairs: Vec<_> = known
@@ -274,8 +274,8 @@ impl Tokens {
         keys.map(PublicKey::jwk).collect()
     }
 
-    /// Who bears the token that headers carry. Whatever is wrong with it, the answer is the same.
-    /// Waits only where a provider may have made a key that is not known yet.
+    /// The bearer of the token in these headers. Every failure gives the same answer. Waits only if
+    /// a provider may have published a new key.
     pub(super) async fn login(&self, headers: &HeaderMap) -> Result<Login, Failure> {
         let login = |basis: Arc<Basis>| {
             let caller = basis.caller.clone();
@@ -284,11 +284,11 @@ impl Tokens {
         let now = self.0.settings.clock.now();
         let token = bearer(headers).ok_or_else(super::unknown)?;
         let digest = Sha256::digest(token).into();
-        // Before anything else is read, so that what changes meanwhile has this forgotten.
+        // Read first, so that a later change invalidates what is cached here.
         let generation = self.0.directory.generation();
         if let Some(known) = self.0.remembered.get(&digest)
             && known.generation == generation
-            && known.basis.standing.holds()
+            && !known.basis.revocation.is_revoked()
         {
             if now < known.until {
                 return Ok(login(known.basis));
@@ -310,8 +310,8 @@ impl Tokens {
         Ok(login(basis))
     }
 
-    /// Who bears a token, with what that rests on, and until when: a token of ours, or of a
-    /// provider that a tenant trusts, whichever has the key that it names.
+    /// The bearer of a token, its credentials and its expiry: one of our tokens, or one of a
+    /// trusted provider, whichever has the named key.
     async fn bearer_of(&self, token: &str, now: Timestamp) -> Option<(Basis, Timestamp)> {
         let until = |ends: i64| {
             Timestamp::from_micros(ends.saturating_add(SKEW_SECONDS).saturating_mul(1_000_000))
@@ -327,7 +327,7 @@ impl Tokens {
                 client: None,
                 pair: None,
                 trusted: None,
-                standing: vouched.standing,
+                revocation: vouched.revocation,
             };
             return Some((basis, until(vouched.ends)));
         }
@@ -339,7 +339,7 @@ impl Tokens {
         };
         let claims = self.check(token, key, now)?;
         let caller = claims.caller()?;
-        // The key pair of a tenant speaks for no other.
+        // A tenant's key pair is valid for that tenant only.
         let is_pairs = pair.is_none_or(|pair| pair.tenant == caller.tenant);
         let bootstrap = self.0.settings.bootstrap.as_ref();
         let client = claims.client().filter(|client| {
@@ -352,7 +352,7 @@ impl Tokens {
             issued: claims.iat,
             pair: pair.map(|pair| Arc::clone(&pair.name)),
             trusted: claims.subject_key.map(Into::into),
-            standing: Standing::default(),
+            revocation: Revocation::default(),
         };
         if !is_pairs || !basis.is_known(&known, now) {
             return None;
@@ -363,7 +363,7 @@ impl Tokens {
         Some((basis, until))
     }
 
-    /// What a token says that was signed with this key.
+    /// The claims of a token that this key has signed.
     fn check(&self, token: &str, key: &PublicKey, now: Timestamp) -> Option<Claims> {
         let claims = jsonwebtoken::decode::<Claims>(token, &key.decoding, &self.0.validation)
             .ok()?
@@ -371,7 +371,7 @@ impl Tokens {
         is_issued(claims.iat, now).then_some(claims)
     }
 
-    /// A token for a client that knows its secret.
+    /// A token for a client with the right secret.
     pub(super) async fn mint(
         &self,
         client: &str,
@@ -384,9 +384,8 @@ impl Tokens {
         .await
     }
 
-    /// What a client is given that knows its secret. An address that asks for a client without it,
-    /// again and again, is not listened to about that client for a minute, whatever comes then;
-    /// others are, and so is that address about others.
+    /// Authenticates a client. An address that repeatedly fails for a client is blocked for that
+    /// client for a minute; other addresses are not, and neither is that address for other clients.
     pub(super) async fn grant(
         &self,
         client: &str,
@@ -401,7 +400,7 @@ impl Tokens {
         let lane = self.lane(client, secret);
         let (tokens, name, secret) = (self.clone(), client.to_owned(), secret.to_owned());
         let prove = move || {
-            // Others from there may have been refused while this waited.
+            // Others from that address may have failed while this request waited.
             if tokens.is_refused(&pair) {
                 return Ok(Err(Refusal::TooMany));
             }
@@ -410,7 +409,8 @@ impl Tokens {
                 refused.fetch_add(1, Ordering::Relaxed);
                 return Ok(Err(Refusal::Unknown));
             };
-            // What was refused before was the same client's, for instance in the other of the two
+            // Failures before were this client's own, for instance with the other of the two
+            // encodings of a secret.
             // ways in which secrets are written.
             tokens.0.refusals.invalidate(&pair);
             give(&tokens, proved)
@@ -424,7 +424,7 @@ impl Tokens {
         refused.is_some_and(|refused| refused.load(Ordering::Relaxed) >= REFUSALS_MAX)
     }
 
-    /// Where a request waits: what is known of it without looking at its secret for long.
+    /// The lane of a request, as far as it can be decided without verifying the secret.
     fn lane(&self, client: &str, secret: &str) -> Lane {
         if let Some(bootstrap) = self.bootstrap_of(client) {
             return if bootstrap.secret.is(secret) {
@@ -449,8 +449,8 @@ impl Tokens {
         self.0.proved.contains_key(&self.proof(client, secret))
     }
 
-    /// What is remembered of a secret that was right. It is another one with each hash, and so
-    /// with each secret that a client gets.
+    /// The digest of a verified secret. It depends on the stored hash, so it changes with the
+    /// secret.
     fn proof(&self, client: &Registered, secret: &str) -> Digested {
         Sha256::new()
             .chain_update(self.0.pepper)
@@ -461,8 +461,7 @@ impl Tokens {
             .into()
     }
 
-    /// The client of that name, if this is its secret. Whatever is wrong, it takes as long to find
-    /// out.
+    /// The client of that id, if the secret is right. Takes equally long whatever is wrong.
     fn prove(&self, client: &str, secret: &str) -> Option<Proved> {
         let bootstrap = self.bootstrap_of(client);
         if let Some(known) = bootstrap.filter(|known| known.secret.is(secret)) {
@@ -493,7 +492,7 @@ impl Tokens {
         })
     }
 
-    /// A token for a client.
+    /// Issues a token for a client.
     fn issue(&self, client: &Proved) -> Result<Minted, Failure> {
         let claims = Claims {
             sub: Some(client.id.clone()),
@@ -504,8 +503,7 @@ impl Tokens {
         self.signed(client, KeyUse::Client, claims, None)
     }
 
-    /// A token for a client with these claims and those that every token has, good until an
-    /// instant at most.
+    /// Issues a token with these claims and those of every token, valid until an instant at most.
     pub(super) fn signed(
         &self,
         client: &Proved,
@@ -518,7 +516,7 @@ impl Tokens {
         let known = self.0.directory.known();
         let pair = known.signer(&client.tenant, used_for, now);
         let key = pair.map_or(&settings.key, |pair| &pair.key);
-        // No longer than the key is good that signs it.
+        // It expires no later than the key that signs it.
         let ends = pair.map(|pair| pair.validity.to).into_iter().chain(until);
         let expires = ends.fold(now.after(settings.life), Timestamp::min);
         let seconds = |instant: Timestamp| instant.millis().div_euclid(1_000);
@@ -529,7 +527,7 @@ impl Tokens {
             exp: seconds(expires),
             iat: seconds(now).max(client.tokens_since),
             jti: Some(MessageId::fresh().to_string()),
-            // What is asked for must be in what is minted.
+            // Issued tokens must satisfy what is required of accepted ones.
             aud: settings.audience.clone().map(Audience::One),
             ..claims
         };
@@ -540,14 +538,14 @@ impl Tokens {
     }
 }
 
-/// The name of the key that a token says it was signed with. One whose header asks for extensions
-/// to be understood (`crit`, RFC 7515 §4.1.11) names none: none are understood here.
+/// The `kid` of a token. A token whose header requires extensions (`crit`, RFC 7515 §4.1.11) has
+/// none: no extension is supported.
 pub(super) fn key_named(token: &str) -> Option<String> {
     let header = jsonwebtoken::decode_header(token).ok()?;
     header.kid.filter(|_| header.crit.is_none())
 }
 
-/// What is asked of every token, whoever has signed it.
+/// The checks that apply to every token, whoever signed it.
 pub(super) fn validation() -> Validation {
     let mut validation = Validation::new(Algorithm::RS256);
     validation.leeway = SKEW_SECONDS.unsigned_abs();
@@ -555,7 +553,7 @@ pub(super) fn validation() -> Validation {
     validation
 }
 
-/// Whether a token says that it was issued before now, as clocks go.
+/// Whether a token was issued before now, within clock skew.
 pub(super) const fn is_issued(at: i64, now: Timestamp) -> bool {
     at <= now.millis() / 1_000 + SKEW_SECONDS
 }

@@ -1,6 +1,6 @@
-//! Trusted keys of tenants: what tells whether the token of a subject comes from where a tenant
-//! trusts it to come from (`rest.md` §7). They sign nothing here, and no token that they have
-//! signed is one of ours: it can be exchanged for one.
+//! Trusted keys of tenants: they verify the tokens of subjects that clients exchange (`rest.md`
+//! §7). They sign nothing here, and a token they have signed is not one of ours: it can only be
+//! exchanged for one.
 
 use std::sync::Arc;
 
@@ -16,26 +16,26 @@ use super::{
 use crate::clock::Timestamp;
 use crate::id::Tenant;
 
-/// How many bytes a JWK has at most, with all that is said beside the key.
+/// The maximum size of a JWK in bytes, with all its members.
 const JWK_BYTES_MAX: usize = 16 << 10;
 
-/// The members of a JWK that are nobody else's business (RFC 7518 §6.3.2, §6.4).
+/// The private members of a JWK (RFC 7518 §6.3.2, §6.4).
 const PRIVATE: &[&str] = &["d", "p", "q", "dp", "dq", "qi", "oth", "k"];
 
-/// Why a JWK is not trusted.
+/// Why a JWK is rejected.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadJwk {
-    #[error("the jwk is no JSON object")]
+    #[error("the jwk is not a JSON object")]
     NoObject,
     #[error("the jwk is larger than {JWK_BYTES_MAX} bytes")]
     Large,
-    #[error("the jwk has {0} members; at most {1} are taken")]
+    #[error("the jwk has {0} members; at most {1} are accepted")]
     TooMany(usize, usize),
-    #[error("the kty of a trusted key is RSA")]
+    #[error("the kty of a trusted key must be RSA")]
     Type,
-    #[error("the alg of a trusted key is RS256")]
+    #[error("the alg of a trusted key must be RS256")]
     Algorithm,
-    #[error("the use of a trusted key is sig")]
+    #[error("the use of a trusted key must be sig")]
     Use,
     #[error("the jwk has the private member `{0}`; send the public key only")]
     Private(&'static str),
@@ -43,7 +43,7 @@ pub enum BadJwk {
     Numbers(#[from] BadNumbers),
 }
 
-/// A public key, as who trusts it has written it.
+/// A public key, as it was registered.
 #[derive(Clone)]
 pub struct Jwk {
     text: Arc<str>,
@@ -51,12 +51,12 @@ pub struct Jwk {
 }
 
 impl Jwk {
-    /// Reads one with so many members at most.
+    /// Parses one with at most that many members.
     pub fn parse(text: &str, members_max: usize) -> Result<Self, BadJwk> {
         if text.len() > JWK_BYTES_MAX {
             return Err(BadJwk::Large);
         }
-        // What is kept is what was understood, also where a member was given twice.
+        // What is stored is what was understood, even if a member was given twice.
         let members: Map<String, Value> =
             serde_json::from_str(text).map_err(|_| BadJwk::NoObject)?;
         if members.len() > members_max {
@@ -102,32 +102,32 @@ impl std::fmt::Debug for Jwk {
 /// A key that a tenant trusts.
 #[derive(Debug, Clone)]
 pub struct TrustedKey {
-    /// The `kid` of the tokens that it has signed.
+    /// The `kid` of the tokens that it signs.
     pub name: Arc<str>,
     pub tenant: Tenant,
     pub jwk: Jwk,
-    /// Whose tokens it signs, and so which of our keys signs what they are exchanged for.
+    /// The kind of tokens that it signs, which selects the key that signs the exchanged ones.
     pub used_for: KeyUse,
-    /// Whose tokens are taken; anybody's, if there are none.
+    /// The accepted issuers; empty for any.
     pub issuers: Arc<[Box<str>]>,
     pub created: Timestamp,
-    /// In which tokens that it has signed are taken.
+    /// The period in which its signatures are accepted.
     pub validity: Validity,
 }
 
 impl TrustedKey {
-    /// Whether it speaks for an issuer.
+    /// Whether it accepts an issuer.
     pub(super) fn trusts(&self, issuer: Option<&str>) -> bool {
         self.issuers.is_empty()
             || issuer.is_some_and(|issuer| self.issuers.iter().any(|known| **known == *issuer))
     }
 
-    /// What checks signatures, as long as it is valid.
+    /// The verification key, while it is valid.
     pub(super) fn decoding(&self, now: Timestamp) -> Option<&DecodingKey> {
         self.validity.holds(now).then_some(&self.jwk.key.decoding)
     }
 
-    /// The same, valid at another time.
+    /// The same with another validity.
     #[must_use]
     pub fn with(&self, validity: Validity) -> Self {
         Self {
@@ -136,7 +136,7 @@ impl TrustedKey {
         }
     }
 
-    /// As it is stored.
+    /// The stored form.
     pub fn record(&self) -> String {
         record::write(&TrustedKeyRecord {
             jwk: self.jwk.text.to_string(),
@@ -151,7 +151,7 @@ impl TrustedKey {
         })
     }
 
-    /// One that was stored.
+    /// Parses the stored form.
     pub fn read(name: &str, tenant: Tenant, record: &str) -> Result<Self, BadRecord> {
         const WHAT: &str = "trusted key";
         let record: TrustedKeyRecord = record::read(WHAT, name, record)?;

@@ -1,11 +1,10 @@
-//! Turns at work that keeps a processor busy for long, where strangers ask for it: checking
-//! secrets, and signing what those get who know one.
+//! Fair queues for CPU-heavy work that unauthenticated callers can cause: verifying secrets, and
+//! signing tokens for those who know one.
 //!
-//! It is done away from the threads that serve requests, a few pieces at a time. What waits does so
-//! in lanes, each bounded: what is sure to be worth it goes before what a client that exists asks
-//! for, and that before what nobody may ever have registered. Within a lane addresses take turns,
-//! so that one of them makes others wait for a turn of its own only; and where a lane is full, the
-//! address that has the most in it gives up its last place.
+//! The work runs outside of the threads that serve requests, a few pieces at a time. Requests wait
+//! in bounded lanes: verified clients precede known ones, and known clients precede unknown ones.
+//! Within a lane addresses take turns, so that each delays others by one turn only; if a lane is
+//! full, the address with the most requests in it loses its last one.
 
 use std::{
     array,
@@ -24,14 +23,14 @@ use tokio::{
 
 use super::workbench::Busy;
 
-/// Where a request comes from, as far as the network tells: the address of the socket's other end.
-/// What a proxy says of whom it forwards is not believed, since anyone can say that. Of IPv6 it is
-/// the network, since each of its clients has more addresses than can be counted.
+/// The origin of a request: the address of the socket's peer. Forwarding headers of proxies are not
+/// trusted, since anybody can send them. For IPv6 it is the network, since a client has more
+/// addresses than can be counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Peer(IpAddr);
 
 impl Peer {
-    /// The one of all whose address is not known.
+    /// The address of all whose address is unknown.
     pub const UNKNOWN: Self = Self(IpAddr::V4(std::net::Ipv4Addr::UNSPECIFIED));
 
     pub fn of(address: IpAddr) -> Self {
@@ -43,29 +42,29 @@ impl Peer {
     }
 }
 
-/// What a piece of work is for; earlier ones go first.
+/// The lane of a piece of work; earlier lanes precede later ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Lane {
-    /// A client whose secret is known to be right.
+    /// A client whose secret has been verified before.
     Proved,
-    /// One that exists, with a secret that is yet to be checked.
+    /// A known client whose secret is still to be verified.
     Known,
-    /// None that is known. It is checked as if it were, so that the time it takes tells nothing.
+    /// An unknown client. It is handled like a known one, so that timing reveals nothing.
     Unknown,
 }
 
 const LANES: usize = 3;
 
-/// Every so many turns the last lane has one, whatever waits in the others.
+/// Every that many turns the last lane has one, whatever waits in the others.
 const LAST_EVERY: u64 = 8;
 
-/// Where turns are taken. Cheap to clone.
+/// A fair queue. Cheap to clone.
 #[derive(Debug, Clone)]
 pub(super) struct Turns(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    /// How much may wait in each lane, and in one lane for one address.
+    /// How many may wait in each lane, and how many of one address in a lane.
     waiting_max: usize,
     waiting_of_one_max: usize,
     /// A mutex, not a task: held to note who waits, and who is next.
@@ -74,24 +73,24 @@ struct Inner {
 
 #[derive(Debug)]
 struct State {
-    /// How many more may work now.
+    /// How many slots are free.
     places: usize,
     taken: u64,
     lanes: [Waiting; LANES],
 }
 
-/// What waits in a lane.
+/// The waiting requests of a lane.
 #[derive(Debug, Default)]
 struct Waiting {
-    by_peer: HashMap<Peer, VecDeque<oneshot::Sender<Place>>>,
-    /// The addresses that wait for anything, in the order in which they have turns.
+    by_peer: HashMap<Peer, VecDeque<oneshot::Sender<Slot>>>,
+    /// The addresses with waiting requests, in the order of their turns.
     order: VecDeque<Peer>,
     len: usize,
 }
 
-/// The right to work; dropping it leaves that to the next.
+/// A slot; dropping it hands it to the next request.
 #[derive(Debug)]
-struct Place(Option<Turns>);
+struct Slot(Option<Turns>);
 
 impl Turns {
     fn new(places: usize, waiting_max: usize, waiting_of_one_max: usize) -> Self {
@@ -106,13 +105,13 @@ impl Turns {
         }))
     }
 
-    /// Turns that leave at least half of the processors to others.
+    /// A queue that leaves at least half of the processors to other work.
     pub(super) fn of_half_the_processors(waiting_max: usize, waiting_of_one_max: usize) -> Self {
         let processors = available_parallelism().map_or(1, NonZero::get);
         Self::new((processors / 2).max(1), waiting_max, waiting_of_one_max)
     }
 
-    /// Does a piece of work when its turn has come. It goes on, and keeps its place, also if
+    /// Runs a piece of work when its turn has come. It continues, and keeps its slot, even if
     /// nobody waits for it any more.
     pub(super) async fn run<T: Send + 'static>(
         &self,
@@ -121,7 +120,7 @@ impl Turns {
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, Busy> {
         let turn = self.take(lane, peer)?;
-        // Its place was given up to another address, which has fewer.
+        // Its place was given to another address, which has fewer.
         let place = turn.await.map_err(|_| Busy)?;
         let work = spawn_blocking(move || {
             let done = work();
@@ -140,14 +139,14 @@ impl Turns {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn take(&self, lane: Lane, peer: Peer) -> Result<oneshot::Receiver<Place>, Busy> {
+    fn take(&self, lane: Lane, peer: Peer) -> Result<oneshot::Receiver<Slot>, Busy> {
         let (turn, place) = oneshot::channel();
         let mut state = self.lock();
         if state.places > 0 {
             state.places -= 1;
             drop(state);
-            // It is waited for: the other end is here.
-            let _ = turn.send(Place(Some(self.clone())));
+            // The receiver still exists.
+            let _ = turn.send(Slot(Some(self.clone())));
             return Ok(place);
         }
         let waiting = &mut state.lanes[lane as usize];
@@ -162,14 +161,14 @@ impl Turns {
         Ok(place)
     }
 
-    /// Gives a place to whoever is next.
+    /// Hands a slot to the next request.
     fn pass_on(&self) {
         let mut state = self.lock();
         while let Some(turn) = state.next() {
-            let Err(mut place) = turn.send(Place(Some(self.clone()))) else {
+            let Err(mut place) = turn.send(Slot(Some(self.clone()))) else {
                 return;
             };
-            // Who waited has gone. The place is given to another here.
+            // The requester is gone; the slot is handed to another here.
             place.0 = None;
         }
         state.places += 1;
@@ -177,7 +176,7 @@ impl Turns {
 }
 
 impl State {
-    fn next(&mut self) -> Option<oneshot::Sender<Place>> {
+    fn next(&mut self) -> Option<oneshot::Sender<Slot>> {
         self.taken += 1;
         let [first, second, last] = &mut self.lanes;
         if self.taken.is_multiple_of(LAST_EVERY)
@@ -197,7 +196,7 @@ impl Waiting {
         self.by_peer.get(&peer).map_or(0, VecDeque::len)
     }
 
-    fn add(&mut self, peer: Peer, turn: oneshot::Sender<Place>) {
+    fn add(&mut self, peer: Peer, turn: oneshot::Sender<Slot>) {
         let own = self.by_peer.entry(peer).or_default();
         if own.is_empty() {
             self.order.push_back(peer);
@@ -206,8 +205,8 @@ impl Waiting {
         self.len += 1;
     }
 
-    /// Takes the last place of the address that has the most, if that is more than one that has
-    /// `own` would have with another.
+    /// Removes the last request of the address with the most, if that has more than one that would
+    /// have `own` with another.
     fn make_room(&mut self, own: usize) -> bool {
         let most = self.by_peer.iter().max_by_key(|(_, turns)| turns.len());
         let Some((&peer, _)) = most.filter(|(_, turns)| turns.len() > own + 1) else {
@@ -220,7 +219,7 @@ impl Waiting {
         true
     }
 
-    /// Those of an address who do not wait any more have no place.
+    /// Removes the requests of an address that no longer wait.
     fn forget_those_gone(&mut self, peer: Peer) {
         if let Some(turns) = self.by_peer.get_mut(&peer) {
             let before = turns.len();
@@ -233,7 +232,7 @@ impl Waiting {
         }
     }
 
-    fn next(&mut self) -> Option<oneshot::Sender<Place>> {
+    fn next(&mut self) -> Option<oneshot::Sender<Slot>> {
         let peer = self.order.pop_front()?;
         let turns = self.by_peer.get_mut(&peer)?;
         let turn = turns.pop_front();
@@ -247,7 +246,7 @@ impl Waiting {
     }
 }
 
-impl Drop for Place {
+impl Drop for Slot {
     fn drop(&mut self) {
         if let Some(turns) = self.0.take() {
             turns.pass_on();
@@ -263,8 +262,8 @@ mod tests {
         Peer::of(IpAddr::from([10, 0, 0, last]))
     }
 
-    /// Takes a turn that must be given, or noted.
-    fn take(turns: &Turns, lane: Lane, last: u8) -> oneshot::Receiver<Place> {
+    /// Takes a turn that must be granted or queued.
+    fn take(turns: &Turns, lane: Lane, last: u8) -> oneshot::Receiver<Slot> {
         turns.take(lane, peer(last)).expect("there is room")
     }
 
@@ -311,16 +310,16 @@ mod tests {
         let mut flood: Vec<_> = (0..3).map(|_| take(&turns, Lane::Known, 1)).collect();
         assert!(turns.take(Lane::Known, peer(1)).is_err(), "its share");
         let _second = take(&turns, Lane::Known, 2);
-        // Full, and the third address takes the last place of the first.
+        // Full: the third address takes the last place of the first.
         let mut third = take(&turns, Lane::Known, 3);
         assert!(
             flood[2]
                 .try_recv()
                 .is_err_and(|error| error == oneshot::error::TryRecvError::Closed)
         );
-        // Other lanes are not concerned.
+        // Other lanes are not affected.
         let _other = take(&turns, Lane::Unknown, 1);
-        // Who goes away leaves the place to others.
+        // Requests that are cancelled make room for others.
         flood.clear();
         let _again = take(&turns, Lane::Known, 1);
         drop(working);

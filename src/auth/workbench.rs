@@ -1,8 +1,7 @@
-//! Work that keeps a processor busy for long: making secrets and keys.
+//! A bounded queue for CPU-heavy work: generating secrets and keys.
 //!
-//! It is done away from the threads that serve requests, a few pieces at a time, so that whoever
-//! asks for much of it makes others wait for such work only, and not for long: beyond a bounded
-//! queue it is refused.
+//! The work runs outside of the threads that serve requests, a few pieces at a time, so that many
+//! such requests delay only each other, and not for long: beyond a bounded queue they are rejected.
 
 use std::{panic::resume_unwind, sync::Arc};
 
@@ -11,16 +10,16 @@ use tokio::{
     task::{JoinError, spawn_blocking},
 };
 
-/// A place where such work is done. Cheap to clone.
+/// The queue. Cheap to clone.
 #[derive(Debug, Clone)]
 pub(super) struct Workbench {
-    /// For what is in work or waits.
+    /// Permits for running and waiting work.
     entries: Arc<Semaphore>,
-    /// For what is in work.
+    /// Permits for running work.
     places: Arc<Semaphore>,
 }
 
-/// Too much waits already.
+/// The queue is full.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Busy;
 
@@ -32,7 +31,7 @@ impl Workbench {
         }
     }
 
-    /// Does a piece of work when its turn has come. It goes on, and keeps its place, also if
+    /// Runs a piece of work when its turn has come. It continues, and keeps its slot, even if
     /// nobody waits for it any more.
     pub(super) async fn run<T: Send + 'static>(
         &self,

@@ -1,7 +1,7 @@
-//! How code in a compute member is asked for: by which members, with what, for how long.
+//! The terms of a call to a compute member: which members, with what data, for how long.
 //!
 //! May use: [`crate::id`], [`crate::entity`].
-//! Processors, criteria and schedules all call members, on the same terms (`grpc.md` §11 and §12).
+//! Processors, criteria and schedules call members on the same terms (`grpc.md` §11 and §12).
 
 mod tags;
 
@@ -12,48 +12,48 @@ use crate::id::{FunctionName, ProcessorName, StateName, TransitionName};
 
 pub use tags::Tags;
 
-/// What a member is asked for.
+/// What a member is called for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Callee {
-    /// To work on the entity.
+    /// To process the entity.
     Processor(ProcessorName),
-    /// Whether something is so.
+    /// To evaluate a condition.
     Criterion { name: FunctionName, target: Target },
-    /// When a transition is due.
+    /// To compute when a transition is due.
     Schedule(FunctionName),
 }
 
-/// What a criterion decides on.
+/// What a criterion decides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Target {
     Workflow,
     Transition,
 }
 
-/// What a member answers, by what it was asked for.
+/// A member's response, by kind of call.
 #[derive(Debug, Clone)]
 pub enum Reply {
-    /// The document the entity shall have; none leaves it as it is.
+    /// The new document of the entity; none leaves it unchanged.
     Processed(Option<Document>),
-    Judged(Judgement),
-    /// What a schedule's function says, and of which kind that is.
+    Judged(CriterionResult),
+    /// The result of a schedule function, and its kind.
     Computed {
         kind: String,
         result: Option<Document>,
     },
 }
 
-/// What a member says of a criterion.
+/// The result of a criterion.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Judgement {
+pub struct CriterionResult {
     pub matches: bool,
-    /// Why not.
+    /// Why it does not match.
     pub reason: Option<Box<str>>,
 }
 
-/// The transition a call is made for.
+/// The transition for which a call is made.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Passage {
+pub struct TransitionContext {
     pub transition: TransitionName,
     pub from: StateName,
     pub to: StateName,
@@ -67,7 +67,7 @@ impl Callee {
         }
     }
 
-    /// Whether this is an answer to what it is asked for.
+    /// Whether the response is of the kind that was requested.
     pub const fn is_answered_by(&self, reply: &Reply) -> bool {
         matches!(
             (self, reply),
@@ -77,7 +77,7 @@ impl Callee {
         )
     }
 
-    /// The word for it in messages.
+    /// The kind, as messages name it.
     pub const fn kind(&self) -> &'static str {
         match self {
             Self::Processor(_) => "processor",
@@ -87,16 +87,16 @@ impl Callee {
     }
 }
 
-/// The terms of a call.
+/// The settings of a call.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CallSettings {
-    /// What a member must declare to be called.
+    /// The tags that a member must have.
     pub tags: Tags,
     pub attachment: Attachment,
-    /// How long one attempt may take; none is the server's default.
+    /// The time limit of one attempt; none for the server's default.
     pub response_timeout: Option<Duration>,
     pub retry: RetryPolicy,
-    /// Passed to the member as it is.
+    /// Passed to the member unchanged.
     pub context: Option<Arc<str>>,
 }
 
@@ -108,7 +108,7 @@ pub enum Attachment {
     Nothing,
 }
 
-/// What happens when a call fails for a reason that may pass (`grpc.md` §12).
+/// Whether a call is retried after a retryable failure (`grpc.md` §12).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum RetryPolicy {
     #[default]
@@ -117,13 +117,13 @@ pub enum RetryPolicy {
     Fixed,
 }
 
-/// A documented setting as it is given; the terms it makes.
+/// Settings as given in a definition, from which [`CallSettings`] are made.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Given<'a> {
     /// Absent means true.
     pub attach_entity: Option<bool>,
     pub tags: Option<&'a str>,
-    /// Nothing, zero and less mean the server's default.
+    /// 0 and less mean the server's default.
     pub response_timeout_ms: Option<i64>,
     pub retry_policy: Option<&'a str>,
     pub context: Option<&'a str>,
@@ -154,7 +154,7 @@ impl Given<'_> {
 }
 
 impl RetryPolicy {
-    /// The policy of that name; a name that is not known acts as `NONE`.
+    /// The policy of that name; none if it is unknown.
     pub fn from_name(name: &str) -> Option<Self> {
         match name {
             "" | "NONE" => Some(Self::None),

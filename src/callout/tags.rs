@@ -1,18 +1,18 @@
-//! What members declare and calls require.
+//! Tags that members declare and calls require.
 
 use std::{collections::BTreeSet, fmt};
 
-/// A set of tags; upper and lower case are the same (`grpc.md` §11).
+/// A set of tags, compared case-insensitively (`grpc.md` §11).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Tags(BTreeSet<Box<str>>);
 
 impl Tags {
-    /// Reads a list separated by commas or semicolons.
+    /// Parses a list separated by commas or semicolons.
     pub fn parse(list: &str) -> Self {
         list.split([',', ';']).collect()
     }
 
-    /// Whether a member that declares these can take a call that requires `required`.
+    /// Whether a member with these tags can be called for `required`.
     pub fn satisfy(&self, required: &Self) -> bool {
         required.0.is_subset(&self.0)
     }

@@ -26,10 +26,10 @@ pub(super) struct Arguments {
     target: Target,
 }
 
-/// Why there is nothing to print.
+/// Why nothing is printed.
 #[derive(Debug, thiserror::Error)]
 enum Error {
-    #[error("`{0}` is no event type that can be asked for{1}; `interlock events` lists them")]
+    #[error("`{0}` is not a request type{1}; `interlock events` lists them")]
     UnknownType(String, String),
     #[error("the payload cannot be read from {0}")]
     Unreadable(String, #[source] std::io::Error),
@@ -48,7 +48,7 @@ pub(super) fn run(config: &Config, arguments: &Arguments) -> ExitCode {
     }
 }
 
-/// Prints the answers; whether all of them say success.
+/// Prints the answers; returns whether all of them are successful.
 async fn call(config: &Config, arguments: &Arguments) -> Result<bool, Error> {
     #[derive(serde::Deserialize)]
     struct Outcome {
@@ -113,7 +113,7 @@ fn unknown(given: &str) -> Error {
         .iter()
         .map(|route| route.request)
         .min_by_key(distance);
-    // What is mostly different is not meant.
+    // A mostly different name is not suggested.
     let meant = nearest.filter(|kind| distance(kind) <= asked.len() / 3);
     let hint = meant.map_or_else(String::new, |kind| format!(" (did you mean {kind}?)"));
     Error::UnknownType(given.to_owned(), hint)

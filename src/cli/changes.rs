@@ -1,4 +1,4 @@
-//! `interlock changes`: the change feed, or a live search; one change to a line.
+//! `interlock changes`: the change feed, or a live search; one change per line.
 
 use std::{
     io::{self, Write as _},
@@ -26,12 +26,12 @@ use crate::event::{
 use crate::id::MessageId;
 use crate::operation::Route;
 
-/// How long is waited before the service is asked again.
+/// The pause before reconnecting.
 const PAUSE: Duration = Duration::from_secs(1);
 
 #[derive(Args)]
 pub(super) struct Arguments {
-    /// The sequence that was seen last: 0 for all changes; without it, those from now on.
+    /// The last sequence that was received: 0 for all changes; without it, new changes only.
     #[arg(long, value_name = "SEQUENCE", allow_negative_numbers = true)]
     from: Option<i64>,
     /// Only the changes of this model.
@@ -40,7 +40,7 @@ pub(super) struct Arguments {
     /// Only changes that leave the entity in this state; may be repeated.
     #[arg(long, value_name = "NAME")]
     state: Vec<String>,
-    /// What satisfies this condition of the model, and then what enters, is changed and leaves.
+    /// A condition on the model: print the matching entities, then those that enter, change and leave.
     #[arg(
         long = "where",
         value_name = "CONDITION",
@@ -48,7 +48,7 @@ pub(super) struct Arguments {
         conflicts_with = "state"
     )]
     condition: Option<Condition>,
-    /// Print the documents, too.
+    /// Print the documents as well.
     #[arg(long)]
     data: bool,
     #[command(flatten)]
@@ -56,7 +56,7 @@ pub(super) struct Arguments {
 }
 
 impl Arguments {
-    /// What is asked for.
+    /// The event type to send.
     const fn kind(&self) -> EventType {
         if self.condition.is_some() {
             EventType::EntitySearchSubscribeRequest
@@ -89,7 +89,7 @@ enum Error {
 }
 
 #[derive(Deserialize)]
-struct Told {
+struct PrintedChange {
     error: Option<Refusal>,
     #[serde(default)]
     sequence: Option<i64>,
@@ -108,7 +108,7 @@ pub(super) fn run(config: &Config, arguments: &Arguments) -> ExitCode {
     }
 }
 
-/// Prints changes until nobody reads them; goes on where it was when the connection is lost.
+/// Prints changes until nobody reads them; resumes after a lost connection.
 async fn follow(config: &Config, arguments: &Arguments) -> Result<(), Error> {
     let Some(route) = Route::of(arguments.kind()) else {
         return Ok(());
@@ -119,7 +119,7 @@ async fn follow(config: &Config, arguments: &Arguments) -> Result<(), Error> {
         let mut refused = None;
         let mut is_read = true;
         let mut print = |text: &str| {
-            let told: Told = client::read(text)?;
+            let told: PrintedChange = client::read(text)?;
             if let Some(refusal) = told.error {
                 refused = Some(refusal.message);
             } else {
@@ -140,7 +140,7 @@ async fn follow(config: &Config, arguments: &Arguments) -> Result<(), Error> {
             return Err(Error::Refused(message));
         }
         match ended {
-            // Without a sequence there is nothing to go on from.
+            // Without a sequence there is nothing to resume after.
             Err(error) if reached.is_none() || !is_lost(&error, reached > arguments.from) => {
                 return Err(error.into());
             }
@@ -149,7 +149,7 @@ async fn follow(config: &Config, arguments: &Arguments) -> Result<(), Error> {
     }
 }
 
-/// Whether another attempt may help; one that has never been reached may not be there at all.
+/// Whether another attempt may help; a service that was never reached may not exist.
 fn is_lost(error: &client::Error, was_reached: bool) -> bool {
     match error {
         client::Error::Unreachable(..) | client::Error::UnreachableOverTls(..) => was_reached,

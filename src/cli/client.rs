@@ -1,4 +1,4 @@
-//! Asking a running service, over gRPC.
+//! Calls a running service over gRPC.
 
 use std::{error::Error as _, path::PathBuf};
 
@@ -16,30 +16,30 @@ use crate::event::{
 };
 use crate::operation::{Answers, Family, Route};
 
-/// Which service is asked, and with what beside the request.
+/// The service to call, and what is sent beside the request.
 #[derive(Args)]
 pub(super) struct Target {
-    /// Where the service listens, after https:// if it speaks TLS; by default on this machine, as
-    /// the settings say.
+    /// The address of the service, with https:// if it uses TLS; by default this machine and the
+    /// port of the settings.
     #[arg(long, value_name = "HOST:PORT")]
     address: Option<String>,
-    /// Metadata to send along, as name=value; may be repeated.
+    /// Metadata to send, as name=value; may be repeated.
     #[arg(long, value_name = "NAME=VALUE")]
     metadata: Vec<String>,
     #[command(flatten)]
     trust: Trust,
 }
 
-/// Who is believed over TLS, and who asks.
+/// Trusted authorities, and the client's certificate.
 #[derive(Args)]
 struct Trust {
-    /// Authorities that are believed, in PEM; by default those of this machine.
+    /// Trusted certificate authorities, in PEM; by default those of this machine.
     #[arg(id = "tls-ca", long = "tls-ca", value_name = "FILE")]
     ca: Option<PathBuf>,
-    /// The name in the certificate of the service, where it is not that of the address.
+    /// The name in the service's certificate, if it differs from the address.
     #[arg(id = "tls-name", long = "tls-name", value_name = "NAME")]
     name: Option<String>,
-    /// The certificate of the caller, in PEM, where the service asks for one.
+    /// The client certificate, in PEM, if the service requires one.
     #[arg(
         id = "tls-cert",
         long = "tls-cert",
@@ -69,7 +69,7 @@ pub(super) enum Error {
     #[error("cannot reach the service at {0}; is it running? (`interlock` starts it)")]
     Unreachable(String, #[source] tonic::transport::Error),
     #[error(
-        "cannot reach the service at {0} over TLS; is it running, is its certificate of --tls-ca, and does it want --tls-cert?"
+        "cannot reach the service at {0} over TLS; check that it is running, that --tls-ca names the authority of its certificate, and whether it requires --tls-cert"
     )]
     UnreachableOverTls(String, #[source] tonic::transport::Error),
     #[error("the service answered {}: {}{}{hint}", .status.code(), .status.message(), cause(.status))]
@@ -79,7 +79,7 @@ pub(super) enum Error {
 }
 
 impl Target {
-    /// Sends an event to the method that takes it; `told` is given the payload of each answer.
+    /// Sends an event to the method that accepts it; `told` receives the payload of each answer.
     pub(super) async fn ask(
         &self,
         config: &Config,
@@ -105,11 +105,11 @@ impl Target {
                 Error::Unreachable(address.clone(), error)
             }
         };
-        // With TLS 1.3 a client learns that it lacks a certificate when it asks.
+        // With TLS 1.3 a client learns that it lacks a certificate when it sends a request.
         let may_lack = is_tls && self.trust.certificate.is_none();
         let refused = |status: Status| Error::Status {
             hint: if may_lack && status.source().is_some() {
-                "; if the service wants a certificate, give --tls-cert and --tls-key"
+                "; if the service requires a client certificate, set --tls-cert and --tls-key"
             } else {
                 ""
             },
@@ -143,7 +143,7 @@ impl Target {
         tell(one.map_err(refused)?.into_inner(), told)
     }
 
-    /// Where the service is, and how TLS is spoken with it if it is.
+    /// The address of the service, and its TLS configuration if it uses TLS.
     fn place(&self, config: &Config) -> Result<(String, Option<ClientTlsConfig>), Error> {
         let given = self.address.as_deref();
         let (scheme, address) = match given.map(|given| (given, given.split_once("://"))) {
@@ -175,7 +175,7 @@ impl Trust {
         let ours = config.tls.as_ref().filter(|_| is_here);
         let mut trust = match (&self.ca, ours) {
             (Some(path), _) => believed(&tls::File::new("--tls-ca", path))?,
-            // The service of this machine shows what is in its own file.
+            // The service of this machine presents the certificate in its own file.
             (None, Some(files)) => believed(&files.certificate)?,
             (None, None) => ClientTlsConfig::new().with_native_roots(),
         };
@@ -193,7 +193,7 @@ impl Trust {
     }
 }
 
-/// Why the connection ended, where that is what the status is about.
+/// Why the connection ended, if the status is about that.
 fn cause(status: &Status) -> String {
     let mut deepest = status.source();
     while let Some(source) = deepest.and_then(std::error::Error::source) {
@@ -212,7 +212,7 @@ fn tell(frame: Frame, told: &mut dyn FnMut(&str) -> Result<(), Error>) -> Result
     with_the_reader(|| told(text))
 }
 
-/// Reads the payload of an answer.
+/// Parses the payload of an answer.
 pub(super) fn read<'a, T: serde::Deserialize<'a>>(payload: &'a str) -> Result<T, Error> {
     serde_json::from_str(payload).map_err(|error| Error::Answer(error.to_string()))
 }

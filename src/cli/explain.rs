@@ -20,13 +20,13 @@ use crate::operation::Route;
 pub(super) struct Arguments {
     /// The entity.
     entity: String,
-    /// The transaction whose decisions are to be explained; without it, what would happen now.
+    /// Explain the decisions of this transaction; without it, what would happen now.
     #[arg(long, value_name = "ID", conflicts_with = "transition")]
     transaction: Option<String>,
-    /// Only what would come of asking for this transition.
+    /// Explain this transition only.
     #[arg(long, value_name = "NAME")]
     transition: Option<String>,
-    /// Print the answer as it came, as JSON.
+    /// Print the answer as JSON.
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -40,12 +40,12 @@ enum Error {
     Client(#[from] client::Error),
     #[error("{0}")]
     Refused(String),
-    #[error("nothing was answered")]
+    #[error("the service returned no answer")]
     Silence,
 }
 
 #[derive(Deserialize)]
-struct Told {
+struct Explanation {
     error: Option<Refusal>,
     #[serde(default)]
     state: Option<String>,
@@ -155,7 +155,7 @@ async fn ask(config: &Config, arguments: &Arguments) -> Result<String, Error> {
         .ask(config, route, event, &mut keep)
         .await?;
     let answer = answer.ok_or(Error::Silence)?;
-    let told: Told = client::read(&answer)?;
+    let told: Explanation = client::read(&answer)?;
     match told.error {
         Some(refusal) => Err(Error::Refused(refusal.message)),
         None if arguments.json => Ok(answer),
@@ -163,12 +163,12 @@ async fn ask(config: &Config, arguments: &Arguments) -> Result<String, Error> {
     }
 }
 
-/// Writing to a text cannot fail.
+/// Writing to a `String` cannot fail.
 macro_rules! say {
     ($text:expr, $($words:tt)*) => { let _ = writeln!($text, $($words)*); };
 }
 
-impl Told {
+impl Explanation {
     fn words(&self) -> String {
         let mut text = String::new();
         if let Some(state) = &self.state {
@@ -217,7 +217,7 @@ impl Run {
             }
         }
         if let Some(stopped) = &self.stopped {
-            say!(text, "  goes no further: {stopped}");
+            say!(text, "  stops: {stopped}");
         }
         if let Some(settled) = &self.settled {
             say!(text, "  ends in {settled}");
@@ -248,7 +248,7 @@ const fn mark(held: Option<bool>) -> &'static str {
     }
 }
 
-/// Every part of a criterion, a line each.
+/// All parts of a criterion, one per line.
 fn leaves(text: &mut String, node: &Value, depth: usize) {
     let said = |name: &str| node.get(name).and_then(Value::as_str);
     let mark = mark(node.get("held").and_then(Value::as_bool));

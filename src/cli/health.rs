@@ -10,19 +10,19 @@ use tokio::{net::TcpStream, time::timeout};
 use super::{block_on, failed};
 use crate::app::config::Config;
 
-/// How long an answer is waited for.
+/// How long to wait for the answer.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Why it is not known to be ready.
+/// Why readiness is not known.
 #[derive(Debug, thiserror::Error)]
 enum Error {
-    #[error("nothing answers on port {0}; is the service running?")]
+    #[error("no service answers on port {0}; check that it is running")]
     Unreachable(u16, #[source] std::io::Error),
     #[error("no answer within {PATIENCE:?}")]
     Timeout,
     #[error("the answer could not be read")]
     Http(#[from] hyper::Error),
-    #[error("the question could not be asked")]
+    #[error("the request could not be sent")]
     Request(#[from] http::Error),
     #[error("not ready: {0}")]
     NotReady(http::StatusCode),

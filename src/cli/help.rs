@@ -1,4 +1,4 @@
-//! `interlock help`: the topics that the service tells over HTTP, too.
+//! `interlock help`: the topics that the service also serves over HTTP.
 
 use std::process::ExitCode;
 
@@ -7,14 +7,14 @@ use clap::{CommandFactory as _, ValueEnum};
 use crate::app;
 use crate::help::{Found, plain};
 
-/// What a wrong request ends with (`config-and-cli.md` §4).
+/// The exit code of a wrong request (`config-and-cli.md` §4).
 const WRONG: u8 = 2;
 
 #[derive(clap::Args)]
 pub(super) struct Arguments {
-    /// The names of the topic, between blanks, dots or slashes; then perhaps an action of it.
+    /// The topic, with spaces, dots or slashes between its parts, optionally followed by an action.
     topic: Vec<String>,
-    /// How it is printed.
+    /// The output format.
     #[arg(long, value_enum, default_value_t = Form::Auto)]
     format: Form,
 }
@@ -69,7 +69,7 @@ const MORE: &str = "
 `interlock help <topic>` tells one of them, `interlock <command> --help` what a command takes.
 ";
 
-/// A word that is no topic may be a command.
+/// A word that is not a topic may be a command.
 fn of_command(words: &[String], error: &crate::help::Error) -> ExitCode {
     let mut command = super::Arguments::command();
     command.build();

@@ -1,4 +1,4 @@
-//! `interlock init`: a file for the user's settings, with every one of them explained.
+//! `interlock init`: writes a settings file that explains every setting.
 
 use std::{
     fmt::Write as _,
@@ -15,14 +15,14 @@ use crate::app::{
     settings::{Effect, Kind, OURS, SETTINGS},
 };
 
-/// There may be secrets in it.
+/// The file may contain secrets.
 const FOLDER_MODE: u32 = 0o700;
 const FILE_MODE: u32 = 0o600;
 
-/// Why there is no file.
+/// Why no file was written.
 #[derive(Debug, thiserror::Error)]
 enum Error {
-    #[error("neither XDG_CONFIG_HOME nor HOME is set, so there is no place for the file")]
+    #[error("neither XDG_CONFIG_HOME nor HOME is set, so the file has no place; set one of them")]
     NoPlace,
     #[error("{} could not be written", .0.display())]
     Write(PathBuf, #[source] io::Error),
@@ -38,7 +38,7 @@ pub(super) fn run(force: bool) -> ExitCode {
     }
 }
 
-/// Writes the file unless there is one; what to tell of that.
+/// Writes the file unless it exists; returns the message to print.
 fn init(force: bool) -> Result<String, Error> {
     let path = user_file().ok_or(Error::NoPlace)?;
     let existing = [path.as_path(), Path::new(SYSTEM_FILE)]
@@ -46,7 +46,7 @@ fn init(force: bool) -> Result<String, Error> {
         .find(|path| path.exists());
     if let Some(existing) = existing.filter(|_| !force) {
         return Ok(format!(
-            "{} is there already, and nothing was written; `interlock init --force` writes {} anew",
+            "{} already exists, and nothing was written; `interlock init --force` overwrites {}",
             existing.display(),
             path.display()
         ));
@@ -71,13 +71,13 @@ fn write(path: &Path) -> io::Result<()> {
         .truncate(true)
         .mode(FILE_MODE)
         .open(path)?;
-    // One that was there keeps its mode otherwise.
+    // Otherwise an existing file keeps its mode.
     file.set_permissions(Permissions::from_mode(FILE_MODE))?;
     file.write_all(text().as_bytes())?;
     file.sync_all()
 }
 
-/// The file: what is chosen, then everything that may be, as comments.
+/// The content of the file: chosen settings, then all others as comments.
 fn text() -> String {
     let mut text = format!(
         "# Settings of Interlock for this user.\n\
@@ -96,7 +96,7 @@ fn text() -> String {
             let _ = writeln!(text, "# one of: {}", choices.join(", "));
         }
         if setting.kind == Kind::Secret {
-            let _ = writeln!(text, "# {name}_FILE names a file that holds it");
+            let _ = writeln!(text, "# {name}_FILE names a file that contains it");
         }
         let _ = writeln!(text, "#{name}={}", setting.default);
     }

@@ -1,4 +1,4 @@
-//! `interlock members`: who is connected.
+//! `interlock members`: lists the connected members.
 
 use std::process::ExitCode;
 
@@ -23,7 +23,7 @@ pub(super) struct Arguments {
     target: Target,
 }
 
-/// Why it is not known who is connected.
+/// Why the members are not known.
 #[derive(Debug, thiserror::Error)]
 enum Error {
     #[error(transparent)]
@@ -33,7 +33,7 @@ enum Error {
 }
 
 #[derive(Deserialize)]
-struct Told {
+struct MemberList {
     error: Option<Refusal>,
     #[serde(default)]
     members: Vec<Connected>,
@@ -81,7 +81,7 @@ async fn list(config: &Config, arguments: &Arguments) -> Result<(), Error> {
         .target
         .ask(config, route, event, &mut keep)
         .await?;
-    let told: Told = client::read(&answer)?;
+    let told: MemberList = client::read(&answer)?;
     if let Some(refusal) = told.error {
         return Err(Error::Refused(refusal.message));
     }

@@ -43,7 +43,8 @@ use crate::app::{
 use crate::storage::Storage;
 use crate::telemetry::{Telemetry, log_panics};
 
-/// A gRPC-first service in which every record is an entity in a workflow and everything is a `CloudEvent`.
+/// An event-driven database service for records with a life cycle: entities in workflows, over gRPC
+/// and REST.
 #[derive(Parser)]
 #[command(
     name = "interlock",
@@ -62,12 +63,12 @@ struct Arguments {
 const EXAMPLES: &str = "\
 Examples:
   interlock                                     start the service (REST 8080, gRPC 9090)
-  CYODA_STORAGE_BACKEND=memory interlock        the same, forgetting everything at the end
-  interlock events                              every event type, and which method takes it
-  interlock call EntityModelGetAllRequest       ask a running service for its models
+  CYODA_STORAGE_BACKEND=memory interlock        the same, in memory only
+  interlock events                              list the event types and the method of each
+  interlock call EntityModelGetAllRequest       list the models of a running service
   interlock call EntityGetRequest '{\"entityId\":\"…\"}'
   interlock call EntityCreateRequest @new.json --metadata x-mock-tenant=acme
-  interlock workflow draw order.json            a workflow as a picture, in Mermaid or DOT
+  interlock workflow draw order.json            draw a workflow in Mermaid or DOT
   interlock flo validate workflow -f order.yaml check a step workflow without a service
   interlock init                                write a file that explains every setting
   interlock health && echo ready
@@ -75,18 +76,19 @@ Examples:
 Topics: getting-started, tutorial, models, unique-keys, entities, idempotency, workflows, criteria,
 processors, timers, flo-documents, members, transactions, search, indexes, statistics, history, changes, explain,
 messages, cloudevents, grpc, rest, openapi, errors, config, cli, operators, security, attacks,
-reference, benchmark, contributing. `interlock help` lists them, `interlock help <topic>` prints one.
+reference, benchmark, contributing, design. `interlock help` lists them, `interlock help <topic>`
+prints one.
 
-Settings come from the environment and from .env files; `interlock help config` lists them.";
+Settings are read from the environment and from .env files; `interlock help config` lists them.";
 
 #[derive(Subcommand)]
 enum Command {
-    /// Start the service (what happens without a command, too).
+    /// Start the service; this is the default command.
     #[command(
         after_help = "Example:\n  CYODA_HTTP_PORT=8081 CYODA_SQLITE_PATH=./my.db interlock serve\n\nTopics: interlock help config, operators."
     )]
     Serve,
-    /// Send an event to a running service and print what answers, one JSON document to a line.
+    /// Send an event to a running service and print its answers, one JSON document per line.
     #[command(after_help = "\
 Examples:
   interlock call EntityModelGetAllRequest
@@ -94,11 +96,11 @@ Examples:
   interlock call EntityCreateRequest @entity.json
   jq -c . entity.json | interlock call EntityCreateRequest -
 
-The payload's `id` is filled in if it is not given. The exit code is 1 if the answer says success:false.
+A missing `id` of the payload is filled in. The exit code is 1 if an answer has success:false.
 
-Topics: interlock help cloudevents, and cloudevents <type> for what a payload says.")]
+Topics: interlock help cloudevents, and cloudevents <type> for the payload of a type.")]
     Call(call::Arguments),
-    /// List the event types that can be asked for.
+    /// List the request types.
     #[command(
         after_help = "Examples:\n  interlock events\n  interlock events --format json | jq '.[].request'\n\nTopics: interlock help cloudevents, grpc."
     )]
@@ -106,16 +108,16 @@ Topics: interlock help cloudevents, and cloudevents <type> for what a payload sa
         #[arg(long, value_enum, default_value_t = Format::Table)]
         format: Format,
     },
-    /// Look at workflows.
+    /// Draw workflows.
     #[command(subcommand)]
     Workflow(workflow::Command),
-    /// Step workflows: check a document without a service.
+    /// Check documents of step workflows.
     #[command(
         subcommand,
         after_help = "Example:\n  interlock flo validate workflow -f order.yaml\n\nThe program does the same under the name `flo` (a link): flo validate workflow -f order.yaml\n\nTopics: interlock help flo-documents."
     )]
     Flo(flo::Command),
-    /// Say why an entity did or did not move, leaf by leaf.
+    /// Explain why an entity did or did not move, test by test.
     #[command(after_help = "\
 Examples:
   interlock explain 01a1feaf-9657-73d8-8cc5-0f937d08e621
@@ -123,28 +125,28 @@ Examples:
   interlock explain 01a1feaf-9657-73d8-8cc5-0f937d08e621 --transaction 01a1feaf-9756-74eb-a461-e2e9a988f995
   interlock explain 01a1feaf-9657-73d8-8cc5-0f937d08e621 --json | jq .transitions
 
-+ stands before what holds, - before what does not, ? before what was not looked at or what a
-member would have to say. Nothing is changed, and no member is asked.
++ marks a test that holds, - one that does not, ? one that was not evaluated or that depends on a
+member. Nothing is changed, and no member is called.
 
 Topics: interlock help explain, criteria.")]
     Explain(explain::Arguments),
-    /// Write a file for your settings, with all of them explained; what is there stays.
+    /// Write a settings file that explains every setting; an existing file is kept.
     #[command(after_help = "\
 Examples:
   interlock init
-  interlock init --force        write it anew, whatever is in it
+  interlock init --force        overwrite an existing file
   XDG_CONFIG_HOME=/srv/config interlock init
 
-The file is interlock/interlock.env in $XDG_CONFIG_HOME or ~/.config, for its owner alone. Nothing
-is written if it is there, or if /etc/interlock/interlock.env is.
+The file is interlock/interlock.env in $XDG_CONFIG_HOME or ~/.config, readable by its owner only.
+Nothing is written if it exists, or if /etc/interlock/interlock.env exists.
 
 Topics: interlock help config.")]
     Init {
-        /// Write the file anew if there is one.
+        /// Overwrite an existing file.
         #[arg(long)]
         force: bool,
     },
-    /// Follow every change, one JSON document to a line, until it is ended.
+    /// Follow the change feed, one JSON document per line, until interrupted.
     #[command(after_help = "\
 Examples:
   interlock changes --from 0
@@ -152,21 +154,21 @@ Examples:
   interlock changes --from 42 > changes.ndjson
   interlock changes --model order/1 --where '{\"type\":\"simple\",\"jsonPath\":\"$.total\",\"operatorType\":\"GREATER_THAN\",\"value\":100}'
 
-When the connection is lost it goes on after the last change, so none is missing and none comes twice.
+After a lost connection it resumes after the last change: none is missing and none is repeated.
 
-Topics: interlock help history.")]
+Topics: interlock help changes.")]
     Changes(changes::Arguments),
-    /// List the compute members that are connected.
+    /// List the connected compute members.
     #[command(
         after_help = "Examples:\n  interlock members\n  interlock members --format json | jq '.members[].tags'\n\nTopics: interlock help members."
     )]
     Members(members::Arguments),
-    /// Ask a running service whether it is ready; the exit code says so.
+    /// Check whether a running service is ready; the exit code is 0 if it is.
     #[command(
         after_help = "Example:\n  CYODA_ADMIN_PORT=9091 interlock health\n\nTopics: interlock help operators."
     )]
     Health,
-    /// Bring the database up to date, without starting the service.
+    /// Migrate the database without starting the service.
     #[command(
         after_help = "Example:\n  CYODA_SQLITE_PATH=./my.db interlock migrate --timeout 10m\n\nTopics: interlock help operators, config."
     )]
@@ -175,13 +177,13 @@ Topics: interlock help history.")]
         #[arg(long, default_value = "5m", value_parser = humantime::parse_duration)]
         timeout: Duration,
     },
-    /// Tell about a topic; without one, list the topics.
+    /// Print a help topic, or the list of topics.
     #[command(after_help = "\
 Examples:
   interlock help
   interlock help workflows
   interlock help errors MODEL_NOT_FOUND
-  interlock help cloudevents EntityCreateRequest    what its payload says
+  interlock help cloudevents EntityCreateRequest    the payload of an event type
   interlock help openapi yaml > openapi.yaml
   interlock help config all | jq '.vars[].name'
 
@@ -191,7 +193,7 @@ The same over HTTP: GET help/<topic> below the context path.")]
     Version,
 }
 
-/// How a list is printed.
+/// The format of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Format {
     Table,
@@ -207,11 +209,11 @@ fn version() -> String {
     )
 }
 
-/// Whether the process ends when it writes to someone who has gone.
+/// Whether the process ends when the reader of its output is gone.
 static ENDS_WITH_THE_READER: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
 
-/// Has a command end, like any other, when nobody reads any more what it prints. The service
-/// goes on: whose connection is gone says so where it is written to.
+/// Lets a command end, like any other, when the reader of its output is gone. The service
+/// continues: it notices lost connections where it writes to them.
 fn end_with_the_reader() {
     ENDS_WITH_THE_READER.store(true, Ordering::Relaxed);
     // Without it, printing would panic; there is no other harm.
@@ -221,7 +223,7 @@ fn end_with_the_reader() {
     );
 }
 
-/// As long as it is there a service is spoken with, whose going is an error to be told.
+/// While it exists, a service is connected, whose loss is an error to report.
 struct Connected(bool);
 
 impl Connected {
@@ -236,7 +238,7 @@ impl Drop for Connected {
     }
 }
 
-/// Prints what has come meanwhile. Commands have one thread, so nothing else is written.
+/// Prints what has arrived meanwhile. Commands have one thread, so nothing else is written.
 fn with_the_reader<T>(print: impl FnOnce() -> T) -> T {
     let before = ENDS_WITH_THE_READER.swap(true, Ordering::Relaxed);
     let printed = print();
@@ -254,7 +256,7 @@ fn words(given: impl Iterator<Item = OsString>) -> Vec<OsString> {
     words
 }
 
-/// Does what the arguments say; the exit code is that of the process.
+/// Executes the arguments; returns the exit code of the process.
 pub fn run() -> ExitCode {
     let arguments = Arguments::parse_from(words(std::env::args_os()));
     let command = if arguments.version {
@@ -288,7 +290,7 @@ pub fn run() -> ExitCode {
     }
 }
 
-/// Every command reads the settings, so that all of them mean the same service.
+/// Every command reads the settings, so that all of them address the same service.
 fn with_config(command: impl FnOnce(Config) -> ExitCode) -> ExitCode {
     match Config::read(Sources::of_process()) {
         Ok(config) => command(config),
@@ -332,7 +334,7 @@ fn migrate(config: &Config, timeout: Duration) -> ExitCode {
     }
 }
 
-/// Runs what a command waits for, on one thread.
+/// Runs a command's future on one thread.
 fn block_on<T>(work: impl Future<Output = T>) -> std::io::Result<T> {
     Ok(tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -340,7 +342,7 @@ fn block_on<T>(work: impl Future<Output = T>) -> std::io::Result<T> {
         .block_on(work))
 }
 
-/// Says what went wrong, with everything that led to it.
+/// Prints an error with its causes.
 fn failed(error: &dyn std::error::Error) -> ExitCode {
     let mut text = error.to_string();
     let mut source = error.source();

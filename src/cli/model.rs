@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use crate::id::ModelKey;
 
-/// A model by its name and version, as paths or as messages spell it.
+/// A model by name and version, as in paths and messages.
 #[derive(Debug, Clone)]
 pub(super) struct Model(pub(super) ModelKey);
 
@@ -16,8 +16,9 @@ impl FromStr for Model {
             .rsplit_once(['/', ':'])
             .filter(|(name, _)| !name.is_empty())
             .and_then(|(name, version)| Some(ModelKey::new(name, version.parse().ok()?)));
-        key.map(Self)
-            .ok_or_else(|| format!("`{text}` is no model; NAME/VERSION is, for instance order/1"))
+        key.map(Self).ok_or_else(|| {
+            format!("`{text}` is not a model; use NAME/VERSION, for instance order/1")
+        })
     }
 }
 

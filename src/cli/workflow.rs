@@ -24,20 +24,20 @@ use crate::workflow::{Entry, Language, Workflow, draw};
 
 #[derive(Subcommand)]
 pub(super) enum Command {
-    /// Draw workflows as text that Mermaid or Graphviz makes a picture of.
+    /// Draw workflows in the language of Mermaid or Graphviz.
     #[command(after_help = "\
 Examples:
   interlock workflow draw order.json                      a file, without a service
-  interlock workflow draw --model order/1                 what a running service has
+  interlock workflow draw --model order/1                 the workflows of a running service
   interlock workflow draw --model order/1 --format dot | dot -Tsvg > order.svg
   curl -s localhost:8080/api/model/order/1/workflow/export | interlock workflow draw -
 
-The file holds a workflow, a list of them, or the body of an import or an export. It is read as an
-import reads it: what is wrong with it is told instead, and what is odd as warnings.
+The file contains a workflow, a list of workflows, or the body of an import or export. It is
+validated as by an import: errors are printed instead of a picture, and warnings beside it.
 
-A picture says of each transition whether it is automated (where a state has several, in which
-order they are tried), manual, scheduled or disabled, what it is guarded by, and which processors
-it runs in which mode and for which tags. In DOT manual transitions are dashed, scheduled ones blue,
+The picture shows for each transition whether it is automated (if a state has several, in which
+order they are tried), manual, scheduled or disabled, its criterion, and its processors with their
+modes and tags. In DOT manual transitions are dashed, scheduled ones blue,
 disabled ones dotted and gray. A state from which nothing leads on is an end.
 
 Markdown shows Mermaid in a code block of the language mermaid; https://mermaid.live does, too.
@@ -51,10 +51,10 @@ pub(super) struct Draw {
     /// A JSON file with workflows, or - for standard input.
     #[arg(required_unless_present = "model", conflicts_with = "model")]
     file: Option<String>,
-    /// The model whose workflows are asked of a running service.
+    /// Draw the workflows of this model of a running service.
     #[arg(long, value_name = "NAME/VERSION")]
     model: Option<Model>,
-    /// What the picture is written in.
+    /// The language of the picture.
     #[arg(long, value_enum, default_value_t = Format::Mermaid)]
     format: Format,
     #[command(flatten)]
@@ -67,14 +67,14 @@ enum Format {
     Dot,
 }
 
-/// Why there is no picture.
+/// Why nothing is drawn.
 #[derive(Debug, thiserror::Error)]
 enum Error {
     #[error("cannot read {0}")]
     Unreadable(String, #[source] std::io::Error),
-    #[error("{0} holds no JSON: {1}")]
+    #[error("{0} is not valid JSON: {1}")]
     NotJson(String, serde_json::Error),
-    #[error("{0} holds no workflow")]
+    #[error("{0} contains no workflow")]
     Nothing(String),
     #[error(transparent)]
     Workflow(#[from] crate::workflow::Error),
@@ -82,7 +82,7 @@ enum Error {
     Refused(String),
     #[error(transparent)]
     Client(#[from] client::Error),
-    #[error("nothing was answered")]
+    #[error("the service returned no answer")]
     Silence,
 }
 
@@ -173,7 +173,7 @@ fn draw_file(file: &str, format: Format) -> Result<String, Error> {
     Ok(draw(&entries, language))
 }
 
-/// What a file is called in messages, and what it holds.
+/// The name of a file in messages, and its content.
 fn read(file: &str) -> Result<(String, String), Error> {
     let name = if file == "-" { "standard input" } else { file }.to_owned();
     let mut text = String::new();

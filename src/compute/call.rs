@@ -1,4 +1,4 @@
-//! Calling a member: choosing one, waiting for its answer, trying again (`grpc.md` §11 and §12).
+//! Calling a member: choosing one, awaiting its response, retrying (`grpc.md` §11 and §12).
 
 use std::{sync::Arc, time::Duration};
 
@@ -12,36 +12,36 @@ use crate::telemetry::measure;
 /// How many attempts follow the first under [`RetryPolicy::Fixed`].
 const FURTHER_ATTEMPTS: u32 = 3;
 
-/// How long lies between two attempts.
+/// The pause between two attempts.
 pub const RETRY_PAUSE: Duration = Duration::from_millis(500);
 
-/// What applies to every call.
+/// Settings of all calls.
 #[derive(Debug, Clone, Copy)]
 pub struct Settings {
-    /// How long a member with the required tags is waited for.
+    /// How long to wait for a member with the required tags.
     pub wait_for_member: Duration,
-    /// How long one attempt may take where the definition does not say.
+    /// The time limit of one attempt, unless the definition sets one.
     pub response_timeout: Duration,
-    /// How many calls of one tenant may be out at once.
+    /// How many calls one tenant may have in flight.
     pub out_max: usize,
 }
 
-/// A call to be made.
+/// A call to make.
 #[derive(Debug)]
 pub struct CallSpec<'a> {
     pub tenant: &'a Tenant,
     pub settings: &'a CallSettings,
-    /// Names the call towards members, whatever becomes of its attempts.
+    /// Identifies the call towards members, across its attempts.
     pub dispatch: DispatchKey,
-    /// What the next attempt is sent to join the transaction with.
+    /// The token of the next attempt, which joins the transaction.
     pub token: Option<Arc<str>>,
     pub work: Arc<Work>,
-    /// When it is given up, whatever its attempts may take; none for never.
+    /// When the call is abandoned, whatever its attempts may take; none for never.
     pub until: Option<Instant>,
 }
 
 impl CallSpec<'_> {
-    /// That long, or for as long as the call may take if that is less.
+    /// That time, or the time left for the call if that is less.
     fn within(&self, patience: Duration) -> Duration {
         self.until.map_or(patience, |until| {
             patience.min(until.saturating_duration_since(Instant::now()))
@@ -54,7 +54,7 @@ impl CallSpec<'_> {
 pub struct Called {
     pub outcome: Result<Reply, Failed>,
     pub warnings: Vec<String>,
-    /// The member that answered, or failed last.
+    /// The member that responded, or that failed last.
     pub member: Option<MemberId>,
     pub attempts: u32,
 }
@@ -66,11 +66,11 @@ pub struct Attempts {
     made: u32,
 }
 
-/// What came of an attempt.
+/// The result of an attempt.
 #[derive(Debug)]
 pub enum Attempted {
     Ended(Called),
-    /// It failed, and another one shall follow after [`RETRY_PAUSE`].
+    /// It failed; another attempt follows after [`RETRY_PAUSE`].
     Again,
 }
 
@@ -91,7 +91,7 @@ impl CallSettings {
 }
 
 impl Settings {
-    /// The longest a call can take with all its attempts.
+    /// The longest time a call can take with all its attempts.
     pub fn longest(&self, call: &CallSettings) -> Duration {
         let response = call.response_timeout.unwrap_or(self.response_timeout);
         let attempt = self.wait_for_member.saturating_add(response);
@@ -102,8 +102,8 @@ impl Settings {
 }
 
 impl Members {
-    /// Calls a member of the tenant and waits for its answer. Dropping the future gives the call
-    /// up: a late answer finds nobody.
+    /// Calls a member of the tenant and awaits its response. Dropping the future abandons the call:
+    /// a late response is dropped.
     pub async fn call(&self, spec: &CallSpec<'_>, settings: &Settings) -> Called {
         let mut attempts = Attempts::default();
         loop {
@@ -114,8 +114,8 @@ impl Members {
         }
     }
 
-    /// Makes one attempt of a call. What the member did in one that failed is the caller's to
-    /// undo, and the pause before the next one to keep.
+    /// Makes one attempt of a call. The caller rolls back what the member did in a failed one, and
+    /// keeps the pause before the next one.
     pub async fn attempt(
         &self,
         spec: &CallSpec<'_>,
@@ -165,7 +165,7 @@ impl Members {
                 ended(Ok(reply), warnings, attempts)
             }
             Ok((_, warnings)) => {
-                let message = "the member answered another kind of call".to_owned();
+                let message = "the member's response is for another kind of call".to_owned();
                 ended(Err(Failed::Rejected(message)), warnings, attempts)
             }
             Err(setback)
@@ -199,7 +199,7 @@ impl Members {
     }
 }
 
-/// What is measured of a call.
+/// The kind of call, for the metrics.
 const fn kind(callee: &Callee) -> measure::Call {
     match callee {
         Callee::Processor(_) => measure::Call::Processor,
@@ -227,7 +227,7 @@ async fn attempt(
     let Some(mut expected) = member.expect(request.call, request.work.entity) else {
         return Err(passing(Failed::Disconnected));
     };
-    // A member that does not take its mail is as good as one that does not answer.
+    // A member whose queue is full counts as one that does not respond.
     match timeout_at(deadline, member.outbox().send(request)).await {
         Err(_) => return Err(timed_out()),
         Ok(Err(_)) => return Err(passing(Failed::Disconnected)),
@@ -278,7 +278,7 @@ mod tests {
         Arc::new(Work {
             callee: Callee::Processor("p".into()),
             workflow: "w".into(),
-            passage: None,
+            transition_context: None,
             entity: EntityId::NIL,
             transaction: None,
             context: None,

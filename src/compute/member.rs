@@ -1,4 +1,4 @@
-//! Who is connected.
+//! The connected members.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -15,9 +15,9 @@ use crate::callout::Tags;
 use crate::clock::Timestamp;
 use crate::id::{CallId, EntityId, MemberId, Tenant};
 
-/// Every connected member, of all tenants. Cheap to clone.
+/// All connected members of all tenants. Cheap to clone.
 ///
-/// Locks, not a task: a hop through one would put two wake-ups into every call (`LIMITS.md` §0),
+/// Locks, not a task: a hop through one would put two wake-ups into every call (`limits.md` §0),
 /// and each lock is held for a look-up.
 #[derive(Debug, Clone, Default)]
 pub struct Members(Arc<Shared>);
@@ -26,9 +26,9 @@ pub struct Members(Arc<Shared>);
 struct Shared {
     by_tenant: Mutex<HashMap<Tenant, Vec<Arc<Member>>>>,
     joined: Notify,
-    /// How many calls are out for each tenant that has any.
+    /// How many calls each tenant has in flight, if any.
     out: Mutex<HashMap<Tenant, usize>>,
-    /// Counts calls, to take turns among members that are equally busy.
+    /// Counts calls, so that equally busy members take turns.
     turn: AtomicU64,
 }
 
@@ -39,49 +39,49 @@ pub(super) struct Member {
     tags: Tags,
     outbox: mpsc::Sender<Request>,
     calls: Mutex<Calls>,
-    /// When it was last chosen, in turns.
+    /// When it was last chosen, as a count of calls.
     last_turn: AtomicU64,
     joined: Timestamp,
-    /// When something last came from it, in microseconds.
+    /// When a message last arrived from it, in microseconds.
     seen: AtomicI64,
     served: AtomicU64,
     failed: AtomicU64,
 }
 
-/// What is known of a connected member.
+/// Facts about a connected member.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Connected {
     pub id: MemberId,
     pub tags: Tags,
     pub joined: Timestamp,
-    /// When something last came from it.
+    /// When a message last arrived from it.
     pub seen: Timestamp,
-    /// How many calls are out.
+    /// How many calls are in flight.
     pub in_flight: usize,
-    /// How many calls it has done as it was asked.
+    /// How many calls succeeded.
     pub served: u64,
-    /// How many calls it has refused, or not answered before they were given up.
+    /// How many calls failed or timed out.
     pub failed: u64,
 }
 
-/// The calls that are out.
+/// The calls in flight.
 #[derive(Debug, Default)]
 struct Calls {
-    /// In the order in which they went out, which is the order in which they fail.
+    /// In the order in which they were sent, which is the order in which they fail.
     out: BTreeMap<CallId, Out>,
-    /// Set when the member has gone: no call goes out any more.
+    /// Set when the member has disconnected: no more calls are sent.
     gone: bool,
 }
 
-/// A call that is out.
+/// A call in flight.
 #[derive(Debug)]
 struct Out {
-    /// What it is about.
+    /// The entity of the call.
     entity: EntityId,
     answer: oneshot::Sender<Response>,
 }
 
-/// A member's place among the members; dropping it is leaving, and fails the calls that are out.
+/// The membership of a connected member; dropping it disconnects the member and fails its calls.
 #[derive(Debug)]
 pub struct Membership {
     members: Members,
@@ -90,7 +90,7 @@ pub struct Membership {
 }
 
 impl Members {
-    /// Takes a member in. What it is sent comes out of `outbox`'s other end.
+    /// Adds a member. Calls to it are sent through `outbox`.
     pub fn join(
         &self,
         tenant: &Tenant,
@@ -136,26 +136,26 @@ impl Members {
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A place among the calls of a tenant that are out at once; none if it has too many.
-    pub(super) fn place(&self, tenant: &Tenant, most: usize) -> Option<Place> {
+    /// A place among the calls that a tenant may have in flight; none if it has reached the limit.
+    pub(super) fn place(&self, tenant: &Tenant, most: usize) -> Option<CallPermit> {
         let mut out = self.0.out.lock().unwrap_or_else(PoisonError::into_inner);
         let count = out.entry(tenant.clone()).or_default();
         if *count >= most {
             return None;
         }
         *count += 1;
-        Some(Place {
+        Some(CallPermit {
             members: self.clone(),
             tenant: tenant.clone(),
         })
     }
 
-    /// Waits until another member joins, from the moment this is called.
+    /// Waits until another member joins, beginning when this is called.
     pub(super) fn next_join(&self) -> tokio::sync::futures::Notified<'_> {
         self.0.joined.notified()
     }
 
-    /// The member of the tenant that has all of `required` and the fewest calls out; one of
+    /// The member of the tenant that has all `required` tags and the fewest calls in flight; one of
     /// `tried` only if there is no other.
     pub(super) fn choose(
         &self,
@@ -183,14 +183,14 @@ impl Members {
     }
 }
 
-/// One of the calls of a tenant that are out; dropping it makes room.
+/// One of the calls that a tenant has in flight; dropping it makes room.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct CallPermit {
     members: Members,
     tenant: Tenant,
 }
 
-impl Drop for Place {
+impl Drop for CallPermit {
     fn drop(&mut self) {
         let out = &self.members.0.out;
         let mut out = out.lock().unwrap_or_else(PoisonError::into_inner);
@@ -208,13 +208,13 @@ impl Membership {
         self.member.id
     }
 
-    /// The entity that a call is about which is out on this stream.
+    /// The entity of a call in flight on this stream.
     pub fn entity_of(&self, call: CallId) -> Option<EntityId> {
         self.member.lock().out.get(&call).map(|out| out.entity)
     }
 
-    /// Hands over an answer. One to a call that is not out on this stream changes nothing: it
-    /// was answered, timed out, or never made.
+    /// Delivers a response. One to a call that is not in flight on this stream changes nothing: the
+    /// call was answered, timed out, or never made.
     pub fn answered(&self, call: CallId, response: Response) -> bool {
         let Some(waiting) = self.member.lock().out.remove(&call) else {
             return false;
@@ -227,12 +227,12 @@ impl Membership {
         waiting.answer.send(response).is_ok()
     }
 
-    /// Notes that something has come from the member.
+    /// Notes that a message has arrived from the member.
     pub fn saw(&self, now: Timestamp) {
         self.member.seen.store(now.micros(), Ordering::Relaxed);
     }
 
-    /// Whether the member owes answers.
+    /// Whether the member has calls to respond to.
     pub fn has_calls_out(&self) -> bool {
         !self.member.lock().out.is_empty()
     }
@@ -276,7 +276,7 @@ impl Member {
         self.lock().out.len()
     }
 
-    /// Notes that a call goes out; none if the member has gone.
+    /// Registers a call that is about to be sent; none if the member has disconnected.
     pub(super) fn expect(self: &Arc<Self>, call: CallId, entity: EntityId) -> Option<Expected> {
         let (answer, response) = oneshot::channel();
         let mut calls = self.lock();
@@ -297,7 +297,7 @@ impl Member {
     }
 }
 
-/// An answer that is waited for; dropping it makes a late one unknown.
+/// An awaited response; dropping it makes a late one unknown.
 #[derive(Debug)]
 pub(super) struct Expected {
     member: Arc<Member>,

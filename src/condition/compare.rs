@@ -1,5 +1,5 @@
-//! Comparing a stored value with an operand, directed by the declared types
-//! (`workflow-engine.md` §2.4 and §2.5).
+//! Compares a stored value with an operand, according to the declared types (`workflow-engine.md`
+//! §2.4 and §2.5).
 
 use std::cmp::Ordering;
 
@@ -7,7 +7,7 @@ use super::Comparison;
 use crate::entity::{Number, Shape, Temporal, TemporalClass, Value};
 use crate::model::{DataType, Types};
 
-/// The right-hand side of a comparison, read in every way it can be.
+/// The operand of a comparison, parsed in every way in which it can be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Operand {
     /// The operand as text: `30` and `"30"` are the same; none for a null, which never matches.
@@ -55,7 +55,7 @@ impl Operand {
         }
     }
 
-    /// Whether the operand can be read as a value of a declared type.
+    /// Whether the operand is a valid value of a declared type.
     pub(super) fn fits(&self, declared: Types) -> bool {
         use DataType as T;
         let Some(text) = self.text() else { return true };
@@ -107,7 +107,7 @@ impl Comparison {
         matches!(self, Self::Equal | Self::NotEqual)
     }
 
-    /// Whether the stored scalar stands in this relation to the operand.
+    /// Whether the comparison holds between the stored scalar and the operand.
     pub(super) fn holds(self, stored: &Shape<'_>, operand: &Operand, declared: Types) -> bool {
         match stored {
             Shape::Number(literal) => self.numbers(literal, operand, declared),
@@ -124,7 +124,8 @@ impl Comparison {
         if !declared.is_empty() && !declared.any(DataType::is_numeric) {
             return false;
         }
-        // An operand that no value of the declared type equals is neither equal nor unequal.
+        // If no value of the declared type can equal the operand, neither EQUALS nor NOT_EQUAL
+        // holds.
         if self.is_equality() && !is_representable(number, declared) {
             return false;
         }
@@ -145,7 +146,8 @@ impl Comparison {
         };
         let time = Temporal::parse(stored).filter(|time| declared.contains(time.class.into()));
         let is_text = declared.is_empty() || declared.contains(DataType::String);
-        // Where a time is declared any text may be stored; one that is no such time is compared as text.
+        // A field declared as a time may hold any text; text that is not such a time is compared as
+        // text.
         let is_other_text = time.is_none() && declared.any(DataType::is_temporal);
         let is_character = declared.contains(DataType::Character) && stored.chars().count() == 1;
         let is_uuid = declared.contains(DataType::Uuid) || declared.contains(DataType::TimeUuid);
@@ -168,7 +170,7 @@ impl Comparison {
         b.to_string() == operand && self.accepts(a.cmp(&b))
     }
 
-    /// Chronological, in the granularity of what is stored.
+    /// Compares times at the granularity of the stored one.
     pub(super) fn times(self, stored: Temporal, operand: Temporal) -> bool {
         let is_clock = |time: Temporal| time.class == TemporalClass::LocalTime;
         if is_clock(stored) != is_clock(operand) {
@@ -185,7 +187,7 @@ impl Comparison {
             exactly if exact => exactly,
             Self::Equal => return false,
             Self::NotEqual => return true,
-            // What is stored is a whole period; the operand lies within one, after its start.
+            // The stored value is a whole period; the operand lies within one, after its start.
             Self::GreaterOrEqual | Self::Greater => Self::Greater,
             Self::Less | Self::LessOrEqual => Self::LessOrEqual,
         };
@@ -193,7 +195,7 @@ impl Comparison {
     }
 }
 
-/// Whether a value of the declared numeric types could be this number.
+/// Whether a value of the declared numeric types can equal this number.
 pub(super) fn is_representable(number: &Number, declared: Types) -> bool {
     let class = DataType::from(number.class());
     declared.is_empty()
@@ -241,7 +243,7 @@ mod tests {
     #[test]
     fn comparisons_are_directed_by_the_declared_types() {
         for (stored, operand, declared, held) in [
-            // Numbers are exact, and spelled as anyone likes.
+            // Numbers are exact, in whatever notation.
             ("5", "5.0", "INTEGER", "=≤≥"),
             ("5", "\"5E0\"", "INTEGER", "=≤≥"),
             ("9007199254740993", "9007199254740992", "LONG", "!>≥"),
@@ -257,14 +259,14 @@ mod tests {
             ("5", "5", "STRING", ""),
             ("\"5\"", "5", "INTEGER", ""),
             ("5", "5", "", "=≤≥"),
-            // Texts.
+            // Text.
             ("\"a\"", "\"b\"", "STRING", "!<≤"),
             ("\"5\"", "5", "STRING", "=≤≥"),
             ("\"10\"", "9", "STRING", "!<≤"),
             ("\"B\"", "\"a\"", "", "!<≤"),
             ("\"a\"", "null", "STRING", ""),
             ("\"\"", "null", "STRING", ""),
-            // Truths have no order.
+            // Booleans have no order.
             ("true", "\"true\"", "BOOLEAN", "="),
             ("true", "false", "", "!"),
             ("true", "1", "BOOLEAN", ""),
@@ -317,7 +319,7 @@ mod tests {
             ("\"12:30\"", "\"12:30:00.5\"", "LOCAL_TIME", "!<≤"),
             ("\"12:30\"", "\"2024\"", "LOCAL_TIME", ""),
             ("\"2024\"", "\"12:30\"", "YEAR", ""),
-            // A text where a time is declared.
+            // Text in a field declared as a time.
             ("\"n/a\"", "\"n/a\"", "LOCAL_DATE", "=≤≥"),
             ("\"2024-01-02\"", "\"n/a\"", "LOCAL_DATE", ""),
         ] {

@@ -1,7 +1,7 @@
-//! Whether a condition holds for an entity: the oracle.
+//! Evaluates a condition for an entity. This is the reference for all other ways to answer.
 //!
-//! The rules are written once. [`Plain`] looks at values as they are; [`Scan`] does the same for
-//! large documents and conditions: it counts work, can be stopped, and does nothing twice.
+//! The rules are written once. [`Plain`] reads values as they are; [`Scan`] does the same for large
+//! documents and conditions: it counts work, can be stopped, and reads nothing twice.
 
 use std::{collections::BTreeMap, convert::Infallible};
 
@@ -9,58 +9,58 @@ use super::{
     Comparison, Condition, Connective, Function, Halt, Leaf, LifecycleField, Matcher, Meter,
     Operand, Operator, Subject, TextTest, Verdict, scan::Scan,
 };
-use crate::callout::Judgement;
+use crate::callout::CriterionResult;
 use crate::clock::Timestamp;
 use crate::entity::{Path, Shape, Temporal, TemporalClass, Value};
 use crate::id::{EntityId, TransactionId};
 use crate::model::{Node, Schema, Types};
 
-/// What a condition is told about an entity.
+/// The facts about an entity that a condition sees.
 #[derive(Debug, Clone, Copy)]
 pub struct Facts<'a> {
-    /// Its document, or as much of it as the condition looks at ([`Condition::looks`]).
+    /// The document, or the part of it that the condition reads ([`Condition::looks`]).
     pub document: Value<'a>,
-    /// The latest committed version; none of a new entity.
+    /// The latest committed version; none for a new entity.
     pub before: Option<Value<'a>>,
     pub schema: &'a Schema,
     pub lifecycle: Lifecycle<'a>,
-    /// Whether `IS_NULL` holds below a list that is not there (`corrections.md` §11).
+    /// Whether `IS_NULL` holds below a missing list (`search.md` §3).
     pub absent_lists_are_null: bool,
 }
 
-/// What members have said so far, by the number of the function.
-pub type Told = BTreeMap<u32, Judgement>;
+/// The results of member functions so far, by number of the function.
+pub type FunctionResults = BTreeMap<u32, CriterionResult>;
 
-/// The facts about an entity that are not in its document.
+/// The metadata of an entity.
 #[derive(Debug, Clone, Copy)]
 pub struct Lifecycle<'a> {
     pub id: EntityId,
-    /// Empty while the workflow of a new entity is being chosen.
+    /// Empty while the workflow of a new entity is being selected.
     pub state: &'a str,
     pub created: Timestamp,
     pub updated: Timestamp,
-    /// What the latest committed write asked for; empty for a new entity.
+    /// The transition of the latest committed write; empty for a new entity.
     pub previous_transition: &'a str,
     pub transaction: TransactionId,
 }
 
-/// What one leaf saw and said, for the decision record.
+/// What one leaf saw, and its result, for the decision record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LeafOutcome {
     /// [`Leaf::index`].
     pub leaf: u32,
     pub held: bool,
-    /// The value looked at, as JSON; cut if long, none if absent. Of a function, what was said.
+    /// The value that was read, as JSON; cut if long, none if absent. For a function, its reason.
     pub seen: Option<Box<str>>,
 }
 
-/// Collects what leaves see.
+/// Collects the outcomes of leaves.
 #[derive(Debug, Default)]
 pub struct Trace {
     pub outcomes: Vec<LeafOutcome>,
 }
 
-/// How much of a seen value is kept, in bytes.
+/// How much of a value is recorded, in bytes.
 const SEEN_MAX: usize = 120;
 
 impl Trace {
@@ -74,9 +74,9 @@ impl Trace {
         self.outcomes.push(LeafOutcome { leaf, held, seen });
     }
 
-    /// What a member said is for people, and short enough already (`grpc.md` §9.5): the point may
-    /// be at its end.
-    fn note_judgement(&mut self, leaf: u32, judgement: &Judgement) {
+    /// The reason of a member is text for people and already bounded (`grpc.md` §9.5); it is not
+    /// cut, because what matters may be at its end.
+    fn note_judgement(&mut self, leaf: u32, judgement: &CriterionResult) {
         self.outcomes.push(LeafOutcome {
             leaf,
             held: judgement.matches,
@@ -85,15 +85,15 @@ impl Trace {
     }
 }
 
-/// A way of looking at values.
+/// A way of reading values.
 pub(super) trait Look<'d> {
-    /// Why it may end early.
+    /// Why it may stop early.
     type Halt;
 
-    /// A leaf is about to be looked at, in a document and the one before.
+    /// A leaf is about to be evaluated, in a document and the previous one.
     fn begin(&mut self, leaf: &Leaf, facts: &Facts<'d>) -> Result<(), Self::Halt>;
 
-    /// Whether a value is what a leaf looks for.
+    /// Whether a value satisfies a leaf.
     fn matches(
         &mut self,
         leaf: &Leaf,
@@ -102,7 +102,7 @@ pub(super) trait Look<'d> {
     ) -> Result<bool, Self::Halt>;
 }
 
-/// Looks at values as they are.
+/// Reads values as they are.
 struct Plain;
 
 impl<'d> Look<'d> for Plain {
@@ -129,25 +129,27 @@ fn never<T>(result: Result<T, Infallible>) -> T {
 }
 
 impl Condition {
-    /// Whether a condition without functions holds; `trace` is told of each leaf that was looked
-    /// at.
+    /// Whether a condition without functions holds; `trace` receives each leaf that was evaluated.
     pub fn holds(&self, facts: Facts<'_>, trace: Option<&mut Trace>) -> bool {
-        matches!(self.judge(facts, &Told::new(), trace), Verdict::Holds)
+        matches!(
+            self.judge(facts, &FunctionResults::new(), trace),
+            Verdict::Holds
+        )
     }
 
     /// The same for a large document or condition.
     pub fn holds_within(&self, facts: Facts<'_>, meter: &Meter<'_>) -> Result<bool, Halt> {
-        let verdict = self.judge_within(facts, &Told::new(), None, meter)?;
+        let verdict = self.judge_within(facts, &FunctionResults::new(), None, meter)?;
         Ok(matches!(verdict, Verdict::Holds))
     }
 
-    /// Whether it has leaves that no database can say: those that compare with a pattern.
+    /// Whether it has leaves that the database cannot evaluate: those with a pattern.
     pub fn has_patterns(&self) -> bool {
         let visit = &mut |leaf: &Leaf| if leaf.is_pattern() { Err(()) } else { Ok(()) };
         self.try_leaves(visit).is_err()
     }
 
-    /// What the other leaves say; none if it depends on patterns.
+    /// The result without patterns; none if the result depends on patterns.
     pub fn holds_without_patterns(&self, facts: Facts<'_>) -> Option<bool> {
         never(self.known_without_patterns(facts, &mut Plain))
     }
@@ -188,12 +190,12 @@ impl Condition {
         }
     }
 
-    /// Whether the condition holds, as far as can be said from what members have `told`: from left
-    /// to right, no further than needed.
+    /// Evaluates the condition with the member results in `told`, from left to right, no further
+    /// than needed.
     pub fn judge<'a>(
         &'a self,
         facts: Facts<'_>,
-        told: &Told,
+        told: &FunctionResults,
         trace: Option<&mut Trace>,
     ) -> Verdict<'a> {
         never(self.judge_by(facts, told, trace, &mut Plain))
@@ -203,7 +205,7 @@ impl Condition {
     pub fn judge_within<'a>(
         &'a self,
         facts: Facts<'_>,
-        told: &Told,
+        told: &FunctionResults,
         trace: Option<&mut Trace>,
         meter: &Meter<'_>,
     ) -> Result<Verdict<'a>, Halt> {
@@ -213,7 +215,7 @@ impl Condition {
     fn judge_by<'a, 'd, L: Look<'d>>(
         &'a self,
         facts: Facts<'d>,
-        told: &Told,
+        told: &FunctionResults,
         mut trace: Option<&mut Trace>,
         look: &mut L,
     ) -> Result<Verdict<'a>, L::Halt> {
@@ -240,7 +242,7 @@ impl Condition {
 }
 
 impl Connective {
-    /// The first child to say this decides, and what.
+    /// The child result that decides, and the result it decides on.
     const fn decision(self) -> (bool, bool) {
         match self {
             Self::And => (false, false),
@@ -260,7 +262,7 @@ impl Function {
     fn judge_by<'a, 'd, L: Look<'d>>(
         &'a self,
         facts: Facts<'d>,
-        told: &Told,
+        told: &FunctionResults,
         mut trace: Option<&mut Trace>,
         look: &mut L,
     ) -> Result<Verdict<'a>, L::Halt> {
@@ -335,7 +337,7 @@ impl Leaf {
         Ok(held)
     }
 
-    /// The value at the end of a path; of an array, any element will do.
+    /// Whether the value at the end of a path satisfies the leaf; for a list, any element.
     fn value_holds<'d, L: Look<'d>>(
         &self,
         value: Option<Value<'d>>,
@@ -386,7 +388,7 @@ impl Leaf {
 }
 
 impl LifecycleField {
-    /// What the field says, as text.
+    /// The metadata field as text.
     pub fn text(self, facts: Lifecycle<'_>) -> String {
         match self {
             Self::State => facts.state.to_owned(),
@@ -400,8 +402,8 @@ impl LifecycleField {
 }
 
 impl Matcher {
-    /// `workflow-engine.md` §2.2 and §2.3: nothing but `IS_NULL` matches what is null, negatives
-    /// neither; text operators look at texts only.
+    /// `workflow-engine.md` §2.2 and §2.3: only `IS_NULL` matches null, negated operators do not
+    /// either; text operators apply to text only.
     pub(super) fn matches(&self, stored: &Shape<'_>, declared: Types) -> bool {
         let is_null = matches!(stored, Shape::Null);
         match self {
@@ -434,8 +436,8 @@ impl Matcher {
         }
     }
 
-    /// Times of the life cycle are compared as instants, to the millisecond; text operators
-    /// never match them (`workflow-engine.md` §2.5).
+    /// Times of the metadata are compared as instants, in milliseconds; text operators never match
+    /// them (`workflow-engine.md` §2.5).
     fn matches_instant(&self, stored: Timestamp) -> bool {
         let stored = Temporal {
             class: TemporalClass::ZonedDateTime,
@@ -468,8 +470,8 @@ impl Matcher {
     }
 }
 
-/// `workflow-engine.md` §2.10: by deep equality, where what is missing is null; a new entity has
-/// changed wherever it says something.
+/// `workflow-engine.md` §2.10: by deep equality, where missing is null; in a new entity, a field
+/// has changed if it has a value.
 fn has_changed(path: &Path, facts: Facts<'_>) -> bool {
     let now = all(path, facts.document);
     let Some(before) = facts.before else {
@@ -483,7 +485,7 @@ fn has_changed(path: &Path, facts: Facts<'_>) -> bool {
             .any(|(now, before)| !now.same_as(*before))
 }
 
-/// Every value that the path leads to and that is not null.
+/// Every non-null value at the path.
 fn all<'a>(path: &Path, document: Value<'a>) -> Vec<Value<'a>> {
     let mut found = Vec::new();
     path.any(document, &mut |value| {
@@ -514,7 +516,7 @@ const fn is_scalar(shape: &Shape<'_>) -> bool {
 }
 
 impl TextTest {
-    /// `operand` is lower case already if `fold`.
+    /// If `fold`, `operand` is already in lower case.
     pub(super) fn holds(self, text: &str, operand: &str, fold: bool) -> bool {
         if fold {
             return self.holds(&text.to_lowercase(), operand, false);
@@ -607,7 +609,7 @@ mod tests {
             ("$.o", "IS_NULL", "0", false),
             ("$.o", "EQUALS", "1", false),
             ("$.o.x", "EQUALS", "1", true),
-            // Texts.
+            // Text.
             ("$.s", "CONTAINS", "\"rap\"", true),
             ("$.s", "NOT_CONTAINS", "\"rap\"", false),
             ("$.s", "STARTS_WITH", "\"Gr\"", true),
@@ -632,7 +634,7 @@ mod tests {
             ("$.s", "MATCHES_PATTERN", "\"rap\"", false),
             ("$.s", "MATCHES_PATTERN", "\"a|Grape\"", true),
             ("$.s", "MATCHES_PATTERN", "\"(\"", false),
-            // Whole on its own, not only inside of what anchors it.
+            // The pattern must be valid on its own, not only inside the anchors around it.
             ("$.s", "MATCHES_PATTERN", "\"G)|(x\"", false),
             ("$.b", "EQUALS", "\"true\"", true),
             ("$.day", "GREATER_THAN", "\"2024-02\"", true),
@@ -736,7 +738,7 @@ mod tests {
                 r#""jsonPath":"$.t","operation":"EQUALS","value":["b","z"]"#,
                 true,
             ),
-            // Of negatives, all must be satisfied.
+            // For negated operators, all operands must be satisfied.
             (
                 r#""jsonPath":"$.s","operation":"NOT_EQUAL","value":["Plum","Pear"]"#,
                 true,
@@ -757,7 +759,7 @@ mod tests {
                 r#""jsonPath":"$.x","operation":"NOT_EQUAL","value":["Plum"]"#,
                 false,
             ),
-            // These take the list as it is, or not at all.
+            // These use the list as it is, or not at all.
             (
                 r#""jsonPath":"$.n","operation":"BETWEEN","value":[4,6]"#,
                 true,
@@ -806,7 +808,7 @@ mod tests {
         }
     }
 
-    /// What is known of a criterion for a document, given the one before and what was told.
+    /// The result of a criterion for a document, given the previous one and member results.
     fn judged(now: &str, before: Option<&str>, criterion: &str, told: &[(u32, bool)]) -> String {
         let parse = |text| Document::parse(text).expect("JSON");
         let (now, before) = (parse(now), before.map(parse));
@@ -827,7 +829,7 @@ mod tests {
         };
         let judgement = |&(leaf, matches): &(u32, bool)| {
             let reason = None;
-            (leaf, Judgement { matches, reason })
+            (leaf, CriterionResult { matches, reason })
         };
         match criterion.judge(facts, &told.iter().map(judgement).collect(), None) {
             Verdict::Holds => "holds".to_owned(),
@@ -841,7 +843,7 @@ mod tests {
         let long = "because ".repeat(30);
         let mut trace = Trace::default();
         trace.note(1, false, Some(&long));
-        let judgement = Judgement {
+        let judgement = CriterionResult {
             matches: false,
             reason: Some(long.as_str().into()),
         };
@@ -854,14 +856,14 @@ mod tests {
     #[test]
     fn a_change_is_told_by_deep_equality_with_the_version_before() {
         for (before, now, path, changed) in [
-            // Of what is new, whatever says something has changed.
+            // In a new entity, every present field has changed.
             (None, r#"{"n":1}"#, "$.n", true),
             (None, r#"{"n":false}"#, "$.n", true),
             (None, r#"{"n":null}"#, "$.n", false),
             (None, r#"{"m":1}"#, "$.n", false),
             (Some(r#"{"n":1}"#), r#"{"n":1}"#, "$.n", false),
             (Some(r#"{"n":1}"#), r#"{"n":2}"#, "$.n", true),
-            // Numbers by value, and of their own kind.
+            // Numbers by value, and by kind.
             (Some(r#"{"n":1}"#), r#"{"n":1.0}"#, "$.n", false),
             (Some(r#"{"n":100}"#), r#"{"n":1E2}"#, "$.n", false),
             (Some(r#"{"n":1}"#), r#"{"n":"1"}"#, "$.n", true),
@@ -872,7 +874,7 @@ mod tests {
                 "$.n",
                 true,
             ),
-            // What is missing is null.
+            // Missing is null.
             (Some(r#"{"n":null}"#), "{}", "$.n", false),
             (Some("{}"), r#"{"n":null}"#, "$.n", false),
             (Some("{}"), r#"{"n":0}"#, "$.n", true),

@@ -1,13 +1,13 @@
-//! The JSON form of a condition, as it is told to those who write one.
+//! The JSON form of a condition, as it is documented for authors.
 //!
-//! It is read by [`super::parse`], which is more lenient: it takes other spellings too.
+//! [`super::parse`] reads it and is more lenient: it accepts other spellings as well.
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::Value;
 
 use super::{LifecycleField, Operator};
 
-/// A predicate over an entity. A group of no conditions holds for every entity.
+/// A condition on an entity. An empty `AND` group matches every entity.
 #[derive(JsonSchema)]
 #[schemars(
     rename = "Condition",
@@ -18,51 +18,51 @@ use super::{LifecycleField, Operator};
 pub enum Form {
     /// Compares a field of the document.
     Simple {
-        /// Names the field, like `$.customer.name` or `$.lines[*].sku`.
+        /// The path of the field, such as `$.customer.name` or `$.lines[*].sku`.
         json_path: String,
         #[schemars(schema_with = "operator")]
         operator_type: String,
-        /// What to compare with: a value, a list of two for a range, nothing for `IS_NULL`.
+        /// The operand: a value, a list of two values for a range, nothing for `IS_NULL`.
         #[schemars(default)]
         value: Value,
     },
-    /// Compares what is known about the entity.
+    /// Compares a field of the entity's metadata.
     Lifecycle {
         #[schemars(schema_with = "field")]
         field: String,
         #[schemars(schema_with = "operator")]
         operator_type: String,
-        /// What to compare with.
+        /// The operand.
         #[schemars(default)]
         value: Value,
     },
-    /// Joins conditions.
+    /// Combines conditions.
     Group {
         /// `AND`: all hold. `OR`: one holds. `NOT`: none holds.
         #[schemars(schema_with = "connective")]
         operator: String,
         conditions: Vec<Self>,
     },
-    /// Compares the elements of a list, by their places.
+    /// Compares the elements of a list by position.
     Array {
         json_path: String,
-        /// The elements; null for any.
+        /// The expected elements; null matches any.
         values: Vec<Value>,
     },
-    /// Asks a compute member. In criteria of workflows only.
+    /// Calls a compute member. In workflow criteria only.
     Function { function: FunctionForm },
 }
 
-/// A question to a compute member.
+/// A function of a compute member.
 #[derive(JsonSchema)]
 #[schemars(rename = "ConditionFunction")]
 pub struct FunctionForm {
-    /// What members know it by.
+    /// The name that members register.
     pub name: String,
-    /// How it is called: `calculationNodesTags`, `attachEntity`, `context`, `responseTimeoutMs`.
+    /// How the member is called: `calculationNodesTags`, `attachEntity`, `context`, `responseTimeoutMs`.
     #[schemars(default)]
     pub config: Option<serde_json::Map<String, Value>>,
-    /// If this does not hold, nobody is asked and the answer is no.
+    /// Evaluated first; if it does not hold, no member is called and the result is false.
     #[schemars(default)]
     pub criterion: Option<Box<Form>>,
 }

@@ -1,8 +1,8 @@
-//! What in a condition can never hold, where that can be told without an entity.
+//! Finds conditions that can never hold, as far as that can be decided without an entity.
 //!
-//! Nothing is said that the evaluator could refute: a contradiction is told only of places where
-//! the model declares exactly one value, of one kind. What the model does not know may become
-//! anything, and is left alone.
+//! Nothing is reported that the evaluator could refute: contradictions are reported only for fields
+//! for which the model declares exactly one value of one kind. Fields that the model does not know
+//! may become anything, and are ignored.
 
 use std::cmp::Ordering;
 
@@ -17,22 +17,22 @@ use crate::model::{DataType, Node, Schema, Types};
 /// How much of a condition is quoted, in characters.
 const QUOTED_MAX: usize = 60;
 
-/// In a condition with more leaves than this, no two are compared with each other.
+/// In a condition with more leaves than this, leaves are not compared with each other.
 const LEAVES_MAX: usize = 200;
 
-/// Something in a condition that its author cannot have meant; the text says why.
+/// A likely mistake in a condition; the text says why.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Finding {
-    /// The condition holds for nothing.
+    /// The condition never holds.
     Never(String),
-    /// A part of it holds for nothing.
+    /// A part of it never holds.
     PartNever(String),
-    /// A part holds only for what is not what the model declares.
+    /// A part holds only for values that the model does not declare.
     Stray(String),
 }
 
 impl Condition {
-    /// What in it can never hold, given what the model declares.
+    /// The mistakes in it, given what the model declares.
     pub fn findings(&self, schema: &Schema) -> Vec<Finding> {
         let mut leaves = 0;
         let _ = self.try_leaves::<()>(&mut |_| {
@@ -51,7 +51,7 @@ impl Condition {
         findings
     }
 
-    /// Whether it holds for everything, whatever the model.
+    /// Whether it always holds, whatever the model.
     pub fn is_always(&self) -> bool {
         match self {
             Self::Leaf(_) | Self::Function(_) => false,
@@ -73,28 +73,28 @@ struct Judge<'a> {
     compares: bool,
 }
 
-/// What is known of the one value that a place has.
+/// What is known about the single value of a subject.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Domain {
     Number,
     Text,
     Truth,
-    /// A time that the document holds as text.
+    /// A time that the document contains as text.
     Time(TemporalClass),
-    /// A time of the life cycle, which is an instant.
+    /// A time of the metadata, which is an instant.
     Instant,
-    /// One value, of several kinds.
+    /// One value, of one of several kinds.
     Mixed,
 }
 
-/// What a subject leads to.
+/// What a subject refers to.
 enum Resolved<'a, 'b> {
     Field(&'b Path, &'a Node),
     Lifecycle(LifecycleField),
 }
 
 impl<'a> Judge<'a> {
-    /// Why the condition holds for nothing for which all of `facts` hold, if so.
+    /// Why the condition never holds together with all of `facts`, if so.
     fn never(&self, condition: &'a Condition, facts: &mut Vec<&'a Leaf>) -> Option<String> {
         let (connective, children) = match condition {
             Condition::Leaf(leaf) => return self.refuted(leaf, facts),
@@ -124,8 +124,8 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// Adds the leaves of a conjunction to the facts, until one cannot be; what is no leaf is left
-    /// for later.
+    /// Adds the leaves of a conjunction to the facts, until one contradicts them; other parts are
+    /// kept for later.
     fn gather(
         &self,
         children: &'a [Condition],
@@ -157,7 +157,7 @@ impl<'a> Judge<'a> {
 
     fn none_of(&self, children: &'a [Condition], facts: &mut Vec<&'a Leaf>) -> Option<String> {
         if children.is_empty() {
-            return Some("an OR of nothing holds for nothing; give it conditions".to_owned());
+            return Some("an empty OR never holds; add conditions".to_owned());
         }
         let mut reasons: Vec<String> = Vec::new();
         for child in children {
@@ -169,7 +169,7 @@ impl<'a> Judge<'a> {
         Some(reasons.join("; "))
     }
 
-    /// The parts of a condition that hold for nothing, where the whole does for something.
+    /// The parts of a condition that never hold, if the whole can hold.
     fn parts(&self, condition: &'a Condition, findings: &mut Vec<Finding>) {
         let children = match condition {
             Condition::Leaf(leaf) => {
@@ -195,12 +195,12 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// Why a leaf holds for nothing, or for nothing for which the facts hold.
+    /// Why a leaf never holds, by itself or together with the facts.
     fn refuted(&self, leaf: &Leaf, facts: &[&'a Leaf]) -> Option<String> {
         self.leaf_never(leaf).or_else(|| self.clash(leaf, facts))
     }
 
-    /// Why a leaf holds for nothing, if so.
+    /// Why a leaf never holds, if so.
     fn leaf_never(&self, leaf: &Leaf) -> Option<String> {
         if let Some(reason) = compares_with_nothing(leaf) {
             return Some(reason);
@@ -239,7 +239,7 @@ impl<'a> Judge<'a> {
         ))
     }
 
-    /// Where an operand is no value of what is declared, but any text may be stored there.
+    /// Whether an operand is not a value of a declared type, in a field that may hold any text.
     fn stray(&self, leaf: &Leaf) -> Option<String> {
         let Resolved::Field(_, node) = self.resolve(&leaf.subject)? else {
             return None;
@@ -250,7 +250,7 @@ impl<'a> Judge<'a> {
             .find(|operand| !operand.fits(types))?;
         types.any(DataType::is_temporal).then(|| {
             format!(
-                "{} holds only for texts that are no {types}; `{}` is none",
+                "{} holds only for text that is not a valid {types}, because `{}` is not one",
                 quoted(leaf),
                 operand.text().unwrap_or_default()
             )
@@ -274,7 +274,7 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// None where there may be several values, or the model does not say.
+    /// None if there may be several values, or if the model does not say.
     fn domain(&self, subject: &Subject) -> Option<Domain> {
         let (path, node) = match self.resolve(subject)? {
             Resolved::Lifecycle(field) if field.is_time() => return Some(Domain::Instant),
@@ -312,7 +312,7 @@ fn quoted(leaf: &Leaf) -> String {
     Condition::Leaf(leaf.clone()).in_words(QUOTED_MAX)
 }
 
-/// Whether a path leads to one value at most, as far as the model says.
+/// Whether a path leads to at most one value, as far as the model says.
 fn is_single(root: &Node, path: &Path) -> bool {
     let mut node = root;
     path.steps().iter().all(|step| {
@@ -325,7 +325,7 @@ fn is_single(root: &Node, path: &Path) -> bool {
     })
 }
 
-/// What a leaf compares with.
+/// The operands of a leaf.
 fn operands(leaf: &Leaf) -> Vec<&Operand> {
     match &leaf.matcher {
         Matcher::Compare(_, operand) => vec![operand],
@@ -354,7 +354,7 @@ fn compares_with_nothing(leaf: &Leaf) -> Option<String> {
             any,
             negated: false,
         } if any.is_empty() => {
-            return Some(format!("{} compares with nothing", quoted(leaf)));
+            return Some(format!("{} has no operands", quoted(leaf)));
         }
         Matcher::In {
             any,
@@ -369,7 +369,7 @@ fn compares_with_nothing(leaf: &Leaf) -> Option<String> {
     };
     nothing.then(|| {
         format!(
-            "{}, and null compares with nothing; use IS_NULL or NOT_NULL",
+            "{}, and a comparison with null never holds; use IS_NULL or NOT_NULL",
             quoted(leaf)
         )
     })
@@ -387,7 +387,7 @@ fn field_never(leaf: &Leaf, node: &Node) -> Option<String> {
             leaf.subject
         ));
     }
-    // Nothing but null has been seen there, or nothing at all.
+    // Only null was seen there, or nothing at all.
     if types.is_empty() || types.contains(DataType::Null) {
         return None;
     }
@@ -395,7 +395,7 @@ fn field_never(leaf: &Leaf, node: &Node) -> Option<String> {
     let holds_texts = types.any(|one| !one.is_numeric() && one != DataType::Boolean);
     if is_text && !holds_texts {
         return Some(format!(
-            "{} looks at texts only, and the model declares {types}",
+            "{} applies to text only, but the model declares {types}",
             quoted(leaf)
         ));
     }
@@ -409,16 +409,16 @@ fn field_never(leaf: &Leaf, node: &Node) -> Option<String> {
         .iter()
         .filter(|operand| !can_match(leaf, operand, types))
         .collect();
-    // Of a list one is enough.
+    // For a list, one operand suffices.
     let is_list = matches!(leaf.matcher, Matcher::In { .. });
     let operand = unfit.first()?.text()?;
     (!is_list || unfit.len() == operands.len())
-        .then(|| format!("{}: `{operand}` is no value of {types}", quoted(leaf)))
+        .then(|| format!("{}: `{operand}` is not a value of {types}", quoted(leaf)))
 }
 
-/// Whether a value of the declared types can stand in the relation of the leaf to the operand.
+/// Whether a value of the declared types can satisfy the comparison with the operand.
 fn can_match(leaf: &Leaf, operand: &Operand, types: Types) -> bool {
-    // Any text may be stored where a time is declared.
+    // Any text may be stored in a field declared as a time.
     if types.any(DataType::is_temporal) {
         return true;
     }
@@ -439,14 +439,14 @@ fn lifecycle_never(leaf: &Leaf, field: LifecycleField) -> Option<String> {
     }
     (is_text && field.is_time()).then(|| {
         format!(
-            "{} looks at texts only, and {} is a time",
+            "{} applies to text only, but {} is a time",
             quoted(leaf),
             leaf.subject
         )
     })
 }
 
-/// One end of a range, and whether it belongs to it.
+/// One end of a range, and whether the range includes it.
 #[derive(Clone, Copy)]
 struct Bound<'a> {
     operand: &'a Operand,
@@ -455,7 +455,7 @@ struct Bound<'a> {
 
 type Range<'a> = (Option<Bound<'a>>, Option<Bound<'a>>);
 
-/// The range in which a leaf holds, if it is one: its low end and its high end.
+/// The range in which a leaf holds, if it is one: its low and its high end.
 fn range(leaf: &Leaf) -> Option<Range<'_>> {
     let bound = |operand, inclusive| Some(Bound { operand, inclusive });
     match &leaf.matcher {
@@ -481,7 +481,7 @@ fn range(leaf: &Leaf) -> Option<Range<'_>> {
     }
 }
 
-/// Whether nothing is both above `low` and below `high`.
+/// Whether no value is both above `low` and below `high`.
 fn excludes(low: Bound<'_>, high: Bound<'_>, domain: Domain) -> bool {
     match order(low.operand, high.operand, domain) {
         Some(Ordering::Greater) => true,
@@ -490,7 +490,7 @@ fn excludes(low: Bound<'_>, high: Bound<'_>, domain: Domain) -> bool {
     }
 }
 
-/// How two operands lie to each other, where that is how values lie to them.
+/// The order of two operands, if it is the order of the values that equal them.
 fn order(one: &Operand, other: &Operand, domain: Domain) -> Option<Ordering> {
     let (one_text, other_text) = (one.text()?, other.text()?);
     match domain {
@@ -500,7 +500,7 @@ fn order(one: &Operand, other: &Operand, domain: Domain) -> Option<Ordering> {
             let instant = |time: &Operand| time.time()?.floor_ms(TemporalClass::ZonedDateTime);
             Some(instant(one)?.cmp(&instant(other)?))
         }
-        // A text that is no time may be stored there, too, and is compared as text.
+        // Text that is not a time may also be stored there, and is compared as text.
         Domain::Time(class) => {
             let (one, other) = (one.time()?, other.time()?);
             let times = one.floor_ms(class)?.cmp(&other.floor_ms(class)?);
@@ -511,7 +511,7 @@ fn order(one: &Operand, other: &Operand, domain: Domain) -> Option<Ordering> {
     }
 }
 
-/// Whether nothing for which `fact` holds can satisfy `leaf`.
+/// Whether no value that satisfies `fact` can satisfy `leaf`.
 fn rules_out(fact: &Leaf, leaf: &Leaf, domain: Domain, types: Types) -> bool {
     if matches!(leaf.matcher, Matcher::Changed { .. }) {
         return false;
@@ -535,7 +535,7 @@ fn rules_out(fact: &Leaf, leaf: &Leaf, domain: Domain, types: Types) -> bool {
         .is_some_and(|(low, high)| excludes(low, high, domain))
 }
 
-/// The one value that equals an operand.
+/// The only value that equals an operand.
 fn shape(operand: &Operand, domain: Domain) -> Option<Shape<'_>> {
     let text = operand.text()?;
     match (domain, text) {
@@ -588,7 +588,8 @@ mod tests {
         condition.findings(&schema)
     }
 
-    /// Checks why a conjunction of `path operator value` holds for nothing; empty if it may hold.
+    /// Checks the reason why a conjunction of `path operator value` never holds; empty if it may
+    /// hold.
     fn check(leaves: &[(&str, &str, &str)], told: &str) {
         let texts: Vec<_> = leaves
             .iter()
@@ -630,14 +631,14 @@ mod tests {
         check(&[("$.n", "BETWEEN", "[5,3]")], "nothing satisfies 5 < $.n < 3");
         check(&[("$.n", "BETWEEN", "[3,3]")], "nothing satisfies");
         check(&[("$.n", "BETWEEN_INCLUSIVE", "[3,3]")], "");
-        // Any element of a list will do, and what the model does not know may be a list.
+        // Any element of a list suffices, and fields that the model does not know may be lists.
         check(&[("$.t", "EQUALS", "\"a\""), ("$.t", "EQUALS", "\"b\"")], "");
         check(&[("$.t[*]", "EQUALS", "\"a\""), ("$.t[*]", "EQUALS", "\"b\"")], "");
         check(&[("$.l[*].n", "GREATER_THAN", "5"), ("$.l[*].n", "LESS_THAN", "3")], "");
         check(&[("$.t[0]", "EQUALS", "\"a\""), ("$.t[0]", "EQUALS", "\"b\"")], apart);
         check(&[("$.new", "EQUALS", "\"a\""), ("$.new", "EQUALS", "\"b\"")], "");
         check(&[("$.e", "EQUALS", "\"a\""), ("$.e", "EQUALS", "\"b\"")], "");
-        // What was says nothing of what is.
+        // The previous version says nothing about the current one.
         check(&[("$.s", "IS_CHANGED", "0"), ("$.s", "IS_NULL", "0")], "");
     }
 
@@ -645,27 +646,27 @@ mod tests {
     #[rustfmt::skip]
     fn operands_are_held_against_what_the_model_declares() {
         for (path, operator, value, told) in [
-            ("$.n", "EQUALS", "\"abc\"", "$.n = \"abc\": `abc` is no value of INTEGER"),
-            ("$.n", "GREATER_THAN", "\"abc\"", "is no value of INTEGER"),
-            ("$.n", "NOT_EQUAL", "\"abc\"", "is no value of INTEGER"),
+            ("$.n", "EQUALS", "\"abc\"", "$.n = \"abc\": `abc` is not a value of INTEGER"),
+            ("$.n", "GREATER_THAN", "\"abc\"", "is not a value of INTEGER"),
+            ("$.n", "NOT_EQUAL", "\"abc\"", "is not a value of INTEGER"),
             ("$.n", "EQUALS", "\"5\"", ""),
-            ("$.n", "EQUALS", "2.5", "`2.5` is no value of INTEGER"),
+            ("$.n", "EQUALS", "2.5", "`2.5` is not a value of INTEGER"),
             ("$.n", "GREATER_THAN", "2.5", ""),
-            ("$.n", "BETWEEN", "[1,\"z\"]", "`z` is no value of INTEGER"),
+            ("$.n", "BETWEEN", "[1,\"z\"]", "`z` is not a value of INTEGER"),
             ("$.n", "IN", "[1,\"z\"]", ""),
-            ("$.n", "IN", "[\"y\",\"z\"]", "`y` is no value of INTEGER"),
+            ("$.n", "IN", "[\"y\",\"z\"]", "`y` is not a value of INTEGER"),
             ("$.n", "NOT_IN", "[\"z\"]", ""),
-            ("$.n", "IN", "[]", "compares with nothing"),
-            ("$.n", "CONTAINS", "\"5\"", "looks at texts only, and the model declares INTEGER"),
-            ("$.n", "LIKE", "\"5%\"", "looks at texts only"),
+            ("$.n", "IN", "[]", "has no operands"),
+            ("$.n", "CONTAINS", "\"5\"", "applies to text only, but the model declares INTEGER"),
+            ("$.n", "LIKE", "\"5%\"", "applies to text only"),
             ("$.s", "LIKE", "\"5%\"", ""),
             ("$.s", "EQUALS", "5", ""),
-            ("$.s", "EQUALS", "null", "null compares with nothing; use IS_NULL or NOT_NULL"),
-            ("$.new", "EQUALS", "null", "null compares with nothing"),
-            ("$.b", "EQUALS", "\"yes\"", "`yes` is no value of BOOLEAN"),
+            ("$.s", "EQUALS", "null", "a comparison with null never holds; use IS_NULL or NOT_NULL"),
+            ("$.new", "EQUALS", "null", "a comparison with null never holds"),
+            ("$.b", "EQUALS", "\"yes\"", "`yes` is not a value of BOOLEAN"),
             ("$.b", "GREATER_THAN", "false", "BOOLEAN has no order"),
             ("$.t", "EQUALS", "5", ""),
-            ("$.l[*].n", "EQUALS", "\"abc\"", "is no value of INTEGER"),
+            ("$.l[*].n", "EQUALS", "\"abc\"", "is not a value of INTEGER"),
             ("$.o", "EQUALS", "5", "$.o is an object"),
             ("$.o", "NOT_NULL", "0", ""),
             ("$.new", "EQUALS", "\"abc\"", ""),
@@ -675,8 +676,8 @@ mod tests {
         ] {
             check(&[(path, operator, value)], told);
         }
-        // Any text may be stored where a time is declared.
-        let told = "$.d = \"soon\" holds only for texts that are no LOCAL_DATE; `soon` is none";
+        // Any text may be stored in a field declared as a time.
+        let told = "$.d = \"soon\" holds only for text that is not a valid LOCAL_DATE, because `soon` is not one";
         assert_eq!(findings(&simple("$.d", "EQUALS", "\"soon\"")), [Finding::Stray(told.to_owned())]);
     }
 
@@ -702,7 +703,7 @@ mod tests {
             (asks(both), "never"),
             (asks(fine), ""),
             (group("OR", &[&asks(both), fine]), "part"),
-            // Too many to compare each with each.
+            // Too many leaves to compare each with each.
             (group("AND", &[vec![low; 150], vec![high; 150]].concat()), ""),
         ] {
             let found = match findings(&condition).as_slice() {
@@ -742,7 +743,7 @@ mod tests {
         })
     }
 
-    /// A document that the model of the sample takes.
+    /// A document that matches the model of the sample.
     #[rustfmt::skip]
     fn entity() -> impl Strategy<Value = String> {
         let one_of = |values: &[&'static str]| select(values.to_vec());

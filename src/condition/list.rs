@@ -1,5 +1,5 @@
-//! The operands of `IN` and `NOT_IN`, sorted once in every way a value can equal one of them, so
-//! that a long list is looked up and not gone through.
+//! The operands of `IN` and `NOT_IN`, indexed once by every way in which a value can equal one of
+//! them, so that a long list is looked up instead of scanned.
 
 use std::{collections::HashMap, ops::Deref};
 
@@ -7,10 +7,10 @@ use super::{Comparison, Operand};
 use crate::entity::{Number, Shape, Temporal, TemporalClass};
 use crate::model::Types;
 
-/// A list up to this length is gone through.
+/// Lists up to this length are scanned.
 const SHORT: usize = 16;
 
-/// Some operands.
+/// A list of operands.
 #[derive(Debug, Clone)]
 pub(super) struct List {
     operands: Box<[Operand]>,
@@ -18,12 +18,12 @@ pub(super) struct List {
     index: Option<Box<Index>>,
 }
 
-/// Where operands are in their list: of those that equal the same values, the first.
+/// The positions of operands in the list: of those that equal the same values, the first.
 #[derive(Debug, Clone, Default)]
 struct Index {
     numbers: HashMap<Number, u32>,
     texts: HashMap<Box<str>, u32>,
-    /// By what the clock on the wall shows, and whether that is a time of day.
+    /// By local date and time, and whether it is a time of day.
     walls: HashMap<(bool, i64), u32>,
     instants: HashMap<i64, u32>,
 }
@@ -103,8 +103,8 @@ impl Index {
         index
     }
 
-    /// Where a time may equal an operand: only the same instant equals an instant, and only what
-    /// shows the same on the wall any other time.
+    /// The position of an operand that a time can equal: an instant equals the same instant only,
+    /// any other time the same local time.
     fn times(&self, stored: Temporal) -> Option<&u32> {
         match stored.class {
             TemporalClass::ZonedDateTime => self.instants.get(&stored.instant_ms()),

@@ -1,4 +1,5 @@
-//! How much work judging one entity takes, with a limit, and whether anybody still waits for it.
+//! Counts the work of evaluating one entity, limits it, and stops it when nobody waits for it any
+//! more.
 
 use std::{
     cell::Cell,
@@ -7,10 +8,10 @@ use std::{
 
 use crate::error::{Code, Coded};
 
-/// How much work judging may take: about as many bytes looked at, which is some seconds.
+/// The most work of one evaluation: about as many bytes read, which takes some seconds.
 pub const WORK_MAX: u64 = 8_000_000_000;
 
-/// Counts work, in bytes looked at or what takes as long.
+/// Counts work, in bytes read or what takes as long.
 #[derive(Debug)]
 pub struct Meter<'a> {
     limit: u64,

@@ -1,9 +1,10 @@
-//! Predicates over an entity: parsed once, at import or at the edge, to a compiled form.
+//! Conditions on an entity: parsed once, at import or at the edge, into a compiled form.
 //!
 //! May use: [`crate::id`], [`crate::clock`], [`crate::error`], [`crate::entity`],
 //! [`crate::callout`], [`crate::model`].
-//! One meaning for workflow criteria, searches and conditional deletes (DESIGN decision 6):
-//! [`Condition::holds`] is the oracle that any other way of answering must agree with.
+//! They have one meaning in workflow criteria, searches and conditional deletions
+//! (`architecture.md` §6): [`Condition::holds`] is the reference that every other way of answering
+//! must agree with.
 
 mod compare;
 mod evaluate;
@@ -33,7 +34,7 @@ use crate::error::{Code, Coded};
 use crate::id::FunctionName;
 
 pub use compare::Operand;
-pub use evaluate::{Facts, LeafOutcome, Lifecycle, Told, Trace};
+pub use evaluate::{Facts, FunctionResults, LeafOutcome, Lifecycle, Trace};
 pub use form::{Form, FunctionForm};
 pub use impossible::Finding;
 pub use meter::{Halt, Meter, WORK_MAX};
@@ -44,11 +45,11 @@ pub use schema::UnknownPaths;
 /// How deep groups may nest (`workflow-engine.md` §2.1).
 pub const GROUP_DEPTH_MAX: usize = 50;
 
-/// A predicate over an entity.
+/// A condition on an entity.
 #[derive(Debug, Clone)]
 pub enum Condition {
     Leaf(Leaf),
-    /// In criteria of workflows only.
+    /// In workflow criteria only.
     Function(Box<Function>),
     Group {
         connective: Connective,
@@ -56,7 +57,7 @@ pub enum Condition {
     },
 }
 
-/// How a group joins its children (`workflow-engine.md` §2.10).
+/// How a group combines its children (`workflow-engine.md` §2.10).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Connective {
     /// All; of none, true.
@@ -67,58 +68,58 @@ pub enum Connective {
     Not,
 }
 
-/// A question to a compute member (`workflow-engine.md` §2.9).
+/// A function of a compute member (`workflow-engine.md` §2.9).
 #[derive(Debug, Clone)]
 pub struct Function {
     /// Its number among the leaves of its condition.
     pub index: u32,
     pub name: FunctionName,
     pub call: CallSettings,
-    /// If this does not hold, neither does the function, and nobody is asked.
+    /// If this does not hold, neither does the function, and no member is called.
     pub quick_exit: Option<Condition>,
-    /// Why nobody can be asked: it stands for a condition whose type or operator is not known,
-    /// which some profiles import (`corrections.md` §7). A run that comes to it fails.
+    /// Why no member can be called: it stands for a condition of an unknown type or with an unknown
+    /// operator, which some profiles import (`workflow-engine.md` §4.5). A run that reaches it
+    /// fails.
     pub unknown: Option<Box<str>>,
 }
 
-/// What is known of a condition.
+/// The result of a condition, as far as it is known.
 #[derive(Debug, Clone, Copy)]
 pub enum Verdict<'a> {
     Holds,
     Fails,
-    /// It depends on what a member says.
+    /// It depends on a member's function.
     Asks(&'a Function),
 }
 
 /// One test of one value.
 #[derive(Debug, Clone)]
 pub struct Leaf {
-    /// The how-manieth leaf of its condition this is, from 0 in reading order.
+    /// The number of the leaf in its condition, from 0 in reading order.
     pub index: u32,
     pub subject: Subject,
     pub operator: Operator,
-    /// The right-hand side as it was given, as JSON.
+    /// The operand as it was given, as JSON.
     pub operand: Option<Box<str>>,
     matcher: Matcher,
 }
 
-/// What a leaf looks at.
+/// What a leaf reads.
 #[derive(Debug, Clone)]
 pub enum Subject {
     Field(Path),
     Lifecycle(LifecycleField),
-    /// A field, or what the name says of the entity where the model declares no such field
-    /// (`search.md` §3).
+    /// A field, or metadata of that name if the model declares no such field (`search.md` §3).
     Either(Path, LifecycleField),
 }
 
-/// A fact about the entity that is not in its document.
+/// A field of the metadata.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LifecycleField {
     State,
     CreationDate,
     LastUpdateTime,
-    /// The transition that the latest committed write asked for.
+    /// The transition of the latest committed write.
     PreviousTransition,
     TransactionId,
     Id,
@@ -161,10 +162,10 @@ impl LifecycleField {
     }
 }
 
-/// The compiled right-hand side.
+/// The compiled operand.
 #[derive(Debug, Clone)]
 enum Matcher {
-    /// Against the latest committed version.
+    /// Compares with the latest committed version.
     Changed {
         negated: bool,
     },
@@ -187,7 +188,7 @@ enum Matcher {
         operand: Option<Box<str>>,
     },
     Pattern(Arc<Pattern>),
-    /// What is no pattern, or too large; never matches, and is refused where it can be.
+    /// An invalid or too large pattern; it never matches, and is rejected where possible.
     BadPattern(Box<str>),
 }
 
@@ -202,15 +203,15 @@ pub enum Comparison {
     GreaterOrEqual,
 }
 
-/// What a condition looks at of an entity.
+/// What a condition reads of an entity.
 #[derive(Debug, Default)]
 pub struct Looks<'a> {
     pub paths: Vec<&'a Path>,
-    /// Whether it looks at what is not in the document.
+    /// Whether it reads metadata.
     pub lifecycle: bool,
 }
 
-/// Why a condition is refused.
+/// Why a condition is rejected.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     #[error("invalid condition: {0}")]
@@ -226,9 +227,9 @@ pub enum Error {
         Operator::names()
     )]
     Operator { given: String },
-    #[error("a condition of type `function` is for the criteria of workflows only")]
+    #[error("a condition of type `function` is allowed in workflow criteria only")]
     Function,
-    #[error("{operator} is for fields in the criteria of workflows only")]
+    #[error("{operator} is allowed for fields in workflow criteria only")]
     Changed { operator: &'static str },
     #[error("{0}")]
     Operand(String),
@@ -238,7 +239,7 @@ pub enum Error {
     UnknownPaths(Vec<String>),
     #[error("{0}")]
     Path(String),
-    #[error("{subject}: `{operand}` is no value of {declared}")]
+    #[error("{subject}: `{operand}` is not a value of {declared}")]
     TypeMismatch {
         subject: String,
         operand: String,
@@ -249,7 +250,7 @@ pub enum Error {
 impl Coded for Error {
     fn code(&self) -> Code {
         match self {
-            // Of a search it is as an operator that is not known (`search.md` §2).
+            // In a search it counts as an unknown operator (`search.md` §2).
             Self::Syntax(_)
             | Self::Unknown { .. }
             | Self::Operator { .. }
@@ -262,7 +263,7 @@ impl Coded for Error {
 }
 
 impl Condition {
-    /// What holds for every entity.
+    /// A condition that holds for every entity.
     pub const fn everything() -> Self {
         Self::Group {
             connective: Connective::And,
@@ -270,7 +271,7 @@ impl Condition {
         }
     }
 
-    /// Whether that is all it says; other conditions may hold for every entity too.
+    /// Whether it is that condition; others may hold for every entity, too.
     pub fn is_everything(&self) -> bool {
         matches!(self, Self::Group { connective: Connective::And, children } if children.is_empty())
     }
@@ -289,7 +290,7 @@ impl Condition {
         }
     }
 
-    /// What it looks at; functions look at everything, and are not asked here.
+    /// What it reads; functions read everything and are not considered here.
     pub fn looks(&self) -> Looks<'_> {
         let mut looks = Looks::default();
         self.look(&mut looks);
@@ -317,7 +318,7 @@ impl Condition {
         }
     }
 
-    /// The word that `type` says.
+    /// The value of `type`.
     pub const fn kind(&self) -> &'static str {
         match self {
             Self::Leaf(leaf) => match leaf.subject {
@@ -329,7 +330,7 @@ impl Condition {
         }
     }
 
-    /// What is said of the parts that are not known.
+    /// The unknown parts.
     pub fn unknowns(&self) -> Vec<&str> {
         match self {
             Self::Leaf(_) => Vec::new(),
@@ -359,7 +360,7 @@ impl Condition {
         }
     }
 
-    /// Whether it looks at the version before.
+    /// Whether it reads the previous version.
     pub fn compares(&self) -> bool {
         self.try_leaves(&mut |leaf| {
             if matches!(leaf.matcher, Matcher::Changed { .. }) {
@@ -371,7 +372,7 @@ impl Condition {
         .is_err()
     }
 
-    /// Refuses patterns that do not compile; compiles those that were not compiled before.
+    /// Rejects patterns that do not compile; compiles those that are not compiled yet.
     pub fn check_patterns(&self) -> Result<(), Error> {
         self.try_leaves(&mut |leaf| {
             let reason = match (&leaf.matcher, leaf.pattern().map(Pattern::check)) {
@@ -386,7 +387,7 @@ impl Condition {
         })
     }
 
-    /// Whether it has patterns to compile that would hold up others meanwhile.
+    /// Whether compiling its patterns would delay other requests.
     pub fn is_to_be_compiled(&self) -> bool {
         let mut size = 0;
         let visit = &mut |leaf: &Leaf| {
@@ -400,7 +401,7 @@ impl Condition {
         self.try_leaves(visit).is_err()
     }
 
-    /// Compiles its patterns, until one does not compile, or nobody waits for that any more.
+    /// Compiles its patterns, until one does not compile or `stop` is set.
     pub fn compile(&self, stop: &AtomicBool) {
         let _ = self.try_leaves(&mut |leaf| match leaf.pattern() {
             Some(_) if stop.load(Ordering::Relaxed) => Err(()),
@@ -409,7 +410,7 @@ impl Condition {
         });
     }
 
-    /// How many times the bytes of a document are looked at, at most, to judge it.
+    /// How many times, at most, the bytes of a document are read to evaluate it.
     pub fn weight(&self) -> u64 {
         let mut weight = 0_u64;
         let visit = &mut |leaf: &Leaf| -> Result<(), ()> {
@@ -426,10 +427,11 @@ impl Condition {
     }
 }
 
-/// How many bytes of patterns are compiled by whoever asks, which takes less than a millisecond.
+/// How many bytes of patterns are compiled on the calling thread, which takes less than a
+/// millisecond.
 const COMPILED_AT_ONCE: usize = 32 << 10;
 
-/// To compare two values deeply takes longer than to read one.
+/// Comparing two values deeply takes longer than reading one.
 const CHANGED_WEIGHT: u64 = 8;
 
 impl Leaf {

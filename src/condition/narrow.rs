@@ -1,7 +1,7 @@
-//! What an index can say of a condition: where to look, never where not to (STORAGE.md §6).
+//! What an index can contribute to a condition: a superset of the matches (`storage.md` §6).
 //!
-//! A narrowing is implied by its condition: whatever satisfies the condition is found in it. It
-//! may hold more, and the evaluator decides.
+//! A narrowing is implied by its condition: it contains everything that satisfies the condition. It
+//! may contain more; the evaluator decides.
 
 use super::{
     Comparison, Condition, Connective, Leaf, LifecycleField, Matcher, Operand, Operator, Subject,
@@ -11,27 +11,27 @@ use crate::entity::{Key, KeyRange, Path, Step, TemporalClass};
 use crate::id::StateName;
 use crate::model::{DataType, Node, Schema, Types};
 
-/// How many operands of one list an index is asked for, at most: of more, reading everything is
+/// How many operands of a list are looked up in an index, at most: beyond, reading everything is
 /// faster.
 const RANGES_MAX: usize = 1_000;
 
-/// A superset of what satisfies a condition.
+/// A superset of the entities that satisfy a condition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Narrowing {
-    /// Nothing is known: all entities.
+    /// All entities.
     Everything,
-    /// A value of the path lies in one of the ranges; of no ranges, nothing is found.
+    /// The value of the path lies in one of the ranges; without ranges, there are no matches.
     Keys { path: Path, ranges: Vec<KeyRange> },
     /// The entity is in that state.
     State(StateName),
-    /// What is found in each of these.
+    /// The intersection.
     All(Vec<Self>),
-    /// What is found in any of these.
+    /// The union.
     Any(Vec<Self>),
 }
 
-/// The path under which an index finds the values of a path: that of all elements of a list, and
-/// bare where it ends with one.
+/// The path under which an index finds the values of a path: with all elements of a list, and
+/// without `[*]` at its end.
 pub fn indexed_path(path: &Path) -> Path {
     let mut steps: Vec<Step> = path
         .steps()
@@ -48,7 +48,7 @@ pub fn indexed_path(path: &Path) -> Path {
 }
 
 impl Condition {
-    /// Where to look for what satisfies this; `schema` is that of the entities.
+    /// A superset of what satisfies this; `schema` is that of the entities.
     pub fn narrowing(&self, schema: &Schema) -> Narrowing {
         match self {
             Self::Leaf(leaf) => leaf.narrowing(schema).unwrap_or(Narrowing::Everything),
@@ -84,7 +84,7 @@ impl Condition {
         }
     }
 
-    /// The paths that an index could serve a search for this by.
+    /// The paths by which an index could serve a search with this condition.
     pub fn indexable_paths(&self, schema: &Schema) -> Vec<Path> {
         let mut paths = Vec::new();
         self.narrowing(schema).collect_paths(&mut paths);
@@ -165,8 +165,8 @@ impl Leaf {
             .any(|step| matches!(step, Step::Element(_)));
         let is_of_each = path.steps().contains(&Step::Each);
         let ranges = match &self.matcher {
-            // An element that is not there has no key among those of all elements, and neither has
-            // what is below a list that is not there, which is null to some clients.
+            // A missing element has no key among those of all elements, and neither has a value
+            // below a missing list, which is null in some profiles.
             Matcher::IsNull if is_of_one_element || is_of_each => return None,
             Matcher::IsNull => vec![KeyRange::only(&Key::null())],
             Matcher::NotNull => vec![KeyRange::present()],
@@ -208,14 +208,14 @@ impl Leaf {
     }
 }
 
-/// What may be stored at a place, elements of a list included.
+/// What may be stored at a place, including elements of a list.
 fn declared(node: Option<&Node>) -> Types {
     let element = node.and_then(|node| node.element.as_deref());
     let types = |node: Option<&Node>| node.map_or(Types::EMPTY, |node| node.types);
     types(node).merge(types(element))
 }
 
-/// Where values lie that stand in a relation to an operand; none where that is nearly everywhere.
+/// The range of values that satisfy a comparison; none if that is nearly everything.
 fn compared(comparison: Comparison, operand: &Operand, declared: Types) -> Option<Vec<KeyRange>> {
     let range: fn(&Key) -> KeyRange = match comparison {
         Comparison::Equal => KeyRange::only,
@@ -223,7 +223,7 @@ fn compared(comparison: Comparison, operand: &Operand, declared: Types) -> Optio
         Comparison::Less | Comparison::LessOrEqual => KeyRange::below,
         Comparison::Greater | Comparison::GreaterOrEqual => KeyRange::above,
     };
-    // An identifier may be spelled in other ways than the operand is.
+    // An identifier may be written in other ways than the operand.
     if declared.contains(DataType::Uuid) || declared.contains(DataType::TimeUuid) {
         return None;
     }
@@ -240,7 +240,7 @@ fn between(low: &Operand, high: &Operand, declared: Types) -> Vec<KeyRange> {
         .collect()
 }
 
-/// The keys of everything that an operand can be read as.
+/// The keys of every reading of an operand.
 fn keys(operand: &Operand, declared: Types) -> Vec<Key> {
     let Some(text) = operand.text() else {
         return Vec::new();
@@ -251,7 +251,7 @@ fn keys(operand: &Operand, declared: Types) -> Vec<Key> {
     let Some(time) = operand.time() else {
         return keys;
     };
-    // What is stored is compared in its own granularity.
+    // Values are compared at the granularity at which they are stored.
     keys.extend(
         TemporalClass::ALL
             .iter()
@@ -261,7 +261,7 @@ fn keys(operand: &Operand, declared: Types) -> Vec<Key> {
     keys
 }
 
-/// What a text must begin with to match a `LIKE` pattern.
+/// The text with which every match of a `LIKE` pattern begins.
 fn literal_start(pattern: &str) -> &str {
     pattern
         .find(['%', '_', '\\'])

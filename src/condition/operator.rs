@@ -56,7 +56,7 @@ operators! {
     StartsWith = "STARTS_WITH";
 }
 
-/// How a text is tested against another.
+/// How text is tested against an operand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TextTest {
     Equals,
@@ -65,7 +65,7 @@ pub enum TextTest {
     EndsWith,
 }
 
-/// What an operator makes of its operand.
+/// The kind of operand that an operator needs.
 pub(super) enum Family {
     Changed {
         negated: bool,
@@ -96,7 +96,7 @@ impl Operator {
         names.join(", ")
     }
 
-    /// Whether of a list of operands all must be satisfied, not any (`workflow-engine.md` §2.8).
+    /// Whether all operands of a list must be satisfied instead of any (`workflow-engine.md` §2.8).
     pub(super) fn is_negative(self) -> bool {
         self.as_str().contains("NOT_") && self != Self::NotNull
     }

@@ -1,4 +1,4 @@
-//! A condition from its JSON (`workflow-engine.md` §2.1, `search.md` §1).
+//! Parses a condition from its JSON (`workflow-engine.md` §2.1, `search.md` §1).
 
 use std::sync::Arc;
 
@@ -12,36 +12,36 @@ use super::{
 use crate::callout::{CallSettings, Given};
 use crate::entity::{Document, DocumentError, Path, Shape, Value};
 
-/// How many leaves a condition has at most, each element of a list counted as one.
+/// The maximum number of leaves of a condition, where each element of a list counts as one.
 const LEAVES_MAX: usize = 100_000;
 
-/// The members that may name the operator; the first that is not empty counts.
+/// The members that may name the operator; the first that is not empty is used.
 const OPERATOR_MEMBERS: [&str; 3] = ["operatorType", "operator", "operation"];
 
-/// What a condition is for.
+/// The purpose of a condition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Use {
-    /// Of entities as they are: nobody is asked, nothing has changed.
+    /// A search: no member is called, and there is no previous version.
     Search,
     Criterion,
-    /// The same, where what is not known fails only the run that comes to it.
+    /// A criterion in which an unknown test fails only the run that reaches it.
     CriterionOrUnknown,
 }
 
 impl Condition {
-    /// Parses the JSON form of a condition that finds entities.
+    /// Parses the JSON form of a search condition.
     pub fn parse(text: &str) -> Result<Self, Error> {
         Self::parse_for(Use::Search, text)
     }
 
-    /// Parses the JSON form of a criterion of a workflow, which may also ask members and compare
-    /// with the version before.
+    /// Parses the JSON form of a workflow criterion, which may also call members and compare with
+    /// the previous version.
     pub fn parse_criterion(text: &str) -> Result<Self, Error> {
         Self::parse_for(Use::Criterion, text)
     }
 
-    /// The same, where a part of a type or with an operator that is not known is kept: a run that
-    /// comes to it fails ([`Function::unknown`]).
+    /// The same, but unknown types and operators are kept: a run that reaches them fails
+    /// ([`Function::unknown`]).
     pub fn parse_criterion_or_unknown(text: &str) -> Result<Self, Error> {
         Self::parse_for(Use::CriterionOrUnknown, text)
     }
@@ -107,7 +107,7 @@ impl Parser {
     fn known_condition(&mut self, value: Value<'_>, depth: usize) -> Result<Condition, Error> {
         if !value.is_object() {
             return Err(Error::Syntax(
-                "a condition is an object with a member `type`".to_owned(),
+                "a condition must be an object with a member `type`".to_owned(),
             ));
         }
         match text_member(value, "type")?.as_deref() {
@@ -140,7 +140,7 @@ impl Parser {
             None | Some(Shape::Null) => Ok(None),
             Some(Shape::Array(elements)) => Ok(Some(elements)),
             Some(_) => Err(Error::Syntax(format!(
-                "`{name}` of an array condition is a list"
+                "`{name}` of an array condition must be a list"
             ))),
         };
         if let Some(values) = list("values")? {
@@ -167,7 +167,7 @@ impl Parser {
             return self.leaf(operator, value.member("value"), subject);
         }
         let operands = list("value")?.ok_or_else(|| {
-            Error::Syntax("an array condition has `values` or a list as `value`".to_owned())
+            Error::Syntax("an array condition needs `values` or a list as `value`".to_owned())
         })?;
         let children = operands
             .map(|operand| self.leaf(operator, Some(operand), subject.clone()))
@@ -194,7 +194,7 @@ impl Parser {
         };
         let (Some(function), Some(name)) = (function, name.filter(|name| !name.is_empty())) else {
             return Err(Error::Syntax(
-                "a function condition has a `function` with a `name`".to_owned(),
+                "a function condition needs a `function` with a `name`".to_owned(),
             ));
         };
         let index = self.leaves;
@@ -239,7 +239,7 @@ impl Parser {
                 .collect::<Result<_, _>>()?,
             Some(_) => {
                 return Err(Error::Syntax(
-                    "`conditions` of a group is a list".to_owned(),
+                    "`conditions` of a group must be a list".to_owned(),
                 ));
             }
             None => Vec::new(),
@@ -262,7 +262,7 @@ impl Parser {
         };
         if self.counted > LEAVES_MAX {
             return Err(Error::Syntax(format!(
-                "a condition has at most {LEAVES_MAX} leaves and elements of lists"
+                "a condition may have at most {LEAVES_MAX} tests and list elements"
             )));
         }
         let matcher = matcher(operator, operand, &subject, &mut self.patterns)?;
@@ -289,13 +289,15 @@ fn text_member(value: Value<'_>, name: &str) -> Result<Option<String>, Error> {
     match value.member(name).map(Value::shape) {
         None | Some(Shape::Null) => Ok(None),
         Some(Shape::String(text)) => Ok(Some(text.into_owned())),
-        Some(_) => Err(Error::Syntax(format!("`{name}` of a condition is a text"))),
+        Some(_) => Err(Error::Syntax(format!(
+            "`{name}` of a condition must be a string"
+        ))),
     }
 }
 
 fn field_subject(value: Value<'_>) -> Result<Subject, Error> {
     let given = text_member(value, "jsonPath")?
-        .ok_or_else(|| Error::Syntax("a simple condition has a `jsonPath`".to_owned()))?;
+        .ok_or_else(|| Error::Syntax("a simple condition needs a `jsonPath`".to_owned()))?;
     let path = Path::parse(&given).map_err(|error| Error::Path(error.to_string()))?;
     let also = if given.starts_with('$') {
         None
@@ -308,7 +310,7 @@ fn field_subject(value: Value<'_>) -> Result<Subject, Error> {
     })
 }
 
-/// The fields that a simple condition may name without `$` (`search.md` §3).
+/// The metadata fields that a simple condition may name without `$` (`search.md` §3).
 fn simple_lifecycle(name: &str) -> Option<LifecycleField> {
     matches!(
         name,
@@ -351,7 +353,7 @@ fn given_operator(value: Value<'_>) -> Result<Option<Operator>, Error> {
     Ok(None)
 }
 
-/// What is as good as absent.
+/// Whether the value counts as absent.
 fn is_empty(value: Value<'_>) -> bool {
     match value.shape() {
         Shape::Null => true,
@@ -360,7 +362,7 @@ fn is_empty(value: Value<'_>) -> bool {
     }
 }
 
-/// The terms on which a function is called.
+/// The settings of a call to a function.
 fn call(config: Value<'_>) -> Result<CallSettings, Error> {
     let text = |name| text_member(config, name);
     let (tags, retry, context) = (
@@ -424,7 +426,7 @@ fn matcher(
         Family::In { negated } => {
             let Some(Shape::Array(elements)) = operand.map(Value::shape) else {
                 return Err(Error::Syntax(format!(
-                    "{} for {subject} takes a list",
+                    "{} for {subject} needs a list",
                     operator.as_str()
                 )));
             };
@@ -461,7 +463,7 @@ fn pattern(read: Result<Arc<Pattern>, Box<str>>) -> Matcher {
 
 fn bounds_error(operator: Operator, subject: &Subject) -> Error {
     Error::Syntax(format!(
-        "{} for {subject} takes a list of exactly two values",
+        "{} for {subject} needs a list of exactly two values",
         operator.as_str()
     ))
 }

@@ -1,4 +1,4 @@
-//! Patterns: what they cost is estimated before they are compiled, and each is compiled once.
+//! Patterns: their cost is estimated before they are compiled, and each is compiled once.
 
 use std::{
     collections::HashMap,
@@ -23,48 +23,49 @@ use super::{
 /// The longest text of a pattern, in bytes.
 pub(super) const PATTERN_TEXT_MAX: usize = 16 << 10;
 
-/// The most memory a compiled pattern may take, in bytes: by the estimate.
+/// The maximum estimated size of a compiled pattern, in bytes.
 const PATTERN_SIZE_MAX: usize = 1 << 20;
 
-/// The same when it is compiled, which is done for both directions; the estimate is that of one.
+/// The limit when compiling, which is done for both directions; the estimate is for one.
 const COMPILED_SIZE_MAX: usize = 4 << 20;
 
-/// The most memory that a search by a pattern may take, in bytes.
+/// The maximum memory of matching a pattern, in bytes.
 const SEARCHED_SIZE_MAX: usize = 2 << 20;
 
-/// The most memory all patterns of a condition may take, in bytes, by the estimate. To compile as
-/// much takes less than a tenth of a second.
+/// The maximum estimated size of all patterns of a condition, in bytes. Compiling that much takes
+/// less than a tenth of a second.
 pub(super) const PATTERNS_SIZE_MAX: usize = 4 << 20;
 
-/// What a part of a pattern takes when it is compiled, in bytes.
+/// The estimated size of a part of a compiled pattern, in bytes.
 const CHARACTER: usize = 40;
 const ANY_CHARACTER: usize = 400;
 const SMALL_CLASS: usize = 2_000;
 const LARGE_CLASS: usize = 16_000;
 
-/// How many bytes of a compiled pattern one of its states takes.
+/// The estimated size of one state of a compiled pattern, in bytes.
 const STATE: usize = CHARACTER;
 
-/// From how many states times bytes on a text is looked at byte by byte, so that it can be stopped.
+/// The number of states times bytes from which a text is matched byte by byte, so that it can be
+/// stopped.
 const STEPPED_MIN: usize = 8_000_000;
 
-/// How many bytes are looked at between two looks at the meter.
+/// How many bytes are matched between two checks of the meter.
 const STEP: usize = 64;
 
 /// A pattern, as it was given and compiled.
 #[derive(Debug)]
 pub(super) struct Pattern {
     pub(super) given: Box<str>,
-    /// What is compiled: the whole value.
+    /// The compiled expression, which covers the whole value.
     source: Box<str>,
-    /// How much memory it takes when it is compiled, about, in bytes.
+    /// The estimated size when compiled, in bytes.
     size: usize,
     compiled: OnceLock<Result<Regex, Box<str>>>,
-    /// For texts that are looked at byte by byte; none if it cannot be.
+    /// For matching byte by byte; none if that is not possible.
     stepped: OnceLock<Option<DFA>>,
 }
 
-/// The patterns of a condition, and how much memory further ones may take, in bytes.
+/// The patterns of a condition, and the size left for further ones, in bytes.
 #[derive(Debug)]
 pub(super) struct Patterns {
     left: usize,
@@ -72,7 +73,7 @@ pub(super) struct Patterns {
     known: HashMap<(bool, Box<str>), Read>,
 }
 
-/// A pattern, or why it is none.
+/// A pattern, or why it is invalid.
 type Read = Result<Arc<Pattern>, Box<str>>;
 
 impl Default for Patterns {
@@ -85,13 +86,13 @@ impl Default for Patterns {
 }
 
 impl Patterns {
-    /// The pattern of an operand, or why it is none.
+    /// The pattern of an operand, or why it is invalid.
     pub(super) fn read(
         &mut self,
         operand: Operand,
         is_like: bool,
     ) -> Result<Arc<Pattern>, Box<str>> {
-        let text = operand.into_text().ok_or("there is none")?;
+        let text = operand.into_text().ok_or("the pattern is missing")?;
         if text.len() > PATTERN_TEXT_MAX {
             return Err(format!("it is longer than {PATTERN_TEXT_MAX} bytes").into());
         }
@@ -105,14 +106,14 @@ impl Patterns {
     }
 
     fn admit(&mut self, text: &str, is_like: bool) -> Read {
-        // To read it takes as much as it does to compile the same text of plain characters.
+        // Parsing it takes as much as compiling the same number of plain characters.
         let least = text.len().saturating_mul(CHARACTER);
         let (size, source) = if least > self.left {
             (least, String::new())
         } else if is_like {
             like(text)
         } else {
-            // By itself: the parentheses around it must not be what makes it a pattern.
+            // On its own: the parentheses around it must not be what makes it valid.
             let read = parse::Parser::new().parse(text);
             let size = read.map(|ast| weigh(&ast)).map_err(|error| {
                 self.left -= least;
@@ -128,7 +129,7 @@ impl Patterns {
             .into());
         }
         if size > self.left {
-            // What follows is not even read.
+            // The rest is not even parsed.
             self.left = 0;
             return Err(format!(
                 "it is too large together with the other patterns of the condition: compiled \
@@ -160,12 +161,12 @@ impl Pattern {
         compiled.as_ref().map_err(|reason| &**reason)
     }
 
-    /// Compiles it, if it was not compiled before.
+    /// Compiles it, if it is not compiled yet.
     pub(super) fn check(&self) -> Result<(), &str> {
         self.compiled().map(drop)
     }
 
-    /// How much compiling is still to be done, in bytes.
+    /// How much is left to compile, in bytes.
     pub(super) fn uncompiled(&self) -> usize {
         match self.compiled.get() {
             None => self.size,
@@ -173,7 +174,7 @@ impl Pattern {
         }
     }
 
-    /// About how many states it is in at once at most, for each byte.
+    /// About how many states are active at once, at most, for each byte.
     pub(super) const fn states(&self) -> usize {
         self.size / STATE + 1
     }
@@ -182,7 +183,7 @@ impl Pattern {
         self.compiled().is_ok_and(|regex| regex.is_match(text))
     }
 
-    /// The same; notices within a long text that it is to stop.
+    /// The same, but within a long text it stops when it is told to.
     pub(super) fn is_match_within(&self, text: &str, meter: &Meter<'_>) -> Result<bool, Halt> {
         let most = text.len().saturating_mul(self.states());
         if most < STEPPED_MIN {
@@ -212,7 +213,7 @@ fn stepped(source: &str) -> Option<DFA> {
         .ok()
 }
 
-/// Whether the whole text matches; none if that cannot be found so.
+/// Whether the whole text matches; none if that cannot be decided this way.
 fn step_through(dfa: &DFA, text: &str, meter: &Meter<'_>) -> Result<Option<bool>, Halt> {
     let states = dfa.get_nfa().states().len();
     meter.spend(states)?;
@@ -231,12 +232,12 @@ fn step_through(dfa: &DFA, text: &str, meter: &Meter<'_>) -> Result<Option<bool>
             if state.is_quit() {
                 return Ok(None);
             }
-            // No further byte leads out of it.
+            // No further byte changes the result.
             if state.is_dead() {
                 return Ok(Some(false));
             }
         }
-        // A state that is new takes a look at every state of the pattern.
+        // A new state is computed from every state of the pattern.
         let is_new = cache.memory_usage() != before;
         meter.spend(part.len() * if is_new { states } else { 1 })?;
     }
@@ -248,7 +249,7 @@ fn step_through(dfa: &DFA, text: &str, meter: &Meter<'_>) -> Result<Option<bool>
         .map(|state| state.is_match()))
 }
 
-/// How much memory a pattern takes when it is compiled, about, in bytes.
+/// The estimated size of a compiled pattern, in bytes.
 fn weigh(ast: &Ast) -> usize {
     let sum = |asts: &[Ast]| {
         asts.iter().fold(CHARACTER, |sum: usize, ast| {
@@ -279,7 +280,7 @@ const fn weigh_perl(kind: &ClassPerlKind) -> usize {
     }
 }
 
-/// How often what is repeated is compiled.
+/// How often a repeated part is compiled.
 fn times(kind: &RepetitionKind) -> usize {
     let times = match kind {
         RepetitionKind::ZeroOrOne | RepetitionKind::ZeroOrMore => 1,
@@ -316,8 +317,8 @@ fn weigh_item(item: &ClassSetItem) -> usize {
     }
 }
 
-/// `%` any run, `_` one character, `\` escapes; whole value, never across lines
-/// (`workflow-engine.md` §2.6). What it takes, and the pattern.
+/// `%` matches any characters, `_` one, `\` escapes; the whole value, not across lines
+/// (`workflow-engine.md` §2.6). Returns the estimated size and the pattern.
 fn like(text: &str) -> (usize, String) {
     let (mut size, mut pattern) = (CHARACTER, String::from("^(?-s:"));
     let mut chars = text.chars();

@@ -1,9 +1,8 @@
-//! Judging large documents by large conditions: the rules of [`super::evaluate`], where work is
-//! counted, can be stopped within one text, and is not done twice.
+//! Evaluates large documents with large conditions: the rules of [`super::evaluate`], with work
+//! that is counted, can be stopped within one text, and is not done twice.
 //!
-//! Of a long text the unescaped and the lower-cased form are made once, whatever number of leaves
-//! look at it; and where many leaves look for texts in one field, all of these are looked for in
-//! one pass.
+//! The unescaped and the lower-cased form of a long text are made once, however many leaves read
+//! it; and if many leaves search one field for text, one pass searches for all of it.
 
 use std::{
     borrow::Cow,
@@ -20,34 +19,34 @@ use super::{
 use crate::entity::{Path, Shape, Value};
 use crate::model::Types;
 
-/// A text of fewer bytes is looked at as it is.
+/// Shorter text is searched directly, in bytes.
 const LONG: usize = 1 << 10;
 
-/// How many leaves have to look for texts in one field for one pass to be worth it.
+/// The number of leaves that search one field from which a common pass is worth it.
 const MANY: usize = 4;
 
-/// How many bytes the texts have that are looked for in one pass, at most: what is built of them
-/// takes a thousand times of that in the worst case.
+/// The maximum number of bytes that one pass searches for: the automaton may be a thousand times as
+/// large.
 const SOUGHT_MAX: usize = 32 << 10;
 
-/// How many bytes are looked at between two looks at the meter.
+/// How many bytes are read between two checks of the meter.
 const STEP: usize = 16 << 10;
 
-/// What a leaf costs beside what it looks at.
+/// The cost of a leaf beside what it reads.
 const LEAF: usize = 32;
 
-/// How much longer it takes to compare two values than to read them.
+/// How much longer comparing two values takes than reading them.
 const COMPARED: usize = 8;
 
-/// One evaluation of a condition, in one document.
+/// One evaluation of a condition on one document.
 pub(super) struct Scan<'c, 'd> {
     condition: &'c Condition,
     meter: &'c Meter<'c>,
-    /// By where they are in the document.
+    /// By position in the document.
     texts: HashMap<usize, Text<'d>>,
-    /// What is looked for in one pass; made when it is first needed.
+    /// The common passes; made when first needed.
     passes: Option<Passes>,
-    /// Which texts of a pass are in the text at a place.
+    /// Which texts of a pass occur in the text at a position.
     found: HashMap<(usize, usize), Vec<bool>>,
 }
 
@@ -57,15 +56,15 @@ struct Text<'d> {
     folded: Option<Box<str>>,
 }
 
-/// Everything that is looked for in passes.
+/// All common passes.
 #[derive(Default)]
 struct Passes {
     passes: Vec<Pass>,
-    /// By the number of the leaf: its pass, and its text in it.
+    /// By number of the leaf: its pass, and its text in that pass.
     of_leaf: HashMap<u32, (usize, usize)>,
 }
 
-/// Texts that are looked for in one field at once.
+/// Text that is searched for in one field at once.
 struct Pass {
     texts: Vec<Box<str>>,
     automaton: Option<NFA>,
@@ -121,7 +120,7 @@ impl<'d> Look<'d> for Scan<'_, 'd> {
                 Ok(value.is_null() == matches!(leaf.matcher, Matcher::IsNull))
             }
             matcher if is_long_text => {
-                // Compared as a text, which ends at the first difference, or as a time.
+                // Compared as text, which ends at the first difference, or as a time.
                 self.meter.spend(length / 16)?;
                 let shape = Shape::String(Cow::Borrowed(&self.text(value)?.plain));
                 Ok(matcher.matches(&shape, declared))
@@ -164,7 +163,7 @@ impl<'d> Scan<'_, 'd> {
         Ok(test.holds(long, operand, false))
     }
 
-    /// The long text that is a value.
+    /// The long text of a value.
     fn text(&mut self, value: Value<'d>) -> Result<&mut Text<'d>, Halt> {
         let json = value.json();
         match self.texts.entry(json.as_ptr().addr()) {
@@ -179,14 +178,14 @@ impl<'d> Scan<'_, 'd> {
         }
     }
 
-    /// The pass that looks for the text of a leaf.
+    /// The pass that contains the text of a leaf.
     fn pass_of(&mut self, leaf: &Leaf) -> Option<(usize, usize)> {
         let condition = self.condition;
         let passes = self.passes.get_or_insert_with(|| Passes::of(condition));
         passes.of_leaf.get(&leaf.index).copied()
     }
 
-    /// Whether the text of a pass is in a value.
+    /// Whether the text of a pass occurs in a value.
     fn is_found(
         &mut self,
         pass: usize,
@@ -211,7 +210,7 @@ impl<'d> Scan<'_, 'd> {
 }
 
 impl Text<'_> {
-    /// The text that others are looked for in, lower-cased or as it is.
+    /// The text to search, lower-cased or as it is.
     fn as_looked_for(&mut self, fold: bool, meter: &Meter<'_>) -> Result<&str, Halt> {
         if fold {
             return self.folded(meter);
@@ -219,8 +218,8 @@ impl Text<'_> {
         Ok(&self.plain)
     }
 
-    /// In lower case. What a Σ becomes depends on what is around it; all else is folded by itself,
-    /// and so in parts.
+    /// In lower case. The lower case of Σ depends on its context; every other character is folded
+    /// by itself, so it can be done in parts.
     fn folded(&mut self, meter: &Meter<'_>) -> Result<&str, Halt> {
         if self.folded.is_none() {
             let text = &*self.plain;
@@ -275,7 +274,7 @@ impl Passes {
     }
 }
 
-/// The leaves that look for a text in a field, by the field and whether case matters.
+/// The leaves that search a field for text, by field and case sensitivity.
 fn collect<'c>(
     condition: &'c Condition,
     fields: &mut HashMap<(&'c Path, bool), Vec<(u32, &'c str)>>,
@@ -316,7 +315,7 @@ impl Pass {
         }
     }
 
-    /// Which of its texts are in a text.
+    /// Which of its texts occur in a text.
     fn find_in(&mut self, text: &str, meter: &Meter<'_>) -> Result<Vec<bool>, Halt> {
         let mut found: Vec<bool> = self.texts.iter().map(|text| text.is_empty()).collect();
         if self.automaton.is_none() {
@@ -335,7 +334,7 @@ impl Pass {
             return self.find_one_by_one(text, meter);
         };
         let mut missing = found.iter().filter(|found| !**found).count();
-        // A state says everything that ends there, each time that it is come to.
+        // A state reports everything that ends there, each time it is reached.
         let mut told = std::collections::HashSet::new();
         for part in text.as_bytes().chunks(STEP) {
             meter.spend(part.len())?;
@@ -366,7 +365,7 @@ impl Pass {
     }
 }
 
-/// What it takes to build a pass, for each byte of its texts.
+/// The cost of building a pass, for each byte of its texts.
 const STATES_TO_BYTES: usize = 64;
 
 #[cfg(test)]
@@ -377,7 +376,7 @@ mod tests {
 
     use super::*;
     use crate::clock::Timestamp;
-    use crate::condition::{Lifecycle, Told, Trace, Verdict};
+    use crate::condition::{FunctionResults, Lifecycle, Trace, Verdict};
     use crate::entity::Document;
     use crate::id::{EntityId, TransactionId};
     use crate::model::Schema;
@@ -410,7 +409,7 @@ mod tests {
         format!(r#"{{"type":"group","operator":"{operator}","conditions":[{children}]}}"#)
     }
 
-    /// What both ways say, which is the same, traces and all.
+    /// The result of both evaluators, which must be equal, traces included.
     fn both(document: &str, condition: &str) -> bool {
         let document = Document::parse(document).expect("JSON");
         let schema = Schema::infer(&document);
@@ -419,9 +418,9 @@ mod tests {
         let (mut plain, mut counted) = (Trace::default(), Trace::default());
         let stop = AtomicBool::new(false);
         let meter = Meter::new(&stop);
-        let one = condition.judge(facts, &Told::new(), Some(&mut plain));
+        let one = condition.judge(facts, &FunctionResults::new(), Some(&mut plain));
         let other = condition
-            .judge_within(facts, &Told::new(), Some(&mut counted), &meter)
+            .judge_within(facts, &FunctionResults::new(), Some(&mut counted), &meter)
             .expect("within limits");
         assert_eq!(format!("{one:?}"), format!("{other:?}"));
         assert_eq!(plain.outcomes, counted.outcomes);
@@ -499,7 +498,7 @@ mod tests {
                 "s": texts[0], "t": texts[1], "l": [texts[2], 7, null, texts[3]], "o": {"s": texts[4]},
             });
             both(&document.to_string(), &group(connective, &leaves));
-            // Of one that decides early, little is looked at.
+            // If a leaf decides early, little is read.
             let all: Vec<_> = leaves.iter().map(|leaf| {
                 group("OR", &[group("NOT", std::slice::from_ref(leaf)), leaf.clone(), group("AND", &[])])
             }).collect();

@@ -1,18 +1,19 @@
-//! A condition against the schema of the model it is asked of (`search.md` §4, steps 7 and 9).
+//! Validates a condition against the schema of a model (`search.md` §4).
 
 use super::{Condition, Error, Leaf, Matcher, Operand, Subject};
 use crate::model::{Node, Schema, Types};
 
-/// What a path that the model does not know means.
+/// How a path that the model does not know is treated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UnknownPaths {
     Refused,
-    /// A missing field: the model may still grow one.
+    /// As a missing field: the model may still grow it.
     Missing,
 }
 
 impl Condition {
-    /// Refuses paths the model does not know, and operands that are no value of what they lead to.
+    /// Rejects paths that the model does not know, and operands that are not valid values of their
+    /// field.
     pub fn check_against(&self, schema: &Schema, unknown: UnknownPaths) -> Result<(), Error> {
         let mut missing = Vec::new();
         self.try_leaves(&mut |leaf| leaf.check_path(schema, &mut missing))?;
@@ -25,7 +26,7 @@ impl Condition {
 }
 
 impl Condition {
-    /// Refuses operands that are no time where a time of the life cycle is compared.
+    /// Rejects operands that are not times where a time of the metadata is compared.
     pub fn check_times(&self) -> Result<(), Error> {
         self.try_leaves(&mut |leaf| match leaf.subject {
             Subject::Lifecycle(_) => leaf.check_operands(&Schema::default()),
@@ -99,13 +100,13 @@ impl Leaf {
     }
 }
 
-/// Whether there is never a value to compare: an object, or, where an array is named bare, objects.
+/// Whether there is never a value to compare: an object, or a list of objects without `[*]`.
 pub(super) fn is_object(node: &Node) -> bool {
     let node = node.element.as_deref().unwrap_or(node);
     node.members.is_some() && node.types.is_empty()
 }
 
-/// The types of the values a leaf compares: those of the elements, where an array is named bare.
+/// The types of the values that a leaf compares: for a list without `[*]`, those of the elements.
 pub(super) fn scalar_types(node: &Node) -> Types {
     match &node.element {
         Some(element) => node.types.merge(element.types),

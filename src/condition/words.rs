@@ -13,32 +13,32 @@ const OPERAND_MAX: usize = 40;
 /// How much of one path is shown, in characters.
 const SUBJECT_MAX: usize = 80;
 
-/// What stands for what is left out.
+/// Replaces what is omitted.
 const MORE: &str = "…";
 
 impl Condition {
-    /// For instance `$.total > 100 and (state = "NEW" or …)`: once `length` characters are
-    /// written no further part is begun.
+    /// For instance `$.total > 100 and (state = "NEW" or …)`: after `length` characters no further
+    /// part is begun.
     pub fn in_words(&self, length: usize) -> String {
         let mut words = Words {
             text: String::new(),
             left: length,
         };
-        words.condition(self, Place::Alone);
+        words.condition(self, Nesting::Alone);
         words.text
     }
 }
 
-/// Where a part stands, which decides whether it needs brackets.
+/// The position of a part, which decides whether it needs parentheses.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum Nesting {
     Alone,
     Within(Connective),
 }
 
 struct Words {
     text: String,
-    /// How many characters may be written before the rest is left out.
+    /// How many characters may be written before the rest is omitted.
     left: usize,
 }
 
@@ -48,7 +48,7 @@ impl Words {
         self.text.push_str(text);
     }
 
-    fn condition(&mut self, condition: &Condition, place: Place) {
+    fn condition(&mut self, condition: &Condition, place: Nesting) {
         match condition {
             _ if self.left == 0 => self.push(MORE),
             Condition::Leaf(leaf) => self.push(&leaf.in_words()),
@@ -60,11 +60,11 @@ impl Words {
         }
     }
 
-    /// The local condition comes first: nobody is asked where it does not hold.
-    fn function(&mut self, function: &Function, place: Place) {
-        let and = Place::Within(Connective::And);
+    /// The local condition comes first: if it does not hold, no member is called.
+    fn function(&mut self, function: &Function, place: Nesting) {
+        let and = Nesting::Within(Connective::And);
         let are_two = function.quick_exit.is_some();
-        let in_brackets = are_two && !matches!(place, Place::Alone) && place != and;
+        let in_brackets = are_two && !matches!(place, Nesting::Alone) && place != and;
         if in_brackets {
             self.push("(");
         }
@@ -73,7 +73,7 @@ impl Words {
             self.push(" and ");
         }
         if function.unknown.is_some() {
-            self.push("what is not known");
+            self.push("an unknown test");
         } else {
             self.push("function ");
             self.push(&cut(function.name.as_str(), OPERAND_MAX));
@@ -83,16 +83,16 @@ impl Words {
         }
     }
 
-    fn group(&mut self, connective: Connective, children: &[Condition], place: Place) {
+    fn group(&mut self, connective: Connective, children: &[Condition], place: Nesting) {
         match (connective, children) {
             (Connective::And | Connective::Not, []) => self.push("always"),
             (Connective::Or, []) => self.push("never"),
             (Connective::And | Connective::Or, [only]) => self.condition(only, place),
             (Connective::Not, _) => {
                 self.push("not (");
-                // One part needs no brackets of its own.
+                // A single part needs no parentheses.
                 match children {
-                    [only] => self.condition(only, Place::Alone),
+                    [only] => self.condition(only, Nesting::Alone),
                     _ => self.joined(" or ", Connective::Or, children),
                 }
                 self.push(")");
@@ -107,9 +107,9 @@ impl Words {
         word: &str,
         connective: Connective,
         children: &[Condition],
-        place: Place,
+        place: Nesting,
     ) {
-        let needed = !matches!(place, Place::Alone) && place != Place::Within(connective);
+        let needed = !matches!(place, Nesting::Alone) && place != Nesting::Within(connective);
         if needed {
             self.push("(");
         }
@@ -131,7 +131,7 @@ impl Words {
             if is_cut {
                 return self.push(MORE);
             }
-            self.condition(child, Place::Within(connective));
+            self.condition(child, Nesting::Within(connective));
         }
     }
 }
@@ -225,7 +225,7 @@ fn list(operands: &[Operand]) -> String {
     text + "]"
 }
 
-/// A number or a truth is bare, as texts that read as one are: they mean the same.
+/// Numbers and booleans are unquoted, and so is text that reads as one: it means the same.
 fn value(operand: &Operand) -> String {
     match operand.text() {
         None => "null".to_owned(),

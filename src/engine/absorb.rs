@@ -1,4 +1,4 @@
-//! What members answered, and going on with it.
+//! The responses of members, and how the run continues with them.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::callout::{Callee, Reply, Target};
 use crate::condition::Condition;
 use crate::workflow::{Mode, Processor, Schedule, Task, Timing, Transition};
 
-/// Takes in what a member answered, and goes on with what it was asked for.
+/// Applies a member's response, and continues with what it was needed for.
 pub(super) fn absorb(
     mut run: Box<Run>,
     asked: Asked,
@@ -36,7 +36,7 @@ pub(super) fn absorb(
     let answer = match result {
         Ok(answer) => answer,
         Err(error) if matches!(callee.mode, Some(Mode::AsyncNewTx)) => {
-            // Its failure is told and changes nothing (`workflow-engine.md` §6.2).
+            // Its failure is reported and changes nothing (`workflow-engine.md` §6.2).
             let failure = Error::of_call(&callee.callee, error).to_string();
             warnings.push(failure.clone());
             record.failure = Some(failure);
@@ -86,19 +86,19 @@ pub(super) fn absorb(
                 },
             )
         }
-        _ => Err(Error::Misfit("an answer to another question")),
+        _ => Err(Error::Misfit("a response to another call")),
     }
 }
 
-/// Who had been asked.
+/// The callee of the response.
 struct AskedOf {
     callee: Callee,
-    /// Of a processor.
+    /// For a processor.
     mode: Option<Mode>,
 }
 
 fn asked_of(run: &Run, asked: Asked, phase: &Phase, world: World<'_>) -> Result<AskedOf, Error> {
-    let misfit = Error::Misfit("an answer to a question that is not there");
+    let misfit = Error::Misfit("a response to a call that does not exist");
     match (asked, phase) {
         (
             Asked::Processor,
@@ -155,7 +155,7 @@ fn asked_of(run: &Run, asked: Asked, phase: &Phase, world: World<'_>) -> Result<
     }
 }
 
-/// The criterion that is being considered.
+/// The criterion that is being evaluated.
 fn criterion_of<'a>(
     run: &Run,
     phase: &'a Phase,
@@ -189,7 +189,7 @@ fn next_processor(run: Box<Run>, phase: Phase) -> Result<Step, Error> {
         processor,
     } = phase
     else {
-        return Err(Error::Misfit("a processor where none is"));
+        return Err(Error::Misfit("a processor that does not exist"));
     };
     go(
         run,

@@ -6,7 +6,7 @@ use super::{
     Call, Error, Run, Scope, Step, Timer, TimerChange, TimerKind, World,
     record::Entry,
     run::{Asked, Phase},
-    step::{ask, passage, settled},
+    step::{ask, settled, transition_context},
     timer::Plan,
 };
 use crate::callout::Callee;
@@ -61,7 +61,7 @@ pub(super) fn arm(
                     callee: Callee::Schedule(function.clone()),
                     settings: call.clone(),
                     workflow: workflow.name.clone(),
-                    passage: Some(passage(&run.state, transition)),
+                    transition_context: Some(transition_context(&run.state, transition)),
                     scope: Scope::Inside,
                 };
                 let phase = Phase::Arming {
@@ -89,7 +89,7 @@ pub(super) fn plan_timer(
     let transition = workflow
         .state(&run.state)
         .and_then(|state| state.transitions.get(at))
-        .ok_or(Error::Misfit("a transition that is not there"))?;
+        .ok_or(Error::Misfit("a transition that does not exist"))?;
     match planned {
         Plan::Due { at, timeout } => arm_one(
             run,

@@ -8,7 +8,7 @@ use crate::condition::Halt;
 use crate::error::{Code, Coded, Properties};
 use crate::id::{FunctionName, ProcessorName, StateName, TransitionName};
 
-/// Why a run failed. Nothing of it is kept.
+/// Why a run failed. Nothing of it is stored.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     #[error(
@@ -35,17 +35,17 @@ pub enum Error {
     #[error("transition \"{transition}\" criterion not matched{}", because(reason.as_deref()))]
     NotMatched {
         transition: TransitionName,
-        /// What the member said, if it was asked.
+        /// The member's reason, if a member was called.
         reason: Option<Box<str>>,
     },
     #[error("the criterion of \"{guarded}\" cannot be evaluated: {why}")]
     UnknownCriterion {
-        /// The workflow or transition it guards.
+        /// The workflow or transition that it guards.
         guarded: String,
         why: Box<str>,
     },
     #[error(
-        "processor {processor}: execution type \"internalized\" is not yet implemented; import it with the type EXTERNAL, and let a compute member do it"
+        "processor {processor}: execution type \"internalized\" is not yet implemented; import it with the type EXTERNAL and run it in a compute member"
     )]
     Internalized { processor: ProcessorName },
     #[error("processor {processor} failed: {failure}")]
@@ -70,10 +70,10 @@ pub enum Error {
     )]
     NoMember { tags: String },
     #[error(
-        "{limit} calls of members are out for this tenant already; wait for some of them, or raise INTERLOCK_MAX_CALLS_OUT"
+        "the tenant already has {limit} calls to members in flight; wait until some of them end, or raise INTERLOCK_MAX_CALLS_OUT"
     )]
     TooManyCalls { limit: usize },
-    #[error("the function {function} of the schedule answered what is no schedule: {why}")]
+    #[error("the schedule function {function} returned an invalid schedule: {why}")]
     NoSchedule {
         function: FunctionName,
         why: &'static str,
@@ -93,12 +93,12 @@ pub enum Error {
     TooLong { limit: Duration },
     #[error("the criterion of `{of}`: {halt}")]
     Halted { of: String, halt: Halt },
-    /// The driver gave an input that the run does not wait for.
+    /// The driver gave an input that the run does not expect.
     #[error("the engine was given {0}")]
     Misfit(&'static str),
 }
 
-/// What became of a processor.
+/// Why a processor failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ProcessorFailure {
     #[error("processor dispatch failed: {0}")]
@@ -112,7 +112,7 @@ pub enum ProcessorFailure {
 }
 
 impl Error {
-    /// How a run fails when a call of it did.
+    /// The failure of a run whose call failed.
     pub(super) fn of_call(callee: &Callee, error: CallError) -> Self {
         let kind = callee.kind();
         match (callee, error) {
@@ -140,8 +140,8 @@ impl Error {
         }
     }
 
-    /// The same failure, where the call was made after a commit: there a member that is gone is a
-    /// failure of the processor (`grpc.md` G5).
+    /// The same failure for a call that was made after a commit: there a disconnected member is a
+    /// failure of the processor (`workflow-engine.md` §6.3).
     #[must_use]
     pub(super) fn in_scope(self, callee: &Callee, after_commit: bool) -> Self {
         match (self, callee) {
@@ -155,7 +155,7 @@ impl Error {
         }
     }
 
-    /// Whether a member left during a call that was made after a commit.
+    /// Whether a member disconnected during a call that was made after a commit.
     pub const fn is_disconnect_after_commit(&self) -> bool {
         matches!(
             self,
@@ -166,7 +166,7 @@ impl Error {
         )
     }
 
-    /// Whether the same run may succeed once members are there.
+    /// Whether the same run may succeed once members are available.
     pub const fn is_about_members(&self) -> bool {
         matches!(
             self,
@@ -188,7 +188,7 @@ fn alternatives(names: &[TransitionName]) -> String {
         return String::new();
     }
     let names: Vec<_> = names.iter().map(TransitionName::as_str).collect();
-    format!("; there are {}", names.join(", "))
+    format!("; available are {}", names.join(", "))
 }
 
 fn because(reason: Option<&str>) -> String {

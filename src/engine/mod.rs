@@ -1,11 +1,11 @@
-//! The state machine: decides what happens next to an entity, never does it.
+//! The state machine: decides what happens next to an entity, without doing it.
 //!
 //! May use: [`crate::id`], [`crate::clock`], [`crate::error`], [`crate::entity`],
 //! [`crate::callout`], [`crate::model`], [`crate::condition`], [`crate::workflow`].
 //! Must not: await, read a clock, draw a random number, touch storage.
-//! [`step()`] takes a run and one input and gives back the run and what must be done outside before
-//! the next input; whoever drives it (a request, a timer, a simulation, an explanation) sees the
-//! same decisions. The rules are those of `workflow-engine.md` §7.
+//! [`step()`] takes a run and one input, and returns the run and what must be done outside before
+//! the next input. Every driver (a request, a timer, a simulation, an explanation) makes the same
+//! decisions. The rules are those of `workflow-engine.md` §7.
 
 mod absorb;
 mod arm;
@@ -19,7 +19,7 @@ mod timer;
 
 use std::time::Duration;
 
-use crate::callout::{CallSettings, Callee, Passage, Reply};
+use crate::callout::{CallSettings, Callee, Reply, TransitionContext};
 use crate::clock::Timestamp;
 use crate::entity::Document;
 use crate::id::WorkflowName;
@@ -29,29 +29,29 @@ use crate::workflow::WorkflowSet;
 pub use crate::condition::Meter;
 pub use error::{Error, ProcessorFailure};
 pub use record::{CallRecord, Considered, Entry, Leaf, Reason, Record, RunRecord, StartKind};
-pub use run::{Fate, Outcome, Run, Start, Subject, Suspended};
+pub use run::{Fate, Run, RunOutcome, Start, Subject, Suspended};
 pub use step::step;
 pub use timer::{Armed, Timer, TimerChange, TimerKind};
 
-/// What a run is judged against.
+/// The definitions and limits that a run is evaluated with.
 #[derive(Debug, Clone, Copy)]
 pub struct World<'a> {
     pub workflows: &'a WorkflowSet,
     pub schema: &'a Schema,
     pub limits: Limits,
     pub now: Timestamp,
-    /// Counts the work of a large step, and may stop it.
+    /// Counts the work of an expensive step, and may stop it.
     pub meter: Option<&'a Meter<'a>>,
 }
 
-/// How far a run may go (`workflow-engine.md` §7.6).
+/// The limits of a run (`workflow-engine.md` §7.6).
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// How often one cascade may be in one state.
+    /// How often one cascade may enter the same state.
     pub state_visits: u32,
     /// How many transitions one cascade may take.
     pub depth: u32,
-    /// How long a run may take, with everything members do in it.
+    /// How long a run may take, including its calls to members.
     pub time: Duration,
 }
 
@@ -68,13 +68,13 @@ impl Default for Limits {
 /// What happened outside since the last step.
 #[derive(Debug)]
 pub enum Input {
-    /// Nothing that was waited for.
+    /// No response was expected.
     Go,
-    /// The call that the last step asked for has ended.
+    /// The call that the last step requested has ended.
     Answered(Box<Answered>),
 }
 
-/// How a call ended, and what the record keeps of it.
+/// How a call ended, and what is recorded of it.
 #[derive(Debug)]
 pub struct Answered {
     pub result: Result<Answer, CallError>,
@@ -82,7 +82,7 @@ pub struct Answered {
 }
 
 impl Answered {
-    /// The document that a processor made, if it made one.
+    /// The document that a processor returned, if any.
     pub fn document(&self) -> Option<&Document> {
         match &self.result {
             Ok(Answer {
@@ -94,17 +94,17 @@ impl Answered {
     }
 }
 
-/// What a member answered.
+/// A member's response.
 #[derive(Debug)]
 pub struct Answer {
     pub reply: Reply,
     pub warnings: Vec<String>,
 }
 
-/// Why there is no answer.
+/// Why there is no response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CallError {
-    /// The member said so.
+    /// The member reported failure.
     Rejected {
         message: String,
         warnings: Vec<String>,
@@ -126,38 +126,38 @@ pub enum CallError {
 pub enum Next {
     /// Nothing.
     Go,
-    /// Call a member, and come back with its answer.
+    /// Call a member, and return with its response.
     Call(Box<Call>),
-    /// Nothing more will happen to the entity.
+    /// The run has ended.
     Settled,
 }
 
-/// A call of a compute member.
+/// A call to a compute member.
 #[derive(Debug, Clone)]
 pub struct Call {
     pub callee: Callee,
     pub settings: CallSettings,
     pub workflow: WorkflowName,
-    /// None while a workflow is being chosen.
-    pub passage: Option<Passage>,
+    /// None while a workflow is being selected.
+    pub transition_context: Option<TransitionContext>,
     pub scope: Scope,
 }
 
-/// How a call stands to the transaction it is made in (`workflow-engine.md` §6.2).
+/// How a call relates to the transaction in which it is made (`workflow-engine.md` §6.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
-    /// In it.
+    /// Inside it.
     Inside,
-    /// In it, behind a savepoint: what the member wrote is undone if it fails.
+    /// Inside it, behind a savepoint: what the member wrote is rolled back if it fails.
     Savepoint,
-    /// After it: what was done so far is committed first, and what follows is another
-    /// transaction, which the member may join or not.
+    /// After it: the work so far is committed first, and the rest is another transaction, which the
+    /// member may or may not join.
     Boundary { joins: bool },
-    /// In it for so long, then after it.
+    /// Inside it for that long, then after it.
     Crossover { after: Duration },
 }
 
-/// The run after a step, and what is next.
+/// The run after a step, and what to do next.
 #[derive(Debug)]
 pub struct Step {
     pub run: Box<Run>,

@@ -1,45 +1,45 @@
-//! The decision record: what the engine decided and why, stored with what it decided.
+//! The decision record: what the engine decided and why, stored with the result.
 //!
-//! One record per entity and transaction (DESIGN decision 4). The documented audit events are
-//! read out of it. It names leaves of criteria by their number and the definition by its hash, so
-//! it stays small; the types here are its stored form.
+//! One record per entity and transaction (`architecture.md` §4). The documented audit events are
+//! derived from it. It refers to leaves of criteria by number and to the definition by hash, so
+//! that it stays small; the types here are its stored form.
 
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
-use crate::condition::{Condition, LeafOutcome, Told, Trace};
+use crate::condition::{Condition, FunctionResults, LeafOutcome, Trace};
 use crate::entity::Image;
 use crate::id::TransitionName;
 
-/// How much is kept of the transaction that a caller named, which may be any text.
+/// How much is stored of the transaction that a caller named, which may be any text.
 const EXPECTED_CHARS: usize = 255;
 
 /// Everything that was decided about one entity in one transaction.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Record {
     pub runs: Vec<RunRecord>,
-    /// What was left out, since the record would have been too large.
+    /// What was omitted because the record would have been too large.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cut: Option<Cut>,
 }
 
-/// How much of a record was left out.
+/// How much of a record was omitted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cut {
     /// Decisions; most of them transitions that were considered.
     pub decisions: u64,
-    /// Leaves of criteria, of decisions that are there.
+    /// Leaves of criteria, of decisions that are stored.
     pub leaves: u64,
 }
 
-/// The most bytes a record takes, but for the heads of its runs.
+/// The maximum size of a record in bytes, apart from the heads of its runs.
 const BYTES_MAX: usize = 64 << 10;
 
 /// One run of the engine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunRecord {
     pub start: StartKind,
-    /// The transition that was asked for.
+    /// The transition that was requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked: Option<String>,
     /// When it began, in microseconds since 1970.
@@ -56,9 +56,9 @@ pub enum StartKind {
     Transition,
     /// A timer was due.
     Timer,
-    /// What an earlier transaction of the same request began.
+    /// A run that continues one of an earlier transaction of the same request.
     Continued,
-    /// What an earlier transaction began because a timer was due.
+    /// A run that continues one that a timer began in an earlier transaction.
     TimerContinued,
 }
 
@@ -66,7 +66,7 @@ pub enum StartKind {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Entry {
-    /// A workflow was not for this entity.
+    /// A workflow's criterion did not hold for this entity.
     Skipped(Considered),
     /// This workflow governs the run.
     Chosen {
@@ -74,11 +74,11 @@ pub enum Entry {
         hash: String,
         why: Reason,
     },
-    /// No workflow has the entity's state, so nothing can fire.
+    /// No workflow contains the entity's state, so no transition can fire.
     Ungoverned {
         state: String,
     },
-    /// A transition was considered; only guarded ones that the run looked at are told.
+    /// A transition was considered; only guarded ones that the run evaluated are recorded.
     Considered(Considered),
     Called(CallRecord),
     Fired {
@@ -94,7 +94,7 @@ pub enum Entry {
         transition: String,
         state: String,
     },
-    /// Too late, or over before it began.
+    /// A timer was too late, or expired before it was armed.
     Expired {
         transition: String,
         state: String,
@@ -107,7 +107,7 @@ pub enum Entry {
     Settled {
         state: String,
     },
-    /// What was due was not done, since its guard did not hold.
+    /// A due timer was declined, because its criterion did not hold.
     Declined {
         transition: String,
         state: String,
@@ -121,7 +121,7 @@ pub enum Entry {
         state: String,
         /// The transaction that the caller named.
         expected: String,
-        /// The one that wrote the version there is.
+        /// The transaction that wrote the current version.
         actual: String,
     },
 }
@@ -134,21 +134,21 @@ pub enum Reason {
     Matched(Vec<Leaf>),
     NoneImported,
     NoneMatched,
-    /// It is the one chosen at creation, or the first that has the state.
+    /// It was selected at creation, or is the first that contains the state.
     HasState,
 }
 
-/// A criterion and what came of it.
+/// A criterion and its result.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Considered {
     /// The workflow, or the transition.
     pub name: String,
     pub held: bool,
     pub leaves: Vec<Leaf>,
-    /// Of one that did not hold: its kind, or the function that said no.
+    /// For one that did not hold: its kind, or the function that returned false.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub criterion: Option<String>,
-    /// What that function said.
+    /// The reason that the function returned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
@@ -157,30 +157,30 @@ pub struct Considered {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Leaf(pub u32, pub bool, #[serde(default)] pub Option<String>);
 
-/// A call of a member.
+/// A call to a member.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallRecord {
     pub name: String,
-    /// The execution mode of a processor; none of a function.
+    /// The execution mode of a processor; none for a function.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<String>,
-    /// Why it failed, where that changed nothing.
+    /// Why it failed, if that changed nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
-    /// The member that answered, or failed last.
+    /// The member that responded, or that failed last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub member: Option<String>,
     pub attempts: u32,
     /// From the first attempt to the end, in microseconds.
     pub micros: u64,
-    /// Whether the answer brought a document.
+    /// Whether the response contained a document.
     pub changed: bool,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
 }
 
 impl RunRecord {
-    /// The record of a write that was refused because `if_match` names another version.
+    /// The record of a write that was rejected because `if_match` names another version.
     pub fn refused(
         asked: Option<&TransitionName>,
         stored: &Image,
@@ -206,7 +206,7 @@ impl StartKind {
         matches!(self, Self::Continued | Self::TimerContinued)
     }
 
-    /// The same kind for the rest of a run of which a part is committed.
+    /// The same kind for the rest of a partially committed run.
     pub(super) const fn continued(self) -> Self {
         match self {
             Self::Timer | Self::TimerContinued => Self::TimerContinued,
@@ -232,7 +232,7 @@ impl Record {
         serde_json::to_string(&self.shortened()).ok()
     }
 
-    /// The same without what does not fit: what happened is kept before what was only looked at.
+    /// The same without what does not fit: what happened is kept before what was only considered.
     fn shortened(&self) -> Self {
         let mut cut = Cut::default();
         let mut left = BYTES_MAX;
@@ -279,7 +279,7 @@ impl Record {
 }
 
 impl Entry {
-    /// From what must not be missing to what is missed least.
+    /// From entries that must not be missing to those that are missed least.
     const WEIGHTS: [u8; 4] = [0, 1, 2, 3];
 
     const fn weight(&self) -> u8 {
@@ -297,7 +297,7 @@ impl Entry {
         }
     }
 
-    /// The same without what it says in detail, and how many leaves that leaves out.
+    /// The same without details, and how many leaves that omits.
     fn lean(&self) -> (Self, u64) {
         let mut lean = self.clone();
         let leaves = match &mut lean {
@@ -328,7 +328,7 @@ impl Entry {
         (lean, u64::try_from(leaves.len()).unwrap_or(u64::MAX))
     }
 
-    /// Takes what it needs of the bytes that are left; false if there are not so many.
+    /// Takes the bytes it needs of those left; false if there are not enough.
     fn takes(&self, left: &mut usize) -> bool {
         let text = serde_json::to_string(self);
         let bytes = text.map_or(usize::MAX, |text| text.len() + 1);
@@ -344,7 +344,7 @@ impl Considered {
         held: bool,
         trace: Trace,
         condition: &Condition,
-        told: &Told,
+        told: &FunctionResults,
     ) -> Self {
         let leaf =
             |outcome: LeafOutcome| Leaf(outcome.leaf, outcome.held, outcome.seen.map(Into::into));

@@ -1,4 +1,4 @@
-//! A run: one entity on its way through its workflow.
+//! A run: one entity moving through its workflow.
 
 use std::{
     collections::BTreeMap,
@@ -13,7 +13,7 @@ use super::{
     record::{Entry, RunRecord, StartKind},
 };
 use crate::clock::Timestamp;
-use crate::condition::{Condition, Facts, Lifecycle, Told};
+use crate::condition::{Condition, Facts, FunctionResults, Lifecycle};
 use crate::entity::{Document, Image, Json};
 use crate::id::{EntityId, ModelKey, StateName, TransactionId, TransitionName, WorkflowName};
 use crate::model::Schema;
@@ -32,9 +32,9 @@ pub struct Subject {
 /// What begins a run.
 #[derive(Debug, Clone)]
 pub enum Start {
-    /// A new entity: choose its workflow, then cascade from the initial state.
+    /// A new entity: select its workflow, then cascade from the initial state.
     Create,
-    /// A save: cascade from the state the entity is in.
+    /// A save: cascade from the entity's state.
     Loopback,
     /// A transition by name, then cascade from its target.
     Named(TransitionName),
@@ -43,31 +43,31 @@ pub enum Start {
         kind: TimerKind,
         transition: TransitionName,
     },
-    /// A run that had committed a part of what it did.
+    /// A partially committed run.
     Resumed(Suspended),
 }
 
-/// What became of the entity in a run.
+/// What a run does with the entity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fate {
-    /// It is to be saved as it is now.
+    /// It is saved as it is now.
     Saved,
-    /// The guard of what was due did not hold: nothing but the record is kept.
+    /// The guard of a due timer did not hold: only the record is stored.
     Declined,
-    /// What was due is not defined any more.
+    /// The due transition is no longer defined.
     Dropped,
 }
 
-/// What a run leaves, once it has settled.
+/// The outcome of a run that has settled.
 #[derive(Debug)]
-pub struct Outcome {
+pub struct RunOutcome {
     pub fate: Fate,
     pub image: Image,
     pub record: RunRecord,
     pub timers: Vec<TimerChange>,
 }
 
-/// A run in front of the call of a processor, as it is stored.
+/// A run in front of the call of a processor, in its stored form.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Suspended {
@@ -81,17 +81,17 @@ pub struct Suspended {
     steps: u32,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     asked: Option<String>,
-    /// What the version before the whole run asked for.
+    /// The transition of the version before the whole run.
     previous_transition: String,
     /// Whether a timer began it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     by_timer: bool,
-    /// Timers that processors have asked for, to be armed when the run ends.
+    /// Timers that processors have requested, to be armed when the run ends.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     timers: Vec<AwaitedTimer>,
 }
 
-/// A timer of a processor, as it is stored.
+/// A timer of a processor, in its stored form.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct AwaitedTimer {
@@ -103,54 +103,54 @@ struct AwaitedTimer {
     timeout_ms: Option<u64>,
 }
 
-/// One entity on its way.
+/// The state of a run.
 #[derive(Debug, Clone)]
 pub struct Run {
     pub(super) subject: Subject,
     pub(super) document: Document,
-    /// The latest committed version; none of a new entity.
+    /// The latest committed version; none for a new entity.
     base: Option<Json>,
     before: OnceLock<Option<Document>>,
     pub(super) state: StateName,
-    /// What the latest committed write asked for; empty for a new entity.
+    /// The transition of the latest committed write; empty for a new entity.
     previous_transition: Arc<str>,
-    /// Whether a condition finds nothing, not no element, below a list that is not there.
+    /// Whether a path below a missing list yields a missing value instead of no element.
     absent_lists_are_null: bool,
-    /// The transition this run was asked for.
+    /// The transition that the run was asked to take.
     pub(super) asked: Option<TransitionName>,
-    /// The workflow to remember; none if it is the built-in one.
+    /// The workflow to store; none if it is the built-in one.
     pub(super) chosen: Option<WorkflowName>,
     pub(super) began: Timestamp,
     pub(super) phase: Phase,
     pub(super) fate: Fate,
     pub(super) record: RunRecord,
-    /// The timers the entity has.
+    /// The armed timers of the entity.
     pub(super) armed: Vec<Armed>,
-    /// Timers of processors that await the end of the run.
+    /// Timers of processors that are armed when the run ends.
     pub(super) pending: Vec<Timer>,
     pub(super) timers: Vec<TimerChange>,
 }
 
-/// Where a run stands.
+/// The position of a run.
 #[derive(Debug, Clone)]
 pub(super) enum Phase {
     Starting(Start),
-    /// Looking at the active workflow of that number.
+    /// Evaluating the active workflow of that number.
     Choosing {
         at: usize,
-        told: Told,
+        told: FunctionResults,
     },
-    /// Before the guard of a transition that was asked for, by name or by time.
+    /// Before the guard of a requested transition, named or due.
     Guarding {
         cascade: Cascade,
         transition: usize,
-        told: Told,
+        told: FunctionResults,
     },
     /// In a state, about to try its transition of that number.
     Cascading {
         cascade: Cascade,
         at: usize,
-        told: Told,
+        told: FunctionResults,
     },
     /// On a transition, about to call its processor of that number.
     Taking {
@@ -163,7 +163,7 @@ pub(super) enum Phase {
         workflow: Arc<Workflow>,
         at: usize,
     },
-    /// A call is out; the phase that goes on with its answer.
+    /// A call is in flight; the phase that continues with its response.
     Waiting {
         asked: Asked,
         phase: Box<Self>,
@@ -171,7 +171,7 @@ pub(super) enum Phase {
     Settled,
 }
 
-/// What a call that is out was made for.
+/// The purpose of a call in flight.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Asked {
     /// The function of that number in the criterion.
@@ -180,7 +180,7 @@ pub(super) enum Asked {
     Schedule,
 }
 
-/// What a cascade keeps in mind.
+/// The state of a cascade.
 #[derive(Debug, Clone)]
 pub(super) struct Cascade {
     pub(super) workflow: Arc<Workflow>,
@@ -189,7 +189,7 @@ pub(super) struct Cascade {
 }
 
 impl Run {
-    /// A run that makes an entity.
+    /// A run that creates an entity.
     pub fn create(subject: Subject, document: Document) -> Self {
         let at = subject.created;
         Self {
@@ -212,7 +212,7 @@ impl Run {
         }
     }
 
-    /// A run over `base` that gives it `document`, begun by anything but its creation.
+    /// A run over `base` with the new `document`.
     pub fn update(
         base: &Image,
         document: Document,
@@ -264,29 +264,29 @@ impl Run {
         }
     }
 
-    /// How much longer it may take.
+    /// The time left for the run.
     pub fn time_left(&self, now: Timestamp, limits: Limits) -> Duration {
         limits.time.saturating_sub(now.since(self.began))
     }
 
-    /// Tells conditions the transition that this run was asked for as the previous one; of a run
-    /// that was asked for none, the empty text.
+    /// Lets conditions see the requested transition as the previous one; if none was requested, the
+    /// empty text.
     pub fn tell_what_was_asked(&mut self) {
         let asked = self.asked.as_ref().map_or("", TransitionName::as_str);
         self.previous_transition = asked.into();
     }
 
-    /// Lets `IS_NULL` hold below a list that is not there.
+    /// Lets `IS_NULL` hold below a missing list.
     pub const fn take_absent_lists_as_null(&mut self) {
         self.absent_lists_are_null = true;
     }
 
-    /// Tells the run of the timers that the entity has.
+    /// Sets the armed timers of the entity.
     pub fn has_armed(&mut self, armed: Vec<Armed>) {
         self.armed = armed;
     }
 
-    /// How many bytes its criteria may look at: those of its document, or of the one before.
+    /// How many bytes its criteria may read: those of its document and of the one before.
     pub fn size(&self) -> usize {
         let before = self.base.as_ref().map_or(0, |base| base.as_str().len());
         self.document.json().as_str().len().max(before)
@@ -307,7 +307,7 @@ impl Run {
         }
     }
 
-    /// What conditions are told of the entity, if it had that document; nothing has changed.
+    /// The facts that conditions see if the entity had that document.
     pub fn facts_of<'a>(&'a self, document: &'a Document, schema: &'a Schema) -> Facts<'a> {
         Facts {
             document: document.root(),
@@ -333,9 +333,9 @@ impl Run {
         &self.subject
     }
 
-    /// What the run has come to, once it has settled.
-    pub fn finish(self) -> Outcome {
-        Outcome {
+    /// The outcome of the run, once it has settled.
+    pub fn finish(self) -> RunOutcome {
+        RunOutcome {
             fate: self.fate,
             image: self.image(),
             record: self.record,
@@ -343,7 +343,7 @@ impl Run {
         }
     }
 
-    /// How the run goes on after what it did so far has been committed, if it is in front of a
+    /// How the run resumes after the work so far has been committed, if it is in front of a
     /// processor.
     pub fn suspended(&self) -> Option<Suspended> {
         let Phase::Waiting { phase, .. } = &self.phase else {
@@ -375,8 +375,7 @@ impl Run {
         })
     }
 
-    /// What was recorded so far, for the part that is committed before the rest; the rest begins
-    /// a record of its own.
+    /// The record so far, for the part that is committed first; the rest begins a new record.
     pub fn split_record(&mut self) -> RunRecord {
         let rest = RunRecord {
             start: self.record.start.continued(),
@@ -391,12 +390,12 @@ impl Run {
         part
     }
 
-    /// Gives the entity another document, which someone else has made of it.
+    /// Replaces the document by one that another request has written.
     pub fn take_in(&mut self, document: Document) {
         self.document = document;
     }
 
-    /// Goes on in another transaction, on top of what was committed.
+    /// Continues in another transaction, on top of the committed version.
     pub fn enter(&mut self, base: &Image, transaction: TransactionId) {
         self.subject.transaction = transaction;
         self.subject.updated = base.updated;
@@ -433,7 +432,7 @@ impl Run {
         self.record.entries.push(entry);
     }
 
-    /// What a condition is told, which `condition` asks for.
+    /// The facts that a condition needs.
     pub(super) fn facts<'a>(&'a self, schema: &'a Schema, condition: &Condition) -> Facts<'a> {
         let before = if condition.compares() {
             self.before
@@ -491,7 +490,7 @@ impl Cascade {
         }
     }
 
-    /// The state, which exists: a run is only ever in states of its workflow.
+    /// The state, which exists: a run is only in states of its workflow.
     pub(super) fn state(&self, name: &StateName) -> Option<&State> {
         self.workflow.state(name)
     }

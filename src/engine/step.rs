@@ -9,13 +9,12 @@ use super::{
     record::{CallRecord, Considered, Entry, Reason, StartKind},
     run::{Asked, Cascade, Phase},
 };
-use crate::callout::{Callee, Passage, Target};
-use crate::condition::{Condition, Function, Told, Trace, Verdict};
+use crate::callout::{Callee, Target, TransitionContext};
+use crate::condition::{Condition, Function, FunctionResults, Trace, Verdict};
 use crate::id::{StateName, TransitionName, WorkflowName};
 use crate::workflow::{Mode, Task, Transition, Workflow};
 
-/// Advances `run` by one `input`. What is to be said beside the outcome, be it a failure, is added
-/// to `warnings`.
+/// Advances `run` by one `input`. Warnings are added to `warnings`, also if the step fails.
 pub fn step(
     mut run: Box<Run>,
     input: Input,
@@ -55,7 +54,7 @@ pub fn step(
             absorb(run, asked, *phase, *answered, world, warnings)
         }
         (Phase::Settled, Input::Go) => settled(run),
-        (Phase::Waiting { .. }, Input::Go) => Err(Error::Misfit("no answer to a call that is out")),
+        (Phase::Waiting { .. }, Input::Go) => Err(Error::Misfit("no response to a call in flight")),
         (
             Phase::Starting(_)
             | Phase::Choosing { .. }
@@ -65,7 +64,7 @@ pub fn step(
             | Phase::Arming { .. }
             | Phase::Settled,
             Input::Answered(_),
-        ) => Err(Error::Misfit("an answer without a call")),
+        ) => Err(Error::Misfit("a response without a call")),
     }
 }
 
@@ -110,7 +109,7 @@ fn begin(mut run: Box<Run>, start: Start, world: World<'_>) -> Result<Step, Erro
             run,
             Phase::Choosing {
                 at: 0,
-                told: Told::new(),
+                told: FunctionResults::new(),
             },
         ),
         Start::Loopback => match govern(&mut run, world) {
@@ -126,7 +125,7 @@ fn begin(mut run: Box<Run>, start: Start, world: World<'_>) -> Result<Step, Erro
                 Phase::Guarding {
                     cascade: Cascade::new(workflow),
                     transition,
-                    told: Told::new(),
+                    told: FunctionResults::new(),
                 },
             )
         }
@@ -144,7 +143,7 @@ fn begin(mut run: Box<Run>, start: Start, world: World<'_>) -> Result<Step, Erro
     }
 }
 
-/// `workflow-engine.md` §9.4, step 6: what is due may have been taken out of the definition.
+/// `workflow-engine.md` §9.4: the definition may no longer contain the due transition.
 fn fire(
     mut run: Box<Run>,
     kind: TimerKind,
@@ -173,7 +172,7 @@ fn fire(
         Phase::Guarding {
             cascade: Cascade::new(workflow),
             transition,
-            told: Told::new(),
+            told: FunctionResults::new(),
         },
     )
 }
@@ -183,18 +182,18 @@ fn drop_it(mut run: Box<Run>) -> Result<Step, Error> {
     settled(run)
 }
 
-/// What a criterion comes to, as far as is known.
+/// The result of a criterion, as far as it is known.
 enum Considering {
     Done(Considered),
     Ask(Call, u32),
-    /// It is not known what it means.
+    /// The criterion cannot be evaluated.
     Unknown(Error),
 }
 
 fn consider(
     run: &Run,
     condition: &Condition,
-    told: &Told,
+    told: &FunctionResults,
     world: World<'_>,
     name: &str,
     asker: impl FnOnce(&Function) -> Call,
@@ -229,7 +228,7 @@ fn criterion_call(
     function: &Function,
     target: Target,
     workflow: &WorkflowName,
-    passage: Option<Passage>,
+    transition_context: Option<TransitionContext>,
 ) -> Call {
     Call {
         callee: Callee::Criterion {
@@ -238,7 +237,7 @@ fn criterion_call(
         },
         settings: function.call.clone(),
         workflow: workflow.clone(),
-        passage,
+        transition_context,
         scope: Scope::Inside,
     }
 }
@@ -247,7 +246,7 @@ fn criterion_call(
 fn choose(
     mut run: Box<Run>,
     at: usize,
-    told: Told,
+    told: FunctionResults,
     world: World<'_>,
     warnings: &mut Vec<String>,
 ) -> Result<Step, Error> {
@@ -276,7 +275,7 @@ fn choose(
             run.note(Entry::Skipped(considered));
             let phase = Phase::Choosing {
                 at: at + 1,
-                told: Told::new(),
+                told: FunctionResults::new(),
             };
             go(run, phase)
         }
@@ -290,7 +289,7 @@ fn choose(
     }
 }
 
-/// The built-in workflow is for entities that no imported one is for.
+/// The built-in workflow governs entities that no imported workflow matches.
 fn fall_back(
     mut run: Box<Run>,
     world: World<'_>,
@@ -337,7 +336,7 @@ fn note_chosen(run: &mut Run, workflow: &Workflow, why: Reason) {
     });
 }
 
-/// `workflow-engine.md` §7.5: which transition a name means here.
+/// `workflow-engine.md` §7.5: resolves a transition's name in the current state.
 fn named(run: &Run, workflow: &Workflow, name: &TransitionName) -> Result<usize, Error> {
     let transitions = workflow
         .state(&run.state)
@@ -370,7 +369,7 @@ fn named(run: &Run, workflow: &Workflow, name: &TransitionName) -> Result<usize,
     }
 }
 
-/// What came of the guard of a transition.
+/// The result of a transition's guard.
 enum Guard {
     Open,
     Closed(Option<Box<str>>),
@@ -382,7 +381,7 @@ fn guard_of(
     run: &mut Run,
     cascade: &Cascade,
     transition: &Transition,
-    told: &Told,
+    told: &FunctionResults,
     world: World<'_>,
 ) -> Result<Guard, Error> {
     let Some(criterion) = &transition.criterion else {
@@ -390,12 +389,12 @@ fn guard_of(
     };
     let name = transition.name.as_str();
     let considering = consider(run, criterion, told, world, name, |function| {
-        let passage = passage(&run.state, transition);
+        let transition_context = transition_context(&run.state, transition);
         criterion_call(
             function,
             Target::Transition,
             &cascade.workflow.name,
-            Some(passage),
+            Some(transition_context),
         )
     })?;
     Ok(match considering {
@@ -414,27 +413,27 @@ fn guard_of(
     })
 }
 
-pub(super) fn passage(from: &StateName, transition: &Transition) -> Passage {
-    Passage {
+pub(super) fn transition_context(from: &StateName, transition: &Transition) -> TransitionContext {
+    TransitionContext {
         transition: transition.name.clone(),
         from: from.clone(),
         to: transition.next.clone(),
     }
 }
 
-/// The guard of a transition that was asked for.
+/// The guard of a requested transition.
 fn guard(
     mut run: Box<Run>,
     cascade: Cascade,
     transition: usize,
-    told: Told,
+    told: FunctionResults,
     world: World<'_>,
 ) -> Result<Step, Error> {
     let workflow = Arc::clone(&cascade.workflow);
     let guarded = workflow
         .state(&run.state)
         .and_then(|state| state.transitions.get(transition))
-        .ok_or(Error::Misfit("a transition that is not there"))?;
+        .ok_or(Error::Misfit("a transition that does not exist"))?;
     match guard_of(&mut run, &cascade, guarded, &told, world)? {
         Guard::Open => {
             if run.record.start == StartKind::Timer {
@@ -476,7 +475,7 @@ fn guard(
     }
 }
 
-/// Comes into a state, within limits (`workflow-engine.md` §7.6).
+/// Enters a state, within limits (`workflow-engine.md` §7.6).
 fn enter(run: Box<Run>, mut cascade: Cascade, world: World<'_>) -> Result<Step, Error> {
     if cascade.steps == world.limits.depth {
         return Err(Error::TooDeep {
@@ -499,17 +498,17 @@ fn enter(run: Box<Run>, mut cascade: Cascade, world: World<'_>) -> Result<Step, 
         Phase::Cascading {
             cascade,
             at: 0,
-            told: Told::new(),
+            told: FunctionResults::new(),
         },
     )
 }
 
-/// Takes the first automated transition, from that number on, whose guard holds.
+/// Takes the first automated transition, starting with that number, whose guard holds.
 fn cascade_on(
     mut run: Box<Run>,
     cascade: Cascade,
     at: usize,
-    mut told: Told,
+    mut told: FunctionResults,
     world: World<'_>,
 ) -> Result<Step, Error> {
     let workflow = Arc::clone(&cascade.workflow);
@@ -549,7 +548,7 @@ fn cascade_on(
     go(run, Phase::Arming { workflow, at: 0 })
 }
 
-/// Runs the next processor of a transition, or moves once there is none left.
+/// Runs the next processor of a transition, or moves once all have run.
 fn take(
     mut run: Box<Run>,
     cascade: Cascade,
@@ -561,7 +560,7 @@ fn take(
     let taken = workflow
         .state(&run.state)
         .and_then(|state| state.transitions.get(transition))
-        .ok_or(Error::Misfit("a transition that is not there"))?;
+        .ok_or(Error::Misfit("a transition that does not exist"))?;
     let Some(next) = taken.processors.get(processor) else {
         let entry = Entry::Moved {
             transition: taken.name.to_string(),
@@ -581,7 +580,7 @@ fn take(
                 callee: Callee::Processor(next.name.clone()),
                 settings: call.clone(),
                 workflow: cascade.workflow.name.clone(),
-                passage: Some(passage(&run.state, taken)),
+                transition_context: Some(transition_context(&run.state, taken)),
                 scope: scope(*mode),
             };
             let phase = Phase::Taking {
@@ -620,7 +619,7 @@ fn take(
     }
 }
 
-/// What stands for the execution mode of a processor that sets a timer.
+/// Recorded instead of an execution mode for a processor that arms a timer.
 const SCHEDULED: &str = "SCHEDULED";
 
 const fn scope(mode: Mode) -> Scope {

@@ -185,11 +185,16 @@ fn processors_run_in_the_source_state_one_after_the_other() {
     let machine = Machine::of(&[&two_states(processors)]);
     let mut called = Vec::new();
     let run = machine.drive(create("{}"), |call| {
-        let (name, passage) = (
+        let (name, transition_context) = (
             call.callee.name(),
-            call.passage.as_ref().expect("a passage"),
+            call.transition_context
+                .as_ref()
+                .expect("a transition_context"),
         );
-        called.push(format!("{name} {}->{}", passage.from, passage.to));
+        called.push(format!(
+            "{name} {}->{}",
+            transition_context.from, transition_context.to
+        ));
         Ok(Answer {
             warnings: vec!["careful".to_owned()],
             ..processed(Some(&format!(r#"{{"by":"{name}"}}"#)))

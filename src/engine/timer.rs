@@ -9,28 +9,28 @@ use crate::clock::Timestamp;
 use crate::entity::{Document, Shape, Value};
 use crate::id::{FunctionName, StateName, TransitionName};
 
-/// Something that shall happen to an entity by itself.
+/// A transition that will be taken later.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Timer {
     pub kind: TimerKind,
-    /// Only while the entity is in this state.
+    /// It applies only while the entity is in this state.
     pub state: StateName,
     pub transition: TransitionName,
     pub due: Timestamp,
-    /// By how much it may be late; none is any.
+    /// How late it may fire; none for any time.
     pub timeout: Option<Duration>,
 }
 
 /// What armed a timer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TimerKind {
-    /// The schedule of the transition: armed anew by every write that settles in its state.
+    /// The schedule of the transition: armed again by every write that settles in its state.
     Transition,
-    /// A processor on the way into the state: armed once.
+    /// A processor of a transition into the state: armed once.
     Processor,
 }
 
-/// A timer that an entity has.
+/// An armed timer of an entity.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Armed {
     pub kind: TimerKind,
@@ -41,7 +41,7 @@ pub struct Armed {
 /// A change to the timers of an entity.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TimerChange {
-    /// Replaces the one of the same kind and transition.
+    /// Replaces the timer of the same kind and transition.
     Arm(Timer),
     Cancel {
         kind: TimerKind,
@@ -49,18 +49,18 @@ pub enum TimerChange {
     },
 }
 
-/// When something is due, and by how much it may be late.
+/// When a timer is due, and how late it may fire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Plan {
     Due {
         at: Timestamp,
         timeout: Option<Duration>,
     },
-    /// Its time is over before it begins.
+    /// It expires before it is due.
     BornExpired,
 }
 
-/// What the result of a schedule's function means (`workflow-engine.md` §9.2).
+/// Reads the result of a schedule function (`workflow-engine.md` §9.2).
 pub(super) fn plan(function: &FunctionName, reply: &Reply, now: Timestamp) -> Result<Plan, Error> {
     let fault = |why| Error::NoSchedule {
         function: function.clone(),
@@ -72,7 +72,7 @@ pub(super) fn plan(function: &FunctionName, reply: &Reply, now: Timestamp) -> Re
     if kind != "Schedule" {
         return Err(fault("`resultKind` is not `Schedule`"));
     }
-    let members = Members::read(result.as_ref()).map_err(fault)?;
+    let members = ScheduleResult::read(result.as_ref()).map_err(fault)?;
     let fire = match (members.fire_at, members.fire_after) {
         (Some(at), None) => at,
         (None, Some(after)) => now.millis().saturating_add(after),
@@ -98,14 +98,14 @@ pub(super) fn plan(function: &FunctionName, reply: &Reply, now: Timestamp) -> Re
 }
 
 #[derive(Default)]
-struct Members {
+struct ScheduleResult {
     fire_at: Option<i64>,
     fire_after: Option<i64>,
     expire_at: Option<i64>,
     expire_after: Option<i64>,
 }
 
-impl Members {
+impl ScheduleResult {
     fn read(result: Option<&Document>) -> Result<Self, &'static str> {
         let Some(Shape::Object(given)) = result.map(|result| result.root().shape()) else {
             return Err("`result` is not an object");
@@ -117,7 +117,7 @@ impl Members {
                 "fireAfterMs" => &mut members.fire_after,
                 "expireAt" => &mut members.expire_at,
                 "expireAfterMs" => &mut members.expire_after,
-                _ => return Err("`result` has a member that no schedule has"),
+                _ => return Err("`result` has an unknown member"),
             };
             *place = Some(whole(value).ok_or("a time is not a whole number of milliseconds")?);
         }

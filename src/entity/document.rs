@@ -1,7 +1,7 @@
-//! JSON that keeps what it was given: canonical text, and an index into that text.
+//! JSON that is kept as it was given: canonical text, and an index into that text.
 //!
-//! `serde_json` checks the grammar; this file only walks text that is known to be JSON. Its
-//! `Value` will not do, because it loses digits and the order of keys.
+//! `serde_json` checks the grammar; this file only walks text that is known to be JSON.
+//! `serde_json::Value` is not used because it loses digits and the order of keys.
 
 use std::{
     borrow::Cow,
@@ -14,7 +14,7 @@ use serde_json::value::RawValue;
 
 use super::{DEPTH_MAX, Number, scan};
 
-/// Why a text is not a document.
+/// Why a text is not a valid document.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DocumentError {
     #[error("not JSON: {0}")]
@@ -27,13 +27,13 @@ pub enum DocumentError {
     TooLarge,
 }
 
-/// JSON text in canonical form: no white space between tokens, strings escaped as little as
-/// JSON allows, digits and the order of members as given.
+/// JSON text in canonical form: no white space between tokens, as few escapes as JSON allows,
+/// digits and member order as given.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Json(Arc<str>);
 
 impl Json {
-    /// Text that is canonical already, because this program wrote it.
+    /// Text that is already canonical, because this program wrote it.
     pub fn trusted(text: impl Into<Arc<str>>) -> Self {
         Self(text.into())
     }
@@ -53,7 +53,7 @@ impl fmt::Display for Json {
     }
 }
 
-/// A document: canonical text, and where its values are in it.
+/// A document: canonical text, and the positions of its values.
 #[derive(Debug, Clone)]
 pub struct Document {
     json: Json,
@@ -78,10 +78,10 @@ pub(super) enum Kind {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Node {
     pub(super) kind: Kind,
-    /// Where it is in the text; of a string, without the quotes.
+    /// The position in the text; for a string, without the quotes.
     pub(super) start: u32,
     pub(super) end: u32,
-    /// The node after this one and all within it.
+    /// The node after this one and everything within it.
     pub(super) next: u32,
 }
 
@@ -92,7 +92,7 @@ impl Document {
         Self::from_raw(raw)
     }
 
-    /// Reads JSON whose grammar has been checked, as the type of the argument proves.
+    /// Reads JSON whose grammar has been checked, as the argument's type proves.
     pub fn from_raw(raw: &RawValue) -> Result<Self, DocumentError> {
         let raw = raw.get();
         if u32::try_from(raw.len()).is_err() {
@@ -125,7 +125,7 @@ impl Document {
     }
 
     fn refuse_doubled(&self) -> Result<(), DocumentError> {
-        /// Of so many keys, each is looked for among those before it.
+        /// Up to this number of keys, each is searched for among the preceding ones.
         const FEW: usize = 32;
         let objects = self.nodes.iter().zip(1..);
         let objects = objects.filter(|(node, _)| node.kind == Kind::Object);
@@ -163,7 +163,7 @@ impl Document {
     }
 }
 
-/// One of 64 bits: the same one for equal keys, and as a rule another for others.
+/// One of 64 bits: the same for equal keys, usually different for others.
 fn mark(key: &[u8]) -> u64 {
     let byte = |byte: Option<&u8>| byte.copied().map_or(0, usize::from);
     let sum = byte(key.first()) * 7 + byte(key.last()) * 5 + byte(key.get(1)) + key.len();
@@ -173,12 +173,12 @@ fn mark(key: &[u8]) -> u64 {
 struct Reader<'a> {
     input: &'a str,
     at: usize,
-    /// As much of the input is in the text, or left out of it. What is canonical goes there in
-    /// stretches as long as possible; often that is all of it at once.
+    /// How much of the input has been copied or skipped. Canonical input is copied in stretches as
+    /// long as possible, often all of it at once.
     taken: usize,
     text: String,
     nodes: Vec<Node>,
-    /// The arrays and objects that are not closed yet.
+    /// The lists and objects that are not closed yet.
     open: Vec<usize>,
 }
 
@@ -207,14 +207,14 @@ impl Reader<'_> {
         self.text.as_str().into()
     }
 
-    /// Takes the input up to there as it is.
+    /// Copies the input up to there unchanged.
     fn take(&mut self, until: usize) {
         self.text.reserve(self.input.len() - self.taken);
         self.text.push_str(&self.input[self.taken..until]);
         self.taken = until;
     }
 
-    /// Where in the text that is which comes next in the input.
+    /// The position in the text of what comes next in the input.
     #[expect(
         clippy::cast_possible_truncation,
         reason = "the input is shorter than 4 GiB, and so is what is made of it"
@@ -279,7 +279,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Takes the escapes back that JSON does not need; half a surrogate pair is no text.
+    /// Removes escapes that JSON does not need; half a surrogate pair is not valid text.
     fn escaped_string(&mut self, from: usize) -> Result<Kind, DocumentError> {
         let syntax = |error: serde_json::Error| DocumentError::Syntax(error.to_string());
         let meant: String = serde_json::from_str(&self.input[from..self.at]).map_err(syntax)?;
@@ -312,7 +312,7 @@ impl Reader<'_> {
     }
 }
 
-/// The keys of an object, as written. Canonical text writes equal keys equally.
+/// The keys of an object, as written. Equal keys are equal in canonical text.
 #[derive(Clone)]
 struct Keys<'a> {
     text: &'a [u8],
@@ -349,7 +349,7 @@ impl fmt::Debug for Value<'_> {
     }
 }
 
-/// What a value is.
+/// The kind and content of a value.
 #[derive(Debug, Clone)]
 pub enum Shape<'a> {
     Null,
@@ -362,7 +362,7 @@ pub enum Shape<'a> {
 }
 
 impl<'a> Value<'a> {
-    /// The first value of a text that these nodes are of.
+    /// The first value of a text with these nodes.
     pub(super) const fn root_of(text: &'a str, nodes: &'a [Node]) -> Self {
         Self {
             text,
@@ -427,7 +427,7 @@ impl<'a> Value<'a> {
         self.head().kind == Kind::Object
     }
 
-    /// The member of that name, if this is an object and has one.
+    /// The member of that name, if this is an object that has one.
     pub fn member(self, name: &str) -> Option<Self> {
         let Shape::Object(members) = self.shape() else {
             return None;
@@ -438,7 +438,7 @@ impl<'a> Value<'a> {
             .map(|(_, value)| value)
     }
 
-    /// The element at that index, if this is an array and has one.
+    /// The element at that index, if this is a list that has one.
     pub fn element(self, index: usize) -> Option<Self> {
         let Shape::Array(mut elements) = self.shape() else {
             return None;
@@ -446,7 +446,7 @@ impl<'a> Value<'a> {
         elements.nth(index)
     }
 
-    /// The elements, if this is an array.
+    /// The elements, if this is a list.
     pub fn elements(self) -> Option<Elements<'a>> {
         let head = self.head();
         (head.kind == Kind::Array).then(|| {
@@ -460,19 +460,19 @@ impl<'a> Value<'a> {
         })
     }
 
-    /// How many values and names are read of the whole document.
+    /// The number of values and names in the indexed part of the document.
     pub const fn extent(self) -> usize {
         self.nodes.len()
     }
 
-    /// How many bytes the scalars and names take that are read of the whole document.
+    /// The number of bytes of scalars and names in the indexed part of the document.
     pub fn bytes(self) -> usize {
         let is_scalar = |node: &&Node| !matches!(node.kind, Kind::Array | Kind::Object);
         let bytes = self.nodes.iter().filter(is_scalar);
         bytes.map(|node| (node.end - node.start) as usize).sum()
     }
 
-    /// Whether both say the same: numbers by value, members in any order.
+    /// Whether both are equal: numbers by value, members in any order.
     pub fn same_as(self, other: Value<'_>) -> bool {
         match (self.shape(), other.shape()) {
             (Shape::Null, Shape::Null) => true,
@@ -510,7 +510,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// A string's text.
+    /// The text of a string.
     pub fn as_str(self) -> Option<Cow<'a, str>> {
         match self.shape() {
             Shape::String(text) => Some(text),
@@ -540,7 +540,7 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// The elements of an array, in order.
+/// The elements of a list, in order.
 #[derive(Debug, Clone)]
 pub struct Elements<'a>(Cursor<'a>);
 

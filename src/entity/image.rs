@@ -1,4 +1,4 @@
-//! One version of an entity, and the facts about it.
+//! One version of an entity, and its metadata.
 
 use std::{num::ParseIntError, str::FromStr, sync::Arc};
 
@@ -6,11 +6,12 @@ use super::Json;
 use crate::clock::Timestamp;
 use crate::id::{EntityId, ModelKey, StateName, TransactionId, TransitionName, WorkflowName};
 
-/// A place on the one number line of everything that was written (`STORAGE.md` §1).
+/// A position on the number line of everything that was written (`storage.md` §1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Position(pub i64);
 
-/// The position of a commit. A snapshot is always one of these, so half a commit is never seen.
+/// The position of a commit. Snapshots are always taken at one, so a part of a commit is never
+/// visible.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Sequence(pub i64);
 
@@ -22,27 +23,27 @@ impl FromStr for Position {
     }
 }
 
-/// An entity as one of its versions left it.
+/// An entity as of one of its versions.
 #[derive(Debug, Clone)]
 pub struct Image {
     pub id: EntityId,
     pub model: ModelKey,
     pub state: StateName,
     pub document: Json,
-    /// When the entity was first made.
+    /// When the entity was created.
     pub created: Timestamp,
-    /// When this version was committed; while it is not, when its unit of work began.
+    /// When this version was committed; before that, when its unit of work began.
     pub updated: Timestamp,
     /// The transaction that wrote this version.
     pub transaction: TransactionId,
-    /// The transition that the writer asked for; none for a plain save.
+    /// The transition that the writer named; none for a plain save.
     pub transition: Option<TransitionName>,
-    /// The workflow chosen when the entity was made; none if it was the built-in one.
+    /// The workflow selected at creation; none if it was the built-in one.
     pub workflow: Option<WorkflowName>,
 }
 
 impl Image {
-    /// What `meta.transitionForLatestSave` says of a save without a named transition.
+    /// The value of `meta.transitionForLatestSave` after a save without a named transition.
     pub const LOOPBACK: &str = "loopback";
 
     pub fn transition_for_latest_save(&self) -> &str {
@@ -52,7 +53,7 @@ impl Image {
     }
 }
 
-/// What kind of caller someone is (`models-and-entities.md` §10).
+/// The kind of a principal (`models-and-entities.md` §10).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ActorKind {
     User,
@@ -70,9 +71,9 @@ impl ActorKind {
     }
 }
 
-/// A kind of caller that is none of ours.
+/// An unknown kind of principal.
 #[derive(Debug, Clone, thiserror::Error)]
-#[error("`{0}` is no kind of caller; known are user, service and system")]
+#[error("`{0}` is not a kind of principal; use user, service or system")]
 pub struct UnknownActorKind(pub String);
 
 impl FromStr for ActorKind {
@@ -88,14 +89,14 @@ impl FromStr for ActorKind {
     }
 }
 
-/// Someone who writes: remembered with every commit.
+/// A principal as it is stored with a commit.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Actor {
     pub kind: ActorKind,
     pub name: Arc<str>,
 }
 
-/// What a version did.
+/// The kind of change that a version made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ChangeKind {
     Create,
@@ -120,30 +121,30 @@ pub struct Change {
     pub kind: ChangeKind,
     pub at: Timestamp,
     pub transaction: TransactionId,
-    /// To whom the change is attributed.
+    /// The principal to which the change is attributed.
     pub author: Actor,
-    /// Who made it, where that is someone else.
+    /// The principal that executed it, if it is a different one.
     pub executor: Option<Actor>,
 }
 
 impl Change {
-    /// Who made it.
+    /// The principal that executed it.
     pub fn executor(&self) -> &Actor {
         self.executor.as_ref().unwrap_or(&self.author)
     }
 }
 
-/// A change, as the feed tells it.
+/// A change, as the feed delivers it.
 #[derive(Debug, Clone)]
 pub struct Changed {
     pub position: Position,
     pub entity: EntityId,
     pub model: ModelKey,
-    /// The state after the change; of a deletion, the last one.
+    /// The state after the change; for a deletion, the last one.
     pub state: StateName,
     pub kind: ChangeKind,
     pub transaction: TransactionId,
     pub at: Timestamp,
-    /// Only where it was asked for; a deletion has none.
+    /// Only if it was requested; a deletion has none.
     pub document: Option<Json>,
 }

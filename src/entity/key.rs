@@ -1,21 +1,21 @@
-//! Values as bytes that sort as the values do: what search indexes are made of (STORAGE.md §6).
+//! Values as bytes that sort like the values: the keys of search indexes (`storage.md` §6).
 //!
-//! A key never distinguishes what the evaluator holds equal, and may hold equal what the
-//! evaluator distinguishes: long numbers and texts are cut. So a range of keys finds at least
-//! what a comparison matches, and the evaluator decides.
+//! Values that the evaluator treats as equal have equal keys. Values that it distinguishes may have
+//! equal keys, too: long numbers and texts are cut. So a range of keys finds at least what a
+//! comparison matches, and the evaluator decides.
 
 use super::{Number, Path, Shape, Temporal, TemporalClass, Value};
 
-/// How many digits of a number a key keeps.
+/// How many digits of a number a key contains.
 const DIGITS_MAX: usize = 40;
 
-/// How many bytes of a text a key keeps.
+/// How many bytes of a text a key contains.
 const TEXT_MAX: usize = 128;
 
-/// How many keys a document has at most at one path: each is a row that its write writes.
+/// How many keys a document may have at one path: each is a row in its commit.
 const KEYS_MAX: usize = 1_000;
 
-/// What a key is of; the order of the tags is the order of the kinds.
+/// The kind of a value; kinds sort in the order of their tags.
 mod tag {
     pub(super) const NULL: u8 = 0x00;
     pub(super) const FALSE: u8 = 0x10;
@@ -32,16 +32,16 @@ mod tag {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key(Box<[u8]>);
 
-/// The keys from one to another, the first included.
+/// A range of keys, from the first one (included).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyRange {
     pub from: Key,
-    /// The first key that is beyond the range.
+    /// The first key beyond the range.
     pub until: Key,
 }
 
 impl Key {
-    /// Of nothing: a null, or a field that is missing.
+    /// The key of null, or of a missing field.
     pub fn null() -> Self {
         Self::tagged(tag::NULL)
     }
@@ -50,12 +50,12 @@ impl Key {
         Self::tagged(if value { tag::TRUE } else { tag::FALSE })
     }
 
-    /// Of an object, or of a list within a list.
+    /// The key of an object, or of a list within a list.
     pub fn container() -> Self {
         Self::tagged(tag::CONTAINER)
     }
 
-    /// Of a document with more values at a path than have keys: whoever looks for anything finds
+    /// The key of a document with more values at a path than it may have keys: every look-up finds
     /// it.
     pub fn many() -> Self {
         Self::tagged(tag::MANY)
@@ -69,14 +69,15 @@ impl Key {
 
     pub fn text(text: &str) -> Self {
         let bytes = text.as_bytes();
-        // A text that is whole ends before one that goes on.
+        // Complete text ends before longer text.
         Self(match bytes.get(..TEXT_MAX) {
             Some(kept) => [&[tag::TEXT], kept].concat().into(),
             None => [&[tag::TEXT], bytes, &[0x00]].concat().into(),
         })
     }
 
-    /// Of a time, in the granularity of a class; `millis` counts from where that class does.
+    /// The key of a time, at the granularity of a class; `millis` counts from the origin of that
+    /// class.
     pub fn time(class: TemporalClass, millis: i64) -> Self {
         let sortable = millis.cast_unsigned() ^ (1 << 63);
         Self(
@@ -98,25 +99,24 @@ impl Key {
         &self.0
     }
 
-    /// Whether it stands for a null or a missing field.
+    /// Whether it is the key of null or of a missing field.
     pub fn is_null(&self) -> bool {
         *self.0 == [tag::NULL]
     }
 
-    /// Whether a value of this key has no place in an order: nothing, or no scalar.
+    /// Whether values with this key have no order: null, missing, or not a scalar.
     pub fn is_unsortable(&self) -> bool {
         matches!(self.0.first(), Some(&(tag::NULL | tag::CONTAINER)))
     }
 
     /// The first bytes after this key, and after all keys that begin with it.
     fn successor(&self) -> Self {
-        // Neither a text nor a number goes on with this byte.
+        // Neither text nor a number continues with this byte.
         Self([&self.0, &[0xFF][..]].concat().into())
     }
 
-    /// The keys under which a document is found at a path: one of each value that a test of the
-    /// path looks at, and a second one of a text that is a time; of very many values, a single
-    /// one.
+    /// The keys of a document at a path: one for each value that a test of the path reads, and a
+    /// second one for text that is a time; a single key if there are very many values.
     pub fn of(path: &Path, root: Value<'_>) -> Vec<Self> {
         let mut keys = Vec::new();
         path.any(root, &mut |value| {
@@ -143,7 +143,7 @@ impl Key {
         let key = match shape {
             Shape::Null => Self::null(),
             Shape::Bool(truth) => Self::truth(*truth),
-            // What cannot be read as a number is equal to none.
+            // A literal that cannot be read as a number equals none.
             Shape::Number(literal) => {
                 Number::parse(literal).map_or_else(Self::container, |number| Self::number(&number))
             }
@@ -162,7 +162,7 @@ impl Key {
 }
 
 impl KeyRange {
-    /// One key, and those it was cut to.
+    /// One key, and those that were cut to it.
     pub fn only(key: &Key) -> Self {
         Self::between(key, key)
     }
@@ -196,13 +196,13 @@ impl KeyRange {
         self.from <= *key && *key < self.until
     }
 
-    /// Texts that begin with a text.
+    /// Text with a common beginning.
     pub fn prefix(text: &str) -> Self {
         let kept = &text.as_bytes()[..text.len().min(TEXT_MAX)];
         Self::only(&Key([&[tag::TEXT], kept].concat().into()))
     }
 
-    /// Everything but nulls.
+    /// Everything but null.
     pub fn present() -> Self {
         Self {
             from: Key::tagged(tag::NULL + 1),
@@ -210,8 +210,8 @@ impl KeyRange {
         }
     }
 
-    /// Everything that has a place in an order, without the second keys of texts that are times:
-    /// one key for each value of a scalar.
+    /// Everything that has an order, without the second keys of times: one key for each scalar
+    /// value.
     pub fn sortable() -> Self {
         Self {
             from: Key::tagged(tag::NULL + 1),
@@ -219,12 +219,12 @@ impl KeyRange {
         }
     }
 
-    /// What is left of a scalar: nulls, and what is none.
+    /// The rest: null, and values that are not scalars.
     pub fn unsortable() -> Vec<Self> {
         vec![Self::only(&Key::null()), Self::only(&Key::container())]
     }
 
-    /// Whether it holds nothing but nulls, and keys with a place in an order.
+    /// Whether it contains only null and keys with an order.
     pub fn is_sortable(&self) -> bool {
         self.until <= Key::tagged(tag::TIME)
     }
@@ -233,19 +233,19 @@ impl KeyRange {
         self.from.is_null()
     }
 
-    /// Whether it is of one key, and those that begin with it.
+    /// Whether it contains one key, and those that were cut to it.
     pub fn is_of_one(&self) -> bool {
         self.until == self.from.successor()
     }
 }
 
 impl Key {
-    /// Whether both are of the same kind: numbers, texts, times of one class.
+    /// Whether both are of the same kind: numbers, text, times of one class.
     pub fn is_of_kind(&self, other: &Self) -> bool {
         self.kind() == other.kind()
     }
 
-    /// The bytes that all keys of the same kind begin with.
+    /// The bytes with which all keys of the same kind begin.
     fn kind(&self) -> &[u8] {
         let len = if self.0.first() == Some(&tag::TIME) {
             2

@@ -1,22 +1,21 @@
-//! A stored document: what it says, who it is, where it stands.
+//! A stored document: its content, its identity, its metadata.
 //!
 //! May use: [`crate::id`], [`crate::clock`].
-//! A document is kept as the text that came, numbers digit for digit; [`Document`] is the same
-//! text with an index into it, so reading a value never changes it.
+//! A document is stored as the text that was received, numbers digit for digit; [`Document`] is the
+//! same text with an index into it, so reading a value never changes it.
 
 mod document;
-mod glimpse;
 mod image;
 mod key;
 mod number;
 mod patch;
 mod path;
+mod projection;
 mod scan;
 mod temporal;
 mod xml;
 
 pub use document::{Document, DocumentError, Elements, Json, Members, Shape, Value};
-pub use glimpse::{Glimpse, Wanted};
 pub use image::{
     Actor, ActorKind, Change, ChangeKind, Changed, Image, Position, Sequence, UnknownActorKind,
 };
@@ -24,6 +23,7 @@ pub use key::{Key, KeyRange};
 pub use number::{Number, NumberClass};
 pub use patch::{Patch, PatchError};
 pub use path::{Path, PathError, Step};
+pub use projection::{ProjectedPaths, Projection};
 pub use scan::is_closed;
 pub use temporal::{Temporal, TemporalClass};
 pub use xml::XmlError;

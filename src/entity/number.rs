@@ -4,8 +4,8 @@ use std::{borrow::Cow, cmp::Ordering, fmt};
 
 /// A number as sign, significant digits and exponent: `±0.d₁d₂… × 10^exponent`.
 ///
-/// Digits have no zeros at either end, so equal numbers are equal values whatever their
-/// spelling (`5`, `5.0`, `5E0`), and comparing never does arithmetic on huge exponents.
+/// There are no zeros at either end of the digits, so equal numbers are equal values however they
+/// are written (`5`, `5.0`, `5E0`), and comparing never computes huge exponents.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Number {
     negative: bool,
@@ -26,7 +26,7 @@ pub enum NumberClass {
 }
 
 impl Number {
-    /// Reads a literal as JSON writes numbers; anything else is none.
+    /// Parses a literal as JSON writes numbers; none for anything else.
     pub fn parse(literal: &str) -> Option<Self> {
         let (negative, rest) = literal
             .strip_prefix('-')
@@ -70,24 +70,24 @@ impl Number {
         self.digits.is_empty()
     }
 
-    /// Whether nothing but zeros follows the decimal point.
+    /// Whether there are only zeros after the decimal point.
     pub fn is_whole(&self) -> bool {
         self.precision() <= self.exponent
     }
 
-    /// How many digits are significant.
+    /// The number of significant digits.
     fn precision(&self) -> i64 {
         i64::try_from(self.digits.len()).unwrap_or(i64::MAX)
     }
 
-    /// The whole number this is, if it is one and fits.
+    /// The whole number, if it is one and fits.
     fn whole(&self) -> Option<i128> {
         const DIGITS_MAX: i64 = 39;
         if !self.is_whole() || self.exponent > DIGITS_MAX {
             return None;
         }
         let zeros = u32::try_from(self.exponent - self.precision()).ok()?;
-        // Away from zero in its own direction, since there is one more number below zero.
+        // There is one more number below zero than above.
         let sign = if self.negative { -1 } else { 1 };
         let significant = self.digits.bytes().try_fold(0_i128, |sum, digit| {
             sum.checked_mul(10)?
@@ -119,8 +119,8 @@ impl Number {
         }
     }
 
-    /// The class of a literal; none if it is no number. The number is not made where it is short,
-    /// as nearly all are.
+    /// The class of a literal; none if it is not a number. Short literals, which nearly all are,
+    /// are classified without parsing.
     pub fn class_of(literal: &str) -> Option<NumberClass> {
         class_of_short(literal).or_else(|| Some(Self::parse(literal)?.class()))
     }
@@ -137,8 +137,8 @@ impl Number {
             .is_some()
     }
 
-    /// Adds bytes that sort as numbers do; those that agree in their first `digits_max` digits may
-    /// be the same.
+    /// Adds bytes that sort like numbers; numbers that agree in their first `digits_max` digits may
+    /// have equal bytes.
     pub fn write_sortable(&self, digits_max: usize, bytes: &mut Vec<u8>) {
         const ZERO: u8 = 1;
         if self.is_zero() {
@@ -176,7 +176,7 @@ impl Number {
 }
 
 impl fmt::Display for Number {
-    /// One spelling for each value; not that of JSON.
+    /// One notation for each value; not that of JSON.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let sign = if self.negative { "-" } else { "" };
         write!(f, "{sign}0.{}e{}", self.digits, self.exponent)
@@ -204,16 +204,16 @@ fn is_digits(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// An exponent too large to count with is as good as the largest.
-/// The class of a literal of a few digits without an exponent; none of any other.
+/// The class of a literal of a few digits without an exponent; none for any other. An exponent that
+/// is too large to compute with counts as the largest one.
 fn class_of_short(literal: &str) -> Option<NumberClass> {
-    // What is not whole is then a double, and what is fits 64 bits.
+    // A fraction is then a double, and a whole number fits 64 bits.
     const CHARS_MAX: usize = 15;
     let digits = literal.strip_prefix('-').unwrap_or(literal);
     if digits.len() > CHARS_MAX {
         return None;
     }
-    // It is shorter than what a search is good for.
+    // Shorter than a search pays off.
     let dot = digits.bytes().position(|byte| byte == b'.');
     let (whole, fraction) = match dot {
         Some(dot) => (&digits[..dot], &digits[dot + 1..]),

@@ -1,10 +1,10 @@
 //! Patches of a document: RFC 7386 (merge) and RFC 6902 (operations).
 //!
-//! On a tree of our own, because numbers must stay as they were written, digit for digit.
+//! Works on its own tree, because numbers must keep their digits.
 
 use super::{DEPTH_MAX, Document, DocumentError, Number, Shape, Value};
 
-/// A change to a document that says only what is different.
+/// A partial change to a document.
 #[derive(Debug, Clone)]
 pub enum Patch {
     /// RFC 7386: members replace, objects merge, null removes.
@@ -37,15 +37,15 @@ struct Pointer(Vec<String>);
 /// Why a patch cannot be applied.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PatchError {
-    #[error("a JSON Patch is a list of operations")]
+    #[error("a JSON Patch must be a list of operations")]
     NotAList,
     #[error("operation {0}: {1}")]
     Operation(usize, &'static str),
-    #[error("operation {0}: there is nothing at `{1}`")]
+    #[error("operation {0}: `{1}` does not exist")]
     Nothing(usize, String),
-    #[error("operation {0}: the value at `{1}` is another one")]
+    #[error("operation {0}: the value at `{1}` differs")]
     TestFailed(usize, String),
-    #[error("a patch has {OPERATIONS_MAX} operations at most; split it")]
+    #[error("a patch may have at most {OPERATIONS_MAX} operations; split it")]
     TooMany,
     #[error("the patch adds, copies and moves more than {WORK_MAX} bytes; split it")]
     TooLarge,
@@ -55,13 +55,13 @@ pub enum PatchError {
     Document(#[from] DocumentError),
 }
 
-/// How many operations a patch has at most.
+/// How many operations a patch may have.
 const OPERATIONS_MAX: usize = 1_000;
 
 /// How much a patch may add, copy and move, in bytes: copies of copies could grow without end.
 const WORK_MAX: usize = 64 << 20;
 
-/// A value that can be changed.
+/// A value that can be modified.
 #[derive(Debug, Clone)]
 enum Tree {
     /// As it was written.
@@ -88,7 +88,7 @@ impl Patch {
         Ok(Self::Operations(operations))
     }
 
-    /// The document that the patch makes of another.
+    /// Applies the patch to a document.
     pub fn apply(&self, document: &Document) -> Result<Document, PatchError> {
         let patched = match self {
             Self::Merge(patch) => merge(Some(Tree::read(document.root())), patch.root()),
@@ -151,7 +151,7 @@ impl Operation {
             Some("move") => Kind::Move(pointer("from")?),
             Some("copy") => Kind::Copy(pointer("from")?),
             Some("test") => Kind::Test(operand()?),
-            _ => return Err("`op` is none of add, remove, replace, move, copy, test"),
+            _ => return Err("`op` must be one of add, remove, replace, move, copy, test"),
         };
         Ok(Self {
             kind,
@@ -252,7 +252,8 @@ impl Pointer {
     }
 }
 
-/// The index that a step means in a list of that length; RFC 6901 allows no leading zeros.
+/// The index that a pointer step denotes in a list of that length; RFC 6901 allows no leading
+/// zeros.
 fn index(step: &str, len: usize) -> Option<usize> {
     let plain = step == "0" || !step.starts_with('0');
     let digits = !step.is_empty() && step.bytes().all(|byte| byte.is_ascii_digit());
@@ -305,7 +306,7 @@ impl Tree {
         }
     }
 
-    /// Its text's length, roughly.
+    /// The approximate length of its text.
     fn size(&self) -> usize {
         match self {
             Self::Literal(literal) => literal.len(),
@@ -317,7 +318,7 @@ impl Tree {
         }
     }
 
-    /// How deep it nests; nothing in it is one level.
+    /// Its nesting depth; an empty structure has one level.
     fn depth(&self) -> usize {
         match self {
             Self::Literal(_) => 0,
@@ -463,7 +464,7 @@ mod tests {
         }
     }
 
-    /// The examples of RFC 6902, appendix A, and its edges.
+    /// The examples of RFC 6902, appendix A, and edge cases.
     #[expect(clippy::too_many_lines, reason = "a table")]
     #[test]
     fn operations_are_those_of_the_standard() {

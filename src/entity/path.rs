@@ -13,7 +13,7 @@ use super::{
 /// One step from a value to those within it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Step {
-    /// The member of that name; in an array, a numeric name is an index.
+    /// The member of that name; in a list, a numeric name is an index.
     Member(Arc<str>),
     Element(usize),
     /// Every element.
@@ -26,7 +26,7 @@ pub struct Path {
     steps: Vec<Step>,
 }
 
-/// Why a text is no path.
+/// Why a text is not a valid path.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{path}` is not a path: {why}; paths look like `$.a.b`, `$.list[*]`, `$['any name']`")]
 pub struct PathError {
@@ -47,7 +47,7 @@ impl Path {
         }
         while !rest.is_empty() {
             if steps.len() == DEPTH_MAX {
-                return Err(error("no document nests as deep"));
+                return Err(error("it is deeper than any document"));
             }
             rest = if let Some(after) = rest.strip_prefix('.') {
                 name(after, &mut steps)
@@ -64,7 +64,7 @@ impl Path {
         Ok(Self { steps })
     }
 
-    /// The path of these steps, one at least.
+    /// A path of at least one step.
     pub const fn from_steps(steps: Vec<Step>) -> Self {
         Self { steps }
     }
@@ -73,7 +73,7 @@ impl Path {
         &self.steps
     }
 
-    /// The name, if the path is that of a member at the top.
+    /// The name, if the path is that of a top-level member.
     pub fn single(&self) -> Option<&str> {
         match self.steps.as_slice() {
             [Step::Member(name)] => Some(name),
@@ -81,8 +81,8 @@ impl Path {
         }
     }
 
-    /// Whether any value the path leads to satisfies `test`; it is given none where the path ends
-    /// before the document says anything.
+    /// Whether any value at the path satisfies `test`, which receives none if the path leads
+    /// nowhere.
     pub fn any<'a>(
         &self,
         root: Value<'a>,
@@ -91,8 +91,8 @@ impl Path {
         walk(&self.steps, root, test)
     }
 
-    /// Whether the path goes through every element of a list (the first, if of several) that is
-    /// not there, or is null.
+    /// Whether a list that the path passes through with `[*]` (the first, if several) is missing or
+    /// null.
     pub fn misses_its_list(&self, root: Value<'_>) -> bool {
         let list = self.steps.iter().position(|step| *step == Step::Each);
         list.is_some_and(|at| {
@@ -102,7 +102,7 @@ impl Path {
         })
     }
 
-    /// The first value the path leads to.
+    /// The first value at the path.
     pub fn first<'a>(&self, root: Value<'a>) -> Option<Value<'a>> {
         let mut found = None;
         self.any(root, &mut |value| {
@@ -114,7 +114,7 @@ impl Path {
 }
 
 impl fmt::Display for Path {
-    /// The canonical spelling.
+    /// The canonical notation.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("$")?;
         for step in &self.steps {
@@ -201,7 +201,8 @@ fn walk<'a>(
     };
     match next {
         Some(value) => walk(rest, value, test),
-        // Nothing to step through: an absent field, except that no element is no field at all.
+        // There is nothing to step into: a missing field, except that a missing element is not a
+        // field.
         None if rest.contains(&Step::Each) || *step == Step::Each => false,
         None => test(None),
     }

@@ -1,8 +1,8 @@
-//! Texts that mean a time: which kind, and when.
+//! Text that denotes a time: which kind, and when.
 
 use chrono::{NaiveDate, NaiveTime, Timelike as _};
 
-/// What kind of time a text writes (`models-and-entities.md` §3.4).
+/// The kind of time that a text denotes (`models-and-entities.md` §3.4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum TemporalClass {
     ZonedDateTime,
@@ -28,10 +28,10 @@ impl TemporalClass {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Temporal {
     pub class: TemporalClass,
-    /// What the clock on the wall shows: milliseconds since 1970-01-01T00:00 without an offset;
-    /// of a time of day, since midnight; of a longer period, its start.
+    /// Local date and time: milliseconds since 1970-01-01T00:00 without an offset; for a time of
+    /// day, since midnight; for a longer period, its start.
     pub wall_ms: i64,
-    /// East of UTC; zero where none is written.
+    /// East of UTC; zero if none is given.
     pub offset_ms: i64,
 }
 
@@ -39,7 +39,7 @@ const MINUTE_MS: i64 = 60_000;
 const DAY_MS: i64 = 24 * 60 * MINUTE_MS;
 
 impl Temporal {
-    /// The first kind of time that the text can be read as, if any.
+    /// Parses a text as the first kind of time that fits, if any.
     pub fn parse(text: &str) -> Option<Self> {
         if text.len() < 4 || !text.is_ascii() {
             return None;
@@ -53,7 +53,7 @@ impl Temporal {
         }
     }
 
-    /// The instant, in milliseconds since 1970-01-01T00:00:00Z; without an offset, as in UTC.
+    /// The instant, in milliseconds since 1970-01-01T00:00:00Z; without an offset, in UTC.
     pub const fn instant_ms(self) -> i64 {
         self.wall_ms - self.offset_ms
     }
@@ -104,8 +104,8 @@ impl Temporal {
         })
     }
 
-    /// This time cut to the start of the period that `class` counts in, for kinds that lie on
-    /// the calendar; none for a time of day.
+    /// This time cut to the start of the period of `class`, for classes of calendar times; none for
+    /// a time of day.
     pub fn floor_ms(self, class: TemporalClass) -> Option<i64> {
         use chrono::Datelike as _;
         if self.class == TemporalClass::LocalTime {
@@ -148,7 +148,7 @@ fn date_ms(text: &str) -> Option<i64> {
     )
 }
 
-/// `HH:mm`, `HH:mm:ss`, or that with up to nine digits of a fraction.
+/// `HH:mm`, `HH:mm:ss`, or the latter with up to nine fraction digits.
 fn time_ms(text: &str) -> Option<i64> {
     let (clock, fraction) = text
         .split_once('.')

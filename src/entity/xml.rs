@@ -1,9 +1,8 @@
-//! XML as a document: what came as XML is stored and given back as JSON
-//! (`models-and-entities.md` §3.6).
+//! XML documents, which are stored and returned as JSON (`models-and-entities.md` §3.6).
 //!
-//! Attributes and children become members, names that come more than once become arrays, and a
-//! text is a number, a truth or a text by how it is written. Nothing is looked up outside: a
-//! document type declaration is passed over, and of entities only the five of XML itself are known.
+//! Attributes and children become members, repeated names become lists, and text becomes a number,
+//! a boolean or a string depending on how it is written. Nothing external is loaded: a document
+//! type declaration is skipped, and only the five predefined entities are supported.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -18,25 +17,25 @@ use quick_xml::{
 
 use super::{DEPTH_MAX, Document, DocumentError, Number};
 
-/// How many elements and attributes a document has at most.
+/// How many elements and attributes a document may have.
 const PARTS_MAX: usize = 500_000;
 
-/// The member that holds the text of an element that has more than text.
+/// The member with the text of an element that has more than text.
 const TEXT: &str = "_text";
 
-/// The member that holds the value of a root that has nothing but text.
+/// The member with the value of a root that has only text.
 const VALUE: &str = "_value";
 
-/// Why a text is not a document in XML.
+/// Why a text is not a valid XML document.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum XmlError {
     #[error("not XML: {0}")]
     Syntax(String),
     #[error("not XML: {0}")]
     Form(&'static str),
-    #[error("the entity `&{0};` is not known; only the five of XML itself are")]
+    #[error("the entity `&{0};` is unknown; only the five predefined XML entities are allowed")]
     UnknownEntity(String),
-    #[error("the encoding `{0}` is not known; send UTF-8")]
+    #[error("the encoding `{0}` is not supported; send UTF-8")]
     Encoding(String),
     #[error("nested deeper than {DEPTH_MAX} levels")]
     TooDeep,
@@ -47,21 +46,21 @@ pub enum XmlError {
 }
 
 impl Document {
-    /// Reads XML.
+    /// Parses XML.
     pub fn from_xml(text: &str) -> Result<Self, XmlError> {
         let json = Converter::default().convert(text)?;
         Ok(Self::parse(&json)?)
     }
 }
 
-/// What an element has become.
+/// The JSON form of an element.
 enum Tree {
     /// As JSON.
     Leaf(String),
     Object(Vec<(Arc<str>, Field)>),
 }
 
-/// What stands under one name.
+/// The values under one name.
 enum Field {
     One(Tree),
     Many(Vec<Tree>),
@@ -74,7 +73,7 @@ struct Open {
     fields: Vec<(Arc<str>, Field)>,
     places: HashMap<Arc<str>, usize>,
     text: String,
-    /// Whether an element stands between the text so far and what may come.
+    /// Whether an element stands between the text so far and any further text.
     is_parted: bool,
 }
 
@@ -139,7 +138,7 @@ impl Converter {
             ..Open::default()
         };
         let mut names = HashSet::new();
-        // Its own check for doubled names takes quadratic time.
+        // The library's own check for duplicate names takes quadratic time.
         for attribute in start.attributes().with_checks(false) {
             let attribute = attribute.map_err(syntax)?;
             self.count()?;
@@ -160,7 +159,10 @@ impl Converter {
     }
 
     fn end(&mut self) -> Result<(), XmlError> {
-        let element = self.open.pop().ok_or(XmlError::Form("nothing is open"))?;
+        let element = self
+            .open
+            .pop()
+            .ok_or(XmlError::Form("an end tag has no start tag"))?;
         match self.open.last_mut() {
             Some(parent) => {
                 let name = Arc::clone(&element.name);
@@ -213,7 +215,7 @@ impl Open {
         };
     }
 
-    /// Adds to the text; what stands on both sides of an element does not grow together.
+    /// Appends text; text before and after an element is not joined.
     fn append(&mut self, text: &str) {
         if !self.is_parted {
             self.text.push_str(text);
@@ -259,7 +261,7 @@ impl Open {
     }
 }
 
-/// A text as the JSON that it reads as.
+/// The JSON value that a text reads as.
 fn scalar(text: &str) -> String {
     match text {
         "true" | "t" | "T" | "TRUE" | "True" => "true".to_owned(),

@@ -1,4 +1,4 @@
-//! What the wire means: the `CloudEvents` envelope, the event types, their payloads.
+//! The wire format: the `CloudEvents` envelope, the event types, their payloads.
 //!
 //! May use: [`crate::id`], [`crate::clock`], [`crate::error`], [`crate::json`], [`crate::entity`],
 //! [`crate::callout`], [`crate::model`], [`crate::condition`], [`crate::workflow`],
@@ -26,7 +26,7 @@ pub use kind::EventType;
 /// The extension attribute that joins a request to an open transaction (`grpc.md` §10).
 pub const TOKEN_ATTRIBUTE: &str = "cyodatxtoken";
 
-/// The extension attribute with the key of a request that is to be done once (`stream.md` §2).
+/// The extension attribute with the idempotency key of a request (`stream.md` §2).
 pub const IDEMPOTENCY_ATTRIBUTE: &str = "idempotencykey";
 
 /// The extension attribute that names the request an answer belongs to (`stream.md` §2).
@@ -38,10 +38,10 @@ pub const SEQUENCE_ATTRIBUTE: &str = "sequence";
 /// The extension attribute that marks the end of an answer of many events.
 pub const STREAM_END_ATTRIBUTE: &str = "streamend";
 
-/// What we say we are.
+/// The source of our events.
 const SOURCE: &str = "cyoda";
 
-/// The version of `CloudEvents` we speak.
+/// The version of `CloudEvents`.
 const SPEC_VERSION: &str = "1.0";
 
 /// One event, validated: its type is one of ours, its attributes are well named.
@@ -87,7 +87,7 @@ pub enum Data {
     },
 }
 
-/// An event that could not be taken, with as much of its id as there was.
+/// A rejected event, with its id as far as it is known.
 #[derive(Debug, Clone)]
 pub struct Rejected {
     pub id: Box<str>,
@@ -181,6 +181,6 @@ impl Event {
 
 fn bad_attribute(name: &str) -> Failure {
     Failure::malformed(format!(
-        "invalid CloudEvent: `{name}` is no name of an attribute; those are lower-case letters and digits"
+        "invalid CloudEvent: `{name}` is not a valid attribute name; use lower-case letters and digits"
     ))
 }

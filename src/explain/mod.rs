@@ -2,15 +2,15 @@
 //!
 //! May use: [`crate::id`], [`crate::callout`], [`crate::condition`], [`crate::workflow`],
 //! [`crate::engine`].
-//! Must not: change anything, or ask anybody. What happened is read out of a decision record; what
-//! would happen is found by driving the engine as far as it goes without a member.
+//! Must not: change anything, or call a member. The past is read from a decision record; the future
+//! is found by driving the engine as far as it goes without a member.
 
 mod node;
 
 use std::sync::Arc;
 
-use crate::callout::{Callee, Passage};
-use crate::condition::{Condition, Facts, Meter, Told, Trace, Verdict};
+use crate::callout::{Callee, TransitionContext};
+use crate::condition::{Condition, Facts, FunctionResults, Meter, Trace, Verdict};
 use crate::engine::{
     self, Call, CallRecord, Considered, Entry, Input, Next, Reason, Run, RunRecord, StartKind,
     World,
@@ -20,58 +20,58 @@ use crate::workflow::{Trigger, Workflow, WorkflowSet};
 
 pub use node::Node;
 
-/// One run, as it happened or would.
+/// One run, in the past or hypothetical.
 #[derive(Debug)]
-pub struct ToldRun {
+pub struct ExplainedRun {
     pub start: StartKind,
-    /// The transition that was asked for.
+    /// The requested transition.
     pub asked: Option<String>,
     /// The workflow that governs it, and why.
     pub workflow: Option<(String, &'static str)>,
-    /// Workflows that are not for the entity.
+    /// Workflows that do not match the entity.
     pub skipped: Vec<Guard>,
-    pub steps: Vec<ToldStep>,
+    pub steps: Vec<ExplainedStep>,
     /// Where it ends.
     pub settled: Option<String>,
-    /// Why it goes no further.
+    /// Why it stops.
     pub stopped: Option<String>,
 }
 
-/// What was looked at and done in one state.
+/// The decisions and calls in one state.
 #[derive(Debug, Default)]
-pub struct ToldStep {
+pub struct ExplainedStep {
     pub state: Option<String>,
     pub considered: Vec<Guard>,
-    /// Calls of members, and what came of them.
+    /// Calls to members, and their results.
     pub calls: Vec<String>,
     /// The transition that was taken, and the state it led to.
     pub took: Option<(String, String)>,
 }
 
-/// A criterion, and what came of it.
+/// A criterion and its result.
 #[derive(Debug)]
 pub struct Guard {
     /// The workflow or transition it guards.
     pub name: String,
-    /// None if a member would have to say.
+    /// None if a member would have to decide.
     pub held: Option<bool>,
     pub criterion: Option<Node>,
     /// The leaf that decided, in words.
     pub because: Option<String>,
 }
 
-/// A way out of a state.
+/// A transition out of a state.
 #[derive(Debug)]
 pub struct Way {
     pub guard: Guard,
     pub next: String,
     pub trigger: &'static str,
-    /// Whether it could be asked for by name now, and whether it would be taken by itself.
+    /// Whether it could be requested by name now, and whether it would be taken automatically.
     pub open: Option<bool>,
     pub why: String,
 }
 
-/// Every way out of a state, and whether it is open.
+/// Every transition out of a state, and whether it is open.
 pub fn ways(
     workflow: &Workflow,
     state: &StateName,
@@ -95,7 +95,7 @@ pub fn ways(
                     "automated",
                     "taken by the next write, unless an earlier one is",
                 ),
-                Trigger::Manual => ("manual", "taken when it is asked for"),
+                Trigger::Manual => ("manual", "taken when a request names it"),
                 Trigger::Scheduled(_) => ("scheduled", "taken when it is due"),
                 Trigger::Disabled => ("disabled", "never taken"),
             };
@@ -140,7 +140,7 @@ fn guard(
         };
     };
     let mut trace = Trace::default();
-    let told = Told::new();
+    let told = FunctionResults::new();
     let verdict = match meter {
         None => Ok(criterion.judge(facts, &told, Some(&mut trace))),
         Some(meter) => criterion.judge_within(facts, &told, Some(&mut trace), meter),
@@ -151,11 +151,11 @@ fn guard(
         Ok(Verdict::Asks(function)) => (
             None,
             Some(match &function.unknown {
-                Some(unknown) => format!("what is not known: {unknown}"),
+                Some(unknown) => format!("unknown: {unknown}"),
                 None => format!("function {}", function.name),
             }),
         ),
-        Err(halt) => (None, Some(format!("more than can be looked at: {halt}"))),
+        Err(halt) => (None, Some(format!("evaluation stopped: {halt}"))),
     };
     let leaves = trace
         .outcomes
@@ -170,11 +170,11 @@ fn guard(
     }
 }
 
-/// What a run would do, as far as no member has to be asked.
-pub fn foresee(run: Run, world: World<'_>) -> ToldRun {
+/// What a run would do, as far as no member has to be called.
+pub fn foresee(run: Run, world: World<'_>) -> ExplainedRun {
     let mut run = Box::new(run);
     loop {
-        // A step that fails takes its run with it.
+        // A failing step consumes its run.
         let before = run.clone();
         match engine::step(run, Input::Go, world, &mut Vec::new()) {
             Err(error) => {
@@ -198,8 +198,8 @@ pub fn foresee(run: Run, world: World<'_>) -> ToldRun {
     }
 }
 
-impl ToldRun {
-    /// Leaves out what is about other transitions.
+impl ExplainedRun {
+    /// Removes what is about other transitions.
     pub fn keep(&mut self, transition: &TransitionName) {
         let is_it = |name: &str| name == transition.as_str();
         for step in &mut self.steps {
@@ -210,26 +210,28 @@ impl ToldRun {
         });
     }
 
-    /// Nobody is asked, so the run goes no further than the call.
+    /// No member is called, so the run stops at the call.
     fn stop_at(&mut self, call: &Call) {
         let name = call.callee.name();
         let mut what = match &call.callee {
             Callee::Processor(_) => format!("processor {name} would be called"),
-            Callee::Criterion { .. } => format!("it depends on what function {name} says"),
-            Callee::Schedule(_) => format!("function {name} would say when a transition is due"),
+            Callee::Criterion { .. } => format!("it depends on function {name}"),
+            Callee::Schedule(_) => {
+                format!("function {name} would compute when a transition is due")
+            }
         };
-        if let Some(Passage {
+        if let Some(TransitionContext {
             transition,
             from,
             to,
-        }) = &call.passage
+        }) = &call.transition_context
         {
             what = format!("on transition {transition} to {to}, {what}");
             match self.steps.last_mut() {
                 Some(step) if step.took.is_none() => step.state = Some(from.to_string()),
-                Some(_) | None => self.steps.push(ToldStep {
+                Some(_) | None => self.steps.push(ExplainedStep {
                     state: Some(from.to_string()),
-                    ..ToldStep::default()
+                    ..ExplainedStep::default()
                 }),
             }
         }
@@ -237,13 +239,13 @@ impl ToldRun {
     }
 }
 
-/// What a record says, with the criteria of the workflows it names by their hashes, or else of
-/// those in force.
+/// The content of a record, with the criteria of the workflows it names by hash, or else of those
+/// in force.
 pub fn tell(
     record: &RunRecord,
     workflows: &WorkflowSet,
     find: impl Fn(&str) -> Option<Arc<Workflow>>,
-) -> ToldRun {
+) -> ExplainedRun {
     let named = |name: &str| {
         workflows
             .entries
@@ -252,7 +254,7 @@ pub fn tell(
             .find(|workflow| workflow.name.as_str() == name)
             .or_else(|| Some(Workflow::built_in()).filter(|it| it.name.as_str() == name))
     };
-    let mut told = ToldRun {
+    let mut told = ExplainedRun {
         start: record.start,
         asked: record.asked.clone(),
         workflow: None,
@@ -262,7 +264,7 @@ pub fn tell(
         stopped: None,
     };
     let mut governing: Option<Arc<Workflow>> = None;
-    let mut step = ToldStep::default();
+    let mut step = ExplainedStep::default();
     for (index, entry) in record.entries.iter().enumerate() {
         match entry {
             Entry::Skipped(considered) => {
@@ -280,7 +282,7 @@ pub fn tell(
             }
             Entry::Ungoverned { state } => {
                 told.settled = Some(state.clone());
-                told.stopped = Some(format!("no workflow has state {state}"));
+                told.stopped = Some(format!("no workflow contains state {state}"));
             }
             Entry::Considered(considered) => {
                 let state = state_at(&record.entries[index..]);
@@ -311,7 +313,9 @@ pub fn tell(
                 told.settled = Some(state.clone());
             }
             Entry::Expired { transition, .. } => {
-                told.stopped = Some(format!("transition {transition} came too late"));
+                told.stopped = Some(format!(
+                    "transition {transition} expired, because it was too late"
+                ));
             }
             Entry::Declined { transition, state } => {
                 step.state = Some(state.clone());
@@ -339,7 +343,7 @@ pub fn tell(
 fn called(call: &CallRecord) -> String {
     let told = match &call.failure {
         Some(failure) => failure.clone(),
-        None => format!("{} is done", call.name),
+        None => format!("{} succeeded", call.name),
     };
     match call.attempts {
         0 | 1 => told,
@@ -347,7 +351,7 @@ fn called(call: &CallRecord) -> String {
     }
 }
 
-/// The state in which the first of these entries was noted.
+/// The state in which the first of these entries was recorded.
 fn state_at(entries: &[Entry]) -> Option<String> {
     entries.iter().find_map(|entry| match entry {
         Entry::Moved { from: state, .. }
@@ -369,14 +373,14 @@ fn state_at(entries: &[Entry]) -> Option<String> {
 
 const fn because(why: &Reason) -> &'static str {
     match why {
-        Reason::Matched(_) => "it is the first that is for the entity",
-        Reason::NoneImported => "none was imported",
-        Reason::NoneMatched => "no imported one is for the entity",
-        Reason::HasState => "it has the state of the entity",
+        Reason::Matched(_) => "it is the first that matches the entity",
+        Reason::NoneImported => "no workflow was imported",
+        Reason::NoneMatched => "no imported workflow matches the entity",
+        Reason::HasState => "it contains the state of the entity",
     }
 }
 
-/// A criterion as a record has it; the definition it belongs to may be gone.
+/// A recorded criterion; its definition may no longer exist.
 fn past(considered: &Considered, criterion: Option<&Condition>) -> Guard {
     let leaves: Vec<_> = considered
         .leaves

@@ -1,4 +1,4 @@
-//! A criterion as a tree of what each part of it said.
+//! A criterion as a tree with the result of each part.
 
 use crate::condition::{Condition, Connective};
 
@@ -6,12 +6,12 @@ use crate::condition::{Condition, Connective};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Node {
     Leaf {
-        /// The field, or the fact about the entity, it looks at.
+        /// The field or metadata that it reads.
         subject: String,
         operator: &'static str,
         /// As JSON.
         operand: Option<String>,
-        /// None if it was not looked at.
+        /// None if it was not evaluated.
         held: Option<bool>,
         /// The value, as JSON; cut if it is long.
         seen: Option<String>,
@@ -19,7 +19,7 @@ pub enum Node {
     Function {
         name: String,
         held: Option<bool>,
-        /// What the member said.
+        /// The member's reason.
         reason: Option<String>,
         quick_exit: Option<Box<Self>>,
     },
@@ -30,11 +30,11 @@ pub enum Node {
     },
 }
 
-/// What a leaf said: its number, whether it held, what it saw.
-pub(super) type Outcome = (u32, bool, Option<String>);
+/// The outcome of a leaf: its number, whether it held, what it saw.
+pub(super) type LeafResult = (u32, bool, Option<String>);
 
 impl Node {
-    pub(super) fn new(condition: &Condition, outcomes: &[Outcome]) -> Self {
+    pub(super) fn new(condition: &Condition, outcomes: &[LeafResult]) -> Self {
         let of = |index: u32| outcomes.iter().find(|(leaf, ..)| *leaf == index);
         match condition {
             Condition::Leaf(leaf) => {
@@ -103,7 +103,7 @@ impl Node {
         }
     }
 
-    /// The first part that made the whole come out as it did, in words.
+    /// The first part that decided the result, in words.
     pub(super) fn decisive(&self, came_out: bool) -> Option<String> {
         if self.held() != Some(came_out) {
             return None;
@@ -137,7 +137,7 @@ impl Node {
                         .as_deref()
                         .map_or_else(String::new, |text| format!(": {text}"));
                     let says = if came_out { "yes" } else { "no" };
-                    Some(format!("function {name} says {says}{reason}"))
+                    Some(format!("function {name} returns {says}{reason}"))
                 }),
             Self::Group {
                 connective,

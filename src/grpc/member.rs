@@ -1,8 +1,8 @@
-//! Between members and their payloads.
+//! Converts between calls of members and their payloads.
 
 use serde_json::{Value, value::RawValue};
 
-use crate::callout::{Judgement, Reply};
+use crate::callout::{CriterionResult, Reply};
 use crate::compute::{Rejection, Request, Response, Work};
 use crate::entity::Document;
 use crate::error::Failure;
@@ -12,7 +12,7 @@ use crate::event::{
 };
 use crate::id::{CallId, EntityId};
 
-/// Who caused a call (`grpc.md` §9.6).
+/// The principal that caused a call (`grpc.md` §9.6).
 const AUTH_TYPE: &str = "authtype";
 const AUTH_ID: &str = "authid";
 const AUTH_CLAIMS: &str = "authclaims";
@@ -20,7 +20,7 @@ const AUTH_CLAIMS: &str = "authclaims";
 /// The same for every attempt of one call.
 const DISPATCH_KEY: &str = "dispatchkey";
 
-/// A call, as the member is sent it.
+/// A call as an event.
 pub(super) fn call(request: &Request) -> Event {
     let work: &Work = &request.work;
     let json = compute::call(&compute::Call {
@@ -29,7 +29,7 @@ pub(super) fn call(request: &Request) -> Event {
         transaction: work.transaction,
         callee: &work.callee,
         workflow: &work.workflow,
-        passage: work.passage.as_ref(),
+        transition_context: work.transition_context.as_ref(),
         context: work.context.as_deref(),
         attached: work.attached.as_ref(),
     });
@@ -47,18 +47,18 @@ pub(super) fn call(request: &Request) -> Event {
     }
 }
 
-/// What a member has answered.
+/// A member's response.
 pub(super) struct Answered {
-    /// None if it names no call of ours.
+    /// None if it names no call.
     pub(super) call: Option<CallId>,
-    /// What it says which entity it is about; absent, it does not say so.
+    /// The entity that it names; none if absent.
     about: Option<Value>,
     pub(super) response: Response,
 }
 
 impl Answered {
-    /// Refuses an answer that is about another entity than the call: the member has mixed up two
-    /// calls. Its call fails with that.
+    /// Rejects a response for another entity than the call's: the member has confused two calls.
+    /// The call fails with that.
     pub(super) fn check(&mut self, entity: EntityId) -> Result<(), Failure> {
         let Some(about) = self.about.take() else {
             return Ok(());
@@ -78,7 +78,7 @@ impl Answered {
     }
 }
 
-/// Reads an answer.
+/// Parses a response.
 pub(super) fn answer(event: &Event) -> Result<Answered, Failure> {
     let answer: compute::Answer<'_> = payload::decode(event.text()?)?;
     let call = answer.request_id.parse().ok();
@@ -107,7 +107,7 @@ pub(super) fn answer(event: &Event) -> Result<Answered, Failure> {
     })
 }
 
-/// What a member that answers so was asked for.
+/// The kind of call of a response.
 fn asked(kind: EventType) -> &'static str {
     if kind == EventType::EntityCriteriaCalculationResponse {
         "criteria"
@@ -118,17 +118,17 @@ fn asked(kind: EventType) -> &'static str {
     }
 }
 
-/// The longest reason that is kept, in bytes (`grpc.md` §9.7).
+/// The maximum length of a reason, in bytes (`grpc.md` §9.7).
 const REASON_MAX: usize = 2_048;
 
-/// What is in an answer, by its type.
+/// The content of a response, by type.
 fn reply(kind: EventType, answer: &compute::Answer<'_>) -> Result<Reply, Rejection> {
     if kind == EventType::EntityCriteriaCalculationResponse {
         let reason = answer.reason.as_deref().map(|reason| {
             let end = reason.floor_char_boundary(REASON_MAX);
             reason[..end].into()
         });
-        return Ok(Reply::Judged(Judgement {
+        return Ok(Reply::Judged(CriterionResult {
             matches: answer.matches == Some(true),
             reason,
         }));
@@ -145,7 +145,7 @@ fn reply(kind: EventType, answer: &compute::Answer<'_>) -> Result<Reply, Rejecti
     document(data).map(Reply::Processed)
 }
 
-/// What the member made of the entity: an object, or nothing (`grpc.md` §9.7).
+/// The returned document: an object, or none (`grpc.md` §9.7).
 fn document(data: Option<&RawValue>) -> Result<Option<Document>, Rejection> {
     let Some(data) = data.filter(|data| data.get() != "null") else {
         return Ok(None);

@@ -18,26 +18,26 @@ use crate::operation::{Answer, Answers, Context, Family, Route, dispatch};
 /// The answers of a server-streaming method.
 pub(super) type Answered = Pin<Box<dyn Stream<Item = Result<Frame, Status>> + Send>>;
 
-/// Which operations a method takes: those of its family, and, if it is unary, of these the ones
-/// that are answered by one event.
+/// The operations that a method accepts: those of its family, and, if it is unary, only those with
+/// one answer.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Method {
     family: Family,
     answers: Answers,
 }
 
-/// A request that a method takes.
+/// An accepted request.
 struct Taken {
     route: &'static Route,
     event: Event,
-    /// What a missing entity is answered with.
+    /// How a missing entity is reported.
     missing: Missing,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Missing {
     InBand,
-    /// The status, which existing Java clients test.
+    /// As a status, which existing Java clients test.
     Status,
 }
 
@@ -96,7 +96,7 @@ impl Method {
             Ok(Answer::Many(events) | Answer::Page(events, _)) => events
                 .map(move |item| match item {
                     Ok(event) => Ok(event.into()),
-                    // Some have been sent already: only the status can tell.
+                    // Some events have been sent already, so only the status can report it.
                     Err(failure) if failure.code() == Code::Unauthorized => {
                         Err(Status::unauthenticated(failure.message()))
                     }
@@ -119,7 +119,7 @@ impl Method {
         Ok(Response::new(answered))
     }
 
-    /// Reads a request and finds out whether this method takes it.
+    /// Reads a request and checks whether this method accepts it.
     async fn take(
         self,
         service: &Service,
@@ -134,13 +134,13 @@ impl Method {
         let token = match token.map(http::HeaderValue::to_str) {
             None => None,
             Some(Ok(token)) => Some(token.to_owned()),
-            Some(Err(_)) => return Err(Status::invalid_argument("tx-token is not a text")),
+            Some(Err(_)) => return Err(Status::invalid_argument("tx-token is not valid text")),
         };
         let event = request
             .into_inner()
             .event()
             .map_err(|rejected| invalid(&rejected.failure))?;
-        // What was compressed is larger than what was received.
+        // Decompressed data is larger than what was received.
         hold.hold(event.len())
             .await
             .map_err(|failure| Status::resource_exhausted(failure.to_string()))?;
@@ -181,13 +181,13 @@ impl Method {
                 missing: Missing::InBand,
             }),
             _ => Err(Status::invalid_argument(format!(
-                "{} is not taken by this method; `interlock events` lists which is",
+                "{} is not accepted by this method; `interlock events` lists the method of each type",
                 event.kind
             ))),
         }
     }
 
-    /// A failure as an event. What is wrong with a token is told in the type of the family
+    /// A failure as an event. Errors of a transaction token have the response type of the family
     /// (`grpc.md` §10).
     fn refuse(self, route: &Route, cx: &Context, request: &str, failure: &Failure) -> Event {
         let about_token = matches!(
@@ -208,7 +208,7 @@ impl Method {
     }
 }
 
-/// The same request for a page, counted from 0; these clients count from 1, and say 0 or nothing
+/// The same request with pages counted from 0; these clients count from 1, and send 0 or nothing
 /// for the first.
 fn counted_from_zero(event: Event) -> Result<Event, Status> {
     let request: search::GetAll = event

@@ -28,14 +28,14 @@ pub use stream::Outbound;
 /// The metadata that joins a call to an open transaction (`grpc.md` §10).
 const TOKEN_METADATA: &str = "tx-token";
 
-/// What applies to streams (`stream.md` §6, `config-and-cli.md` §2.6).
+/// Settings of streams (`stream.md` §6, `config-and-cli.md` §2.6).
 #[derive(Debug, Clone, Copy)]
 pub struct StreamSettings {
-    /// How many requests of one stream are in work at once.
+    /// How many requests of one stream may be in flight.
     pub in_flight_max: usize,
     /// How many more may wait.
     pub queued_max: usize,
-    /// How long a reader may leave the queue of answers as it is.
+    /// How long a client may leave answers unread.
     pub send_timeout: Duration,
     /// How often members are probed.
     pub keep_alive_interval: Duration,
@@ -44,8 +44,8 @@ pub struct StreamSettings {
 }
 
 impl StreamSettings {
-    /// How many of the requests in work may be such as have an answer without an end: half, so
-    /// that the others are served whatever is subscribed to.
+    /// How many requests in flight may have an endless answer: half, so that others are served
+    /// whatever is subscribed to.
     const fn live_max(&self) -> usize {
         self.in_flight_max / 2
     }
@@ -58,16 +58,17 @@ pub struct Service {
     pub members: Members,
     pub authenticator: Authenticator,
     pub streams: StreamSettings,
-    /// The largest message that is taken, in bytes; for what is said of larger ones.
+    /// The maximum size of a message in bytes, for error messages.
     pub message_max: usize,
-    /// Ends streams once what is in work is answered.
+    /// Ends streams once the requests in flight are answered.
     pub stop: CancellationToken,
-    /// Everything that is spawned.
+    /// All spawned tasks.
     pub tasks: TaskTracker,
 }
 
 impl Service {
-    /// Says who calls, before anything of the call is read, and what its bytes are counted in.
+    /// Authenticates the caller before the call's body is read, and returns the budget for its
+    /// bytes.
     pub async fn admit(&self, headers: &HeaderMap) -> Result<(Login, Arc<Hold>), Status> {
         let login = self.authenticator.login(headers).await;
         let login = login.map_err(|_| Status::unauthenticated("authentication failed"))?;
@@ -75,14 +76,14 @@ impl Service {
         Ok((login, Arc::new(hold)))
     }
 
-    /// Takes what [`Self::admit`] has found out about a call.
+    /// Takes the result of [`Self::admit`] for a call.
     fn admitted<T>(request: &mut Request<T>) -> Result<(Login, Arc<Hold>), Status> {
         let admitted = request.extensions_mut().remove::<(Login, Arc<Hold>)>();
         admitted.ok_or_else(|| Status::internal("the call was not admitted"))
     }
 }
 
-/// What is said of a message over the limit.
+/// The error of a message over the limit.
 pub fn message_too_large(limit: usize) -> String {
     format!(
         "the message is larger than {limit} bytes; the server's limit is INTERLOCK_GRPC_MAX_MESSAGE_BYTES"

@@ -1,28 +1,28 @@
-//! What can be asked of topics beside what they say (`config-and-cli.md` §4).
+//! The actions of topics (`config-and-cli.md` §4).
 
 use serde_json::{Map, Value, json};
 
 use super::{Facts, Topic, made};
 use crate::operation::ROUTES;
 
-/// What an action answers.
+/// The output of an action.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Output {
     pub content_type: &'static str,
     pub text: String,
 }
 
-/// The files that gRPC clients are made from.
+/// The files from which gRPC clients are generated.
 const PROTOS: &[&str] = &[
     include_str!("../../proto/io/cloudevents/v1/cloudevents.proto"),
     include_str!("../../proto/org/cyoda/cloud/api/grpc/cloud_events_service.proto"),
 ];
 
-/// The versions of the form of workflows that are known: a major one, and the first and the last
-/// of its minor ones.
+/// The supported schema versions of workflows: a major version, and the first and last minor
+/// version.
 const SCHEMA_VERSIONS: (u32, u32, u32) = (1, 1, 3);
 
-/// What the action of a topic answers; none if there is no such action.
+/// The output of a topic's action; none if the action is unknown.
 pub(super) fn run(topic: &Topic, action: &str, facts: &Facts) -> Option<Output> {
     match (topic.name().as_str(), action) {
         ("openapi", "json") => Some(json_of(&facts.openapi())),
@@ -83,7 +83,7 @@ fn tags(openapi: &Value) -> Value {
     .collect()
 }
 
-/// The document, of one tag only.
+/// The document restricted to one tag.
 fn tagged(openapi: &Value, tag: &str) -> Option<Value> {
     let tags = openapi["tags"].as_array()?;
     let name = tags
@@ -112,7 +112,7 @@ fn tagged(openapi: &Value, tag: &str) -> Option<Value> {
     Some(document)
 }
 
-/// What each method of the service takes.
+/// The request types of each method.
 fn methods() -> Value {
     let mut methods: Map<String, Value> = Map::new();
     for route in ROUTES {

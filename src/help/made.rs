@@ -1,4 +1,4 @@
-//! What is told out of the tables of the code.
+//! Topics generated from the tables of the code.
 
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ use crate::error::{Code, Retry};
 use crate::operation::{Access, Answers, ROUTES, Route};
 use crate::telemetry::measure::METRICS;
 
-/// The table that stands in a topic under that name.
+/// The table that replaces a placeholder of that name.
 pub(super) fn table(name: &str, facts: &Facts) -> Option<String> {
     match name {
         "errors" => Some(errors()),
@@ -119,7 +119,7 @@ const fn answers(route: &Route) -> &'static str {
     match route.answers {
         Answers::One => "one",
         Answers::Many => "many",
-        Answers::Live => "as many as there will be",
+        Answers::Live => "until cancelled",
     }
 }
 
@@ -137,7 +137,7 @@ const fn role(route: &Route) -> &'static str {
     }
 }
 
-/// The pages of the reference: a name, a title, a synopsis and the table that follows.
+/// The reference pages: name, title and synopsis, followed by a table.
 const REFERENCE: [(&str, &str, &str); 4] = [
     (
         "settings",
@@ -161,8 +161,8 @@ const REFERENCE: [(&str, &str, &str); 4] = [
     ),
 ];
 
-/// The pages of tables that a reader looks something up in, and the page that lists them. The
-/// same pages are files in `reference/` for readers of the repository.
+/// The reference pages, and the page that lists them. The same pages are files in `reference/` for
+/// readers of the repository.
 pub(super) fn topics_of_reference(facts: &Facts) -> impl Iterator<Item = Topic> {
     let rows = REFERENCE.map(|(name, title, _)| format!("| `reference.{name}` | {title} |\n"));
     let body = format!(
@@ -184,7 +184,7 @@ pub(super) fn topics_of_reference(facts: &Facts) -> impl Iterator<Item = Topic> 
     std::iter::once(index).chain(pages)
 }
 
-/// A topic for each code.
+/// A topic for each error code.
 pub(super) fn topics_of_errors() -> impl Iterator<Item = Topic> {
     Code::ALL.iter().map(|code| {
         let retryable = match code.retry() {
@@ -203,7 +203,7 @@ pub(super) fn topics_of_errors() -> impl Iterator<Item = Topic> {
     })
 }
 
-/// A topic for each request.
+/// A topic for each request type.
 pub(super) fn topics_of_events(facts: &Facts) -> impl Iterator<Item = Topic> {
     ROUTES.iter().map(|route| {
         let kind = route.request;

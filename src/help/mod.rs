@@ -1,11 +1,11 @@
-//! What is told to those who ask for help: topics, over HTTP and on the command line alike.
+//! Help topics, over HTTP and on the command line.
 //!
 //! May use: [`crate::error`], [`crate::telemetry`], [`crate::auth`], [`crate::dialect`],
 //! [`crate::operation`].
-//! A topic is a Markdown file in `topics/` and a row of [`topics`]; its first heading is the
-//! title, its first paragraph the synopsis, its second headings the sections. A line that is
-//! `{{name}}` stands for a table that is made of the code's own ([`made`]). To add a topic: the
-//! file, the row, and a mention in another topic's `see also`.
+//! A topic is a Markdown file in `topics/` or `design/` and a row of [`topics`]; its first heading
+//! is the title, its first paragraph the synopsis, its second-level headings are the sections. A
+//! line `{{name}}` is replaced by a table generated from the code ([`made`]). To add a topic: the
+//! file, the row, a link in README, and its name in another topic's `see also`.
 
 mod actions;
 mod made;
@@ -17,29 +17,29 @@ use serde_json::{Value, json};
 pub use actions::Output;
 pub use render::plain;
 
-/// The version of the form in which topics are told.
+/// The version of the JSON form of topics.
 const SCHEMA: u32 = 1;
 
-/// A setting, as it is told.
+/// A setting, as the help describes it.
 #[derive(Debug, Clone)]
 pub struct Setting {
     pub name: String,
-    /// What kind of value it takes.
+    /// The type of its value.
     pub kind: String,
     pub default: &'static str,
     pub meaning: &'static str,
     pub has_effect: bool,
 }
 
-/// What is told that only others know.
+/// Facts that other modules provide.
 #[derive(Debug, Clone)]
 pub struct Facts {
     pub settings: Vec<Setting>,
-    /// The paths of REST, each with the name of the event it spells.
+    /// The REST paths, each with the request type it corresponds to.
     pub paths: Vec<(&'static str, String)>,
-    /// Makes the `OpenAPI` document of a server, which is large and seldom asked for.
+    /// Makes the `OpenAPI` document of a server; it is large and seldom requested.
     pub openapi: fn(server: &str) -> Value,
-    /// Where the paths of REST are.
+    /// The base of the REST paths.
     pub server: String,
 }
 
@@ -49,36 +49,36 @@ impl Facts {
     }
 }
 
-/// Every topic.
+/// All topics.
 #[derive(Debug, Clone)]
 pub struct Library {
     topics: Vec<Topic>,
     facts: Facts,
 }
 
-/// Something that help is given about.
+/// A help topic.
 #[derive(Debug, Clone)]
 pub struct Topic {
     /// From the most general name to its own.
     pub path: Vec<String>,
     pub title: String,
     pub synopsis: String,
-    /// The whole, in Markdown.
+    /// The whole text, in Markdown.
     pub body: String,
     pub sections: Vec<Section>,
     pub see_also: &'static [&'static str],
-    /// What can be asked of it beside what it says.
+    /// Its actions, which produce further output.
     pub actions: &'static [&'static str],
 }
 
-/// A part of a topic, under a heading.
+/// A section of a topic.
 #[derive(Debug, Clone)]
 pub struct Section {
     pub name: String,
     pub body: String,
 }
 
-/// What was asked for.
+/// The result of a look-up.
 pub enum Found<'a> {
     Everything,
     Topic(&'a Topic),
@@ -88,7 +88,7 @@ pub enum Found<'a> {
 /// Why nothing was found.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    #[error("`{0}` is no name of a topic: those are letters, digits, `-` and `_`")]
+    #[error("`{0}` is not a valid topic name: use letters, digits, `-` and `_`")]
     Name(String),
     #[error("there is no topic `{asked}`; did you mean `{nearest}`?")]
     Unknown { asked: String, nearest: String },
@@ -106,7 +106,7 @@ impl Library {
         &self.topics
     }
 
-    /// What a path of names, between dots or slashes, leads to.
+    /// Resolves a path of names, separated by dots or slashes.
     pub fn find(&self, path: &str) -> Result<Found<'_>, Error> {
         let names: Vec<&str> = path
             .split(['/', '.'])
@@ -160,7 +160,7 @@ impl Library {
         }
     }
 
-    /// Every topic, as programs are told (`rest.md` §8).
+    /// All topics as JSON (`rest.md` §8).
     pub fn describe(&self) -> Value {
         let roots = self.topics.iter().filter(|topic| topic.path.len() == 1);
         json!({
@@ -170,7 +170,7 @@ impl Library {
         })
     }
 
-    /// One topic and those below it, as programs are told.
+    /// One topic and those below it as JSON.
     pub fn describe_topic(&self, topic: &Topic) -> Value {
         let sections = topic
             .sections
@@ -197,14 +197,14 @@ impl Library {
         described
     }
 
-    /// The topics right below one.
+    /// The topics directly below one.
     pub fn children<'a>(&'a self, topic: &'a Topic) -> impl Iterator<Item = &'a Topic> {
         self.topics.iter().filter(move |child| {
             child.path.len() == topic.path.len() + 1 && child.path.starts_with(&topic.path)
         })
     }
 
-    /// A topic in Markdown, and where to read on.
+    /// A topic in Markdown, with references to further topics.
     pub fn with_references(&self, topic: &Topic) -> String {
         let mut text = topic.body.clone();
         let children = self
@@ -229,12 +229,12 @@ impl Library {
         text
     }
 
-    /// Every topic on a line, in Markdown.
+    /// All topics, one per line, in Markdown.
     pub fn summary(&self) -> String {
         let roots = self.topics.iter().filter(|topic| topic.path.len() == 1);
         let lines = roots.map(|topic| format!("| `{}` | {} |\n", topic.name(), topic.synopsis));
         format!(
-            "# Help\n\nInterlock keeps records that move through workflows.\n\n| Topic | Tells |\n|---|---|\n{}",
+            "# Help\n\nInterlock is a database service for records with a life cycle.\n\n| Topic | About |\n|---|---|\n{}",
             lines.collect::<String>()
         )
     }

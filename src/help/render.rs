@@ -1,8 +1,8 @@
-//! Markdown as text for a terminal.
+//! Renders Markdown as text for a terminal.
 
 use std::fmt::Write as _;
 
-/// Takes out the marks that only matter to a renderer, and sets tables in columns.
+/// Removes the marks that only a renderer needs, and aligns tables in columns.
 pub fn plain(markdown: &str) -> String {
     let mut text = String::new();
     let mut table: Vec<Vec<String>> = Vec::new();

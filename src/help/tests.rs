@@ -60,7 +60,7 @@ fn every_topic_is_led_to_by_another() {
     }
 }
 
-/// The blocks of that language in all topics that are written.
+/// The blocks of that language in all written topics.
 fn blocks(language: &str) -> Vec<(String, String)> {
     let library = library();
     let mut blocks = Vec::new();

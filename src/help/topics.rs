@@ -2,7 +2,7 @@
 
 use super::{Facts, Section, Topic, made};
 
-/// A topic as it is written.
+/// A written topic.
 struct Source {
     name: &'static str,
     text: &'static str,
@@ -29,7 +29,7 @@ impl Source {
     }
 }
 
-/// Every topic that is written, in the order in which a stranger would read them.
+/// All written topics, in reading order.
 #[rustfmt::skip]
 const SOURCES: &[Source] = &[
     topic("getting-started", include_str!("topics/getting-started.md"), &["tutorial", "models", "workflows", "members", "cli"]),
@@ -64,10 +64,23 @@ const SOURCES: &[Source] = &[
     topic("attacks", include_str!("topics/attacks.md"), &["operators", "security"]),
     topic("security", include_str!("topics/security.md"), &["operators", "config", "errors"]),
     topic("benchmark", include_str!("topics/benchmark.md"), &["operators", "contributing"]),
-    topic("contributing", include_str!("topics/contributing.md"), &["benchmark"]),
+    topic("contributing", include_str!("topics/contributing.md"), &["design", "benchmark"]),
+    topic("design", include_str!("design/README.md"), &["design.architecture", "contributing", "reference"]),
+    topic("design.architecture", include_str!("design/architecture.md"), &["design", "design.storage", "design.workflow-engine", "design.stream"]),
+    topic("design.storage", include_str!("design/storage.md"), &["design", "design.architecture", "design.limits", "transactions"]),
+    topic("design.workflow-engine", include_str!("design/workflow-engine.md"), &["design", "workflows", "criteria", "processors", "timers"]),
+    topic("design.models-and-entities", include_str!("design/models-and-entities.md"), &["design", "models", "entities", "history", "unique-keys"]),
+    topic("design.search", include_str!("design/search.md"), &["design", "search", "criteria", "indexes", "statistics"]),
+    topic("design.stream", include_str!("design/stream.md"), &["design", "cloudevents", "changes", "idempotency", "design.grpc"]),
+    topic("design.grpc", include_str!("design/grpc.md"), &["design", "grpc", "members", "cloudevents"]),
+    topic("design.rest", include_str!("design/rest.md"), &["design", "rest", "openapi", "design.errors"]),
+    topic("design.errors", include_str!("design/errors.md"), &["design", "errors", "reference.errors"]),
+    topic("design.config-and-cli", include_str!("design/config-and-cli.md"), &["design", "config", "cli", "operators", "security"]),
+    topic("design.limits", include_str!("design/limits.md"), &["design", "design.storage", "benchmark"]),
+    topic("design.roadmap", include_str!("design/roadmap.md"), &["design"]),
 ];
 
-/// Every topic, and those that are made below them.
+/// All topics, written and generated.
 pub(super) fn all(facts: &Facts) -> Vec<Topic> {
     let mut topics: Vec<Topic> = SOURCES.iter().map(|source| source.read(facts)).collect();
     topics.extend(made::topics_of_reference(facts));

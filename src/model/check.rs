@@ -1,4 +1,4 @@
-//! A document against a schema, strictly (`models-and-entities.md` §4.2).
+//! Strict validation of a document against a schema (`models-and-entities.md` §4.2).
 
 use std::{borrow::Cow, fmt::Write as _};
 
@@ -10,10 +10,10 @@ use super::{
 use crate::compat::Compat;
 use crate::entity::{Document, Shape, Value};
 
-/// How many violations are told one by one.
+/// How many violations are listed individually.
 pub(super) const LISTED_MAX: usize = 1_000;
 
-/// One place where a document is not what its model says.
+/// One place where a document violates its model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Violation {
     /// Dotted, without `$`; empty for the document itself.
@@ -24,26 +24,26 @@ pub struct Violation {
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Fault {
     Unexpected,
-    /// A leaf, but of the wrong type.
+    /// A leaf of the wrong type.
     Type {
         expected: Types,
         actual: DataType,
     },
-    /// Another kind of thing.
+    /// A value of another kind.
     Kind {
         expected: &'static str,
         actual: String,
     },
 }
 
-/// Where a document is not what its model says, in the order of the document.
+/// The violations of a document, in document order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Violations {
     /// The first thousand.
     pub listed: Vec<Violation>,
-    /// How many came after those.
+    /// How many more there are.
     pub more: usize,
-    /// The first one about the type of a leaf, which decides the code.
+    /// The first violation about the type of a leaf, which decides the code.
     of_type: Option<Violation>,
 }
 
@@ -75,7 +75,7 @@ impl std::fmt::Display for Violations {
 }
 
 impl Violation {
-    /// What the model has at the path: types, or a kind of thing; nothing where it has no field.
+    /// What the model has at the path: types, or a kind; nothing for an unknown field.
     pub fn expected(&self) -> Vec<&'static str> {
         match &self.fault {
             Fault::Unexpected => Vec::new(),
@@ -84,7 +84,7 @@ impl Violation {
         }
     }
 
-    /// What the document has there; nothing said of a field that should not be there.
+    /// What the document has there; none for an unknown field.
     pub fn found(&self) -> Option<&str> {
         match &self.fault {
             Fault::Unexpected => None,
@@ -121,7 +121,7 @@ pub(super) fn violations(schema: &Schema, document: &Document, compat: Compat) -
 
 struct Check<'a> {
     compat: Compat,
-    /// Where we are; written out only where something is wrong.
+    /// The current path; written out only for a violation.
     path: Vec<Step<'a>>,
     found: Violations,
 }
@@ -132,7 +132,7 @@ enum Step<'a> {
 }
 
 impl<'a> Check<'a> {
-    /// Where we are: `lines[2].qty`.
+    /// The current path: `lines[2].qty`.
     fn path(&self) -> String {
         let mut path = String::new();
         for step in &self.path {
@@ -218,7 +218,7 @@ impl<'a> Check<'a> {
             return;
         }
         let actual = leaf_type(leaf);
-        // A null is welcome at a leaf, and at a structure that has been seen as a leaf too.
+        // Null is valid for a leaf, and for a structure that has also been seen as a leaf.
         if node.types.accept(actual, self.compat)
             || actual == DataType::Null && !node.is_structure()
         {

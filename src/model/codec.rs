@@ -1,7 +1,7 @@
-//! A schema as the text it is stored as: its nodes in order of descent, one row each.
+//! The stored form of a schema: its nodes in depth-first order, one row each.
 //!
-//! A row is `[depth, name, "o" if an object, [types]]`; the name of an array's element is null.
-//! Flat rows, because a tree of 256 levels would be JSON of twice as many.
+//! A row is `[depth, name, "o" if an object, [types]]`; the name of a list's element is null. Rows
+//! are flat, because a tree of 256 levels would be JSON of twice as many.
 
 use std::sync::Arc;
 
@@ -74,7 +74,7 @@ fn descend(node: &Node, depth: usize, name: Option<Arc<str>>, rows: &mut Vec<Row
     }
 }
 
-/// Puts the innermost open node into the one around it.
+/// Puts the innermost open node into its parent.
 fn close(open: &mut Vec<(Option<Arc<str>>, Node)>) -> Result<(), CodecError> {
     let (name, node) = open.pop().ok_or(CodecError::Shape)?;
     let (_, parent) = open.last_mut().ok_or(CodecError::Shape)?;

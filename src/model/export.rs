@@ -1,4 +1,4 @@
-//! A schema as clients read it (`models-and-entities.md` §5).
+//! The exported forms of a schema (`models-and-entities.md` §5).
 
 use std::collections::BTreeMap;
 

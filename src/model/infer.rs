@@ -1,4 +1,4 @@
-//! A schema from a sample (`models-and-entities.md` §3).
+//! Infers a schema from a sample (`models-and-entities.md` §3).
 
 use super::{
     schema::{Node, Schema},
@@ -7,7 +7,7 @@ use super::{
 use crate::entity::{Document, Number, Shape, Temporal, Value};
 
 impl Schema {
-    /// The schema of which `sample` is the only document.
+    /// The schema of a single sample.
     pub fn infer(sample: &Document) -> Self {
         Self {
             root: seen(sample.root()).settled(),
@@ -15,7 +15,7 @@ impl Schema {
     }
 }
 
-/// What is at a value; of an empty array the elements are nothing at all.
+/// The node of a value; the elements of an empty list are unknown.
 pub(super) fn seen(value: Value<'_>) -> Node {
     match value.shape() {
         Shape::Object(members) => Node {
@@ -35,7 +35,7 @@ pub(super) fn seen(value: Value<'_>) -> Node {
     }
 }
 
-/// The type of a value that is neither an object nor an array.
+/// The type of a value that is neither an object nor a list.
 pub(super) fn leaf_type(leaf: &Shape<'_>) -> DataType {
     match leaf {
         Shape::Bool(_) => DataType::Boolean,

@@ -1,8 +1,8 @@
-//! How far a document may widen its model (`models-and-entities.md` §4.3).
+//! How far a document may extend its model (`models-and-entities.md` §4.3).
 //!
-//! A document is looked at as the schema it would be the only sample of, and compared with the
-//! model's node by node: types must be equal, not only assignable, and each difference needs a
-//! level. What the level permits becomes a delta, which says no more than what is new, so that
+//! The schema inferred from the document is compared with the model's, node by node: types must be
+//! equal, not only assignable, and each difference needs a level. What the level permits becomes a
+//! delta that contains only what is new, so that concurrent deltas merge without a conflict.
 //! concurrent deltas merge without a conflict.
 
 use std::{fmt, fmt::Write as _};
@@ -17,14 +17,14 @@ use crate::compat::Compat;
 use crate::entity::Document;
 use crate::error::{Code, Coded};
 
-/// How much the documents of a model may widen it; each level permits what the ones before do.
+/// How far documents may extend the model; each level permits what the lower ones do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ChangeLevel {
-    /// Arrays may be longer than any before.
+    /// Lists may be longer than before.
     ArrayLength,
-    /// The elements of arrays may be of other types.
+    /// Elements of lists may have other types.
     ArrayElements,
-    /// Fields may be of other types.
+    /// Members may have other types.
     Type,
     /// There may be new fields.
     Structural,
@@ -48,7 +48,7 @@ impl ChangeLevel {
         }
     }
 
-    /// The level of that name; names are exact.
+    /// The level of that name; names are case-sensitive.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|level| level.as_str() == name)
     }
@@ -57,13 +57,13 @@ impl ChangeLevel {
 /// What a document adds to its model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Extension {
-    /// What is new, and nothing else.
+    /// Only what is new.
     pub delta: Schema,
-    /// The level that this takes.
+    /// The level that it needs.
     pub needs: ChangeLevel,
 }
 
-/// Why a document would widen its model further than it may.
+/// Why a document may not extend its model that far.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("change level violation: {}", self.list())]
 pub struct Excess {
@@ -71,7 +71,7 @@ pub struct Excess {
     listed: Vec<Violation>,
     /// How many are not listed.
     more: usize,
-    /// Whether one of them is of a kind that no level permits.
+    /// Whether one of them is not permitted by any level.
     is_polymorphic: bool,
 }
 
@@ -79,7 +79,7 @@ pub struct Excess {
 struct Violation {
     path: String,
     difference: Difference,
-    /// None where no level permits it.
+    /// None if no level permits it.
     needs: Option<ChangeLevel>,
 }
 
@@ -90,7 +90,7 @@ enum Difference {
         declared: Types,
         found: Types,
     },
-    /// An object, an array or a scalar where something else is.
+    /// An object, a list or a scalar in the place of another.
     Kind {
         declared: &'static str,
         found: &'static str,
@@ -145,7 +145,7 @@ impl Coded for Excess {
     }
 }
 
-/// What a document adds to a schema at a level; nothing if it says nothing new.
+/// What a document adds to a schema at a level; none if nothing is new.
 pub(super) fn extension(
     schema: &Schema,
     document: &Document,
@@ -175,7 +175,7 @@ pub(super) fn extension(
     }
 }
 
-/// Where a node stands, which decides what another type there needs.
+/// The kind of place of a node, which decides the level that another type needs.
 #[derive(Debug, Clone, Copy)]
 enum Slot {
     Field,
@@ -193,15 +193,15 @@ impl Slot {
 
 struct Comparison {
     compat: Compat,
-    /// Where we are: `lines[*].qty`.
+    /// The current path: `lines[*].qty`.
     path: String,
-    /// The highest level that anything new takes.
+    /// The highest level needed so far.
     needs: ChangeLevel,
     excess: Excess,
 }
 
 impl Comparison {
-    /// Compares something whose path begins with where we are.
+    /// Compares something below the current path.
     fn within<T>(
         &mut self,
         part: impl FnOnce(&mut String),
@@ -287,7 +287,7 @@ impl Comparison {
         types.beyond(declared, self.compat)
     }
 
-    /// Whether a structure may take the place of what is known; if so, that is noted.
+    /// Whether a structure may replace null; if so, that is noted.
     fn replaces_null(&mut self, known: &Node, found: &'static str, slot: Slot) -> bool {
         let fits = !known.is_structure() && known.types.is_without_value();
         if fits {
@@ -353,7 +353,7 @@ mod tests {
         Schema::infer(&Document::parse(sample).expect(sample))
     }
 
-    /// The level a document needs (`-` for none), or what no level permits.
+    /// The level that a document needs (`-` for none), or what no level permits.
     fn needs(document: &str, compat: Compat) -> String {
         let (schema, document) = (schema(SAMPLE), Document::parse(document).expect(document));
         let at = |level| extension(&schema, &document, level, compat);
@@ -479,8 +479,8 @@ mod tests {
                     prop_assert!(super::super::check::violations(&grown, &document, compat).is_none());
                     let again = extension(&grown, &document, ChangeLevel::Structural, compat);
                     prop_assert_eq!(again, Ok(None));
-                    // It is what an import of the document as a sample would have made, but for
-                    // texts, which the documented profile does not tell apart.
+                    // It is what importing the document as a sample would give, except for text and
+                    // times, which the documented profile does not distinguish.
                     if compat == Compat::Cyoda08 {
                         let imported = schema.clone().root.merge(seen(document.root())).settled();
                         prop_assert_eq!(grown.root, imported);

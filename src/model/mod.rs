@@ -1,4 +1,4 @@
-//! The shape a document must have, and the life of that shape.
+//! The schema of documents, and its life cycle.
 //!
 //! May use: [`crate::id`], [`crate::clock`], [`crate::error`], [`crate::compat`],
 //! [`crate::entity`].
@@ -40,7 +40,7 @@ pub use view::{SimpleView, ViewError};
 pub struct Model {
     pub key: ModelKey,
     pub lock: Lock,
-    /// How far documents may widen the schema; none if not at all.
+    /// How far documents may extend the schema; none if not at all.
     pub change_level: Option<ChangeLevel>,
     pub schema: Arc<Schema>,
     /// When a sample was last imported.
@@ -48,7 +48,7 @@ pub struct Model {
     pub unique_keys: UniqueKeys,
 }
 
-/// Whether entities can be made, or the schema changed.
+/// Whether entities can be created, or the schema changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lock {
     Unlocked,
@@ -64,7 +64,7 @@ impl Lock {
     }
 }
 
-/// Why a model does not take a document as it is.
+/// Why a model rejects a document as it is.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("validation failed: {violations}")]
 pub struct Mismatch {
@@ -72,14 +72,14 @@ pub struct Mismatch {
     violations: Violations,
 }
 
-/// Why a model does not take a document, even if it may be widened.
+/// Why a model rejects a document, even with its change level.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum Refusal {
     #[error(transparent)]
     Mismatch(#[from] Mismatch),
     #[error(transparent)]
     Excess(#[from] Excess),
-    /// A field of a unique key would be no scalar any more.
+    /// A field of a unique key would no longer be a scalar.
     #[error(transparent)]
     Keys(#[from] InvalidKeys),
 }
@@ -128,12 +128,12 @@ impl Coded for Refusal {
 }
 
 impl Model {
-    /// Where a document is not what the schema says, leaf by leaf.
+    /// The violations of a document, leaf by leaf.
     pub fn violations(&self, document: &Document, compat: Compat) -> Violations {
         check::violations(&self.schema, document, compat)
     }
 
-    /// Takes a document that says nothing new.
+    /// Validates a document that may not extend the model.
     pub fn check(&self, document: &Document, compat: Compat) -> Result<(), Mismatch> {
         let violations = self.violations(document, compat);
         if violations.is_none() {
@@ -145,8 +145,8 @@ impl Model {
         })
     }
 
-    /// Takes a document that says nothing new, or nothing beyond the change level, if there is
-    /// one; what it adds then (`models-and-entities.md` §4.1).
+    /// Validates a document that may extend the model as far as the change level permits; returns
+    /// what it adds (`models-and-entities.md` §4.1).
     pub fn admit(&self, document: &Document, compat: Compat) -> Result<Option<Extension>, Refusal> {
         let Some(level) = self.change_level else {
             return Ok(self.check(document, compat).map(|()| None)?);

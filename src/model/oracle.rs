@@ -1,8 +1,8 @@
-//! The lattice of schemas once more: small, slow, and plain enough to be believed.
+//! A second implementation of schema merging for tests: small, slow, and simple.
 //!
-//! Here a schema is the set of everything that was seen at each path, so merging is the union of
-//! sets; what a node's types are is worked out at the end, from the tables of
-//! `models-and-entities.md` §3. Random documents must come out the same in both.
+//! Here a schema is the set of everything seen at each path, so merging is the union of sets; the
+//! types of a node are derived at the end from the tables of `models-and-entities.md` §3. Random
+//! documents must give the same result in both.
 #![cfg(test)]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,18 +13,18 @@ use regex::Regex;
 use super::{DataType, Schema, schema::Node};
 use crate::entity::{Document, Shape, Value};
 
-/// What was seen at one path.
+/// Everything seen at one path.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-struct Place {
+struct Observed {
     object: bool,
     array: bool,
     leaves: BTreeSet<DataType>,
 }
 
-/// By path: `.name` for a member, `[]` for the elements of an array.
-type Places = BTreeMap<Vec<String>, Place>;
+/// By path: `.name` for a member, `[]` for the elements of a list.
+type Observations = BTreeMap<Vec<String>, Observed>;
 
-fn observe(value: Value<'_>, path: &[String], places: &mut Places) {
+fn observe(value: Value<'_>, path: &[String], places: &mut Observations) {
     let below = |step: String| [path, &[step]].concat();
     let place = places.entry(path.to_vec()).or_default();
     match value.shape() {
@@ -60,19 +60,19 @@ fn observe(value: Value<'_>, path: &[String], places: &mut Places) {
     }
 }
 
-/// What is seen in one document: of arrays that are all empty there the elements are null (§3.1).
-fn places_in(document: &Document) -> Places {
-    let mut places = Places::new();
+/// What is seen in one document: the elements of lists that are all empty are null (§3.1).
+fn places_in(document: &Document) -> Observations {
+    let mut places = Observations::new();
     observe(document.root(), &[], &mut places);
     for place in places.values_mut() {
-        if *place == Place::default() {
+        if *place == Observed::default() {
             place.leaves.insert(DataType::Null);
         }
     }
     places
 }
 
-fn merge(a: &Places, b: &Places) -> Places {
+fn merge(a: &Observations, b: &Observations) -> Observations {
     let mut merged = a.clone();
     for (path, place) in b {
         let into = merged.entry(path.clone()).or_default();
@@ -167,7 +167,7 @@ fn number(literal: &str) -> DataType {
     if is_zero {
         return T::Integer;
     }
-    // Nobody writes out a million zeros: whichever way, no table goes that far.
+    // Millions of zeros are not written out: no table reaches that far.
     let exponent: i32 = match exponent.parse() {
         Ok(exponent) if (-5_000..=5_000).contains(&exponent) => exponent,
         _ if exponent.starts_with('-') => return T::UnboundDecimal,
@@ -276,8 +276,8 @@ fn text_type(text: &str) -> DataType {
 }
 
 /// A schema as the oracle would write it.
-fn places_of(node: &Node, path: &[String], places: &mut Places) {
-    let place = Place {
+fn places_of(node: &Node, path: &[String], places: &mut Observations) {
+    let place = Observed {
         object: node.members.is_some(),
         array: node.element.is_some(),
         leaves: node.types.iter().collect(),
@@ -338,7 +338,7 @@ fn any_text() -> impl Strategy<Value = String> {
     ]
 }
 
-/// JSON of any form, with few names and awkward leaves.
+/// JSON of any form, with few names and unusual leaves.
 pub(super) fn any_sample() -> impl Strategy<Value = String> {
     let leaf = prop_oneof![
         2 => prop::sample::select(vec!["null", "true", "false", "1", "3000000000", "1.5", "1e40", "\"x\"", "\"2024\""]).prop_map(str::to_owned),
@@ -368,7 +368,7 @@ proptest! {
     #[test]
     fn random_samples_merge_as_the_sets_of_what_was_seen(samples in prop::collection::vec(any_sample(), 1..6)) {
         let mut schema = Schema::default();
-        let mut expected = Places::new();
+        let mut expected = Observations::new();
         for sample in &samples {
             let document = Document::parse(sample).expect("JSON");
             schema = schema.merge(Schema::infer(&document));
@@ -377,7 +377,7 @@ proptest! {
         for place in expected.values_mut() {
             place.leaves = collapsed(&place.leaves);
         }
-        let mut found = Places::new();
+        let mut found = Observations::new();
         places_of(&schema.root, &[], &mut found);
         prop_assert_eq!(found, expected);
     }

@@ -1,4 +1,4 @@
-//! What documents of a model look like: a tree of nodes.
+//! The schema of the documents of a model: a tree of nodes.
 
 use std::sync::Arc;
 
@@ -8,15 +8,15 @@ use indexmap::{IndexMap, map};
 use super::types::{DataType, Types};
 use crate::entity::{Path, Step};
 
-/// The shape of the documents of one model.
+/// The schema of one model.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Schema {
     pub root: Node,
 }
 
 impl Schema {
-    /// Whether there are scalars at a path, or among the elements of a list there: whether an
-    /// index can be by it.
+    /// Whether there are scalars at a path, or among the elements of a list there, so that an index
+    /// can use it.
     pub fn has_scalars_at(&self, path: &Path) -> bool {
         let node = self.root.at(path);
         let element = node.and_then(|node| node.element.as_deref());
@@ -27,9 +27,9 @@ impl Schema {
     }
 }
 
-/// What has been seen at one place: any of an object, an array and leaves.
+/// What has been seen at one place: any of an object, a list and leaves.
 ///
-/// The structural kinds win where one must be named; the types of leaves stay attached
+/// If one kind must be named, the structural ones win; the types of leaves stay attached
 /// (`models-and-entities.md` §3.5).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Node {
@@ -38,8 +38,8 @@ pub struct Node {
     pub element: Option<Box<Self>>,
 }
 
-/// The members of an object, in the order of their names. They are looked up for every member of
-/// every document, so by hash: a third of what a tree takes (measured).
+/// The members of an object in name order. They are looked up for each member of each document, so
+/// by hash: that takes a third of a tree's time (measured).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Members(IndexMap<Arc<str>, Node, RandomState>);
 
@@ -60,14 +60,14 @@ impl Members {
         self.0.is_empty()
     }
 
-    /// Adds a member that is not there yet; at once where names come in their order.
+    /// Adds a new member; fastest if names arrive in order.
     pub(super) fn insert(&mut self, name: Arc<str>, node: Node) {
         self.0.insert_sorted(name, node);
     }
 }
 
 impl Extend<(Arc<str>, Node)> for Members {
-    /// Adds members, and merges those that are there already.
+    /// Adds members, and merges those that exist.
     fn extend<T: IntoIterator<Item = (Arc<str>, Node)>>(&mut self, members: T) {
         for (name, node) in members {
             match self.0.entry(name) {
@@ -129,8 +129,8 @@ impl Node {
         self.members.is_some() || self.element.is_some()
     }
 
-    /// The same, where of arrays that were empty the elements are `NULL`
-    /// (`models-and-entities.md` §3.1).
+    /// The same, with `NULL` as the element of lists that were empty (`models-and-entities.md`
+    /// §3.1).
     #[must_use]
     pub(super) fn settled(self) -> Self {
         let settled = |(name, node): (_, Self)| (name, node.settled());
@@ -145,7 +145,7 @@ impl Node {
         }
     }
 
-    /// The same for the element of an array.
+    /// The same for the element of a list.
     #[must_use]
     pub(super) fn settled_element(self) -> Self {
         if self == Self::default() {
@@ -155,7 +155,7 @@ impl Node {
         }
     }
 
-    /// What both have seen.
+    /// The union of both.
     #[must_use]
     pub fn merge(self, other: Self) -> Self {
         Self {
@@ -168,8 +168,8 @@ impl Node {
         }
     }
 
-    /// The node at the end of a path, if the path is known. An array may be named bare, and then
-    /// stands for its elements when a leaf is wanted.
+    /// The node at a path, if the path is known. A list without `[*]` stands for its elements if a
+    /// leaf is needed.
     pub fn at(&self, path: &Path) -> Option<&Self> {
         path.steps().iter().try_fold(self, |node, step| match step {
             Step::Member(name) => match &node.members {

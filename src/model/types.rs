@@ -77,12 +77,12 @@ impl DataType {
         )
     }
 
-    /// Whether it is a string in JSON that samples can tell.
+    /// Whether it is a string in JSON that inference can distinguish.
     fn is_text(self) -> bool {
         self == Self::String || self.is_temporal()
     }
 
-    /// Whether a value of this type may stand where `declared` is (`models-and-entities.md` §4.2).
+    /// Whether a value of this type is assignable to `declared` (`models-and-entities.md` §4.2).
     pub fn is_assignable_to(self, declared: Self) -> bool {
         let is_wider = declared.is_numeric() && declared != self;
         let widens = match self {
@@ -110,7 +110,7 @@ impl DataType {
         self == declared || widens
     }
 
-    /// The narrowest numeric type that takes the values of both.
+    /// The narrowest numeric type that contains both.
     fn numeric_join(self, other: Self) -> Self {
         Self::ALL
             .iter()
@@ -181,7 +181,8 @@ impl Types {
         self.iter().any(test)
     }
 
-    /// What both have seen: numbers become their common type, and `NULL` gives way to anything.
+    /// The union of both: numbers become their common type, and `NULL` disappears beside any other
+    /// type.
     #[must_use]
     pub fn merge(self, other: Self) -> Self {
         let all = Self(self.0 | other.0);
@@ -198,27 +199,27 @@ impl Types {
         if merged.is_empty() { all } else { merged }
     }
 
-    /// Whether a leaf of type `actual` is welcome.
+    /// Whether a leaf of type `actual` is accepted.
     ///
-    /// Any text is, where a text or a time is declared (`models-and-entities.md` §3.4, the
-    /// recommended rule), unless the profile tells them apart.
+    /// A field declared as text or as a time accepts any text (`models-and-entities.md` §3.4),
+    /// unless the profile distinguishes them.
     pub fn accept(self, actual: DataType, compat: Compat) -> bool {
         self.contains(actual)
             || actual.is_text() && self.accept_any_text(compat)
             || self.any(|declared| actual.is_assignable_to(declared))
     }
 
-    /// Whether every text is welcome, so that nobody need ask whether one is a time.
+    /// Whether any text is accepted, so that it need not be classified.
     pub fn accept_any_text(self, compat: Compat) -> bool {
         !compat.times_are_no_texts() && self.any(DataType::is_text)
     }
 
-    /// Whether nothing but nulls was seen, or nothing at all.
+    /// Whether only null was seen, or nothing at all.
     pub(super) fn is_without_value(self) -> bool {
         self.is_empty() || self == Self::of(DataType::Null)
     }
 
-    /// Whether both are the same types, as far as the profile tells them apart.
+    /// Whether both are the same types, as far as the profile distinguishes them.
     pub(super) fn says_the_same_as(self, other: Self, compat: Compat) -> bool {
         if compat.times_are_no_texts() {
             self == other
@@ -227,7 +228,7 @@ impl Types {
         }
     }
 
-    /// The types of `self` that `declared` does not know.
+    /// The types of `self` that `declared` does not contain.
     pub(super) fn beyond(self, declared: Self, compat: Compat) -> Self {
         let is_known = |data_type: DataType| {
             declared.merge(Self::of(data_type)) == declared
@@ -240,7 +241,7 @@ impl Types {
             })
     }
 
-    /// The same with every text as `STRING`.
+    /// The same with all kinds of text as `STRING`.
     fn without_times(self) -> Self {
         self.iter().fold(Self::EMPTY, |set, data_type| {
             let data_type = if data_type.is_temporal() {

@@ -1,4 +1,4 @@
-//! Composite unique keys: fields whose values together belong to one live entity at most
+//! Composite unique keys: fields whose combined values at most one live entity may have
 //! (`models-and-entities.md` §9).
 
 use std::sync::Arc;
@@ -10,22 +10,22 @@ use crate::entity::{Document, Number, Path, Shape, Step, Value};
 use crate::error::{Code, Coded, Properties};
 use crate::id::ModelKey;
 
-/// How many keys a model has at most, and how many fields a key.
+/// How many keys a model, and how many fields a key, may have.
 const KEYS_MAX: usize = 64;
 
-/// Digits of the coefficient of a number in a key, at most.
+/// The maximum number of digits of a number in a key.
 const DIGITS_MAX: usize = 64;
 
-/// The exponent of a number in a key, either way, at most.
+/// The maximum absolute exponent of a number in a key.
 const EXPONENT_MAX: i64 = 6_144;
 
-/// Bytes of a value up to which it is kept as it is; of a longer one the hash is kept.
+/// Values up to this number of bytes are stored as they are, longer ones as a hash.
 const PLAIN_MAX: usize = 64;
 
-/// What a longer value begins with; no plain one does.
+/// The first byte of a hashed value, with which no other begins.
 const HASHED: u8 = 0xff;
 
-/// What stands before the length and the bytes of a field, by its type.
+/// The first byte of a field, by its type; its length and its bytes follow.
 const BOOL: u8 = 1;
 const NUMBER: u8 = 2;
 const TEXT: u8 = 3;
@@ -54,16 +54,16 @@ struct Field {
     path: Path,
 }
 
-/// What a document says in the fields of one key. Equal values have equal bytes: numbers are
-/// compared by value, and no value equals one of another type.
+/// The value of one key in a document. Equal values have equal bytes: numbers are compared by
+/// value, and values of different types are never equal.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct KeyValue {
-    /// The place of the key among those of the model.
+    /// The position of the key among those of the model.
     pub key: u16,
     pub bytes: Box<[u8]>,
 }
 
-/// Why keys are none of a model.
+/// Why keys are invalid for a model.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("model {model}: {why}")]
 pub struct InvalidKeys {
@@ -84,7 +84,7 @@ impl Coded for InvalidKeys {
     }
 }
 
-/// Why a document has no value for a key.
+/// Why a document has no valid value for a key.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("unique key `{key}`: {why}")]
 pub struct InvalidValue {
@@ -99,14 +99,14 @@ impl Coded for InvalidValue {
 }
 
 impl Model {
-    /// Reads keys that entities of this model shall have.
+    /// Validates the keys of a model.
     pub fn read_keys(&self, given: &[KeyDefinition]) -> Result<UniqueKeys, InvalidKeys> {
         let keys = read(given).map_err(|why| self.invalid(why))?;
         keys.fit(&self.schema).map_err(|why| self.invalid(why))?;
         Ok(keys)
     }
 
-    /// Refuses a schema in which a field of a key would be no scalar any more.
+    /// Rejects a schema in which a field of a key would no longer be a scalar.
     pub fn check_keys(&self, schema: &Schema) -> Result<(), InvalidKeys> {
         let outcome = self.unique_keys.fit(schema);
         outcome.map_err(|why| self.invalid(why))
@@ -160,7 +160,7 @@ fn read(given: &[KeyDefinition]) -> Result<UniqueKeys, String> {
 
 fn field(text: &str) -> Result<Path, String> {
     if !text.starts_with('$') {
-        return Err(format!("field `{text}` is no path such as `$.a.b`"));
+        return Err(format!("field `{text}` is not a path such as `$.a.b`"));
     }
     let path = Path::parse(text).map_err(|error| error.to_string())?;
     if members(&path).count() < path.steps().len() {
@@ -169,7 +169,7 @@ fn field(text: &str) -> Result<Path, String> {
     Ok(path)
 }
 
-/// The names on the way to a field.
+/// The names of the steps to a field.
 fn members(path: &Path) -> impl Iterator<Item = &str> {
     path.steps().iter().filter_map(|step| match step {
         Step::Member(name) => Some(&**name),
@@ -189,12 +189,12 @@ impl UniqueKeys {
             .map(|key| (&*key.id, key.fields.iter().map(|field| &*field.text)))
     }
 
-    /// The id of the key at a place.
+    /// The id of the key at a position.
     pub fn id(&self, key: u16) -> &str {
         self.0.get(usize::from(key)).map_or("", |key| &key.id)
     }
 
-    /// Whether every field is a scalar of the schema, and in no array.
+    /// Whether every field is a scalar of the schema, outside of lists.
     fn fit(&self, schema: &Schema) -> Result<(), String> {
         for UniqueKey { id, fields } in &*self.0 {
             for Field { text, path } in fields {
@@ -220,7 +220,7 @@ impl UniqueKeys {
         Ok(())
     }
 
-    /// What a document says for each key. A key of which no field says anything does not bind.
+    /// The value of each key in a document. A key whose fields are all missing does not apply.
     pub fn values(&self, document: &Document) -> Result<Vec<KeyValue>, InvalidValue> {
         let mut values = Vec::new();
         for (key, place) in self.0.iter().zip(0..) {
@@ -233,8 +233,7 @@ impl UniqueKeys {
         Ok(values)
     }
 
-    /// What a value says, in words: `$.org.code = "a", $.n = 1`. Of a long one only the fields are
-    /// known.
+    /// A value in words: `$.org.code = "a", $.n = 1`. For a hashed one only the fields are known.
     pub fn told(&self, value: &KeyValue) -> String {
         let fields = self.0.get(usize::from(value.key)).map(|key| &*key.fields);
         let mut bytes = &*value.bytes;
@@ -246,7 +245,7 @@ impl UniqueKeys {
         said.join(", ")
     }
 
-    /// The text they are stored as.
+    /// The stored form.
     pub fn encode(&self) -> String {
         let rows: Vec<(&str, Vec<&str>)> = self
             .iter()
@@ -255,7 +254,7 @@ impl UniqueKeys {
         serde_json::to_string(&rows).unwrap_or_default()
     }
 
-    /// Reads what [`Self::encode`] wrote; none if it is something else.
+    /// Parses the stored form; none if it is invalid.
     pub fn decode(text: &str) -> Option<Self> {
         let rows: Vec<(String, Vec<String>)> = serde_json::from_str(text).ok()?;
         let given: Vec<_> = rows
@@ -305,7 +304,7 @@ impl UniqueKey {
     }
 }
 
-/// Takes what the first field says off the bytes of a value; none if they are a hash.
+/// Removes the first field from the bytes of a value; none if they are a hash.
 fn first_said(bytes: &mut &[u8]) -> Option<String> {
     let (tag, rest) = bytes.split_first()?;
     let (length, rest) = rest.split_first_chunk()?;
@@ -322,7 +321,7 @@ fn first_said(bytes: &mut &[u8]) -> Option<String> {
     Some(words)
 }
 
-/// A number as people write it, where that is short and exact.
+/// A number in plain notation, if that is short and exact.
 fn plainly(text: &str) -> String {
     let is_zero = !text.bytes().any(|byte| (b'1'..=b'9').contains(&byte));
     match text.parse::<f64>() {
@@ -342,7 +341,7 @@ fn number(literal: &str) -> Result<Number, String> {
     let fraction = mantissa
         .split_once('.')
         .map_or(0, |(_, digits)| digits.len());
-    // One that cannot be counted with is too large.
+    // A number that is too large to compute with.
     let exponent: Option<i64> = exponent.parse().ok();
     let shifted = exponent.zip(i64::try_from(fraction).ok());
     let is_small = shifted.and_then(|(exponent, fraction)| exponent.checked_sub(fraction));
@@ -432,8 +431,8 @@ mod tests {
             (vec![key("k", &["$.a"]), key("k", &["$.b"])], "given twice"),
             (vec![key("k", &[])], "no fields"),
             (vec![key("k", &["$.a", "$['a']"])], "twice"),
-            (vec![key("k", &["a"])], "no path"),
-            (vec![key("k", &[""])], "no path"),
+            (vec![key("k", &["a"])], "not a path"),
+            (vec![key("k", &[""])], "not a path"),
             (vec![key("k", &["$"])], "names no field"),
             (vec![key("k", &["$.z"])], "not in the model"),
             (vec![key("k", &["$.a.z"])], "not in the model"),

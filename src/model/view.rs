@@ -1,4 +1,4 @@
-//! A schema from its `SIMPLE_VIEW`, the form that clients read it in (`models-and-entities.md` §5).
+//! Parses a schema from its `SIMPLE_VIEW` form (`models-and-entities.md` §5).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,29 +8,29 @@ use super::{
 };
 use crate::entity::DEPTH_MAX;
 
-/// The entries of each object by its path: of a field its types, of a structure what it is.
+/// The entries of each object by path: types for a field, a kind for a structure.
 pub type SimpleView = BTreeMap<String, BTreeMap<String, String>>;
 
-/// Why a simple view is none.
+/// Why a simple view is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ViewError {
     #[error("the simple view has no `{0}`")]
     Missing(String),
-    #[error("`{path}` has the entry `{key}`: `{value}`, which is none")]
+    #[error("`{path}` has the entry `{key}`: `{value}`, which is not a valid entry")]
     Entry {
         path: String,
         key: String,
         value: String,
     },
-    #[error("nothing in the simple view leads to `{0}`, or two things do")]
+    #[error("`{0}` is referenced by no entry of the simple view, or by several")]
     Unreached(String),
     #[error("nested deeper than {DEPTH_MAX} levels")]
     TooDeep,
 }
 
 impl Schema {
-    /// The schema that has this simple view. What a view does not tell, such as the arrays in
-    /// arrays, is not known.
+    /// The schema with this simple view. What a view does not contain, such as lists in lists, is
+    /// unknown.
     pub fn from_simple_view(view: &SimpleView) -> Result<Self, ViewError> {
         let mut reader = Reader {
             view,
@@ -107,7 +107,7 @@ impl Reader<'_> {
         }))
     }
 
-    /// An object, or an array of objects, whichever there is.
+    /// An object or a list of objects, whichever exists.
     fn structure(&mut self, path: &str, depth: usize) -> Result<Node, ViewError> {
         let elements = format!("{path}[*]");
         let mut node = Node::default();
@@ -125,7 +125,7 @@ impl Reader<'_> {
     }
 }
 
-/// `T`, `[T1, T2]`, or with the width of an array `(T x N)`.
+/// `T`, `[T1, T2]`, or with the width of a list `(T x N)`.
 fn types(text: &str) -> Option<Types> {
     let within = |text: &str, open, close| {
         let inner = text.strip_prefix(open)?.strip_suffix(close)?;

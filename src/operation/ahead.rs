@@ -1,7 +1,7 @@
-//! Reading the next part of an answer while the last one is sent.
+//! Reads the next part of an answer while the previous one is being sent.
 //!
-//! Reading and sending take about as long, and different threads; one after the other, each would
-//! wait for the other.
+//! Reading and sending take about equally long, on different threads; one after the other, each
+//! would wait for the other.
 
 use std::{task::Poll, vec};
 
@@ -87,8 +87,8 @@ impl<P: Parts> Ahead<P> {
 }
 
 impl<P: Parts> State<P> {
-    /// Asks for the next part. That is done here, and only what follows is left to another task:
-    /// a task that is spawned runs when this one rests, and this one has items to send first.
+    /// Requests the next part. The first step is done here, and only the rest in another task: a
+    /// spawned task runs when this one pauses, and this one has items to send first.
     async fn begun(parts: P) -> Self {
         let mut reading = Box::pin(read(parts));
         match poll!(&mut reading) {

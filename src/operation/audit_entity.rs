@@ -1,4 +1,4 @@
-//! What happened to an entity, newest first (`rest.md` §5).
+//! The audit trail of an entity, newest first (`rest.md` §5).
 
 use super::{
     Access, Answer, Context, Family, Operation,
@@ -14,10 +14,10 @@ use crate::event::{
 };
 use crate::id::EntityId;
 
-/// How many items are told where the request does not say.
+/// The default number of items.
 const LIMIT: i64 = 20;
 
-/// How many items are told at most.
+/// The maximum number of items.
 const LIMIT_MAX: i64 = 1_000;
 
 pub(super) struct AuditEntity {

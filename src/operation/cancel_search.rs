@@ -1,4 +1,4 @@
-//! Cancels a search that runs on its own (`search.md` §6).
+//! Cancels a background search (`search.md` §6).
 
 use super::{Access, Answer, Context, Family, Operation, search_status::told};
 use crate::error::Failure;

@@ -1,5 +1,5 @@
-//! Reading requests and compiling conditions, on threads for that where it takes long; and how
-//! long a search may take.
+//! Parses requests and compiles conditions, on separate threads if that takes long; and limits the
+//! time of searches.
 
 use std::{
     hash::{DefaultHasher, Hash as _, Hasher as _},
@@ -14,10 +14,11 @@ use crate::error::{Code, Failure};
 use crate::event::Event;
 use crate::pool::Pool;
 
-/// The longest request that is read at once, in bytes, where it holds a condition.
+/// The maximum size of a request with a condition that is parsed on the calling thread, in bytes.
 pub(super) const READ_AT_ONCE: usize = 16 << 10;
 
-/// The longest of the other requests that is read at once, in bytes: about a millisecond.
+/// The maximum size of other requests that are parsed on the calling thread, in bytes: about a
+/// millisecond.
 const PLAIN_AT_ONCE: usize = 256 << 10;
 
 /// Reads the request of an operation. A large payload is not kept while the operation is at work.
@@ -57,7 +58,7 @@ pub(super) async fn reading<T: Send + 'static>(
     }
 }
 
-/// Searches for as long as a search may take, and somebody waits.
+/// Limits a search to its time limit, and ends it when nobody waits for it.
 pub(super) async fn in_time<T>(
     cx: &Context,
     search: impl Future<Output = Result<T, Failure>>,

@@ -38,18 +38,18 @@ pub struct Services {
     /// How long a search may take that somebody waits for.
     pub search_timeout: Duration,
     pub members: Members,
-    /// Every request in work, through whatever door it came.
+    /// Every request in flight, of any API.
     pub in_work: TaskTracker,
-    /// Cancelled when the server begins to stop; answers without an end of their own end then.
+    /// Cancelled when the server begins to stop; endless answers end then.
     pub stopping: CancellationToken,
-    /// Of requests that are to be done once.
+    /// The idempotency keys of requests in flight.
     pub keys: Keys,
-    /// Searches that run on their own.
+    /// Background searches.
     pub jobs: Jobs,
-    /// Who may call, for those who change that.
+    /// Authentication, for operations that administer it.
     pub authenticator: Authenticator,
     pub rules: Rules,
-    /// What each tenant may ask for.
+    /// The limits of each tenant.
     pub tenants: Tenants,
     /// The bytes of requests that are held at once.
     pub receiving: Receiving,
@@ -62,8 +62,8 @@ impl Services {
     }
 }
 
-/// Who asks, for what, and with which services. It stops here: below, a function takes the one
-/// thing it needs.
+/// The caller, the request and the services. It is not passed further down: there, a function takes
+/// the one thing it needs.
 #[derive(Debug, Clone)]
 pub struct Context {
     services: Services,
@@ -103,7 +103,7 @@ impl Context {
         }
     }
 
-    /// The caller, with what that rests on.
+    /// The caller with its credentials.
     pub(super) const fn login(&self) -> &Login {
         &self.login
     }
@@ -121,7 +121,7 @@ impl Context {
         &self.login.caller
     }
 
-    /// The id of the envelope, which answers quote.
+    /// The id of the envelope, to which answers refer.
     pub fn request(&self) -> &str {
         &self.request
     }
@@ -168,7 +168,7 @@ impl Context {
         self.has_token() && self.check_token().is_ok()
     }
 
-    /// Whether the transaction that the request quotes, if it does, can be joined.
+    /// Checks that the transaction of the request's token, if any, can be joined.
     pub(super) fn check_token(&self) -> Result<(), Failure> {
         match self.token.as_deref() {
             Some(token) => Ok(self.runtime().may_join(&self.login.caller.tenant, token)?),
@@ -176,7 +176,7 @@ impl Context {
         }
     }
 
-    /// Whether the request quotes a transaction.
+    /// Whether the request carries a transaction token.
     pub const fn has_token(&self) -> bool {
         self.token.is_some()
     }
@@ -199,7 +199,7 @@ impl Context {
         }
     }
 
-    /// A session on the transaction the request quotes, or on one of its own.
+    /// A session on the transaction of the request's token, or on a new one.
     pub async fn session(&self) -> Result<Session, Failure> {
         let request = Arc::clone(&self.request);
         let so_far = move |transaction, entities: &[EntityId]| {
@@ -227,8 +227,8 @@ impl Context {
         Ok(session)
     }
 
-    /// Commits what a session did with the answer that tells of it, and gives that. Every
-    /// operation that writes ends so, or with [`Self::change_model`].
+    /// Commits a session with its answer, and returns the answer. Every operation that writes ends
+    /// with this, or with [`Self::change_model`].
     pub async fn finish(
         &self,
         session: Session,
@@ -239,7 +239,7 @@ impl Context {
         self.answer(kind, json)
     }
 
-    /// Changes a model, with the answer that will tell of it.
+    /// Changes a model, with the answer to return.
     pub async fn change_model(
         &self,
         model: &ModelKey,
@@ -253,7 +253,7 @@ impl Context {
             .await
     }
 
-    /// What is stored with a change that is no unit's, if the request is to be done once.
+    /// The outcome to store with a change outside of a unit, if the request has an idempotency key.
     pub(super) fn outcome(&self, json: &str) -> Option<Outcome> {
         let promised = self.promised.as_deref()?;
         Some(promised.outcome(self, json))
@@ -263,12 +263,12 @@ impl Context {
         &self.services.authenticator
     }
 
-    /// What tenants may do about who calls for them.
+    /// What tenants may administer.
     pub const fn rules(&self) -> &Rules {
         &self.services.rules
     }
 
-    /// Where work goes on that the caller need not wait for.
+    /// Tasks that continue without the caller.
     pub(super) const fn in_work(&self) -> &TaskTracker {
         &self.services.in_work
     }
@@ -285,7 +285,7 @@ impl Context {
         self.promised = Some(Arc::new(promised));
     }
 
-    /// The request, if it is to be done once.
+    /// The request's idempotency key, if any.
     pub(super) fn promised(&self) -> Option<&Promised> {
         self.promised.as_deref()
     }

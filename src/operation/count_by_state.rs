@@ -1,4 +1,4 @@
-//! How many entities are in each state (`search.md` §9).
+//! Counts the entities of models by state (`search.md` §9).
 
 use futures_util::{StreamExt as _, stream};
 

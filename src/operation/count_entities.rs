@@ -1,4 +1,4 @@
-//! How many entities models have (`search.md` §9).
+//! Counts the entities of models (`search.md` §9).
 
 use futures_util::{StreamExt as _, stream};
 

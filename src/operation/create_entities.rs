@@ -1,4 +1,4 @@
-//! Makes entities of any models, in one transaction or in windows (`grpc.md` §8.2).
+//! Creates entities of any models, in one transaction or in windows (`grpc.md` §8.2).
 
 use super::{
     Access, Answer, Context, Family, Operation,

@@ -1,4 +1,4 @@
-//! Makes an entity, or several of one model where the data is a list (`grpc.md` §8.2).
+//! Creates an entity, or several of one model if the data is a list (`grpc.md` §8.2).
 
 use serde_json::value::RawValue;
 

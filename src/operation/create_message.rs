@@ -1,4 +1,4 @@
-//! Keeps a message (`rest.md` §6).
+//! Stores a message (`rest.md` §6).
 
 use serde_json::value::RawValue;
 

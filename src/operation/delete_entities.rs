@@ -110,8 +110,8 @@ impl DeleteEntities {
                 return Err(Failure::new(
                     Code::TransactionTooLarge,
                     format!(
-                        "more than {FAILED_MAX} of the entities that matched then are gone by now; \
-                         narrow the condition or take a later pointInTime"
+                        "more than {FAILED_MAX} of the entities that matched then have been \
+                         deleted since; narrow the condition or use a later pointInTime"
                     ),
                 ));
             }

@@ -1,4 +1,4 @@
-//! Deletes messages: one that must be there, or any number that need not (`rest.md` §6).
+//! Deletes messages: one that must exist, or any number that need not (`rest.md` §6).
 
 use super::{Access, Answer, Context, Family, Operation};
 use crate::error::{Code, Failure};
@@ -37,7 +37,7 @@ impl Operation for DeleteMessages {
                 .collect::<Result<_, _>>()
                 .map(Self::Many),
             (Some(_), Some(_)) | (None, None) => Err(Failure::malformed(
-                "invalid payload: give either messageId or messageIds",
+                "invalid payload: set either messageId or messageIds",
             )),
         }
     }

@@ -1,4 +1,4 @@
-//! Deletes a model that nobody uses (`models-and-entities.md` §2).
+//! Deletes an unlocked model without entities (`models-and-entities.md` §2).
 
 use super::{Access, Answer, Context, Family, Operation};
 use crate::error::Failure;

@@ -1,4 +1,4 @@
-//! The workflows of a model as a picture (`stream.md` §3).
+//! Draws the workflows of a model (`stream.md` §3).
 
 use super::{Access, Answer, Context, Family, Operation, export_workflows::no_workflows};
 use crate::error::Failure;

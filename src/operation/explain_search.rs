@@ -1,5 +1,5 @@
-//! How a search is served: it is run, and tells what it took instead of what it found (`stream.md`
-//! §3).
+//! Explains how a search is served: it is run, and reports its cost instead of its result
+//! (`stream.md` §3).
 
 use std::time::Instant;
 

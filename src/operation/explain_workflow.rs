@@ -1,4 +1,5 @@
-//! Why an entity did or did not move (`stream.md` §3): in the past, now, or if it were so.
+//! Explains why an entity did or did not move (`stream.md` §3): in the past, now, or
+//! hypothetically.
 
 use super::{
     Access, Answer, Context, Family, Operation, audit_finished::unknown, writing::document,
@@ -54,7 +55,7 @@ impl Operation for ExplainWorkflow {
             _ => {
                 return Err(Failure::new(
                     Code::BadRequest,
-                    "give an `entityId`, or a `model` and `data`",
+                    "set `entityId`, or `model` and `data`",
                 ));
             }
         };

@@ -1,4 +1,4 @@
-//! A model as clients read it (`models-and-entities.md` §5).
+//! Exports a model (`models-and-entities.md` §5).
 
 use super::{Access, Answer, Context, Family, Operation, set_indexes::items};
 use crate::error::{Code, Failure};

@@ -1,4 +1,4 @@
-//! The workflows of a model, as they were imported (`workflow-engine.md` §5).
+//! Exports the workflows of a model (`workflow-engine.md` §5).
 
 use super::{Access, Answer, Context, Family, Operation};
 use crate::error::{Code, Failure};

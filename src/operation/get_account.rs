@@ -1,4 +1,4 @@
-//! Who is calling (`rest.md` §7).
+//! Returns the authenticated caller (`rest.md` §7).
 
 use super::{Access, Answer, Context, Family, Operation};
 use crate::error::Failure;

@@ -1,4 +1,4 @@
-//! One entity, now, at a point in time, or as a transaction left it.
+//! Reads an entity: now, as of a time, or as a transaction left it.
 
 use super::{Access, Answer, Context, Family, Operation};
 use crate::clock::PointInTime;
@@ -33,7 +33,7 @@ impl When {
         match (point_in_time(instant)?, transaction) {
             (Some(_), Some(_)) => Err(Failure::new(
                 Code::BadRequest,
-                "give either pointInTime or transactionId, not both",
+                "use either pointInTime or transactionId, not both",
             )),
             (Some(instant), None) => Ok(Self::At(instant)),
             // What is no transaction's id is the id of none.
@@ -78,7 +78,7 @@ impl Operation for GetEntity {
     fn parse(payload: &str) -> Result<Self, Failure> {
         let request: search::Get = payload::decode(payload)?;
         Ok(Self {
-            // What cannot be read comes before what is not there.
+            // Invalid parameters are reported before missing entities.
             when: When::read(
                 request.point_in_time.as_deref(),
                 request.transaction_id.as_deref(),

@@ -1,4 +1,4 @@
-//! What is logged (`rest.md` §8).
+//! Returns the log level (`rest.md` §8).
 
 use super::{Access, Answer, Context, Family, Operation};
 use crate::auth::{Permission, ROLE_ADMIN};

@@ -1,4 +1,4 @@
-//! One message (`rest.md` §6).
+//! Reads a message (`rest.md` §6).
 
 use super::{Access, Answer, Context, Family, Operation};
 use crate::error::Failure;

@@ -1,4 +1,4 @@
-//! How many traces would be kept (`rest.md` §8).
+//! Returns the trace sampler (`rest.md` §8).
 
 use super::{Access, Answer, Context, Family, Operation};
 use crate::auth::{Permission, ROLE_ADMIN};

@@ -1,4 +1,4 @@
-//! Makes a model from a sample or a simple view, or adds one to it (`models-and-entities.md` §2
+//! Creates a model from a sample or a simple view, or widens one by it (`models-and-entities.md` §2
 //! and §3).
 
 use super::{Access, Answer, Context, Family, Operation};
@@ -40,7 +40,7 @@ impl Operation for ImportModel {
                     .map_err(|error| Failure::new(Code::BadRequest, error.to_string()))?
             }
             (model::Converter::SimpleView, DataFormat::Xml) => {
-                return Err(unsupported("a SIMPLE_VIEW is JSON"));
+                return Err(unsupported("a SIMPLE_VIEW must be JSON"));
             }
             (model::Converter::JsonSchema, _) => {
                 return Err(Failure::malformed(

@@ -86,7 +86,7 @@ impl Operation for ImportWorkflows {
             if workflows.is_empty() && !may_be_empty(mode, compat) {
                 return Err(Failure::new(
                     Code::ValidationFailed,
-                    "`workflows` is empty, and this mode needs one at least; MERGE does not",
+                    "`workflows` is empty, but this mode needs at least one; MERGE does not",
                 ));
             }
             let merged = definitions.workflows.import(mode, workflows.clone());
@@ -125,7 +125,7 @@ impl Operation for ImportWorkflows {
     }
 }
 
-/// Whether an import may be of no workflows (`workflow-engine.md` §4.4, W25).
+/// Whether an import may be without workflows (`workflow-engine.md` §4.4).
 const fn may_be_empty(mode: ImportMode, compat: Compat) -> bool {
     match mode {
         ImportMode::Merge => true,
@@ -142,7 +142,7 @@ fn cut(warnings: &mut Vec<String>) {
         .filter(|more| *more > 0)
     {
         warnings.truncate(WARNINGS_MAX);
-        warnings.push(format!("and {more} warnings more"));
+        warnings.push(format!("and {more} more warnings"));
     }
 }
 

@@ -1,7 +1,7 @@
-//! What each tenant may ask for: requests per second, requests in flight, bytes stored.
+//! The limits of each tenant: requests per second, requests in flight, stored bytes.
 //!
-//! [`admit`] is a step of dispatch, before any work is begun. One tenant at its limits takes
-//! nothing from another: each is counted for itself.
+//! [`admit`] is a step of dispatch, before any work is begun. Tenants are counted separately, so
+//! one at its limits does not affect another.
 //!
 //! * A request is in flight until its answer has ended, the last event of a streamed one. What is
 //!   answered without an end, a feed or a live search, is in flight for as long as it is followed,
@@ -109,8 +109,8 @@ impl Tenants {
     }
 }
 
-/// Lets a request in, or says which limit its tenant has reached. It has its place, if places are
-/// counted, until that is dropped.
+/// Admits a request, or returns the limit that its tenant has reached. The request holds its place,
+/// if places are counted, until that is dropped.
 pub(super) fn admit(cx: &Context, route: &Route) -> Result<Option<Place>, Failure> {
     let Some(tenants) = &cx.tenants().0 else {
         return Ok(None);
@@ -129,7 +129,7 @@ pub(super) fn admit(cx: &Context, route: &Route) -> Result<Option<Place>, Failur
     {
         Limited::StoredBytes.refused();
         let text = format!(
-            "the tenant has stored the {most} bytes that it may; delete messages, or ask the operator for more"
+            "the tenant has reached its limit of {most} stored bytes; delete messages, or ask the operator to raise it"
         );
         return Err(exceeded("storedBytes", most, text).retry_after(BYTES_AFTER));
     }
@@ -146,7 +146,9 @@ impl Inner {
         };
         rates.check_key(tenant).map_err(|early| {
             Limited::RequestsPerSecond.refused();
-            let text = format!("the tenant may make {most} requests per second; make fewer");
+            let text = format!(
+                "the tenant has reached its limit of {most} requests per second; send fewer"
+            );
             exceeded("requestsPerSecond", most.get(), text)
                 .retry_after(early.wait_time_from(rates.clock().now()))
         })
@@ -173,11 +175,11 @@ impl Inner {
             Limited::InFlight.refused();
             let text = if now.all >= most {
                 format!(
-                    "the tenant has the {most} requests in flight that it may; wait for answers"
+                    "the tenant has reached its limit of {most} requests in flight; wait for answers"
                 )
             } else {
                 format!(
-                    "half of the {most} requests that the tenant may have in flight are subscriptions; end one"
+                    "subscriptions already take half of the tenant's limit of {most} requests in flight; end one"
                 )
             };
             return Err(exceeded("inFlight", most, text).retry_after(PLACE_AFTER));

@@ -1,4 +1,4 @@
-//! The compute members of the caller's tenant that are connected (`stream.md` §3).
+//! Lists the connected compute members of the caller's tenant (`stream.md` §3).
 
 use super::{Access, Answer, Context, Family, Operation};
 use crate::error::Failure;

@@ -1,4 +1,4 @@
-//! The transitions that can be asked for where an entity is (`workflow-engine.md` §10).
+//! Lists the transitions of an entity's state (`workflow-engine.md` §10).
 
 use super::{
     Access, Answer, Context, Family, Operation,
@@ -27,7 +27,7 @@ impl Operation for ListTransitions {
     fn parse(payload: &str) -> Result<Self, Failure> {
         let request: search::Get = payload::decode(payload)?;
         Ok(Self {
-            // What cannot be read comes before what is not there.
+            // Invalid parameters are reported before missing entities.
             when: When::read(
                 request.point_in_time.as_deref(),
                 request.transaction_id.as_deref(),

@@ -1,12 +1,11 @@
-//! What each request does: one event type, one file, one row.
+//! Operations: one event type, one file, one row.
 //!
 //! May use: [`crate::id`], [`crate::clock`], [`crate::error`], [`crate::compat`],
 //! [`crate::telemetry`], [`crate::entity`], [`crate::model`], [`crate::condition`],
 //! [`crate::workflow`], [`crate::storage`], [`crate::audit`], [`crate::auth`], [`crate::compute`],
 //! [`crate::runtime`], [`crate::search`], [`crate::event`], [`crate::pool`].
-//! Every door comes in through [`dispatch`] (DESIGN decision 1). To add an operation: its types
-//! in [`crate::event`], a file here with `parse` and `run`, a row in [`table`], and its spelling in
-//! REST if it has one.
+//! Every API calls [`dispatch`] (`architecture.md` §1). To add an operation: its types in
+//! [`crate::event`], a file here with `parse` and `run`, a row in [`table`], and its path in REST.
 
 mod ahead;
 mod audit_entity;
@@ -86,7 +85,7 @@ pub use receiving::{Hold, Receiving};
 pub use reply::{Reply, acknowledgement, refusal};
 pub use table::ROUTES;
 
-/// What an operation answers: one event for most, any number for the streamed ones.
+/// The answer of an operation: one event for most, any number for streamed ones.
 pub enum Answer {
     One(Event),
     Many(Events),
@@ -241,7 +240,7 @@ static MEASURED: LazyLock<Vec<Operations>> = LazyLock::new(|| {
     ROUTES.iter().map(measured).collect()
 });
 
-/// The single entry to every operation, for every door.
+/// The single entry point of every operation, for every API.
 pub async fn dispatch(mut cx: Context, event: Event) -> Result<Answer, Failure> {
     let kind = event.kind;
     let place = Route::place(kind).ok_or_else(|| Failure::unknown_type(kind.as_str()))?;
@@ -322,7 +321,7 @@ fn panicked(panic: &(dyn std::any::Any + Send)) -> Failure {
     Failure::internal(format!("panic: {}", text.unwrap_or("without a message")))
 }
 
-/// Tells the log what callers are not told.
+/// Logs the cause of an internal error, which callers do not receive.
 fn reported(kind: EventType, failure: Failure) -> Failure {
     if let Some((ticket, cause)) = failure.internal_cause() {
         error!(event.r#type = %kind, %ticket, cause, "an operation failed");

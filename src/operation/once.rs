@@ -1,11 +1,10 @@
-//! Requests that are done once: idempotency keys (`stream.md` §2).
+//! Idempotency keys: requests that are performed once (`stream.md` §2).
 //!
-//! [`begin`] is a step of dispatch for every request that writes. A key is taken by the first
-//! request that brings it; a repeat waits for that one's end, finds the outcome that its commit
-//! stored, and is given it again. A failure stores nothing, so that after one a repeat is the
-//! first. Whether two requests are the same is told by type and payload, but for the payload's
-//! `id`, and by nothing else: a repeat may come from another user of the tenant and through
-//! another door.
+//! [`begin`] is a step of dispatch for every request that writes. The first request with a key owns
+//! it; a repeat waits for its end, and receives the outcome that its commit stored. A failure
+//! stores nothing, so the next request with the key is the first again. Two requests are the same
+//! if their type and payload are equal, apart from the payload's `id`: a repeat may come from
+//! another user of the tenant and through another API.
 //!
 //! * A run that commits in segments stores what can be told then with its first commit: its
 //!   transaction and the entities so far, and what is answered in the end with its last.
@@ -40,7 +39,7 @@ const KEY_CHARS_MAX: usize = 255;
 /// The part of a request that has no others.
 pub(super) const WHOLE: u32 = 0;
 
-/// The keys of requests in work.
+/// The keys of requests in flight.
 ///
 /// A mutex, not a task: a look-up at the beginning and one at the end of a request that has a key.
 #[derive(Debug, Clone)]
@@ -172,7 +171,7 @@ pub(super) async fn begin(
     if !route.once {
         return Err(Failure::new(
             Code::BadRequest,
-            "this request takes no idempotency key, because its outcome is not stored",
+            "this request accepts no idempotency key, because its outcome is not stored",
         ));
     }
     let print = print(event)?;
@@ -236,7 +235,7 @@ fn key(event: &Event) -> Result<Option<Arc<str>>, Failure> {
     let bad = |why: &str| {
         Failure::new(
             Code::BadRequest,
-            format!("the idempotency key {why}; it is a text of 1 to {KEY_CHARS_MAX} characters"),
+            format!("the idempotency key {why}; use 1 to {KEY_CHARS_MAX} characters"),
         )
     };
     let key = value.text().ok_or_else(|| bad("is not a text"))?;
@@ -249,8 +248,8 @@ fn key(event: &Event) -> Result<Option<Arc<str>>, Failure> {
     Ok(Some(key.into()))
 }
 
-/// Tells a request from others by its type and its payload, in which the order of members and the
-/// id do not matter: a door may make the latter itself.
+/// A fingerprint of a request's type and payload, in which the order of members and the id do not
+/// matter: an API may make the latter itself.
 fn print(event: &Event) -> Result<Print, Failure> {
     let members: BTreeMap<String, &RawValue> = payload::decode(event.text()?)?;
     let mut hash = Sha256::new();
@@ -269,7 +268,7 @@ fn print(event: &Event) -> Result<Print, Failure> {
 fn conflict(key: &str) -> Failure {
     Failure::new(
         Code::IdempotencyConflict,
-        format!("the idempotency key `{key}` belongs to another request; use a fresh one"),
+        format!("the idempotency key `{key}` was used for another request; use a new one"),
     )
 }
 

@@ -1,4 +1,4 @@
-//! Changes a part of an entity's document (`rest.md` §3.6, RFC 7386 and RFC 6902).
+//! Patches an entity's document (`rest.md` §3.6, RFC 7386 and RFC 6902).
 
 use super::{Access, Answer, Context, Family, Operation, writing::document};
 use crate::entity::Patch;
@@ -37,7 +37,7 @@ impl Operation for PatchEntity {
         let Some(expected) = expected else {
             return Err(Failure::new(
                 Code::PreconditionRequired,
-                "a patch needs `ifMatch`, over REST the header `If-Match`: the transaction it is based on, or `*`",
+                "a patch requires `ifMatch` (over REST the header `If-Match`): the transaction it is based on, or `*`",
             ));
         };
         let patch = match request.patch_format {
@@ -60,7 +60,7 @@ impl Operation for PatchEntity {
         if self.format == PatchFormat::Json && cx.runtime().compat().json_patch_is_unknown() {
             return Err(Failure::new(
                 Code::NotImplemented,
-                "JSON Patch is not known to this profile (INTERLOCK_COMPAT); send a merge patch",
+                "this profile (INTERLOCK_COMPAT) does not support JSON Patch; send a merge patch",
             ));
         }
         let id = self.id;

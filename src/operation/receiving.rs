@@ -1,9 +1,9 @@
-//! The bytes of requests that are held in memory: received, or being received, and not answered.
+//! Limits the bytes of unanswered requests in memory.
 //!
-//! All requests together have a budget, and one tenant half of it. A request counts what it has
-//! brought, not what it announces, until it is answered. One that finds no room waits a little,
-//! which its client notices as slow reading, and is then refused. The last eighth is kept for
-//! small requests, and a request that is alone is let in whatever its size.
+//! All requests together have a budget, and one tenant half of it. A request counts with the bytes
+//! received, not with those announced, until it is answered. One that finds no room waits a little,
+//! which its client notices as slow reading, and is then rejected. The last eighth is reserved for
+//! small requests, and a single request is admitted whatever its size.
 
 use std::{
     collections::HashMap,
@@ -220,15 +220,15 @@ impl Hold {
         {
             warn!(
                 limit = most,
-                "requests are refused: as many bytes of requests are held as INTERLOCK_RECEIVING_BYTES allows, or one tenant holds half of that"
+                "requests are rejected: the bytes of unanswered requests have reached INTERLOCK_RECEIVING_BYTES, or those of one tenant half of it"
             );
         }
         let text = match full {
             Full::Server => format!(
-                "the server holds as many bytes of requests as it may (INTERLOCK_RECEIVING_BYTES: {most}); try again"
+                "the bytes of unanswered requests have reached the server's limit (INTERLOCK_RECEIVING_BYTES: {most}); retry later"
             ),
             Full::Tenant => format!(
-                "the tenant's requests hold half of the bytes that the server may hold (INTERLOCK_RECEIVING_BYTES: {most}); send fewer or smaller ones at once"
+                "the bytes of the tenant's unanswered requests have reached half of the server's limit (INTERLOCK_RECEIVING_BYTES: {most}); send fewer or smaller ones at once"
             ),
         };
         Failure::new(Code::TooManyRequests, text).retry_after(RETRY_AFTER)

@@ -1,5 +1,5 @@
-//! Answers as the events that leave a door where answers are told apart by what they quote: the
-//! stream, and `CloudEvents` over HTTP (`stream.md` §2).
+//! Answers as events, for APIs on which answers refer to their requests: the stream, and
+//! `CloudEvents` over HTTP (`stream.md` §2).
 
 use futures_util::{StreamExt as _, stream};
 use tokio_util::sync::CancellationToken;
@@ -11,7 +11,7 @@ use crate::event::{
     STREAM_END_ATTRIBUTE, payload::stream as payload,
 };
 
-/// What leaves in answer to one request.
+/// The reply to one request.
 pub enum Reply {
     One(Event),
     /// Numbered events, then the end.

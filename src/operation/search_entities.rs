@@ -1,4 +1,4 @@
-//! The entities of a model that satisfy a condition (`search.md` §5).
+//! Searches the entities of a model (`search.md` §5).
 
 use std::sync::Arc;
 

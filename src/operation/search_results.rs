@@ -1,4 +1,4 @@
-//! A page of what a search that ran on its own has found (`search.md` §6).
+//! Reads a page of the result of a background search (`search.md` §6).
 
 use std::vec;
 

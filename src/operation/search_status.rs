@@ -1,4 +1,4 @@
-//! How a search that runs on its own stands (`search.md` §6).
+//! Returns the status of a background search (`search.md` §6).
 
 use super::{Access, Answer, Context, Family, Operation};
 use crate::error::Failure;

@@ -1,4 +1,4 @@
-//! Says how far the documents of a model may widen it (`models-and-entities.md` §4.3).
+//! Sets how far documents may widen a model (`models-and-entities.md` §4.3).
 
 use super::{Access, Answer, Context, Family, Operation};
 use crate::error::{Code, Failure};
@@ -44,7 +44,7 @@ impl Operation for SetChangeLevel {
 
 fn invalid(model: &ModelKey, given: String) -> Failure {
     let names = ChangeLevel::ALL.map(ChangeLevel::as_str);
-    let message = format!("`{given}` is no change level; use {}", names.join(", "));
+    let message = format!("`{given}` is not a change level; use {}", names.join(", "));
     Failure::new(Code::InvalidChangeLevel, message)
         .with("entityName", &*model.name)
         .with("entityVersion", model.version)

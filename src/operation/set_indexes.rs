@@ -1,4 +1,4 @@
-//! Declares the search indexes of a model, in place of those declared before (`stream.md` §3).
+//! Replaces the declared search indexes of a model (`stream.md` §3).
 
 use super::{Access, Answer, Context, Family, Operation};
 use crate::condition::indexed_path;
@@ -15,7 +15,7 @@ use crate::id::ModelKey;
 use crate::model::Schema;
 use crate::storage::Index;
 
-/// How many indexes may be declared for a model: each makes every write of it dearer.
+/// How many indexes may be declared for a model: each makes every write more expensive.
 const INDEXES_MAX: usize = 32;
 
 pub(super) struct SetIndexes {
@@ -37,7 +37,7 @@ impl Operation for SetIndexes {
             return Err(Failure::new(
                 Code::BadRequest,
                 format!(
-                    "{} indexes are more than the {INDEXES_MAX} that a model may have",
+                    "{} indexes are too many; a model may have {INDEXES_MAX}",
                     request.indexes.len()
                 ),
             ));
@@ -92,7 +92,7 @@ fn check(path: &Path, schema: &Schema) -> Result<(), Failure> {
     if schema.has_scalars_at(path) {
         Ok(())
     } else if schema.root.at(path).is_some() {
-        refuse("has no scalar values that an index could be by")
+        refuse("has no scalar values to index")
     } else {
         refuse("is not a field of the model; import a sample that has it first")
     }

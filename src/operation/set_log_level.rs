@@ -1,4 +1,4 @@
-//! Changes what is logged, until the process ends (`rest.md` §8).
+//! Changes the log level, until the process ends (`rest.md` §8).
 
 use tracing::{Level, warn};
 

@@ -1,4 +1,4 @@
-//! Changes how many traces would be kept, until the process ends (`rest.md` §8).
+//! Changes the trace sampler, until the process ends (`rest.md` §8).
 
 use super::{Access, Answer, Context, Family, Operation, get_trace_sampler::told};
 use crate::auth::{Permission, ROLE_ADMIN};

@@ -1,4 +1,4 @@
-//! Starts a search that runs on its own, and whose result is kept for a while (`search.md` §6).
+//! Starts a background search, whose result is kept for a while (`search.md` §6).
 
 use std::sync::Arc;
 

@@ -75,7 +75,7 @@ pub(super) fn from(sequence: Option<i64>) -> Result<Option<Position>, Failure> {
 pub(super) fn stopping() -> Failure {
     Failure::new(
         Code::StorageUnavailable,
-        "the server is stopping; go on after the last sequence that came",
+        "the server is stopping; resume after the last sequence that was received",
     )
 }
 

@@ -1,4 +1,4 @@
-//! Checks a document against a model, strictly and to its end (`rest.md` §2.2).
+//! Validates a document against a model, and reports every violation (`rest.md` §2.2).
 
 use super::{Access, Answer, Context, Family, Operation};
 use crate::entity::Document;

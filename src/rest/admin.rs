@@ -1,5 +1,4 @@
-//! The listener of operators: whether the process lives, is ready, and what it has measured
-//! (`rest.md` §8).
+//! The admin port: liveness, readiness and metrics (`rest.md` §8).
 
 use std::sync::Arc;
 
@@ -21,7 +20,7 @@ pub type Readiness = Arc<dyn Fn() -> bool + Send + Sync>;
 /// The text format of Prometheus.
 const METRICS_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// A secret that a request for measurements has to bring.
+/// The bearer token that a request for metrics needs.
 #[derive(Debug, Clone)]
 pub struct Bearer(Secret);
 

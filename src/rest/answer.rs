@@ -1,4 +1,4 @@
-//! Answers as bodies.
+//! Converts answers to bodies.
 
 use std::{convert::Infallible, time::Duration};
 

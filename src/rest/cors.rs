@@ -1,4 +1,4 @@
-//! Which pages of other origins may use the gateway from a browser (`config-and-cli.md` §10).
+//! CORS: the origins whose pages may use the gateway from a browser (`config-and-cli.md` §10).
 
 use axum::{
     Router,
@@ -9,7 +9,7 @@ use axum::{
 use tower::ServiceExt as _;
 use tower_http::cors::{AllowOrigin, CorsLayer};
 
-/// What a browser is told that it may send.
+/// What browsers are allowed to send.
 const METHODS: HeaderValue = HeaderValue::from_static("GET, POST, PUT, PATCH, DELETE, OPTIONS");
 const HEADERS: HeaderValue =
     HeaderValue::from_static("Authorization, Content-Type, traceparent, tracestate");
@@ -82,18 +82,18 @@ fn origin(entry: &str) -> Result<HeaderValue, BadOrigin> {
         return bad("pages without an origin cannot be allowed");
     }
     if entry.contains('*') {
-        return bad("there are no patterns; `*` alone allows everyone");
+        return bad("patterns are not supported; `*` alone allows all origins");
     }
     if entry.bytes().any(|byte| byte.is_ascii_uppercase()) {
-        return bad("an origin is in lower case");
+        return bad("an origin must be in lower case");
     }
     let Some((own_port, rest)) = without_scheme(entry) else {
-        return bad("an origin begins with http:// or https://");
+        return bad("an origin must begin with http:// or https://");
     };
     let (host, port) = host_and_port(rest);
     match port {
         Some(port) if port == own_port => return bad("leave out the port that the scheme implies"),
-        Some(port) if !is_port(port) => return bad("the port is no port"),
+        Some(port) if !is_port(port) => return bad("the port is invalid"),
         Some(_) | None => {}
     }
     let is_address = host
@@ -105,7 +105,7 @@ fn origin(entry: &str) -> Result<HeaderValue, BadOrigin> {
             .bytes()
             .all(|byte| byte.is_ascii_alphanumeric() || b".-_".contains(&byte));
     if !is_address && !is_name {
-        return bad("an origin is a scheme, a host and a port, without a path");
+        return bad("an origin has a scheme, a host and a port, but no path");
     }
     HeaderValue::from_str(entry).or_else(|_| bad("it cannot be sent in a header"))
 }

@@ -95,7 +95,7 @@ async fn serve(gateway: &Arc<Gateway>, request: Request) -> Result<Response, Fai
     let event = events
         .into_iter()
         .next()
-        .ok_or_else(|| Failure::malformed("there is no event"))?;
+        .ok_or_else(|| Failure::malformed("the batch contains no event"))?;
     let event = match key {
         Some(key) => event.map(|event| with_key(event, key)),
         None => event,

@@ -69,7 +69,7 @@ fn markdown(text: String) -> Response {
 
 /// Help is read only (`errors.md` §3.7).
 fn not_get(path: &str, detail: super::Detail) -> Response {
-    let failure = Failure::new(Code::BadRequest, "help is asked for with GET")
+    let failure = Failure::new(Code::BadRequest, "help is read-only; use GET")
         .as_known(Code::BadRequest, StatusCode::METHOD_NOT_ALLOWED);
     let mut response = problem::response(&failure, path, detail);
     let allowed = HeaderValue::from_static("GET, HEAD");

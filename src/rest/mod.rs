@@ -1,4 +1,4 @@
-//! The gateway: REST as another spelling of the events.
+//! The REST gateway, which converts requests to events and answers to bodies.
 //!
 //! May use: [`crate::id`], [`crate::clock`], [`crate::error`], [`crate::json`],
 //! [`crate::telemetry`], [`crate::auth`], [`crate::event`], [`crate::operation`], [`crate::help`].
@@ -69,7 +69,7 @@ pub struct Gateway {
     pub origins: Option<Origins>,
 }
 
-/// How much callers are told of an internal failure.
+/// How much of an internal error callers receive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Detail {
     Sanitized,
@@ -113,7 +113,7 @@ pub fn router(gateway: Gateway) -> Router {
         async move |request: Request| {
             match gateway.authenticator.caller(request.headers()).await {
                 Ok(_) => answer(),
-                // Nobody is not told what there is (`errors.md` §1).
+                // Unauthenticated callers do not learn which paths exist (`errors.md` §1).
                 Err(failure) => gateway.problem(&failure, request.uri()),
             }
         }
@@ -193,7 +193,7 @@ async fn try_serve(
     let path =
         path.map_err(|error| Failure::malformed(format!("the path is not readable: {error}")))?;
     let login = gateway.authenticator.login(request.headers()).await?;
-    // Who may not ask is not told how to.
+    // Callers without permission do not learn how to call it.
     if let Some(route) = Route::of(spelling.request) {
         route.check(&login.caller, &gateway.services.rules)?;
     }

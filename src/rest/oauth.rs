@@ -66,7 +66,7 @@ pub(super) fn token(gateway: &Arc<Gateway>) -> MethodRouter {
                 Ok(Err(Refused(
                     StatusCode::BAD_REQUEST,
                     "invalid_request",
-                    "a request for a token has at most 16384 bytes",
+                    "a token request may have at most 16384 bytes",
                 )))
             }
             Err(_) => Ok(Err(Refused(
@@ -90,10 +90,7 @@ pub(super) fn keys(gateway: &Arc<Gateway>) -> MethodRouter {
         if let Some(keys) = gateway.authenticator.keys() {
             return json(Object::new().raw("keys", &list(keys)).finish());
         }
-        let failure = Failure::new(
-            Code::NotFound,
-            "there are keys only where CYODA_IAM_MODE is `jwt`",
-        );
+        let failure = Failure::new(Code::NotFound, "keys require CYODA_IAM_MODE=jwt");
         gateway.problem(&failure, request.uri())
     })
 }
@@ -162,7 +159,7 @@ fn wanted(asked: &Asked) -> Result<Wanted<'_>, Refused> {
         Some(_) => {
             return bad(
                 "unsupported_grant_type",
-                "grant_type is client_credentials or urn:ietf:params:oauth:grant-type:token-exchange",
+                "grant_type must be client_credentials or urn:ietf:params:oauth:grant-type:token-exchange",
             );
         }
         None => return bad("invalid_request", "grant_type is missing"),
@@ -183,19 +180,19 @@ impl From<Refusal> for Refused {
             Refusal::TooMany => Self(
                 StatusCode::TOO_MANY_REQUESTS,
                 "temporarily_unavailable",
-                "this client was refused too often from this address; try again in a minute",
+                "authentication of this client failed too often from this address; retry in a minute",
             ),
             Refusal::Busy => Self(
                 StatusCode::SERVICE_UNAVAILABLE,
                 "temporarily_unavailable",
-                "too many clients ask for tokens; try again in a second",
+                "too many token requests are waiting; retry in a second",
             ),
             Refusal::Unknown => Self(StatusCode::UNAUTHORIZED, "invalid_client", "invalid_client"),
             Refusal::Untrusted => Self::grant("the subject_token is not trusted"),
             Refusal::OtherTenant => Self(
                 StatusCode::FORBIDDEN,
                 "access_denied",
-                "the subject_token is not that of the client's tenant",
+                "the subject_token belongs to another tenant than the client",
             ),
         }
     }

@@ -91,7 +91,7 @@ struct Entry {
     path: &'static str,
     method: &'static Method,
     told: &'static Told,
-    /// What is answered, by media type.
+    /// The answers, by media type.
     media: Vec<(&'static str, Shape, Amount)>,
     codes: Vec<(u16, Code)>,
     /// What is answered where it is no problem document, by status.
@@ -252,17 +252,19 @@ fn document() -> Value {
         "security": [{"bearer": []}],
         "components": {
             "securitySchemes": {
-                "bearer": {"type": "http", "scheme": "bearer", "bearerFormat": "JWT", "description": "Not looked at while authentication is mocked, which is the default."}
+                "bearer": {"type": "http", "scheme": "bearer", "bearerFormat": "JWT", "description": "Ignored while authentication is mocked, which is the default."}
             },
             "schemas": generator.take_definitions(true)
         }
     })
 }
 
-const DESCRIPTION: &str = "Every record is an *entity* in a *workflow*, and everything is a \
-    CloudEvent: each path here spells an event that gRPC takes, too. Bodies are JSON, and numbers \
-    in documents keep their digits. Failures are problem documents (RFC 9457); programs look at \
-    `properties.errorCode`. `GET help` below the context path tells the rest.";
+const DESCRIPTION: &str = "Every record is an *entity* in a *workflow*, and every request is a \
+                           CloudEvent: each path corresponds to an event that gRPC accepts as \
+                           well. Bodies are JSON, and numbers in documents keep their digits. \
+                           Failures are problem documents (RFC 9457) with a code in \
+                           `properties.errorCode`. `GET help` below the context path has the \
+                           documentation.";
 
 /// What parts of a path are called where methods that share it mean different things by them: one
 /// name, because paths that differ in their parts' names are the same path.
@@ -339,7 +341,7 @@ fn description(entry: &Entry) -> String {
     if let Some(route) = entry.operation {
         paragraphs.push(format!("Event: `{}`.", route.request));
         if let Permission::Role(role) = route.needs {
-            paragraphs.push(format!("Needs the role `{role}`."));
+            paragraphs.push(format!("Requires the role `{role}`."));
         }
     }
     for (query, route) in &entry.by_query {
@@ -394,8 +396,8 @@ fn responses(entry: &Entry, generator: &mut SchemaGenerator) -> Value {
                 Amount::One => json!({"schema": schema}),
                 Amount::List => json!({"schema": {"type": "array", "items": schema}}),
                 // `OpenAPI` 3.1 has no word for one value to a line.
-                Amount::Lines => json!({"schema": {"type": "string", "description": "One value to a line.", "contentSchema": schema}}),
-                Amount::Events => json!({"schema": {"description": "Server-sent events, whose data are such values.", "contentSchema": schema}}),
+                Amount::Lines => json!({"schema": {"type": "string", "description": "One value per line.", "contentSchema": schema}}),
+                Amount::Events => json!({"schema": {"description": "Server-sent events with such values as data.", "contentSchema": schema}}),
             };
             ((*media).to_owned(), schema)
         })

@@ -1,4 +1,4 @@
-//! The paths that spell no event: they are HTTP by nature (`stream.md` §1).
+//! The paths without an event: they belong to HTTP by nature (`stream.md` §1).
 
 use std::sync::Arc;
 
@@ -17,14 +17,14 @@ use crate::error::{Code, Failure};
 use crate::event::payload::Object;
 use crate::telemetry::has_panicked;
 
-/// A path that spells no event.
+/// A path without an event.
 pub(super) struct Page {
     pub(super) method: Method,
     /// Below the context path.
     pub(super) path: &'static str,
-    /// Whether anyone may ask, without saying who they are.
+    /// Whether it can be requested without authentication.
     pub(super) is_public: bool,
-    /// What is answered, by media type.
+    /// The answers, by media type.
     pub(super) media: &'static [(&'static str, Shape)],
     /// What is answered where it is no problem document, by status: JSON.
     pub(super) refusals: &'static [(u16, Shape)],

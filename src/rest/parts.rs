@@ -1,4 +1,4 @@
-//! What a request says, where REST says it.
+//! The parts of a REST request.
 
 use std::{str::FromStr, sync::Arc};
 
@@ -82,7 +82,7 @@ impl Parts {
         self.uuid("messageId", "messageId")
     }
 
-    /// A part of the path that names a search that runs on its own.
+    /// A part of the path that names a background search.
     pub(super) fn job(&self) -> Result<&str, Failure> {
         self.uuid("jobId", "jobId")
     }
@@ -139,7 +139,7 @@ impl Parts {
         self.query(name).map(parse).transpose()
     }
 
-    /// A query parameter that is a truth, spelled as settings are.
+    /// A boolean query parameter, written as in settings.
     pub(super) fn query_truth(&self, name: &str) -> Result<Option<bool>, Failure> {
         let parse = |text: &str| match text.to_ascii_lowercase().as_str() {
             "1" | "t" | "true" => Ok(true),
@@ -187,12 +187,12 @@ impl Parts {
             return Ok(None);
         };
         if values.next().is_some() {
-            return Err(bad(name, "it is given more than once"));
+            return Err(bad(name, "it occurs more than once"));
         }
         first
             .to_str()
             .map(Some)
-            .map_err(|_| bad(name, "it is not a text"))
+            .map_err(|_| bad(name, "it is not valid text"))
     }
 
     /// A header that must be given, once.

@@ -1,4 +1,4 @@
-//! The table of spellings: which request and path says which event (`rest.md` §2–§4, §12).
+//! The table of REST paths and the event type of each (`rest.md` §2–§4, §12).
 
 use axum::{
     extract::RawPathParams,
@@ -40,7 +40,7 @@ use crate::event::EventType::{
     WorkflowExplainRequest,
 };
 
-/// One REST route: a spelling of one event type.
+/// One REST route of one event type.
 pub struct Spelling {
     pub method: Method,
     /// Below the context. One that ends with a query is for requests that say that.

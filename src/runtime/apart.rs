@@ -1,4 +1,4 @@
-//! Steps that judge much run on threads of their own, where they are counted and can be stopped.
+//! Evaluates expensive steps on separate threads, where the work is counted and can be stopped.
 
 use std::sync::Arc;
 
@@ -9,10 +9,10 @@ use crate::storage::Definitions;
 
 pub(super) use crate::engine::Meter;
 
-/// Up to how much work (see [`crate::workflow::Workflow::weight`]) is done at once.
+/// The most work (see [`crate::workflow::Workflow::weight`]) that is done on the calling thread.
 const AT_ONCE_MAX: u64 = 1 << 20;
 
-/// What a leaf costs however little it looks at, in bytes.
+/// The minimum cost of a leaf, in bytes.
 const LEAF: u64 = 256;
 
 impl Runtime {
@@ -45,7 +45,7 @@ impl Runtime {
         step
     }
 
-    /// Does something that judges a document of so many bytes.
+    /// Evaluates a document of that many bytes.
     pub(super) async fn apart_if_large<T: Send + 'static>(
         &self,
         definitions: &Arc<Definitions>,
@@ -74,7 +74,7 @@ impl Runtime {
     }
 }
 
-/// Whether judging a document of so many bytes would hold up others.
+/// Whether evaluating a document of that many bytes would delay other requests.
 fn is_large(definitions: &Definitions, size: usize) -> bool {
     let size = LEAF.saturating_add(size as u64);
     definitions.workflows.weight().saturating_mul(size) > AT_ONCE_MAX

@@ -1,11 +1,12 @@
-//! Work that takes a core for long is not done where others wait for the thread.
+//! Keeps CPU-heavy work from delaying other tasks of the same thread.
 
 use tokio::runtime::{Handle, RuntimeFlavor};
 
-/// From how many bytes of a document on it takes long to judge it: about a millisecond.
+/// The size in bytes from which validating a document takes about a millisecond.
 const LARGE_BYTES: usize = 256 << 10;
 
-/// Does some work; if it is about so many bytes, what waits for this thread gets another one.
+/// Does some work; if it concerns at least that many bytes, other tasks of this thread move to
+/// another one.
 pub(super) fn blocking<T>(bytes: usize, work: impl FnOnce() -> T) -> T {
     let is_shared = || {
         let runtime = Handle::try_current();

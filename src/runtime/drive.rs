@@ -16,30 +16,30 @@ use crate::callout::{Attachment, Reply};
 use crate::compat::Compat;
 use crate::compute::{Attempted, Attempts, CallSpec, Called, Failed, RETRY_PAUSE, Work};
 use crate::engine::{
-    self, Answer, Answered, Call, CallError, CallRecord, Fate, Input, Next, Outcome,
-    ProcessorFailure, Run, RunRecord, Scope,
+    self, Answer, Answered, Call, CallError, CallRecord, Fate, Input, Next, ProcessorFailure, Run,
+    RunOutcome, RunRecord, Scope,
 };
 use crate::entity::{Document, Image, Json};
 use crate::error::{Code, Coded as _, Failure};
 use crate::id::{DispatchKey, EntityId, TransactionId};
 use crate::storage::{self, Attribution, Definitions, Mark, Task, TaskKind, Version};
 
-/// The entity a run is about, as the unit holds it.
+/// The entity of a run, as the unit holds it.
 pub(super) struct Anchor {
     pub(super) definitions: Arc<Definitions>,
-    /// What the run started from; none for a new entity.
+    /// The version the run started from; none for a new entity.
     pub(super) base: Option<Version>,
-    /// Whose doing it is, where that is not the unit's.
+    /// The attribution, if it differs from the unit's.
     pub(super) by: Option<Attribution>,
-    /// What the run is to complete, where a task began it or goes on with it.
+    /// The task that began the run, or that resumes it; the run completes it.
     pub(super) task: Option<Task>,
-    /// The tasks of the entity, where they were read with it.
+    /// The tasks of the entity, if they were read with it.
     pub(super) tasks: Option<Vec<Task>>,
-    /// The call that a resumed run begins with: what was done before it is committed already.
+    /// The call that a resumed run begins with; everything before it is already committed.
     pub(super) resumed: Option<DispatchKey>,
 }
 
-/// Why a run did not come to its end.
+/// Why a run did not finish.
 pub(super) enum Stopped {
     Engine(engine::Error),
     Other(Failure),
@@ -64,7 +64,7 @@ impl From<storage::Error> for Stopped {
 }
 
 impl Stopped {
-    /// As callers are told.
+    /// The failure as it is returned to callers.
     pub(super) fn failure(self, compat: Compat) -> Failure {
         let error = match self {
             Self::Other(failure) => return failure,
@@ -102,7 +102,7 @@ impl Runtime {
         match driven.await {
             Ok(_) => Ok(warnings),
             Err(stopped) => {
-                // What was committed stays as it is; the caller is told and decides.
+                // What was committed stays; the failure is returned to the caller, who decides.
                 Box::pin(session.abandon_unfinished()).await;
                 Err(stopped.failure(self.0.settings.compat).warned(warnings))
             }
@@ -128,7 +128,7 @@ impl Runtime {
             if let Some(due) = &anchor.task {
                 let before = tasks.len();
                 tasks.retain(|task| task.key != due.key);
-                // It was read before the entity, which may have moved or armed it anew since.
+                // It was read before the entity, which may have moved or armed it again since.
                 if tasks.len() == before {
                     return Ok(Fate::Dropped);
                 }
@@ -148,7 +148,7 @@ impl Runtime {
             input = match step.next {
                 Next::Go => Input::Go,
                 Next::Call(call) => {
-                    // Most runs call nobody, and their futures need no room for it.
+                    // Most runs make no call, so their futures need no room for one.
                     let calling = Box::pin(self.call(session, &mut run, &call, anchor, by));
                     let answered = calling.await?;
                     if let Some(document) = answered.document() {
@@ -159,7 +159,7 @@ impl Runtime {
                 Next::Settled => break,
             };
         }
-        // What was still to be stored when the run began has been, if a part was committed.
+        // If a part was committed, it has stored what was pending when the run began.
         if let Some(base) = anchor.base.as_ref().filter(|_| session.id() != began_in)
             && anchor.definitions.workflows.has_timers()
         {
@@ -171,7 +171,7 @@ impl Runtime {
         Ok(fate)
     }
 
-    /// Calls a member, in the transaction or after it.
+    /// Calls a member, inside the transaction or after it.
     async fn call(
         &self,
         session: &mut Session,
@@ -198,7 +198,7 @@ impl Runtime {
         }
     }
 
-    /// A call whose result belongs to the transaction it is made in.
+    /// A call whose result belongs to the transaction in which it is made.
     async fn call_inside(
         &self,
         session: &mut Session,
@@ -209,7 +209,7 @@ impl Runtime {
     ) -> Result<Answered, Stopped> {
         let image = run.image();
         let (id, sent) = (image.id, image.document.clone());
-        // What the member reads through its token is the entity as it is now.
+        // A member that reads with its token sees the entity as it is now.
         anchor.stage(session, image, None)?;
         let transaction = Some(session.id());
         let mut spec = self.spec(run, call, transaction, DispatchKey::fresh(), by);
@@ -221,7 +221,7 @@ impl Runtime {
             if answered.result.is_err() {
                 unit.roll_back_to(&before);
             }
-            // Its result is none of the entity's (`workflow-engine.md` §6.2).
+            // The returned document is ignored (`workflow-engine.md` §6.2).
             if let Ok(answer) = &mut answered.result {
                 answer.reply = Reply::Processed(None);
             }
@@ -231,8 +231,7 @@ impl Runtime {
         Ok(answered)
     }
 
-    /// A call that is made after what was done so far has been committed
-    /// (`workflow-engine.md` §6.4).
+    /// A call that is made after the work so far has been committed (`workflow-engine.md` §6.4).
     async fn call_after_commit(
         &self,
         session: &mut Session,
@@ -250,7 +249,7 @@ impl Runtime {
                 .await?;
             dispatch
         };
-        // What goes on begins now, and without the member after the call.
+        // The new transaction begins now, or, if the member does not join it, after the call.
         session.renew()?;
         let began = Instant::now();
         let answered = if joins {
@@ -273,7 +272,7 @@ impl Runtime {
         Ok(answered)
     }
 
-    /// A call that is waited for inside the transaction first (`workflow-engine.md` §6.6).
+    /// A call that is first awaited inside the transaction (`workflow-engine.md` §6.6).
     async fn call_across(
         &self,
         session: &mut Session,
@@ -322,7 +321,7 @@ impl Runtime {
         Ok(answered(call, called, began))
     }
 
-    /// Commits the entity as it is, with the task that goes on with it.
+    /// Commits the entity as it is, with the task that resumes the run.
     async fn commit_so_far(
         &self,
         session: &mut Session,
@@ -374,7 +373,7 @@ impl Runtime {
         Ok(())
     }
 
-    /// Goes on in the new transaction, if the entity is as it was committed.
+    /// Continues in the new transaction, if the entity is still as it was committed.
     async fn go_on(
         &self,
         session: &mut Session,
@@ -382,7 +381,7 @@ impl Runtime {
         anchor: &mut Anchor,
     ) -> Result<(), Stopped> {
         let Some(base) = &anchor.base else {
-            return Err(Failure::internal("a run that was not committed goes on").into());
+            return Err(Failure::internal("a run that was not committed resumes").into());
         };
         let (id, written) = (base.image.id, base.image.transaction);
         let base = self.committed(session, id, written).await?;
@@ -391,7 +390,7 @@ impl Runtime {
         Ok(())
     }
 
-    /// The entity, if its newest version is the one that transaction wrote.
+    /// The entity, if that transaction wrote its newest version.
     async fn committed(
         &self,
         session: &mut Session,
@@ -404,7 +403,7 @@ impl Runtime {
             .ok_or_else(|| storage::Error::Conflict.into())
     }
 
-    /// A call that a run makes, which takes no longer than the run may.
+    /// A call of a run; it may not take longer than the run.
     fn spec<'a>(
         &self,
         run: &Run,
@@ -417,7 +416,7 @@ impl Runtime {
         let work = Work {
             callee: call.callee.clone(),
             workflow: call.workflow.clone(),
-            passage: call.passage.clone(),
+            transition_context: call.transition_context.clone(),
             entity: image.id,
             transaction,
             context: call.settings.context.clone(),
@@ -435,28 +434,28 @@ impl Runtime {
         }
     }
 
-    /// The token that joins a session's transaction for as long as a call may take.
+    /// The token that joins a session's transaction for as long as the call may take.
     fn token(&self, ticket: Ticket, call: &Call) -> Arc<str> {
         let life = self.0.settings.token_life.max(self.longest(call));
         self.0.signer.sign(ticket, self.0.clock.now(), life).into()
     }
 
-    /// The longest a call can take with all its attempts; a run does not wait longer than it may
-    /// take itself.
+    /// The longest time a call can take with all its attempts, limited by the time left for the
+    /// run.
     fn longest(&self, call: &Call) -> Duration {
         let limit = self.0.settings.limits.time;
         self.0.settings.calls.longest(&call.settings).min(limit)
     }
 
-    /// A call of a member that does not join the transaction, with all its attempts.
+    /// A call whose member does not join the transaction, with all its attempts.
     async fn call_alone(&self, spec: &CallSpec<'_>) -> Called {
         let (members, settings) = (&self.0.members, &self.0.settings.calls);
         members.call(spec, settings).instrument(span(spec)).await
     }
 
-    /// A call of a member that may join the unit, which is parked meanwhile. What an attempt wrote
-    /// that is followed by another is undone; the mark is where the last one began. Who was sent an
-    /// attempt that has failed may not know it yet, and joins no more.
+    /// A call whose member may join the unit, which is parked meanwhile. If an attempt is followed
+    /// by another, its writes are rolled back to the mark at which it began, and its token is
+    /// revoked: the member may not know yet that the attempt has failed.
     async fn call_joined(
         &self,
         session: &mut Session,
@@ -504,10 +503,10 @@ fn span(spec: &CallSpec<'_>) -> Span {
     info_span!("call", entity.id = %entity, callee.kind = callee.kind(), callee.name = callee.name())
 }
 
-/// Puts into the unit what a run has come to.
+/// Stores the outcome of a run in the unit.
 fn settle(
     session: &mut Session,
-    outcome: Outcome,
+    outcome: RunOutcome,
     anchor: &Anchor,
     tasks: &[Task],
 ) -> Result<(), Failure> {
@@ -516,7 +515,7 @@ fn settle(
         (Fate::Saved, _) => anchor.stage(session, outcome.image, Some(outcome.record))?,
         (Fate::Declined, Some(base)) => {
             let unit = session.unit()?;
-            // For a member that was asked, it was staged as if the run would save it.
+            // For a member that was called, it was staged as if the run would save it.
             unit.leave(id);
             unit.note(base, outcome.record)?;
         }
@@ -555,14 +554,14 @@ impl Anchor {
         }
     }
 
-    /// Puts an image of the entity into the unit.
+    /// Stages an image of the entity in the unit.
     fn stage(
         &self,
         session: &mut Session,
         image: Image,
         record: Option<RunRecord>,
     ) -> Result<(), Failure> {
-        // What is staged for a member need not be whole yet; what a run saves must be.
+        // An image staged for a member may be incomplete; one that a run saves may not.
         if record.is_some() && self.definitions.has_unique_keys() {
             let document = Document::from_json(&image.document)
                 .map_err(|error| Failure::internal(error.to_string()))?;
@@ -582,7 +581,7 @@ impl Anchor {
     }
 }
 
-/// Of a processor that returned no document: what its own requests have made of the entity.
+/// After a processor that returned no document: takes over the changes that its own requests made.
 async fn take_in_changes(
     session: &mut Session,
     id: EntityId,
@@ -600,8 +599,8 @@ async fn take_in_changes(
     Ok(())
 }
 
-/// What the member's own requests have made of the entity while it was called, if anything. A
-/// document that the member returns wins over that (`workflow-engine.md` §6.5).
+/// The changes that the member's own requests made to the entity during the call, if any. A
+/// document that the member returns takes precedence (`workflow-engine.md` §6.5).
 async fn changed_meanwhile(
     session: &mut Session,
     id: EntityId,
@@ -642,7 +641,7 @@ fn answered(call: &Call, called: Called, began: Instant) -> Answered {
     let result = match outcome {
         Ok(reply) => Ok(Answer { reply, warnings }),
         Err(failed) => {
-            warn!(callee.kind = call.callee.kind(), callee.name = call.callee.name(), attempts, failure = ?failed, "a call of a member failed");
+            warn!(callee.kind = call.callee.kind(), callee.name = call.callee.name(), attempts, failure = ?failed, "a call to a member failed");
             Err(match failed {
                 Failed::Rejected(message) => CallError::Rejected { message, warnings },
                 Failed::TimedOut { after_ms } => CallError::TimedOut { after_ms },

@@ -1,4 +1,4 @@
-//! Explanations: the same engine, driven without effects.
+//! Explanations: the same engine, driven without side effects.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -6,7 +6,7 @@ use super::{Error, Runtime, apart::Meter};
 use crate::engine::{Entry, Run, Start, Subject, World};
 use crate::entity::{Document, Image};
 use crate::error::Failure;
-use crate::explain::{self, ToldRun, Way};
+use crate::explain::{self, ExplainedRun, Way};
 use crate::id::{EntityId, ModelKey, StateName, Tenant, TransactionId, TransitionName};
 use crate::storage::{self, Definitions, Recorded};
 use crate::workflow::Workflow;
@@ -16,22 +16,23 @@ use crate::workflow::Workflow;
 pub struct Explained {
     pub model: ModelKey,
     pub state: Option<StateName>,
-    /// The ways out of the state, of an entity that has one.
+    /// The transitions out of the entity's state, if it has one.
     pub ways: Vec<Way>,
-    pub runs: Vec<ToldRun>,
+    pub runs: Vec<ExplainedRun>,
 }
 
-/// An entity as it might be.
+/// A hypothetical entity.
 #[derive(Debug)]
 pub struct Supposed {
     pub model: ModelKey,
     pub document: Document,
-    /// None if it were new.
+    /// None for a new entity.
     pub state: Option<StateName>,
 }
 
 impl Runtime {
-    /// What would happen to an entity if it were saved as it is, or asked to take a transition.
+    /// What would happen to an entity if it were saved unchanged, or if a transition were
+    /// requested.
     pub async fn explain_present(
         &self,
         tenant: &Tenant,
@@ -48,7 +49,7 @@ impl Runtime {
         self.foresee(&definitions, version.image, transition).await
     }
 
-    /// What would happen to an entity that were so.
+    /// What would happen to a hypothetical entity.
     pub async fn explain_supposed(
         &self,
         tenant: &Tenant,
@@ -103,7 +104,7 @@ impl Runtime {
         self.foresee(&definitions, image, transition).await
     }
 
-    /// Why a transaction did with an entity what it did.
+    /// Why a transaction did what it did with an entity.
     pub async fn explain_past(
         &self,
         tenant: &Tenant,
@@ -143,7 +144,7 @@ impl Runtime {
         })
     }
 
-    /// The workflows that records name by their hashes.
+    /// The workflows that records refer to by hash.
     async fn workflows_then(
         &self,
         recorded: &[Recorded],

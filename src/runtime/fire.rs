@@ -1,4 +1,4 @@
-//! Doing what is due: timers that fire, runs that go on (`workflow-engine.md` §6.4 and §9.4).
+//! Executes due tasks: fires timers and resumes runs (`workflow-engine.md` §6.4 and §9.4).
 
 use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
@@ -10,7 +10,7 @@ use super::{
     Initiator, Runtime,
     drive::{Anchor, Stopped},
     later::{Continuation, TimerBody, timer_kind},
-    turns::{Room, Seat, Turns},
+    turns::{Room, TaskInFlight, Turns},
 };
 use crate::compute::Principal;
 use crate::engine::{Entry, Run, RunRecord, Start, StartKind};
@@ -19,47 +19,48 @@ use crate::error::{Code, Failure};
 use crate::id::{StateName, TransitionName};
 use crate::storage::{Attribution, Due, NextTask, Task, TaskKind};
 
-/// How many tasks are worked on at once.
+/// How many tasks are executed at once.
 const AT_ONCE: usize = 256;
 
-/// How many tasks are read at once, even if there are fewer places: one trip for each that ends
+/// How many tasks are read at once, even if fewer slots are free: a read for each finished task
 /// would cost more than the task.
 const READ_AT_ONCE: usize = AT_ONCE / 2;
 
-/// How many tasks of one tenant are in flight at most, those included that wait for members. It is
-/// no more than half of the calls that the tenant may have out: the rest is for its requests.
+/// How many tasks of one tenant may be in flight, including those that wait for members. It is at
+/// most half of the calls that the tenant may have in flight; the rest is reserved for requests.
 const IN_FLIGHT_MAX: usize = 1_000;
 
-/// For how long what was read of an entity will do, while its task waits for room.
+/// How long data read for an entity remains usable while its task waits for a slot.
 const FRESH: Duration = Duration::from_millis(200);
 
-/// How long is waited after a conflict, which says that the entity has just moved.
+/// The pause after a conflict, which means that the entity has just moved.
 const AFTER_CONFLICT: Duration = Duration::from_millis(50);
 
-/// How long is waited when the tasks themselves cannot be read.
+/// The pause after tasks could not be read.
 const AFTER_TROUBLE: Duration = Duration::from_secs(1);
 
-/// The least by which times differ: at the very end of its grace a timer is not over yet.
+/// The smallest difference between times: at the exact end of its grace period a timer has not
+/// expired.
 const TICK: Duration = Duration::from_micros(1);
 
-/// What becomes of a task that was looked at.
+/// The result of executing a task.
 enum Done {
-    /// It is gone from the table.
+    /// The task was removed.
     Yes,
-    /// It is looked at again after that.
+    /// The task is retried after that time.
     Again(Duration),
 }
 
-/// What looking ahead has come to.
+/// The result of looking for due tasks.
 enum Ahead {
-    /// There may be more to do at once.
+    /// There may be more work now.
     More,
-    /// There is nothing to do for so long; none if nothing waits.
+    /// There is no work for that time; none if no task exists.
     Nothing(Option<Duration>),
 }
 
 impl Runtime {
-    /// Does what is due, as it becomes due, until `stop` is cancelled.
+    /// Executes due tasks until `stop` is cancelled.
     pub async fn look_after_tasks(self, tasks: TaskTracker, stop: CancellationToken) {
         let each_max = IN_FLIGHT_MAX.min(self.0.settings.calls.out_max.div_ceil(2));
         let turns = Turns::new(AT_ONCE, each_max);
@@ -90,7 +91,7 @@ impl Runtime {
         turns.close();
     }
 
-    /// Brings what is due, as far as it is known, and has more of the table read.
+    /// Admits known due tasks, and starts reading more of the table.
     async fn look_ahead(&self, turns: &Turns, room: &Room, tasks: &TaskTracker) -> Ahead {
         let storage = self.storage();
         let limit = room.free.max(READ_AT_ONCE);
@@ -98,18 +99,18 @@ impl Runtime {
             NextTask::Due(due) => match storage.due(&due).await {
                 Ok(due) => turns.admit(due),
                 Err(error) => {
-                    warn!(%error, "due tasks could not be read; trying again");
+                    warn!(%error, "due tasks could not be read; retrying");
                     for task in due {
                         storage.postpone(task, AFTER_TROUBLE);
                     }
                 }
             },
-            // What is known goes on meanwhile.
+            // Known tasks are executed meanwhile.
             NextTask::Read(page) => {
                 let storage = storage.clone();
                 tasks.spawn(async move {
                     if let Err(error) = storage.read_tasks(page).await {
-                        warn!(%error, "tasks could not be read; trying again");
+                        warn!(%error, "tasks could not be read; retrying");
                     }
                 });
             }
@@ -119,16 +120,16 @@ impl Runtime {
         Ahead::More
     }
 
-    async fn look_after_one(self, due: Due, seat: Seat) {
+    async fn look_after_one(self, due: Due, seat: TaskInFlight) {
         let task = due.task.handle();
         let looked = AssertUnwindSafe(self.look_after(due, seat));
         if looked.catch_unwind().await.is_err() {
-            // The panic is logged; the task is as it was.
+            // The panic is logged; the task is unchanged.
             self.storage().postpone(task, AFTER_TROUBLE);
         }
     }
 
-    async fn look_after(&self, due: Due, seat: Seat) {
+    async fn look_after(&self, due: Due, seat: TaskInFlight) {
         let task = due.task.handle();
         let entity = due.task.entity;
         let done = match due.task.kind {
@@ -141,7 +142,7 @@ impl Runtime {
             Err(failure) if failure.code() == Code::Conflict => AFTER_CONFLICT,
             Err(failure) => {
                 let cause = failure.internal_cause().map(|(_, cause)| cause);
-                warn!(%failure, cause, entity.id = %entity, "a task failed; it will be tried again");
+                warn!(%failure, cause, entity.id = %entity, "a task failed; it will be retried");
                 self.0.settings.task_pause
             }
         };
@@ -149,7 +150,7 @@ impl Runtime {
     }
 
     /// `workflow-engine.md` §9.4.
-    async fn fire(&self, due: Due, seat: Seat) -> Result<Done, Failure> {
+    async fn fire(&self, due: Due, seat: TaskInFlight) -> Result<Done, Failure> {
         let Due { task, seen } = due;
         let body = TimerBody::read(&task)?;
         let state = StateName::from(body.state());
@@ -236,15 +237,16 @@ impl Runtime {
         Ok(Done::Yes)
     }
 
-    /// Goes on with a run of which a part is committed, unless the entity has moved since.
-    async fn go_on_with(&self, task: Task, seat: Seat) -> Result<Done, Failure> {
+    /// Resumes a partially committed run, unless the entity has moved since.
+    async fn go_on_with(&self, task: Task, seat: TaskInFlight) -> Result<Done, Failure> {
         let continuation = Continuation::read(&task)?;
         let by = Initiator {
             tenant: task.tenant.clone(),
             principal: continuation.principal,
             cancel: CancellationToken::new(),
         };
-        // What a timer began is tried until it is done, like the timer (§9.4, step 8b).
+        // A run that a timer began is retried until it succeeds, like the timer
+        // (`workflow-engine.md` §9.4).
         let is_of_timer = continuation.armed_by.is_some();
         let attribution = match continuation.armed_by {
             Some(author) => Attribution {
@@ -267,7 +269,7 @@ impl Runtime {
             session.finish(&by.cancel).await?;
             return Ok(Done::Yes);
         };
-        info!(entity.id = %task.entity, "a run that had committed a part goes on");
+        info!(entity.id = %task.entity, "a partially committed run resumes");
         let definitions = self.definitions(&mut session, &base.image.model).await?;
         let run = Run::update(
             &base.image,
@@ -280,7 +282,7 @@ impl Runtime {
         anchor.task = Some(task.clone());
         anchor.resumed = Some(continuation.dispatch);
         let run = Box::new(self.as_known(run));
-        // Nobody is there to be warned.
+        // There is no caller to receive warnings.
         let mut warnings = Vec::new();
         let driven = self.drive_to_end(&mut session, run, &mut anchor, &by, &mut warnings);
         match driven.await {
@@ -288,9 +290,9 @@ impl Runtime {
                 session.finish(&by.cancel).await?;
                 Ok(Done::Yes)
             }
-            // Members may come back; everything else would fail again.
+            // Members may reconnect; every other failure would repeat.
             Err(Stopped::Engine(error)) if !is_of_timer && !error.is_about_members() => {
-                warn!(%error, entity.id = %task.entity, "a run that had committed a part has failed; the entity stays as it is");
+                warn!(%error, entity.id = %task.entity, "a partially committed run failed; the entity stays as it is");
                 session.abandon_unfinished().await;
                 let mut session = self.session_for(&by, by.attribution());
                 session.unit()?.drop_task(&task);
@@ -306,7 +308,7 @@ fn document(json: &crate::entity::Json) -> Result<Document, Failure> {
     Document::from_json(json).map_err(|error| Failure::internal(error.to_string()))
 }
 
-/// Who does what nobody asks for.
+/// The principal of work that no request asked for.
 fn system() -> Principal {
     Principal {
         actor: Actor {
@@ -366,8 +368,8 @@ mod tests {
         Runtime::new(storage, Members::default(), clock, settings)
     }
 
-    /// The task, when its turn has come.
-    fn begun(task: Task) -> (Due, Seat) {
+    /// The task, once its turn has come.
+    fn begun(task: Task) -> (Due, TaskInFlight) {
         let turns = Turns::new(1, 1);
         turns.admit(vec![Due { task, seen: None }]);
         turns.begin().expect("a place")
@@ -474,7 +476,7 @@ mod tests {
             .clone()
             .look_after_tasks(tasks.clone(), stop.clone());
         tasks.spawn(looking);
-        // Set back: its second passes. Set forward: its time has come.
+        // Set back: the second still passes. Set forward: the timer is due.
         for (step_ms, passes_ms) in [(-3_600_000, 1_000), (7_200_000, 0)] {
             let id = arm(&runtime, &by).await;
             clock.step_ms(step_ms);

@@ -1,4 +1,4 @@
-//! What tasks say: timers, and runs that go on (`workflow-engine.md` §6.4 and §9).
+//! The content of tasks: timers, and runs to resume (`workflow-engine.md` §6.4 and §9).
 
 use std::{sync::Arc, time::Duration};
 
@@ -12,7 +12,7 @@ use crate::error::Failure;
 use crate::id::{DispatchKey, EntityId, StateName, TransactionId, TransitionName};
 use crate::storage::{self, NewTask, Task, TaskKind, UnitOfWork};
 
-/// A timer, as its task says it; the transition is the name of the task.
+/// A timer as stored in a task; the transition is the name of the task.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct TimerBody {
@@ -22,7 +22,7 @@ pub(super) struct TimerBody {
     by: By,
 }
 
-/// On whose behalf something is done later.
+/// The principal on whose behalf a task is executed.
 #[derive(Serialize, Deserialize)]
 struct By {
     kind: String,
@@ -34,14 +34,14 @@ struct By {
 /// The rest of a run.
 pub(super) struct Continuation {
     pub(super) suspended: Suspended,
-    /// The transaction the request began with.
+    /// The transaction in which the request began.
     pub(super) entry: TransactionId,
-    /// The transaction that wrote the part that was committed.
+    /// The transaction that wrote the committed part.
     pub(super) written: TransactionId,
-    /// Names the call that comes next, the same every time it is made.
+    /// Identifies the next call; the same for every attempt.
     pub(super) dispatch: DispatchKey,
     pub(super) principal: Principal,
-    /// Who had armed the timer that began the run; none of one that was asked for.
+    /// The principal that armed the timer with which the run began; none if a request began it.
     pub(super) armed_by: Option<Actor>,
 }
 
@@ -57,7 +57,7 @@ struct ContinuationBody {
     armed_by: Option<By>,
 }
 
-/// The name of every continuation: an entity has one at most.
+/// The name of every continuation: an entity has at most one.
 const CONTINUATION: &str = "continuation";
 
 impl By {
@@ -97,7 +97,7 @@ impl TimerBody {
         self.timeout_ms.map(Duration::from_millis)
     }
 
-    /// Who armed it.
+    /// The principal that armed it.
     pub(super) fn author(self) -> Result<Actor, Failure> {
         Ok(self.by.principal()?.actor)
     }
@@ -151,7 +151,7 @@ const fn task_kind(kind: TimerKind) -> TaskKind {
     }
 }
 
-/// What armed the timer that a task is; none if it is none.
+/// The kind of timer that a task is; none if it is not a timer.
 pub(super) const fn timer_kind(kind: TaskKind) -> Option<TimerKind> {
     match kind {
         TaskKind::Schedule => Some(TimerKind::Transition),
@@ -160,7 +160,7 @@ pub(super) const fn timer_kind(kind: TaskKind) -> Option<TimerKind> {
     }
 }
 
-/// The timer that a task is, as a run knows it.
+/// The timer that a task is, as the engine represents it.
 pub(super) fn armed(task: &Task) -> Option<Armed> {
     Some(Armed {
         kind: timer_kind(task.kind)?,
@@ -169,7 +169,7 @@ pub(super) fn armed(task: &Task) -> Option<Armed> {
     })
 }
 
-/// Changes the timers of an entity, which has these tasks.
+/// Applies changes to the timers of an entity that has these tasks.
 pub(super) fn apply(
     unit: &mut UnitOfWork,
     entity: EntityId,
@@ -191,7 +191,7 @@ pub(super) fn apply(
                 timeout_ms: timer
                     .timeout
                     .map(|timeout| u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX)),
-                // A timer that a timer arms is still whose the first one was.
+                // A timer armed by a timer keeps the first one's author.
                 by: By::of(&unit.attribution().author, &[]),
             };
             let armed: Result<(), storage::Error> = unit.put_task(NewTask {

@@ -1,12 +1,12 @@
-//! Runs: from a request to its commit, with everything members do in between.
+//! Runs: from a request to its commit, including calls to members.
 //!
 //! May use: [`crate::id`], [`crate::clock`], [`crate::error`], [`crate::compat`],
 //! [`crate::telemetry`], [`crate::entity`], [`crate::callout`], [`crate::model`],
 //! [`crate::workflow`], [`crate::engine`], [`crate::explain`], [`crate::storage`],
 //! [`crate::compute`], [`crate::pool`].
-//! A [`Session`] is one request at work on a unit: its own, or one that is open already and that
-//! the request joins with a token. While a member is called the unit is parked, so that what the
-//! member does in the meantime can join it (`grpc.md` §10).
+//! A [`Session`] is one request working on a unit: its own, or an open one that the request joins
+//! with a token. While a member is called the unit is parked, so that the member's requests can
+//! join it (`grpc.md` §10).
 
 mod apart;
 mod blocking;
@@ -45,17 +45,17 @@ pub use write::{Content, Created, Deleted, NewEntity, Update, Updated};
 use token::Signer;
 use transactions::Transactions;
 
-/// What applies to every run.
+/// Settings of all runs.
 #[derive(Debug, Clone, Copy)]
 pub struct Settings {
     pub limits: Limits,
     pub calls: compute::Settings,
     pub compat: Compat,
-    /// How long a token lives at least; longer if its call may take longer.
+    /// The minimum lifetime of a token; it lives longer if its call may take longer.
     pub token_life: Duration,
-    /// By how much more than it may be late a timer may be late.
+    /// The grace period after a timer's own time limit.
     pub expiry_grace: Duration,
-    /// How long is waited before a task that failed is tried again.
+    /// The pause before a failed task is retried.
     pub task_pause: Duration,
 }
 
@@ -73,23 +73,23 @@ struct Inner {
     signer: Signer,
 }
 
-/// Who asks for something, as far as a run is concerned.
+/// The caller of a run.
 #[derive(Debug, Clone)]
 pub struct Initiator {
     pub tenant: Tenant,
     pub principal: Principal,
-    /// Ends the work, as long as nothing is committed.
+    /// Cancels the work, as long as nothing is committed.
     pub cancel: CancellationToken,
 }
 
-/// Why a run did not happen.
+/// Why a run was not begun.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum Error {
     #[error("entity not found")]
     EntityNotFound(EntityId),
     #[error("entity has been modified since last read")]
     EntityModified(EntityId),
-    #[error("the transaction token is not one of this server")]
+    #[error("the transaction token was not issued by this server")]
     TokenMalformed,
     #[error("the transaction token has expired; a call's token lives as long as the call may take")]
     TokenExpired,
@@ -97,7 +97,7 @@ pub enum Error {
     ForeignTransaction,
     #[error("transaction {0} is not open; it was committed or rolled back")]
     TransactionNotFound(TransactionId),
-    #[error("too many requests wait for this transaction; wait for their answers")]
+    #[error("too many requests are waiting for this transaction; wait for their answers")]
     TransactionBusy,
     #[error("the request was cancelled")]
     Cancelled,
@@ -144,7 +144,7 @@ impl Runtime {
         }))
     }
 
-    /// What clients are used to.
+    /// The compatibility profile.
     pub fn compat(&self) -> Compat {
         self.0.settings.compat
     }
@@ -153,16 +153,16 @@ impl Runtime {
         &self.0.storage
     }
 
-    /// Whether `token` names a transaction that a request of that tenant may join.
+    /// Checks whether a request of that tenant may join the transaction of `token`.
     ///
     /// # Errors
-    /// Why it may not: those of a session that quotes the token.
+    /// The reason why not: the same as for a session with that token.
     pub fn may_join(&self, tenant: &Tenant, token: &str) -> Result<(), Error> {
         let ticket = self.0.signer.verify(token, self.0.clock.now())?;
         self.0.transactions.may_join(tenant, ticket)
     }
 
-    /// A session on a unit of its own, or on the one that `token` names.
+    /// A session on a unit of its own, or on the unit that `token` names.
     pub async fn session(&self, by: &Initiator, token: Option<&str>) -> Result<Session, Error> {
         let Some(token) = token else {
             return Ok(self.session_for(by, by.attribution()));
@@ -173,7 +173,7 @@ impl Runtime {
 }
 
 impl Runtime {
-    /// A session on a unit of its own, for what is done in someone's name.
+    /// A session on a unit of its own, with a given attribution.
     fn session_for(&self, by: &Initiator, attribution: Attribution) -> Session {
         let begun = Instant::now();
         let unit = Box::new(self.0.storage.unit(&by.tenant, attribution));

@@ -1,4 +1,4 @@
-//! One request at work on a unit.
+//! One request working on a unit.
 
 use std::{
     sync::Arc,
@@ -9,51 +9,51 @@ use tokio_util::sync::CancellationToken;
 
 use tracing::warn;
 
-use super::{Error, Initiator, token::Ticket, transactions::Transactions, turns::Seat};
+use super::{Error, Initiator, token::Ticket, transactions::Transactions, turns::TaskInFlight};
 use crate::error::Failure;
 use crate::id::{EntityId, Tenant, TransactionId};
 use crate::storage::{self, Attribution, Mark, Once, Outcome, Storage, Task, UnitOfWork};
 use crate::telemetry::measure::Step;
 
-/// A request at work on a unit, its own or one it joined.
+/// A request working on its own unit or on one it has joined.
 ///
-/// Dropping a session undoes what the request did: its own unit is gone, and one that it joined
-/// goes back, rolled back to where the request began.
+/// Dropping a session rolls back the request's work: its own unit is dropped; a joined unit is put
+/// back, rolled back to where the request began.
 #[derive(Debug)]
 pub struct Session {
     transactions: Arc<Transactions>,
     id: TransactionId,
-    /// The transaction it began with; another one once a part has been committed.
+    /// The transaction in which it began; a different one once a part has been committed.
     entry: TransactionId,
-    /// What goes on with the part that has been committed, should this session not.
+    /// The task that resumes the rest after a partial commit, if this session does not.
     unfinished: Option<Unfinished>,
-    /// How long is waited before a failed rest is tried again; none where it is given up, since a
-    /// caller is told and decides.
+    /// The pause before a failed rest is retried; none if it is dropped, because the caller
+    /// receives the failure and decides.
     patience: Option<Duration>,
-    /// What is to be remembered of the request, if it is to be done once.
+    /// What is stored for the request's idempotency key.
     promise: Option<Promise>,
-    /// None while it is parked.
+    /// None while the unit is parked.
     unit: Option<Box<UnitOfWork>>,
     role: Role,
     /// The frame that parking opens.
     level: usize,
-    /// Attempts of calls that were made in it have greater numbers.
+    /// Calls made in this session have greater attempt numbers.
     since: u64,
-    /// Of a task that was due: its place among those in flight.
-    seat: Option<Seat>,
+    /// For a due task: its slot among the tasks in flight.
+    seat: Option<TaskInFlight>,
 }
 
-/// Tells what was committed of a request.
+/// Writes the answer for a request of which a part was committed.
 type SoFar = dyn Fn(TransactionId, &[EntityId]) -> String + Send + Sync;
 
-/// A request that is to be done once (`stream.md` §2).
+/// A request with an idempotency key (`stream.md` §2).
 pub struct Promise {
     once: Once,
-    /// What is answered if the request ends after a part of it was committed: given its
-    /// transaction, and the entities that it was about so far.
+    /// Makes the answer if the request ends after a partial commit, from its transaction and the
+    /// entities it has written so far.
     so_far: Box<SoFar>,
     entities: Vec<EntityId>,
-    /// Whether an outcome was stored already.
+    /// Whether an outcome is already stored.
     stored: bool,
 }
 
@@ -87,9 +87,9 @@ impl std::fmt::Debug for Promise {
 
 #[derive(Debug)]
 enum Role {
-    /// The unit is ours, and in the table once it has been parked.
+    /// The session's own unit; it is in the table once it has been parked.
     Owner { in_table: bool },
-    /// The unit is someone else's; ours is what came after the mark.
+    /// The unit of another session; this session's work begins at the mark.
     Joined(Option<Mark>),
 }
 
@@ -110,7 +110,7 @@ impl Session {
         }
     }
 
-    /// Waits for a unit that is open, and takes it.
+    /// Waits for an open unit, and takes it.
     pub(super) async fn join(
         transactions: Arc<Transactions>,
         tenant: &Tenant,
@@ -142,19 +142,19 @@ impl Session {
         self.id
     }
 
-    /// The transaction that callers are told.
+    /// The transaction id that is returned to callers.
     pub const fn entry(&self) -> TransactionId {
         self.entry
     }
 
-    /// Goes on for a transaction that an earlier session began.
+    /// Continues a transaction that an earlier session began.
     pub(super) fn follow(&mut self, entry: TransactionId) -> Result<(), Error> {
         self.entry = entry;
         self.unit()?.follow(entry);
         Ok(())
     }
 
-    /// Commits what was done so far, and goes on in another unit.
+    /// Commits the work so far, and continues in another unit.
     pub(super) async fn commit_segment(&mut self, by: &Initiator) -> Result<(), Failure> {
         let cancel = self.cancel_of(by);
         let gone = Error::TransactionNotFound(self.id);
@@ -174,7 +174,7 @@ impl Session {
         Ok(())
     }
 
-    /// Begins the unit anew: what it has read is as old as its first read.
+    /// Replaces the unit by a new one, whose snapshot is newer.
     pub(super) fn renew(&mut self) -> Result<(), Error> {
         let entry = self.entry;
         let next = Box::new(self.unit()?.successor(entry));
@@ -184,7 +184,7 @@ impl Session {
         Ok(())
     }
 
-    /// Remembers the task that goes on with what has been committed.
+    /// Stores the task that resumes the run after a partial commit.
     pub(super) fn is_unfinished(&mut self, task: Task) -> Result<(), Error> {
         let unit = self.unit()?;
         let unfinished = Unfinished {
@@ -198,12 +198,12 @@ impl Session {
         Ok(())
     }
 
-    /// Has what has not been committed tried again, for as long as it fails.
+    /// Lets uncommitted work be retried for as long as it fails.
     pub(super) const fn is_patient(&mut self, pause: Duration) {
         self.patience = Some(pause);
     }
 
-    /// Gives up what has not been committed: for good, or until it is tried again.
+    /// Drops uncommitted work: for good, or until it is retried.
     pub(super) async fn abandon_unfinished(&mut self) {
         if let Some(unfinished) = self.unfinished.take() {
             match self.patience {
@@ -213,7 +213,7 @@ impl Session {
         }
     }
 
-    /// Ends a request that was cancelled; one that has committed a part runs to its end.
+    /// Ends a request that was cancelled; one that has committed a part is completed.
     pub(super) async fn cancelled(&self, by: &Initiator) {
         self.cancel_of(by).cancelled().await;
     }
@@ -234,7 +234,7 @@ impl Session {
         }
     }
 
-    /// What a token must say to join in the attempt of a call that is about to be made.
+    /// The claims of a token for the next attempt of a call.
     pub(super) fn ticket(&self) -> Ticket {
         Ticket {
             transaction: self.id,
@@ -243,43 +243,43 @@ impl Session {
         }
     }
 
-    /// Lets nobody join any more in an attempt that has failed, or in calls that were made in it.
+    /// Revokes the tokens of a failed attempt, and of calls that were made in it.
     pub(super) fn revoke(&self, ticket: Ticket) {
         self.transactions.revoke(ticket.transaction, ticket.attempt);
     }
 
-    /// Whether the unit is someone else's.
+    /// Whether the unit belongs to another session.
     pub const fn has_joined(&self) -> bool {
         matches!(self.role, Role::Joined(_))
     }
 
-    /// The unit, which is here unless it is parked.
+    /// The unit, unless it is parked.
     pub fn unit(&mut self) -> Result<&mut UnitOfWork, Error> {
         self.unit
             .as_deref_mut()
             .ok_or(Error::TransactionNotFound(self.id))
     }
 
-    /// Has it work in a place that it gives back whenever it waits for others.
-    pub(super) fn sits(&mut self, seat: Seat) {
+    /// Assigns a slot, which is released whenever the session waits.
+    pub(super) fn sits(&mut self, seat: TaskInFlight) {
         self.seat = Some(seat);
     }
 
-    /// Gives its place to others, before it waits for a member.
+    /// Releases the slot, before waiting for a member.
     pub(super) fn leave_place(&mut self) {
         if let Some(seat) = &mut self.seat {
             seat.leave();
         }
     }
 
-    /// Waits for a place, to work on.
+    /// Waits for a slot in which to continue.
     pub(super) async fn take_place(&mut self) {
         if let Some(seat) = &mut self.seat {
             seat.take().await;
         }
     }
 
-    /// Lets others join the unit until it is taken back, and gives its place to others.
+    /// Lets other requests join the unit until it is taken back, and releases the slot.
     pub(super) fn park(&mut self) {
         self.leave_place();
         if let Some(unit) = self.unit.take() {
@@ -290,7 +290,7 @@ impl Session {
         }
     }
 
-    /// Takes the unit back, after those that have joined it in the meantime.
+    /// Takes the unit back, after the requests that have joined it meanwhile.
     pub(super) async fn take_back(&mut self) -> Result<(), Error> {
         let gone = || Error::TransactionNotFound(self.id);
         let lease = self
@@ -303,19 +303,19 @@ impl Session {
         Ok(())
     }
 
-    /// Has the outcome of the request stored by the commits of its work.
+    /// Stores the outcome of the request with its commits.
     pub fn promise(&mut self, promise: Promise) {
         self.promise = Some(promise);
     }
 
-    /// Takes note of an entity that the request is about to write.
+    /// Notes an entity that the request is about to write.
     pub(super) fn is_about(&mut self, id: EntityId) {
         if let Some(promise) = &mut self.promise {
             promise.entities.push(id);
         }
     }
 
-    /// The same as [`Self::finish`], with what is answered, for a request that is to be done once.
+    /// Like [`Self::finish`], with the answer to store for an idempotency key.
     pub async fn finish_with(
         mut self,
         answer: &str,
@@ -327,7 +327,7 @@ impl Session {
         self.finish(cancel).await
     }
 
-    /// Commits the unit if it is ours; otherwise its owner will, or will not.
+    /// Commits the unit if this session owns it; otherwise its owner commits or drops it.
     pub async fn finish(mut self, cancel: &CancellationToken) -> Result<(), Failure> {
         let Some(mut unit) = self.unit.take() else {
             return Err(Error::TransactionNotFound(self.id).into());
@@ -362,15 +362,15 @@ impl Session {
     }
 }
 
-/// A run that has committed a part and not the rest.
+/// A partially committed run.
 ///
-/// If nobody gives it up, it is gone on with by whoever looks after tasks: after a crash, and
-/// also after a request that was dropped.
+/// Unless it is dropped explicitly, the task executor resumes it: after a crash, and after a
+/// request that was dropped.
 #[derive(Debug)]
 struct Unfinished {
     storage: Storage,
     attribution: Attribution,
-    /// None once there is nothing left to do.
+    /// None once nothing is left to do.
     task: Option<Task>,
 }
 
@@ -380,7 +380,7 @@ impl Unfinished {
         let mut unit = self.storage.unit(&task.tenant, self.attribution.clone());
         unit.drop_task(&task);
         if let Err(error) = unit.commit(&CancellationToken::new()).await {
-            warn!(%error, entity.id = %task.entity, "a continuation could not be given up; it will be tried again");
+            warn!(%error, entity.id = %task.entity, "a continuation could not be removed; it will be retried");
             self.task = Some(task);
         }
     }

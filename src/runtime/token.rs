@@ -1,4 +1,4 @@
-//! The token by which a member joins the transaction it was called in (`grpc.md` §10).
+//! The token with which a member joins the transaction in which it is called (`grpc.md` §10).
 
 use std::time::Duration;
 
@@ -11,29 +11,30 @@ use super::Error;
 use crate::clock::Timestamp;
 use crate::id::{self, TransactionId};
 
-/// Signs and checks tokens. The key is made anew by every process: no transaction outlives one.
+/// Signs and verifies tokens. Every process has a new key, because no transaction outlives its
+/// process.
 pub(super) struct Signer {
     key: Hmac<Sha256>,
 }
 
-/// What a token is good for.
+/// The claims of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Ticket {
     pub(super) transaction: TransactionId,
-    /// How many calls the one it was made for is nested in.
+    /// The nesting depth of the call.
     pub(super) level: usize,
     /// The number of the attempt.
     pub(super) attempt: u64,
 }
 
-/// What a token says.
+/// The content of a token.
 #[derive(Serialize, Deserialize)]
 struct Claims {
-    /// The node the transaction is open on.
+    /// The node on which the transaction is open.
     n: String,
     /// The transaction.
     t: String,
-    /// The nesting of the call.
+    /// The nesting depth of the call.
     l: usize,
     /// The attempt of the call.
     a: u64,
@@ -41,7 +42,7 @@ struct Claims {
     e: i64,
 }
 
-/// The name of a server that is alone.
+/// The name of the only node.
 const NODE: &str = "standalone";
 
 impl std::fmt::Debug for Signer {

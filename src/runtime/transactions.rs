@@ -1,12 +1,11 @@
-//! The table of open units: where a unit waits while a member is called, and where the requests
-//! that the member sends find it.
+//! The table of open units: where a unit waits while a member is called, and where the member's
+//! requests find it.
 //!
-//! A unit is worked on by one request at a time. Parking opens a *frame*; a request joins in the
-//! frame of the call whose token it brings, and may park the unit again for a call of its own,
-//! which opens another frame on top. Only the top frame is joined, and its owner gets the unit
-//! back when nobody that joined in it is still at work. So joined requests are serialised, calls
-//! nest, what a failing request did ends where its mark is, and no lock is held while anything is
-//! awaited.
+//! One request works on a unit at a time. Parking opens a *frame*. A request joins in the frame of
+//! the call whose token it carries, and may park the unit again for a call of its own, which opens
+//! another frame on top. Only the top frame can be joined, and its owner receives the unit back
+//! when no request that joined in it is still working. So joined requests are serialized, calls
+//! nest, a failing request is rolled back to its mark, and no lock is held across an await.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -28,8 +27,8 @@ const WAITING_MAX: usize = 1_024;
 
 /// Every open unit that has been parked.
 ///
-/// A mutex, not a task: a call of a member parks and takes back, and two hops through a task
-/// would double what the engine costs. It is held for a look-up.
+/// A mutex, not a task: each call to a member parks and takes back, and two hops through a task
+/// would double the cost of the engine. It is held for a look-up only.
 #[derive(Debug, Default)]
 pub(super) struct Transactions {
     open: Mutex<HashMap<TransactionId, Open>>,
@@ -39,19 +38,19 @@ pub(super) struct Transactions {
 #[derive(Debug)]
 struct Open {
     tenant: Tenant,
-    /// The unit while nobody works on it.
+    /// The unit while no request works on it.
     parked: Option<Box<UnitOfWork>>,
     frames: Vec<Frame>,
     waiting: VecDeque<Waiting>,
-    /// The attempts of calls that nobody joins in any more.
+    /// The attempts whose tokens are revoked.
     revoked: Vec<Range<u64>>,
 }
 
 #[derive(Debug, Default)]
 struct Frame {
-    /// How many requests that joined in this frame are still at work.
+    /// How many requests that joined in this frame are still working.
     joined: usize,
-    /// Set when whoever opened it has given up: what it did is to be rolled back.
+    /// Set when the frame's owner has given up: its work is rolled back to the mark.
     abandoned: Option<Mark>,
 }
 
@@ -80,7 +79,7 @@ pub(super) struct Lease {
 }
 
 impl Lease {
-    /// The unit, for whom it was waited for.
+    /// The unit for the waiting request.
     pub(super) fn take(mut self) -> Option<(Box<UnitOfWork>, usize)> {
         self.unit.take().map(|unit| (unit, self.level))
     }
@@ -88,7 +87,7 @@ impl Lease {
 
 impl Drop for Lease {
     fn drop(&mut self) {
-        // Nobody took it: who had asked is gone.
+        // It was not taken: the requester is gone.
         if let Some(unit) = self.unit.take() {
             self.transactions.put_back_untaken(unit, self.who);
         }
@@ -100,7 +99,7 @@ impl Transactions {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Parks a unit in a new frame; requests may join it from here on.
+    /// Parks a unit in a new frame; from now on requests may join it.
     pub(super) fn park(self: &Arc<Self>, unit: Box<UnitOfWork>) {
         let mut open = self.lock();
         let entry = open.entry(unit.id()).or_insert_with(|| Open {
@@ -115,13 +114,13 @@ impl Transactions {
         entry.hand_on(self);
     }
 
-    /// A number for an attempt of a call; those made later have greater ones.
+    /// A number for an attempt of a call; later attempts have greater numbers.
     pub(super) fn next_attempt(&self) -> u64 {
         self.attempts.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// The attempts of a transaction from that number on have come to nothing: what they ask for
-    /// comes too late.
+    /// Revokes the attempts of a transaction from that number on: they have failed, and requests
+    /// with their tokens are rejected.
     pub(super) fn revoke(&self, id: TransactionId, first: u64) {
         let mut open = self.lock();
         if let Some(entry) = open.get_mut(&id) {
@@ -134,7 +133,7 @@ impl Transactions {
         }
     }
 
-    /// Whether a request of that tenant may join.
+    /// Checks whether a request of that tenant may join.
     pub(super) fn may_join(&self, tenant: &Tenant, ticket: Ticket) -> Result<(), Error> {
         let open = self.lock();
         let entry = open.get(&ticket.transaction);
@@ -142,7 +141,7 @@ impl Transactions {
         entry.admits(tenant, ticket)
     }
 
-    /// Asks for the unit on behalf of a request of that tenant, which joins in a frame.
+    /// Requests the unit for a request of that tenant, which joins in a frame.
     pub(super) fn ask_to_join(
         self: &Arc<Self>,
         tenant: &Tenant,
@@ -162,7 +161,7 @@ impl Transactions {
         Ok(entry.ask(self, Who::Joining { level, attempt }))
     }
 
-    /// Asks for the unit on behalf of the owner of a frame.
+    /// Requests the unit for the owner of a frame.
     pub(super) fn ask_back(
         self: &Arc<Self>,
         id: TransactionId,
@@ -173,10 +172,10 @@ impl Transactions {
         Ok(entry.ask(self, Who::Owner(level)))
     }
 
-    /// A request that had joined is done.
+    /// Returns the unit after a joined request is done.
     pub(super) fn put_back(self: &Arc<Self>, unit: Box<UnitOfWork>) {
         let mut open = self.lock();
-        // If the entry is gone, so is the transaction, and the unit with it.
+        // If the entry is gone, so are the transaction and the unit.
         if let Some(entry) = open.get_mut(&unit.id()) {
             entry.leave();
             entry.parked = Some(unit);
@@ -192,8 +191,8 @@ impl Transactions {
         }
     }
 
-    /// The owner of a frame gives up: its work is rolled back to `mark` as soon as nobody that
-    /// joined in it is at work.
+    /// The owner of a frame gives up: its work is rolled back to `mark` as soon as no request that
+    /// joined in it is working.
     pub(super) fn abandon(self: &Arc<Self>, id: TransactionId, level: usize, mark: Mark) {
         let mut open = self.lock();
         if let Some(entry) = open.get_mut(&id) {
@@ -204,7 +203,7 @@ impl Transactions {
         }
     }
 
-    /// The transaction has ended; who waits for it learns that it is not there.
+    /// The transaction has ended; waiting requests fail with an unknown transaction.
     pub(super) fn close(&self, id: TransactionId) {
         let ended = self.lock().remove(&id);
         drop(ended);
@@ -212,7 +211,7 @@ impl Transactions {
 }
 
 impl Open {
-    /// Whether a request of that tenant may join by that ticket.
+    /// Checks whether a request of that tenant may join with that ticket.
     fn admits(&self, tenant: &Tenant, ticket: Ticket) -> Result<(), Error> {
         if self.tenant != *tenant {
             return Err(Error::ForeignTransaction);
@@ -234,14 +233,14 @@ impl Open {
         lease
     }
 
-    /// One of those that joined in the top frame has left.
+    /// A request that joined in the top frame has left.
     fn leave(&mut self) {
         if let Some(frame) = self.frames.last_mut() {
             frame.joined = frame.joined.saturating_sub(1);
         }
     }
 
-    /// Gives the unit, if nobody has it, to the first that may have it.
+    /// Hands a free unit to the first request that may have it.
     fn hand_on(&mut self, transactions: &Arc<Transactions>) {
         self.clear_abandoned();
         while let Some(unit) = self.parked.take() {
@@ -281,7 +280,7 @@ impl Open {
         }
     }
 
-    /// Takes the unit from someone who had asked and has gone: as if it had never been given.
+    /// Takes the unit back from a requester that is gone, as if it had never been handed over.
     fn take_from(&mut self, who: Who, unit: Box<UnitOfWork>) {
         match who {
             Who::Owner(_) => self.frames.push(Frame::default()),
@@ -297,7 +296,7 @@ impl Open {
         }
     }
 
-    /// Rolls back what the owners of abandoned frames did, once the unit is at hand.
+    /// Rolls back the work of abandoned frames, once the unit is available.
     fn clear_abandoned(&mut self) {
         while let Some(unit) = &mut self.parked {
             let is_over = |frame: &Frame| frame.joined == 0 && frame.abandoned.is_some();
@@ -311,7 +310,7 @@ impl Open {
             }
             self.waiting
                 .retain(|waiting| waiting.who != Who::Owner(level));
-            // Who had opened it was itself one that had joined in the frame below.
+            // The frame's owner had itself joined in the frame below.
             self.leave();
         }
     }

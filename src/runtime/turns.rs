@@ -1,10 +1,11 @@
-//! Who works on a task next: tenants take turns, and a place is for work, not for waiting.
+//! Fair scheduling of tasks: tenants take turns, and a slot is held while working, not while
+//! waiting.
 //!
-//! So many tasks are worked on at once as there are places. A task that waits for a member gives
-//! its place back, and asks for one when it has its answer: then it is at the head of its tenant's
-//! line. Lines take turns, so what one tenant has waiting delays another's by one task each.
-//! A tenant has so many tasks in flight at most, those included that wait for members: beyond,
-//! its line stands, and others move.
+//! As many tasks are executed at once as there are slots. A task that waits for a member releases
+//! its slot and requests one again when the response has arrived; it is then first in its tenant's
+//! line. Lines take turns, so the backlog of one tenant delays another's tasks by one task each. A
+//! tenant may have a limited number of tasks in flight, including those that wait for members;
+//! beyond, its line is paused and others continue.
 
 use std::{
     collections::{HashMap, HashSet, VecDeque},
@@ -15,42 +16,42 @@ use tokio::sync::{Notify, oneshot};
 
 use crate::storage::{Due, TaskLine};
 
-/// The places, and the lines of those that wait for one; cheap to clone.
+/// The slots, and the lines of tasks that wait for one; cheap to clone.
 ///
-/// A mutex, not a task: a fire takes and leaves a place for each call, and it is held for a
-/// look-up.
+/// A mutex, not a task: a firing timer takes and releases a slot for each call. It is held for a
+/// look-up only.
 #[derive(Debug, Clone)]
 pub(super) struct Turns(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
     state: Mutex<State>,
-    /// There may be something to begin, or room for more to be read.
+    /// There may be a task to begin, or room to read more.
     changed: Notify,
-    /// How many tasks of one tenant are in flight at most.
+    /// How many tasks of one tenant may be in flight.
     each_max: usize,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    /// How many places nobody has.
+    /// How many slots are free.
     free: usize,
     lines: HashMap<TaskLine, Line>,
-    /// The lines in which someone waits that may move.
+    /// The lines that have a task waiting and are not paused.
     ring: VecDeque<TaskLine>,
-    /// Those with as many tasks in flight as they may have.
+    /// The paused lines: their tenant has reached its limit of tasks in flight.
     standing: HashSet<TaskLine>,
-    /// How many tasks wait to be begun in lines that do not stand.
+    /// How many tasks wait to begin in lines that are not paused.
     fresh: usize,
-    /// Nothing is begun any more.
+    /// No more tasks begin.
     is_closed: bool,
 }
 
-/// A tenant's line.
+/// The line of a tenant.
 #[derive(Debug, Default)]
 struct Line {
-    /// Those that have their answer, and go on first.
-    returning: VecDeque<oneshot::Sender<Place>>,
+    /// Tasks whose response has arrived; they continue first.
+    returning: VecDeque<oneshot::Sender<Slot>>,
     fresh: VecDeque<Due>,
     /// How many are in flight.
     begun: usize,
@@ -60,22 +61,22 @@ struct Line {
 /// What may be admitted.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Room {
-    /// How many places nobody has.
+    /// How many slots are free.
     pub(super) free: usize,
-    /// The lines that stand: nothing more of these.
+    /// The paused lines, for which no more tasks may be read.
     pub(super) standing: HashSet<TaskLine>,
 }
 
-/// A place to work in; dropping it gives it back.
+/// A slot; dropping it releases it.
 #[derive(Debug)]
-struct Place(Option<Turns>);
+struct Slot(Option<Turns>);
 
-/// A task in flight, with a place or without. Dropping it ends the task.
+/// A task in flight, with or without a slot. Dropping it ends the task.
 #[derive(Debug)]
-pub(super) struct Seat {
+pub(super) struct TaskInFlight {
     turns: Turns,
     line: TaskLine,
-    place: Option<Place>,
+    place: Option<Slot>,
 }
 
 impl Turns {
@@ -94,12 +95,12 @@ impl Turns {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns once there may be something to begin, or room for more.
+    /// Returns once there may be a task to begin, or room for more.
     pub(super) async fn changed(&self) {
         self.0.changed.notified().await;
     }
 
-    /// The room for more tasks, if all have begun that may.
+    /// The room for more tasks, if all that may begin have begun.
     pub(super) fn room(&self) -> Option<Room> {
         let state = self.lock();
         (state.fresh == 0).then(|| Room {
@@ -108,7 +109,7 @@ impl Turns {
         })
     }
 
-    /// Lets tasks that are due wait for their turns.
+    /// Lets due tasks wait for their turns.
     pub(super) fn admit(&self, due: Vec<Due>) {
         let mut state = self.lock();
         if state.is_closed {
@@ -125,8 +126,8 @@ impl Turns {
         }
     }
 
-    /// The task that is next, with its place; none if there is none, or no place.
-    pub(super) fn begin(&self) -> Option<(Due, Seat)> {
+    /// The next task with its slot; none if there is no task or no slot.
+    pub(super) fn begin(&self) -> Option<(Due, TaskInFlight)> {
         let mut state = self.lock();
         if !self.hand_out(&mut state) {
             return None;
@@ -144,15 +145,15 @@ impl Turns {
             state.fresh -= left;
         }
         state.enter(name);
-        let seat = Seat {
+        let seat = TaskInFlight {
             turns: self.clone(),
             line: name,
-            place: Some(Place(Some(self.clone()))),
+            place: Some(Slot(Some(self.clone()))),
         };
         Some((due, seat))
     }
 
-    /// Begins nothing any more. What is in flight goes on.
+    /// Begins no more tasks. Those in flight continue.
     pub(super) fn close(&self) {
         let mut state = self.lock();
         state.is_closed = true;
@@ -163,12 +164,12 @@ impl Turns {
         }
         self.hand_out(&mut state);
         drop(state);
-        // What is large is freed without the lock.
+        // Large values are freed outside the lock.
         drop(waiting);
     }
 
-    /// Gives free places to those that return, until it is the turn of a task to be begun; whether
-    /// it is.
+    /// Hands free slots to tasks that continue, until it is the turn of a task that begins; returns
+    /// whether it is.
     fn hand_out(&self, state: &mut State) -> bool {
         while state.free > 0 {
             let Some(name) = state.ring.front().copied() else {
@@ -187,8 +188,8 @@ impl Turns {
                 continue;
             };
             state.enter(name);
-            if let Err(mut place) = first.send(Place(Some(self.clone()))) {
-                // It has gone; the place is not taken.
+            if let Err(mut place) = first.send(Slot(Some(self.clone()))) {
+                // The waiter is gone; the slot stays free.
                 place.0 = None;
             } else {
                 state.free -= 1;
@@ -197,15 +198,15 @@ impl Turns {
         false
     }
 
-    /// The same, and has the next task begun.
+    /// The same, and notifies that the next task may begin.
     fn move_on(&self, state: &mut State) {
         if self.hand_out(state) {
             self.0.changed.notify_one();
         }
     }
 
-    /// Asks for a place on behalf of a task that is in flight.
-    fn ask(&self, name: TaskLine) -> oneshot::Receiver<Place> {
+    /// Requests a slot for a task in flight.
+    fn ask(&self, name: TaskLine) -> oneshot::Receiver<Slot> {
         let (hand_over, place) = oneshot::channel();
         let mut state = self.lock();
         state.line(name).returning.push_back(hand_over);
@@ -240,7 +241,7 @@ impl State {
         self.lines.entry(name).or_default()
     }
 
-    /// Forgets a line in which nobody is.
+    /// Removes an empty line.
     fn forget(&mut self, name: TaskLine) {
         let is_empty = |line: &Line| {
             line.begun == 0
@@ -253,7 +254,7 @@ impl State {
         }
     }
 
-    /// Has a line take turns if someone waits in it that may move.
+    /// Lets a line take turns if it has a waiting task and is not paused.
     fn enter(&mut self, name: TaskLine) {
         let may_begin = !self.standing.contains(&name);
         let line = self.lines.entry(name).or_default();
@@ -265,28 +266,28 @@ impl State {
     }
 }
 
-impl Seat {
-    /// Gives the place to others.
+impl TaskInFlight {
+    /// Releases the slot.
     pub(super) fn leave(&mut self) {
         self.place = None;
     }
 
-    /// Waits for a place, if it has none.
+    /// Waits for a slot, if it has none.
     pub(super) async fn take(&mut self) {
         if self.place.is_none() {
-            // They are handed out for as long as anyone asks.
+            // Slots are handed out as long as requests remain.
             self.place = self.turns.ask(self.line).await.ok();
         }
     }
 }
 
-impl Drop for Seat {
+impl Drop for TaskInFlight {
     fn drop(&mut self) {
         self.turns.end(self.line);
     }
 }
 
-impl Drop for Place {
+impl Drop for Slot {
     fn drop(&mut self) {
         if let Some(turns) = self.0.take() {
             turns.give_back();
@@ -309,13 +310,13 @@ mod tests {
         keys.map(|key| Due::of(line, key)).collect()
     }
 
-    /// All that may begin.
-    fn begun(turns: &Turns) -> Vec<((i64, i64), Seat)> {
+    /// All tasks that may begin.
+    fn begun(turns: &Turns) -> Vec<((i64, i64), TaskInFlight)> {
         let next = || turns.begin().map(|(due, seat)| (due.name(), seat));
         std::iter::from_fn(next).collect()
     }
 
-    fn names(begun: &[((i64, i64), Seat)]) -> Vec<(i64, i64)> {
+    fn names(begun: &[((i64, i64), TaskInFlight)]) -> Vec<(i64, i64)> {
         begun.iter().map(|(name, _)| *name).collect()
     }
 

@@ -1,5 +1,5 @@
-//! What requests do to entities, one at a time: a batch is n of these in one session, so there is
-//! one code path for one entity and for many.
+//! The operations on entities, one at a time: a batch is n of these in one session, so one entity
+//! and many take the same code path.
 
 use std::sync::Arc;
 
@@ -14,14 +14,14 @@ use crate::id::{EntityId, ModelKey, TransactionId, TransitionName};
 use crate::model::{Extension, Lock};
 use crate::storage::{self, Attribution, Definitions, Version};
 
-/// An entity to be made.
+/// An entity to create.
 #[derive(Debug)]
 pub struct NewEntity {
     pub model: ModelKey,
     pub document: Document,
 }
 
-/// An entity that was made.
+/// A created entity.
 #[derive(Debug)]
 pub struct Created {
     pub id: EntityId,
@@ -33,35 +33,36 @@ pub struct Created {
 pub struct Update {
     pub id: EntityId,
     pub content: Content,
-    /// The transition to take; none saves, and cascades from where the entity is.
+    /// The transition to take; without it, the document is saved and the cascade runs from the
+    /// present state.
     pub transition: Option<TransitionName>,
-    /// The transaction that wrote the version this is based on; any if none.
+    /// The transaction of the version this change is based on; any version if none.
     pub if_match: Option<Box<str>>,
 }
 
-/// What shall become of the document of an entity.
+/// The new document of an entity.
 #[derive(Debug)]
 pub enum Content {
-    /// It stays.
+    /// The document stays.
     Kept,
     Replaced(Document),
     Patched(Patch),
 }
 
-/// An entity that was changed.
+/// A changed entity.
 #[derive(Debug)]
 pub struct Updated {
     pub warnings: Vec<String>,
 }
 
-/// An entity that was deleted.
+/// A deleted entity.
 #[derive(Debug)]
 pub struct Deleted {
     pub model: ModelKey,
 }
 
 impl Runtime {
-    /// Makes an entity, on its way through its workflow.
+    /// Creates an entity and runs its workflow.
     pub async fn create(
         &self,
         session: &mut Session,
@@ -92,7 +93,7 @@ impl Runtime {
         Ok(Created { id, warnings })
     }
 
-    /// Changes an entity, on its way through its workflow.
+    /// Updates an entity and runs its workflow.
     pub async fn update(
         &self,
         session: &mut Session,
@@ -133,12 +134,12 @@ impl Runtime {
                 document
             }
         };
-        // Compared with what was read, which the commit makes binding (STORAGE.md §3); after what
-        // is wrong with the document (`rest.md` §3.6), and before anybody is called in vain.
+        // Compared with the version that was read; the commit makes it binding (`storage.md` §3).
+        // Errors in the document come first (`rest.md` §3.6), and no member is called in vain.
         if let Some(expected) = if_match
             && *expected != *base.image.transaction.to_string()
         {
-            // Kept if the rest of a collection is committed.
+            // Stored if the rest of a collection is committed.
             let now = self.0.clock.now();
             let refused = RunRecord::refused(transition.as_ref(), &base.image, &expected, now);
             session.unit()?.note(&base, refused)?;
@@ -159,8 +160,8 @@ impl Runtime {
         Ok(Updated { warnings })
     }
 
-    /// The same for a change that is all of its request: in a profile that says so, the audit tells
-    /// that it was refused because of `if_match`.
+    /// The same for a change that is a request of its own: in profiles that do so, the rejection
+    /// because of `if_match` is audited.
     pub async fn update_alone(
         &self,
         session: &mut Session,
@@ -179,12 +180,12 @@ impl Runtime {
             && failure.code() == Code::EntityModified
             && let Err(error) = self.tell_refused(id, transition, &expected, by).await
         {
-            warn!(%error, entity.id = %id, "the audit does not tell of a refused write");
+            warn!(%error, entity.id = %id, "a rejected write could not be audited");
         }
         updated
     }
 
-    /// Keeps for the audit that a write was refused, in a transaction of its own.
+    /// Audits a rejected write in a transaction of its own.
     async fn tell_refused(
         &self,
         id: EntityId,
@@ -220,8 +221,8 @@ impl Runtime {
         })
     }
 
-    /// Deletes entities of one model that were found, as the session's unit sees them or at an
-    /// earlier time; what became of each, in their order.
+    /// Deletes entities of one model that a search found, as of the session's unit or as of an
+    /// earlier time; returns the outcomes in order.
     pub async fn delete_found(
         &self,
         session: &mut Session,
@@ -232,7 +233,7 @@ impl Runtime {
         let Some(first) = found.first() else {
             return Ok(Vec::new());
         };
-        // Asked for last: they are those of everything that was found, or there is a conflict.
+        // Checked last: they belong to everything that was found, or there is a conflict.
         let definitions = self.definitions(session, &first.image.model).await?;
         let attribution = attribution(session, by)?.map(Arc::new);
         let unit = session.unit()?;
@@ -256,8 +257,8 @@ impl Runtime {
         Ok(outcomes)
     }
 
-    /// The transitions that can be asked for by name where an entity is, in the order they are
-    /// declared (`workflow-engine.md` §10, the recommended rule).
+    /// The transitions that can be named in the entity's state, in the order of the definition
+    /// (`workflow-engine.md` §10).
     pub async fn transitions(
         &self,
         session: &mut Session,
@@ -278,7 +279,7 @@ impl Runtime {
         Ok(known.map(|transition| transition.name.clone()).collect())
     }
 
-    /// A run that tells conditions what clients of the profile are used to.
+    /// Adapts the facts that conditions see to the profile.
     pub(super) fn as_known(&self, mut run: Run) -> Run {
         let compat = self.0.settings.compat;
         if compat.previous_transition_is_the_requested() {
@@ -290,7 +291,7 @@ impl Runtime {
         run
     }
 
-    /// The version that a unit's own transaction or another wrote.
+    /// The version that the unit's own transaction or another one wrote.
     pub async fn written_by(
         &self,
         session: &mut Session,
@@ -305,7 +306,7 @@ impl Runtime {
             .await?)
     }
 
-    /// Judges a document that a caller sent; by what it widens its model, if it does and may.
+    /// Validates a caller's document; returns how it extends its model, if it may.
     fn judge(
         &self,
         definitions: &Definitions,
@@ -316,8 +317,8 @@ impl Runtime {
         Ok(extension)
     }
 
-    /// The same for a document that a member made: it is taken in any case, and widens the model
-    /// only as far as any other may (`workflow-engine.md` §6.2).
+    /// The same for a document that a member returned: it is accepted in any case, and extends the
+    /// model only as far as the change level permits (`workflow-engine.md` §6.2).
     pub(super) fn learn(
         &self,
         session: &mut Session,
@@ -344,7 +345,7 @@ impl Runtime {
     }
 }
 
-/// The definitions as a unit sees them after its model is widened.
+/// The definitions as the unit sees them after its model was extended.
 fn widened(
     session: &mut Session,
     definitions: Arc<Definitions>,
@@ -356,8 +357,8 @@ fn widened(
     })
 }
 
-/// `grpc.md` §10: who joins as a service or as the system executes on behalf of the author; a
-/// user is recorded as themselves. None if it is what the unit says anyway.
+/// `grpc.md` §10: a service or the system that joins executes on behalf of the author; a user is
+/// recorded as the author. None if that is the unit's attribution anyway.
 fn attribution(session: &mut Session, by: &Initiator) -> Result<Option<Attribution>, Failure> {
     if !session.has_joined() {
         return Ok(None);

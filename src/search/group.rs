@@ -1,5 +1,5 @@
-//! Grouped statistics (`search.md` §8): what groups hold is added up while the walk goes on, so
-//! only the groups are in memory.
+//! Grouped statistics (`search.md` §8): aggregated during the scan, so that only the groups are in
+//! memory.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -9,9 +9,9 @@ use std::{
 use super::{
     View,
     judge::{Judge, Looks},
+    missed::MissedIndexes,
     plan::choose,
     slice::Slice,
-    toll::Toll,
     walk::Walk,
 };
 use crate::condition::{Condition, Facts};
@@ -19,25 +19,24 @@ use crate::entity::{Path, Shape, Step, Value};
 use crate::error::{Code, Coded, Failure};
 use crate::storage::Definitions;
 
-/// How many paths or aggregations one query may have. Nobody is known to need more, and each of
-/// them takes memory in every group.
+/// How many paths or aggregations one query may have; each takes memory in every group.
 const COLUMNS_MAX: usize = 64;
 
 /// The most memory that the keys of all groups may take, in bytes.
 const KEY_BYTES_MAX: usize = 64 << 20;
 
-/// What is added up, and by what.
+/// The groups and aggregations of a query.
 #[derive(Debug)]
 pub struct Grouping {
     pub by: Vec<GroupBy>,
     pub aggregations: Vec<Aggregation>,
-    /// How many groups are wanted, the largest first.
+    /// How many groups to return, the largest first.
     pub limit: usize,
     /// How many groups there may be.
     pub max: usize,
 }
 
-/// What entities of one group have in common.
+/// What the entities of one group have in common.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum GroupBy {
     State,
@@ -51,11 +50,11 @@ pub enum Aggregate {
     Average,
     Least,
     Greatest,
-    /// Of a sample: over one less than there are.
+    /// Of a sample: n - 1.
     Deviation,
 }
 
-/// An aggregate of a field, and how it is called.
+/// An aggregate of a field, and its name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Aggregation {
     pub aggregate: Aggregate,
@@ -63,19 +62,20 @@ pub struct Aggregation {
     pub name: Box<str>,
 }
 
-/// What was found of one group.
+/// The result for one group.
 #[derive(Debug, PartialEq)]
 pub struct Group {
-    /// The text of each value, as [`Grouping::by`] lists them; none for what has no such text.
+    /// The text of each value, in the order of [`Grouping::by`]; none for values without such a
+    /// text.
     pub key: Key,
     pub count: u64,
-    /// As [`Grouping::aggregations`] lists them; none where there is no such number.
+    /// In the order of [`Grouping::aggregations`]; none if there is no such number.
     pub numbers: Vec<Option<f64>>,
 }
 
 type Key = Box<[Option<Box<str>>]>;
 
-/// Why a query for groups is refused.
+/// Why a query for groups is rejected.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum GroupError {
     #[error("groupBy is empty; name `state`, or fields like `$.region`")]
@@ -84,17 +84,20 @@ pub enum GroupError {
     GroupByPath(String),
     #[error("groupBy: {0} is given twice")]
     GroupByTwice(String),
-    #[error("aggregations: `{given}` is none of {}", Aggregate::names())]
+    #[error(
+        "aggregations: `{given}` is unknown; use one of {}",
+        Aggregate::names()
+    )]
     Aggregate { given: String },
-    #[error("aggregations: the field `{0}` is no path like `$.amount` without indexes")]
+    #[error("aggregations: the field `{0}` is not a path like `$.amount` without indexes")]
     Field(String),
-    #[error("aggregations: two of them are called `{0}`; tell them apart with `as`")]
+    #[error("aggregations: two of them are named `{0}`; rename one with `as`")]
     NameTwice(String),
     #[error("limit is {limit}; 1 to {max} are allowed")]
     Limit { limit: i64, max: usize },
     #[error("{COLUMNS_MAX} members of groupBy and {COLUMNS_MAX} aggregations are allowed")]
     TooMany,
-    #[error("there are more than {max} groups; narrow the condition, or group by less")]
+    #[error("there are more than {max} groups; narrow the condition, or group by fewer fields")]
     Cardinality { max: usize },
     #[error("the keys of the groups take more than 64 MiB; group by shorter values")]
     KeysTooLarge,
@@ -142,7 +145,7 @@ impl Aggregate {
 }
 
 impl Aggregation {
-    /// Without a name it is called after what it is.
+    /// Without a name it is named after its aggregate and field.
     pub fn parse(aggregate: &str, field: &str, name: Option<&str>) -> Result<Self, GroupError> {
         let aggregate = Aggregate::ALL
             .iter()
@@ -196,8 +199,8 @@ fn member_path(text: &str) -> Option<Path> {
 }
 
 impl Grouping {
-    /// Puts a query together, in the order of checks of `search.md` §8. The same aggregation
-    /// under the same name counts once.
+    /// Builds a query, in the order of checks of `search.md` §8. The same aggregation under the
+    /// same name counts once.
     pub fn new(
         by: Vec<GroupBy>,
         aggregations: Vec<Aggregation>,
@@ -237,7 +240,7 @@ impl Grouping {
         })
     }
 
-    /// What it looks at, and what the condition does.
+    /// What it and the condition read.
     fn looks<'a>(&'a self, condition: &'a Condition) -> Looks<'a> {
         let mut looks = Looks::of(condition);
         let fields = self.by.iter().filter_map(|by| match by {
@@ -273,8 +276,7 @@ fn text_of(value: Value<'_>) -> Option<Box<str>> {
     }
 }
 
-/// Adds up what satisfies a condition. The condition has been checked as far as it is here: what
-/// it says of unknown fields just does not hold.
+/// Aggregates what satisfies a condition. Conditions on unknown fields do not hold.
 pub async fn group(
     view: View,
     definitions: &Arc<Definitions>,
@@ -283,7 +285,7 @@ pub async fn group(
 ) -> Result<Vec<Group>, Failure> {
     let narrowing = condition.narrowing(&definitions.model.schema);
     let (place, _) = choose(&view, definitions, &narrowing).await?;
-    let mut toll = Toll::new(view.snapshot().clone(), &**definitions, narrowing);
+    let mut missed = MissedIndexes::new(view.snapshot().clone(), &**definitions, narrowing);
     let looks = grouping.looks(condition);
     let mut judge = Judge::new(&view, definitions, condition, &looks);
     let mut walk = Walk::judged(view, place, definitions, looks.lifecycle);
@@ -292,9 +294,9 @@ pub async fn group(
         let mut slice = Slice::new();
         for candidate in part.candidates() {
             slice.give_way().await;
-            toll.visited += 1;
+            missed.visited += 1;
             if let Some(facts) = judge.admit(&candidate).await? {
-                toll.matched += 1;
+                missed.matched += 1;
                 groups.add(grouping, grouping.key(facts), facts.document)?;
             }
         }
@@ -309,10 +311,10 @@ struct Groups {
     key_bytes: usize,
 }
 
-/// What was added up of one group.
+/// The sums of one group.
 struct Sums {
     count: u64,
-    /// As [`Grouping::aggregations`] lists them.
+    /// In the order of [`Grouping::aggregations`].
     numbers: Box<[Sum]>,
 }
 
@@ -347,7 +349,7 @@ impl Groups {
         Ok(())
     }
 
-    /// The largest first, and those of one size in the order of their keys, null before texts.
+    /// The largest first; those of equal size by key, null before text.
     fn ranked(self, grouping: &Grouping) -> Vec<Group> {
         let group = |(key, sums): (Key, Sums)| Group {
             key,
@@ -368,8 +370,7 @@ impl Groups {
     }
 }
 
-/// Numbers that were added up one by one; deviations by the method of Welford, which does not
-/// cancel digits out.
+/// Sums of numbers added one by one; deviations by Welford's method, which avoids cancellation.
 #[derive(Debug, Clone, Copy, Default)]
 struct Sum {
     count: f64,
@@ -400,7 +401,7 @@ impl Sum {
         self.squares += off * (number - self.mean);
     }
 
-    /// None if there is no such number, or none that JSON can say.
+    /// None if there is no such number, or none that JSON can represent.
     fn tell(&self, aggregate: Aggregate) -> Option<f64> {
         let number = match aggregate {
             _ if self.count == 0.0 => return None,

@@ -1,4 +1,4 @@
-//! What was found, a part at a time.
+//! The result of a search, delivered in parts.
 
 use std::vec;
 
@@ -11,16 +11,16 @@ use crate::storage::{Snapshot, Version};
 /// How many entities are read at once when they are sent.
 const PART: usize = 256;
 
-/// One entity that was found.
+/// A matching entity.
 #[derive(Debug)]
 pub(super) enum Hit {
     /// To be read again: versions never change.
     At(EntityId, Position),
-    /// Small enough to be kept, or only in the transaction that asks.
+    /// Small enough to keep, or visible only in the calling transaction.
     Held(Box<Version>),
 }
 
-/// Documents up to this size may be kept for the few hits of a small search, in bytes.
+/// Documents up to this size may be kept for the hits of a small search, in bytes.
 const SMALL: usize = 16 << 10;
 
 impl Hit {
@@ -31,7 +31,7 @@ impl Hit {
         }
     }
 
-    /// Lets go of the document, unless it cannot be read again.
+    /// Drops the document, unless it cannot be read again.
     pub(super) fn of(found: Candidate<'_>) -> Self {
         match found {
             Candidate::Version(version) if !version.is_committed() => {
@@ -52,14 +52,14 @@ impl Hit {
     }
 }
 
-/// The entities that were found.
+/// The matching entities.
 #[derive(Debug)]
 pub struct Hits {
     snapshot: Snapshot,
     hits: Vec<Hit>,
 }
 
-/// The entities that were found, on their way out.
+/// The matching entities while they are sent.
 #[derive(Debug)]
 pub struct Outgoing {
     snapshot: Snapshot,
@@ -87,7 +87,7 @@ impl Hits {
         self.hits.is_empty()
     }
 
-    /// Which committed entities were found, and at which position.
+    /// The committed entities that were found, with their positions.
     pub fn seen(&self) -> impl Iterator<Item = (EntityId, Position)> {
         self.hits.iter().filter_map(|hit| match hit {
             Hit::At(id, position) => Some((*id, *position)),
@@ -107,13 +107,13 @@ impl Hits {
 }
 
 impl Outgoing {
-    /// Whether everything was given.
+    /// Whether everything was returned.
     pub fn is_empty(&self) -> bool {
         self.hits.as_slice().is_empty()
     }
 
-    /// The next entities, in order; none at the end. There are as many as fit into a part, and
-    /// none at all if a part leads to none of this tenant.
+    /// The next entities, in order; none at the end. At most one part; a part may be empty if none
+    /// of its entities is visible to this tenant.
     pub async fn next(&mut self) -> Result<Option<Vec<Image>>, Failure> {
         let ahead = self.hits.as_slice();
         let part = &ahead[..ahead.len().min(PART)];
@@ -135,7 +135,7 @@ impl Outgoing {
         let mut committed = committed.into_iter().peekable();
         let mut images = Vec::with_capacity(part.len());
         for _ in 0..part.len() {
-            // What did not fit into the part comes with the next one.
+            // The rest of the part comes next.
             if matches!(self.hits.as_slice().first(), Some(Hit::At(..))) && reached == 0 {
                 break;
             }

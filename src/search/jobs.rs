@@ -1,10 +1,10 @@
-//! Searches that run on their own (`search.md` §6).
+//! Background searches (`search.md` §6).
 //!
-//! A job sees one sequence and the schema of its submission, so it finds the same whenever and
-//! however often it is run: one that a crash has interrupted is run again from its start. What it
-//! finds goes to the table a part at a time, and is sorted outside of memory, so that neither the
-//! number of hits nor that of jobs that wait costs much. [`JobRunner`] is the task that runs them,
-//! a few at once, and no tenant waits for another's line; [`Jobs`] is the handle to it.
+//! A job reads at one sequence with the schema of its submission, so it finds the same whenever it
+//! runs: one that a crash interrupted runs again from its start. Hits are written to a table in
+//! parts and sorted on disk, so neither the number of hits nor that of waiting jobs takes much
+//! memory. [`JobRunner`] is the task that runs a few of them at once, with fair shares for tenants;
+//! [`Jobs`] is its handle.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -33,43 +33,43 @@ use crate::storage::{
     Sorter, Storage, Version,
 };
 
-/// How many jobs are in work at once.
+/// How many jobs run at once.
 const AT_ONCE: usize = 4;
 
-/// How many of one tenant.
+/// How many jobs of one tenant run at once.
 const OF_TENANT: usize = 2;
 
 /// How many hits are written at once.
 const HITS_AT_ONCE: usize = 4_000;
 
-/// How many jobs are looked up at once.
+/// How many jobs are read at once.
 const LISTED: i64 = 1_000;
 
-/// How many pieces of news may wait for the runner.
+/// How many messages may wait for the runner.
 const NEWS_MAX: usize = 256;
 
-/// How often a job is tried before it has failed.
+/// How often a job is tried before it fails.
 const TRIES: usize = 3;
 
-/// How long is waited before something is tried again.
+/// The pause before a retry.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// Until when a job is said to be kept that is not finished yet.
+/// The reported life of a job that has not ended.
 const NOMINAL_LIFE: Duration = Duration::from_hours(24);
 
 /// How many entities of a page are read at once.
 const PART: usize = 256;
 
-/// What applies to every job.
+/// Settings of all jobs.
 #[derive(Debug, Clone, Copy)]
 pub struct JobSettings {
     /// How long a job is kept after its end.
     pub life: Duration,
-    /// How long is waited between two looks for those that have expired.
+    /// The interval at which expired jobs are removed.
     pub reap_interval: Duration,
 }
 
-/// Why something is not done about a job.
+/// Why a request about a job fails.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum JobError {
     #[error("there is no search {0}; its result may have expired")]
@@ -100,7 +100,7 @@ impl Coded for JobError {
     }
 }
 
-/// A handle to the jobs of everyone; cheap to clone.
+/// A handle to all jobs; cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Jobs {
     storage: Storage,
@@ -108,14 +108,14 @@ pub struct Jobs {
     news: mpsc::Sender<News>,
 }
 
-/// What the runner is told.
+/// A message to the runner.
 #[derive(Debug)]
 enum News {
     Submitted,
     Cancelled(JobRow),
 }
 
-/// What a job is to look for.
+/// The search of a job.
 #[derive(Debug)]
 pub struct Asked<'a> {
     pub definitions: &'a Definitions,
@@ -124,24 +124,24 @@ pub struct Asked<'a> {
     pub text: &'a str,
     pub unknown_paths: UnknownPaths,
     pub order: &'a Order,
-    /// What it sees.
+    /// The sequence at which it reads.
     pub at: Sequence,
 }
 
 impl Asked<'_> {
-    /// Refuses what makes no sense for the model (`search.md` §4).
+    /// Rejects a search that is invalid for the model (`search.md` §4).
     pub fn check(&self) -> Result<(), Failure> {
         let schema = &self.definitions.model.schema;
         self.condition.check_against(schema, self.unknown_paths)?;
         Ok(self.order.check_against(schema, self.unknown_paths)?)
     }
 
-    /// The job as it stands in the beginning.
+    /// The job in its initial state.
     pub const fn job(&self, created: Timestamp) -> Job {
         Job::new(created, self.at)
     }
 
-    /// As [`Looked::read`] reads it.
+    /// Read by [`Looked::read`].
     fn encode(&self) -> String {
         let takes_unknown = self.unknown_paths == UnknownPaths::Missing;
         serde_json::to_string(&(self.text, self.order.texts(), takes_unknown)).unwrap_or_default()
@@ -164,7 +164,7 @@ impl Jobs {
         (jobs, runner)
     }
 
-    /// Starts a job that was checked; it is durable then.
+    /// Starts a validated job; it is then durable.
     pub async fn submit(
         &self,
         tenant: &Tenant,
@@ -185,7 +185,7 @@ impl Jobs {
         Ok(())
     }
 
-    /// Who is told may have stopped: then the job goes on after the next start.
+    /// The runner may have stopped: then the job resumes after the next start.
     async fn tell(&self, news: News) {
         let _ = self.news.send(news).await;
     }
@@ -195,7 +195,7 @@ impl Jobs {
         Ok(job.ok_or(JobError::NotFound(id))?)
     }
 
-    /// A running job as it will be when it has been cancelled now.
+    /// The running job in the state it has once cancelled.
     pub async fn to_cancel(&self, tenant: &Tenant, id: JobId) -> Result<Job, Failure> {
         let job = self.get(tenant, id).await?;
         if job.state != JobState::Running {
@@ -209,7 +209,7 @@ impl Jobs {
         })
     }
 
-    /// Cancels a job as [`Self::to_cancel`] said.
+    /// Cancels a job returned by [`Self::to_cancel`].
     pub async fn cancel(
         &self,
         tenant: &Tenant,
@@ -222,12 +222,12 @@ impl Jobs {
             self.tell(News::Cancelled(cancelled.row)).await;
             return Ok(());
         }
-        // It has ended in between.
+        // It has ended meanwhile.
         let state = self.get(tenant, id).await?.state;
         Err(JobError::Ended { id, state }.into())
     }
 
-    /// A page of what a job has found; the job with it.
+    /// A page of the hits of a job, and the job.
     pub async fn page(
         &self,
         tenant: &Tenant,
@@ -252,7 +252,7 @@ impl Jobs {
 }
 
 impl JobSettings {
-    /// What is said of a job that ends now.
+    /// The end of a job that ends now.
     fn finished(&self, storage: &Storage) -> Finished {
         let at = storage.now();
         Finished {
@@ -262,14 +262,14 @@ impl JobSettings {
     }
 }
 
-/// Until when a job is said to be kept.
+/// The time until which a job is said to be kept.
 pub fn expires(job: &Job) -> Timestamp {
     let nominal = || job.created.after(NOMINAL_LIFE);
     job.finished
         .map_or_else(nominal, |finished| finished.expires)
 }
 
-/// A page of what a job has found, on its way out.
+/// A page of the hits of a job while it is sent.
 #[derive(Debug)]
 pub struct JobPage {
     snapshot: Snapshot,
@@ -382,7 +382,7 @@ async fn list(storage: Storage, after: JobRow) -> Vec<(JobRow, JobTenant)> {
         match storage.jobs_to_run(after, LISTED).await {
             Ok(jobs) => return jobs,
             Err(error) => {
-                warn!(%error, "searches that are to be run could not be read; trying again");
+                warn!(%error, "pending searches could not be read; retrying");
                 sleep(PAUSE).await;
             }
         }
@@ -460,10 +460,10 @@ async fn attend(
         let cause = cause.map(|(_, cause)| cause);
         let failure = failure.as_ref().map(tracing::field::display);
         if attempt == TRIES || is_refused {
-            error!(failure, cause, "a search has failed");
+            error!(failure, cause, "a search failed");
             break;
         }
-        warn!(failure, cause, "a search has failed; trying again");
+        warn!(failure, cause, "a search failed; retrying");
         sleep(PAUSE).await;
     }
     let end = JobEnd {
@@ -641,7 +641,7 @@ impl Spilling<'_> {
 async fn reap(storage: Storage, interval: Duration) {
     loop {
         if let Err(error) = storage.drop_expired_jobs().await {
-            warn!(%error, "searches that have expired could not be removed; trying again later");
+            warn!(%error, "expired searches could not be removed; retrying later");
         }
         sleep(interval.max(PAUSE)).await;
     }

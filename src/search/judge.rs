@@ -9,7 +9,7 @@ use std::{
 use super::{Error, Order, View};
 use crate::clock::Timestamp;
 use crate::condition::{Condition, Facts, Halt, Lifecycle, Meter};
-use crate::entity::{Document, Glimpse, Path, Position, Value, Wanted};
+use crate::entity::{Document, Path, Position, ProjectedPaths, Projection, Value};
 use crate::error::Failure;
 use crate::id::{EntityId, TransactionId};
 use crate::pool::Pool;
@@ -31,8 +31,8 @@ pub(super) struct Judge<'a> {
     definitions: &'a Arc<Definitions>,
     absent_lists_are_null: bool,
     weight: u64,
-    wanted: Arc<Wanted>,
-    glimpse: Glimpse,
+    wanted: Arc<ProjectedPaths>,
+    projection: Projection,
     /// The document at hand, where it could not be glimpsed at.
     whole: Option<Document>,
     /// Of a condition with patterns, where there is one.
@@ -126,8 +126,8 @@ impl<'a> Judge<'a> {
             definitions,
             absent_lists_are_null,
             weight: condition.weight(),
-            wanted: Arc::new(Wanted::new(looks.paths.iter().copied())),
-            glimpse: Glimpse::default(),
+            wanted: Arc::new(ProjectedPaths::new(looks.paths.iter().copied())),
+            projection: Projection::default(),
             whole: None,
             budget: None,
         }
@@ -154,14 +154,14 @@ impl<'a> Judge<'a> {
             definitions,
             absent_lists_are_null,
             wanted,
-            glimpse,
+            projection,
             whole,
             budget,
             ..
         } = self;
         let facts = Facts {
             before: None,
-            document: read(glimpse, whole, text, wanted)?,
+            document: read(projection, whole, text, wanted)?,
             schema: &definitions.model.schema,
             lifecycle: candidate.lifecycle(),
             absent_lists_are_null: *absent_lists_are_null,
@@ -184,7 +184,7 @@ impl<'a> Judge<'a> {
         if !is_large(text.len()) {
             return Ok(false);
         }
-        let document = read(&mut self.glimpse, &mut self.whole, text, &self.wanted)?;
+        let document = read(&mut self.projection, &mut self.whole, text, &self.wanted)?;
         Ok(is_large(document.bytes()))
     }
 
@@ -219,7 +219,7 @@ impl<'a> Judge<'a> {
 struct Apart {
     condition: Arc<Condition>,
     definitions: Arc<Definitions>,
-    wanted: Arc<Wanted>,
+    wanted: Arc<ProjectedPaths>,
     text: Arc<str>,
     has_budget: bool,
     absent_lists_are_null: bool,
@@ -240,10 +240,10 @@ struct Judged {
 
 impl Apart {
     fn judge(&self, stop: &AtomicBool) -> Result<Judged, Failure> {
-        let (mut glimpse, mut whole) = (Glimpse::default(), None);
+        let (mut projection, mut whole) = (Projection::default(), None);
         let facts = Facts {
             before: None,
-            document: read(&mut glimpse, &mut whole, &self.text, &self.wanted)?,
+            document: read(&mut projection, &mut whole, &self.text, &self.wanted)?,
             schema: &self.definitions.model.schema,
             lifecycle: Lifecycle {
                 id: self.id,
@@ -272,12 +272,12 @@ impl Apart {
 
 /// Reads what is wanted of a stored document.
 fn read<'a>(
-    glimpse: &'a mut Glimpse,
+    projection: &'a mut Projection,
     whole: &'a mut Option<Document>,
     text: &'a str,
-    wanted: &Wanted,
+    wanted: &ProjectedPaths,
 ) -> Result<Value<'a>, Failure> {
-    if let Some(document) = glimpse.read(text, wanted) {
+    if let Some(document) = projection.read(text, wanted) {
         return Ok(document);
     }
     let read = Document::parse(text).map_err(|error| {

@@ -1,10 +1,10 @@
-//! What satisfies a condition, and how that changes: the result as of one sequence, then what
-//! every later change does to it, in the order of commits (`stream.md` §3).
+//! Live searches: the result as of one sequence, then how every later change affects it, in commit
+//! order (`stream.md` §3).
 //!
-//! Nothing is kept of the result. Whether an entity was in it before a change is told by the
-//! version that the change replaced, which is still there: both are judged alike, by the model as
-//! it is when that is done. So what a subscriber costs does not depend on how much matches, and
-//! whoever knows a sequence goes on after it.
+//! Nothing of the result is kept. Whether an entity was in it before a change is decided by
+//! evaluating the version that the change replaced, which still exists; both versions are evaluated
+//! with the present model. So the cost of a subscriber does not depend on the number of matches,
+//! and a client resumes after any sequence.
 
 use std::{
     collections::{HashMap, HashSet, VecDeque},
@@ -14,9 +14,9 @@ use std::{
 use super::{
     View,
     judge::{Candidate, Judge, Looks},
+    missed::MissedIndexes,
     plan::choose,
     slice::Slice,
-    toll::Toll,
     walk::Walk,
 };
 use crate::condition::{Condition, UnknownPaths};
@@ -28,18 +28,18 @@ use crate::storage::{Definitions, Error, Feed, Storage, Version, Wanted};
 /// How many bytes of documents are taken from memory at once.
 const KNOWN_BYTES: usize = 2 << 20;
 
-/// What is followed.
+/// The subject of a live search.
 #[derive(Debug)]
 pub struct Watched {
     pub tenant: Tenant,
     pub model: ModelKey,
     pub condition: Arc<Condition>,
     pub unknown_paths: UnknownPaths,
-    /// The documents of what enters or is changed, too.
+    /// Include the documents of entities that enter or change.
     pub documents: bool,
 }
 
-/// What a change has done to a result.
+/// How a change affected a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Turn {
     Entered,
@@ -48,7 +48,7 @@ pub enum Turn {
 }
 
 impl Turn {
-    /// What became of an entity that matched, or not, before a change and after it.
+    /// The effect on an entity that matched, or not, before and after a change.
     const fn of(before: bool, after: bool) -> Option<Self> {
         match (before, after) {
             (false, false) => None,
@@ -59,14 +59,14 @@ impl Turn {
     }
 }
 
-/// The next of what there is to tell.
+/// The next part of a live search.
 #[derive(Debug)]
 pub enum News {
-    /// Entities of the result, in the order of their ids.
+    /// Entities of the result, ordered by id.
     Result(Vec<Image>),
-    /// That was all of it, as of a sequence.
+    /// The result is complete, as of a sequence.
     Complete(Sequence),
-    /// What later changes did to it. The document of a change is there if it was asked for.
+    /// The effects of later changes. The document of a change is included if requested.
     Turns(Vec<(Changed, Turn)>),
 }
 
@@ -74,17 +74,17 @@ pub enum News {
 pub struct Live {
     storage: Storage,
     watched: Watched,
-    /// The result that is not told yet.
+    /// The part of the result that has not been sent.
     result: Option<Unfinished>,
     feed: Feed,
-    /// Changes that are not judged yet.
+    /// Changes that have not been evaluated.
     ahead: VecDeque<Ahead>,
 }
 
-/// A result on its way.
+/// A result that is being sent.
 struct Unfinished {
     walk: Walk,
-    toll: Toll<Arc<Definitions>>,
+    missed: MissedIndexes<Arc<Definitions>>,
     at: Sequence,
 }
 
@@ -95,7 +95,7 @@ struct Ahead {
 }
 
 impl Live {
-    /// Begins with the result as it is now. Refuses what a search refuses, in the same order.
+    /// Begins with the present result. Rejects what a search rejects, in the same order.
     pub async fn begin(
         storage: &Storage,
         definitions: &Arc<Definitions>,
@@ -106,17 +106,18 @@ impl Live {
             .condition
             .check_against(schema, watched.unknown_paths)?;
         let at = storage.latest();
-        // The feed goes on exactly where the result ends.
+        // The feed continues exactly where the result ends.
         let feed = follow(storage, &watched, Position(at.0)).await?;
         let view = View::as_of(storage.snapshot(&watched.tenant, at).await?);
         let narrowing = watched.condition.narrowing(schema);
         let (source, _) = choose(&view, definitions, &narrowing).await?;
-        let toll = Toll::new(view.snapshot().clone(), Arc::clone(definitions), narrowing);
+        let missed =
+            MissedIndexes::new(view.snapshot().clone(), Arc::clone(definitions), narrowing);
         Ok(Self {
             storage: storage.clone(),
             result: Some(Unfinished {
                 walk: Walk::new(view, source, definitions),
-                toll,
+                missed,
                 at,
             }),
             watched,
@@ -125,7 +126,7 @@ impl Live {
         })
     }
 
-    /// Goes on after a sequence that its caller has seen.
+    /// Resumes after a sequence that the caller has seen.
     pub async fn resume(
         storage: &Storage,
         definitions: &Definitions,
@@ -145,14 +146,14 @@ impl Live {
         })
     }
 
-    /// What there is to tell next; waits until there is something.
+    /// The next part; waits until there is one.
     pub async fn next(&mut self) -> Result<News, Failure> {
         let nulls = self.storage.absent_lists_are_null();
         if let Some(result) = &mut self.result {
             if let Some(part) = result.walk.next().await? {
                 let definitions = definitions(&self.storage, &self.watched).await?;
                 let part = part.into_versions();
-                result.toll.visited += part.len();
+                result.missed.visited += part.len();
                 let mut images = Vec::new();
                 let mut slice = Slice::new();
                 for version in part {
@@ -161,7 +162,7 @@ impl Live {
                         images.push(version.image);
                     }
                 }
-                result.toll.matched += images.len();
+                result.missed.matched += images.len();
                 return Ok(News::Result(images));
             }
             let at = result.at;
@@ -179,7 +180,7 @@ impl Live {
         }
     }
 
-    /// Takes the next changes from the feed.
+    /// Reads the next changes from the feed.
     async fn read_on(&mut self) -> Result<(), Failure> {
         let changes = self.feed.next().await?;
         let replacing = changes
@@ -206,7 +207,7 @@ impl Live {
         Ok(())
     }
 
-    /// Judges the first changes that are ahead: as many as fit into one part.
+    /// Evaluates the next changes: as many as fit into one part.
     async fn judge(&mut self) -> Result<Vec<(Changed, Turn)>, Failure> {
         let definitions = definitions(&self.storage, &self.watched).await?;
         let nulls = self.storage.absent_lists_are_null();
@@ -217,7 +218,7 @@ impl Live {
         };
         let mut slice = Slice::new();
         let mut judged: HashMap<Position, Judged> = HashMap::new();
-        // Whoever is up to date finds what was just committed in memory.
+        // A reader that is up to date finds the newest changes in memory.
         let mut bytes = 0;
         for Ahead { change, .. } in &self.ahead {
             if bytes < KNOWN_BYTES
@@ -228,7 +229,7 @@ impl Live {
                 judged.insert(change.position, judge(version).await?);
             }
         }
-        // What one change has made, a later one may have replaced.
+        // A version made by one change may already be replaced by another.
         let mut known: HashSet<_> = judged.keys().copied().collect();
         let needed = self.ahead.iter().flat_map(Ahead::needed);
         let needed: Vec<_> = needed.filter(|position| known.insert(*position)).collect();
@@ -246,7 +247,7 @@ impl Live {
                     judged.insert(version.position, judge(version).await?);
                 }
                 let (reached, further) = rest.split_at(count);
-                // What has not been found is of nobody who asks.
+                // Entities that were not found belong to another tenant.
                 for position in reached {
                     judged.entry(*position).or_default();
                 }
@@ -272,9 +273,9 @@ impl Live {
 }
 
 impl Ahead {
-    /// The versions that have to be judged.
+    /// The versions to evaluate.
     fn needed(&self) -> impl Iterator<Item = Position> + use<> {
-        // After a deletion there is nothing.
+        // A deletion leaves no version.
         let is_there = self.change.kind != ChangeKind::Delete;
         let change = is_there.then_some(self.change.position);
         [self.replaced, change].into_iter().flatten()
@@ -297,7 +298,7 @@ async fn follow(storage: &Storage, watched: &Watched, after: Position) -> Result
     storage.follow(&watched.tenant, wanted, Some(after)).await
 }
 
-/// The model as it is now: what documents may say has grown since the search began.
+/// The present model, which may have grown since the search began.
 async fn definitions(storage: &Storage, watched: &Watched) -> Result<Arc<Definitions>, Error> {
     let found = storage.definitions(&watched.tenant, &watched.model).await?;
     found.ok_or_else(|| Error::ModelNotFound(watched.model.clone()))

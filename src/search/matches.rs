@@ -1,13 +1,13 @@
-//! Everything that matches, however much it is: for those who do something with each.
+//! All matches, however many: for operations on each of them.
 
 use std::{collections::VecDeque, sync::Arc};
 
 use super::{
     View,
     judge::{Candidate, Judge, Looks},
+    missed::MissedIndexes,
     plan::choose,
     slice::Slice,
-    toll::Toll,
     walk::Walk,
 };
 use crate::condition::{Condition, UnknownPaths};
@@ -15,18 +15,18 @@ use crate::entity::Position;
 use crate::error::Failure;
 use crate::storage::{Definitions, Snapshot, Version};
 
-/// A walk over what matches, roughly in the order of ids.
+/// A scan over the matches, roughly ordered by id.
 pub struct Matches<'a> {
     walk: Walk,
     snapshot: Snapshot,
     judge: Judge<'a>,
-    /// What was found of the part at hand, and is still to be read.
+    /// Matches of the current part that are still to be read.
     ahead: VecDeque<Position>,
-    toll: Toll<&'a Definitions>,
+    missed: MissedIndexes<&'a Definitions>,
 }
 
 impl<'a> Matches<'a> {
-    /// Refuses a condition that makes no sense for the model, as a search does.
+    /// Rejects a condition that is invalid for the model, as a search does.
     pub async fn new(
         view: View,
         definitions: &'a Arc<Definitions>,
@@ -35,7 +35,7 @@ impl<'a> Matches<'a> {
         Self::with(view, definitions, condition, UnknownPaths::Refused).await
     }
 
-    /// The same, where fields that the model does not know may mean something.
+    /// The same, with a given meaning of unknown fields.
     pub(super) async fn with(
         view: View,
         definitions: &'a Arc<Definitions>,
@@ -48,7 +48,7 @@ impl<'a> Matches<'a> {
         let (place, _) = choose(&view, definitions, &narrowing).await?;
         let looks = Looks::of(condition);
         let snapshot = view.snapshot().clone();
-        let toll = Toll::new(snapshot.clone(), &**definitions, narrowing);
+        let missed = MissedIndexes::new(snapshot.clone(), &**definitions, narrowing);
         let judge = Judge::new(&view, definitions, condition, &looks);
         Ok(Self {
             walk: if condition.is_everything() {
@@ -59,18 +59,18 @@ impl<'a> Matches<'a> {
             snapshot,
             judge,
             ahead: VecDeque::new(),
-            toll,
+            missed,
         })
     }
 
-    /// The same, for someone whom nobody waits for: patterns are compared with as many entities as
-    /// there are.
+    /// The same without a limit on the entities tested against patterns, for work that nobody waits
+    /// for.
     pub(super) fn without_budget(mut self) -> Self {
         self.judge.forget_budget();
         self
     }
 
-    /// The next that match; none at the end. A part may be empty although more follow.
+    /// The next matches; none at the end. A part may be empty although more follow.
     pub async fn next(&mut self) -> Result<Option<Vec<Version>>, Failure> {
         if self.ahead.is_empty() {
             let Some(part) = self.walk.next().await? else {
@@ -80,11 +80,11 @@ impl<'a> Matches<'a> {
             let mut slice = Slice::new();
             for candidate in part.candidates() {
                 slice.give_way().await;
-                self.toll.visited += 1;
+                self.missed.visited += 1;
                 if self.judge.admit(&candidate).await?.is_none() {
                     continue;
                 }
-                self.toll.matched += 1;
+                self.missed.matched += 1;
                 match candidate {
                     Candidate::Version(version) => versions.push(version.clone()),
                     Candidate::Row(row) => self.ahead.push_back(row.position),

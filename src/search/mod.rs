@@ -1,9 +1,9 @@
-//! Finding entities: exact, in the snapshot or the transaction that asks, bounded in memory.
+//! Searches: exact, in a snapshot or an open transaction, with bounded memory.
 //!
 //! May use: [`crate::id`], [`crate::clock`], [`crate::error`], [`crate::entity`], [`crate::model`],
 //! [`crate::condition`], [`crate::storage`], [`crate::pool`].
-//! Every entity is judged by the evaluator (DESIGN decision 6); what is found is remembered by
-//! position, and read again when it is sent, so a search holds a few bytes for each hit.
+//! Every entity is evaluated (`architecture.md` §6). Matches are remembered by position and read
+//! again when they are sent, so a search needs a few bytes for each.
 
 mod group;
 mod hits;
@@ -11,13 +11,13 @@ mod jobs;
 mod judge;
 mod live;
 mod matches;
+mod missed;
 mod order;
 mod page;
 mod plan;
 mod rank;
 mod slice;
 mod sorted;
-mod toll;
 mod walk;
 
 use std::sync::Arc;
@@ -38,13 +38,13 @@ pub use walk::View;
 
 use hits::Hit;
 use judge::{Judge, Looks};
-use plan::Place;
+use missed::MissedIndexes;
+use plan::AccessPath;
 use rank::Best;
 use slice::Slice;
-use toll::Toll;
 use walk::Walk;
 
-/// What is looked for.
+/// A search.
 #[derive(Debug)]
 pub struct Query<'a> {
     pub definitions: &'a Arc<Definitions>,
@@ -55,16 +55,16 @@ pub struct Query<'a> {
     pub excess: Excess,
 }
 
-/// What more matches than the limit mean.
+/// What happens if more match than the limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Excess {
     /// The search fails (`search.md` §5).
     Refused,
-    /// The rest is left out.
+    /// The rest is omitted.
     CutOff,
 }
 
-/// Why a search is refused.
+/// Why a search is rejected.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     #[error("more than {limit} entities match; narrow the condition or raise the limit")]
@@ -72,7 +72,7 @@ pub enum Error {
     #[error("the sort keys of the matches take more than 64 MiB; narrow the condition")]
     KeysTooLarge,
     #[error(
-        "more than {max} entities would be compared with a pattern; add a condition that leaves fewer"
+        "more than {max} entities would be tested against a pattern; add a condition that narrows the search"
     )]
     ScanBudget { max: usize },
 }
@@ -89,24 +89,24 @@ impl Coded for Error {
 /// The most memory that sort keys may take, in bytes.
 const KEY_BYTES_MAX: usize = 64 << 20;
 
-/// What was found, and what it took.
+/// The matches, and the cost of finding them.
 #[derive(Debug)]
 pub struct Found {
     pub hits: Hits,
     pub effort: Effort,
 }
 
-/// What a search took.
+/// The cost of a search.
 #[derive(Debug, Default)]
 pub struct Effort {
-    /// What the entities that were looked at were found by: paths of indexes, or `state`. Empty
-    /// where every entity of the model was looked at.
+    /// How the entities that were read were found: paths of indexes, or `state`. Empty if every
+    /// entity of the model was read.
     pub by: Vec<String>,
-    /// How many entities were looked at.
+    /// How many entities were read.
     pub visited: usize,
 }
 
-/// Finds what matches.
+/// Finds the matches.
 pub async fn find(view: View, query: &Query<'_>) -> Result<Found, Failure> {
     let schema = &query.definitions.model.schema;
     query.condition.check_against(schema, query.unknown_paths)?;
@@ -118,13 +118,13 @@ pub async fn find(view: View, query: &Query<'_>) -> Result<Found, Failure> {
         return Ok(Found { hits, effort });
     }
     let (place, by) = plan::choose(&view, query.definitions, &narrowing).await?;
-    let keep = if matches!(place, Place::Few(_)) {
+    let keep = if matches!(place, AccessPath::Few(_)) {
         Hit::of_few
     } else {
         Hit::of
     };
     let mut effort = Effort { by, visited: 0 };
-    let mut toll = Toll::new(snapshot.clone(), &**query.definitions, narrowing);
+    let mut missed = MissedIndexes::new(snapshot.clone(), &**query.definitions, narrowing);
     let looks = Looks::of(query.condition).and_order(query.order);
     let mut judge = Judge::new(&view, query.definitions, query.condition, &looks);
     let mut walk = Walk::judged(view, place, query.definitions, looks.lifecycle);
@@ -134,13 +134,13 @@ pub async fn find(view: View, query: &Query<'_>) -> Result<Found, Failure> {
         for candidate in part.candidates() {
             slice.give_way().await;
             effort.visited += 1;
-            toll.visited += 1;
+            missed.visited += 1;
             let Some(facts) = judge.admit(&candidate).await? else {
                 continue;
             };
-            toll.matched += 1;
+            missed.matched += 1;
             best.add(query.order.keys_of(facts), keep(candidate))?;
-            // What comes first is best where nothing else is said.
+            // Without sort keys, the first matches are the result.
             let enough = query.order.is_empty() && best.is_full();
             if enough && query.excess == Excess::CutOff {
                 break 'walk;

@@ -1,4 +1,4 @@
-//! The order of what is found (`search.md` §7).
+//! The order of search results (`search.md` §7).
 
 use std::{cmp::Ordering, collections::HashSet};
 
@@ -7,31 +7,31 @@ use crate::entity::{Number, Path, Shape, Step};
 use crate::error::{Code, Coded};
 use crate::model::{DataType, Schema, Types};
 
-/// How many keys an order has at most.
+/// How many sort keys there may be.
 pub const SORT_KEYS_MAX: usize = 16;
 
-/// Keys in their precedence; what they leave equal is in the order of ids.
+/// Sort keys by precedence; the entity id decides between equals.
 #[derive(Debug, Clone, Default)]
 pub struct Order {
     keys: Vec<SortKey>,
 }
 
-/// One key.
+/// A sort key.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct SortKey {
     pub subject: SortSubject,
     pub descending: bool,
 }
 
-/// What a key looks at.
+/// The subject of a sort key.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum SortSubject {
     Field(Path),
-    /// A field of the life cycle, by its name.
+    /// A metadata field, by name.
     Meta(&'static str),
 }
 
-/// Why an order is refused.
+/// Why an order is rejected.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("sort: {0}")]
 pub struct OrderError(String);
@@ -43,7 +43,7 @@ impl Coded for OrderError {
 }
 
 impl SortKey {
-    /// A key of the documents' own fields.
+    /// A sort key on a field of the document.
     pub fn field(path: &str, descending: bool) -> Result<Self, OrderError> {
         let path = Path::parse(path).map_err(|error| OrderError(error.to_string()))?;
         Ok(Self {
@@ -52,17 +52,17 @@ impl SortKey {
         })
     }
 
-    /// A key of the life cycle.
+    /// A sort key on metadata.
     pub fn meta(name: &str, descending: bool) -> Result<Self, OrderError> {
         let field = LifecycleField::from_name(name)
-            .ok_or_else(|| OrderError(format!("`@{name}` is no field of the life cycle")))?;
+            .ok_or_else(|| OrderError(format!("`@{name}` is not a metadata field")))?;
         Ok(Self {
             subject: SortSubject::Meta(field.as_str()),
             descending,
         })
     }
 
-    /// Reads the form of a query parameter: `[@]path[:asc|:desc]`.
+    /// Parses the form of a query parameter: `[@]path[:asc|:desc]`.
     pub fn parse(text: &str) -> Result<Self, OrderError> {
         let (path, descending) = match text.rsplit_once(':') {
             Some((path, "asc")) => (path, false),
@@ -102,7 +102,7 @@ impl Order {
         self.keys.first()
     }
 
-    /// The fields that it looks at.
+    /// The fields that it reads.
     pub(super) fn paths(&self) -> impl Iterator<Item = &Path> {
         self.keys.iter().filter_map(|key| match &key.subject {
             SortSubject::Field(path) => Some(path),
@@ -110,13 +110,13 @@ impl Order {
         })
     }
 
-    /// Whether it looks at what is not in the document.
+    /// Whether it reads metadata.
     pub(super) fn looks_at_lifecycle(&self) -> bool {
         let is_meta = |key: &SortKey| matches!(key.subject, SortSubject::Meta(_));
         self.keys.iter().any(is_meta)
     }
 
-    /// Refuses keys by an element of a list, which cyoda 0.8 does (`corrections.md` §11).
+    /// Rejects keys that name one element of a list, as cyoda 0.8 does (`search.md` §7).
     pub fn check_elements(&self) -> Result<(), OrderError> {
         let element = |path: &&Path| {
             path.steps()
@@ -131,8 +131,8 @@ impl Order {
         }
     }
 
-    /// Refuses keys that are no single scalar of one class. Where an unknown field is missing, it
-    /// is so from every entity.
+    /// Rejects keys that are not a single scalar with a common order. An unknown field that counts
+    /// as missing is missing in every entity.
     pub(super) fn check_against(
         &self,
         schema: &Schema,
@@ -166,19 +166,19 @@ impl Order {
         Ok(())
     }
 
-    /// The values that an entity is sorted by.
+    /// The values by which an entity is sorted.
     pub(super) fn keys_of(&self, facts: Facts<'_>) -> Keys {
         self.keys.iter().map(|key| key.of(facts)).collect()
     }
 
-    /// Adds bytes that sort as [`Self::compare`] does.
+    /// Adds bytes that sort like [`Self::compare`].
     pub(super) fn write_sortable(&self, keys: &Keys, bytes: &mut Vec<u8>) {
         for (sort, key) in self.keys.iter().zip(keys) {
             key.write_sortable(sort.descending, bytes);
         }
     }
 
-    /// The keys, each as [`SortKey::parse`] reads it.
+    /// The keys, in the form that [`SortKey::parse`] reads.
     pub(super) fn texts(&self) -> Vec<String> {
         let text = |key: &SortKey| {
             let direction = if key.descending { "desc" } else { "asc" };
@@ -195,7 +195,7 @@ impl Order {
     }
 }
 
-/// How many kinds of values, each with an order of its own, a set of types has.
+/// How many classes of values, each with its own order, a set of types has.
 fn classes(types: Types) -> usize {
     let is_text = |data_type: DataType| {
         !data_type.is_numeric() && !matches!(data_type, DataType::Boolean | DataType::Null)
@@ -219,14 +219,14 @@ impl std::fmt::Display for SortSubject {
     }
 }
 
-/// Something found, with the values it is sorted by.
+/// An item with the values by which it is sorted.
 #[derive(Debug)]
 pub(super) struct Ranked<T> {
     keys: Keys,
     item: T,
 }
 
-/// The values something is sorted by.
+/// The values by which something is sorted.
 pub(super) type Keys = Box<[Key]>;
 
 /// One of them.
@@ -235,7 +235,7 @@ pub(super) enum Key {
     Bool(bool),
     Number(Number),
     Text(Box<str>),
-    /// Nothing, or null: last in both directions.
+    /// Missing or null: last in both directions.
     Missing,
 }
 
@@ -307,7 +307,7 @@ impl Key {
         if descending { order.reverse() } else { order }
     }
 
-    /// Adds bytes none of which begin like those of another value, so that more may follow.
+    /// Adds bytes that are not a prefix of those of another value, so that more may follow.
     fn write_sortable(&self, descending: bool, bytes: &mut Vec<u8>) {
         const PRESENT: u8 = 0;
         const MISSING: u8 = 1;
@@ -321,7 +321,7 @@ impl Key {
             Self::Bool(truth) => bytes.push((*truth).into()),
             Self::Number(number) => number.write_sortable(usize::MAX, bytes),
             Self::Text(text) => {
-                // A zero is followed by what is above the end, which is two of them.
+                // A zero is followed by a byte above the end, which is two zeros.
                 for byte in text.bytes() {
                     bytes.push(byte);
                     if byte == 0 {

@@ -1,7 +1,7 @@
 //! Pages of the entities of a model (`rest.md` §3.9).
 //!
-//! Which entities are on a page is told by indexes alone; their documents are read when they are
-//! sent, so neither the size of the model nor the number of the page costs memory.
+//! Indexes alone decide which entities are on a page; documents are read when they are sent, so
+//! neither the size of the model nor the page number costs memory.
 
 use std::collections::BTreeMap;
 
@@ -15,11 +15,10 @@ use crate::error::Failure;
 use crate::id::EntityId;
 use crate::storage::Definitions;
 
-/// How many entities one look into the indexes brings, where a transaction has changed some of
-/// its own.
+/// How many entities are looked up at once if the transaction has changed some of its own.
 const LISTED: usize = 4_096;
 
-/// One page of the entities of a model, in the order of their ids.
+/// One page of the entities of a model, ordered by id.
 pub async fn page(
     view: View,
     definitions: &Definitions,

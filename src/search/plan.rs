@@ -1,4 +1,4 @@
-//! Where a search looks: through an index, by states, or everywhere (STORAGE.md §6).
+//! The access path of a search: an index, states, or all entities (`storage.md` §6).
 
 use crate::condition::Narrowing;
 use crate::entity::{Path, Position};
@@ -8,63 +8,63 @@ use crate::storage::{Definitions, Index, IndexState, Probe, Version};
 
 use super::walk::View;
 
-/// How many ranges one look-up has at most.
+/// How many ranges one look-up may have.
 const PROBES_MAX: usize = 64;
 
-/// How many ways are counted at most: the first will do, where conditions have hundreds.
+/// How many access paths are counted: with hundreds of conditions, the first ones suffice.
 const WAYS_MAX: usize = 16;
 
-/// Up to how many entities a way is counted before it is chosen.
+/// Up to how many entities an access path is counted before it is chosen.
 const COUNTED: i64 = 1_000;
 
 /// How many entities are read at once with their documents.
 const FEW: i64 = 32;
 
-/// How many entities a way may find: beyond, reading all of them in order is cheaper, and takes
-/// no memory.
+/// How many entities an access path may find: beyond, reading all of them in order is cheaper, and
+/// takes no memory.
 const FOUND_MAX: i64 = 100_000;
 
-/// Where a search looks.
-pub(super) enum Place {
-    /// At every entity of the model.
+/// Where a search reads.
+pub(super) enum AccessPath {
+    /// All entities of the model.
     All,
-    /// At these, in the order of their ids.
+    /// These, ordered by id.
     Few(Vec<Version>),
     At(Vec<(EntityId, Position)>),
 }
 
-/// A way to everything that may match.
+/// An access path to everything that may match.
 struct Way {
     probes: Vec<Probe>,
-    /// What it goes by, for those who ask.
+    /// The indexes it uses, as reported.
     by: Vec<String>,
 }
 
-/// Chooses where to look, and says by which indexes.
+/// Chooses the access path, and reports its indexes.
 pub(super) async fn choose(
     view: &View,
     definitions: &Definitions,
     narrowing: &Narrowing,
-) -> Result<(Place, Vec<String>), Failure> {
-    let everywhere = || Ok((Place::All, Vec::new()));
+) -> Result<(AccessPath, Vec<String>), Failure> {
+    let everywhere = || Ok((AccessPath::All, Vec::new()));
     let snapshot = view.snapshot();
     let Some(mut ways) = ways(narrowing, &snapshot.indexes(definitions)) else {
         return everywhere();
     };
-    // Mostly one value is asked for, and then counting takes longer than looking.
+    // Often one value is looked up, and then counting takes longer than reading.
     ways.sort_by_key(Way::breadth);
     if let Some(way) = ways.first().filter(|_| view.is_current())
         && let Some(few) = few(view, definitions, &way.probes).await?
     {
         let way = ways.swap_remove(0);
         snapshot.goes_by(&way.probes);
-        return Ok((Place::Few(few), way.by));
+        return Ok((AccessPath::Few(few), way.by));
     }
     let has_others = ways.len() > 1;
     if has_others {
         let groups: Vec<&[Probe]> = ways.iter().map(|way| way.probes.as_slice()).collect();
         let counts = snapshot.count_found(definitions, &groups, COUNTED).await?;
-        // Of equals the first: what conditions begin with is what their authors think of first.
+        // Of equals the first, because authors begin with the most specific conditions.
         let best = (0..ways.len()).min_by_key(|way| counts.get(*way).copied());
         ways.swap(0, best.unwrap_or(0));
     }
@@ -72,7 +72,7 @@ pub(super) async fn choose(
     let found = if view.is_current() {
         if has_others && let Some(few) = few(view, definitions, &probes).await? {
             snapshot.goes_by(&probes);
-            return Ok((Place::Few(few), by));
+            return Ok((AccessPath::Few(few), by));
         }
         snapshot.found(definitions, &probes, FOUND_MAX).await?
     } else {
@@ -83,13 +83,13 @@ pub(super) async fn choose(
     match found {
         Some(found) => {
             snapshot.goes_by(&probes);
-            Ok((Place::At(found), by))
+            Ok((AccessPath::At(found), by))
         }
         None => everywhere(),
     }
 }
 
-/// The entities that some probes find, if they are few.
+/// The entities of some ranges, if they are few.
 async fn few(
     view: &View,
     definitions: &Definitions,
@@ -102,7 +102,7 @@ async fn few(
     }))
 }
 
-/// Whether indexes of other paths than one find not many.
+/// Whether indexes of other paths find only a few.
 pub(super) async fn finds_few(
     view: &View,
     definitions: &Definitions,
@@ -121,7 +121,7 @@ pub(super) async fn finds_few(
 }
 
 impl Way {
-    /// The less, the fewer it is likely to find.
+    /// The lower, the fewer it is likely to find.
     fn breadth(&self) -> u8 {
         let breadth = |probe: &Probe| match probe {
             Probe::Keys(_, range) if range.is_of_one() => 0,
@@ -132,7 +132,7 @@ impl Way {
     }
 }
 
-/// The ways that indexes offer, each of which finds everything; none if there is none.
+/// The access paths that indexes offer, each of which finds everything; none if there is none.
 fn ways(narrowing: &Narrowing, indexes: &[Index]) -> Option<Vec<Way>> {
     let ways = match narrowing {
         Narrowing::Everything => return None,
@@ -162,7 +162,7 @@ fn ways(narrowing: &Narrowing, indexes: &[Index]) -> Option<Vec<Way>> {
                 by: Vec::new(),
             };
             for part in parts {
-                // Any of its ways will do.
+                // Any of its access paths suffices.
                 let Way { probes, by } = ways(part, indexes)?.into_iter().next()?;
                 all.probes.extend(probes);
                 all.by.extend(by);

@@ -1,4 +1,4 @@
-//! The best of what was found, as many as the limit asks for.
+//! The best matches, up to the limit.
 
 use super::{
     Error, Excess, KEY_BYTES_MAX, Query,
@@ -6,7 +6,7 @@ use super::{
     order::{Keys, Ranked},
 };
 
-/// Hits in no order yet, and hardly more than are wanted.
+/// Unsorted hits, hardly more than are needed.
 pub(super) struct Best<'a> {
     query: &'a Query<'a>,
     ranked: Vec<Ranked<Hit>>,
@@ -22,7 +22,7 @@ impl<'a> Best<'a> {
         }
     }
 
-    /// Fails if there are more than may match, or if what they are sorted by takes too much.
+    /// Fails if there are more matches than allowed, or if their sort keys take too much memory.
     pub(super) fn add(&mut self, keys: Keys, hit: Hit) -> Result<(), Error> {
         let hit = Ranked::new(keys, hit);
         self.key_bytes += hit.key_bytes();
@@ -42,24 +42,24 @@ impl<'a> Best<'a> {
         }
     }
 
-    /// Whether there are as many as are wanted.
+    /// Whether there are as many as are needed.
     pub(super) const fn is_full(&self) -> bool {
         self.ranked.len() >= self.query.limit
     }
 
-    /// Lets go of those that are not `kept`.
+    /// Drops those that are not `kept`.
     pub(super) fn retain(&mut self, kept: impl Fn(&Hit) -> bool) {
         self.ranked.retain(|ranked| kept(ranked.item()));
         self.key_bytes = self.ranked.iter().map(Ranked::key_bytes).sum();
     }
 
-    /// The best, in their order.
+    /// The best, sorted.
     pub(super) fn into_items(mut self) -> Vec<Hit> {
         self.keep_best();
         self.ranked.into_iter().map(Ranked::into_item).collect()
     }
 
-    /// Sorts, and lets go of what is beyond the limit.
+    /// Sorts, and drops what is beyond the limit.
     fn keep_best(&mut self) {
         let order = self.query.order;
         self.ranked.sort_by(|one, other| {

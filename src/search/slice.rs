@@ -1,11 +1,11 @@
-//! Giving way: judging entities is work without a pause, and others want the thread.
+//! Yields to other tasks during long computations.
 
 use std::time::{Duration, Instant};
 
-/// For how long is worked without a pause.
+/// How long to work without yielding.
 const SLICE: Duration = Duration::from_millis(1);
 
-/// Work that takes its time.
+/// A long computation.
 #[derive(Debug)]
 pub(super) struct Slice {
     began: Instant,
@@ -18,7 +18,7 @@ impl Slice {
         }
     }
 
-    /// Lets others work, if it is time.
+    /// Yields if it is time.
     pub(super) async fn give_way(&mut self) {
         if self.began.elapsed() >= SLICE {
             tokio::task::yield_now().await;

@@ -1,5 +1,5 @@
-//! The first of a model by what an index is of: walks the index in its order, and stops when
-//! there are enough (STORAGE.md §6).
+//! A search sorted by an indexed path: walks the index in its order, and stops when there are
+//! enough matches (`storage.md` §6).
 
 use std::collections::HashSet;
 
@@ -16,10 +16,10 @@ use crate::entity::{Key, KeyRange, Path, Position, Step};
 use crate::error::Failure;
 use crate::storage::{Index, IndexState, Keyed, Probe, Version};
 
-/// After how many entities without enough that match everything else is faster.
+/// After how many entities without enough matches another access path is faster.
 const VISITED_MAX: usize = 2_000;
 
-/// How many entities are read at once, beside those that the limit asks for.
+/// How many entities are read at once, beside those that the limit requires.
 const PART: usize = 256;
 
 /// Up to which limit the documents of hits are kept.
@@ -28,7 +28,7 @@ const FEW: usize = 64;
 /// How many entities may have changed since the snapshot.
 const MOVED_MAX: i64 = 10_000;
 
-/// What is found by walking an index; none where that is not possible, or not worth it.
+/// The matches found by walking an index; none if that is impossible or not worth it.
 pub(super) async fn find(
     view: &View,
     query: &Query<'_>,
@@ -67,9 +67,9 @@ pub(super) async fn find(
     };
     for range in ranges {
         match search.walk(index, &range, descending).await? {
-            Outcome::Enough => break,
-            Outcome::More => {}
-            Outcome::TooFar => return Ok(None),
+            WalkEnd::Enough => break,
+            WalkEnd::More => {}
+            WalkEnd::TooFar => return Ok(None),
         }
     }
     if search.moved && !search.correct().await? {
@@ -79,7 +79,7 @@ pub(super) async fn find(
     Ok(Some((search.best.into_items(), search.effort)))
 }
 
-/// The index of what is sorted by first. A path through lists leads to many values.
+/// The index of the first sort key. A path through lists leads to many values.
 fn index_of<'a>(order: &Order, indexes: &'a [Index]) -> Option<(&'a Index, bool)> {
     let first = order.first()?;
     let SortSubject::Field(path) = &first.subject else {
@@ -95,8 +95,8 @@ fn index_of<'a>(order: &Order, indexes: &'a [Index]) -> Option<(&'a Index, bool)
     Some((index, first.descending))
 }
 
-/// The ranges of keys to be walked, in the order of the values; what has none comes last. A time
-/// is sorted as the text it is, so what is known of times says nothing here.
+/// The ranges of keys to walk, in value order; missing values come last. A time sorts as the text
+/// it is, so ranges of times cannot be used here.
 fn ranges(narrowing: &Narrowing, path: &Path, descending: bool) -> Vec<KeyRange> {
     let (mut ranges, missing) = match known(narrowing, path) {
         Some(known) if known.iter().all(KeyRange::is_sortable) => {
@@ -119,7 +119,7 @@ fn ranges(narrowing: &Narrowing, path: &Path, descending: bool) -> Vec<KeyRange>
     ranges
 }
 
-/// What a condition says of the values at a path, where it says anything.
+/// What a condition implies for the values at a path, if anything.
 fn known(narrowing: &Narrowing, path: &Path) -> Option<Vec<KeyRange>> {
     match narrowing {
         Narrowing::Keys {
@@ -134,7 +134,7 @@ fn known(narrowing: &Narrowing, path: &Path) -> Option<Vec<KeyRange>> {
     }
 }
 
-enum Outcome {
+enum WalkEnd {
     Enough,
     /// The range is at its end.
     More,
@@ -147,7 +147,7 @@ struct Search<'a> {
     judge: Judge<'a>,
     best: Best<'a>,
     effort: Effort,
-    /// Whether anything was committed after the snapshot before all was read.
+    /// Whether anything was committed after the snapshot before everything was read.
     moved: bool,
 }
 
@@ -157,11 +157,11 @@ impl Search<'_> {
         index: &Index,
         range: &KeyRange,
         descending: bool,
-    ) -> Result<Outcome, Failure> {
+    ) -> Result<WalkEnd, Failure> {
         let mut range = range.clone();
         let mut after: Option<Keyed> = None;
         let mut size = (self.query.limit + 1).min(PART);
-        // The value at which there were enough: those equal to it may come in any order.
+        // The value at which there were enough: equal ones may come in any order.
         let mut last: Option<Key> = None;
         loop {
             let snapshot = self.view.snapshot();
@@ -173,7 +173,7 @@ impl Search<'_> {
             for (keyed, version) in &part.found {
                 let is_beyond = |last: &Key| *last != keyed.key && !keyed.key.is_unsortable();
                 if last.as_ref().is_some_and(is_beyond) {
-                    return Ok(Outcome::Enough);
+                    return Ok(WalkEnd::Enough);
                 }
                 self.effort.visited += 1;
                 let is_as_it_was = version.position.0 <= snapshot.sequence().0;
@@ -184,20 +184,20 @@ impl Search<'_> {
                     last = Some(keyed.key.clone());
                 }
             }
-            // What has no value is one group, whatever its keys are.
+            // Missing values are one group, whatever their keys.
             let enough = last.as_ref().filter(|last| !last.is_unsortable());
             if !part.goes_on {
                 return Ok(if enough.is_some() {
-                    Outcome::Enough
+                    WalkEnd::Enough
                 } else {
-                    Outcome::More
+                    WalkEnd::More
                 });
             }
             if let Some(last) = enough {
                 range = KeyRange::only(last);
             }
             if self.effort.visited > VISITED_MAX.max(2 * self.query.limit) {
-                return Ok(Outcome::TooFar);
+                return Ok(WalkEnd::TooFar);
             }
             after = part.found.into_iter().next_back().map(|(keyed, _)| keyed);
             size = (2 * size).min(PART);
@@ -218,8 +218,8 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// Puts what has changed since the snapshot where it was then: the index has it where it is
-    /// now. False if that is too much.
+    /// Moves what has changed since the snapshot to its place then, because the index has its
+    /// present place. False if that is too much.
     async fn correct(&mut self) -> Result<bool, Failure> {
         let snapshot = self.view.snapshot();
         let moved = snapshot
@@ -248,7 +248,7 @@ impl Search<'_> {
         Ok(true)
     }
 
-    /// Adds what the transaction that asks has changed itself.
+    /// Adds the transaction's own changes.
     async fn add_own(&mut self) -> Result<(), Failure> {
         for version in self.view.own().values().flatten() {
             self.effort.visited += 1;

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, sync::Arc, vec};
 
 use super::{
     judge::{Committed, Part},
-    plan::Place,
+    plan::AccessPath,
 };
 use crate::entity::Position;
 use crate::error::Failure;
@@ -105,7 +105,7 @@ const PART: usize = 256;
 
 impl Walk {
     /// A walk for someone who reads what it comes by.
-    pub(super) fn new(view: View, place: Place, definitions: &Definitions) -> Self {
+    pub(super) fn new(view: View, place: AccessPath, definitions: &Definitions) -> Self {
         let all = |snapshot: Snapshot| Source::All(snapshot.scan(definitions));
         Self::over(view, place, all)
     }
@@ -113,7 +113,7 @@ impl Walk {
     /// A walk for someone who looks at fields, and beside them at the life cycle or not.
     pub(super) fn judged(
         view: View,
-        place: Place,
+        place: AccessPath,
         definitions: &Definitions,
         lifecycle: bool,
     ) -> Self {
@@ -127,12 +127,12 @@ impl Walk {
         Self::over(view, place, all)
     }
 
-    fn over(view: View, place: Place, all: impl FnOnce(Snapshot) -> Source) -> Self {
+    fn over(view: View, place: AccessPath, all: impl FnOnce(Snapshot) -> Source) -> Self {
         Self {
             committed: match place {
-                Place::All => all(view.snapshot),
-                Place::Few(versions) => Source::Few(Some(versions)),
-                Place::At(found) => Source::At {
+                AccessPath::All => all(view.snapshot),
+                AccessPath::Few(versions) => Source::Few(Some(versions)),
+                AccessPath::At(found) => Source::At {
                     snapshot: view.snapshot,
                     ahead: found.into_iter(),
                     reached: None,

@@ -21,7 +21,7 @@ use tracing_subscriber::{
     util::SubscriberInitExt as _,
 };
 
-/// Set by the first panic and never unset: what it left behind is not known.
+/// Set by the first panic and never reset: the state it left behind is unknown.
 static PANICKED: AtomicBool = AtomicBool::new(false);
 
 /// The log of this process.
@@ -31,14 +31,14 @@ pub(super) struct Log {
     filter: reload::Handle<Targets, Registry>,
 }
 
-/// What is at least as important as `level`; of libraries, warnings.
+/// Everything of at least that `level`; for libraries, warnings.
 fn targets(level: Level) -> Targets {
     Targets::new()
         .with_default(LevelFilter::WARN)
         .with_target("interlock", level)
 }
 
-/// A field as the log has it without colours; the message is the one without a name.
+/// A field as logged without colours; the message is the one without a name.
 fn plain_field(to: &mut format::Writer<'_>, field: &Field, value: &dyn fmt::Debug) -> fmt::Result {
     match field.name() {
         "message" => write!(to, "{value:?}"),
@@ -53,7 +53,7 @@ impl Log {
         let lines = if std::io::stdout().is_terminal() {
             lines.boxed()
         } else {
-            // The usual fields look for colours even where there are none (measured).
+            // The usual formatter looks for colours even if there are none (measured).
             let fields = format::debug_fn(plain_field).delimited(" ");
             lines.with_ansi(false).fmt_fields(fields).boxed()
         };
@@ -80,7 +80,7 @@ impl Log {
     }
 }
 
-/// The name of a level, as settings and requests spell it.
+/// The name of a level, as in settings and requests.
 pub fn level_name(level: Level) -> &'static str {
     match level {
         Level::ERROR => "error",
@@ -90,14 +90,14 @@ pub fn level_name(level: Level) -> &'static str {
     }
 }
 
-/// The level of that name, whatever its case.
+/// The level of that name, case-insensitive.
 pub fn parse_level(name: &str) -> Option<Level> {
     [Level::DEBUG, Level::INFO, Level::WARN, Level::ERROR]
         .into_iter()
         .find(|level| level_name(*level).eq_ignore_ascii_case(name))
 }
 
-/// Tells the log of panics, wherever they are contained, and remembers that there was one.
+/// Logs panics, wherever they are contained, and remembers that there was one.
 pub fn log_panics() {
     std::panic::set_hook(Box::new(|panic| {
         PANICKED.store(true, Ordering::Release);

@@ -1,8 +1,8 @@
-//! What is measured: the only place that names a measurement (`config-and-cli.md` §11).
+//! Metrics: the only place that names one (`config-and-cli.md` §11).
 //!
-//! Handles are made once, so that measuring is a few atomic operations and no look-up. No label
-//! names an entity, a model or a tenant: what is exported stays as small as it is at the start.
-//! Where no recorder was installed, as in most tests, the handles do nothing.
+//! Handles are made once, so that measuring is a few atomic operations without a look-up. No label
+//! names an entity, a model or a tenant, so the number of series stays small. Without a recorder,
+//! as in most tests, the handles do nothing.
 
 use std::{
     sync::LazyLock,
@@ -36,14 +36,13 @@ const WORKERS: &str = "interlock_runtime_workers";
 const ALIVE_TASKS: &str = "interlock_runtime_alive_tasks";
 const QUEUE_DEPTH: &str = "interlock_runtime_global_queue_depth";
 
-/// The bounds of all histograms, in seconds: from a cached read to a member that takes its time.
+/// The bounds of all histograms, in seconds: from a cached read to a slow member.
 const BOUNDS: &[f64] = &[
     0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5,
     5.0, 10.0, 30.0,
 ];
 
-/// How often what was measured is summed up, so that it does not wait in memory for someone who
-/// asks.
+/// How often histograms are summarized, so that samples do not accumulate until the next scrape.
 const UPKEEP: Duration = Duration::from_secs(5);
 
 static TRANSACTIONS: LazyLock<Transactions> = LazyLock::new(|| Transactions {
@@ -74,7 +73,7 @@ struct Dispatches {
     count: Counter,
 }
 
-/// What is done to a transaction.
+/// A step of a transaction.
 #[derive(Debug, Clone, Copy)]
 pub enum Step {
     Begin,
@@ -83,7 +82,7 @@ pub enum Step {
 }
 
 impl Step {
-    /// Something of this kind began at an instant and has ended now.
+    /// Records a step that began at an instant and ends now.
     pub fn since(self, begun: Instant) {
         let histogram = match self {
             Self::Begin => &TRANSACTIONS.begin,
@@ -117,12 +116,12 @@ impl Drop for Open {
     }
 }
 
-/// Someone else committed first.
+/// Counts an aborted transaction.
 pub fn conflicted() {
     TRANSACTIONS.conflicts.increment(1);
 }
 
-/// What a member is asked for.
+/// The kind of a call to a member.
 #[derive(Debug, Clone, Copy)]
 pub enum Call {
     Processor,
@@ -131,7 +130,7 @@ pub enum Call {
 }
 
 impl Call {
-    /// A member was asked at an instant, and has answered or failed now.
+    /// Records a call that began at an instant and ends now.
     pub fn since(self, begun: Instant) {
         let dispatches = &DISPATCHES[self as usize];
         dispatches.count.increment(1);
@@ -139,7 +138,7 @@ impl Call {
     }
 }
 
-/// How long operations of one type take, until their answer begins.
+/// The duration of operations of one type, until their answer begins.
 #[derive(Debug)]
 pub struct Operations {
     kind: &'static str,
@@ -158,13 +157,13 @@ impl Operations {
         self.duration.record(begun.elapsed());
     }
 
-    /// One has failed with a code; codes are few.
+    /// Counts a failure by code; there are few codes.
     pub fn failed(&self, code: &'static str) {
         counter!(OPERATION_FAILURES, "type" => self.kind, "code" => code).increment(1);
     }
 }
 
-/// What becomes of an index that nobody declared.
+/// An event in the life of an adaptive index.
 #[derive(Debug, Clone, Copy)]
 pub enum Adaptive {
     Made,
@@ -175,7 +174,7 @@ pub enum Adaptive {
 impl Adaptive {
     const ALL: [Self; 3] = [Self::Made, Self::Ready, Self::Dropped];
 
-    /// It has happened to one.
+    /// Counts the event.
     pub fn count(self) {
         self.counter().increment(1);
     }
@@ -190,7 +189,7 @@ impl Adaptive {
     }
 }
 
-/// So many search indexes there are that are declared, and that are not.
+/// Sets the numbers of declared and of adaptive indexes.
 pub fn indexes(declared: usize, adaptive: usize) {
     for (kind, count) in [("declared", declared), ("adaptive", adaptive)] {
         gauge!(SEARCH_INDEXES, "kind" => kind).set(u32::try_from(count).unwrap_or(u32::MAX));
@@ -203,14 +202,14 @@ pub enum Handshake {
     Done,
     Failed,
     TooSlow,
-    /// It was given up for a newer one, because there were too many.
+    /// It was abandoned for a newer one, because there were too many.
     Displaced,
 }
 
 impl Handshake {
     const ALL: [Self; 4] = [Self::Done, Self::Failed, Self::TooSlow, Self::Displaced];
 
-    /// One has ended so.
+    /// Counts a handshake that ended this way.
     pub fn count(self) {
         self.counter().increment(1);
     }
@@ -226,7 +225,7 @@ impl Handshake {
     }
 }
 
-/// A port that has connections.
+/// A port with connections.
 #[derive(Debug, Clone, Copy)]
 pub enum Port {
     Rest,
@@ -234,7 +233,7 @@ pub enum Port {
     Admin,
 }
 
-/// So many connections more, or fewer, there are at a port.
+/// Changes the number of connections of a port.
 pub fn connections(port: Port, more: f64) {
     static GAUGES: LazyLock<[Gauge; 3]> =
         LazyLock::new(|| ["rest", "grpc", "admin"].map(|port| gauge!(CONNECTIONS, "port" => port)));
@@ -244,15 +243,15 @@ pub fn connections(port: Port, more: f64) {
 /// Why the server ended a connection or a request.
 #[derive(Debug, Clone, Copy)]
 pub enum Closed {
-    /// It had no request open for too long.
+    /// It had no open request for too long.
     Idle,
-    /// The head of a request, or the preface of HTTP/2, did not come in time.
+    /// The head of a request, or the HTTP/2 preface, did not arrive in time.
     HalfRequest,
-    /// A body did not come fast enough.
+    /// A body did not arrive fast enough.
     SlowBody,
     /// Its peer did not read an answer.
     Unread,
-    /// It was idle, and made room for another.
+    /// It was idle, and was closed to make room for another.
     Displaced,
     /// There was no room for it.
     Refused,
@@ -271,7 +270,7 @@ impl Closed {
         Self::NoRoom,
     ];
 
-    /// One has ended so.
+    /// Counts a connection or request that ended for this reason.
     pub fn count(self) {
         self.counter().increment(1);
     }
@@ -290,23 +289,23 @@ impl Closed {
     }
 }
 
-/// Work that has threads of its own.
+/// Work that runs on separate threads.
 #[derive(Debug, Clone, Copy)]
 pub enum Expensive {
-    /// Reading conditions and compiling patterns.
+    /// Parsing conditions and compiling patterns.
     Reading,
-    /// Judging entities.
+    /// Evaluating entities.
     Judging,
 }
 
-/// Such work, until this is dropped.
+/// A piece of such work, until this is dropped.
 #[derive(Debug)]
 pub struct Running(Gauge);
 
 impl Expensive {
     const ALL: [Self; 2] = [Self::Reading, Self::Judging];
 
-    /// Counts a piece of it that begins now.
+    /// Counts a piece of work that begins now.
     pub fn begin(self) -> Running {
         let gauge = self.gauge();
         gauge.increment(1.0);
@@ -328,7 +327,7 @@ impl Drop for Running {
     }
 }
 
-/// What a tenant may have only so much of.
+/// A limit of tenants.
 #[derive(Debug, Clone, Copy)]
 pub enum Limited {
     RequestsPerSecond,
@@ -339,7 +338,7 @@ pub enum Limited {
 impl Limited {
     const ALL: [Self; 3] = [Self::RequestsPerSecond, Self::InFlight, Self::StoredBytes];
 
-    /// A request was refused because of it.
+    /// Counts a request that was rejected because of it.
     pub fn refused(self) {
         self.counter().increment(1);
     }
@@ -354,17 +353,17 @@ impl Limited {
     }
 }
 
-/// Something has panicked.
+/// Counts a panic.
 pub(super) fn panicked() {
     counter!(PANICS).increment(1);
 }
 
-/// The database has answered that a page is damaged.
+/// Counts a read that met a damaged page.
 pub fn damaged() {
     counter!(STORAGE_DAMAGE).increment(1);
 }
 
-/// Gives what was measured to those who ask.
+/// Returns metrics in the Prometheus text format.
 #[derive(Debug, Clone)]
 pub struct Exporter {
     handle: PrometheusHandle,
@@ -373,7 +372,7 @@ pub struct Exporter {
 
 impl Exporter {
     pub(super) fn start() -> Self {
-        // The bounds are there, so this does not fail; without them there would be quantiles.
+        // The bounds are set, so this does not fail; without them there would be quantiles.
         let builder = PrometheusBuilder::new()
             .set_buckets(BOUNDS)
             .unwrap_or_default();
@@ -410,8 +409,7 @@ impl Exporter {
         exporter
     }
 
-    /// Everything measured, as it is now, with what a runtime does, which need not be the one that
-    /// asks.
+    /// All metrics with their present values, and those of a runtime.
     pub fn text(&self, runtime: &tokio::runtime::Handle) -> String {
         self.process.collect();
         let runtime = runtime.metrics();
@@ -425,7 +423,7 @@ impl Exporter {
         self.handle.render()
     }
 
-    /// Sums up what was measured, again and again.
+    /// Summarizes histograms regularly.
     pub async fn keep_up(self) {
         loop {
             tokio::time::sleep(UPKEEP).await;
@@ -434,7 +432,7 @@ impl Exporter {
     }
 }
 
-/// What kind of metric it is.
+/// The kind of a metric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MetricKind {
     Counter,

@@ -1,8 +1,8 @@
-//! What the process tells of itself: its log, what it measures, and how much it would trace.
+//! Telemetry: the log, metrics, and the trace sampler.
 //!
 //! May use: nothing of this crate.
-//! Everything here belongs to the process and to nobody's data: no entity, no tenant is ever
-//! named in a measurement.
+//! Everything here belongs to the process and contains nobody's data: metrics never name an entity
+//! or a tenant.
 
 mod log;
 pub mod measure;
@@ -16,18 +16,18 @@ use tracing::Level;
 pub use log::{has_panicked, level_name, log_panics, parse_level};
 pub use sampler::{BadSampler, Sampler, Strategy};
 
-/// A handle to what an operator may change while the process runs; cheap to clone. Changes are
-/// forgotten when the process ends.
+/// A handle to settings that an operator may change while the process runs; cheap to clone. Changes
+/// are lost when the process ends.
 #[derive(Debug, Clone)]
 pub struct Telemetry {
     log: log::Log,
-    /// Read by whatever traces, which nothing does yet.
+    /// To be read by tracing, which does not exist yet.
     sampler: Arc<watch::Sender<Sampler>>,
     exporter: measure::Exporter,
 }
 
 impl Telemetry {
-    /// Begins to log what is at least as important as `level`, and to measure.
+    /// Starts the log at a level, and the metrics.
     pub fn start(level: Level) -> Self {
         Self {
             log: log::Log::start(level),
@@ -36,12 +36,12 @@ impl Telemetry {
         }
     }
 
-    /// What is logged now.
+    /// The present log level.
     pub fn log_level(&self) -> Level {
         self.log.level()
     }
 
-    /// Logs what is at least as important as `level` from now on; what it was before.
+    /// Changes the log level; returns the previous one.
     pub fn set_log_level(&self, level: Level) -> Level {
         self.log.set(level)
     }
@@ -54,7 +54,7 @@ impl Telemetry {
         self.sampler.send_replace(sampler);
     }
 
-    /// What has been measured, in the text format of Prometheus.
+    /// The metrics, in the text format of Prometheus.
     pub fn exporter(&self) -> &measure::Exporter {
         &self.exporter
     }

@@ -1,11 +1,11 @@
-//! How many traces would be kept (`rest.md` §8).
+//! The trace sampler (`rest.md` §8).
 
 /// Which requests are traced.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Strategy {
     Always,
     Never,
-    /// This part of them: above 0, and at most 1.
+    /// A fraction of them: above 0, and at most 1.
     Ratio(f64),
 }
 
@@ -13,20 +13,20 @@ pub enum Strategy {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Sampler {
     pub strategy: Strategy,
-    /// A request that is part of a trace is traced if that is.
+    /// A request that is part of a trace is traced if that trace is.
     pub parent_based: bool,
 }
 
-/// Why something is no sampler.
+/// Why a sampler is invalid.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum BadSampler {
     #[error("the sampler is `{0}`; use always, never or ratio")]
     Unknown(String),
-    #[error("ratio belongs to the sampler ratio only")]
+    #[error("ratio is allowed for the sampler `ratio` only")]
     Needless,
-    #[error("the sampler ratio needs a ratio")]
+    #[error("the sampler `ratio` requires a ratio")]
     Missing,
-    #[error("the ratio is {0}; it is above 0 and at most 1")]
+    #[error("the ratio is {0}; it must be above 0 and at most 1")]
     OutOfBounds(f64),
 }
 

@@ -1,4 +1,4 @@
-//! The definition that a documented form means, and everything that is wrong with it
+//! Builds a definition from its documented form, and collects every error in it
 //! (`workflow-engine.md` §4.5).
 
 use std::{collections::HashSet, sync::Arc, time::Duration};
@@ -8,7 +8,7 @@ use sha2::{Digest as _, Sha256};
 use super::{
     Definition, Error, Hash, Mode, Processor, Schedule, State, Task, Timing, Transition, Trigger,
     Workflow,
-    check::{Place, Problems, mend},
+    check::{Location, Problems, remedy},
     json::{ConfigJson, ProcessorJson, Raw, ScheduleJson, StateJson, TransitionJson, WorkflowJson},
     weight,
 };
@@ -18,7 +18,7 @@ use crate::entity::Json;
 
 pub(super) fn build(
     json: WorkflowJson,
-    place: &Place,
+    place: &Location,
     problems: &mut Problems,
 ) -> Result<Workflow, Error> {
     let body = serde_json::to_string(&json).map_err(|error| Error::Json(error.to_string()))?;
@@ -28,7 +28,7 @@ pub(super) fn build(
         problems.add(
             place,
             format!(
-                "`initialState` is `{}`, which is not among the states; add that state, or name another",
+                "`initialState` is `{}`, which is not among the states; add that state, or name an existing one",
                 json.initial_state
             ),
         );
@@ -60,7 +60,7 @@ pub(super) fn build(
 
 fn build_state(
     json: StateJson,
-    place: &Place,
+    place: &Location,
     states: &HashSet<Arc<str>>,
     problems: &mut Problems,
 ) -> State {
@@ -84,7 +84,7 @@ fn build_state(
 
 fn build_transition(
     json: TransitionJson,
-    place: &Place,
+    place: &Location,
     states: &HashSet<Arc<str>>,
     problems: &mut Problems,
 ) -> Transition {
@@ -93,13 +93,16 @@ fn build_transition(
         problems.add(
             place,
             format!(
-                "`next` is `{}`, which is not among the states; add that state, or name another",
+                "`next` is `{}`, which is not among the states; add that state, or name an existing one",
                 json.next
             ),
         );
     }
     if json.manual.is_none() {
-        problems.add(place, "`manual` is missing; say true or false".to_owned());
+        problems.add(
+            place,
+            "`manual` is missing; set it to true or false".to_owned(),
+        );
     }
     let schedule = json
         .schedule
@@ -131,26 +134,26 @@ fn build_transition(
 fn build_schedule(
     json: &ScheduleJson,
     manual: Option<bool>,
-    place: &Place,
+    place: &Location,
     problems: &mut Problems,
 ) -> Option<Schedule> {
     let mut fault = |text: &str| problems.add(place, text.to_owned());
     if manual == Some(true) {
         fault(
-            "manual and scheduled are mutually exclusive; say `\"manual\": false`, or leave the `schedule` out",
+            "manual and scheduled are mutually exclusive; set `\"manual\": false`, or remove the `schedule`",
         );
     }
     if json.timeout_ms.is_some_and(|ms| ms < 0) {
-        fault("`timeoutMs` of the schedule is less than 0; leave it out for no limit");
+        fault("`timeoutMs` of the schedule is less than 0; remove it for no limit");
     }
     let timing = match (&json.function, json.delay_ms) {
         (None, delay @ 1..) => Timing::After(millis(delay)),
         (Some(function), 0) => {
             if function.name.is_empty() {
-                fault("the function of the schedule has no `name`; give it one");
+                fault("the function of the schedule has no `name`; add one");
             }
             if &*function.result_kind != SCHEDULE_RESULT {
-                fault("`resultKind` of the schedule's function is not `Schedule`; say so");
+                fault("`resultKind` of the schedule's function is not `Schedule`; set it to that");
             }
             let call = Given {
                 attach_entity: function.attach_entity,
@@ -183,15 +186,15 @@ fn build_schedule(
     })
 }
 
-/// What a schedule's function answers.
+/// The result kind of a schedule function.
 const SCHEDULE_RESULT: &str = "Schedule";
 
-/// A time in milliseconds; none is less than nothing.
+/// Milliseconds; negative values count as 0.
 fn millis(ms: i64) -> Duration {
     Duration::from_millis(u64::try_from(ms).unwrap_or(0))
 }
 
-fn build_criterion(raw: Raw, place: &Place, problems: &mut Problems) -> Option<Condition> {
+fn build_criterion(raw: Raw, place: &Location, problems: &mut Problems) -> Option<Condition> {
     let raw = raw?;
     let parse = if problems.compat.runs_find_out() {
         Condition::parse_criterion_or_unknown
@@ -212,7 +215,7 @@ fn build_criterion(raw: Raw, place: &Place, problems: &mut Problems) -> Option<C
             Some(condition)
         }
         Err(error) => {
-            problems.add(place, format!("`criterion`: {error}{}", mend(&error)));
+            problems.add(place, format!("`criterion`: {error}{}", remedy(&error)));
             None
         }
     }
@@ -223,7 +226,7 @@ pub(super) fn is_timer(json: &ProcessorJson) -> bool {
     json.kind.eq_ignore_ascii_case("scheduled")
 }
 
-fn build_processor(json: &ProcessorJson, place: &Place, problems: &mut Problems) -> Processor {
+fn build_processor(json: &ProcessorJson, place: &Location, problems: &mut Problems) -> Processor {
     problems.name(place, "the name of the processor", &json.name);
     let task = if is_timer(json) {
         build_timer(&json.config, place, problems)
@@ -237,7 +240,7 @@ fn build_processor(json: &ProcessorJson, place: &Place, problems: &mut Problems)
 }
 
 /// `workflow-engine.md` §9.6.
-fn build_timer(config: &ConfigJson, place: &Place, problems: &mut Problems) -> Task {
+fn build_timer(config: &ConfigJson, place: &Location, problems: &mut Problems) -> Task {
     let transition = config.transition.as_deref().unwrap_or_default();
     if transition.is_empty() {
         problems.add(
@@ -248,14 +251,13 @@ fn build_timer(config: &ConfigJson, place: &Place, problems: &mut Problems) -> T
     if config.delay_ms.is_none_or(|ms| ms < 0) {
         problems.add(
             place,
-            "`config.delayMs` is missing or less than 0; say after how many milliseconds"
-                .to_owned(),
+            "`config.delayMs` is missing or less than 0; set the delay in milliseconds".to_owned(),
         );
     }
     if config.timeout_ms.is_some_and(|ms| ms < 0) {
         problems.add(
             place,
-            "`config.timeoutMs` is less than 0; leave it out for no limit".to_owned(),
+            "`config.timeoutMs` is less than 0; remove it for no limit".to_owned(),
         );
     }
     Task::Timer {
@@ -265,7 +267,7 @@ fn build_timer(config: &ConfigJson, place: &Place, problems: &mut Problems) -> T
     }
 }
 
-fn build_call(json: &ProcessorJson, place: &Place, problems: &mut Problems) -> Task {
+fn build_call(json: &ProcessorJson, place: &Location, problems: &mut Problems) -> Task {
     let kind = json.kind.to_ascii_lowercase();
     if kind == "internalized" && problems.compat.runs_find_out() {
         return Task::Internalized;
@@ -276,7 +278,7 @@ fn build_call(json: &ProcessorJson, place: &Place, problems: &mut Problems) -> T
         problems.add(
             place,
             format!(
-                "`type` is `{}`; say EXTERNAL, externalized or scheduled",
+                "`type` is `{}`; use EXTERNAL, externalized or scheduled",
                 json.kind
             ),
         );
@@ -303,8 +305,8 @@ fn build_call(json: &ProcessorJson, place: &Place, problems: &mut Problems) -> T
     }
 }
 
-/// `workflow-engine.md` §6.1, §6.6 and §4.5: a mode that is not known acts as `SYNC`.
-fn mode(json: &ProcessorJson, place: &Place, problems: &mut Problems) -> Mode {
+/// `workflow-engine.md` §6.1, §6.6 and §4.5: an unknown mode acts as `SYNC`.
+fn mode(json: &ProcessorJson, place: &Location, problems: &mut Problems) -> Mode {
     let config = &json.config;
     let joins = [
         json.start_new_tx_on_dispatch,
@@ -327,7 +329,7 @@ fn mode(json: &ProcessorJson, place: &Place, problems: &mut Problems) -> Mode {
     if joins && !matches!(mode, Mode::CommitBeforeDispatch { .. }) {
         problems.add(
             place,
-            "`startNewTxOnDispatch` needs the `executionMode` COMMIT_BEFORE_DISPATCH; leave it out or change the mode".to_owned(),
+            "`startNewTxOnDispatch` needs the `executionMode` COMMIT_BEFORE_DISPATCH; remove it or change the mode".to_owned(),
         );
     }
     if config.async_result == Some(true) && matches!(mode, Mode::Sync | Mode::AsyncSameTx) {
@@ -339,5 +341,5 @@ fn mode(json: &ProcessorJson, place: &Place, problems: &mut Problems) -> Mode {
     mode
 }
 
-/// How long an asynchronous result is waited for inside the transaction, in milliseconds.
+/// How long an asynchronous result is awaited inside the transaction, in milliseconds.
 const CROSSOVER_MS: i64 = 5_000;

@@ -1,4 +1,4 @@
-//! What makes a definition wrong, said with the place (`workflow-engine.md` §4.5 and §4.6).
+//! Validation of definitions; every error names its place (`workflow-engine.md` §4.5 and §4.6).
 
 use std::{
     collections::{BTreeMap, HashSet},
@@ -13,20 +13,20 @@ use crate::id::StateName;
 /// The longest name, in bytes.
 const NAME_MAX: usize = 256;
 
-/// How many transitions one state may have: each automated one is judged, and recorded, whenever
-/// an entity comes to the state.
+/// How many transitions one state may have: each automated one is evaluated, and recorded, whenever
+/// an entity enters the state.
 const TRANSITIONS_MAX: usize = 1_000;
 
-/// Where in a definition something is.
+/// A place in a definition.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct Location {
     workflow: Box<str>,
     state: Option<Box<str>>,
     transition: Option<Box<str>>,
     processor: Option<Box<str>>,
 }
 
-impl Place {
+impl Location {
     pub(super) fn workflow(name: &str) -> Self {
         Self {
             workflow: name.into(),
@@ -58,7 +58,7 @@ impl Place {
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for Location {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "workflow \"{}\"", self.workflow)?;
         for (kind, name) in [
@@ -74,10 +74,10 @@ impl fmt::Display for Place {
     }
 }
 
-/// Something wrong with a definition.
+/// An error in a definition.
 #[derive(Debug, Clone)]
 pub struct Problem {
-    place: Place,
+    place: Location,
     text: String,
 }
 
@@ -95,7 +95,7 @@ pub(super) fn list(problems: &[Problem]) -> String {
         .join("; ")
 }
 
-/// Everything wrong with a definition, and what is only odd.
+/// All errors and warnings of a definition.
 #[derive(Debug)]
 pub(super) struct Problems {
     pub(super) compat: Compat,
@@ -112,37 +112,35 @@ impl Problems {
         }
     }
 
-    pub(super) fn add(&mut self, place: &Place, text: String) {
+    pub(super) fn add(&mut self, place: &Location, text: String) {
         self.errors.push(Problem {
             place: place.clone(),
             text,
         });
     }
 
-    pub(super) fn warn(&mut self, place: &Place, text: &str) {
+    pub(super) fn warn(&mut self, place: &Location, text: &str) {
         self.warnings.push(format!("{place}: {text}"));
     }
 
-    pub(super) fn name(&mut self, place: &Place, what: &str, name: &str) {
+    pub(super) fn name(&mut self, place: &Location, what: &str, name: &str) {
         if name.is_empty() {
-            self.add(place, format!("{what} is empty; give it one"));
+            self.add(place, format!("{what} is empty; set it"));
         } else if name.len() > NAME_MAX {
             self.add(
                 place,
-                format!(
-                    "{what} takes {} bytes; shorten it to {NAME_MAX}",
-                    name.len()
-                ),
+                format!("{what} has {} bytes; shorten it to {NAME_MAX}", name.len()),
             );
         }
     }
 
-    pub(super) fn state_name(&mut self, place: &Place, name: &str) {
+    pub(super) fn state_name(&mut self, place: &Location, name: &str) {
         self.name(place, "the name of the state", name);
         let mut chars = name.chars();
         let starts_well = chars.next().is_none_or(char::is_alphabetic);
         if !starts_well || !chars.all(|char| char.is_alphanumeric() || matches!(char, '_' | '-')) {
-            let rule = "the name of a state is a letter, then letters, digits, `_` and `-`";
+            let rule =
+                "the name of a state must be a letter followed by letters, digits, `_` and `-`";
             if self.compat.any_state_name() {
                 self.warn(place, rule);
             } else {
@@ -151,14 +149,14 @@ impl Problems {
         }
     }
 
-    /// False if there are too many.
-    pub(super) fn transitions(&mut self, place: &Place, count: usize) -> bool {
+    /// Returns false if there are too many.
+    pub(super) fn transitions(&mut self, place: &Location, count: usize) -> bool {
         let few = count <= TRANSITIONS_MAX;
         if !few {
             self.add(
                 place,
                 format!(
-                    "the state has {count} transitions; leave {TRANSITIONS_MAX} at most, for instance by states in between"
+                    "the state has {count} transitions; {TRANSITIONS_MAX} are allowed, so split it, for instance with intermediate states"
                 ),
             );
         }
@@ -175,25 +173,23 @@ impl Problems {
 }
 
 impl Workflow {
-    /// What is wrong where an import has two workflows of this name.
+    /// The error of an import that contains two workflows of this name.
     pub fn doubled(&self) -> Problem {
         Problem {
-            place: Place::workflow(self.name.as_str()),
-            text: "the import has another workflow of that name; rename one, or leave one out"
+            place: Location::workflow(self.name.as_str()),
+            text: "the import has another workflow of that name; rename one, or remove one"
                 .to_owned(),
         }
     }
 }
 
-/// How to mend a criterion that is refused, where its error does not say so.
-pub(super) const fn mend(error: &condition::Error) -> &'static str {
+/// How to fix a rejected criterion, if its error does not say so.
+pub(super) const fn remedy(error: &condition::Error) -> &'static str {
     use condition::Error as E;
     match error {
-        E::Pattern { .. } => {
-            "; write it in the syntax of RE2, without look-around and back-references"
-        }
-        E::TypeMismatch { .. } => "; write a time as 2024-01-31T12:00:00Z",
-        E::Operand(_) => "; compare with a text, a number or a truth, or with a list by IN",
+        E::Pattern { .. } => "; use RE2 syntax, without look-around and back-references",
+        E::TypeMismatch { .. } => "; write times as 2024-01-31T12:00:00Z",
+        E::Operand(_) => "; use a string, a number or a boolean, or a list with IN",
         E::Changed { .. } => "; name the field by its path, as in `$.total`",
         E::Syntax(_)
         | E::Unknown { .. }
@@ -204,14 +200,14 @@ pub(super) const fn mend(error: &condition::Error) -> &'static str {
     }
 }
 
-/// Whether unguarded cycles are taken.
+/// Whether unguarded cycles are accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CyclePolicy {
     Refused,
     Allowed,
 }
 
-/// Refuses cycles of automated transitions without a guard, also in inactive workflows.
+/// Rejects cycles of automated transitions without criteria, also in inactive workflows.
 pub fn check_cycles<'a>(workflows: impl IntoIterator<Item = &'a Workflow>) -> Result<(), Error> {
     let problems: Vec<_> = workflows
         .into_iter()
@@ -219,7 +215,7 @@ pub fn check_cycles<'a>(workflows: impl IntoIterator<Item = &'a Workflow>) -> Re
             let path = unguarded_cycle(&workflow.states)?;
             let names: Vec<_> = path.iter().map(|state| state.as_str()).collect();
             Some(Problem {
-                place: Place::workflow(workflow.name.as_str()),
+                place: Location::workflow(workflow.name.as_str()),
                 text: format!(
                     "infinite loop detected: {} via unguarded automated transitions; guard one of them, or import with `allowCycles`",
                     names.join(" -> ")
@@ -234,7 +230,7 @@ pub fn check_cycles<'a>(workflows: impl IntoIterator<Item = &'a Workflow>) -> Re
     }
 }
 
-/// The first cycle met when starting from the states in the order of their names.
+/// The first cycle found when starting from the states in name order.
 fn unguarded_cycle(states: &BTreeMap<StateName, State>) -> Option<Vec<&StateName>> {
     let mut met: HashSet<&StateName> = HashSet::new();
     for start in states.keys() {
@@ -285,14 +281,14 @@ fn nexts<'a>(states: &'a BTreeMap<StateName, State>, state: &StateName) -> Vec<&
 mod tests {
     use super::*;
 
-    /// The message of the error that parsing and checking ends with, if any.
+    /// The error of parsing and validating, if any.
     fn refusal(json: &str) -> Option<String> {
         let parsed = Workflow::parse(json).and_then(|parsed| check_cycles([&parsed.workflow]));
         if let Err(Error::Invalid(problems)) = &parsed {
             for Problem { text, .. } in problems {
-                // What a condition should have been is what its error says.
+                // The error of a condition says what is expected.
                 let mends = text.contains("; ") || text.contains("invalid condition");
-                assert!(mends, "how to mend it: {text}");
+                assert!(mends, "how to remedy it: {text}");
             }
         }
         parsed.err().map(|error| error.to_string())
@@ -315,9 +311,9 @@ mod tests {
             ),
             (
                 r#"{"name":"w","initialState":"1A","states":{"1A":{}}}"#.to_owned(),
-                Some("the name of a state is a letter"),
+                Some("the name of a state must be a letter"),
             ),
-            (format!(r#"{{"name":"{long}","initialState":"A","states":{{"A":{{}}}}}}"#), Some("takes 257 bytes")),
+            (format!(r#"{{"name":"{long}","initialState":"A","states":{{"A":{{}}}}}}"#), Some("has 257 bytes")),
             (
                 r#"{"name":"w","initialState":"A","states":{"A":{"transitions":[
                     {"name":"t","next":"A","manual":true},{"name":"t","next":"A","manual":true}]}}}"#.to_owned(),
@@ -361,7 +357,7 @@ mod tests {
             (
                 r#"{"name":"w","initialState":"A","criterion":{"type":"lifecycle","field":"creationDate","operatorType":"EQUALS","value":"soon"},
                     "states":{"A":{}}}"#.to_owned(),
-                Some("`soon` is no value of a date-time"),
+                Some("`soon` is not a value of a date-time"),
             ),
             (r#"{"name":"w","initialState":"A","states":{"A":{}},"annotations":[]}"#.to_owned(), Some("`annotations` is not an object")),
             (r#"{"name":5}"#.to_owned(), Some("invalid workflow definition")),

@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 use super::{
     Definition, Error, Workflow,
     build::{build, is_timer},
-    check::{Place, Problems},
+    check::{Location, Problems},
 };
 use crate::callout::RetryPolicy;
 use crate::compat::Compat;
@@ -17,11 +17,11 @@ use crate::condition::Form;
 use crate::entity::{Document, Json};
 use crate::json;
 
-/// A definition that was read, and what its author should know about it.
+/// A parsed definition with its warnings.
 #[derive(Debug, Clone)]
 pub struct Parsed {
     pub workflow: Workflow,
-    /// What the definition says of itself; an import decides what to make of it.
+    /// The given value of `active`; the import decides how to use it.
     pub active: Option<bool>,
     pub warnings: Vec<String>,
 }
@@ -51,88 +51,88 @@ pub struct WorkflowJson {
     #[schemars(required, length(min = 1, max = 256))]
     #[serde(default)]
     pub(super) name: Arc<str>,
-    /// What it is for.
+    /// A description.
     #[serde(default, skip_serializing_if = "left_out::is_blank")]
     pub(super) desc: Option<Arc<str>>,
-    /// Where entities begin.
+    /// The state of new entities.
     #[schemars(required, length(min = 1, max = 256))]
     #[serde(default)]
     pub(super) initial_state: Arc<str>,
-    /// Whether new entities get it; true if absent.
+    /// Whether the workflow is selected for new entities; true if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) active: Option<bool>,
-    /// Which entities it is for; all, if absent.
+    /// The entities it is selected for; all if absent.
     #[schemars(with = "Option<Form>")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) criterion: Raw,
-    /// The states, by their names.
+    /// The states by name.
     #[schemars(required)]
     #[serde(default)]
     pub(super) states: BTreeMap<Arc<str>, StateJson>,
-    /// Anything; kept and given back.
+    /// Any JSON object; stored and exported unchanged.
     #[schemars(with = "Option<serde_json::Map<String, serde_json::Value>>")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) annotations: Raw,
-    /// Anything; kept and given back.
+    /// Any JSON object; stored and exported unchanged.
     #[schemars(with = "Option<serde_json::Map<String, serde_json::Value>>")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) criterion_annotations: Raw,
 }
 
-/// A state, and the ways out of it; one without any is an end.
+/// A state and its transitions; a state without transitions is final.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "State")]
 pub(super) struct StateJson {
-    /// The ways out.
+    /// The transitions out of the state.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) transitions: Vec<TransitionJson>,
-    /// Anything; kept and given back.
+    /// Any JSON object; stored and exported unchanged.
     #[schemars(with = "Option<serde_json::Map<String, serde_json::Value>>")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) annotations: Raw,
 }
 
-/// A way from one state to another. Automated ones are tried in order.
+/// A transition from one state to another. Automated transitions are tried in order.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "Transition")]
 pub(super) struct TransitionJson {
-    /// Unique among those of the state.
+    /// Unique in the state.
     #[schemars(required, length(min = 1, max = 256))]
     #[serde(default)]
     pub(super) name: Arc<str>,
-    /// The state it leads to.
+    /// The target state.
     #[schemars(required, length(min = 1, max = 256))]
     #[serde(default)]
     pub(super) next: Arc<str>,
-    /// Whether it is only taken when someone asks; else it is taken by itself.
+    /// Whether it is taken on request only; otherwise it is automated.
     #[schemars(with = "bool", required)]
     #[serde(default)]
     pub(super) manual: Option<bool>,
     /// Whether it is never taken.
     #[serde(default, skip_serializing_if = "left_out::is_false")]
     pub(super) disabled: Option<bool>,
-    /// When it may be taken; always, if absent.
+    /// The condition under which it may be taken; always if absent.
     #[schemars(with = "Option<Form>")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) criterion: Raw,
-    /// What is done when it is taken, in order.
+    /// The processors that run when it is taken, in order.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) processors: Option<Vec<ProcessorJson>>,
-    /// Takes it after some time.
+    /// Takes the transition after some time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) schedule: Option<ScheduleJson>,
-    /// Anything; kept and given back.
+    /// Any JSON object; stored and exported unchanged.
     #[schemars(with = "Option<serde_json::Map<String, serde_json::Value>>")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) annotations: Raw,
-    /// Anything; kept and given back.
+    /// Any JSON object; stored and exported unchanged.
     #[schemars(with = "Option<serde_json::Map<String, serde_json::Value>>")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) criterion_annotations: Raw,
 }
 
-/// A call of a compute member when the transition is taken, or a timer.
+/// A call to a compute member when the transition is taken, or a timer.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "Processor")]
@@ -140,20 +140,20 @@ pub(super) struct ProcessorJson {
     /// `EXTERNAL` calls a member, `scheduled` takes a transition later.
     #[serde(default, rename = "type")]
     pub(super) kind: Arc<str>,
-    /// What members know it by.
+    /// The name that members register.
     #[schemars(required, length(min = 1, max = 256))]
     #[serde(default)]
     pub(super) name: Arc<str>,
     /// `SYNC`, `ASYNC_SAME_TX`, `ASYNC_NEW_TX` or `COMMIT_BEFORE_DISPATCH`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) execution_mode: Option<Arc<str>>,
-    /// Whether what the member writes is a transaction of its own.
+    /// Whether the member may write in a new transaction (`COMMIT_BEFORE_DISPATCH` only).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) start_new_tx_on_dispatch: Option<bool>,
-    /// How it is called.
+    /// How the member is called.
     #[serde(default)]
     pub(super) config: ConfigJson,
-    /// Anything; kept and given back.
+    /// Any JSON object; stored and exported unchanged.
     #[schemars(with = "Option<serde_json::Map<String, serde_json::Value>>")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) annotations: Raw,
@@ -164,37 +164,37 @@ pub(super) struct ProcessorJson {
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "ProcessorConfig")]
 pub(super) struct ConfigJson {
-    /// Always written for calls: absence means true, so leaving `false` out would turn it round.
+    /// Whether the call contains the document; true if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) attach_entity: Option<bool>,
     /// The tags that the member must have, separated by commas.
     #[serde(default, skip_serializing_if = "left_out::is_blank")]
     pub(super) calculation_nodes_tags: Option<Arc<str>>,
-    /// How long it may take; 30 000 if absent.
+    /// Time limit of one attempt in milliseconds; the server's default if absent.
     #[serde(default, skip_serializing_if = "left_out::is_zero")]
     pub(super) response_timeout_ms: Option<i64>,
-    /// `NONE`, or `FIXED`: three more attempts where the member says that it may help.
+    /// `NONE`, or `FIXED`: up to three more attempts after a retryable failure.
     #[serde(default, skip_serializing_if = "left_out::is_blank")]
     pub(super) retry_policy: Option<Arc<str>>,
-    /// Sent to the member as it is.
+    /// Sent to the member unchanged.
     #[serde(default, skip_serializing_if = "left_out::is_blank")]
     pub(super) context: Option<Arc<str>>,
-    /// Whether what the member writes is a transaction of its own.
+    /// Whether the member may write in a new transaction (`COMMIT_BEFORE_DISPATCH` only).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) start_new_tx_on_dispatch: Option<bool>,
-    /// Wait for `crossoverToAsyncMs` only, then commit and go on later.
+    /// Wait for `crossoverToAsyncMs` only, then commit and continue asynchronously.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) async_result: Option<bool>,
-    /// How long is waited with `asyncResult`.
+    /// How long to wait with `asyncResult`, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) crossover_to_async_ms: Option<i64>,
-    /// Of a timer: how long it runs.
+    /// For timers: the delay in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) delay_ms: Option<i64>,
-    /// Of a timer: what it takes.
+    /// For timers: the transition to take.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) transition: Option<Arc<str>>,
-    /// Of a timer: how late it may be.
+    /// For timers: how late it may fire, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) timeout_ms: Option<i64>,
 }
@@ -204,18 +204,18 @@ pub(super) struct ConfigJson {
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "Schedule")]
 pub(super) struct ScheduleJson {
-    /// 0 where a function says.
+    /// The delay in milliseconds; 0 with a function.
     #[serde(default)]
     pub(super) delay_ms: i64,
-    /// How late it may be.
+    /// How late it may fire, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) timeout_ms: Option<i64>,
-    /// Says when, instead of `delayMs`.
+    /// Computes the time, instead of `delayMs`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) function: Option<ScheduleFunctionJson>,
 }
 
-/// A compute member that says when.
+/// A function of a compute member that computes the time.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "ScheduleFunction")]
@@ -234,7 +234,7 @@ pub(super) struct ScheduleFunctionJson {
     pub(super) response_timeout_ms: Option<i64>,
 }
 
-/// What an export leaves out. The signatures are serde's.
+/// What an export omits. The signatures are required by serde.
 #[expect(clippy::ref_option, reason = "serde gives a reference to the member")]
 mod left_out {
     use std::sync::Arc;
@@ -257,16 +257,16 @@ mod left_out {
 }
 
 impl Workflow {
-    /// Reads one definition, and says everything that is wrong with it.
+    /// Parses one definition, and reports every error in it.
     pub fn parse(text: &str) -> Result<Parsed, Error> {
         Self::import(text, Compat::default())
     }
 
-    /// The same, as an import under that profile does.
+    /// The same under a compatibility profile.
     pub fn import(text: &str, compat: Compat) -> Result<Parsed, Error> {
         let (mut json, unknown): (WorkflowJson, _) =
             json::read_noting(text).map_err(|error| Error::Json(error.to_string()))?;
-        let place = Place::workflow(&json.name);
+        let place = Location::workflow(&json.name);
         let mut problems = Problems::new(compat);
         for member in unknown {
             if compat.unknown_members_are_refused() {
@@ -286,17 +286,17 @@ impl Workflow {
         json.read(&place, problems)
     }
 
-    /// Reads a definition that was imported, under whatever profile that was.
+    /// Parses a stored definition, imported under any profile.
     pub fn load(text: &str) -> Result<Self, Error> {
         let json: WorkflowJson =
             serde_json::from_str(text).map_err(|error| Error::Json(error.to_string()))?;
-        let place = Place::workflow(&json.name);
+        let place = Location::workflow(&json.name);
         let parsed = json.read(&place, Problems::new(Compat::Cyoda08))?;
         Ok(parsed.workflow)
     }
 }
 
-/// The execution modes there are; nothing means the default.
+/// The execution modes; an empty one means the default.
 const MODES: [&str; 5] = [
     "",
     "SYNC",
@@ -305,11 +305,11 @@ const MODES: [&str; 5] = [
     "COMMIT_BEFORE_DISPATCH",
 ];
 
-/// The schema versions that cyoda 0.8 knows; the last is what it exports.
+/// The schema versions that cyoda 0.8 supports; it exports the last one.
 const SCHEMA_VERSIONS: [&str; 3] = ["1.1", "1.2", "1.3"];
 
 impl WorkflowJson {
-    fn read(mut self, place: &Place, mut problems: Problems) -> Result<Parsed, Error> {
+    fn read(mut self, place: &Location, mut problems: Problems) -> Result<Parsed, Error> {
         let active = self.active.take();
         let workflow = build(self, place, &mut problems)?;
         problems.none_or_err()?;
@@ -321,7 +321,7 @@ impl WorkflowJson {
     }
 
     /// `workflow-engine.md` §4.3.
-    fn version_counts(&self, place: &Place, compat: Compat) -> Result<(), Error> {
+    fn version_counts(&self, place: &Location, compat: Compat) -> Result<(), Error> {
         let version = self.version.as_deref().unwrap_or_default();
         if compat.schema_version_counts() && !SCHEMA_VERSIONS.contains(&version) {
             return Err(Error::Version {
@@ -335,7 +335,7 @@ impl WorkflowJson {
     }
 }
 
-/// Why a version is none of [`SCHEMA_VERSIONS`].
+/// Why a version is not one of [`SCHEMA_VERSIONS`].
 fn strangeness(version: &str) -> String {
     let is_number = |part: &str| {
         let digits = part.bytes().all(|byte| byte.is_ascii_digit());
@@ -345,9 +345,9 @@ fn strangeness(version: &str) -> String {
         Some((major, minor)) if is_number(major) && is_number(minor) => {
             if major == "1" {
                 let side = if minor == "0" { "below" } else { "above" };
-                format!("the minor version {minor} is {side} those that are known")
+                format!("the minor version {minor} is {side} the supported ones")
             } else {
-                format!("the major version {major} is not known")
+                format!("the major version {major} is not supported")
             }
         }
         _ => {
@@ -357,7 +357,7 @@ fn strangeness(version: &str) -> String {
 }
 
 impl Definition {
-    /// The documented form, as an export answers it.
+    /// The documented form, as exported.
     pub fn export(&self, active: bool, compat: Compat) -> Result<Json, DefinitionError> {
         let mut json: WorkflowJson = serde_json::from_str(self.body.as_str())?;
         json.active = Some(active);
@@ -369,8 +369,8 @@ impl Definition {
 }
 
 impl WorkflowJson {
-    /// Takes out what says nothing and brings what is kept as given into canonical form.
-    fn tidy(&mut self, place: &Place, problems: &mut Problems) {
+    /// Removes empty members and brings those that are stored as given into canonical form.
+    fn tidy(&mut self, place: &Location, problems: &mut Problems) {
         criterion(&mut self.criterion);
         annotations(&mut self.annotations, "annotations", place, problems);
         annotations(
@@ -391,7 +391,7 @@ impl WorkflowJson {
 }
 
 impl TransitionJson {
-    fn tidy(&mut self, place: &Place, problems: &mut Problems) {
+    fn tidy(&mut self, place: &Location, problems: &mut Problems) {
         if problems.compat.manual_may_be_absent() {
             self.manual.get_or_insert(false);
         }
@@ -422,20 +422,20 @@ impl TransitionJson {
     }
 }
 
-/// Refuses a mode that is not known, where those are.
-fn known_mode(processor: &ProcessorJson, place: &Place, problems: &mut Problems) {
+/// Rejects an unknown mode, in profiles that do.
+fn known_mode(processor: &ProcessorJson, place: &Location, problems: &mut Problems) {
     let mode = processor.execution_mode.as_deref().unwrap_or_default();
     if problems.compat.unknown_mode_is_refused() && !MODES.contains(&mode) {
         let known = MODES[1..].join(", ");
         problems.add(
             place,
-            format!("`executionMode` is `{mode}`; say one of {known}"),
+            format!("`executionMode` is `{mode}`; use one of {known}"),
         );
     }
 }
 
-/// Refuses what is configured and not supported, where that is (`corrections.md` §7).
-fn known_config(config: &ConfigJson, place: &Place, problems: &mut Problems) {
+/// Rejects unsupported configuration, in profiles that do (`workflow-engine.md` §4.5).
+fn known_config(config: &ConfigJson, place: &Location, problems: &mut Problems) {
     if problems.compat.async_results_are_refused() {
         let refused = if config.async_result == Some(true) {
             Some("asyncResult=true")
@@ -445,9 +445,7 @@ fn known_config(config: &ConfigJson, place: &Place, problems: &mut Problems) {
         if let Some(refused) = refused {
             problems.add(
                 place,
-                format!(
-                    "{refused} is not supported by this profile (INTERLOCK_COMPAT); leave it out"
-                ),
+                format!("{refused} is not supported by this profile (INTERLOCK_COMPAT); remove it"),
             );
         }
     }
@@ -456,7 +454,7 @@ fn known_config(config: &ConfigJson, place: &Place, problems: &mut Problems) {
     {
         problems.add(
             place,
-            format!("`retryPolicy` is `{policy}`; say NONE or FIXED, or leave it out"),
+            format!("`retryPolicy` is `{policy}`; use NONE or FIXED, or remove it"),
         );
     }
 }
@@ -467,20 +465,20 @@ fn criterion(raw: &mut Raw) {
     raw.take_if(|raw| matches!(raw.get(), "null" | "{}"));
 }
 
-fn annotations(raw: &mut Raw, member: &str, place: &Place, problems: &mut Problems) {
+fn annotations(raw: &mut Raw, member: &str, place: &Location, problems: &mut Problems) {
     compact(raw);
     raw.take_if(|raw| raw.get() == "null");
     if let Some(raw) = raw {
         if !raw.get().starts_with('{') {
             problems.add(
                 place,
-                format!("`{member}` is not an object; make it one, or leave it out"),
+                format!("`{member}` is not an object; make it one, or remove it"),
             );
         } else if raw.get().len() > ANNOTATION_MAX {
             problems.add(
                 place,
                 format!(
-                    "`{member}` takes {} bytes; shorten it to {ANNOTATION_MAX}",
+                    "`{member}` has {} bytes; shorten it to {ANNOTATION_MAX}",
                     raw.get().len()
                 ),
             );
@@ -488,7 +486,8 @@ fn annotations(raw: &mut Raw, member: &str, place: &Place, problems: &mut Proble
     }
 }
 
-/// Text that is no document (doubled members, deep nesting) stays as it is: who reads it says so.
+/// Text that is not a valid document (duplicate members, deep nesting) is left unchanged; the
+/// parser reports it.
 fn compact(raw: &mut Raw) {
     let compacted = raw.as_ref().and_then(|raw| Document::from_raw(raw).ok());
     if let Some(document) = compacted {
@@ -503,7 +502,7 @@ mod tests {
 
     use super::*;
 
-    /// An object of the members that are there.
+    /// An object of the present members.
     fn object(members: Vec<(&str, Option<Value>)>) -> Value {
         let there = members
             .into_iter()
@@ -610,7 +609,7 @@ mod tests {
         prop_oneof![timer, call, committing]
     }
 
-    /// A transition, whose target is given by a number.
+    /// A transition whose target is given by number.
     fn transition() -> impl Strategy<Value = (usize, Value)> {
         let kind = select(vec![
             json!({"manual": true}),
@@ -722,7 +721,7 @@ mod tests {
         fn what_was_exported_imports_to_the_same_definition(text in definition(), active in any::<bool>()) {
             for compat in [Compat::Documented, Compat::Cyoda08] {
                 let Ok(first) = Workflow::import(&text, compat) else {
-                    // It takes fewer modes and versions.
+                    // The profile accepts fewer modes and versions.
                     prop_assert_eq!(compat, Compat::Cyoda08, "{}", text);
                     continue;
                 };
@@ -731,7 +730,7 @@ mod tests {
                 prop_assert_eq!(again.active, Some(active));
                 let re_exported = again.workflow.definition.export(active, compat).expect("readable");
                 prop_assert_eq!(exported.as_str(), re_exported.as_str());
-                // Of the body that profile changes one thing: the version.
+                // The profile changes only the version of the body.
                 if compat == Compat::Documented {
                     prop_assert_eq!(format!("{:?}", first.workflow), format!("{:?}", again.workflow));
                 }

@@ -2,8 +2,8 @@
 //!
 //! May use: [`crate::id`], [`crate::error`], [`crate::compat`], [`crate::json`], [`crate::entity`],
 //! [`crate::callout`], [`crate::model`], [`crate::condition`].
-//! After the import there is nothing left to check: every target state exists, every criterion
-//! parses, every name is a name (`workflow-engine.md` §1 and §4).
+//! After the import nothing is left to check: every target state exists, every criterion parses,
+//! every name is valid (`workflow-engine.md` §1 and §4).
 
 mod build;
 mod check;
@@ -20,7 +20,7 @@ use crate::entity::Json;
 use crate::error::{Code, Coded};
 use crate::id::{FunctionName, ProcessorName, StateName, TransitionName, WorkflowName};
 
-pub use check::{CyclePolicy, Place, Problem, check_cycles};
+pub use check::{CyclePolicy, Location, Problem, check_cycles};
 pub use diagram::{Language, draw};
 pub use json::{DefinitionError, Parsed, WorkflowJson};
 pub use set::{Entry, ImportMode, UnknownMode, WorkflowSet};
@@ -32,20 +32,20 @@ use std::sync::Arc;
 pub struct Workflow {
     pub name: WorkflowName,
     pub initial: StateName,
-    /// Which entities it is for; none is all.
+    /// The entities it is selected for; none for all.
     pub criterion: Option<Condition>,
     pub states: BTreeMap<StateName, State>,
     pub definition: Definition,
-    /// How many times the bytes of a document are looked at, at most, in one state.
+    /// How many times, at most, the bytes of a document are read in one state.
     pub weight: u64,
 }
 
-/// A workflow as it is stored and given back.
+/// A workflow as it is stored and exported.
 #[derive(Debug, Clone)]
 pub struct Definition {
-    /// The documented form, without `active`, which belongs to the list it stands in.
+    /// The documented form, without `active`, which belongs to the list of workflows.
     pub body: Json,
-    /// SHA-256 of the body: names the definition in decision records.
+    /// SHA-256 of the body: identifies the definition in decision records.
     pub hash: Hash,
 }
 
@@ -73,7 +73,7 @@ pub struct State {
     pub transitions: Vec<Transition>,
 }
 
-/// A way out of a state.
+/// A transition out of a state.
 #[derive(Debug, Clone)]
 pub struct Transition {
     pub name: TransitionName,
@@ -91,32 +91,32 @@ pub enum Trigger {
     Automated,
     /// A request by name only.
     Manual,
-    /// Time.
+    /// A time.
     Scheduled(Box<Schedule>),
-    /// Nothing.
+    /// Nothing: it is disabled.
     Disabled,
 }
 
-/// When a transition fires by itself (`workflow-engine.md` §9.1).
+/// When a scheduled transition fires (`workflow-engine.md` §9.1).
 #[derive(Debug, Clone)]
 pub struct Schedule {
     pub timing: Timing,
-    /// By how much it may be late; none is any.
+    /// How late it may fire; none for any time.
     pub timeout: Option<Duration>,
 }
 
 #[derive(Debug, Clone)]
 pub enum Timing {
-    /// So long after the write that settled in the state.
+    /// That long after the write that settled in the state.
     After(Duration),
-    /// When a member says.
+    /// When a member's function says.
     Asked {
         function: FunctionName,
         call: CallSettings,
     },
 }
 
-/// Something that a transition does on its way.
+/// A step that a transition runs before the entity moves.
 #[derive(Debug, Clone)]
 pub struct Processor {
     pub name: ProcessorName,
@@ -125,10 +125,10 @@ pub struct Processor {
 
 #[derive(Debug, Clone)]
 pub enum Task {
-    /// Code in a compute member.
+    /// A call to a compute member.
     Call { mode: Mode, call: CallSettings },
-    /// Code in this service, which there is none of: a run that comes to it fails
-    /// (`corrections.md` §7).
+    /// Code inside this service, which does not exist: a run that reaches it fails
+    /// (`workflow-engine.md` §4.5).
     Internalized,
     /// Takes a transition out of the target state later (`workflow-engine.md` §9.6).
     Timer {
@@ -138,7 +138,7 @@ pub enum Task {
     },
 }
 
-/// How a call stands to the transaction (`workflow-engine.md` §6.2).
+/// How a call relates to the transaction (`workflow-engine.md` §6.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
     Sync,
@@ -146,12 +146,12 @@ pub enum Mode {
     AsyncSameTx,
     /// Behind a savepoint: its result and its failure change nothing.
     AsyncNewTx,
-    /// What is done so far is committed first.
+    /// The work so far is committed first.
     CommitBeforeDispatch {
-        /// Whether the member may join a transaction that begins after that.
+        /// Whether the member may join a transaction that begins after the commit.
         joins: bool,
     },
-    /// As `SYNC` for so long, then as `COMMIT_BEFORE_DISPATCH` (`workflow-engine.md` §6.6).
+    /// As `SYNC` for that long, then as `COMMIT_BEFORE_DISPATCH` (`workflow-engine.md` §6.6).
     Crossover {
         after: Duration,
     },
@@ -174,7 +174,7 @@ impl Transition {
         matches!(self.trigger, Trigger::Automated)
     }
 
-    /// Whether it is as good as absent.
+    /// Whether it counts as absent.
     pub const fn is_disabled(&self) -> bool {
         matches!(self.trigger, Trigger::Disabled)
     }
@@ -187,7 +187,7 @@ impl Transition {
     }
 }
 
-/// The most work that criteria of one place take (see [`Condition::weight`]).
+/// The most work of the criteria of one state (see [`Condition::weight`]).
 fn weight(criterion: Option<&Condition>, states: &BTreeMap<StateName, State>) -> u64 {
     let of_state = |state: &State| {
         let criteria = state.transitions.iter().map(|one| one.criterion.as_ref());
@@ -218,7 +218,7 @@ impl Workflow {
         self.states.get(name)
     }
 
-    /// Whether anything in it happens by time, so that the timers of its entities matter.
+    /// Whether it has timers, so that those of its entities matter.
     pub fn has_timers(&self) -> bool {
         self.states.values().any(|state| {
             state.transitions.iter().any(|transition| {
@@ -240,16 +240,16 @@ impl State {
     }
 }
 
-/// Why an import is refused.
+/// Why an import is rejected.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum Error {
     #[error("invalid workflow definition: {0}")]
     Json(String),
     #[error(
-        "{place}: `version` is `{given}`: {why}; this profile (INTERLOCK_COMPAT) knows {known}"
+        "{place}: `version` is `{given}`: {why}; this profile (INTERLOCK_COMPAT) supports {known}"
     )]
     Version {
-        place: Box<Place>,
+        place: Box<Location>,
         given: String,
         why: String,
         known: String,

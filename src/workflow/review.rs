@@ -1,20 +1,20 @@
-//! What in a workflow its author cannot have meant: not wrong enough to refuse, told as warnings.
+//! Likely mistakes in a workflow: not errors, but reported as warnings.
 //!
 //! A transition *can be taken* if it is not disabled and its criterion can hold. A state without
-//! transitions is thereby named as an end; one that has some, none of which can be taken, was
-//! hardly meant to be one. A transition from a state to itself counts as one: states in which an
-//! entity is edited for ever are usual.
+//! transitions is intended as final; a state that has transitions, none of which can be taken,
+//! hardly is. A transition from a state to itself counts as one: states in which an entity is
+//! edited forever are common.
 
 use std::collections::HashSet;
 
-use super::{Entry, Mode, Place, State, Task, Transition, Workflow, WorkflowSet};
+use super::{Entry, Location, Mode, State, Task, Transition, Workflow, WorkflowSet};
 use crate::condition::{Condition, Finding};
 use crate::id::{StateName, WorkflowName};
 use crate::model::Schema;
 
 impl Workflow {
-    /// What is odd about it, with the place and how to mend it. What depends on the model is told
-    /// if that is known.
+    /// The warnings, each with its place and a remedy. Those that depend on the model are reported
+    /// if it is known.
     pub fn review(&self, schema: Option<&Schema>) -> Vec<String> {
         let unknown = Schema::default();
         let mut review = Review {
@@ -30,8 +30,8 @@ impl Workflow {
 }
 
 impl WorkflowSet {
-    /// Those of the named workflows that no new entity gets, because one before them is for every
-    /// entity.
+    /// Warnings about named workflows that no new entity gets, because a preceding one matches
+    /// every entity.
     pub fn review_choice<'a>(
         &self,
         names: impl IntoIterator<Item = &'a WorkflowName>,
@@ -51,9 +51,9 @@ impl WorkflowSet {
             .skip(1)
             .filter(|entry| names.contains(&entry.workflow.name))
             .map(|entry| {
-                let place = Place::workflow(entry.workflow.name.as_str());
+                let place = Location::workflow(entry.workflow.name.as_str());
                 format!(
-                    "{place}: no new entity gets it, because \"{first}\" comes before it and is for every entity; give \"{first}\" a criterion, or import with the mode ACTIVATE or REPLACE"
+                    "{place}: no new entity gets it, because \"{first}\" precedes it and matches every entity; give \"{first}\" a criterion, or import with the mode ACTIVATE or REPLACE"
                 )
             })
             .collect()
@@ -63,18 +63,18 @@ impl WorkflowSet {
 struct Review<'a> {
     workflow: &'a Workflow,
     schema: &'a Schema,
-    /// The transitions whose criterion holds for nothing, by state and position.
+    /// The transitions whose criterion never holds, by state and position.
     never: HashSet<(&'a StateName, usize)>,
     warnings: Vec<String>,
 }
 
 impl<'a> Review<'a> {
-    fn warn(&mut self, place: &Place, text: &str) {
+    fn warn(&mut self, place: &Location, text: &str) {
         self.warnings.push(format!("{place}: {text}"));
     }
 
-    fn place(&self) -> Place {
-        Place::workflow(self.workflow.name.as_str())
+    fn place(&self) -> Location {
+        Location::workflow(self.workflow.name.as_str())
     }
 
     fn criteria(&mut self) {
@@ -93,10 +93,10 @@ impl<'a> Review<'a> {
         }
     }
 
-    /// Whether the criterion holds for nothing.
+    /// Whether the criterion never holds.
     fn criterion(
         &mut self,
-        place: &Place,
+        place: &Location,
         criterion: Option<&Condition>,
         consequence: &str,
     ) -> bool {
@@ -125,7 +125,7 @@ impl<'a> Review<'a> {
             if !reached.contains(name) {
                 let initial = &workflow.initial;
                 let text = format!(
-                    "no transition that can be taken leads here from the initial state \"{initial}\"; add one, or take the state out"
+                    "no transition that can be taken leads here from the initial state \"{initial}\"; add one, or remove the state"
                 );
                 self.warn(&place, &text);
             }
@@ -133,7 +133,7 @@ impl<'a> Review<'a> {
             if is_dead && !state.transitions.is_empty() {
                 self.warn(
                     &place,
-                    "none of its transitions can be taken, so entities stay here for ever; mend or enable one, or take them out if this is an end",
+                    "none of its transitions can be taken, so entities remain in this state forever; fix or enable one, or remove them if the state is final",
                 );
             }
             self.shadows(&place, name, state);
@@ -148,7 +148,7 @@ impl<'a> Review<'a> {
             && !self.never.contains(&(state, at))
     }
 
-    /// The states that an entity can come to.
+    /// The states that an entity can reach.
     fn reached(&self) -> HashSet<&'a StateName> {
         let mut reached = HashSet::from([&self.workflow.initial]);
         let mut pending = vec![&self.workflow.initial];
@@ -165,8 +165,8 @@ impl<'a> Review<'a> {
         reached
     }
 
-    /// What hardly ever fires because an automated transition without a criterion does.
-    fn shadows(&mut self, place: &Place, name: &'a StateName, state: &State) {
+    /// Transitions that rarely fire because an automated transition without a criterion does.
+    fn shadows(&mut self, place: &Location, name: &'a StateName, state: &State) {
         let is_always = |transition: &Transition| {
             let criterion = transition.criterion.as_ref();
             transition.is_automated() && criterion.is_none_or(Condition::is_always)
@@ -187,19 +187,20 @@ impl<'a> Review<'a> {
             let winner = &winner.name;
             let text = if transition.is_automated() {
                 format!(
-                    "it never fires by itself, because \"{winner}\" comes before it and has no criterion; give \"{winner}\" one, or put it last"
+                    "it never fires by itself, because \"{winner}\" precedes it and has no criterion; give \"{winner}\" one, or put it last"
                 )
             } else {
                 format!(
-                    "it is hardly ever taken, because no entity rests here: the automated transition \"{winner}\" has no criterion; give \"{winner}\" one, or make it manual"
+                    "it is rarely taken, because entities do not stay in this state: the automated transition \"{winner}\" has no criterion; give \"{winner}\" one, or make it manual"
                 )
             };
             self.warn(&place.transition(transition.name.as_str()), &text);
         }
     }
 
-    /// `workflow-engine.md` §9.6: what a timer takes should be a way out of where it is armed.
-    fn timers(&mut self, place: &Place, state: &State) {
+    /// `workflow-engine.md` §9.6: a timer should take a transition of the state in which it is
+    /// armed.
+    fn timers(&mut self, place: &Location, state: &State) {
         for transition in &state.transitions {
             let target = self.workflow.state(&transition.next);
             for processor in &transition.processors {
@@ -224,7 +225,7 @@ impl<'a> Review<'a> {
     }
 }
 
-/// Whether entities are committed in the source state while the transition is on its way.
+/// Whether entities are committed in the source state while the transition runs.
 fn commits_here(transition: &Transition) -> bool {
     transition.processors.iter().any(|processor| {
         matches!(
@@ -257,7 +258,7 @@ mod tests {
         Schema::infer(&Document::parse(r#"{"n":1,"s":"a"}"#).expect("JSON"))
     }
 
-    /// The warnings about a workflow `w` with these states, of which `A` is the first.
+    /// The warnings about a workflow `w` with these states; `A` is the first.
     fn warnings(states: &[String]) -> Vec<String> {
         let states = states.join(",");
         let json = format!(r#"{{"name":"w","initialState":"A","states":{{{states}}}}}"#);
@@ -308,7 +309,7 @@ mod tests {
 
     #[test]
     fn states_that_nothing_leads_to_are_told() {
-        let told = r#"workflow "w", state "B": no transition that can be taken leads here from the initial state "A"; add one, or take the state out"#;
+        let told = r#"workflow "w", state "B": no transition that can be taken leads here from the initial state "A"; add one, or remove the state"#;
         let edit = || by_hand("edit", "A", "");
         for (from_a, from_b) in [
             (vec![], vec![]),
@@ -331,7 +332,7 @@ mod tests {
             (
                 vec![automated("one", ""), automated("two", "")],
                 vec![
-                    r#"workflow "w", state "A", transition "two": it never fires by itself, because "one" comes before it and has no criterion; give "one" one, or put it last"#,
+                    r#"workflow "w", state "A", transition "two": it never fires by itself, because "one" precedes it and has no criterion; give "one" one, or put it last"#,
                 ],
             ),
             (
@@ -353,11 +354,11 @@ mod tests {
             (
                 vec![hand(), automated("one", ""), automated("late", late)],
                 vec![
-                    r#"transition "hand": it is hardly ever taken, because no entity rests here: the automated transition "one" has no criterion"#,
-                    r#"transition "late": it is hardly ever taken"#,
+                    r#"transition "hand": it is rarely taken, because entities do not stay in this state: the automated transition "one" has no criterion"#,
+                    r#"transition "late": it is rarely taken"#,
                 ],
             ),
-            // While the call is out the entity is there for everyone to see.
+            // During the call the entity is visible to others.
             (vec![automated("one", commits), hand()], vec![]),
         ] {
             let warnings = warnings(&[state("A", &transitions), state("B", &[])]);
@@ -374,7 +375,7 @@ mod tests {
             warnings(&[state("A", &[by_hand("t", "A", NEVER)])]),
             [
                 r#"workflow "w", state "A", transition "t": the criterion can never hold, so the transition is never taken: $.n > 5 and $.n < 3 exclude each other"#,
-                r#"workflow "w", state "A": none of its transitions can be taken, so entities stay here for ever; mend or enable one, or take them out if this is an end"#,
+                r#"workflow "w", state "A": none of its transitions can be taken, so entities remain in this state forever; fix or enable one, or remove them if the state is final"#,
             ]
         );
         let disabled = warnings(&[state("A", &[by_hand("t", "A", DISABLED)])]);
@@ -386,7 +387,7 @@ mod tests {
         let begins =
             r#"workflow "w": the criterion can never hold, so no entity gets this workflow: "#;
         assert!(told.len() == 1 && told[0].starts_with(begins), "{told:?}");
-        // Without a model nothing is known of `$.n`.
+        // Without a model nothing is known about `$.n`.
         assert_eq!(chosen.review(None), NOTHING);
     }
 

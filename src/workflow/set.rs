@@ -12,7 +12,7 @@ pub struct WorkflowSet {
     pub entries: Vec<Entry>,
 }
 
-/// A workflow and whether it may be chosen.
+/// A workflow, and whether it may be selected.
 #[derive(Debug, Clone)]
 pub struct Entry {
     pub workflow: Arc<Workflow>,
@@ -29,18 +29,18 @@ impl From<Arc<Workflow>> for Entry {
     }
 }
 
-/// What an import does with the workflows that are there.
+/// How an import changes the list of workflows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ImportMode {
-    /// Replaces those of the same name in place, appends the others.
+    /// Replaces workflows of the same name in place, appends the others.
     Merge,
-    /// Keeps nothing.
+    /// Keeps no other workflow.
     Replace,
-    /// Keeps those that are not named, but inactive, before the imported ones.
+    /// Keeps the workflows that are not imported, made inactive, before the imported ones.
     Activate,
 }
 
-/// A mode that is none of ours.
+/// An unknown mode.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("unknown importMode `{0}`; known are MERGE, REPLACE, ACTIVATE")]
 pub struct UnknownMode(String);
@@ -48,7 +48,7 @@ pub struct UnknownMode(String);
 impl FromStr for ImportMode {
     type Err = UnknownMode;
 
-    /// Upper and lower case are the same; empty is `MERGE`.
+    /// Case-insensitive; empty means `MERGE`.
     fn from_str(text: &str) -> Result<Self, UnknownMode> {
         match text.to_ascii_uppercase().as_str() {
             "" | "MERGE" => Ok(Self::Merge),
@@ -91,7 +91,7 @@ impl WorkflowSet {
         Self { entries }
     }
 
-    /// How many times the bytes of a document are looked at, at most, in one step.
+    /// How many times, at most, the bytes of a document are read in one step.
     pub fn weight(&self) -> u64 {
         let weights = self.entries.iter().map(|entry| entry.workflow.weight);
         weights.max().unwrap_or(0)
@@ -109,9 +109,9 @@ impl WorkflowSet {
             .map(|entry| &entry.workflow)
     }
 
-    /// The workflow that governs an entity after its creation: the one chosen then while it is
-    /// still active and has the state, else the first active one that has it, else the built-in
-    /// one if that does (`workflow-engine.md` §7.1, the recommended rule).
+    /// The workflow that governs an entity after its creation: the one selected then if it is still
+    /// active and contains the state, else the first active one that contains it, else the built-in
+    /// one if it does (`workflow-engine.md` §7.1).
     pub fn govern(
         &self,
         chosen: Option<&WorkflowName>,

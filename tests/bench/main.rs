@@ -1,4 +1,4 @@
-//! The benchmark: rows T1–T5, T7–T9 and others of `DESIGN.md` beside their floors, and what the process weighs.
+//! The benchmark: rows T1–T5, T7–T9 and others (`benchmark.md`) beside their floors, and the memory of the process.
 //!
 //! `cargo bench` builds the service as it is released, starts it as a process of its own on a
 //! fresh file, loads it from this process, and prints one table. A floor is raw parts doing the

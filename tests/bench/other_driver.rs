@@ -1,4 +1,4 @@
-//! What another driver would do (`DESIGN.md`, *The numbers*): the inserts of a floor by `rusqlite`,
+//! What another driver would do (`benchmark.md`): the inserts of a floor by `rusqlite`,
 //! which has no thread of its own and steps a prepared statement for each row. It is printed beside
 //! the parts, and no part of a floor.
 

@@ -1,4 +1,4 @@
-//! The rows of `DESIGN.md`, "The numbers", and how one is measured.
+//! The rows of `benchmark.md`, and how one is measured.
 
 use std::time::Duration;
 
@@ -21,14 +21,14 @@ pub(crate) struct Row {
     pub(crate) name: &'static str,
     pub(crate) workload: &'static str,
     pub(crate) goal: Goal,
-    door: Door,
+    api: Api,
     in_flight: usize,
     model: Model,
 }
 
 /// How requests come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Door {
+enum Api {
     Unary,
     Stream,
     Rest,
@@ -48,7 +48,7 @@ pub(crate) const ROWS: &[Row] = &[
         name: "T1",
         workload: "create, one client, unary",
         goal: Goal::Latency(2.5),
-        door: Door::Unary,
+        api: Api::Unary,
         in_flight: 1,
         model: Model::Plain,
     },
@@ -56,7 +56,7 @@ pub(crate) const ROWS: &[Row] = &[
         name: "T2",
         workload: "create, 256 clients, unary",
         goal: Goal::Rate(0.6),
-        door: Door::Unary,
+        api: Api::Unary,
         in_flight: 256,
         model: Model::Plain,
     },
@@ -64,7 +64,7 @@ pub(crate) const ROWS: &[Row] = &[
         name: "T3",
         workload: "create, one stream, 256 in flight",
         goal: Goal::Rate(0.6),
-        door: Door::Stream,
+        api: Api::Stream,
         in_flight: 256,
         model: Model::Plain,
     },
@@ -72,7 +72,7 @@ pub(crate) const ROWS: &[Row] = &[
         name: "T4",
         workload: "create + SYNC processor, one client, unary",
         goal: Goal::Latency(4.0),
-        door: Door::Unary,
+        api: Api::Unary,
         in_flight: 1,
         model: Model::Processed,
     },
@@ -80,7 +80,7 @@ pub(crate) const ROWS: &[Row] = &[
         name: "T5",
         workload: "create + SYNC processor, 256 clients, unary",
         goal: Goal::Rate(0.5),
-        door: Door::Unary,
+        api: Api::Unary,
         in_flight: 256,
         model: Model::Processed,
     },
@@ -88,7 +88,7 @@ pub(crate) const ROWS: &[Row] = &[
         name: "REST",
         workload: "create over REST, 64 clients",
         goal: Goal::Rate(0.6),
-        door: Door::Rest,
+        api: Api::Rest,
         in_flight: 64,
         model: Model::Plain,
     },
@@ -223,7 +223,7 @@ impl<'a> Bench<'a> {
         let answer = client.entity_manage(request).await.expect("an answer");
         create.answer = answer.get_ref().0.len();
         succeeded(answer.into_inner());
-        if row.door == Door::Rest {
+        if row.api == Api::Rest {
             let uri = rest::creations(&service, row.model);
             create.answer = rest::send(&rest::client(), &uri, "c0-0").await;
         }
@@ -251,12 +251,12 @@ impl<'a> Bench<'a> {
     async fn load_service(&self, span: Span) -> Measured {
         let model = self.row.model;
         let request = move |id: &str| model.create(id);
-        match self.row.door {
-            Door::Unary => load::unary(&self.to_service, self.row.in_flight, span, request).await,
-            Door::Stream => {
+        match self.row.api {
+            Api::Unary => load::unary(&self.to_service, self.row.in_flight, span, request).await,
+            Api::Stream => {
                 load::stream(&self.to_service[0], self.row.in_flight, span, request).await
             }
-            Door::Rest => {
+            Api::Rest => {
                 let uri = rest::creations(&self.service, model);
                 rest::load(&uri, self.row.in_flight, span).await
             }
@@ -268,16 +268,16 @@ impl<'a> Bench<'a> {
         let in_flight = self.row.in_flight;
         let create = self.create;
         let request = move |id: &str| create.request(id);
-        let mut parts = vec![match self.row.door {
-            Door::Unary => (
+        let mut parts = vec![match self.row.api {
+            Api::Unary => (
                 "unary echo".to_owned(),
                 load::unary(&self.to_echo, in_flight, span, request).await,
             ),
-            Door::Stream => (
+            Api::Stream => (
                 "stream echo".to_owned(),
                 load::stream(&self.to_echo[0], in_flight, span, request).await,
             ),
-            Door::Rest => {
+            Api::Rest => {
                 let uri = rest::echo_of(&self.echo, create.answer);
                 let echoed = rest::load(&uri, in_flight, span).await;
                 ("REST echo".to_owned(), echoed)

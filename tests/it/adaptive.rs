@@ -115,7 +115,7 @@ async fn a_path_that_is_searched_often_gets_an_index_and_loses_it_when_it_is_not
     );
     search_often(&connection, &model, &seven).await;
     until(&connection, &model, &[adaptive("$.n")]).await;
-    // Told alike at every door, and it serves.
+    // Told alike at every API, and it serves.
     let after = explain(&connection, &model, &seven).await;
     assert_eq!(
         (&after["access"], &after["visited"], &after["returned"]),

@@ -1,4 +1,4 @@
-//! What happened to an entity, through both doors (`workflow-engine.md` §11, `rest.md` §5).
+//! What happened to an entity, through both APIs (`workflow-engine.md` §11, `rest.md` §5).
 
 use serde_json::{Value, json};
 

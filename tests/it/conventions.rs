@@ -23,7 +23,7 @@ async fn an_instant_is_read_as_existing_clients_send_it() {
         "2100-01-01T00:00:00+01:00",
         "2100-01-01T00:00:00%2B01:00",
         "2100-01-01T00:00:00-01:00",
-        // Midnight UTC (`corrections.md` §11).
+        // Midnight UTC (`rest.md` §1).
         "2100-01-01",
     ] {
         rest.get(&format!("/api/entity/{id}?pointInTime={instant}"))

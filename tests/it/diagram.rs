@@ -1,4 +1,4 @@
-//! Pictures of workflows, through the doors and from files.
+//! Pictures of workflows, through the APIs and from files.
 
 use std::{
     io::Write as _,
@@ -159,12 +159,17 @@ fn the_command_line_draws_what_is_in_a_file() {
             1,
             "cannot read nowhere.json",
         ),
-        (&["-"], "{".to_owned(), 1, "standard input holds no JSON"),
+        (
+            &["-"],
+            "{".to_owned(),
+            1,
+            "standard input is not valid JSON",
+        ),
         (
             &["-"],
             "[]".to_owned(),
             1,
-            "standard input holds no workflow",
+            "standard input contains no workflow",
         ),
         (&["-"], broken.to_string(), 1, "`initialState` is `OLD`"),
         (&["--model", "order"], String::new(), 2, "NAME/VERSION"),

@@ -228,7 +228,7 @@ async fn nobody_is_asked_for_an_explanation() {
     assert_eq!(told["transitions"][0]["open"], Value::Null);
     assert_eq!(
         told["runs"][0]["stopped"],
-        "on transition go to DONE, it depends on what function may says"
+        "on transition go to DONE, it depends on function may"
     );
     let transaction = get(&connection, &id).await["meta"]["transactionId"].clone();
     let told = connection
@@ -274,7 +274,7 @@ async fn the_command_line_says_it_in_words() {
         "      - AND",
         "        + $.total GREATER_THAN 100, seen 500",
         "        - $.friend EQUALS false, seen true",
-        "  + large -> DONE (manual): taken when it is asked for",
+        "  + large -> DONE (manual): taken when a request names it",
         "  - off -> DONE (disabled): it is disabled",
         "  ends in NEW",
     ] {
@@ -284,7 +284,7 @@ async fn the_command_line_says_it_in_words() {
     let (code, text) = explain(&["--transaction", &transaction]);
     assert_eq!(code, Some(0));
     assert!(
-        text.contains("workflow orders: it is the first that is for the entity"),
+        text.contains("workflow orders: it is the first that matches the entity"),
         "{text}"
     );
     let (code, text) = explain(&["--json", "--transition", "large"]);
@@ -325,5 +325,5 @@ async fn a_call_that_took_more_than_one_attempt_says_how_many() {
         )
         .await;
     let calls = &told["runs"][0]["steps"][0]["calls"];
-    assert_eq!(*calls, json!(["p is done (2 attempts)"]));
+    assert_eq!(*calls, json!(["p succeeded (2 attempts)"]));
 }

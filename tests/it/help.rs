@@ -235,11 +235,11 @@ fn every_page_is_linked_from_a_readme_of_at_most_two_hundred_lines() {
     for link in links.iter().filter(|link| !link.starts_with("http")) {
         assert!(root.join(link).exists(), "README.md links to {link}");
     }
-    for folder in ["src/help/topics", "src/help/reference"] {
+    for folder in ["src/help/topics", "src/help/reference", "src/help/design"] {
         for entry in std::fs::read_dir(root.join(folder)).expect("readable") {
             let name = entry.expect("readable").file_name();
             let page = format!("{folder}/{}", name.to_string_lossy());
-            // The list of the reference, and a page that is part of `workflows`.
+            // The list of the reference, and a page that belongs to `workflows`.
             if !page.ends_with("README.md") && !page.ends_with("schema-version.md") {
                 assert!(links.contains(&page.as_str()), "nothing links to {page}");
             }

@@ -178,10 +178,10 @@ async fn a_key_is_known_at_every_door() {
     let model = locked_model(&connection, "doc", json!({"n": 1})).await;
     let path = "/api/entity/JSON/doc/1";
     // Over REST, where every request has an envelope of its own.
-    let door = rest.with("idempotency-key", "rest");
-    let first = door.post(path, r#"{"n":1}"#).await.ok();
-    assert_eq!(door.post(path, r#"{"n":1}"#).await.ok(), first);
-    let conflict = door.post(path, r#"{"n":2}"#).await;
+    let api = rest.with("idempotency-key", "rest");
+    let first = api.post(path, r#"{"n":1}"#).await.ok();
+    assert_eq!(api.post(path, r#"{"n":1}"#).await.ok(), first);
+    let conflict = api.post(path, r#"{"n":2}"#).await;
     let problem = conflict.refused(409, "IDEMPOTENCY_CONFLICT");
     assert_eq!(problem["properties"]["retryable"], Value::Null);
     // By the unary method and then on the stream.
@@ -247,7 +247,7 @@ async fn a_key_is_known_at_every_door() {
     let listing = json!({"model": model});
     let event = with_key(request("EntityGetAllRequest", "r1", listing), "rest");
     assert_eq!(connection.ask(event).await.len(), 4);
-    let get = door.get("/api/model/export/SIMPLE_VIEW/doc/1").await;
+    let get = api.get("/api/model/export/SIMPLE_VIEW/doc/1").await;
     get.ok();
 }
 

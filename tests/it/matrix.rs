@@ -1,7 +1,7 @@
-//! Who may not is not let in: every operation, through every door, with everything that is no
+//! Who may not is not let in: every operation, through every API, with everything that is no
 //! token, or one without the role, or another tenant's (`errors.md` §1, `config-and-cli.md` §9).
 //!
-//! Operations and paths are taken from the tables that the doors use themselves, so that a new one
+//! Operations and paths are taken from the tables that the APIs use themselves, so that a new one
 //! is asked for here without a word; it needs an example in [`crate::parity`].
 
 use std::{
@@ -106,14 +106,14 @@ fn strangers() -> Vec<(&'static str, Option<String>)> {
 
 /// Where an operation can be asked for.
 #[derive(Clone, Copy)]
-enum Door {
+enum Api {
     Method(&'static str),
     Stream,
     Events,
     Path(&'static Spelling),
 }
 
-impl Door {
+impl Api {
     const fn kind(self) -> &'static str {
         match self {
             Self::Method(_) => "methods",
@@ -124,7 +124,7 @@ impl Door {
     }
 }
 
-impl std::fmt::Display for Door {
+impl std::fmt::Display for Api {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Method(name) => f.write_str(name),
@@ -134,8 +134,8 @@ impl std::fmt::Display for Door {
     }
 }
 
-/// Every door of an operation.
-fn doors(route: &Route) -> Vec<Door> {
+/// Every API of an operation.
+fn apis(route: &Route) -> Vec<Api> {
     let methods: &[&str] = match (route.family, route.answers) {
         (Family::Model, _) => &["entityModelManage"],
         (Family::Entity, _) => &["entityManage", "entityManageCollection"],
@@ -147,9 +147,9 @@ fn doors(route: &Route) -> Vec<Door> {
         .filter(|spelling| spelling.request == route.request);
     methods
         .iter()
-        .map(|method| Door::Method(method))
-        .chain([Door::Stream, Door::Events])
-        .chain(spelled.map(Door::Path))
+        .map(|method| Api::Method(method))
+        .chain([Api::Stream, Api::Events])
+        .chain(spelled.map(Api::Path))
         .collect()
 }
 
@@ -190,7 +190,7 @@ impl Named {
     }
 }
 
-/// What was answered at a door.
+/// What was answered at an API.
 #[derive(Debug)]
 struct Answered {
     status: String,
@@ -219,7 +219,7 @@ struct Ground {
 #[derive(Clone, Copy)]
 struct Question<'a> {
     route: &'static Route,
-    door: Door,
+    api: Api,
     named: &'a Named,
     /// Whether what would take the stage away is tried on what is asked for all the same.
     in_earnest: bool,
@@ -236,15 +236,15 @@ impl Ground {
 
     async fn ask(&self, question: Question<'_>) -> Answered {
         let asking = async {
-            match question.door {
-                Door::Method(name) => of_call(self.call(question, name).await),
-                Door::Stream => of_call(self.stream(question).await),
-                Door::Events => self.events(question).await,
-                Door::Path(spelling) => self.path(question, spelling).await,
+            match question.api {
+                Api::Method(name) => of_call(self.call(question, name).await),
+                Api::Stream => of_call(self.stream(question).await),
+                Api::Events => self.events(question).await,
+                Api::Path(spelling) => self.path(question, spelling).await,
             }
         };
         let answered = tokio::time::timeout(PATIENCE, asking).await;
-        answered.unwrap_or_else(|_| panic!("{} at {}", question.route.request, question.door))
+        answered.unwrap_or_else(|_| panic!("{} at {}", question.route.request, question.api))
     }
 
     async fn call(&self, question: Question<'_>, method: &str) -> Result<Vec<Event>, Status> {
@@ -349,7 +349,7 @@ impl Question<'_> {
 
     /// Every event that answers; the first of an answer without an end.
     async fn collect(&self, mut answers: Streaming<Frame>) -> Result<Vec<Event>, Status> {
-        let is_stream = matches!(self.door, Door::Stream);
+        let is_stream = matches!(self.api, Api::Stream);
         let mut events = Vec::new();
         while let Some(frame) = answers.message().await? {
             let event = frame.event().expect("an event");
@@ -371,14 +371,14 @@ impl Question<'_> {
             Some(value) => rest.with("authorization", value),
             None => rest.clone(),
         };
-        let path = match (self.route.answers, self.door) {
-            (Answers::Live, Door::Path(_)) => format!("/api{path}?fromSequence=0"),
+        let path = match (self.route.answers, self.api) {
+            (Answers::Live, Api::Path(_)) => format!("/api{path}?fromSequence=0"),
             _ => format!("/api{path}"),
         };
         let mut coming = rest.open(method, &path, body).await;
         let is_well = coming.status == 200;
-        let text = match (is_well && self.route.answers == Answers::Live, self.door) {
-            (true, Door::Events) => json!([coming.first().await]).to_string(),
+        let text = match (is_well && self.route.answers == Answers::Live, self.api) {
+            (true, Api::Events) => json!([coming.first().await]).to_string(),
             (true, _) => coming.sent().await.expect("an event").data,
             (false, _) => coming.rest().await,
         };
@@ -411,13 +411,13 @@ fn of_call(answered: Result<Vec<Event>, Status>) -> Answered {
 
 /// The one answer to whoever could be nobody.
 fn is_nobody(question: &Question<'_>, answered: &Answered) -> bool {
-    let path = match question.door {
-        Door::Method(_) | Door::Stream => {
+    let path = match question.api {
+        Api::Method(_) | Api::Stream => {
             return answered.status == "Unauthenticated: authentication failed"
                 && answered.payloads.is_empty();
         }
-        Door::Events => "/events".to_owned(),
-        Door::Path(spelling) => {
+        Api::Events => "/events".to_owned(),
+        Api::Path(spelling) => {
             let Named { model, entity, .. } = question.named;
             let (path, _) = asked_of(spelling, model, entity);
             path.split('?').next().unwrap_or("").to_owned()
@@ -450,18 +450,18 @@ async fn stage(connection: &Connection, name: &str) -> Named {
     }
 }
 
-/// How often each kind of door was asked, and by whom.
+/// How often each kind of API was asked, and by whom.
 #[derive(Default)]
 struct Tally(Vec<(&'static str, BTreeMap<&'static str, usize>)>);
 
 impl Tally {
-    fn count(&mut self, door: Door, by: &'static str) {
+    fn count(&mut self, api: Api, by: &'static str) {
         let known = self.0.iter().position(|(known, _)| *known == by);
         let at = known.unwrap_or_else(|| {
             self.0.push((by, BTreeMap::new()));
             self.0.len() - 1
         });
-        *self.0[at].1.entry(door.kind()).or_default() += 1;
+        *self.0[at].1.entry(api.kind()).or_default() += 1;
     }
 
     /// Said past the capture of output, so that the suite shows it.
@@ -495,11 +495,11 @@ async fn every_operation_is_closed_to_who_may_not_through_every_door() {
     let mut questions = Vec::new();
     for (by, authorization) in strangers.iter().chain(&someone) {
         for route in ROUTES {
-            for door in doors(route) {
-                tally.count(door, by);
+            for api in apis(route) {
+                tally.count(api, by);
                 let question = Question {
                     route,
-                    door,
+                    api,
                     named: &named,
                     in_earnest: false,
                     authorization: authorization.as_deref(),
@@ -516,15 +516,15 @@ async fn every_operation_is_closed_to_who_may_not_through_every_door() {
     while let Some((by, question, answered)) = answered.next().await {
         let what = format!(
             "{by}: {} at {}: {answered:?}",
-            question.route.request, question.door
+            question.route.request, question.api
         );
         let lacks = by == "missing role" && question.route.needs != Permission::Anyone;
         if lacks {
             assert_eq!(answered.code(), "FORBIDDEN", "{what}");
-            let fits = match question.door {
-                Door::Path(_) => "403",
-                Door::Events => "200",
-                Door::Method(_) | Door::Stream => "OK",
+            let fits = match question.api {
+                Api::Path(_) => "403",
+                Api::Events => "200",
+                Api::Method(_) | Api::Stream => "OK",
             };
             assert_eq!(answered.status, fits, "{what}");
         } else if someone.iter().any(|(known, _)| *known == by) {
@@ -552,18 +552,18 @@ impl Tally {
         stage(&connection, "theirs").await;
         let nothing = Named::nothing();
         for route in ROUTES {
-            for door in doors(route) {
-                self.count(door, "other tenant");
+            for api in apis(route) {
+                self.count(api, "other tenant");
                 let question = |named| Question {
                     route,
-                    door,
+                    api,
                     named,
                     in_earnest: true,
                     authorization: Some(&other),
                 };
                 let there = ground.ask(question(named)).await;
                 let not_there = ground.ask(question(&nothing)).await;
-                let what = format!("{} at {door}", route.request);
+                let what = format!("{} at {api}", route.request);
                 let renamed = |answered: &Answered| {
                     let text = serde_json::to_string(&answered.payloads).expect("JSON");
                     let text = text.replace("nowhere", "doc");
@@ -622,11 +622,11 @@ async fn the_matrix_knows_every_path_and_every_method() {
         .collect();
     let knocked: BTreeSet<_> = ROUTES
         .iter()
-        .flat_map(doors)
-        .filter_map(|door| match door {
-            Door::Method(name) => Some(name.to_owned()),
-            Door::Stream => Some("startStreaming".to_owned()),
-            Door::Events | Door::Path(_) => None,
+        .flat_map(apis)
+        .filter_map(|api| match api {
+            Api::Method(name) => Some(name.to_owned()),
+            Api::Stream => Some("startStreaming".to_owned()),
+            Api::Events | Api::Path(_) => None,
         })
         .collect();
     assert_eq!(knocked, methods);

@@ -73,7 +73,7 @@ async fn an_automated_transition_may_be_asked_for_and_others_say_why_not() {
         ("LATER", "fires automatically"),
         (
             "NOPE",
-            "is not defined in state `A`; there are WHEN_OK, ANYWAY",
+            "is not defined in state `A`; available are WHEN_OK, ANYWAY",
         ),
     ] {
         let refused = scene.put(&id, name, json!({"ok": true})).await;

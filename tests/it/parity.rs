@@ -1,4 +1,4 @@
-//! Every operation through every door: the table of operations against the doors.
+//! Every operation through every API: the table of operations against the APIs.
 
 use interlock::{
     operation::{Answers, Family, ROUTES, Route},
@@ -335,13 +335,13 @@ async fn every_spelling_is_served_and_says_what_its_event_says() {
             continue;
         }
         let (path, body) = asked_of(spelling, &model, &id);
-        let door = if spelling.method == "PATCH" {
+        let api = if spelling.method == "PATCH" {
             rest.with("content-type", "application/merge-patch+json")
                 .with("if-match", "*")
         } else {
             rest.with("content-type", "application/json")
         };
-        let said = door
+        let said = api
             .send(spelling.method.as_str(), &format!("/api{path}"), body)
             .await;
         assert!(

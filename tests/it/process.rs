@@ -418,7 +418,7 @@ fn a_file_of_settings_is_written_once() {
     );
     std::fs::write(&path, "CYODA_LOG_LEVEL=warn\n").expect("writable");
     let (code, said, _) = run(folder.path(), &[], &["init"]);
-    assert!(code == Some(0) && said.contains("there already"), "{said}");
+    assert!(code == Some(0) && said.contains("already exists"), "{said}");
     let kept = std::fs::read_to_string(&path).expect("readable");
     assert_eq!(kept, "CYODA_LOG_LEVEL=warn\n");
     let (code, _, _) = run(folder.path(), &[], &["init", "--force"]);

@@ -1,5 +1,5 @@
-//! The rows of `corrections.md`, groups 7, 8, 10, 11 and 12: one test for each, in the profiles
-//! that the row names.
+//! Differences between the compatibility profiles (`stream.md` §5), one test for each row: import,
+//! messages, help, search and other shapes. A test's name begins with its group and row.
 
 use serde_json::{Value, json};
 
@@ -394,8 +394,8 @@ async fn row_8_4_a_version_that_is_not_taken_says_why_in_cyoda() {
         ("1.0", "minor version 0 is below"),
         ("1.4", "minor version 4 is above"),
         ("1.99999999999999999999999", "is above"),
-        ("2.1", "major version 2 is not known"),
-        ("0.1", "major version 0 is not known"),
+        ("2.1", "major version 2 is not supported"),
+        ("0.1", "major version 0 is not supported"),
     ] {
         let texts = ["workflow \"flow\"", why];
         is_refused(&connection, &model, &with(json!(version)), code, &texts).await;

@@ -406,7 +406,7 @@ async fn a_pattern_is_compared_with_so_many_entities_and_no_more() {
             assert_eq!(code(&events[0]), "SCAN_BUDGET_EXHAUSTED");
         }
     }
-    // Whatever asks, and through whichever door.
+    // Whatever asks, and through whichever API.
     let rest = server.rest();
     let said = rest
         .post("/api/search/direct/parcel/1", pattern.to_string())

@@ -618,7 +618,9 @@ async fn a_stream_on_which_nothing_was_said_does_not_hold_up_the_end() {
     drop(connection);
     assert_eq!(server.wait().await, Some(0));
     let log = server.log.lock().expect("no panic");
-    let late = log.iter().find(|line| line.contains("did not end in time"));
+    let late = log
+        .iter()
+        .find(|line| line.contains("did not finish in time"));
     assert_eq!(late, None);
 }
 

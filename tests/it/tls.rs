@@ -1,4 +1,4 @@
-//! TLS on the two doors: what is spoken, with whom, and from which files.
+//! TLS on the two APIs: what is spoken, with whom, and from which files.
 
 use std::{net::SocketAddr, path::Path, sync::Arc, time::Duration};
 
@@ -176,7 +176,7 @@ async fn handshake(
         .expect("in time")
 }
 
-/// The certificate that a door shows.
+/// The certificate that an API shows.
 async fn shown(address: SocketAddr, files: &Files) -> CertificateDer<'static> {
     let stream = handshake(address, files.client(None), &[])
         .await
@@ -294,7 +294,7 @@ async fn new_files_are_used_from_then_on_and_open_connections_stay() {
     // A key that belongs to another certificate is told of, and changes nothing.
     files.write("server.key", &files.authority.certifies("localhost").key);
     server.signal("-HUP");
-    logged(&server, "what was read before stays in use").await;
+    logged(&server, "the previous ones stay in use").await;
     assert_eq!(shown(server.grpc, &files).await, expected);
     whoami(&connection).await;
 
@@ -453,32 +453,44 @@ fn files_that_are_of_no_use_end_the_start_with_what_to_do() {
             "nowhere.pem",
             "name a file that this process may read: No such file",
         ),
-        (cert, "empty.pem", "holds no certificate; it is PEM"),
-        (cert, "server.key", "holds no certificate; it is PEM"),
-        (cert, "broken.pem", "is no PEM"),
+        (
+            cert,
+            "empty.pem",
+            "contains no certificate; it must be a PEM file",
+        ),
+        (
+            cert,
+            "server.key",
+            "contains no certificate; it must be a PEM file",
+        ),
+        (cert, "broken.pem", "is not a PEM file"),
         (
             cert,
             "no-certificate.pem",
-            "name a certificate and the key it was made with",
+            "the key must belong to the certificate",
         ),
         (
             key,
             "nowhere.key",
             "name a file that this process may read: No such file",
         ),
-        (key, "server.pem", "holds no private key; it is PEM"),
         (
             key,
-            "other.key",
-            "name a certificate and the key it was made with",
+            "server.pem",
+            "contains no private key; it must be a PEM file",
         ),
+        (key, "other.key", "the key must belong to the certificate"),
         (
             clients,
             "nowhere.pem",
             "name a file that this process may read: No such file",
         ),
-        (clients, "empty.pem", "holds no certificate; it is PEM"),
-        (clients, "no-certificate.pem", "make it anew"),
+        (
+            clients,
+            "empty.pem",
+            "contains no certificate; it must be a PEM file",
+        ),
+        (clients, "no-certificate.pem", "create it again"),
         (cert, "", "needs INTERLOCK_TLS_CERT_FILE"),
         (key, "", "needs INTERLOCK_TLS_KEY_FILE"),
     ] {
@@ -551,12 +563,12 @@ async fn commands_speak_tls_with_a_service_that_does() {
         (
             &open,
             &["--tls-ca", "ops.key"],
-            "--tls-ca=ops.key holds no certificate",
+            "--tls-ca=ops.key contains no certificate",
         ),
         (
             &closed,
             &["--tls-ca", "ca.pem"],
-            "if the service wants a certificate, give --tls-cert",
+            "if the service requires a client certificate, set --tls-cert",
         ),
         (
             &"ftp://localhost".to_owned(),

@@ -448,7 +448,7 @@ fn what_cannot_be_is_told_at_start_with_what_to_do() {
                 ("CYODA_JWT_SIGNING_KEY", KEY),
                 ("INTERLOCK_IAM_MOCK_CALLER", "true"),
             ][..],
-            "who they are",
+            "choose their identity",
         ),
     ] {
         let output = command(folder.path(), settings).output().expect("runs");

@@ -1,4 +1,4 @@
-//! Workflows: import, export, and how entities move. Rows of `workflow-engine.md` §14.
+//! Workflows: import, export, and how entities move (`workflow-engine.md` §4, §5 and §7).
 
 use serde_json::{Value, json};
 
@@ -567,9 +567,9 @@ async fn an_import_warns_of_what_its_author_cannot_have_meant() {
         "LOST": {}}});
     let told = json!([
         "workflow \"w\", state \"NEW\", transition \"range\": the criterion can never hold, so the transition is never taken: $.total > 5 and $.total < 3 exclude each other",
-        "workflow \"w\", state \"NEW\", transition \"type\": the criterion can never hold, so the transition is never taken: $.total = \"many\": `many` is no value of INTEGER",
-        "workflow \"w\", state \"LOST\": no transition that can be taken leads here from the initial state \"NEW\"; add one, or take the state out",
-        "workflow \"w\", state \"NEW\", transition \"late\": it never fires by itself, because \"go\" comes before it and has no criterion; give \"go\" one, or put it last",
+        "workflow \"w\", state \"NEW\", transition \"type\": the criterion can never hold, so the transition is never taken: $.total = \"many\": `many` is not a value of INTEGER",
+        "workflow \"w\", state \"LOST\": no transition that can be taken leads here from the initial state \"NEW\"; add one, or remove the state",
+        "workflow \"w\", state \"NEW\", transition \"late\": it never fires by itself, because \"go\" precedes it and has no criterion; give \"go\" one, or put it last",
     ]);
     let imported = connection
         .ok(
@@ -609,9 +609,8 @@ async fn an_import_warns_of_what_its_author_cannot_have_meant() {
         .await;
     let warning = imported["warnings"][0].as_str().expect("a warning");
     assert!(
-        warning.starts_with(
-            "workflow \"second\": no new entity gets it, because \"w\" comes before it"
-        ),
+        warning
+            .starts_with("workflow \"second\": no new entity gets it, because \"w\" precedes it"),
         "{imported}"
     );
 }

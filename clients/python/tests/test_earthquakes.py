@@ -97,7 +97,7 @@ async def test_member_and_loader_can_be_two_programs() -> None:
 async def test_a_server_that_does_not_run_is_told_in_plain_words(member: list[str]) -> None:
     code, said = await run("load.py", "--server", "127.0.0.1:1", "--timeout", "0.2", *member)
     assert code == 1
-    assert re.search(r"nothing answers at 127\.0\.0\.1:1 .*\nIs the server running\?", said)
+    assert re.search(r"no answer from 127\.0\.0\.1:1 .*\nIs the server running\?", said)
     assert "Traceback" not in said
 
 

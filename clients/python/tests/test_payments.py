@@ -64,6 +64,6 @@ async def test_payments_go_their_ways_once() -> None:
 async def test_a_server_that_does_not_run_is_told_in_plain_words() -> None:
     code, said = await run("--server", "127.0.0.1:1", "--timeout", "0.2")
     assert code == 1
-    assert "nothing answers at 127.0.0.1:1" in said
+    assert "no answer from 127.0.0.1:1" in said
     assert "Is the server running?" in said
     assert "Traceback" not in said

@@ -137,7 +137,7 @@ async def test_a_schedule_that_raises_fails_the_write(client: Client, member: Me
         for quantity, message in enumerate(
             (
                 r"patience.*: nothing was sent$",
-                r"ValueError: a schedule has either `fire_at` or `fire_after`$",
+                r"ValueError: a schedule needs either `fire_at` or `fire_after`$",
                 r"a schedule returns a Schedule, not a timedelta$",
             )
         ):

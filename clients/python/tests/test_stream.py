@@ -211,7 +211,7 @@ async def test_a_server_that_stops_answers_what_is_in_work() -> None:
 
 async def test_a_server_that_is_not_there_is_told_soon() -> None:
     client = Client("127.0.0.1:1", connect_timeout=0.3)
-    with pytest.raises(ConnectionLost, match=r"nothing answers at 127\.0\.0\.1:1") as caught:
+    with pytest.raises(ConnectionLost, match=r"no answer from 127\.0\.0\.1:1") as caught:
         async with client:
             pass
     assert caught.value.retryable

@@ -1,4 +1,4 @@
-//! What one connection does: how many requests it has open, and since when it has none.
+//! The activity of one connection: how many requests it has open, and since when it has none.
 
 use std::{
     sync::{
@@ -24,16 +24,16 @@ const PREFACE: usize = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".len();
 /// None, where an instant is expected: the epoch begins at 1.
 const NONE: u64 = 0;
 
-/// What stands before a request.
+/// What precedes a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::app) enum Head {
     /// HTTP/1.1: a head before each request.
     OfEachRequest,
-    /// HTTP/2: a preface, once. What comes later is watched by pings and by what is open.
+    /// HTTP/2: a preface, once. Later activity is watched by pings and open streams.
     Preface,
 }
 
-/// Counted without a lock, because every request counts.
+/// Counted without a lock, because every request is counted.
 #[derive(Debug)]
 pub(in crate::app) struct Activity {
     head: Head,
@@ -64,7 +64,7 @@ pub(super) enum Order {
 #[derive(Debug)]
 pub(super) struct Open(Arc<Activity>);
 
-/// Whether a connection has used up its time.
+/// Whether a connection has exceeded a time limit.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Due {
     Later,
@@ -118,8 +118,8 @@ impl Activity {
         }
     }
 
-    /// Since when the connection has been idle, and whether it has ever sent a request: what has
-    /// not goes first.
+    /// Since when the connection has been idle, and whether it has ever sent a request: one that
+    /// has not is closed first.
     pub(super) fn idle(&self) -> Option<(bool, u64)> {
         (self.open.load(Ordering::Relaxed) == 0).then(|| {
             let has_asked = self.requests.load(Ordering::Relaxed) > 0;
@@ -163,7 +163,7 @@ impl Activity {
         }
     }
 
-    /// When it is worth asking [`Self::due`] again: a head may begin in the meantime.
+    /// When to check [`Self::due`] again: a head may begin meanwhile.
     pub(super) fn next_look(&self, times: &Times, now: Instant) -> Instant {
         let mut next = now + times.head.min(times.idle);
         if self.open.load(Ordering::Relaxed) == 0 {

@@ -1,8 +1,8 @@
 //! The body of an answer, and how long it may stay unread on HTTP/2.
 //!
-//! The window of a stream that nobody reads is full while its connection is well and answers
-//! pings, so the socket cannot tell. hyper asks a body for more only when the window has room:
-//! where a piece was given and no further one was asked for, the peer does not read.
+//! If a stream is not read, its window is full while its connection works and answers pings, so the
+//! socket cannot detect it. hyper polls a body for more only when the window has room: if a piece
+//! was given and no further one was requested, the client is not reading.
 
 use std::{
     cell::Cell,
@@ -20,22 +20,22 @@ use tokio::time::{Sleep, sleep};
 use super::activity::Open;
 use crate::telemetry::measure::Closed;
 
-/// The largest piece that is given at once: what must be read before the time begins again.
+/// The maximum size of a piece: what must be read before the time limit starts again.
 const PIECE_MAX: usize = 64 << 10;
 
 /// No piece; the first is 1.
 const NONE: u64 = 0;
 
 thread_local! {
-    /// The number of the piece that the body of the stream that is being polled has given, while
-    /// it was not asked for the next.
+    /// The number of the piece that the body of the currently polled stream has given, while the
+    /// next was not requested.
     static UNREAD: Cell<u64> = const { Cell::new(NONE) };
 }
 
-/// The body of an answer. Its request is open until it has ended.
+/// The body of an answer. Its request is open until the body has ended.
 pub(super) struct Answer<B> {
     body: B,
-    /// What is left of a piece that was too large.
+    /// The rest of a piece that was too large.
     rest: Bytes,
     pieces: u64,
     _open: Open,
@@ -101,7 +101,7 @@ impl<B: Body<Data = Bytes> + Unpin> Body for Answer<B> {
     }
 }
 
-/// Runs the streams of a connection; one whose answer stays unread is reset, the others stay.
+/// Runs the streams of a connection; one whose answer stays unread is reset, the others continue.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Streams {
     pub(super) stall: Duration,
@@ -123,7 +123,7 @@ where
 }
 
 pin_project! {
-    /// The work of one stream, unless a piece of its answer is not read for so long.
+    /// The work of one stream, unless a piece of its answer stays unread for too long.
     ///
     /// Written out, because an `async fn` would have the work, which is large, twice.
     struct UnlessUnread<F> {

@@ -1,8 +1,8 @@
 //! Connections: accepted, counted, served and ended.
 //!
 //! Every port is served here: a connection has a place in a [`Registry`], and a task that ends it
-//! when it is idle, sends half a request, or does not read its answer. `axum::serve` and the
-//! server of tonic have none of these limits, so the loop is ours and the protocols are hyper's.
+//! when it is idle, sends half a request, or does not read its answer. `axum::serve` and the server
+//! of tonic have none of these limits, so the accept loop is ours and the protocols are hyper's.
 
 mod activity;
 mod answer;
@@ -36,7 +36,7 @@ pub use settings::{Connections, Times};
 
 pub(super) use activity::Head;
 pub(super) use received::{Received, Within};
-pub(super) use registry::{Caps, Place, Registry};
+pub(super) use registry::{Caps, ConnectionSlot, Registry};
 pub(super) use resources::{file_limit, memory_limit};
 pub(super) use settings::settings;
 
@@ -44,25 +44,25 @@ use activity::{Due, Order};
 use answer::{Answer, Streams};
 use socket::Tracked;
 
-/// How long a connection that is due may take to close in an orderly way.
+/// How long a connection may take to close gracefully.
 const GOODBYE: Duration = Duration::from_secs(1);
 
 /// The largest head of an HTTP/1.1 request, in bytes; also what one read takes at most.
 const HEAD_MAX: usize = 128 << 10;
 
-/// How often a silent HTTP/2 connection is pinged, and how long it may take to answer. Streams
-/// that are no members' are watched this way (`stream.md` §2).
+/// How often a silent HTTP/2 connection is pinged, and how long the answer may take. Streams that
+/// are not members' are watched this way (`stream.md` §2).
 const PING_INTERVAL: Duration = Duration::from_secs(20);
 const PING_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// How many calls one connection may have open.
 const CONCURRENT_STREAMS: u32 = 1_024;
 
-/// What a connection may send before it is read: enough for many calls in flight.
+/// The flow-control window of a connection: enough for many calls in flight.
 const CONNECTION_WINDOW: u32 = 4 << 20;
 const STREAM_WINDOW: u32 = 1 << 20;
 
-/// Which protocol a port speaks.
+/// The protocol of a port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Speaks {
     Http1,
@@ -116,14 +116,14 @@ pub(super) async fn serve<S, F, B>(
         }
     }
     incoming.finish();
-    // The port is free for another process while the open requests end.
+    // The port is free for another process while open requests finish.
     drop(incoming);
     open.close();
     open.wait().await;
 }
 
-/// Serves one connection until it ends, is due, or loses its place.
-async fn drive<C>(connection: C, place: Place, times: Times)
+/// Serves one connection until it ends, exceeds a time limit, or loses its place.
+async fn drive<C>(connection: C, place: ConnectionSlot, times: Times)
 where
     C: GracefulConnection<Error = hyper::Error>,
 {

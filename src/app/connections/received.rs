@@ -1,8 +1,8 @@
-//! The body of a request, and how slowly it may come.
+//! The body of a request, and its minimum rate.
 //!
-//! Only the time counts in which the server waits for bytes. A body may keep it waiting for as
-//! long as the setting says, and longer by what it has sent at the lowest rate; what is saved that
-//! way is not more than the setting, so that nobody sends fast and then stays silent.
+//! Only the time in which the server waits for bytes counts. A body may keep it waiting for as long
+//! as the setting says, plus the time earned by what it has sent at the minimum rate; the earned
+//! time is at most the setting, so that a client cannot send fast and then stay silent.
 
 use std::{
     future::Future as _,
@@ -25,7 +25,7 @@ use crate::telemetry::measure::Closed;
 
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
-/// What has to come in time.
+/// The unit to which the time limit applies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::app) enum Within {
     /// The whole body.
@@ -38,10 +38,10 @@ pub(in crate::app) enum Within {
 pub(in crate::app) struct Received {
     body: Incoming,
     times: Times,
-    /// What is said of a body that is too slow.
+    /// The error of a body that is too slow.
     too_slow: fn(&Times) -> BoxError,
     messages: Option<Messages>,
-    /// How long may still be waited.
+    /// The time that may still be spent waiting.
     spare: Duration,
     waiting: Option<(Instant, Pin<Box<Sleep>>)>,
     counted: Option<Counted>,
@@ -49,13 +49,13 @@ pub(in crate::app) struct Received {
 
 type HeldUp = (Frame<Bytes>, BoxFuture<'static, Result<(), Failure>>);
 
-/// Bytes count in the budget of their tenant.
+/// Counts bytes in the budget of their tenant.
 struct Counted {
     hold: Arc<Hold>,
-    /// What is said where the budget is used up.
+    /// The error if the budget is used up.
     no_room: fn(&Failure) -> BoxError,
     bytes: usize,
-    /// A piece for which there was no room, and what waits for some.
+    /// A piece for which there is no room, and what waits for room.
     held_up: Option<HeldUp>,
 }
 
@@ -77,7 +77,7 @@ impl Received {
         }
     }
 
-    /// Counts what comes: the whole body, or of a stream the message that is not complete.
+    /// Counts the bytes of the whole body, or of the incomplete message of a stream.
     pub(in crate::app) fn counted(
         mut self,
         hold: Option<Arc<Hold>>,
@@ -92,7 +92,7 @@ impl Received {
         self
     }
 
-    /// Bytes have come.
+    /// Bytes have arrived.
     fn came(&mut self, data: &Bytes) {
         if let Some((since, _)) = self.waiting.take() {
             self.spare = self.spare.saturating_sub(since.elapsed());
@@ -133,7 +133,7 @@ impl Received {
 }
 
 impl Counted {
-    /// Makes a piece wait for room.
+    /// Lets a piece wait for room.
     fn hold_up(&mut self, frame: Frame<Bytes>) {
         let (hold, bytes) = (Arc::clone(&self.hold), self.bytes);
         let room = async move { hold.hold(bytes).await };
@@ -151,7 +151,7 @@ impl Counted {
         let outcome = ready!(room.as_mut().poll(cx));
         let frame = self.held_up.take().map(|(frame, _)| frame);
         match outcome {
-            // A stream goes on: its request is refused, and answers of members come through.
+            // A stream continues: its request is rejected, and responses of members still arrive.
             Err(failure) if !is_stream => Poll::Ready(Some(Err((self.no_room)(&failure)))),
             _ => Poll::Ready(frame.map(Ok)),
         }
@@ -206,24 +206,23 @@ impl Body for Received {
     }
 }
 
-/// Where messages of gRPC begin and end: a byte of flags, four of length, and so many bytes.
+/// The boundaries of gRPC messages: a byte of flags, four of length, and that many bytes.
 #[derive(Debug, Default)]
 struct Messages {
     head: [u8; HEAD],
     head_bytes: usize,
-    /// Of the message whose head is complete.
+    /// The length of the message whose head is complete.
     length: usize,
     missing: usize,
 }
 
-/// How many bytes a message has that is not counted while it comes; it is counted when it is
-/// complete.
+/// The size up to which an incomplete message is not counted; it is counted when it is complete.
 const SMALL: usize = 64 << 10;
 
 const HEAD: usize = 5;
 
 impl Messages {
-    /// How many bytes have come of a large message that is not complete.
+    /// The received bytes of a large incomplete message.
     const fn incomplete(&self) -> usize {
         if self.missing == 0 || self.length <= SMALL {
             0
@@ -232,7 +231,7 @@ impl Messages {
         }
     }
 
-    /// Whether a message has begun and not ended.
+    /// Whether a message is incomplete.
     const fn is_within(&self) -> bool {
         self.missing > 0 || self.head_bytes > 0
     }

@@ -1,9 +1,10 @@
-//! How many connections there are, in total and of each address, and which one makes room.
+//! Limits the number of connections, in total and for each address, and decides which one makes
+//! room.
 //!
-//! Where there is no place, the connection that has been idle longest is closed for the new one,
-//! those that never sent a request first: a client that keeps connections for later loses one,
-//! and connects again; a client with a request open is never cut. Only where every connection has
-//! an open request is the new one refused.
+//! If there is no room, the connection that has been idle longest is closed for the new one,
+//! starting with those that never sent a request: a client that keeps connections open loses one
+//! and reconnects; a client with an open request is never cut off. Only if every connection has an
+//! open request, the new one is refused.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -19,20 +20,20 @@ use tracing::warn;
 use super::activity::{Activity, Head, Order};
 use crate::telemetry::measure::{Closed, Port, connections};
 
-/// How often the log says that a limit is reached.
+/// How often a reached limit is logged.
 const WARNING_INTERVAL: Duration = Duration::from_secs(10);
 
-/// How often idle connections are looked for where there were none.
+/// How often idle connections are searched for after none was found.
 const LOOK_INTERVAL: Duration = Duration::from_millis(100);
 
-/// The bits of an IPv6 address that name a network: one client has all addresses of one.
+/// The bits of an IPv6 address that denote a network: one client has all addresses of one.
 const IPV6_NETWORK: u128 = !0 << 64;
 
-/// How many connections there may be.
+/// The limits of connections.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::app) struct Caps {
     pub(in crate::app) total: usize,
-    /// 0 for any number.
+    /// 0 for no limit.
     pub(in crate::app) per_address: usize,
 }
 
@@ -43,7 +44,7 @@ pub(in crate::app) struct Registry(Arc<Shared>);
 #[derive(Debug)]
 struct Shared {
     caps: Caps,
-    /// A mutex, not a task: taken once when a connection comes and once when it goes.
+    /// A mutex, not a task: taken once when a connection begins and once when it ends.
     state: Mutex<State>,
 }
 
@@ -58,14 +59,14 @@ struct State {
 #[derive(Debug, Default)]
 struct Group {
     members: IndexMap<u64, (IpAddr, Arc<Activity>)>,
-    /// Members that were idle at the last look, and since when; the first goes first.
+    /// Connections that were idle at the last scan, and since when; the first is closed first.
     idle: VecDeque<(u64, (bool, u64))>,
     looked: Option<Instant>,
 }
 
-/// The place of a connection; dropping it leaves it to another.
+/// The place of a connection; dropping it frees the place.
 #[derive(Debug)]
-pub(in crate::app) struct Place {
+pub(in crate::app) struct ConnectionSlot {
     registry: Registry,
     id: u64,
     address: IpAddr,
@@ -73,7 +74,7 @@ pub(in crate::app) struct Place {
     activity: Arc<Activity>,
 }
 
-/// Which limit is reached.
+/// The limit that is reached.
 #[derive(Debug, Clone, Copy)]
 enum Limit {
     Total,
@@ -92,8 +93,13 @@ impl Registry {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A place for a new connection, if there is one or an idle connection makes room.
-    pub(in crate::app) fn admit(&self, address: IpAddr, port: Port, head: Head) -> Option<Place> {
+    /// A place for a new connection, if there is one or an idle connection can be closed.
+    pub(in crate::app) fn admit(
+        &self,
+        address: IpAddr,
+        port: Port,
+        head: Head,
+    ) -> Option<ConnectionSlot> {
         let peer = network(address);
         let caps = self.0.caps;
         let mut state = self.lock();
@@ -118,7 +124,7 @@ impl Registry {
         let id = state.add(peer, &activity);
         drop(state);
         connections(port, 1.0);
-        Some(Place {
+        Some(ConnectionSlot {
             registry: self.clone(),
             id,
             address,
@@ -139,20 +145,20 @@ impl Registry {
             return;
         }
         let outcome = if made_room {
-            "the connections that were idle longest are closed for new ones"
+            "those idle longest are closed to make room for new ones"
         } else {
-            "new connections are refused, because all have open requests"
+            "new ones are refused, because all others have open requests"
         };
         let Caps { total, per_address } = self.0.caps;
         match limit {
             Limit::Total => warn!(
                 limit = total,
-                "there are as many connections as INTERLOCK_CONNECTIONS_MAX and the process's limit of files allow; {outcome}"
+                "the number of connections has reached INTERLOCK_CONNECTIONS_MAX or the process's file limit; {outcome}"
             ),
             Limit::PerAddress => warn!(
                 limit = per_address,
                 %peer,
-                "one address has as many connections as INTERLOCK_CONNECTIONS_PER_ADDRESS allows; of its own, {outcome}"
+                "one address has reached INTERLOCK_CONNECTIONS_PER_ADDRESS; of its connections, {outcome}"
             ),
         }
     }
@@ -213,8 +219,8 @@ impl Group {
         self.members.len()
     }
 
-    /// Looks at all members only when those found at the last look are used up, so that a flood
-    /// of connections does not cost a look each.
+    /// Scans all connections only when those found by the last scan are used up, so that a flood of
+    /// connections does not cost a scan each.
     fn longest_idle(&mut self) -> Option<u64> {
         loop {
             while let Some((id, idle)) = self.idle.pop_front() {
@@ -248,7 +254,7 @@ impl Group {
     }
 }
 
-impl Place {
+impl ConnectionSlot {
     /// The address of the peer.
     pub(in crate::app) const fn address(&self) -> IpAddr {
         self.address
@@ -264,14 +270,14 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for ConnectionSlot {
     fn drop(&mut self) {
         connections(self.port, -1.0);
         self.registry.lock().remove(self.id);
     }
 }
 
-/// The address that counts: one of IPv4 as such, and of IPv6 the network.
+/// The address to count: for IPv6, its network.
 fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() & IPV6_NETWORK).into(),
@@ -290,11 +296,11 @@ mod tests {
         Registry::new(Caps { total, per_address })
     }
 
-    fn admit(registry: &Registry, peer: IpAddr) -> Option<Place> {
+    fn admit(registry: &Registry, peer: IpAddr) -> Option<ConnectionSlot> {
         registry.admit(peer, Port::Rest, Head::OfEachRequest)
     }
 
-    fn is_displaced(place: &Place) -> bool {
+    fn is_displaced(place: &ConnectionSlot) -> bool {
         use futures_util::FutureExt as _;
         place.displaced().now_or_never().is_some()
     }

@@ -1,28 +1,28 @@
-//! What this process may have of files and memory.
+//! The resources of this process: files and memory.
 
 use std::path::Path;
 
 use rlimit::Resource;
 
-/// Files that are no connections of clients: of the database, of the admin port, of what is asked
-/// elsewhere.
+/// Files that are not connections of clients: of the database, of the admin port, of requests to
+/// providers.
 const FILES_RESERVED: u64 = 192;
 
-/// How many connections there are at most, however many files there may be.
+/// The maximum number of connections, whatever the file limit.
 const CONNECTIONS_MAX: u64 = 16_384;
 
-/// How many connections the process's limit of files leaves room for, and that limit, which is
-/// raised as far as the process may.
+/// The number of connections that the file limit leaves room for, and that limit, which is raised
+/// as far as permitted.
 pub(in crate::app) fn file_limit() -> (usize, u64) {
     let files = rlimit::increase_nofile_limit(u64::MAX).unwrap_or(1_024);
-    // A process with very few files has half of them for connections.
+    // A process with a very low limit uses half of it for connections.
     let room = files.saturating_sub(FILES_RESERVED).max(files / 2);
     let room = usize::try_from(room.min(CONNECTIONS_MAX)).unwrap_or(usize::MAX);
     (room, files)
 }
 
-/// The memory that this process may have, in bytes: that of the machine, of its control group, or
-/// of its address space, whichever is least.
+/// The memory available to this process, in bytes: that of the machine, of its control group, or of
+/// its address space, whichever is least.
 pub(in crate::app) fn memory_limit() -> Option<u64> {
     let address_space = [Resource::AS, Resource::DATA]
         .into_iter()

@@ -1,4 +1,4 @@
-//! What connections may be, and how long they may take.
+//! Limits of connections.
 
 use std::{
     net::{IpAddr, Ipv4Addr, Ipv6Addr},
@@ -7,34 +7,34 @@ use std::{
 
 use crate::app::config::{ConfigError, Sources};
 
-/// What applies to connections.
+/// Settings of connections.
 #[derive(Debug, Clone, Copy)]
 pub struct Connections {
     /// The address of REST and gRPC.
     pub address: IpAddr,
     /// Whether that address was set.
     pub is_address_set: bool,
-    /// How many there may be; 0 for what the limit of files allows.
+    /// How many there may be; 0 for what the file limit allows.
     pub max: usize,
-    /// How many of one address; 0 for any number.
+    /// How many of one address; 0 for no limit.
     pub per_address: usize,
     pub times: Times,
     /// How many bytes of requests are held at once; 0 for a part of the memory.
     pub receiving_bytes: usize,
 }
 
-/// How long clients may take.
+/// Time limits for clients.
 #[derive(Debug, Clone, Copy)]
 pub struct Times {
-    /// For the head of a request, or the preface of HTTP/2.
+    /// For the head of a request, or the HTTP/2 preface.
     pub head: Duration,
-    /// For keeping the server waiting for a body, beside what it earns by its rate.
+    /// For keeping the server waiting for a body, beside what the body earns by its rate.
     pub body: Duration,
-    /// The lowest rate of a body; 0 for any.
+    /// The minimum rate of a body; 0 for any.
     pub bytes_per_second: u32,
-    /// For having no request open.
+    /// For having no open request.
     pub idle: Duration,
-    /// For not reading an answer.
+    /// For leaving an answer unread.
     pub write: Duration,
 }
 

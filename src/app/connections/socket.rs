@@ -1,4 +1,4 @@
-//! A socket that counts what it receives, and fails when its peer does not read.
+//! A socket that counts what it receives, and fails if its peer does not read.
 
 use std::{
     future::Future as _,
@@ -87,7 +87,7 @@ impl AsyncWrite for Tracked {
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let this = self.get_mut();
         match Pin::new(&mut this.socket).poll_flush(cx) {
-            // Nothing waits, but that says nothing of a write that does.
+            // Nothing is buffered, but that says nothing about a pending write.
             Poll::Ready(flushed) => Poll::Ready(flushed),
             Poll::Pending => this.watch(cx, Poll::Pending),
         }

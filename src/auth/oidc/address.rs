@@ -1,12 +1,12 @@
-//! Which addresses are on the public internet, and so may be asked for keys.
+//! Decides which addresses are on the public internet and may be contacted.
 //!
-//! A tenant says where its provider is, and this service asks there: without this, tenants could
-//! make it ask what only it can reach.
+//! A tenant configures the address of its provider, and this service connects to it: without this
+//! check, tenants could reach internal addresses through it.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Networks of IPv4 that are nobody's, or everybody's own: the first address and the bits that
-/// count (the registry of RFC 6890).
+/// IPv4 networks that are not public: the first address and the prefix length (the registry of RFC
+/// 6890).
 const SPECIAL_V4: &[(Ipv4Addr, u32)] = &[
     (Ipv4Addr::UNSPECIFIED, 8),            // this network
     (Ipv4Addr::new(10, 0, 0, 0), 8),       // private
@@ -26,7 +26,7 @@ const SPECIAL_V4: &[(Ipv4Addr, u32)] = &[
     (Ipv4Addr::new(240, 0, 0, 0), 4),      // reserved, and everyone at once
 ];
 
-/// The part of IPv6 that is given to the public internet, and what is special within it.
+/// The part of IPv6 assigned to the public internet, and the exceptions within it.
 const GLOBAL_V6: (Ipv6Addr, u32) = (Ipv6Addr::new(0x2000, 0, 0, 0, 0, 0, 0, 0), 3);
 const SPECIAL_V6: &[(Ipv6Addr, u32)] = &[
     (Ipv6Addr::new(0x2001, 0, 0, 0, 0, 0, 0, 0), 23), // protocols; Teredo, which hides IPv4
@@ -35,11 +35,11 @@ const SPECIAL_V6: &[(Ipv6Addr, u32)] = &[
     (Ipv6Addr::new(0x3fff, 0, 0, 0, 0, 0, 0, 0), 20), // examples
 ];
 
-/// Behind this, the last four bytes are an address of IPv4 (RFC 6052): so networks without IPv4
-/// reach it.
+/// In this network the last four bytes are an IPv4 address (RFC 6052), so that networks without
+/// IPv4 reach it.
 const TRANSLATED: (Ipv6Addr, u32) = (Ipv6Addr::new(0x64, 0xff9b, 0, 0, 0, 0, 0, 0), 96);
 
-/// Whether an address is one of the public internet.
+/// Whether an address is on the public internet.
 pub(super) fn is_public(address: IpAddr) -> bool {
     match address.to_canonical() {
         IpAddr::V4(address) => !SPECIAL_V4.iter().any(|network| is_in_v4(address, *network)),
@@ -96,7 +96,7 @@ mod tests {
                 "223.255.255.255",
                 "2606:4700:4700::1111",
                 "2a00:1450:4001:82a::200e",
-                // The same addresses of IPv4, as IPv6 writes and translates them.
+                // The same IPv4 addresses, as IPv6 writes and translates them.
                 "::ffff:1.1.1.1",
                 "64:ff9b::1.1.1.1",
             ],

@@ -1,21 +1,21 @@
-//! What providers publish: where their keys are, and the keys.
+//! The documents that providers publish: discovery and keys.
 
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{super::key::CheckingKey, Place, Rules, Unfetched};
+use super::{super::key::CheckingKey, ProviderUrl, Rules, Unfetched};
 
-/// The most keys that a provider may publish, those included that we have no use for.
+/// How many keys a provider may publish, including those that cannot be used.
 const KEYS_MAX: usize = 100;
 
-/// The longest name of a key, in bytes.
+/// The maximum length of a key id, in bytes.
 const NAME_BYTES_MAX: usize = 256;
 
-/// The document at the well-known place (`OpenID` Connect Discovery 1.0, §3).
+/// The discovery document (`OpenID` Connect Discovery 1.0, §3).
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Discovery {
     pub(super) issuer: Box<str>,
-    pub(super) keys: Place,
+    pub(super) keys: ProviderUrl,
 }
 
 impl Discovery {
@@ -30,11 +30,11 @@ impl Discovery {
             reason,
         };
         let document: Document = serde_json::from_slice(text)
-            .map_err(|_| unusable("it is no JSON with `issuer` and `jwks_uri`".to_owned()))?;
+            .map_err(|_| unusable("it is not JSON with `issuer` and `jwks_uri`".to_owned()))?;
         if document.issuer.is_empty() {
             return Err(unusable("its `issuer` is empty".to_owned()));
         }
-        let keys = Place::parse(&document.jwks_uri, rules)
+        let keys = ProviderUrl::parse(&document.jwks_uri, rules)
             .map_err(|error| unusable(format!("its `jwks_uri`: {error}")))?;
         Ok(Self {
             issuer: document.issuer,
@@ -43,7 +43,7 @@ impl Discovery {
     }
 }
 
-/// A key that a provider signs with.
+/// A signing key of a provider.
 #[derive(Clone, PartialEq)]
 pub(super) struct PublishedKey {
     pub(super) name: Box<str>,
@@ -51,26 +51,26 @@ pub(super) struct PublishedKey {
 }
 
 impl PublishedKey {
-    /// The keys of a set that can be used (RFC 7517): those that are not are passed over, as the
-    /// set may hold some for other purposes.
+    /// The usable keys of a set (RFC 7517): others are skipped, because the set may contain keys
+    /// for other purposes.
     pub(super) fn parse_set(text: &[u8]) -> Result<Vec<Self>, Unfetched> {
         #[derive(Deserialize)]
         struct Set {
             keys: Vec<Value>,
         }
         let unusable = |reason: String| Unfetched::Unusable {
-            what: "the set of keys",
+            what: "the key set",
             reason,
         };
         let set: Set = serde_json::from_slice(text)
-            .map_err(|_| unusable("it is no JSON with `keys`".to_owned()))?;
+            .map_err(|_| unusable("it is not JSON with `keys`".to_owned()))?;
         if set.keys.len() > KEYS_MAX {
             return Err(unusable(format!("it has more than {KEYS_MAX}")));
         }
         Ok(set.keys.into_iter().filter_map(Self::parse).collect())
     }
 
-    /// A key for checking RS256, of a length that is safe.
+    /// A key that verifies RS256, of a safe length.
     fn parse(key: Value) -> Option<Self> {
         #[derive(Deserialize)]
         struct Jwk {

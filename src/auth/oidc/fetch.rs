@@ -1,4 +1,4 @@
-//! Fetching from providers: the one place where this service asks another over HTTP.
+//! Fetches from providers: the only place where this service is an HTTP client.
 
 use std::{
     net::{IpAddr, SocketAddr},
@@ -24,23 +24,22 @@ use tokio_rustls::{
 use tokio_util::either::Either;
 use url::Host;
 
-use super::{Place, Rules, address::is_public};
+use super::{ProviderUrl, Rules, address::is_public};
 
-/// The largest answer that is read, in bytes; those of real providers are a hundredth of it.
+/// The maximum size of an answer in bytes; real providers need a hundredth of it.
 const BYTES_MAX: usize = 1 << 20;
 
-/// How many are asked at once.
+/// How many providers are contacted at once.
 const AT_ONCE: usize = 8;
 
-/// How many addresses of a name are tried, and how much later each than the one before it
-/// (RFC 8305).
+/// How many addresses of a name are tried, and the delay between them (RFC 8305).
 const ADDRESSES_MAX: usize = 8;
 const NEXT_ADDRESS_AFTER: Duration = Duration::from_millis(250);
 
 const USER_AGENT: &str = concat!("interlock/", env!("CARGO_PKG_VERSION"));
 
-/// Why nothing was fetched. Made for operators and for those who registered the provider: what an
-/// answer says is not told.
+/// Why fetching failed. Reported to operators and to the tenant that registered the provider; it
+/// does not contain anything from the answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Unfetched {
     #[error(
@@ -55,11 +54,11 @@ pub enum Unfetched {
     Unresolved(String),
     #[error("no connection could be made: {0}")]
     Unconnected(String),
-    #[error("there are no root certificates on this machine; SSL_CERT_FILE may name some")]
+    #[error("this machine has no root certificates; set SSL_CERT_FILE")]
     NoRoots,
-    #[error("there was no answer within {0:?}")]
+    #[error("it did not answer within {0:?}")]
     Late(Duration),
-    #[error("too many others are being asked; no turn came within {0:?}")]
+    #[error("too many providers are being contacted; none finished within {0:?}")]
     NoTurn(Duration),
     #[error("the answer has the status {0}; redirects are not followed")]
     Status(StatusCode),
@@ -71,7 +70,7 @@ pub enum Unfetched {
     Unusable { what: &'static str, reason: String },
 }
 
-/// Asks providers. Cheap to clone.
+/// Fetches from providers. Cheap to clone.
 #[derive(Debug, Clone)]
 pub(super) struct Fetcher(Arc<Inner>);
 
@@ -82,7 +81,7 @@ struct Inner {
     tls: OnceLock<Option<Tls>>,
 }
 
-/// How certificates are checked.
+/// How certificates are verified.
 #[derive(Clone)]
 struct Tls(TlsConnector);
 
@@ -105,8 +104,8 @@ impl Fetcher {
         &self.0.rules
     }
 
-    /// What is there. Neither redirects nor compressed answers are taken.
-    pub(super) async fn get(&self, place: &Place) -> Result<Bytes, Unfetched> {
+    /// Fetches a document. Redirects and compressed answers are not accepted.
+    pub(super) async fn get(&self, place: &ProviderUrl) -> Result<Bytes, Unfetched> {
         let rules = &self.0.rules;
         let _turn = timeout(rules.turn, self.0.turns.acquire())
             .await
@@ -119,8 +118,8 @@ impl Fetcher {
             .map_err(|_| Unfetched::Late(rules.answer))?
     }
 
-    /// Whether a place may be asked now. The addresses are looked at again whenever it is.
-    pub(super) async fn check(&self, place: &Place) -> Result<(), Unfetched> {
+    /// Whether an address may be contacted now. It is resolved again for every request.
+    pub(super) async fn check(&self, place: &ProviderUrl) -> Result<(), Unfetched> {
         let rules = &self.0.rules;
         timeout(rules.connect, self.addresses(place))
             .await
@@ -128,9 +127,9 @@ impl Fetcher {
             .map(|_| ())
     }
 
-    /// The addresses that may be connected to. One that may not spoils all: a name that is on both
-    /// sides is up to something.
-    async fn addresses(&self, place: &Place) -> Result<Vec<SocketAddr>, Unfetched> {
+    /// The addresses to connect to. If one of them is not allowed, none is: a name with public and
+    /// internal addresses is suspicious.
+    async fn addresses(&self, place: &ProviderUrl) -> Result<Vec<SocketAddr>, Unfetched> {
         let unresolved = |host: &str| Unfetched::Unresolved(host.to_owned());
         let port = place.port();
         let host = place.host().ok_or_else(|| unresolved(""))?;
@@ -161,9 +160,8 @@ impl Fetcher {
         Ok(found)
     }
 
-    /// A connection to one of the addresses that were looked at, and to none that a second look at
-    /// the name would give.
-    async fn connect(&self, place: &Place) -> Result<Connection, Unfetched> {
+    /// Connects to one of the checked addresses; the name is not resolved a second time.
+    async fn connect(&self, place: &ProviderUrl) -> Result<Connection, Unfetched> {
         let unconnected = |error: std::io::Error| Unfetched::Unconnected(error.to_string());
         let addresses = self.addresses(place).await?;
         let attempts = addresses.into_iter().zip(0..).map(|(address, nth)| {
@@ -194,7 +192,7 @@ impl Fetcher {
 
 type Connection = Either<TcpStream, Box<tokio_rustls::client::TlsStream<TcpStream>>>;
 
-/// Trusts whom the machine trusts, which `SSL_CERT_FILE` may say.
+/// Trusts the authorities of the machine, or those of `SSL_CERT_FILE`.
 fn tls() -> Option<Tls> {
     let mut roots = RootCertStore::empty();
     let found = rustls_native_certs::load_native_certs();
@@ -210,8 +208,8 @@ fn tls() -> Option<Tls> {
     Some(Tls(TlsConnector::from(Arc::new(config))))
 }
 
-/// One request on a connection of its own.
-async fn ask(place: &Place, connection: Connection) -> Result<Bytes, Unfetched> {
+/// One request on its own connection.
+async fn ask(place: &ProviderUrl, connection: Connection) -> Result<Bytes, Unfetched> {
     let unreadable = |_: hyper::Error| Unfetched::Unreadable;
     let (mut sender, driven) = http1::handshake(TokioIo::new(connection))
         .await
@@ -237,7 +235,7 @@ async fn ask(place: &Place, connection: Connection) -> Result<Bytes, Unfetched> 
             Err(_) => Err(Unfetched::Unreadable),
         }
     };
-    // The connection has to be driven for the exchange to go on, and ends before it or after.
+    // The connection must be driven for the exchange to proceed, and ends before or after it.
     let driven = async {
         let _ = driven.await;
         std::future::pending::<()>().await;
@@ -266,8 +264,8 @@ mod tests {
         turn: Duration::from_secs(5),
     };
 
-    /// Answers every connection so, and then says nothing more.
-    async fn answering(answer: String) -> Place {
+    /// Gives this answer to every connection, and then nothing more.
+    async fn answering(answer: String) -> ProviderUrl {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let address = listener.local_addr().expect("an address");
         tokio::spawn(async move {
@@ -279,7 +277,7 @@ mod tests {
                 open.push(stream);
             }
         });
-        Place::parse(&format!("http://{address}/x"), &OPEN).expect("a place")
+        ProviderUrl::parse(&format!("http://{address}/x"), &OPEN).expect("a place")
     }
 
     async fn fetched(answer: String, rules: Rules) -> Result<String, Unfetched> {
@@ -331,7 +329,7 @@ mod tests {
 
     #[tokio::test]
     async fn what_only_this_machine_can_reach_is_not_asked() {
-        // Nobody listens there, which is never found out.
+        // Nothing listens there, which is never found out.
         let fetcher = Fetcher::new(Rules {
             needs_https: false,
             ..Rules::default()
@@ -355,7 +353,7 @@ mod tests {
         ] {
             for scheme in ["http", "https"] {
                 let place = format!("{scheme}://{host}:1/");
-                let place = Place::parse(&place, fetcher.rules()).expect("a place");
+                let place = ProviderUrl::parse(&place, fetcher.rules()).expect("a place");
                 let (looked_at, asked) = (fetcher.check(&place).await, fetcher.get(&place).await);
                 let blocked = looked_at.expect_err(host);
                 let is_blocked = matches!(blocked, Unfetched::Blocked { .. } | Unfetched::Local(_));
@@ -379,7 +377,7 @@ mod tests {
         let fetcher = Fetcher::new(OPEN);
         let plain = answering("HTTP/1.1 200 OK\r\n\r\n".to_owned()).await;
         let place = plain.as_str().replace("http://", "https://");
-        let place = Place::parse(&place, fetcher.rules()).expect("a place");
+        let place = ProviderUrl::parse(&place, fetcher.rules()).expect("a place");
         let refused = fetcher.get(&place).await.expect_err("no TLS there");
         let is_told = matches!(refused, Unfetched::Unconnected(_) | Unfetched::NoRoots);
         assert!(is_told, "{refused}");

@@ -1,8 +1,8 @@
-//! What keeps the keys of providers: the one task that asks them.
+//! Keeps the keys of providers: the only task that fetches them.
 //!
-//! A provider is asked when it is registered, when it is told to be, when its keys have become
-//! old, and when a token names a key that is not known. The last is in the hands of strangers, so
-//! it is rationed; that their requests end does not end the asking.
+//! Keys are fetched when a provider is registered, on request, when they are old, and when a token
+//! names an unknown key. The last can be caused by anybody, so it is rationed; it continues even if
+//! the request that caused it ends.
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
@@ -15,50 +15,49 @@ use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
 use super::{
-    All, Federation, Place, Unfetched,
+    All, Federation, ProviderUrl, Unfetched,
     document::{Discovery, PublishedKey},
     fetch::Fetcher,
     provider::Held,
 };
 use crate::id::ProviderId;
 
-/// How long keys are not asked for again, unless there is a reason to.
+/// How long keys are not fetched again without a reason.
 const FRESH_FOR: Duration = Duration::from_mins(5);
 
-/// How soon a provider is asked again that has not answered; twice as long after each failure
-/// more, and no longer than keys are fresh.
+/// The delay before a provider that failed is contacted again; it doubles with each failure, up to
+/// the above.
 const AGAIN_AFTER: Duration = Duration::from_secs(10);
 
-/// How long the keys of a provider count that does not answer.
+/// How long the keys of a provider that fails stay valid.
 const KEPT_FOR: Duration = Duration::from_hours(1);
 
-/// How many are asked at once for whom nobody waits: fewer than can be, so that those who wait
-/// need not wait for these.
+/// How many are contacted at once without a request that waits: fewer than possible, so that
+/// waiting requests are not delayed.
 const UNASKED_AT_ONCE: usize = 4;
 
-/// How many may wait for one.
+/// How many requests may wait for one provider.
 const WAITING_MAX: usize = 1_000;
 
-/// How often strangers may have a provider asked at once, and how long it takes until they may
-/// once more.
+/// How often unknown keys may cause a fetch in a row, and the time until one more is allowed.
 const RATION: u32 = 5;
 const RATION_GROWS_AFTER: Duration = Duration::from_secs(10);
 
-/// Why a provider is asked.
+/// The reason of a fetch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Why {
-    /// Someone who may says so.
+    /// An administrator requests it.
     Reload,
-    /// A token names this key, which is not known.
+    /// A token names this unknown key.
     UnknownKey(Box<str>),
 }
 
-/// A request to ask a provider.
+/// A request to fetch.
 #[derive(Debug)]
 pub(super) struct Ask {
     pub(super) held: Arc<Held>,
     pub(super) why: Why,
-    /// Told how many keys can be used, or dropped if it is not going to be asked.
+    /// Receives the number of usable keys, or is dropped if nothing is fetched.
     pub(super) answered: Answers,
 }
 
@@ -73,37 +72,37 @@ pub(super) struct Keeper {
     asking: FuturesUnordered<BoxFuture<'static, Answered>>,
 }
 
-/// A provider that was asked, when, and what it answered.
+/// The result of a fetch, and when it began.
 struct Answered {
     held: Arc<Held>,
     begun: Instant,
     outcome: Result<(Discovery, Vec<PublishedKey>), Unfetched>,
 }
 
-/// What is kept of an active provider.
+/// The state of an active provider.
 struct Kept {
     held: Arc<Held>,
-    /// When it is asked again; none while it is being asked.
+    /// When it is contacted next; none while it is.
     due: Option<Instant>,
-    /// How often it has not answered since it last did.
+    /// Failures in a row.
     failures: u32,
     ration: Ration,
     waiting: Vec<Waiting>,
 }
 
-/// Someone who waits for an answer.
+/// A request that waits for a result.
 struct Waiting {
     why: Why,
     answered: Answers,
-    /// Whether the provider was already being asked: what it says may be older than the wish.
+    /// Whether the fetch was already running: its result may be older than the request.
     is_late: bool,
 }
 
-/// How often strangers may still have a provider asked.
+/// How many fetches unknown keys may still cause.
 #[derive(Debug, PartialEq, Eq)]
 struct Ration {
     left: u32,
-    /// When it was last whole, or grew.
+    /// When it was last full, or grew.
     since: Instant,
 }
 
@@ -115,7 +114,7 @@ impl Ration {
         }
     }
 
-    /// Whether there is one left, which is then gone.
+    /// Takes one if there is one.
     fn take(&mut self, now: Instant) -> bool {
         while self.left < RATION && self.since + RATION_GROWS_AFTER <= now {
             self.left += 1;
@@ -130,7 +129,7 @@ impl Ration {
     }
 }
 
-/// How long is waited after so many failures in a row.
+/// The delay after that many failures in a row.
 fn again_after(failures: u32) -> Duration {
     let doubled = 2_u32.saturating_pow(failures.saturating_sub(1));
     AGAIN_AFTER.saturating_mul(doubled).min(FRESH_FOR)
@@ -139,7 +138,7 @@ fn again_after(failures: u32) -> Duration {
 impl Keeper {
     pub(super) fn new(federation: Federation, asked: mpsc::Receiver<Ask>) -> Self {
         let mut all = federation.0.all.subscribe();
-        // What there is already is looked at first.
+        // Existing providers are considered first.
         all.mark_changed();
         Self {
             federation,
@@ -150,7 +149,7 @@ impl Keeper {
         }
     }
 
-    /// Works until the service stops.
+    /// Runs until the service stops.
     pub(super) async fn run(mut self, stop: CancellationToken) {
         loop {
             let has_room = self.asking.len() < UNASKED_AT_ONCE;
@@ -176,7 +175,7 @@ impl Keeper {
         }
     }
 
-    /// Finds out which providers there are.
+    /// Updates the list of providers.
     fn look_over(&mut self) {
         let all = Arc::clone(&self.all.borrow_and_update());
         let now = Instant::now();
@@ -196,7 +195,7 @@ impl Keeper {
     }
 
     fn take(&mut self, ask: Ask) {
-        // What has just been put may be asked for before it was looked at.
+        // A provider may be requested before it is in the list.
         if self.all.has_changed().unwrap_or(false) {
             self.look_over();
         }
@@ -259,7 +258,7 @@ impl Keeper {
             return;
         };
         if !Arc::ptr_eq(&kept.held, &held) {
-            // It has changed meanwhile; what waits, waits on.
+            // It was changed meanwhile; waiting requests keep waiting.
             kept.due = Some(now);
             return;
         }
@@ -278,7 +277,7 @@ impl Keeper {
             Err(error) => {
                 kept.failures = kept.failures.saturating_add(1);
                 kept.due = Some(now + again_after(kept.failures));
-                warn!(provider.id = %provider.id, %error, "an OIDC provider could not be asked for its keys");
+                warn!(provider.id = %provider.id, %error, "the keys of an OIDC provider could not be fetched");
                 held.unanswered(begun);
                 let seen_at = held.seen.borrow().at;
                 if seen_at.is_some_and(|at| at + KEPT_FOR <= now) {
@@ -296,7 +295,7 @@ impl Keeper {
                     ..waiting
                 });
             } else {
-                // Who has gone need not be told.
+                // Requesters that are gone need no answer.
                 let _ = waiting.answered.send(told.clone());
             }
         }
@@ -304,7 +303,7 @@ impl Keeper {
 }
 
 impl Kept {
-    /// One that has not been asked is asked at once.
+    /// A new provider is contacted at once.
     fn new(held: Arc<Held>, now: Instant) -> Self {
         Self {
             held,
@@ -315,7 +314,7 @@ impl Kept {
         }
     }
 
-    /// Whether someone who came while the provider was being asked wants it to be asked once more.
+    /// Whether a request that arrived during a fetch needs another one.
     fn asks_again(&mut self, waiting: &Waiting, now: Instant) -> bool {
         waiting.is_late
             && match &waiting.why {
@@ -325,15 +324,17 @@ impl Kept {
     }
 }
 
-/// What a provider publishes: the document first, which says where the keys are.
+/// Fetches a provider's documents: first the discovery document, which names the address of the
+/// keys.
 async fn fetch(
     fetcher: &Fetcher,
     well_known: &str,
 ) -> Result<(Discovery, Vec<PublishedKey>), Unfetched> {
-    let place = Place::parse(well_known, fetcher.rules()).map_err(|error| Unfetched::Unusable {
-        what: "the place of the discovery document",
-        reason: error.to_string(),
-    })?;
+    let place =
+        ProviderUrl::parse(well_known, fetcher.rules()).map_err(|error| Unfetched::Unusable {
+            what: "the address of the discovery document",
+            reason: error.to_string(),
+        })?;
     let document = fetcher.get(&place).await?;
     let discovery = Discovery::parse(&document, fetcher.rules())?;
     let keys = fetcher.get(&discovery.keys).await?;
@@ -355,7 +356,7 @@ mod tests {
         assert_eq!(took(&mut ration, almost), 0);
         assert_eq!(took(&mut ration, begin + RATION_GROWS_AFTER), 1);
         assert_eq!(took(&mut ration, begin + 3 * RATION_GROWS_AFTER), 2);
-        // It does not grow beyond what it was.
+        // It does not grow beyond its initial value.
         assert_eq!(took(&mut ration, begin + 100 * RATION_GROWS_AFTER), 5);
         assert_eq!(took(&mut ration, begin + 100 * RATION_GROWS_AFTER), 0);
         assert_eq!(took(&mut ration, begin + 101 * RATION_GROWS_AFTER), 1);

@@ -1,18 +1,18 @@
-//! Providers of tokens that tenants trust (`config-and-cli.md` §9, `rest.md` §7).
+//! OpenID Connect providers that tenants trust (`config-and-cli.md` §9, `rest.md` §7).
 //!
-//! What a token says is only looked at to find out whose it may be. That it is that provider's is
-//! known by a key which the provider publishes now, and the tenant is the one that registered the
-//! provider, whatever the token says of it. A token that fits providers of several tenants is of
-//! the one whose provider was registered first: whoever registers it later can neither have the
-//! tokens of that tenant nor make them worthless. That holds for as long as the first provider is
-//! registered, be it invalidated.
+//! The claims of a token are used only to find the providers it may belong to. That it belongs to
+//! one is proved by a key that this provider publishes now, and the tenant is the one that
+//! registered the provider, whatever the token says. A token that fits providers of several tenants
+//! belongs to the provider that was registered first: registering it later neither captures the
+//! tokens of that tenant nor invalidates them. This holds as long as the first provider is
+//! registered, even if it is invalidated.
 
 mod address;
 mod document;
 mod fetch;
 mod keeper;
-mod place;
 mod provider;
+mod provider_url;
 mod roles;
 
 use std::{
@@ -31,7 +31,7 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Caller, Standing, federated,
+    Caller, Revocation, federated,
     token::{SKEW_SECONDS, is_issued},
 };
 use crate::clock::Timestamp;
@@ -43,29 +43,29 @@ use keeper::{Ask, Keeper, Why};
 use provider::{Held, SeenKey};
 
 pub use fetch::Unfetched;
-pub use place::{BadPlace, Place};
 pub use provider::Provider;
+pub use provider_url::{BadProviderUrl, ProviderUrl};
 
-/// How many requests to look again may wait for the keeper to take them.
+/// How many fetch requests may wait for the keeper.
 const ASKS_MAX: usize = 256;
 
-/// How many different keys of one tenant, and of all, a token is checked with that fits several
-/// providers; and how many providers of one tenant are asked for a key that is not known.
+/// How many keys of one tenant, and of all, are tried for a token that fits several providers; and
+/// how many providers of one tenant are contacted for an unknown key.
 const KEYS_TRIED_OF_ONE: usize = 4;
 const KEYS_TRIED: usize = 32;
 const ASKED_OF_ONE: usize = 4;
 
-/// What providers may be asked, and for how long (`config-and-cli.md` §2.5).
+/// Limits and rules for contacting providers (`config-and-cli.md` §2.5).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rules {
     pub needs_https: bool,
-    /// Whether they may be where only this machine, or this network, can reach them.
+    /// Whether providers may be on this machine or on private networks.
     pub allows_private: bool,
-    /// How long a connection may take, with its name and its handshake.
+    /// The time limit for connecting, including name resolution and handshake.
     pub connect: Duration,
-    /// How long the answer may take, all of it.
+    /// The time limit for the whole answer.
     pub answer: Duration,
-    /// How long a turn is waited for while others are being asked.
+    /// How long to wait while too many providers are being contacted.
     pub turn: Duration,
 }
 
@@ -82,11 +82,11 @@ impl Default for Rules {
     }
 }
 
-/// What applies to the providers of all tenants.
+/// Settings of all providers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
     pub rules: Rules,
-    /// The claim with the roles, where a provider says nothing else.
+    /// The claim with the roles, unless the provider's registration names another.
     pub roles_claim: Box<str>,
 }
 
@@ -99,7 +99,7 @@ impl Default for Settings {
     }
 }
 
-/// The providers of all tenants, and the keys that they publish. Cheap to clone.
+/// The providers of all tenants, and their published keys. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Federation(Arc<Inner>);
 
@@ -108,39 +108,39 @@ struct Inner {
     settings: Settings,
     fetcher: Fetcher,
     signature: Validation,
-    /// All there are, in the order they were made in; replaced as a whole.
+    /// All providers in order of registration; replaced as a whole.
     all: watch::Sender<All>,
-    /// Told of every withdrawal of what callers rest on: here, or in what else is known of them.
+    /// Notified of every revocation of credentials, here or in the directory.
     withdrawals: watch::Sender<()>,
-    /// Where the keeper is asked; nobody asks before there is one.
+    /// The queue of the keeper; there are no requests before it exists.
     asks: OnceLock<mpsc::Sender<Ask>>,
 }
 
 type All = Arc<[Arc<Held>]>;
 
-/// Someone whom a provider vouches for.
+/// A user for whom a provider vouches.
 #[derive(Debug)]
 pub(super) struct Vouched {
     pub(super) caller: Caller,
-    /// When the token was issued and when it ends, in seconds since 1970.
+    /// When the token was issued and when it expires, in seconds since 1970.
     pub(super) issued: i64,
     pub(super) ends: i64,
-    /// That of the key that the token was checked with.
-    pub(super) standing: Standing,
+    /// The validity of the key that verified the token.
+    pub(super) revocation: Revocation,
 }
 
-/// What is known of who bears a token.
+/// What is known about the bearer of a token.
 enum Verdict {
     Someone(Vouched),
     Nobody,
-    /// Providers whose tokens look like this one may have made a key of this name.
+    /// Providers whose tokens look like this one may have published a new key of this id.
     Perhaps(Vec<Arc<Held>>, Box<str>),
 }
 
 impl Federation {
-    /// No providers yet.
+    /// Without providers.
     pub fn new(settings: Settings) -> Self {
-        // Time is looked at here, and so are the issuer and the audience.
+        // Times, issuer and audience are checked here.
         let mut signature = Validation::new(Algorithm::RS256);
         signature.required_spec_claims.clear();
         signature.validate_exp = false;
@@ -155,7 +155,7 @@ impl Federation {
         }))
     }
 
-    /// Keeps the keys of the providers there are, until the service stops.
+    /// Keeps the keys of the providers, until the service stops.
     pub async fn keep(self, stop: CancellationToken) {
         let (asks, asked) = mpsc::channel(ASKS_MAX);
         if self.0.asks.set(asks).is_ok() {
@@ -163,12 +163,12 @@ impl Federation {
         }
     }
 
-    /// Notified of every withdrawal of what callers rest on.
+    /// Notified of every revocation of credentials.
     pub(super) fn withdrawals(&self) -> watch::Receiver<()> {
         self.0.withdrawals.subscribe()
     }
 
-    /// Something that callers rest on may have been withdrawn.
+    /// Credentials may have been revoked.
     pub(super) fn withdrew(&self) {
         self.0.withdrawals.send_replace(());
     }
@@ -177,7 +177,7 @@ impl Federation {
         self.0.fetcher.rules()
     }
 
-    /// Names of the keys that a provider was last seen with.
+    /// The ids of the last known keys of a provider.
     pub fn keys_of(&self, id: ProviderId) -> Vec<Box<str>> {
         let all = self.all();
         let Some(held) = all.iter().find(|held| held.provider.id == id) else {
@@ -187,8 +187,8 @@ impl Federation {
         seen.keys.iter().map(|seen| seen.key.name.clone()).collect()
     }
 
-    /// The providers of other tenants that could vouch for some of the tokens of this one. Of two,
-    /// the one that was registered first does.
+    /// The providers of other tenants that could vouch for the same tokens. Of two, the one
+    /// registered first does.
     pub fn rivals(&self, provider: &Provider) -> Vec<ProviderId> {
         let may_be_for_both = |one: &[Box<str>], other: &[Box<str>]| {
             one.is_empty() || other.is_empty() || one.iter().any(|text| other.contains(text))
@@ -203,8 +203,8 @@ impl Federation {
         rivals.map(|rival| rival.id).collect()
     }
 
-    /// These are the providers now. What one that is gone or has changed has vouched for no longer
-    /// counts; its keys are kept as long as it is active.
+    /// Replaces the list of providers. Tokens of a provider that was removed or changed are no
+    /// longer valid; its keys are kept as long as it is active.
     pub(super) fn follow<'a>(&self, providers: impl Iterator<Item = &'a Arc<Provider>>) {
         self.0.all.send_if_modified(|all| {
             let mut next: Vec<_> = providers
@@ -231,13 +231,13 @@ impl Federation {
         });
     }
 
-    /// Whether a place is one that may be asked, as far as its name tells now.
-    pub async fn check(&self, place: &Place) -> Result<(), Unfetched> {
+    /// Whether an address may be contacted, as far as its name resolves now.
+    pub async fn check(&self, place: &ProviderUrl) -> Result<(), Unfetched> {
         self.0.fetcher.check(place).await
     }
 
-    /// Asks the active providers of a tenant for their keys, and tells how many each has that can
-    /// be used.
+    /// Fetches the keys of the active providers of a tenant, and returns the number of usable keys
+    /// of each.
     pub async fn reload(&self, tenant: &Tenant) -> Vec<(ProviderId, Result<usize, Unfetched>)> {
         let all = self.all();
         let own = all
@@ -246,7 +246,7 @@ impl Federation {
         let mut waiting = Vec::new();
         for held in own {
             let (ask, answer) = ask(held, Why::Reload);
-            // The keeper takes asks as long as the service runs.
+            // The keeper accepts requests as long as the service runs.
             if let Some(asks) = self.0.asks.get() {
                 let _ = asks.send(ask).await;
             }
@@ -254,7 +254,7 @@ impl Federation {
         }
         let mut told = Vec::with_capacity(waiting.len());
         for (id, answer) in waiting {
-            // One that was taken away meanwhile is not told of.
+            // A provider that was removed meanwhile is not reported.
             if let Ok(outcome) = answer.await {
                 told.push((id, outcome));
             }
@@ -262,7 +262,7 @@ impl Federation {
         told
     }
 
-    /// Who bears a token. Waits only for a provider that may have made a new key, and not long.
+    /// The bearer of a token. Waits only for a provider that may have a new key, and not long.
     pub(super) async fn bearer_of(&self, token: &str, now: Timestamp) -> Option<Vouched> {
         let (unknown, key) = match self.verdict(token, now, None) {
             Verdict::Someone(vouched) => return Some(vouched),
@@ -273,14 +273,14 @@ impl Federation {
         let mut waiting = FuturesUnordered::new();
         for held in &unknown {
             let (ask, answer) = ask(held, Why::UnknownKey(key.clone()));
-            // With so many waiting already, this one is not asked.
+            // Too many requests wait already, so this provider is not contacted.
             if self.0.asks.get()?.try_send(ask).is_ok() {
                 waiting.push(answer);
             }
         }
         let rules = self.rules();
         let ends = begun + rules.connect + rules.answer;
-        // One that does not answer does not keep another from it.
+        // One that fails does not prevent the others.
         while let Ok(Some(_)) = timeout_at(ends, waiting.next()).await {
             match self.verdict(token, now, Some(begun)) {
                 Verdict::Someone(vouched) => return Some(vouched),
@@ -291,14 +291,14 @@ impl Federation {
         None
     }
 
-    /// Who bears a token by what is known now. Providers that were asked after `begun` have had
-    /// their say.
+    /// The bearer of a token by the present knowledge. Providers fetched after `begun` have been
+    /// considered completely.
     fn verdict(&self, token: &str, now: Timestamp, begun: Option<Instant>) -> Verdict {
         self.found(token, now, begun).unwrap_or(Verdict::Nobody)
     }
 
     fn found(&self, token: &str, now: Timestamp, begun: Option<Instant>) -> Option<Verdict> {
-        // Nothing of it is believed before its signature is.
+        // Nothing in it is trusted before its signature is verified.
         let said = jsonwebtoken::dangerous::insecure_decode::<Map<String, Value>>(token).ok()?;
         let (header, claims) = (said.header, said.claims);
         let name = header.kid.filter(|name| !name.is_empty())?;
@@ -311,7 +311,7 @@ impl Federation {
             .iter()
             .filter(|held| held.provider.is_active && !held.refuses(&name) && held.fits(&claims))
             .filter(|held| is_within_trust(issued, &held.provider));
-        // The oldest first, as they all are.
+        // The oldest first, like all lists of them.
         let (mut with, mut without) = (Vec::new(), Vec::new());
         for held in fitting {
             match held.key(&name) {
@@ -320,9 +320,9 @@ impl Federation {
             }
         }
         let signer = self.signer(token, &with);
-        // Another tenant's older provider has a say, too, until it was asked after the key was first
-        // seen here: else whoever asks first could take what is the other's. One that does not
-        // answer then has had its say, or it could keep others from theirs.
+        // Another tenant's older provider takes precedence, too, until it was contacted after the
+        // key was first seen: otherwise a later registration could capture its tokens. A provider
+        // that fails has been considered, or it could block others.
         let until_asked = |held: &&Arc<Held>, since: Option<Instant>| {
             let asked = held.seen.borrow().asked;
             let since = since.into_iter().chain(begun).min();
@@ -361,11 +361,11 @@ impl Federation {
             caller: self.caller(&held.provider, &claims)?,
             issued,
             ends,
-            standing: key.standing.clone(),
+            revocation: key.revocation.clone(),
         }))
     }
 
-    /// The oldest provider whose key has signed.
+    /// The oldest provider whose key verifies the signature.
     fn signer<'a>(
         &self,
         token: &str,
@@ -394,7 +394,7 @@ impl Federation {
         })
     }
 
-    /// Whom a token names that is the provider's: what it says of us is not looked at.
+    /// The user of a provider's token; what the token says about tenants is ignored.
     fn caller(&self, provider: &Provider, claims: &Map<String, Value>) -> Option<Caller> {
         let user = claims.get("sub")?.as_str().filter(|sub| is_subject(sub))?;
         let claim = provider.roles_claim.as_ref();
@@ -424,26 +424,26 @@ fn ask(held: &Arc<Held>, why: Why) -> (Ask, oneshot::Receiver<Result<usize, Unfe
     (ask, answer)
 }
 
-/// How many characters a `sub` has at most (`OpenID` Connect Core 1.0, §2).
+/// The maximum length of `sub` (`OpenID` Connect Core 1.0, §2).
 const SUBJECT_CHARS_MAX: usize = 255;
 
-/// Whether a text is one that names a user.
+/// Whether a text is a valid user name.
 fn is_subject(text: &str) -> bool {
     !text.is_empty()
         && text.chars().count() <= SUBJECT_CHARS_MAX
         && !text.chars().any(|char| char.is_ascii_control())
 }
 
-/// Whether a token was issued after the tenant began to trust the provider, as clocks go: before
-/// that, its address may have belonged to someone else.
+/// Whether a token was issued after the provider was registered, within clock skew: before that,
+/// its address may have belonged to someone else.
 const fn is_within_trust(issued: i64, provider: &Provider) -> bool {
     issued >= provider.created.millis().div_euclid(1_000) - SKEW_SECONDS
 }
 
-/// When a token was issued that is good now, and when it ends, in seconds since 1970; none if it is
-/// not good.
+/// When a valid token was issued and when it expires, in seconds since 1970; none if it is not
+/// valid.
 fn good_from_until(claims: &Map<String, Value>, now: Timestamp) -> Option<(i64, i64)> {
-    // A date may have a fraction, which does not matter here.
+    // A date may have a fraction, which is ignored.
     #[expect(
         clippy::cast_possible_truncation,
         reason = "a date beyond is cut to the last one"

@@ -1,4 +1,4 @@
-//! A provider as a tenant has registered it, and the keys it was last seen with.
+//! A registered provider, and its last known keys.
 
 use std::sync::Arc;
 
@@ -7,35 +7,35 @@ use tokio::{sync::watch, time::Instant};
 
 use super::document::PublishedKey;
 use crate::auth::{
-    BadRecord, Standing,
+    BadRecord, Revocation,
     record::{self, ProviderRecord},
 };
 use crate::clock::Timestamp;
 use crate::id::{ProviderId, Tenant};
 
-/// A provider of tokens that a tenant trusts.
+/// An OpenID Connect provider that a tenant trusts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Provider {
     pub id: ProviderId,
-    /// Whose it is, and so the tenant of whoever bears its tokens.
+    /// The tenant that registered it, and so that of its users.
     pub tenant: Tenant,
-    /// Where its discovery document is.
+    /// The address of its discovery document.
     pub well_known: Box<str>,
-    /// Who may have issued its tokens; empty for the issuer that the document names.
+    /// The accepted issuers; empty for the one that the document names.
     pub issuers: Vec<Box<str>>,
-    /// For whom its tokens are; empty for anyone.
+    /// The accepted audiences; empty for any.
     pub audiences: Vec<Box<str>>,
     /// The claim with the roles; none for the one of the settings.
     pub roles_claim: Option<Box<str>>,
     pub created: Timestamp,
-    /// Whether its tokens are taken.
+    /// Whether its tokens are accepted.
     pub is_active: bool,
-    /// Names of keys that are refused, whatever it publishes.
+    /// The ids of rejected keys, even if it publishes them.
     pub refused: Vec<Box<str>>,
 }
 
 impl Provider {
-    /// Whether its document is where another one's is; what a query says does not matter.
+    /// Whether its document has the same address as another one's, ignoring the query.
     pub(super) fn is_at_the_place_of(&self, other: &Self) -> bool {
         fn place(provider: &Provider) -> &str {
             provider.well_known.split('?').next().unwrap_or_default()
@@ -43,7 +43,7 @@ impl Provider {
         place(self) == place(other)
     }
 
-    /// As it is stored.
+    /// The stored form.
     pub fn record(&self) -> String {
         record::write(&ProviderRecord {
             well_known: self.well_known.clone(),
@@ -56,14 +56,14 @@ impl Provider {
         })
     }
 
-    /// One that was stored.
+    /// Parses the stored form.
     pub fn read(id: &str, tenant: Tenant, record: &str) -> Result<Self, BadRecord> {
         const WHAT: &str = "OIDC provider";
         let record: ProviderRecord = record::read(WHAT, id, record)?;
         Ok(Self {
             id: id
                 .parse()
-                .map_err(|_| BadRecord::new(WHAT, id, "it is no UUID"))?,
+                .map_err(|_| BadRecord::new(WHAT, id, "it is not a UUID"))?,
             tenant,
             well_known: record.well_known,
             issuers: record.issuers,
@@ -76,40 +76,40 @@ impl Provider {
     }
 }
 
-/// A provider that tokens are checked against.
+/// A provider against which tokens are checked.
 #[derive(Debug)]
 pub(super) struct Held {
     pub(super) provider: Arc<Provider>,
     pub(super) seen: watch::Sender<Seen>,
 }
 
-/// What a provider published when it was last asked.
+/// What a provider published when it was last contacted.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Seen {
     pub(super) issuer: Option<Box<str>>,
     pub(super) keys: Vec<SeenKey>,
     /// When it last answered.
     pub(super) at: Option<Instant>,
-    /// When it was last asked, if that has come to an end, whatever it was.
+    /// When it was last contacted, whatever the result.
     pub(super) asked: Option<Instant>,
 }
 
-/// A key, since when it is known, and whether it still is.
+/// A key, since when it is known, and whether it is still published.
 #[derive(Debug, Clone)]
 pub(super) struct SeenKey {
     pub(super) key: PublishedKey,
     pub(super) since: Instant,
-    pub(super) standing: Standing,
+    pub(super) revocation: Revocation,
 }
 
 impl Held {
-    /// A provider, after what there was of it before. Keys are kept while it is active, but nothing
-    /// that was checked with them.
+    /// The new state of a provider after its previous one. Keys are kept while it is active, but
+    /// tokens verified with them are not.
     pub(super) fn after(before: Option<&Self>, provider: Arc<Provider>) -> Self {
         let before = before.filter(|before| before.provider.is_active && provider.is_active);
         let mut seen = before.map_or_else(Seen::default, |before| before.seen.borrow().clone());
         for key in &mut seen.keys {
-            key.standing = Standing::default();
+            key.revocation = Revocation::default();
         }
         Self {
             provider,
@@ -117,15 +117,15 @@ impl Held {
         }
     }
 
-    /// Nothing that was checked with its keys counts any longer.
+    /// Revokes everything that was verified with its keys.
     pub(super) fn withdraw(&self) {
         for seen in &self.seen.borrow().keys {
-            seen.standing.withdraw();
+            seen.revocation.revoke();
         }
     }
 
-    /// What it publishes now, asked at `begun`; what was checked with keys that are gone no longer
-    /// counts.
+    /// Stores what it publishes now, fetched at `begun`; revokes what was verified with keys that
+    /// are gone.
     pub(super) fn answered(
         &self,
         (issuer, keys): (Box<str>, Vec<PublishedKey>),
@@ -141,13 +141,13 @@ impl Held {
                     None => SeenKey {
                         key,
                         since: now,
-                        standing: Standing::default(),
+                        revocation: Revocation::default(),
                     },
                 })
                 .collect();
             for old in &before {
                 if !seen.keys.iter().any(|new| new.key == old.key) {
-                    old.standing.withdraw();
+                    old.revocation.revoke();
                 }
             }
             seen.issuer = Some(issuer);
@@ -156,21 +156,21 @@ impl Held {
         });
     }
 
-    /// It has not answered, asked at `begun`.
+    /// Notes that a fetch begun at `begun` failed.
     pub(super) fn unanswered(&self, begun: Instant) {
         self.seen.send_modify(|seen| seen.asked = Some(begun));
     }
 
-    /// It has not answered for so long that nobody knows whether its keys are still its own.
+    /// It has failed for so long that its keys may no longer be its own.
     pub(super) fn forgotten(&self) {
         self.seen.send_modify(|seen| {
             for old in seen.keys.drain(..) {
-                old.standing.withdraw();
+                old.revocation.revoke();
             }
         });
     }
 
-    /// Whether a token with these claims could be one of its own, as far as they can tell.
+    /// Whether a token with these claims could be one of its own.
     pub(super) fn fits(&self, claims: &Map<String, Value>) -> bool {
         let Some(Value::String(issuer)) = claims.get("iss") else {
             return false;
@@ -198,7 +198,7 @@ impl Held {
         order(self) < order(other)
     }
 
-    /// Whether its document is where another one's is; what a query says does not matter.
+    /// Whether its document has the same address as another one's, ignoring the query.
     pub(super) fn is_at_the_place_of(&self, other: &Provider) -> bool {
         self.provider.is_at_the_place_of(other)
     }
@@ -217,7 +217,7 @@ impl Held {
         }
     }
 
-    /// Whether the key of that name is refused, whatever it publishes.
+    /// Whether the key of that id is rejected, even if it is published.
     pub(super) fn refuses(&self, name: &str) -> bool {
         self.provider
             .refused
@@ -225,7 +225,7 @@ impl Held {
             .any(|refused| **refused == *name)
     }
 
-    /// The key of that name.
+    /// The key of that id.
     pub(super) fn key(&self, name: &str) -> Option<SeenKey> {
         let seen = self.seen.borrow();
         seen.keys
@@ -235,8 +235,8 @@ impl Held {
     }
 }
 
-/// Whether a document at `place` is where an issuer of that name has its own
-/// (`OpenID` Connect Discovery 1.0, §4): for providers that have never answered.
+/// Whether a document at `place` is where an issuer of that name publishes its own (`OpenID`
+/// Connect Discovery 1.0, §4): for providers that have never answered.
 fn is_below(place: &str, issuer: &str) -> bool {
     let issuer = issuer.trim_end_matches('/');
     let rest = place.strip_prefix(issuer);
@@ -272,12 +272,12 @@ mod tests {
     fn a_token_fits_by_issuer_and_audience() {
         let own = "https://id.example/a";
         for (held, claims, expected) in [
-            // The issuer is one of those that were registered, else the one that was discovered.
+            // The issuer is one of those registered, otherwise the discovered one.
             (held(&["i", "j"], &[], None), json!({"iss": "j"}), true),
             (held(&["i"], &[], Some(own)), json!({"iss": own}), false),
             (held(&[], &[], Some("other")), json!({"iss": own}), false),
             (held(&[], &[], Some("other")), json!({"iss": "other"}), true),
-            // Before that, the one that the place promises.
+            // Before discovery, the one that its address implies.
             (held(&[], &[], None), json!({"iss": own}), true),
             (
                 held(&[], &[], None),
@@ -303,7 +303,7 @@ mod tests {
             (held(&[], &[], None), json!({"iss": "/"}), false),
             (held(&["i"], &[], None), json!({"iss": ["i"]}), false),
             (held(&["i"], &[], None), json!({}), false),
-            // An audience is asked for where some are registered.
+            // An audience is required if any is registered.
             (
                 held(&["i"], &[], None),
                 json!({"iss": "i", "aud": "x"}),
@@ -369,7 +369,7 @@ mod tests {
         assert_eq!(read.expect("reads"), provider);
         for (id, record, why) in [
             (&*id, "{}", "it is damaged"),
-            ("7", &provider.record(), "it is no UUID"),
+            ("7", &provider.record(), "it is not a UUID"),
         ] {
             let bad = Provider::read(id, "t".into(), record).expect_err("nothing");
             let told = format!("the stored OIDC provider `{id}` cannot be read: {why}");
@@ -397,10 +397,10 @@ mod tests {
         let (a, b) = (held.key("a").expect("a key"), held.key("b").expect("a key"));
         let keys = vec![key(one, "a"), key(one, "b")];
         held.answered(("i".into(), keys), now, now);
-        assert!(a.standing.holds(), "it is the same");
-        assert!(!b.standing.holds(), "only its name is the same");
+        assert!(!a.revocation.is_revoked(), "it is the same");
+        assert!(b.revocation.is_revoked(), "only its name is the same");
         let b = held.key("b").expect("the new one");
         held.forgotten();
-        assert!(!a.standing.holds() && !b.standing.holds() && held.key("a").is_none());
+        assert!(a.revocation.is_revoked() && b.revocation.is_revoked() && held.key("a").is_none());
     }
 }

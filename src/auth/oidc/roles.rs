@@ -1,11 +1,11 @@
-//! The roles that a provider says someone has (`config-and-cli.md` §9).
+//! The roles in a provider's token (`config-and-cli.md` §9).
 
 use serde_json::{Map, Value};
 
 use crate::auth::Roles;
 
-/// The claim that says them: a list, the members of an object, or words. A name with a comma is
-/// none, as lists of roles are written with commas.
+/// The roles of a claim: a list, the members of an object, or words. A name with a comma is
+/// ignored, because lists of roles are separated by commas.
 pub(super) fn roles(claims: &Map<String, Value>, claim: &str) -> Roles {
     let named = |names: &mut dyn Iterator<Item = &str>| {
         Roles::of(names.map(str::trim).filter(|name| !name.contains(',')))

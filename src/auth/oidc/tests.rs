@@ -1,4 +1,4 @@
-//! Who bears which token, by what providers have published.
+//! The bearers of tokens, given what providers have published.
 
 use jsonwebtoken::{EncodingKey, Header, encode};
 use serde_json::json;
@@ -43,7 +43,7 @@ fn published(keys: &[(&str, &str)]) -> Vec<PublishedKey> {
 }
 
 impl Federation {
-    /// As if the provider had been asked and had answered so.
+    /// As if the provider had been contacted and had answered this.
     fn answered(&self, id: ProviderId, keys: &[(&str, &str)]) {
         let all = self.all();
         let held = all.iter().find(|held| held.provider.id == id);
@@ -54,14 +54,14 @@ impl Federation {
         held.expect("there is one").answered(answer, now, now);
     }
 
-    /// As if the provider had been asked and had not answered.
+    /// As if the provider had been contacted and had failed.
     fn unanswered(&self, id: ProviderId) {
         let all = self.all();
         let held = all.iter().find(|held| held.provider.id == id);
         held.expect("there is one").unanswered(Instant::now());
     }
 
-    /// As if it were registered, or changed.
+    /// As if it were registered or changed.
     fn put(&self, provider: Provider) {
         let all = self.all();
         let others = all.iter().filter(|held| held.provider.id != provider.id);
@@ -83,7 +83,7 @@ impl Federation {
         }
     }
 
-    /// How many providers would be asked because of a token.
+    /// How many providers would be contacted because of a token.
     fn perhaps(&self, token: &str) -> usize {
         match self.verdict(token, Timestamp::from_micros(NOW * 1_000_000), None) {
             Verdict::Someone(_) | Verdict::Nobody => 0,
@@ -245,20 +245,20 @@ fn a_token_that_could_be_of_two_tenants_is_of_the_one_that_registered_first() {
     federation.with(&two, &[("k", KEY)]);
     let token = signed(&claims(), "k", KEY);
     assert_eq!(federation.tenant_of(&token).as_deref(), Some("two"));
-    // An older one of another tenant may have the same key: first, nobody knows.
+    // An older one of another tenant may have the same key: at first, it is not known.
     federation.put(one.clone());
     assert_eq!(federation.perhaps(&token), 1);
-    // If it does not answer, it has no say.
+    // If it fails, it is not considered.
     federation.unanswered(one.id);
     assert_eq!(federation.tenant_of(&token).as_deref(), Some("two"));
     federation.answered(one.id, &[("k", KEY)]);
     assert_eq!(federation.tenant_of(&token).as_deref(), Some("one"));
     assert_eq!(federation.rivals(&one), [two.id]);
-    // A younger one is not asked, and has no say however it changes.
+    // A younger one is not contacted, and is not considered however it changes.
     let three = registered_at(&provider("three"), 2);
     federation.put(three.clone());
     assert_eq!(federation.tenant_of(&token).as_deref(), Some("one"));
-    // Audiences tell them apart.
+    // Audiences distinguish them.
     let for_whom = |provider: &Provider, audience: &str| Provider {
         audiences: vec![audience.into()],
         ..provider.clone()
@@ -276,7 +276,7 @@ fn a_token_that_could_be_of_two_tenants_is_of_the_one_that_registered_first() {
 fn the_tokens_of_an_invalidated_provider_are_nobody_elses() {
     let federation = federation();
     let (one, two) = (provider("one"), registered_at(&provider("two"), 1));
-    // Spelled in another way.
+    // In another spelling.
     let two = Provider {
         well_known: format!("{}?more", two.well_known).into(),
         ..two
@@ -307,7 +307,7 @@ fn the_tokens_of_an_invalidated_provider_are_nobody_elses() {
 #[test]
 fn keys_of_other_tenants_do_not_crowd_out_those_of_one() {
     let federation = federation();
-    // Someone claims the issuer, and a key of that name, many times and before anybody else.
+    // Another tenant claims the issuer, and a key of that id, many times and first.
     for n in 0..6 {
         let bits = SigningKey::make().expect("a key").0;
         let mut jwk: Value = serde_json::from_str(&bits.public().jwk()).expect("JSON");
@@ -338,7 +338,7 @@ fn the_same_name_of_another_key_is_no_matter() {
         let vouched = federation.who(&signed(&claims(), "k", pem));
         assert_eq!(vouched.expect("someone").caller.tenant.as_str(), tenant);
     }
-    // Two providers of one tenant are no matter either: the older one counts.
+    // Two providers of one tenant are no exception: the older one counts.
     let again = Provider {
         roles_claim: Some("else".into()),
         created: Timestamp::from_micros(1),
@@ -356,30 +356,30 @@ fn what_was_vouched_for_goes_with_the_key_and_with_the_provider() {
     federation.with(&provider, &[("k", KEY), ("l", OTHER_KEY)]);
     let token = signed(&claims(), "k", KEY);
     let who = || federation.who(&token);
-    let standing = || who().expect("someone").standing;
+    let revocation = || who().expect("someone").revocation;
     // Rotated.
-    let first = standing();
+    let first = revocation();
     federation.answered(provider.id, &[("k", KEY)]);
-    assert!(first.holds());
+    assert!(!first.is_revoked());
     federation.answered(provider.id, &[("l", KEY)]);
-    assert!(!first.holds() && who().is_none());
+    assert!(first.is_revoked() && who().is_none());
     // Changed.
     federation.answered(provider.id, &[("k", KEY)]);
-    let second = standing();
+    let second = revocation();
     federation.put(Provider {
         roles_claim: Some("else".into()),
         ..provider.clone()
     });
-    assert!(!second.holds());
+    assert!(second.is_revoked());
     assert!(!who().expect("keys are kept").caller.roles.contain("ROLE_A"));
-    // Not active any longer, and active again without the key it had.
-    let third = standing();
+    // No longer active, and active again without the key it had.
+    let third = revocation();
     let names = federation.keys_of(provider.id);
     federation.put(Provider {
         is_active: false,
         ..provider.clone()
     });
-    assert!(!third.holds() && who().is_none() && federation.perhaps(&token) == 0);
+    assert!(third.is_revoked() && who().is_none() && federation.perhaps(&token) == 0);
     federation.put(Provider {
         refused: names,
         ..provider.clone()
@@ -387,10 +387,10 @@ fn what_was_vouched_for_goes_with_the_key_and_with_the_provider() {
     federation.answered(provider.id, &[("k", KEY)]);
     assert!(who().is_none());
     federation.put(provider.clone());
-    let fourth = standing();
+    let fourth = revocation();
     let other = Arc::new(self::provider("else"));
     federation.follow([&other].into_iter());
-    assert!(!fourth.holds() && who().is_none());
+    assert!(fourth.is_revoked() && who().is_none());
 }
 
 #[test]
@@ -403,5 +403,5 @@ fn what_does_not_change_stays_as_it_is() {
         .expect("someone");
     federation.put(self::provider("else"));
     federation.put(provider);
-    assert!(vouched.standing.holds());
+    assert!(!vouched.revocation.is_revoked());
 }

@@ -15,7 +15,7 @@ pub struct Get {
     #[serde(rename = "id")]
     _id: RequiredText,
     pub entity_id: String,
-    /// `StateMachine`, `EntityChange`, `System`; others say nothing.
+    /// `StateMachine`, `EntityChange`, `System`; others are ignored.
     #[serde(default, alias = "eventType")]
     pub event_types: Option<Vec<String>>,
     #[serde(default)]
@@ -26,7 +26,7 @@ pub struct Get {
     pub to_utc_time: Option<String>,
     #[serde(default)]
     pub transaction_id: Option<String>,
-    /// How many items are left out, as a decimal number; anything else is none.
+    /// How many items to skip, as a decimal number; anything else is 0.
     #[serde(default)]
     pub cursor: Option<String>,
     #[serde(default)]

@@ -24,7 +24,7 @@ pub struct Get {
 pub struct Create {
     #[serde(rename = "id")]
     _id: RequiredText,
-    /// Whether it may administer, too.
+    /// Whether it also has the administrator role.
     #[serde(default)]
     pub with_admin_role: bool,
 }
@@ -49,7 +49,7 @@ impl One {
         }
         Err(Failure::new(
             Code::BadRequest,
-            format!("a clientId is 1 to {NAME_CHARS_MAX} letters and digits"),
+            format!("a clientId must be 1 to {NAME_CHARS_MAX} letters and digits"),
         ))
     }
 }

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
 
 use super::{Object, RequiredText, success};
-use crate::callout::{Callee, Passage, Target};
+use crate::callout::{Callee, Target, TransitionContext};
 use crate::entity::{Image, Json};
 use crate::event::EventType;
 use crate::id::{CallId, EntityId, MemberId, Tenant, TransactionId, WorkflowName};
@@ -87,7 +87,7 @@ pub struct Call<'a> {
     pub transaction: Option<TransactionId>,
     pub callee: &'a Callee,
     pub workflow: &'a WorkflowName,
-    pub passage: Option<&'a Passage>,
+    pub transition_context: Option<&'a TransitionContext>,
     pub context: Option<&'a str>,
     pub attached: Option<&'a Image>,
 }
@@ -129,10 +129,10 @@ pub fn call(call: &Call<'_>) -> String {
             .text("functionId", name.as_str())
             .text("functionName", name.as_str()),
     };
-    if let Some(passage) = call.passage {
-        let transition = named(passage.transition.as_str())
-            .text("stateFrom", passage.from.as_str())
-            .text("stateTo", passage.to.as_str());
+    if let Some(transition_context) = call.transition_context {
+        let transition = named(transition_context.transition.as_str())
+            .text("stateFrom", transition_context.from.as_str())
+            .text("stateTo", transition_context.to.as_str());
         object = object.raw("transition", &transition.finish());
     }
     if let Some(context) = call.context {

@@ -20,7 +20,7 @@ pub struct Create<'a> {
     pub data_format: DataFormat,
     #[serde(borrow)]
     pub payload: NewEntity<'a>,
-    /// Where the data is a list: how many of them make one transaction; all, if absent.
+    /// For a list: entities per transaction; all if absent.
     #[serde(default)]
     pub chunk_size: Option<usize>,
 }
@@ -40,7 +40,7 @@ pub struct CreateCollection<'a> {
     pub data_format: DataFormat,
     #[serde(borrow)]
     pub payloads: Vec<NewEntity<'a>>,
-    /// How many of them make one transaction; all, if absent.
+    /// Items per transaction; all if absent.
     #[serde(default)]
     pub chunk_size: Option<usize>,
 }
@@ -107,7 +107,7 @@ pub struct PatchPayload<'a> {
     pub patch: &'a RawValue,
     #[serde(default)]
     pub transition: Option<String>,
-    /// Needed; `*` is any version.
+    /// Required; `*` is any version.
     #[serde(default)]
     pub if_match: Option<String>,
 }
@@ -130,7 +130,7 @@ pub struct DeleteAll<'a> {
     pub point_in_time: Option<String>,
     #[serde(default)]
     pub verbose: Option<bool>,
-    /// Which of them; all, if absent. A null is no condition, and deletes nothing.
+    /// The entities to delete; all if absent. Null is not a valid condition, and deletes nothing.
     #[serde(borrow, default, deserialize_with = "given")]
     #[schemars(with = "Option<Condition>")]
     pub condition: Option<&'a RawValue>,

@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 
 use super::{ModelSpec, Object, RequiredText, list, model::spec, success, text_list};
 use crate::engine::StartKind;
-use crate::explain::{Guard, Node, ToldRun, ToldStep, Way};
+use crate::explain::{ExplainedRun, ExplainedStep, Guard, Node, Way};
 use crate::id::{EntityId, ModelKey};
 
 #[derive(Deserialize, JsonSchema)]
@@ -34,7 +34,7 @@ pub struct Explanation<'a> {
     pub model: &'a ModelKey,
     pub state: Option<&'a str>,
     pub ways: &'a [Way],
-    pub runs: &'a [ToldRun],
+    pub runs: &'a [ExplainedRun],
 }
 
 pub fn explained(request: &str, explanation: &Explanation<'_>) -> String {
@@ -134,7 +134,7 @@ fn node(part: &Node) -> String {
     }
 }
 
-fn run(run: &ToldRun) -> String {
+fn run(run: &ExplainedRun) -> String {
     let mut object = Object::new().text(
         "start",
         match run.start {
@@ -158,7 +158,7 @@ fn run(run: &ToldRun) -> String {
     optional(object, "stopped", run.stopped.as_deref()).finish()
 }
 
-fn step(step: &ToldStep) -> String {
+fn step(step: &ExplainedStep) -> String {
     let mut object = optional(Object::new(), "state", step.state.as_deref());
     object = object.raw("considered", &list(step.considered.iter().map(guard)));
     if !step.calls.is_empty() {

@@ -16,8 +16,7 @@ pub struct Subscribe {
     pub model: Option<ModelSpec>,
     #[serde(default)]
     pub states: Option<Vec<String>>,
-    /// The sequence that the caller has seen last; 0 if none, and absent to hear of what is
-    /// committed from now on.
+    /// The last sequence received; 0 for all changes, absent for new changes only.
     #[serde(default)]
     pub from_sequence: Option<i64>,
     #[serde(default)]
@@ -33,11 +32,10 @@ pub struct SubscribeSearch<'a> {
     #[serde(borrow)]
     #[schemars(with = "Condition")]
     pub condition: &'a RawValue,
-    /// The sequence that the caller has seen last, to be told only what later changes do to the
-    /// result; absent to be told the result first.
+    /// The last sequence received, for later changes only; absent to receive the result first.
     #[serde(default)]
     pub from_sequence: Option<i64>,
-    /// Whether the changes come with documents; the result always does.
+    /// Whether changes include documents; the result always does.
     #[serde(default)]
     pub include_data: Option<bool>,
 }

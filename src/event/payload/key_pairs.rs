@@ -22,18 +22,18 @@ pub struct Issue {
     _id: RequiredText,
     /// `RS256`.
     pub algorithm: String,
-    /// Whose tokens it signs: `client` or `human`.
+    /// The kind of tokens it signs: `client` or `human`.
     pub audience: String,
-    /// Now, if it is not given.
+    /// The beginning of its validity; now if absent.
     #[serde(default)]
     pub valid_from: Option<String>,
-    /// As long after that as the settings say, if it is not given.
+    /// The end of its validity; a default of the settings if absent.
     #[serde(default)]
     pub valid_to: Option<String>,
-    /// Whether the pair that signs for that audience now is invalidated.
+    /// Whether to invalidate the pair that signs for that audience now.
     #[serde(default)]
     pub invalidate_current: bool,
-    /// For how long what that has signed is good, in seconds: 0 to 31622400; 0, if it is not given.
+    /// The grace period for the signatures of that pair, in seconds: 0 to 31622400; 0 if absent.
     #[serde(default)]
     pub invalidate_grace_period_sec: Option<u64>,
 }
@@ -61,7 +61,7 @@ pub struct Invalidate {
     #[serde(rename = "id")]
     _id: RequiredText,
     pub key_id: String,
-    /// For how long what it has signed is good, in seconds: 0 to 31622400; 0, if it is not given.
+    /// The grace period for its signatures, in seconds: 0 to 31622400; 0 if absent.
     #[serde(default)]
     pub grace_period_sec: Option<u64>,
 }
@@ -74,7 +74,7 @@ pub struct Reactivate {
     pub key_id: String,
     /// In the future.
     pub valid_to: String,
-    /// As it was, if it is not given.
+    /// Unchanged if absent.
     #[serde(default)]
     pub valid_from: Option<String>,
 }
@@ -87,7 +87,7 @@ pub fn grace(seconds: Option<u64>) -> Result<Duration, Failure> {
     }
     Err(Failure::new(
         Code::BadRequest,
-        format!("a period of grace is 0 to {GRACE_SECONDS_MAX} seconds"),
+        format!("a grace period must be 0 to {GRACE_SECONDS_MAX} seconds"),
     ))
 }
 

@@ -18,7 +18,7 @@ pub struct Create<'a> {
     #[serde(rename = "id")]
     _id: RequiredText,
     pub header: Header,
-    /// Anything; it must be there, and may be null.
+    /// Any JSON; required, and may be null.
     #[serde(borrow)]
     pub payload: &'a RawValue,
     /// Some clients spell it as the first version of the interface did.
@@ -33,7 +33,7 @@ pub struct Header {
     pub subject: String,
     #[serde(default)]
     pub content_type: Option<String>,
-    /// In bytes; that of the content, if it is not given.
+    /// In bytes; the length of the content if absent.
     #[serde(default)]
     pub content_length: Option<i64>,
     #[serde(default)]

@@ -66,7 +66,7 @@ impl<'de> Deserialize<'de> for RequiredText {
 #[derive(JsonSchema)]
 pub struct Nothing {}
 
-/// Names a model in a payload.
+/// The name and version of a model.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 pub struct ModelSpec {
     pub name: String,
@@ -194,7 +194,7 @@ pub fn readdressed(answer: &str, request: &str) -> Result<String, Failure> {
     let document = Document::parse(answer)
         .map_err(|error| Failure::internal(format!("a stored answer: {error}")))?;
     let Shape::Object(members) = document.root().shape() else {
-        return Err(Failure::internal("a stored answer is no object"));
+        return Err(Failure::internal("a stored answer is not an object"));
     };
     let quotes = |name: &str| matches!(name, "id" | "requestId");
     let answer = members.fold(Object::new(), |object, (name, value)| {

@@ -80,7 +80,7 @@ pub struct Delete {
 #[derive(Deserialize, JsonSchema)]
 pub struct UniqueKey {
     pub id: String,
-    /// Paths such as `$.a.b`; scalars, in no array.
+    /// Paths such as `$.a.b` of scalars outside of lists.
     pub fields: Vec<String>,
 }
 
@@ -142,7 +142,7 @@ pub struct SetIndexes {
 /// An index as requests name it.
 #[derive(Deserialize, JsonSchema)]
 pub struct IndexSpec {
-    /// Leads to a scalar, or to the elements of a list: `$.a.b`, `$.lines[*].sku`.
+    /// The path of a scalar, or of the elements of a list: `$.a.b`, `$.lines[*].sku`.
     pub path: String,
 }
 
@@ -164,7 +164,7 @@ pub fn exported(request: &str, model: &ModelKey, document: &str) -> String {
 pub struct IndexItem {
     pub path: String,
     pub state: &'static str,
-    /// Whether someone asked for it.
+    /// Whether it was declared.
     pub declared: bool,
 }
 

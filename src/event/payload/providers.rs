@@ -31,7 +31,7 @@ pub struct All {
 pub struct List {
     #[serde(rename = "id")]
     _id: RequiredText,
-    /// Whether those that were invalidated are left out; by default they are not.
+    /// Whether to omit invalidated ones; false by default.
     #[serde(default)]
     active_only: Option<bool>,
 }
@@ -57,21 +57,21 @@ pub struct One {
 pub struct Register {
     #[serde(rename = "id")]
     _id: RequiredText,
-    /// Where the discovery document is, for instance
+    /// The address of the discovery document, for instance
     /// `https://id.example/.well-known/openid-configuration`.
     well_known_config_uri: String,
-    /// Who may have issued its tokens; where there is none, the issuer of the document.
+    /// The accepted issuers; without any, the issuer of the document.
     #[serde(default)]
     issuers: Option<Vec<String>>,
-    /// For whom its tokens are; where there is none, for anyone.
+    /// The accepted audiences; without any, all.
     #[serde(default)]
     expected_audiences: Option<Vec<String>>,
-    /// The claim that says the roles; where there is none, that of the settings.
+    /// The claim with the roles; if absent, that of the settings.
     #[serde(default)]
     roles_claim: Option<String>,
 }
 
-/// A change: what is absent stays, and `null` and an empty list take away what there is.
+/// A change: absent members stay, and `null` or an empty list removes the value.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Update {
@@ -79,7 +79,7 @@ pub struct Update {
     _id: RequiredText,
     /// A UUID.
     provider_id: String,
-    /// Cannot be changed: the one it has, or absent.
+    /// Cannot be changed: the present value, or absent.
     #[serde(default)]
     well_known_config_uri: Option<String>,
     #[serde(default)]
@@ -100,8 +100,8 @@ pub struct Reactivate {
     _id: RequiredText,
     /// A UUID.
     provider_id: String,
-    /// Whether tokens are taken again that are signed with the keys it had when it was
-    /// invalidated; if not, only those with keys it has made since. By default they are.
+    /// Whether to accept tokens signed with the keys it had when it was invalidated; if false, only
+    /// those signed with newer keys. True by default.
     #[serde(default, rename = "reactivateKeys")]
     with_keys: Option<bool>,
 }
@@ -236,7 +236,7 @@ fn names(member: &str, list: Vec<String>) -> Result<Vec<Box<str>>, Failure> {
     if list.len() > NAMES_MAX {
         let count = list.len();
         return Err(bad(format!(
-            "`{member}` has {count} items; {NAMES_MAX} are the most"
+            "`{member}` has {count} items; {NAMES_MAX} are allowed"
         )));
     }
     list.into_iter()

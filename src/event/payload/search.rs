@@ -72,11 +72,11 @@ pub enum LimitExceeded {
     Truncate,
 }
 
-/// What is sorted by; a text says it in the words of REST: `[@]path[:asc|:desc]`.
+/// A sort key; as text in the form of REST: `[@]path[:asc|:desc]`.
 #[derive(Deserialize, JsonSchema)]
 #[serde(
     untagged,
-    expecting = "what is sorted by is `{path, source?, desc?}`, or a text like `path:desc`"
+    expecting = "a sort key must be `{path, source?, desc?}`, or a text like `path:desc`"
 )]
 pub enum OrderBy {
     Key(OrderKey),

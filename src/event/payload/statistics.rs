@@ -35,7 +35,7 @@ pub struct Aggregation {
     /// The path of a number.
     #[serde(default)]
     pub field: Option<String>,
-    /// What it is called; by default the operation and the path.
+    /// Its name; by default the operation and the path.
     #[serde(default, rename = "as")]
     pub name: Option<String>,
 }

@@ -34,15 +34,15 @@ pub struct Register<'a> {
     #[serde(borrow)]
     #[schemars(with = "Map<String, Value>")]
     pub jwk: &'a RawValue,
-    /// Whose tokens it signs: `client` or `human`.
+    /// The kind of tokens it signs: `client` or `human`.
     pub audience: String,
     /// Whose tokens are taken; anybody's, if there are none.
     #[serde(default)]
     pub issuers: Option<Vec<String>>,
-    /// Now, if it is not given.
+    /// The beginning of its validity; now if absent.
     #[serde(default)]
     pub valid_from: Option<String>,
-    /// As long after that as the settings say, if it is not given.
+    /// The end of its validity; a default of the settings if absent.
     #[serde(default)]
     pub valid_to: Option<String>,
     /// Whether the other keys that the tenant trusts for that audience are invalidated.
@@ -61,7 +61,9 @@ pub fn check_name(name: &str) -> Result<(), Failure> {
     }
     Err(Failure::new(
         Code::BadRequest,
-        format!("a keyId is 1 to {NAME_CHARS_MAX} letters, digits, dots, underscores and hyphens"),
+        format!(
+            "a keyId must be 1 to {NAME_CHARS_MAX} letters, digits, dots, underscores and hyphens"
+        ),
     ))
 }
 
@@ -74,7 +76,7 @@ pub fn issuers(given: Option<Vec<String>>) -> Result<Vec<Box<str>>, Failure> {
     }
     Err(Failure::new(
         Code::BadRequest,
-        format!("issuers are {ISSUERS_MAX} at most, of 1 to {ISSUER_BYTES_MAX} bytes each"),
+        format!("at most {ISSUERS_MAX} issuers are allowed, of 1 to {ISSUER_BYTES_MAX} bytes each"),
     ))
 }
 

@@ -1,7 +1,7 @@
 //! One stream: requests of any type, and the work of a member (`stream.md` §2).
 //!
-//! One task reads and decides; it never waits for answers to leave. Requests are worked on in
-//! tasks of their own, and everything that leaves goes through one bounded queue.
+//! One task reads and decides; it never waits for answers to be sent. Requests run in their own
+//! tasks, and everything that is sent goes through one bounded queue.
 
 mod outbound;
 mod requests;
@@ -41,10 +41,10 @@ const FIRST_MESSAGE_TIMEOUT: Duration = Duration::from_secs(30);
 /// How many calls may wait to be sent to one member; further ones wait with their callers.
 const CALLS_QUEUED: usize = 64;
 
-/// How long what is in work may take once the server stops.
+/// How long requests in flight may take once the server stops.
 const GRACE: Duration = Duration::from_secs(10);
 
-/// Serves a stream until it ends; what leaves comes out of the answer.
+/// Serves a stream until it ends; returns its outbound side.
 pub(super) fn start(
     service: Service,
     login: Login,
@@ -80,7 +80,7 @@ struct Session {
     last_seen: Instant,
 }
 
-/// A member's place, and the task that sends it its calls.
+/// A membership, and the task that sends calls to the member.
 struct Joined {
     membership: Membership,
     _forwarding: tokio_util::sync::DropGuard,
@@ -88,11 +88,11 @@ struct Joined {
 
 /// Why a stream ended.
 enum End {
-    /// The client has said everything; what is in work is still answered.
+    /// The client has closed its side; requests in flight are still answered.
     HalfClose,
     /// The client is gone.
     Gone,
-    /// What is queued still leaves, then this status.
+    /// Queued events are sent, then this status.
     Stopping(Status),
     /// At once.
     Status(Status),
@@ -110,7 +110,7 @@ impl Session {
                     biased;
                     () = login.withdrawn() => Some(withdrawn()),
                     // Subscriptions end by themselves when the login is revoked, which must not
-                    // look like a stream that has ended well.
+                    // look like a successful end of the stream.
                     () = self.requests.all_answered() => {
                         login.withdrawn().now_or_never().map(|()| withdrawn())
                     }
@@ -165,7 +165,7 @@ impl Session {
             let reads = self.requests.has_room() || self.owes_answers();
             tokio::select! {
                 message = inbound.message(), if reads => next = Some(message),
-                // Room for another request, or a call that needs us to read again.
+                // Room for another request, or a call that requires reading.
                 () = self.requests.changed(), if !reads => self.last_seen = Instant::now(),
                 () = &mut silence, if is_silent => return End::Status(Status::deadline_exceeded(
                     "no message within 30 s after opening",
@@ -180,11 +180,11 @@ impl Session {
         }
     }
 
-    /// What a failure of the stream itself means.
+    /// How the stream ends after a failure of the transport.
     #[expect(clippy::wildcard_enum_match_arm, reason = "the list is the library's")]
     fn ended_by(&self, status: Status) -> End {
         match status.code() {
-            // The library's word for a message over the limit.
+            // The library's status for a message over the limit.
             tonic::Code::OutOfRange => End::Status(Status::resource_exhausted(message_too_large(
                 self.service.message_max,
             ))),
@@ -193,14 +193,14 @@ impl Session {
         }
     }
 
-    /// Whether the member has been sent calls that it must be able to answer.
+    /// Whether the member has calls in flight that it must be able to answer.
     fn owes_answers(&self) -> bool {
         self.membership
             .as_ref()
             .is_some_and(|joined| joined.membership.has_calls_out())
     }
 
-    /// Answers what is in work; nothing new is begun but what belongs to it.
+    /// Finishes the requests in flight; only requests that belong to them are still accepted.
     async fn drain(&mut self, inbound: &mut Streaming<Frame>) -> End {
         let requests = Arc::clone(&self.requests);
         requests.refuse_new();
@@ -208,7 +208,7 @@ impl Session {
         in_work.close();
         let is_member = self.membership.is_some();
         let done = timeout(GRACE, async {
-            // A member is called until nobody has anything left to call it for.
+            // A member is called as long as requests may need it.
             if is_member {
                 in_work.wait().await;
             }
@@ -229,7 +229,7 @@ impl Session {
         End::Stopping(Status::unavailable("the server is stopping; connect again"))
     }
 
-    /// Takes one message; an error ends the stream.
+    /// Handles one message; an error ends the stream.
     #[expect(
         clippy::wildcard_enum_match_arm,
         reason = "every other type is a request, or refused as none"
@@ -251,7 +251,7 @@ impl Session {
             EventType::CalculationMemberKeepAliveEvent => {
                 self.queue.push(acknowledgement(&event.id));
             }
-            // That something came is all it says.
+            // It only shows that the client is alive.
             EventType::EventAckResponse => {}
             EventType::EntityProcessorCalculationResponse
             | EventType::EntityCriteriaCalculationResponse
@@ -263,7 +263,7 @@ impl Session {
     }
 
     fn refuse(&self, source: &str, failure: &Failure) {
-        debug!(%failure, source, "event not taken");
+        debug!(%failure, source, "event rejected");
         self.queue.push(refusal(source, failure));
     }
 
@@ -288,7 +288,7 @@ impl Session {
                     Err(Failure::new(
                         Code::NotFound,
                         format!(
-                            "no request `{}` is in work on this stream",
+                            "no request `{}` is in flight on this stream",
                             cancel.request_id
                         ),
                     ))
@@ -300,12 +300,12 @@ impl Session {
         }
     }
 
-    /// Makes the stream that of a member (`grpc.md` §9.1 and §9.2).
+    /// Joins the stream as a member (`grpc.md` §9.1 and §9.2).
     fn join(&mut self, event: &Event) -> Result<(), Status> {
         if self.membership.is_some() {
             self.refuse(
                 &event.id,
-                &Failure::new(Code::AlreadyJoined, "this stream has joined already"),
+                &Failure::new(Code::AlreadyJoined, "this stream has already joined"),
             );
             return Ok(());
         }
@@ -329,8 +329,8 @@ impl Session {
         let (outbox, calls) = mpsc::channel(CALLS_QUEUED);
         let now = self.service.services.now();
         let membership = self.service.members.join(tenant, id, tags, outbox, now);
-        // Who is greeted is a member already; and no call overtakes the greeting, because those
-        // that have come wait until they are forwarded.
+        // The greeted member is already registered; no call overtakes the greeting, because calls
+        // wait until they are forwarded.
         let greeting = payload::compute::greet(id, tenant);
         self.queue.push(Event::ours(
             EventType::CalculationMemberGreetEvent,
@@ -358,7 +358,7 @@ impl Session {
                     (Some(Joined { membership, .. }), Some(call)) => {
                         let entity = membership.entity_of(call);
                         if let Some(Err(failure)) = entity.map(|entity| answered.check(entity)) {
-                            warn!(%failure, call.id = %call, "a member answered about another entity");
+                            warn!(%failure, call.id = %call, "a member's response is about another entity");
                             self.refuse(&event.id, &failure);
                         }
                         membership.answered(call, answered.response)
@@ -366,22 +366,22 @@ impl Session {
                     _ => false,
                 };
                 if !known {
-                    debug!(event.id = %event.id, "an answer to no call that is out");
+                    debug!(event.id = %event.id, "a response to a call that is not in flight");
                 }
             }
             Err(failure) => {
-                warn!(%failure, "an answer of a member could not be read");
+                warn!(%failure, "a member's response could not be read");
                 self.refuse(&event.id, &failure);
             }
         }
     }
 
-    /// Tells a member that we are here, and ends its stream if it is not.
+    /// Probes a member, and ends its stream if it is silent for too long.
     fn probe(&self, reads: bool) -> Result<(), Status> {
         let Some(joined) = &self.membership else {
             return Ok(());
         };
-        // While we do not read, silence says nothing.
+        // While the server does not read, silence means nothing.
         if reads && self.last_seen.elapsed() > self.service.streams.keep_alive_timeout {
             return Err(Status::deadline_exceeded("keep-alive timeout"));
         }
@@ -395,7 +395,7 @@ impl Session {
     }
 }
 
-/// The status of a stream whose caller may no longer call.
+/// The status of a stream whose credentials were revoked.
 fn withdrawn() -> Status {
     Status::unauthenticated(auth::withdrawn().message())
 }
@@ -406,7 +406,7 @@ impl Drop for Joined {
     }
 }
 
-/// Sends a member its calls, as fast as it reads them.
+/// Sends calls to a member as fast as it reads them.
 async fn forward(
     mut calls: mpsc::Receiver<compute::Request>,
     queue: Queue,
@@ -419,7 +419,7 @@ async fn forward(
             () = stop.cancelled() => None,
         };
         let Some(request) = request else { return };
-        // The reader may have stopped because there was no room; now it owes us an answer.
+        // Reading may have stopped for lack of room; now a response is expected.
         requests.nudge();
         if queue.send(member::call(&request)).await.is_err() {
             return;

@@ -1,4 +1,4 @@
-//! The queue of what leaves a stream, bounded in events and in bytes.
+//! The outbound queue of a stream, bounded in events and bytes.
 
 use std::{
     collections::VecDeque,
@@ -18,30 +18,30 @@ use tracing::info;
 
 use crate::event::{Event, frame::Frame};
 
-/// How many events wait before answers wait with those who send them.
+/// How many events may be queued before answers wait.
 const EVENTS: usize = 256;
 
-/// How many bytes wait before answers do.
+/// How many bytes may be queued before answers wait.
 const BYTES: usize = 8 << 20;
 
-/// How many events may wait at all: acknowledgements cannot wait with their senders, so a reader
-/// that lets this many lie is given up.
+/// The maximum number of queued events: acknowledgements cannot wait, so a client that leaves this
+/// many unread is disconnected.
 const EVENTS_MAX: usize = 8 * EVENTS;
 
-/// The end that is filled. Cheap to clone.
+/// The sending side. Cheap to clone.
 ///
 /// A mutex, not a task: it is held to push or pop one event.
 #[derive(Debug, Clone)]
 pub(super) struct Queue(Arc<Shared>);
 
-/// The end that tonic reads: what leaves a stream, then its status.
+/// The side that tonic reads: the events of the stream, then its status.
 #[derive(Debug)]
 pub struct Outbound(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
     state: Mutex<State>,
-    /// Notified when there is room again, or no need for it.
+    /// Notified when there is room again, or when none is needed any more.
     room: Notify,
     /// Notified when the stream has ended.
     ended: Notify,
@@ -53,22 +53,22 @@ struct State {
     events: VecDeque<Frame>,
     bytes: usize,
     reader: Option<Waker>,
-    /// When the reader last took something.
+    /// When the client last took an event.
     last_taken: Instant,
     end: Option<End>,
 }
 
 #[derive(Debug)]
 enum End {
-    /// After what is queued, with this status if it is not well.
+    /// The stream ends after the queued events, with this status if it failed.
     Closed(Option<Status>),
-    /// At once.
+    /// The stream ends at once.
     Failed(Status),
     /// Nobody reads any more.
     Over,
 }
 
-/// The stream has ended; what was to be sent is lost.
+/// The stream has ended; unsent events are lost.
 #[derive(Debug)]
 pub(super) struct Ended;
 
@@ -109,11 +109,11 @@ impl Shared {
         self.ended.notify_waiters();
     }
 
-    /// Ends the stream of a reader that does not read.
+    /// Ends the stream of a client that does not read.
     fn give_up(&self) {
-        info!("a reader that did not read its answers was disconnected");
+        info!("a client that did not read its answers was disconnected");
         self.finish(End::Failed(Status::resource_exhausted(
-            "the answers were not read for too long; read while you write",
+            "the answers were not read in time; read while sending",
         )));
     }
 }
@@ -140,7 +140,7 @@ impl State {
 }
 
 impl Queue {
-    /// Sends an event without waiting. Too many of these unread end the stream.
+    /// Queues an event without waiting. Too many unread ones end the stream.
     pub(super) fn push(&self, event: Event) {
         let mut state = self.0.lock();
         if state.end.is_some() {
@@ -154,8 +154,8 @@ impl Queue {
         state.add(event.into());
     }
 
-    /// Sends an event once there is room. A reader that takes nothing for too long ends the
-    /// stream (`stream.md` §2, slow reader).
+    /// Queues an event once there is room. A client that reads nothing for too long is disconnected
+    /// (`stream.md` §2, slow reader).
     pub(super) async fn send(&self, event: Event) -> Result<(), Ended> {
         let frame = Frame::from(event);
         loop {
@@ -181,7 +181,7 @@ impl Queue {
         }
     }
 
-    /// Ends the stream after what is queued.
+    /// Ends the stream after the queued events.
     pub(super) fn close(&self, status: Option<Status>) {
         self.0.finish(End::Closed(status));
     }
@@ -191,7 +191,7 @@ impl Queue {
         self.0.finish(End::Failed(status));
     }
 
-    /// Returns when the stream has ended, by whomever.
+    /// Returns when the stream has ended, for whatever reason.
     pub(super) async fn ended(&self) {
         loop {
             let ended = self.0.ended.notified();

@@ -1,4 +1,4 @@
-//! The requests of one stream: which are in work, which wait, and answering them.
+//! The requests of one stream: those in flight, those waiting, and their answers.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -17,13 +17,13 @@ use crate::event::{Event, TOKEN_ATTRIBUTE};
 use crate::grpc::StreamSettings;
 use crate::operation::{Answers, Context, Hold, Reply, Route, Services, dispatch};
 
-/// How many bytes of requests are in work, and as many again may wait, unless one alone is larger.
+/// How many bytes of requests may be in flight, and as many may wait, unless one alone is larger.
 const BYTES_MAX: usize = 64 << 20;
 
-/// How many requests that quote a transaction are in work; those are not counted otherwise.
+/// How many requests with a transaction token may be in flight; they are not counted otherwise.
 const JOINED_MAX: usize = 1_024;
 
-/// When it may be worth asking again.
+/// When to retry.
 const RETRY_AFTER: Duration = Duration::from_millis(100);
 
 /// The requests of one stream.
@@ -37,25 +37,25 @@ pub(super) struct Requests {
     /// Holds nothing itself; each request holds its bytes.
     hold: Hold,
     state: Mutex<State>,
-    /// Notified when a request has left.
+    /// Notified when a request has ended.
     changed: Notify,
 }
 
 #[derive(Default)]
 struct State {
-    /// Every request that is not answered, by its id.
+    /// All unanswered requests, by id.
     unanswered: HashMap<Box<str>, Unanswered>,
     waiting: VecDeque<Waiting>,
     waiting_bytes: usize,
     working: usize,
     working_bytes: usize,
-    /// Requests in work that quote a transaction.
+    /// Requests in flight with a transaction token.
     joined: usize,
-    /// Nothing new is begun, but on behalf of a transaction that is open.
+    /// Only requests that join an open transaction are still accepted.
     refuses: bool,
 }
 
-/// A request that is not answered, or not to its end.
+/// A request whose answer is not complete.
 struct Unanswered {
     cancel: CancellationToken,
     answers: Answers,
@@ -69,13 +69,13 @@ struct Waiting {
     hold: Hold,
 }
 
-/// What became of a request that came.
+/// The admission of a request.
 pub(super) enum Admission {
-    /// It is answered in its time.
+    /// It will be answered.
     Taken,
-    /// It is no request we can work on.
+    /// It is not a valid request.
     Refused(Failure),
-    /// It is answered by this already.
+    /// It is already answered by this.
     Answered(Reply),
 }
 
@@ -102,12 +102,12 @@ impl Requests {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether another request can be taken in.
+    /// Whether another request can be admitted.
     pub(super) fn has_room(&self) -> bool {
         self.hold.has_room() && self.lock().has_room(&self.settings)
     }
 
-    /// Returns when there may be room that there was not.
+    /// Returns when there may be new room.
     pub(super) async fn changed(&self) {
         tokio::select! {
             () = self.changed.notified() => {}
@@ -115,13 +115,13 @@ impl Requests {
         }
     }
 
-    /// Makes whoever waits for a change look again.
+    /// Makes waiting tasks check again.
     pub(super) fn nudge(&self) {
         self.changed.notify_one();
     }
 
-    /// Takes a request in, in the order of arrival. `owes_answers` says that the stream must be
-    /// read whatever comes, so that a request for which there is no room is answered at once.
+    /// Admits a request, in order of arrival. With `owes_answers` the stream must be read in any
+    /// case, so a request for which there is no room is answered at once.
     pub(super) fn admit(
         self: &Arc<Self>,
         login: &Login,
@@ -133,7 +133,7 @@ impl Requests {
         };
         if event.id.is_empty() {
             return Admission::Refused(Failure::malformed(
-                "a request needs an envelope id, which its answer quotes",
+                "a request needs an envelope id, to which its answers refer",
             ));
         }
         let joins = event
@@ -145,7 +145,7 @@ impl Requests {
         }
         if state.unanswered.contains_key(&event.id) {
             return Admission::Refused(Failure::malformed(format!(
-                "a request with the envelope id `{}` is in work on this stream; use another",
+                "a request with the envelope id `{}` is in flight on this stream; use another",
                 event.id
             )));
         }
@@ -154,13 +154,13 @@ impl Requests {
         } else {
             owes_answers && !state.has_room(&self.settings)
         };
-        // What has no end of its own must leave places to what has, and whatever waited for such
-        // a place might wait for ever.
+        // Endless answers must leave places to others; and a request waiting for such a place might
+        // wait forever.
         let is_too_much =
             route.answers == Answers::Live && state.live() >= self.settings.live_max();
         if is_full || is_too_much {
             let message = if is_full {
-                "too many requests wait on this stream; wait for answers"
+                "too many requests are waiting on this stream; wait for answers"
             } else {
                 "too many subscriptions are on this stream; cancel one, or open another stream"
             };
@@ -173,7 +173,7 @@ impl Requests {
             ));
         }
         let hold = self.hold.another();
-        // What a transaction that is open waits for is let in always.
+        // Requests that an open transaction waits for are always admitted.
         if let Err(failure) = hold.try_hold(event.len())
             && !joins
         {
@@ -211,7 +211,7 @@ impl Requests {
         Admission::Taken
     }
 
-    /// Cancels a request; false if none of that id is in work.
+    /// Cancels a request; false if none of that id is in flight.
     pub(super) fn cancel(&self, id: &str) -> bool {
         let mut state = self.lock();
         let Some(unanswered) = state.unanswered.get(id) else {
@@ -234,7 +234,7 @@ impl Requests {
         true
     }
 
-    /// Sends a reply that is ready, without waiting.
+    /// Queues a reply without waiting.
     pub(super) fn push(&self, reply: Reply) {
         let mut events = reply.into_events();
         while let Some(Some(event)) = events.next().now_or_never() {
@@ -242,7 +242,7 @@ impl Requests {
         }
     }
 
-    /// Begins nothing any more that does not quote a transaction.
+    /// From now on only requests with a transaction token begin.
     pub(super) fn refuse_new(&self) {
         let mut state = self.lock();
         state.refuses = true;
@@ -276,7 +276,7 @@ impl Requests {
         self.tasks.spawn(Arc::clone(self).work(request));
     }
 
-    /// Works on a request, then on those that have been waiting.
+    /// Runs a request, then waiting ones.
     async fn work(self: Arc<Self>, first: Waiting) {
         let mut next = Some(first);
         while let Some(request) = next {
@@ -329,14 +329,14 @@ impl Requests {
         } else {
             Reply::new(&id, kind, dispatch(cx, event).await, cancel)
         };
-        // The reader may have gone; there is nobody else to tell.
+        // The client may be gone; there is nobody else to notify.
         let _ = self.send(reply).await;
         self.lock().unanswered.remove(&id);
     }
 }
 
 impl State {
-    /// How many requests have an answer without an end.
+    /// How many requests have an endless answer.
     fn live(&self) -> usize {
         let all = self.unanswered.values();
         all.filter(|unanswered| unanswered.answers == Answers::Live)

@@ -1,4 +1,4 @@
-//! Makes a client, and tells its secret this once (`rest.md` §7).
+//! Creates a client, and returns its secret once (`rest.md` §7).
 
 use tracing::info;
 
@@ -41,7 +41,7 @@ impl Operation for CreateClient {
         if self.with_admin_role && !cx.rules().may_make_administrators {
             return Err(Failure::new(
                 Code::FeatureDisabled,
-                "clients that administer are made where CYODA_IAM_M2M_ADMIN_ROLE_ENABLED is true",
+                "creating clients with the administrator role is disabled; CYODA_IAM_M2M_ADMIN_ROLE_ENABLED=true enables it",
             ));
         }
         let roles = if self.with_admin_role {
@@ -69,12 +69,12 @@ async fn create(
     if change.known().clients(tenant).len() >= CLIENTS_MAX {
         return Err(Failure::new(
             Code::BadRequest,
-            format!("a tenant has {CLIENTS_MAX} clients at most; delete some that are not used"),
+            format!("a tenant may have at most {CLIENTS_MAX} clients; delete unused ones"),
         ));
     }
     let client = Registered::new(tenant.clone(), roles, hash, cx.storage().now());
     let kept = Edit::Keep(Entry::Client(client.clone().into()));
     store(&cx, &tokens, &change, vec![kept]).await?;
-    info!(client.id = %client.id, by = %cx.caller().actor.name, "a client was made");
+    info!(client.id = %client.id, by = %cx.caller().actor.name, "a client was created");
     Ok((client, secret))
 }

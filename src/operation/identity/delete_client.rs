@@ -1,4 +1,4 @@
-//! Deletes a client. Its tokens are worthless from then on (`rest.md` §7).
+//! Deletes a client, which revokes its tokens (`rest.md` §7).
 
 use tracing::info;
 

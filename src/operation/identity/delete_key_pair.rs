@@ -1,4 +1,4 @@
-//! Deletes a key pair. What it has signed is worthless from then on (`rest.md` §7).
+//! Deletes a key pair, which revokes the tokens that it signed (`rest.md` §7).
 
 use tracing::info;
 

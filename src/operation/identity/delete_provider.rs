@@ -1,4 +1,4 @@
-//! Deletes a provider of tokens. Its tokens are worthless from then on (`rest.md` §7).
+//! Deletes an OpenID Connect provider, which revokes its tokens (`rest.md` §7).
 
 use tracing::info;
 

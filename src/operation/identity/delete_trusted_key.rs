@@ -1,4 +1,4 @@
-//! Deletes a trusted key: nothing more is exchanged that it has signed (`rest.md` §7).
+//! Deletes a trusted key: tokens that it signed are no longer exchanged (`rest.md` §7).
 
 use tracing::info;
 

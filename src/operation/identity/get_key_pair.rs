@@ -1,4 +1,4 @@
-//! The key pair that signs the tenant's tokens of an audience now (`rest.md` §7).
+//! Returns the key pair that signs the tenant's tokens of an audience now (`rest.md` §7).
 
 use super::super::{Access, Answer, Context, Family, Operation};
 use super::{key_pair_told, tokens};

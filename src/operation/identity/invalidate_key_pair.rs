@@ -1,4 +1,4 @@
-//! Has a key pair sign no more. What it has signed is good for a time of grace (`rest.md` §7).
+//! Invalidates a key pair. Its signatures stay valid for a grace period (`rest.md` §7).
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Trusts a provider of tokens no longer. Its tokens are worthless at once (`rest.md` §7).
+//! Invalidates an OpenID Connect provider, which revokes its tokens at once (`rest.md` §7).
 
 use tracing::info;
 

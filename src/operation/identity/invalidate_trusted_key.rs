@@ -1,4 +1,4 @@
-//! Has a tenant trust a key no more, at once or after a time of grace (`rest.md` §7).
+//! Invalidates a trusted key, at once or after a grace period (`rest.md` §7).
 
 use std::time::Duration;
 

@@ -1,5 +1,4 @@
-//! Makes a key pair, which signs the tokens of the tenant's clients, or is to sign those of people
-//! (`rest.md` §7).
+//! Issues a key pair, which signs the tokens of the tenant's clients or people (`rest.md` §7).
 
 use std::{sync::Arc, time::Duration};
 
@@ -105,7 +104,7 @@ fn room(known: &Known, tenant: &Tenant, now: Timestamp) -> Result<Option<Arc<Key
         Failure::new(
             Code::BadRequest,
             format!(
-                "a tenant has {KEY_PAIRS_MAX} valid key pairs at most; delete one that is not used"
+                "a tenant may have at most {KEY_PAIRS_MAX} valid key pairs; delete an unused one"
             ),
         )
     })?;

@@ -1,4 +1,4 @@
-//! The clients of the tenant (`rest.md` §7), among them that of the settings.
+//! Lists the clients of the tenant (`rest.md` §7), including that of the settings.
 
 use super::super::{Access, Answer, Context, Family, Operation};
 use super::tokens;

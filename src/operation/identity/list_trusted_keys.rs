@@ -1,4 +1,4 @@
-//! The keys that the tenant trusts (`rest.md` §7), also those that are over.
+//! Lists the trusted keys of the tenant (`rest.md` §7), including expired ones.
 
 use super::super::{Access, Answer, Context, Family, Operation};
 use super::{

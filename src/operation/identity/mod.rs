@@ -1,10 +1,10 @@
-//! Who may call: clients, keys and providers of tokens (`rest.md` §7).
+//! Administration of clients, keys and OpenID Connect providers (`rest.md` §7).
 //!
-//! What is made here is stored, and known in memory besides, because every token is looked at with
-//! it. Each change takes a turn, is stored, and is then known ([`store`]); it goes on if who asked
-//! for it has gone ([`see_through`]), since what is stored and what is known must not part.
-//! None of it is a commit, and answers may hold a secret that is told once: these operations refuse
-//! idempotency keys.
+//! Entries are stored, and also held in memory, because every token is checked against them.
+//! Changes are serialized, stored and then published ([`store`]); a change is completed even if its
+//! caller disconnects ([`see_through`]), because the stored and the published state must not
+//! differ. None of this is a commit, and answers may contain a secret that is returned once: these
+//! operations reject idempotency keys.
 
 mod create_client;
 mod delete_client;
@@ -69,7 +69,7 @@ pub(super) use update_provider::UpdateProvider;
 /// Why what is stored could not be made known.
 #[derive(Debug, thiserror::Error)]
 pub enum Unknown {
-    #[error("who may call could not be read")]
+    #[error("clients, keys and providers could not be read")]
     Storage(#[from] storage::Error),
     #[error(transparent)]
     Record(#[from] BadRecord),
@@ -99,7 +99,7 @@ pub async fn recall(storage: &Storage, tokens: &Tokens) -> Result<(), Unknown> {
     apply(&change, edits);
     info!(
         keys,
-        "private keys that were stored as they are were encrypted"
+        "private keys that were stored unencrypted were encrypted"
     );
     Ok(())
 }
@@ -135,7 +135,7 @@ fn tokens(cx: &Context) -> Result<Tokens, Failure> {
     cx.authenticator().tokens().cloned().ok_or_else(|| {
         Failure::new(
             Code::NotImplemented,
-            "authentication is mocked; clients and keys are where CYODA_IAM_MODE is `jwt`",
+            "authentication is mocked; clients and keys require CYODA_IAM_MODE=jwt",
         )
     })
 }
@@ -210,7 +210,7 @@ async fn store(
         Err(failed) => {
             // Whether it was written is not known, but what is stored counts.
             if let Err(error) = recall_in(cx.storage(), tokens, change).await {
-                error!(%error, "who may call is not known anew; start again");
+                error!(%error, "clients, keys and providers could not be reloaded; restart the service");
             }
             Err(failed.into())
         }
@@ -232,7 +232,7 @@ fn client_of(
             .bootstrap()
             .is_some_and(|(client, _)| *client.id == *name && client.tenant == *tenant);
         let more = if is_of_settings {
-            ": it is that of CYODA_BOOTSTRAP_CLIENT_ID, which only the settings change"
+            ": it is the client of CYODA_BOOTSTRAP_CLIENT_ID, which only the settings can change"
         } else {
             ""
         };
@@ -252,7 +252,7 @@ fn key_pair_of(
     let pair = pair.filter(|pair| pair.tenant == cx.caller().tenant);
     pair.cloned().ok_or_else(|| {
         let more = if tokens.is_settings_key(name) {
-            ": it is that of CYODA_JWT_SIGNING_KEY, which only the settings change"
+            ": it is the key of CYODA_JWT_SIGNING_KEY, which only the settings can change"
         } else {
             ""
         };

@@ -18,7 +18,7 @@ pub(super) fn tokens_of_tenant(cx: &Context) -> Result<Tokens, Failure> {
     if Uuid::try_parse(tenant).is_err() {
         return Err(Failure::new(
             Code::OidcInvalidTenant,
-            format!("the tenant `{tenant}` is not a UUID, as those with OIDC providers are"),
+            format!("the tenant `{tenant}` is not a UUID, which OIDC providers require"),
         ));
     }
     Ok(tokens)

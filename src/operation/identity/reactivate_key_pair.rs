@@ -1,4 +1,4 @@
-//! Has a key pair sign again, and makes good what it has signed (`rest.md` §7).
+//! Reactivates a key pair, which makes its signatures valid again (`rest.md` §7).
 
 use tracing::info;
 

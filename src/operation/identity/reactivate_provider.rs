@@ -1,4 +1,5 @@
-//! Trusts a provider of tokens again, with the keys it had or with others only (`rest.md` §7).
+//! Reactivates an OpenID Connect provider, with its former keys or with new ones only (`rest.md`
+//! §7).
 
 use tracing::info;
 

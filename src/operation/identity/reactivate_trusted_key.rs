@@ -1,4 +1,4 @@
-//! Has a tenant trust a key again that was invalidated, or is over (`rest.md` §7).
+//! Reactivates an invalidated or expired trusted key (`rest.md` §7).
 
 use tracing::info;
 

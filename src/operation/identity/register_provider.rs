@@ -1,4 +1,4 @@
-//! Trusts a provider of tokens (`rest.md` §7).
+//! Registers an OpenID Connect provider (`rest.md` §7).
 
 use tracing::{info, warn};
 
@@ -10,7 +10,7 @@ use super::{
 };
 use crate::auth::{
     Entry, Permission, ROLE_ADMIN, Tokens,
-    oidc::{Place, Provider, Unfetched},
+    oidc::{Provider, ProviderUrl, Unfetched},
 };
 use crate::error::{Code, Failure};
 use crate::event::{
@@ -43,9 +43,10 @@ impl Operation for RegisterProvider {
     async fn run(self, cx: Context) -> Result<Answer, Failure> {
         let tokens = tokens_of_tenant(&cx)?;
         let federation = tokens.federation();
-        let place = Place::parse(&self.0.well_known, federation.rules()).map_err(|error| {
-            Failure::new(Code::BadRequest, format!("`wellKnownConfigUri`: {error}"))
-        })?;
+        let place =
+            ProviderUrl::parse(&self.0.well_known, federation.rules()).map_err(|error| {
+                Failure::new(Code::BadRequest, format!("`wellKnownConfigUri`: {error}"))
+            })?;
         // One that has no address now may have one later: they are looked at whenever it is asked.
         if let Err(blocked @ (Unfetched::Blocked { .. } | Unfetched::Local(_))) =
             federation.check(&place).await
@@ -62,7 +63,7 @@ impl Operation for RegisterProvider {
 async fn register(
     cx: Context,
     tokens: Tokens,
-    place: Place,
+    place: ProviderUrl,
     registration: providers::Registration,
 ) -> Result<Provider, Failure> {
     let change = tokens.directory().change().await;
@@ -78,7 +79,7 @@ async fn register(
     if own.len() >= PROVIDERS_MAX {
         return Err(Failure::new(
             Code::BadRequest,
-            format!("a tenant has {PROVIDERS_MAX} OIDC providers at most"),
+            format!("a tenant may have at most {PROVIDERS_MAX} OIDC providers"),
         ));
     }
     let provider = Provider {
@@ -97,7 +98,7 @@ async fn register(
     info!(provider.id = %provider.id, by = %caller.actor.name, "an OIDC provider was registered");
     for rival in tokens.federation().rivals(&provider) {
         // Told to the operator alone: tenants do not know of each other.
-        warn!(provider.id = %provider.id, %rival, "two tenants have this OIDC provider and audiences in common: tokens that could be of both are of the tenant that registered it first");
+        warn!(provider.id = %provider.id, %rival, "two tenants registered this OIDC provider with common audiences: tokens that fit both belong to the tenant that registered it first");
     }
     Ok(provider)
 }

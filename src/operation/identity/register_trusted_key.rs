@@ -1,4 +1,4 @@
-//! Has a tenant trust a key: clients may exchange what it signs for tokens (`rest.md` §7).
+//! Registers a trusted key: clients may exchange the tokens that it signs (`rest.md` §7).
 
 use std::{sync::Arc, time::Duration};
 
@@ -147,7 +147,7 @@ fn room(
     match max {
         Some(max) if known.trusted_keys_of(tenant).len() >= max => Err(Failure::new(
             Code::TrustedKeyCapReached,
-            format!("a tenant trusts {max} keys at most; delete one that is not used"),
+            format!("a tenant may trust at most {max} keys; delete an unused one"),
         )),
         _ => Ok(()),
     }

@@ -1,5 +1,5 @@
-//! Gives a client another secret, and tells it this once. What the client got for the one before
-//! is worthless from then on (`rest.md` §7).
+//! Replaces the secret of a client, and returns the new one once. This revokes the tokens obtained
+//! with the previous one (`rest.md` §7).
 
 use tracing::info;
 
@@ -53,11 +53,11 @@ async fn reset(cx: Context, tokens: Tokens, name: String) -> Result<(Registered,
     let client = client.ok_or_else(|| {
         Failure::new(
             Code::TooManyRequests,
-            "the client got too many secrets within a second; try again in the next",
+            "the client received too many secrets within a second; retry in the next",
         )
     })?;
     let kept = Edit::Keep(Entry::Client(client.clone().into()));
     store(&cx, &tokens, &change, vec![kept]).await?;
-    info!(client.id = %client.id, by = %cx.caller().actor.name, "a client got another secret");
+    info!(client.id = %client.id, by = %cx.caller().actor.name, "the secret of a client was replaced");
     Ok((client, secret))
 }

@@ -1,4 +1,4 @@
-//! What operations on the keys share that tenants trust.
+//! Shared by operations on trusted keys.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ pub(super) fn offered(rules: &Rules) -> Result<(), Failure> {
     }
     Err(Failure::new(
         Code::FeatureDisabled,
-        "there are trusted keys where CYODA_IAM_TRUSTED_KEY_REGISTRATION_ENABLED is true",
+        "trusted keys are disabled; CYODA_IAM_TRUSTED_KEY_REGISTRATION_ENABLED=true enables them",
     ))
 }
 

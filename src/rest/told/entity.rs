@@ -150,14 +150,14 @@ pub(super) fn change_type(_: &mut SchemaGenerator) -> Schema {
 fn document(_: &mut SchemaGenerator) -> Schema {
     json_schema!({
         "type": "object",
-        "description": "The document: an object that fits the model.",
+        "description": "The document: an object that matches the model.",
         "examples": [{"customer": {"name": "Ada", "country": "GB"}, "total": 19.9}]
     })
 }
 
 fn documents(_: &mut SchemaGenerator) -> Schema {
     json_schema!({
-        "description": "One document, or a list of them.",
+        "description": "One document, or a list of documents.",
         "anyOf": [{"type": "object"}, {"type": "array", "items": {"type": "object"}}],
         "examples": [{"customer": {"name": "Ada", "country": "GB"}, "total": 19.9}]
     })
@@ -165,14 +165,14 @@ fn documents(_: &mut SchemaGenerator) -> Schema {
 
 fn merge_patch(_: &mut SchemaGenerator) -> Schema {
     json_schema!({
-        "description": "RFC 7386: members replace members, and null removes one.",
+        "description": "RFC 7386: members replace members, and null removes a member.",
         "examples": [{"total": 21}]
     })
 }
 
 fn json_patch(_: &mut SchemaGenerator) -> Schema {
     json_schema!({
-        "description": "RFC 6902: steps, done in order.",
+        "description": "RFC 6902: operations, applied in order.",
         "type": "array",
         "items": {
             "type": "object",
@@ -198,10 +198,10 @@ const NO_TRANSITION: &[Code] = &[Code::TransitionNotFound];
 const PATCHED: &[Code] = &[Code::PreconditionRequired, Code::UnsupportedMediaType];
 
 pub(in crate::rest) const CREATE: Told = Told {
-    text: "It begins in the initial state of its workflow and goes as far as transitions take it \
-           by themselves, all in one transaction. A body that begins with `[` is a list, of which \
-           every `transactionWindow` make one transaction; if one of those fails, the ones before \
-           it stay.",
+    text: "The entity starts in the initial state of its workflow and moves as far as automated \
+           transitions lead, in one transaction. A body that begins with `[` is a list, written in \
+           transactions of `transactionWindow` entities each; if one of them fails, the preceding \
+           ones stay.",
     parts: &[
         ("first", FORMAT),
         ("second", ENTITY_NAME),
@@ -213,14 +213,14 @@ pub(in crate::rest) const CREATE: Told = Told {
     ..Told::new(
         Tag::Entities,
         "createEntity",
-        "Make an entity, or several of one model",
+        "Create an entity, or several of one model",
         of::<Vec<Chunk>>,
     )
 };
 
 pub(in crate::rest) const CREATE_COLLECTION: Told = Told {
-    text: "Every `transactionWindow` of them make one transaction; if one of those fails, the \
-           ones before it stay.",
+    text: "They are written in transactions of `transactionWindow` entities each; if one of them \
+           fails, the preceding ones stay.",
     parts: &[("first", FORMAT)],
     parameters: &[WINDOW, TIMEOUT],
     body: Body::Json(of::<Vec<Created<'static>>>),
@@ -228,14 +228,14 @@ pub(in crate::rest) const CREATE_COLLECTION: Told = Told {
     ..Told::new(
         Tag::Entities,
         "createEntities",
-        "Make entities of any models",
+        "Create entities of any models",
         of::<Vec<Chunk>>,
     )
 };
 
 pub(in crate::rest) const UPDATE_COLLECTION: Told = Told {
-    text: "An item whose `ifMatch` names another version is left out and told in `failed`; any \
-           other failure undoes the transaction it is in.",
+    text: "An item whose `ifMatch` names another version is skipped and listed in `failed`; any \
+           other failure rolls back its transaction.",
     parts: &[("first", JSON_FORMAT)],
     parameters: &[WINDOW, TIMEOUT],
     body: Body::Json(of::<Vec<Updated>>),
@@ -243,7 +243,7 @@ pub(in crate::rest) const UPDATE_COLLECTION: Told = Told {
     ..Told::new(
         Tag::Entities,
         "updateEntities",
-        "Replace the documents of entities",
+        "Update entities",
         of::<Vec<Chunk>>,
     )
 };
@@ -255,13 +255,13 @@ pub(in crate::rest) const GET: Told = Told {
     ..Told::new(
         Tag::Entities,
         "getEntity",
-        "An entity: now, at an instant, or as a transaction left it",
+        "Read an entity: now, as of a time, or as a transaction left it",
         of::<Entity>,
     )
 };
 
 pub(in crate::rest) const DELETE: Told = Told {
-    text: "Its history stays, and can be read at an earlier instant.",
+    text: "Its history stays, and can be read as of an earlier time.",
     parts: &[("first", ENTITY_ID)],
     codes: &[NO_ENTITY],
     ..Told::new(
@@ -273,18 +273,18 @@ pub(in crate::rest) const DELETE: Told = Told {
 };
 
 pub(in crate::rest) const LIST: Told = Told {
-    text: "Ordered by id.",
+    text: "Ordered by entity id.",
     parts: &[("first", ENTITY_NAME), ("second", MODEL_VERSION)],
     parameters: &[
         Parameter::query(
             "pageSize",
             |_| json_schema!({"type": "integer", "minimum": 0, "maximum": 10000, "default": 20}),
-            "How many make a page.",
+            "Entities per page.",
         ),
         Parameter::query(
             "pageNumber",
             |_| json_schema!({"type": "integer", "minimum": 0, "maximum": 214_748, "default": 0}),
-            "Which page; the first is 0.",
+            "The page number, from 0.",
         ),
         POINT_IN_TIME,
     ],
@@ -292,17 +292,17 @@ pub(in crate::rest) const LIST: Told = Told {
     ..Told::new(
         Tag::Entities,
         "listEntities",
-        "The entities of a model, a page at a time",
+        "List the entities of a model by page",
         of::<Entity>,
     )
 };
 
 pub(in crate::rest) const DELETE_ALL: Told = Told {
-    text: "All of them, or those that fit the condition in the body.",
+    text: "All of them, or those that match the condition in the body.",
     parts: &[("first", ENTITY_NAME), ("second", MODEL_VERSION)],
     parameters: &[
         POINT_IN_TIME,
-        Parameter::query("verbose", truth, "Answer the ids, too."),
+        Parameter::query("verbose", truth, "Return the ids as well."),
         SIZE,
     ],
     body: Body::OptionalJson(of::<Condition>),
@@ -316,7 +316,7 @@ pub(in crate::rest) const DELETE_ALL: Told = Told {
 };
 
 pub(in crate::rest) const UPDATE: Told = Told {
-    text: "The state stays, unless a transition goes on by itself.",
+    text: "The state stays, unless an automated transition follows.",
     parts: &[("first", FORMAT), ("second", ENTITY_ID)],
     parameters: &[IF_MATCH, TIMEOUT, CONSISTENCY],
     body: Body::Json(document),
@@ -366,7 +366,7 @@ pub(in crate::rest) const PATCH: Told = Told {
     ..Told::new(
         Tag::Entities,
         "patchEntity",
-        "Change a part of the document of an entity",
+        "Patch the document of an entity",
         of::<Transaction>,
     )
 };
@@ -383,19 +383,19 @@ pub(in crate::rest) const PATCH_BY_TRANSITION: Told = Told {
     ..Told::new(
         Tag::Entities,
         "patchEntityByTransition",
-        "Change a part of the document of an entity, and take a transition",
+        "Patch the document of an entity, and take a transition",
         of::<Transaction>,
     )
 };
 
 pub(in crate::rest) const CHANGES: Told = Told {
-    text: "The newest first, 1000 at most.",
+    text: "Newest first, at most 1000.",
     parameters: &[POINT_IN_TIME],
     codes: &[NO_ENTITY],
     ..Told::new(
         Tag::Entities,
         "listChanges",
-        "What changed an entity, when, and who",
+        "List the changes of an entity",
         of::<ChangeMeta>,
     )
 };
@@ -407,14 +407,14 @@ const ANY_ID: Parameter = Parameter {
 };
 
 pub(in crate::rest) const TRANSITIONS: Told = Told {
-    text: "All that its state declares, whether or not they can be taken now; `explain` says that.",
+    text: "All transitions of its state, whether or not they can be taken now; see `explain`.",
     parts: &[("entityId", ANY_ID)],
     parameters: &[POINT_IN_TIME, TRANSACTION],
     codes: &[NO_ENTITY],
     ..Told::new(
         Tag::Entities,
         "listTransitions",
-        "The transitions that the state of an entity declares",
+        "List the transitions of an entity's state",
         names,
     )
 };
@@ -424,7 +424,7 @@ pub(in crate::rest) const TRANSITION_NOW: Told = Told {
     ..Told::new(
         Tag::Entities,
         "takeTransition",
-        "Take a transition; those available afterwards are answered",
+        "Take a transition; returns those available afterwards",
         names,
     )
 };
@@ -448,7 +448,7 @@ pub(in crate::rest) const TRANSITIONS_OF_CLASS: Told = Told {
     ..Told::new(
         Tag::Entities,
         "listTransitionsOfClass",
-        "The transitions that the state of an entity declares",
+        "List the transitions of an entity's state",
         names,
     )
 };
@@ -458,13 +458,13 @@ pub(in crate::rest) const TRANSITION_BY_QUERY: Told = Told {
     parameters: &[
         ENTITY_QUERY,
         Parameter::query("transitionName", text, "The transition to take.").required(),
-        Parameter::query("entityClass", text, "Not looked at."),
+        Parameter::query("entityClass", text, "Ignored."),
     ],
     codes: &[RUN, NO_ENTITY, NO_TRANSITION, DOCUMENT],
     ..Told::new(
         Tag::Entities,
         "takeTransitionByQuery",
-        "Take a transition; those available afterwards are answered",
+        "Take a transition; returns those available afterwards",
         names,
     )
 };

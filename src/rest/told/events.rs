@@ -37,7 +37,7 @@ fn types(_: &mut SchemaGenerator) -> Schema {
 }
 
 fn payload(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({"description": "The data of an event whose attributes are the `ce-` headers."})
+    json_schema!({"description": "The data of the event; its attributes are `ce-` headers."})
 }
 
 /// In which forms events come and go.
@@ -50,9 +50,9 @@ pub(in crate::rest) const MEDIA: &[(&str, Shape)] = &[
 const ATTRIBUTE: &str = "An attribute of the event, in binary mode.";
 
 pub(in crate::rest) const POST: Told = Told {
-    text: "In structured, batched or binary mode; the answers come in the same mode, and an answer \
-           of many events always as a batch. An event that was read is answered by one, with \
-           status 200, also where its operation failed: look at `success` in its data.",
+    text: "In structured, batched or binary mode; the answer has the same mode, and an answer of \
+           many events is always a batch. The answer to a readable event has status 200 even if \
+           its operation failed: check `success` in its data.",
     parameters: &[
         Parameter::header("ce-specversion", version, ATTRIBUTE),
         Parameter::header("ce-id", text, ATTRIBUTE),
@@ -64,7 +64,7 @@ pub(in crate::rest) const POST: Told = Told {
     ..Told::new(
         Tag::Events,
         "sendEvents",
-        "Send events and receive those that answer",
+        "Send events and receive their answers",
         payload,
     )
 };

@@ -54,15 +54,14 @@ struct Model {
 }
 
 pub(in crate::rest) const SUBSCRIBE: Told = Told {
-    text: "Server-sent events that go on until the call is closed: every change in the order of \
-           commits, once, and what is committed later as it is. The `id` of each is its sequence, \
-           so a client that connects again with `Last-Event-ID` misses nothing. An event `failure` \
-           is the last one.",
+    text: "Server-sent events until the call is closed: every change once, in commit order, and \
+           new changes as they are committed. The `id` of each is its sequence, so a client that \
+           reconnects with `Last-Event-ID` misses nothing. An event `failure` is the last one.",
     parameters: &[
         Parameter::query(
             "entityName",
             name,
-            "Only of this model; with `modelVersion`.",
+            "Only changes of this model; with `modelVersion`.",
         ),
         Parameter::query("modelVersion", int32, "Its version."),
         Parameter::query(
@@ -73,45 +72,45 @@ pub(in crate::rest) const SUBSCRIBE: Told = Told {
         Parameter::query(
             "fromSequence",
             int64,
-            "What was seen last, 0 for nothing; without it, the feed begins now.",
+            "The last sequence received, 0 for all changes; without it, the feed begins now.",
         ),
-        Parameter::query("includeData", truth, "Whether to send the documents."),
+        Parameter::query("includeData", truth, "Whether to include the documents."),
         Parameter::header(
             "Last-Event-ID",
             text,
-            "What was seen last; before `fromSequence`.",
+            "The last sequence received; takes precedence over `fromSequence`.",
         ),
     ],
     codes: &[NO_MODEL],
     ..Told::new(
         Tag::Events,
         "followChanges",
-        "Every change, as it is committed",
+        "Follow the change feed",
         of::<FeedEntry>,
     )
 };
 
 pub(in crate::rest) const SUBSCRIBE_SEARCH: Told = Told {
-    text: "Server-sent events that go on until the call is closed: an event `entity` for each entity \
-           that fits, in the order of their ids; an event `complete`; then, in the order of commits, \
-           what each later change does to that: `change` is `entered`, `changed` or `left`. The `id` \
-           of those, and of `complete`, is their sequence: with `Last-Event-ID` it goes on after it, \
-           without the entities. An event `failure` is the last one.",
+    text: "Server-sent events until the call is closed: an event `entity` for each match, ordered \
+           by id; an event `complete`; then, in commit order, the effect of each later change: \
+           `change` is `entered`, `changed` or `left`. The `id` of these, and of `complete`, is \
+           their sequence: with `Last-Event-ID` the search resumes after it, without the entities. \
+           An event `failure` is the last one.",
     parameters: &[
         Parameter::query(
             "fromSequence",
             int64,
-            "What was seen last; without it, what fits comes first.",
+            "The last sequence received; without it, the matching entities are sent first.",
         ),
         Parameter::query(
             "includeData",
             truth,
-            "Whether to send the documents of what enters or is changed.",
+            "Whether to include the documents of entities that enter or change.",
         ),
         Parameter::header(
             "Last-Event-ID",
             text,
-            "What was seen last; before `fromSequence`.",
+            "The last sequence received; takes precedence over `fromSequence`.",
         ),
     ],
     body: Body::Json(of::<Condition>),
@@ -119,7 +118,7 @@ pub(in crate::rest) const SUBSCRIBE_SEARCH: Told = Told {
     ..Told::new(
         Tag::Search,
         "searchLive",
-        "What fits a condition, and how that changes",
+        "Follow the result of a search",
         of::<LiveEntry>,
     )
 };

@@ -43,7 +43,7 @@ struct HelpSection {
 
 fn topic_or_output(generator: &mut SchemaGenerator) -> Schema {
     let topic = of::<HelpTopic>(generator);
-    json_schema!({"description": "A topic, or what an action of one answers.", "anyOf": [topic, {"type": "object"}, {"type": "array"}]})
+    json_schema!({"description": "A topic, or the output of its action.", "anyOf": [topic, {"type": "object"}, {"type": "array"}]})
 }
 
 /// The document, once its form is read.
@@ -72,7 +72,7 @@ const TOPIC_NAME: Parameter = Parameter {
     place: Place::Path,
     required: true,
     shape: |_| json_schema!({"type": "string", "pattern": "^[A-Za-z0-9_-]+([./][A-Za-z0-9_-]+)*$", "examples": ["workflows", "workflows.md", "openapi/yaml", "config/all"]}),
-    text: "The names of the topic, between dots or slashes; then perhaps an action, or `.json` or `.md`.",
+    text: "The topic, with dots or slashes between its parts, optionally followed by an action, `.json` or `.md`.",
 };
 
 pub(in crate::rest) const TOPIC: Told = Told {
@@ -81,7 +81,7 @@ pub(in crate::rest) const TOPIC: Told = Told {
     ..Told::new(
         Tag::Help,
         "getHelpTopic",
-        "A topic, or what an action of it answers",
+        "A topic, or the output of its action",
         topic_or_output,
     )
 };

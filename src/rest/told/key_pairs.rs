@@ -36,61 +36,60 @@ fn audience(_: &mut SchemaGenerator) -> Schema {
 const NO_PAIR: &[Code] = &[Code::KeypairNotFound];
 
 const AUDIENCE: Parameter =
-    Parameter::query("audience", audience, "Whose tokens it signs.").required();
+    Parameter::query("audience", audience, "The kind of tokens it signs.").required();
 
 pub(in crate::rest) const ISSUE: Told = Told {
-    text: "From its `validFrom` on it signs the tokens of the tenant's clients, if that is its \
-        audience, in the place of the key of the settings. The one with the latest `validFrom` \
-        signs, of several.",
+    text: "From its `validFrom` on it signs the tokens of its audience, instead of the key of the \
+           settings. Of several, the one with the latest `validFrom` signs.",
     body: Body::Json(of::<NewKeyPair>),
     codes: &[MOCKED, &[Code::UnsupportedAlgorithm, Code::TooManyRequests]],
     ..Told::new(
         Tag::Identity,
         "issueKeyPair",
-        "Make a key pair",
+        "Issue a key pair",
         of::<KeyPair>,
     )
 };
 
 pub(in crate::rest) const CURRENT: Told = Told {
-    text: "The key of the settings, for a tenant that has none of its own.",
+    text: "The key of the settings, for a tenant without a key pair.",
     parameters: &[AUDIENCE],
     codes: &[MOCKED, NO_PAIR],
     ..Told::new(
         Tag::Identity,
         "getCurrentKeyPair",
-        "The key pair that signs",
+        "The signing key pair",
         of::<KeyPair>,
     )
 };
 
 pub(in crate::rest) const DELETE: Told = Told {
-    text: "What it has signed is worthless from then on.",
+    text: "The tokens that it signed are revoked.",
     codes: &[MOCKED, NO_PAIR],
     ..Told::new(Tag::Identity, "deleteKeyPair", "Delete a key pair", nothing)
 };
 
 pub(in crate::rest) const INVALIDATE: Told = Told {
-    text: "It signs no more. What it has signed is good for the period of grace, and so long \
-        `/.well-known/jwks.json` tells of it.",
+    text: "It no longer signs. Its signatures stay valid for the grace period, during which \
+           `/.well-known/jwks.json` lists it.",
     body: Body::OptionalJson(of::<Grace>),
     codes: &[MOCKED, NO_PAIR],
     ..Told::new(
         Tag::Identity,
         "invalidateKeyPair",
-        "Have a key pair sign no more",
+        "Invalidate a key pair",
         nothing,
     )
 };
 
 pub(in crate::rest) const REACTIVATE: Told = Told {
-    text: "It signs again, and what it has signed is good again.",
+    text: "It signs again, and its signatures are valid again.",
     body: Body::Json(of::<NewValidity>),
     codes: &[MOCKED, NO_PAIR],
     ..Told::new(
         Tag::Identity,
         "reactivateKeyPair",
-        "Have a key pair sign again",
+        "Reactivate a key pair",
         of::<KeyPair>,
     )
 };

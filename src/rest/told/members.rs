@@ -41,6 +41,6 @@ struct ComputeMember {
 pub(in crate::rest) const LIST: Told = Told::new(
     Tag::Account,
     "listComputeMembers",
-    "The compute members of the tenant that are connected",
+    "List the connected compute members of the tenant",
     of::<ComputeMembers>,
 );

@@ -70,22 +70,26 @@ struct MessageValues {
 }
 
 const HEADERS: &[Parameter] = &[
-    Parameter::header("Content-Encoding", text, "Kept with it; `UTF-8` if absent."),
-    Parameter::header("X-Message-ID", text, "Kept with it."),
-    Parameter::header("X-User-ID", text, "Kept with it."),
-    Parameter::header("X-Recipient", text, "Kept with it."),
-    Parameter::header("X-Reply-To", text, "Kept with it."),
-    Parameter::header("X-Correlation-ID", text, "Kept with it."),
+    Parameter::header(
+        "Content-Encoding",
+        text,
+        "Stored with the message; `UTF-8` if absent.",
+    ),
+    Parameter::header("X-Message-ID", text, "Stored with the message."),
+    Parameter::header("X-User-ID", text, "Stored with the message."),
+    Parameter::header("X-Recipient", text, "Stored with the message."),
+    Parameter::header("X-Reply-To", text, "Stored with the message."),
+    Parameter::header("X-Correlation-ID", text, "Stored with the message."),
 ];
 
 pub(in crate::rest) const CREATE: Told = Told {
-    text: "`Content-Type` and `Content-Length` are required, and kept with it.",
+    text: "`Content-Type` and `Content-Length` are required, and stored with the message.",
     parameters: HEADERS,
     body: Body::Json(of::<NewMessage<'static>>),
     ..Told::new(
         Tag::Messages,
         "createMessage",
-        "Keep a message",
+        "Store a message",
         of::<Vec<MessageKept>>,
     )
 };
@@ -96,12 +100,12 @@ pub(in crate::rest) const GET: Told = Told {
 };
 
 pub(in crate::rest) const GET_AS_TEXT: Told = Told {
-    text: "For existing clients: the content is JSON in a text.",
+    text: "For existing clients: the content is JSON as text.",
     codes: &[NO_ENTITY],
     ..Told::new(
         Tag::Messages,
         "getMessageAsText",
-        "A message, its content as text",
+        "Read a message, its content as text",
         of::<MessageAsText>,
     )
 };
@@ -117,7 +121,7 @@ pub(in crate::rest) const DELETE: Told = Told {
 };
 
 pub(in crate::rest) const DELETE_ALL: Told = Told {
-    text: "Ids of no message are passed over.",
+    text: "Unknown ids are ignored.",
     body: Body::Json(of::<Vec<Uuid>>),
     ..Told::new(
         Tag::Messages,
@@ -170,5 +174,9 @@ struct Subscription {
     limits: Vec<Value>,
 }
 
-pub(in crate::rest) const ACCOUNT: Told =
-    Told::new(Tag::Account, "getAccount", "Who is calling", of::<Account>);
+pub(in crate::rest) const ACCOUNT: Told = Told::new(
+    Tag::Account,
+    "getAccount",
+    "The authenticated caller",
+    of::<Account>,
+);

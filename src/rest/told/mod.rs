@@ -98,18 +98,18 @@ impl Tag {
 
     pub(super) const fn meaning(self) -> &'static str {
         match self {
-            Self::Models => "The shape that entities of one kind must have, learnt from samples.",
-            Self::Workflows => "The state machines that entities move through.",
-            Self::Entities => "The records: made, read, changed, moved, deleted.",
-            Self::Search => "Finding entities by what they hold.",
-            Self::Statistics => "How many entities there are.",
-            Self::Audit => "What happened to an entity, and why.",
-            Self::Messages => "Any JSON under a subject, kept beside the entities.",
+            Self::Models => "Schemas of entities, inferred from samples.",
+            Self::Workflows => "The state machines of entities.",
+            Self::Entities => "Create, read, update, move and delete entities.",
+            Self::Search => "Find entities by condition.",
+            Self::Statistics => "Counts and aggregates of entities.",
+            Self::Audit => "What happened to entities, and why.",
+            Self::Messages => "JSON under a subject, stored beside entities.",
             Self::Account => "The caller.",
-            Self::Identity => "Who may call for the tenant.",
-            Self::Operators => "How the service fares, and what may be changed while it runs.",
+            Self::Identity => "Clients, keys and providers of the tenant.",
+            Self::Operators => "Health and run-time settings of the service.",
             Self::Events => "The same operations as CloudEvents over HTTP.",
-            Self::Help => "What this page does not tell.",
+            Self::Help => "The documentation.",
         }
     }
 }

@@ -100,7 +100,7 @@ struct ExportedWorkflows {
 
 fn sample(_: &mut SchemaGenerator) -> Schema {
     json_schema!({
-        "description": "A document like those that entities will be.",
+        "description": "A sample document.",
         "examples": [{"customer": {"name": "Ada", "country": "GB"}, "total": 12.5}]
     })
 }
@@ -110,7 +110,7 @@ fn document(_: &mut SchemaGenerator) -> Schema {
 }
 
 fn diagram(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({"type": "string", "description": "The picture, in the language that was asked for."})
+    json_schema!({"type": "string", "description": "The diagram, in the requested language."})
 }
 
 const LOCKED: &[Code] = &[Code::ModelAlreadyLocked];
@@ -120,15 +120,16 @@ const IN_USE: &[Code] = &[Code::ModelHasEntities];
 const NO_WORKFLOW: &[Code] = &[Code::WorkflowNotFound];
 
 pub(in crate::rest) const IMPORT: Told = Told {
-    text: "The first import makes the model, unlocked. Further ones widen it: what was seen stays \
-           allowed. Lock it to make entities of it. With the format `XML` the body is XML, which is \
-           read as JSON; with the converter `SIMPLE_VIEW` it is what an export in that form gives.",
+    text: "The first import creates the model, unlocked. Further ones widen it: what was accepted \
+           stays accepted. Lock it before creating entities. With the format `XML` the body is \
+           XML, which is read as JSON; with the converter `SIMPLE_VIEW` it is an export in that \
+           form.",
     body: Body::Json(sample),
     codes: &[DOCUMENT, LOCKED, KEYS],
     ..Told::new(
         Tag::Models,
         "importModel",
-        "Learn a model from a sample; its id is answered",
+        "Infer a model from a sample; returns its id",
         uuid,
     )
 };
@@ -139,7 +140,7 @@ pub(in crate::rest) const EXPORT: Told = Told {
     ..Told::new(
         Tag::Models,
         "exportModel",
-        "The shape of a model",
+        "Export a model",
         of::<ExportedModel>,
     )
 };
@@ -156,7 +157,7 @@ pub(in crate::rest) const LOCK: Told = Told {
     ..Told::new(
         Tag::Models,
         "lockModel",
-        "Lock a model, so that entities can be made of it",
+        "Lock a model, so that entities can be created",
         of::<ActionResult>,
     )
 };
@@ -182,41 +183,40 @@ pub(in crate::rest) const DELETE: Told = Told {
 };
 
 pub(in crate::rest) const CHANGE_LEVEL: Told = Told {
-    text: "`ARRAY_LENGTH` lets arrays be longer, `ARRAY_ELEMENTS` have elements of other types, \
-           `TYPE` fields have values of other types, and `STRUCTURAL` lets entities have fields \
-           the model does not know. What an entity adds is committed with it. A level can be \
-           changed at any time, and not be taken away.",
+    text: "`ARRAY_LENGTH` permits longer lists, `ARRAY_ELEMENTS` elements of other types, `TYPE` \
+           values of other types, and `STRUCTURAL` new fields. What an entity adds is committed \
+           with it. A level can be changed at any time, but not removed.",
     codes: &[NO_MODEL, &[Code::InvalidChangeLevel]],
     ..Told::new(
         Tag::Models,
         "setChangeLevel",
-        "Let new and updated entities widen a model",
+        "Let entities widen a model",
         of::<ActionResult>,
     )
 };
 
 pub(in crate::rest) const VALIDATE: Told = Told {
-    text: "`success` says whether the document is valid; `message` names every place where it is \
-           not, with what is expected and what was found. The change level does not count.",
+    text: "`success` is true if the document is valid; otherwise `message` lists every violation \
+           with the expected and the actual type. The change level is ignored.",
     body: Body::Json(document),
     codes: &[NO_MODEL],
     ..Told::new(
         Tag::Models,
         "validateDocument",
-        "Check a document against a model",
+        "Validate a document against a model",
         of::<ActionResult>,
     )
 };
 
 pub(in crate::rest) const UNIQUE_KEYS: Told = Told {
-    text: "The list replaces the one there was; an empty list removes all keys. The model must be \
+    text: "The list replaces the previous one; an empty list removes all keys. The model must be \
            unlocked.",
     body: Body::Json(of::<UniqueKeys>),
     codes: &[NO_MODEL, LOCKED, KEYS],
     ..Told::new(
         Tag::Models,
         "setUniqueKeys",
-        "Set the keys of which no two entities may have the same",
+        "Set the unique keys of a model",
         of::<ActionResult>,
     )
 };
@@ -231,8 +231,9 @@ struct IndexesSet {
 }
 
 pub(in crate::rest) const INDEXES: Told = Told {
-    text: "The list replaces the one there was. An index is filled in the background, and serves \
-           searches once its state is `READY`; it makes every write of the model a little dearer.",
+    text: "The list replaces the previous one. An index is filled in the background, and serves \
+           searches once its state is `READY`; it makes every write of the model slightly more \
+           expensive.",
     body: Body::Json(of::<Indexes<'static>>),
     codes: &[NO_MODEL, &[Code::InvalidFieldPath]],
     ..Told::new(
@@ -244,8 +245,8 @@ pub(in crate::rest) const INDEXES: Told = Told {
 };
 
 pub(in crate::rest) const IMPORT_WORKFLOWS: Told = Told {
-    text: "A definition that breaks a rule is refused, naming the place; what only cannot have \
-           been meant is taken and told in `warnings`. See the help topic `workflows`.",
+    text: "A definition that violates a rule is rejected, naming the place; likely mistakes are \
+           accepted and listed in `warnings`. See the help topic `workflows`.",
     body: Body::Json(of::<Import<'static>>),
     codes: &[
         NO_MODEL,
@@ -257,7 +258,7 @@ pub(in crate::rest) const IMPORT_WORKFLOWS: Told = Told {
     ..Told::new(
         Tag::Workflows,
         "importWorkflows",
-        "Set the workflows of a model",
+        "Import the workflows of a model",
         of::<WorkflowsImported>,
     )
 };
@@ -267,7 +268,7 @@ pub(in crate::rest) const EXPORT_WORKFLOWS: Told = Told {
     ..Told::new(
         Tag::Workflows,
         "exportWorkflows",
-        "The workflows of a model",
+        "Export the workflows of a model",
         of::<ExportedWorkflows>,
     )
 };
@@ -276,26 +277,26 @@ pub(in crate::rest) const DRAW_WORKFLOWS: Told = Told {
     parameters: &[Parameter::query(
         "format",
         |_| json_schema!({"type": "string", "enum": ["mermaid", "dot"], "default": "mermaid"}),
-        "The language of the picture.",
+        "The language of the diagram.",
     )],
     codes: &[NO_MODEL, NO_WORKFLOW],
     ..Told::new(
         Tag::Workflows,
         "drawWorkflows",
-        "The workflows of a model as a picture",
+        "Draw the workflows of a model",
         diagram,
     )
 };
 
 pub(in crate::rest) const EXPLAIN: Told = Told {
-    text: "What each workflow and transition would say to that document. Nothing is written, and \
-           no member is asked.",
+    text: "The result of each workflow and transition for that document. Nothing is written, and \
+           no member is called.",
     body: Body::Json(of::<Supposed<'static>>),
     codes: &[NO_MODEL, DOCUMENT, &[Code::TransitionNotFound]],
     ..Told::new(
         Tag::Workflows,
         "explainWorkflows",
-        "What would become of a document",
+        "Explain what would happen to a document",
         of::<super::audit::Explanation>,
     )
 };

@@ -71,19 +71,20 @@ pub(in crate::rest) const TOKEN_REFUSALS: &[(u16, Shape)] = &[
 ];
 
 pub(in crate::rest) const TOKEN: Told = Told {
-    text: "The client names itself with HTTP Basic. While authentication is mocked, anyone gets \
-        a token, and nobody looks at it. An address that is refused twenty times in a minute for a \
-        client is refused with status 429 for that client for a minute. In exchange for the token of a subject, which \
-        a key has signed that the tenant trusts (RS256, named by `kid`), and in which `sub` is the \
-        subject and `caas_org_id` the tenant, it gets one with which it acts for the subject: with \
-        the roles in `user_roles`, and until that expires at the latest. Another tenant is refused \
-        with status 403, everything else that is wrong with that token with `invalid_grant`.",
+    text: "The client authenticates with HTTP Basic. While authentication is mocked, any \
+           credentials receive a token, which is not checked. After twenty failures within a \
+           minute, an address receives status 429 for that client for a minute. A client can \
+           exchange the token of a subject, signed by a trusted key of the tenant (RS256, named by \
+           `kid`) with the subject in `sub` and the tenant in `caas_org_id`, for a token with \
+           which it acts for the subject: with the roles in `user_roles`, expiring no later than \
+           the subject token. A subject token of another tenant is rejected with status 403, any \
+           other fault of it with `invalid_grant`.",
     body: Body::Media(FORM),
     codes: &[&[Code::ServerError]],
     ..Told::new(
         Tag::Account,
         "getToken",
-        "A token for a client",
+        "Obtain a token",
         of::<TokenAnswer>,
     )
 };
@@ -91,14 +92,14 @@ pub(in crate::rest) const TOKEN: Told = Told {
 pub(in crate::rest) const KEYS_MEDIA: &[(&str, Shape)] = &[("application/json", of::<Keys>)];
 
 pub(in crate::rest) const KEYS: Told = Told {
-    text: "That of the settings, and the key pairs of all tenants whose time is not over: also \
-        those that are to sign later, and those that were invalidated, for their period of grace. \
-        Only where `CYODA_IAM_MODE` is `jwt`.",
+    text: "The key of the settings, and the valid key pairs of all tenants: including those that \
+           will sign later, and invalidated ones during their grace period. Only if \
+           `CYODA_IAM_MODE` is `jwt`.",
     codes: &[&[Code::NotFound]],
     ..Told::new(
         Tag::Account,
         "getKeys",
-        "The keys that check tokens",
+        "The keys that verify tokens",
         of::<Keys>,
     )
 };

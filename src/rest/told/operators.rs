@@ -23,24 +23,19 @@ fn health(_: &mut SchemaGenerator) -> Schema {
 pub(in crate::rest) const HEALTH_MEDIA: &[(&str, Shape)] = &[("application/json", of::<Health>)];
 
 pub(in crate::rest) const HEALTH: Told = Told {
-    text: "`DOWN`, with status 503, once anything has panicked, until the next start.",
+    text: "`DOWN`, with status 503, after a panic until the next start.",
     ..Told::new(
         Tag::Operators,
         "getHealth",
-        "Whether the service is well",
+        "The health of the service",
         of::<Health>,
     )
 };
 
 pub(in crate::rest) const SUBSCRIPTIONS: Told = Told {
-    text: "Nothing is sold here, so this is always refused.",
+    text: "Subscriptions do not exist; always rejected.",
     codes: &[&[Code::NotImplemented, Code::Unauthorized]],
-    ..Told::new(
-        Tag::Account,
-        "getSubscriptions",
-        "What is subscribed to",
-        nothing,
-    )
+    ..Told::new(Tag::Account, "getSubscriptions", "Subscriptions", nothing)
 };
 
 /// What is logged.
@@ -64,14 +59,14 @@ fn level(_: &mut SchemaGenerator) -> Schema {
     json_schema!({"enum": ["debug", "info", "warn", "error"]})
 }
 
-const FOR_NOW: &str = "For `ROLE_ADMIN`; a change is forgotten when the process ends.";
+const FOR_NOW: &str = "Requires `ROLE_ADMIN`; a change lasts until the process ends.";
 
 pub(in crate::rest) const LOG_LEVEL: Told = Told {
     text: FOR_NOW,
     ..Told::new(
         Tag::Operators,
         "getLogLevel",
-        "What is logged",
+        "The log level",
         of::<LogLevel>,
     )
 };
@@ -82,7 +77,7 @@ pub(in crate::rest) const SET_LOG_LEVEL: Told = Told {
     ..Told::new(
         Tag::Operators,
         "setLogLevel",
-        "Change what is logged",
+        "Change the log level",
         of::<LogLevel>,
     )
 };
@@ -108,7 +103,7 @@ pub(in crate::rest) const TRACE_SAMPLER: Told = Told {
     ..Told::new(
         Tag::Operators,
         "getTraceSampler",
-        "Which requests would be traced",
+        "The trace sampler",
         of::<TraceSampler>,
     )
 };
@@ -119,7 +114,7 @@ pub(in crate::rest) const SET_TRACE_SAMPLER: Told = Told {
     ..Told::new(
         Tag::Operators,
         "setTraceSampler",
-        "Change which requests would be traced",
+        "Change the trace sampler",
         of::<TraceSampler>,
     )
 };

@@ -114,18 +114,19 @@ pub(in crate::rest) fn texts(_: &mut SchemaGenerator) -> Schema {
 }
 
 const CLIENT_ID: Parameter = Parameter::path("clientId", client_id, "The client.");
-const PROVIDER_ID: Parameter = Parameter::path("providerId", uuid, "The provider of tokens.");
-const CONVERTER: Parameter = Parameter::path("converter", import_converter, "What the body is.");
+const PROVIDER_ID: Parameter = Parameter::path("providerId", uuid, "The OpenID Connect provider.");
+const CONVERTER: Parameter =
+    Parameter::path("converter", import_converter, "The format of the body.");
 const CHANGE_LEVEL: Parameter = Parameter::path(
     "changeLevel",
     change_level,
-    "What entities may add to the model; each level permits what those before it do.",
+    "How far entities may widen the model; each level permits what the lower ones do.",
 );
 const DATA_FORMAT: Parameter = Parameter::path("dataFormat", format, "The format of the sample.");
-const JOB: Parameter = Parameter::path("jobId", name, "The search job.");
+const JOB: Parameter = Parameter::path("jobId", name, "The background search.");
 const KEY_ID: Parameter = Parameter::path("keyId", name, "The key pair, by its `kid`.");
 const MESSAGE_ID: Parameter = Parameter::path("messageId", uuid, "The message.");
-const SUBJECT: Parameter = Parameter::path("subject", name, "What it is about.");
+const SUBJECT: Parameter = Parameter::path("subject", name, "The subject.");
 const TRANSACTION_ID: Parameter = Parameter::path("transactionId", name, "The transaction.");
 pub(in crate::rest) const TRUSTED_KEY: Parameter =
     Parameter::path("keyId", name, "The trusted key, by its `kid`.");
@@ -134,17 +135,14 @@ pub(in crate::rest) const ENTITY_NAME: Parameter =
     Parameter::path("entityName", name, "The name of the model.");
 pub(in crate::rest) const MODEL_VERSION: Parameter =
     Parameter::path("modelVersion", int32, "The version of the model.");
-pub(in crate::rest) const TRANSITION: Parameter = Parameter::path(
-    "transition",
-    name,
-    "The transition to take: one that may be taken by hand.",
-);
+pub(in crate::rest) const TRANSITION: Parameter =
+    Parameter::path("transition", name, "The transition to take.");
 pub(in crate::rest) const FORMAT: Parameter =
     Parameter::path("format", format, "The format of the documents.");
 pub(in crate::rest) const JSON_FORMAT: Parameter = Parameter::path(
     "format",
     json_format,
-    "The format of the documents: JSON is the only one here.",
+    "The format of the documents: only JSON is supported.",
 );
 pub(in crate::rest) const EXPORT_CONVERTER: Parameter =
     Parameter::path("converter", export_converter, "The form to export.");
@@ -200,58 +198,58 @@ fn export_converter(_: &mut SchemaGenerator) -> Schema {
 pub(in crate::rest) const TOKEN: Parameter = Parameter::header(
     "X-Tx-Token",
     text,
-    "Joins the request to the open transaction of a compute member's call: it reads what that has \
-     written, and its own writes are committed with it or not at all. Members find it in the \
-     attribute `cyodatxtoken` of the event that calls them.",
+    "Joins the request to the open transaction of a call to a compute member: it reads the \
+     transaction's writes, and its own writes are committed with it or not at all. Members receive \
+     the token in the attribute `cyodatxtoken` of the event that calls them.",
 );
 
 /// Has any request that writes done once.
 pub(in crate::rest) const KEY: Parameter = Parameter::header(
     "Idempotency-Key",
     |_| json_schema!({"type": "string", "minLength": 1, "maxLength": 255}),
-    "A text of the caller's choice that has the request done once: a repeat with the same key is \
-     given what was answered the first time, for a day unless the server says otherwise. Another \
-     request with that key is an `IDEMPOTENCY_CONFLICT`; after a failure the key is free.",
+    "A text of the client's choice; the request is performed once: a repeat with the same key \
+     receives the first answer, by default for a day. Another request with that key is an \
+     `IDEMPOTENCY_CONFLICT`; after a failure the key is free.",
 );
 
 pub(in crate::rest) const POINT_IN_TIME: Parameter = Parameter::query(
     "pointInTime",
     instant,
-    "Answers as it was at that instant (RFC 3339); a date alone is its midnight in UTC.",
+    "Read as of this time (RFC 3339); a date alone is its midnight in UTC.",
 );
 
 pub(in crate::rest) const TRANSACTION: Parameter = Parameter::query(
     "transactionId",
     text,
-    "Answers as that transaction left it. Not together with `pointInTime`.",
+    "Read as this transaction left it. Not together with `pointInTime`.",
 );
 
 pub(in crate::rest) const IF_MATCH: Parameter = Parameter::header(
     "If-Match",
     text,
-    "The `transactionId` of the version that the change is based on; if there is a newer one, \
+    "The `transactionId` of the version that the change is based on; if there is a newer version, \
      nothing is written (`ENTITY_MODIFIED`).",
 );
 
 pub(in crate::rest) const WINDOW: Parameter = Parameter::query(
     "transactionWindow",
     |_| json_schema!({"type": "integer", "minimum": 1, "maximum": 1000, "default": 100}),
-    "How many entities make one transaction.",
+    "Entities per transaction.",
 );
 
 /// Read, so that they must be what they say, and without effect.
 pub(in crate::rest) const TIMEOUT: Parameter = Parameter::query(
     "transactionTimeoutMillis",
     int64,
-    "Accepted for existing clients; no effect.",
+    "Accepted for existing clients; has no effect.",
 );
 pub(in crate::rest) const CONSISTENCY: Parameter = Parameter::query(
     "waitForConsistencyAfter",
     truth,
-    "Accepted for existing clients; no effect.",
+    "Accepted for existing clients; has no effect.",
 );
 pub(in crate::rest) const SIZE: Parameter = Parameter::query(
     "transactionSize",
     int32,
-    "Accepted for existing clients; no effect.",
+    "Accepted for existing clients; has no effect.",
 );

@@ -49,7 +49,7 @@ struct Registration {
     roles_claim: Option<String>,
 }
 
-/// A change: what is absent stays, and `null` and an empty list take away what there is.
+/// A change: absent members stay, and `null` or an empty list removes the value.
 #[derive(JsonSchema)]
 #[schemars(rename_all = "camelCase")]
 struct Change {
@@ -94,7 +94,7 @@ struct Outcome {
 const ACTIVE_ONLY: Parameter = Parameter::query(
     "activeOnly",
     of::<bool>,
-    "Whether providers that were invalidated are left out; by default they are not.",
+    "Whether to omit invalidated providers; false by default.",
 );
 
 const TENANT: &[Code] = &[Code::OidcInvalidTenant];
@@ -106,13 +106,13 @@ pub(in crate::rest) const LIST: Told = Told {
     ..Told::new(
         Tag::Identity,
         "listOidcProviders",
-        "The providers of tokens that the tenant trusts",
+        "List the OpenID Connect providers of the tenant",
         of::<Vec<Provider>>,
     )
 };
 
 pub(in crate::rest) const REGISTER: Told = Told {
-    text: "Its tokens are taken from then on, signed with RS256 and a key it publishes: whoever bears one is the user of its `sub`, in this tenant. Keys it makes later are found when a token names one.",
+    text: "Its tokens are accepted if they are signed with RS256 and a key that it publishes: their bearer is the user in `sub`, in this tenant. New keys are fetched when a token names one.",
     body: Body::Json(of::<Registration>),
     codes: &[
         MOCKED,
@@ -122,52 +122,52 @@ pub(in crate::rest) const REGISTER: Told = Told {
     ..Told::new(
         Tag::Identity,
         "registerOidcProvider",
-        "Trust a provider of tokens",
+        "Register an OpenID Connect provider",
         of::<Provider>,
     )
 };
 
 pub(in crate::rest) const RELOAD: Told = Told {
-    text: "A token that names an unknown key has its provider asked anyway. This finds, without waiting for minutes, that a key is gone.",
+    text: "Unknown keys are fetched anyway when a token names one. This detects removed keys without a delay of minutes.",
     codes: &[MOCKED, TENANT],
     ..Told::new(
         Tag::Identity,
         "reloadOidcProviders",
-        "Ask the providers for their keys",
+        "Fetch the keys of the providers",
         of::<Reloaded>,
     )
 };
 
 pub(in crate::rest) const UPDATE: Told = Told {
-    text: "Where it is cannot be changed; register it anew for that.",
+    text: "Its address cannot be changed; register another provider instead.",
     body: Body::Json(of::<Change>),
     codes: &[MOCKED, TENANT, NO_PROVIDER, &[Code::OidcProviderInactive]],
     ..Told::new(
         Tag::Identity,
         "updateOidcProvider",
-        "Change which tokens of a provider are taken",
+        "Update an OpenID Connect provider",
         of::<Provider>,
     )
 };
 
 pub(in crate::rest) const DELETE: Told = Told {
-    text: "Its tokens are worthless from then on.",
+    text: "Its tokens are revoked.",
     codes: &[MOCKED, TENANT, NO_PROVIDER],
     ..Told::new(
         Tag::Identity,
         "deleteOidcProvider",
-        "Delete a provider of tokens",
+        "Delete an OpenID Connect provider",
         of::<Deleted>,
     )
 };
 
 pub(in crate::rest) const INVALIDATE: Told = Told {
-    text: "Its tokens are worthless until it is reactivated.",
+    text: "Its tokens are rejected until it is reactivated.",
     codes: &[MOCKED, TENANT, NO_PROVIDER],
     ..Told::new(
         Tag::Identity,
         "invalidateOidcProvider",
-        "Trust a provider of tokens no longer",
+        "Invalidate an OpenID Connect provider",
         of::<Provider>,
     )
 };
@@ -178,7 +178,7 @@ pub(in crate::rest) const REACTIVATE: Told = Told {
     ..Told::new(
         Tag::Identity,
         "reactivateOidcProvider",
-        "Trust a provider of tokens again",
+        "Reactivate an OpenID Connect provider",
         of::<Provider>,
     )
 };

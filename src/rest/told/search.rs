@@ -20,39 +20,34 @@ const NO_JOB: &[Code] = &[Code::SearchJobNotFound];
 const LIMIT: Parameter = Parameter::query(
     "limit",
     |_| json_schema!({"type": "integer", "minimum": 1, "maximum": 10000, "default": 1000}),
-    "How many may match.",
+    "The maximum number of matches.",
 );
 
 const SORT: Parameter = Parameter::query(
     "sort",
     texts,
-    "What to order by: `path`, `path:desc`, or `@field` of what is known about the entity, like \
-     `@creationDate`; repeat the parameter for more than one.",
+    "Sort key: `path`, `path:desc`, or `@field` for metadata such as `@creationDate`; repeat the \
+     parameter for more keys.",
 );
 
 const TRACKING: Parameter = Parameter::query(
     "trackingRead",
     truth,
-    "Within a transaction: what was found must not have changed when it commits.",
+    "In a transaction: the commit fails if a found entity has changed.",
 );
 
 const EXPLAIN_INSTEAD: Parameter = Parameter::query(
     "explain",
     truth,
-    "Tell how the search is served, in one object, instead of what it finds.",
+    "Report how the search was served, as one object, instead of its result.",
 );
 
 pub(in crate::rest) const DIRECT: Told = Told {
-    text: "One entity to a line. If more than `limit` match, the answer is `SEARCH_RESULT_LIMIT`.",
+    text: "One entity per line. If more than `limit` match, the answer is `SEARCH_RESULT_LIMIT`.",
     parameters: &[LIMIT, POINT_IN_TIME, SORT, TRACKING, EXPLAIN_INSTEAD],
     body: Body::Json(of::<Condition>),
     codes: &[NO_MODEL, CONDITION, &[Code::SearchResultLimit]],
-    ..Told::new(
-        Tag::Search,
-        "search",
-        "The entities that fit a condition",
-        of::<Entity>,
-    )
+    ..Told::new(Tag::Search, "search", "Search entities", of::<Entity>)
 };
 
 /// How a search was served.
@@ -79,7 +74,7 @@ pub(super) struct Index {
     path: String,
     /// `FILLING`, `READY` or `DROPPING`.
     state: String,
-    /// Whether someone asked for it.
+    /// Whether it was declared.
     declared: bool,
 }
 
@@ -87,20 +82,20 @@ pub(in crate::rest) const EXPLAIN: Told = Told {
     ..Told::new(
         Tag::Search,
         "explainSearch",
-        "How a search is served",
+        "Explain how a search is served",
         of::<Explanation>,
     )
 };
 
 pub(in crate::rest) const CUT_OFF: Told = Told {
-    text: "For existing clients: a list, of at most `limit`.",
+    text: "For existing clients: a list of at most `limit` entities.",
     parameters: &[LIMIT, POINT_IN_TIME, SORT, TRACKING],
     body: Body::Json(of::<Condition>),
     codes: &[NO_MODEL, CONDITION],
     ..Told::new(
         Tag::Search,
         "searchUpToLimit",
-        "The first entities that fit a condition",
+        "Search entities, up to a limit",
         of::<Entity>,
     )
 };
@@ -122,15 +117,15 @@ struct Job {
 }
 
 pub(in crate::rest) const SUBMIT: Told = Told {
-    text: "It runs in the background, whatever the number of matches, and finds what was \
-        committed before it was started, or up to `pointInTime`.",
+    text: "The search runs in the background, without a limit on matches, over what was committed \
+           before it was started, or up to `pointInTime`.",
     parameters: &[POINT_IN_TIME, SORT],
     body: Body::Json(of::<Condition>),
     codes: &[NO_MODEL, CONDITION],
     ..Told::new(
         Tag::Search,
         "submitSearch",
-        "Start a search job; its id is answered",
+        "Start a background search; returns its id",
         uuid,
     )
 };
@@ -140,7 +135,7 @@ pub(in crate::rest) const STATUS: Told = Told {
     ..Told::new(
         Tag::Search,
         "getSearchStatus",
-        "How a search job stands",
+        "The status of a background search",
         of::<Job>,
     )
 };
@@ -148,13 +143,13 @@ pub(in crate::rest) const STATUS: Told = Told {
 const PAGE_SIZE: Parameter = Parameter::query(
     "pageSize",
     |_| json_schema!({"type": "integer", "format": "int32", "minimum": i32::MIN, "maximum": 10000, "default": 1000}),
-    "How many entities are on a page; the default, if it is not above 0.",
+    "Entities per page; the default if it is not above 0.",
 );
 
 const PAGE_NUMBER: Parameter = Parameter::query(
     "pageNumber",
     |_| json_schema!({"type": "integer", "minimum": 0, "maximum": 214_748, "default": 0}),
-    "Which page, from 0; one beyond the last is empty.",
+    "The page number, from 0; a page beyond the last is empty.",
 );
 
 /// Some of the entities that a search job has found.
@@ -175,13 +170,13 @@ struct Page {
 }
 
 pub(in crate::rest) const RESULTS: Told = Told {
-    text: "The entities are as they were when the job was started, or at its `pointInTime`.",
+    text: "The entities as of the start of the search, or of its `pointInTime`.",
     parameters: &[PAGE_SIZE, PAGE_NUMBER],
     codes: &[NO_JOB],
     ..Told::new(
         Tag::Search,
         "getSearchResults",
-        "What a search job found",
+        "The result of a background search",
         of::<Results>,
     )
 };
@@ -200,7 +195,7 @@ pub(in crate::rest) const CANCEL: Told = Told {
     ..Told::new(
         Tag::Search,
         "cancelSearch",
-        "Cancel a search job",
+        "Cancel a background search",
         of::<End>,
     )
 };

@@ -37,7 +37,7 @@ struct ModelStateStats {
 const STATES: Parameter = Parameter::query(
     "states",
     texts,
-    "Only these; repeat the parameter for more than one.",
+    "Only these states; repeat the parameter for more than one.",
 );
 
 pub(in crate::rest) const COUNT: Told = Told {
@@ -45,7 +45,7 @@ pub(in crate::rest) const COUNT: Told = Told {
     ..Told::new(
         Tag::Statistics,
         "countEntities",
-        "How many entities each model has",
+        "Count the entities of all models",
         of::<ModelStats>,
     )
 };
@@ -56,7 +56,7 @@ pub(in crate::rest) const COUNT_OF_MODEL: Told = Told {
     ..Told::new(
         Tag::Statistics,
         "countEntitiesOfModel",
-        "How many entities a model has",
+        "Count the entities of a model",
         of::<ModelStats>,
     )
 };
@@ -66,7 +66,7 @@ pub(in crate::rest) const COUNT_BY_STATE: Told = Told {
     ..Told::new(
         Tag::Statistics,
         "countEntitiesByState",
-        "How many entities are in each state",
+        "Count the entities of all models by state",
         of::<ModelStateStats>,
     )
 };
@@ -77,7 +77,7 @@ pub(in crate::rest) const COUNT_BY_STATE_OF_MODEL: Told = Told {
     ..Told::new(
         Tag::Statistics,
         "countEntitiesOfModelByState",
-        "How many entities of a model are in each state",
+        "Count the entities of a model by state",
         of::<ModelStateStats>,
     )
 };
@@ -102,8 +102,8 @@ struct StatsGroupKey {
 }
 
 pub(in crate::rest) const GROUP: Told = Told {
-    text: "Those of most entities first. In a transaction its own changes count, unless \
-           `pointInTime` is given.",
+    text: "The largest groups first. In a transaction its own changes are included, unless \
+           `pointInTime` is set.",
     body: Body::Json(of::<Query<'_>>),
     codes: &[
         NO_MODEL,
@@ -123,7 +123,7 @@ pub(in crate::rest) const GROUP: Told = Told {
     ..Told::new(
         Tag::Statistics,
         "groupEntities",
-        "Count entities by what they hold, and add up their numbers",
+        "Group and aggregate entities",
         of::<Vec<StatsGroup>>,
     )
 };

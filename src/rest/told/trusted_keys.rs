@@ -44,20 +44,20 @@ const NO_KEY: &[Code] = &[Code::TrustedKeyNotFound];
 const ONE: &[(&str, Parameter)] = &[("keyId", parameter::TRUSTED_KEY)];
 
 pub(in crate::rest) const LIST: Told = Told {
-    text: "Also those that are over. None of this is there unless \
-        `CYODA_IAM_TRUSTED_KEY_REGISTRATION_ENABLED` is `true`.",
+    text: "Including expired ones. Trusted keys require \
+           `CYODA_IAM_TRUSTED_KEY_REGISTRATION_ENABLED=true`.",
     codes: &[MOCKED, OFF],
     ..Told::new(
         Tag::Identity,
         "listTrustedKeys",
-        "The keys that the tenant trusts",
+        "List the trusted keys of the tenant",
         of::<Vec<TrustedKey>>,
     )
 };
 
 pub(in crate::rest) const REGISTER: Told = Told {
     text: "The tenant's clients may exchange tokens that it has signed at `POST /oauth/token` for \
-        tokens with which they act for who has got them.",
+           tokens with which they act for the subject.",
     body: Body::Json(of::<NewTrustedKey<'static>>),
     codes: &[
         MOCKED,
@@ -72,14 +72,14 @@ pub(in crate::rest) const REGISTER: Told = Told {
     ..Told::new(
         Tag::Identity,
         "registerTrustedKey",
-        "Trust a key",
+        "Register a trusted key",
         of::<TrustedKey>,
     )
 };
 
 pub(in crate::rest) const DELETE: Told = Told {
-    text: "Nothing more is exchanged that it has signed, and what was exchanged before is \
-        worthless; streams that were opened with it end.",
+    text: "Tokens that it signed are no longer exchanged, tokens exchanged before are revoked, and \
+           streams opened with those end.",
     parts: ONE,
     codes: &[MOCKED, OFF, NO_KEY],
     ..Told::new(
@@ -91,28 +91,28 @@ pub(in crate::rest) const DELETE: Told = Told {
 };
 
 pub(in crate::rest) const INVALIDATE: Told = Told {
-    text: "What it has signed is exchanged for the period of grace. After that nothing more is, what \
-        was exchanged before is worthless, and streams that were opened with it end.",
+    text: "Tokens that it signed are exchanged until the end of the grace period. Then tokens \
+           exchanged before are revoked, and streams opened with those end.",
     parts: ONE,
     body: Body::OptionalJson(of::<Grace>),
     codes: &[MOCKED, OFF, NO_KEY],
     ..Told::new(
         Tag::Identity,
         "invalidateTrustedKey",
-        "Trust a key no more",
+        "Invalidate a trusted key",
         nothing,
     )
 };
 
 pub(in crate::rest) const REACTIVATE: Told = Told {
-    text: "What it has signed is exchanged again.",
+    text: "Tokens that it signed are exchanged again.",
     parts: ONE,
     body: Body::Json(of::<NewValidity>),
     codes: &[MOCKED, OFF, NO_KEY],
     ..Told::new(
         Tag::Identity,
         "reactivateTrustedKey",
-        "Trust a key again",
+        "Reactivate a trusted key",
         of::<TrustedKey>,
     )
 };

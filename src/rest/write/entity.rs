@@ -236,7 +236,7 @@ fn write_patch(parts: &Parts, id: &str, transition: Option<&str>) -> Written {
         "application/json-patch+json" => "JSON_PATCH",
         other => {
             return Err(unsupported(format!(
-                "`{other}` is no patch; send application/merge-patch+json or application/json-patch+json"
+                "`{other}` is not a patch format; send application/merge-patch+json or application/json-patch+json"
             )));
         }
     };
@@ -284,7 +284,7 @@ pub(in crate::rest) fn transitions_of_class(parts: &Parts, id: &str) -> Written 
         .and_then(|(_, version)| version.parse::<i32>().ok());
     if version.is_none() {
         return Err(bad(format!(
-            "entityClass is `{class}`; it is the name of a model, a dot and its version"
+            "entityClass is `{class}`; it must be the name of a model, a dot and its version"
         )));
     }
     let entity = parts

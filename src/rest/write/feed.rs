@@ -52,7 +52,7 @@ fn finish(parts: &Parts, mut object: Object) -> Written {
         .filter(|seen| !seen.is_empty())
         .map(|seen| {
             seen.parse::<i64>()
-                .map_err(|_| bad(format!("Last-Event-ID: `{seen}` is no sequence")))
+                .map_err(|_| bad(format!("Last-Event-ID: `{seen}` is not a sequence")))
         })
         .transpose()?;
     if let Some(from) = seen.or(from) {

@@ -13,7 +13,7 @@ use crate::event::payload::Object;
 pub(in crate::rest) struct NewKeyPair {
     /// `RS256`.
     algorithm: String,
-    /// Whose tokens it signs: `client` or `human`.
+    /// The kind of tokens it signs: `client` or `human`.
     audience: String,
     /// Now, if it is not given (RFC 3339).
     #[serde(default)]
@@ -21,7 +21,7 @@ pub(in crate::rest) struct NewKeyPair {
     /// After that `CYODA_IAM_KEYPAIR_DEFAULT_VALIDITY_DAYS`, if it is not given.
     #[serde(default)]
     valid_to: Option<String>,
-    /// Whether the pair that signs for that audience now is invalidated.
+    /// Whether to invalidate the pair that signs for that audience now.
     #[serde(default)]
     invalidate_current: bool,
     /// For how long what that has signed is good, in seconds: 0 to 31622400.
@@ -44,7 +44,7 @@ pub(in crate::rest) struct Grace {
 pub(in crate::rest) struct NewValidity {
     /// In the future (RFC 3339).
     valid_to: String,
-    /// As it was, if it is not given.
+    /// Unchanged if absent.
     #[serde(default)]
     valid_from: Option<String>,
 }
@@ -71,7 +71,7 @@ pub(in crate::rest) fn issue(parts: &Parts, id: &str) -> Written {
 
 pub(in crate::rest) fn current(parts: &Parts, id: &str) -> Written {
     let audience = parts.query("audience");
-    let audience = audience.ok_or_else(|| bad("`audience` is client or human"))?;
+    let audience = audience.ok_or_else(|| bad("`audience` must be client or human"))?;
     Ok(begin(id).text("audience", audience).finish())
 }
 

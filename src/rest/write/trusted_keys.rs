@@ -21,7 +21,7 @@ pub(in crate::rest) struct NewTrustedKey<'a> {
     #[serde(borrow)]
     #[schemars(with = "Map<String, Value>")]
     jwk: &'a RawValue,
-    /// Whose tokens it signs: `client` or `human`.
+    /// The kind of tokens it signs: `client` or `human`.
     audience: String,
     /// Whose tokens (`iss`) are taken; anybody's, if there are none.
     #[serde(default)]

@@ -14,7 +14,7 @@ use super::{
     set_up,
     world::{World, tenant},
 };
-use crate::callout::{Callee, Judgement, Reply, Tags};
+use crate::callout::{Callee, CriterionResult, Reply, Tags};
 use crate::clock::{Clock, Timestamp};
 use crate::compute::{Members, Membership, Rejection, Request, Response};
 use crate::engine::{Entry, RunRecord};
@@ -40,7 +40,7 @@ struct Story {
 }
 
 /// What requests came to.
-struct Outcome {
+struct BatchResult {
     /// In the order in which they were made.
     stories: Vec<Story>,
     /// Why requests failed, the first one first.
@@ -82,7 +82,7 @@ fn a_batch_of_n_equals_n_singles() {
 }
 
 /// Creates what a seed says, under the workflow that it says.
-fn come_to(seed: u64, how: How) -> Outcome {
+fn come_to(seed: u64, how: How) -> BatchResult {
     let mut random = Random::new(seed);
     let world = World::new(Plan::random(&mut random.fork()), random.fork(), false);
     let documents: Vec<u64> = (0..random.between(2, 6))
@@ -134,7 +134,7 @@ fn come_to(seed: u64, how: How) -> Outcome {
             from += group.len();
         }
         let has_boundaries = world.plan.has_boundaries;
-        Outcome {
+        BatchResult {
             stories: stories(&world, &storage, created, !failures.is_empty()).await,
             failures,
             has_boundaries,
@@ -256,7 +256,7 @@ fn answer(request: &Request) -> Result<Reply, Rejection> {
         });
     }
     Ok(match callee {
-        Callee::Criterion { .. } => Reply::Judged(Judgement {
+        Callee::Criterion { .. } => Reply::Judged(CriterionResult {
             matches: lot < 70,
             reason: Some(format!("the lot was {lot}").into()),
         }),

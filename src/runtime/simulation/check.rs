@@ -9,7 +9,7 @@ use std::{
 
 use super::{
     MODEL, reader,
-    world::{Action, DeedKind, Ledger, Op, Origin, Outcome, World, tenant},
+    world::{Action, DeedKind, Ledger, Op, OpOutcome, Origin, World, tenant},
 };
 use crate::clock::Timestamp;
 use crate::engine::{Entry, RunRecord, StartKind};
@@ -457,7 +457,7 @@ impl<'a> Effects<'a> {
             };
             // What an attempt wrote that was not the one that counts is undone.
             let holds = *is_crossover || self.ledger.accepted.contains(call);
-            if op.outcome != Outcome::Done || !holds {
+            if op.outcome != OpOutcome::Done || !holds {
                 return false;
             }
             let above = &self.ledger.ops[*parent];
@@ -503,16 +503,16 @@ impl<'a> Effects<'a> {
             let is_client = matches!(op.origin, Origin::Client);
             let last = op.last.filter(|last| self.committed.contains(last));
             let did = Self::leaves_something(op);
-            if is_client && op.outcome == Outcome::Done && did && last.is_none() {
+            if is_client && op.outcome == OpOutcome::Done && did && last.is_none() {
                 findings.push(format!("op {index} was acknowledged and is lost"));
             }
-            if is_client && op.outcome == Outcome::Failed && last.is_some() {
+            if is_client && op.outcome == OpOutcome::Failed && last.is_some() {
                 findings.push(format!("op {index} failed and was committed"));
             }
             let began = op
                 .began
                 .is_some_and(|began| self.committed.contains(&began));
-            if is_client && op.outcome == Outcome::Failed && began && !self.has_boundaries {
+            if is_client && op.outcome == OpOutcome::Failed && began && !self.has_boundaries {
                 findings.push(format!("op {index} failed and was committed in part"));
             }
         }

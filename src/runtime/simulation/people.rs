@@ -15,9 +15,9 @@ use tokio_util::sync::CancellationToken;
 use super::{
     MODEL,
     random::Random,
-    world::{Action, DeedKind, Origin, Outcome, World, tenant},
+    world::{Action, DeedKind, OpOutcome, Origin, World, tenant},
 };
-use crate::callout::{Callee, Judgement, Reply, Tags};
+use crate::callout::{Callee, CriterionResult, Reply, Tags};
 use crate::compute::{Members, Membership, Principal, Rejection, Request, Response};
 use crate::entity::{Actor, ActorKind, Document};
 use crate::error::Failure;
@@ -118,8 +118,8 @@ impl Person {
         let outcome = self.try_to_act(op, by, token, except).await;
         let mut ledger = self.world.ledger();
         ledger.ops[op].outcome = match &outcome {
-            Ok(()) => Outcome::Done,
-            Err(_) => Outcome::Failed,
+            Ok(()) => OpOutcome::Done,
+            Err(_) => OpOutcome::Failed,
         };
         ledger.tell(|_| match outcome {
             Ok(()) => format!("op {op} done"),
@@ -290,7 +290,7 @@ impl Person {
             }
             2..4 => return,
             4..7 => Ok(match request.work.callee {
-                Callee::Processor(_) => Reply::Judged(Judgement {
+                Callee::Processor(_) => Reply::Judged(CriterionResult {
                     matches: true,
                     reason: None,
                 }),
@@ -318,7 +318,7 @@ impl Person {
     fn reply(&mut self, request: &Request) -> Reply {
         let attached = request.work.attached.as_ref();
         match &request.work.callee {
-            Callee::Criterion { .. } => Reply::Judged(Judgement {
+            Callee::Criterion { .. } => Reply::Judged(CriterionResult {
                 matches: self.random.chance(65),
                 reason: None,
             }),

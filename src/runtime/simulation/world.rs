@@ -67,7 +67,7 @@ pub(super) struct Op {
     /// The transaction it was in last.
     pub(super) last: Option<TransactionId>,
     pub(super) deeds: Vec<Deed>,
-    pub(super) outcome: Outcome,
+    pub(super) outcome: OpOutcome,
 }
 
 #[derive(Debug)]
@@ -85,7 +85,7 @@ pub(super) enum Origin {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Outcome {
+pub(super) enum OpOutcome {
     /// Under way, or nobody knows: it was dropped or it crashed.
     Open,
     Done,
@@ -227,7 +227,7 @@ impl Ledger {
             began: None,
             last: None,
             deeds: Vec::new(),
-            outcome: Outcome::Open,
+            outcome: OpOutcome::Open,
         });
         self.ops.len() - 1
     }

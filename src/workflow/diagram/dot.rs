@@ -1,4 +1,4 @@
-//! Pictures as Graphviz's DOT.
+//! Diagrams in Graphviz's DOT.
 
 use std::fmt::Write as _;
 
@@ -63,7 +63,7 @@ const fn style(kind: Kind) -> &'static str {
     }
 }
 
-/// Text that is nothing but text to Graphviz, which reads `\N` and `&lt;` in labels.
+/// Escapes text for Graphviz, which interprets `\N` and `&lt;` in labels.
 fn escaped(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for char in text.chars().map(visible) {

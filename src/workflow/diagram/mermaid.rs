@@ -1,4 +1,4 @@
-//! Pictures as Mermaid's `stateDiagram-v2`.
+//! Diagrams in Mermaid's `stateDiagram-v2`.
 
 use std::fmt::Write as _;
 
@@ -44,11 +44,11 @@ fn write_frame(text: &mut String, frame: &Frame<'_>) -> std::fmt::Result {
     writeln!(text, "    }}")
 }
 
-/// Text that is nothing but text to Mermaid, wherever it stands.
+/// Escapes text for Mermaid, wherever it stands.
 ///
 /// Mermaid reads `#58;` and `#quot;` as characters. Everything that its grammar, its comments
-/// (`%%`), HTML or Markdown could take for their own is written so; letters, digits and what is
-/// harmless between them stay.
+/// (`%%`), HTML or Markdown could interpret is written this way; letters, digits and harmless
+/// characters between them are kept.
 fn escaped(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     let mut before = None;
@@ -72,23 +72,23 @@ fn is_harmless(safe: &str, before: Option<char>, char: char, next: Option<char>)
     let is_word = |char: Option<char>| char.is_some_and(char::is_alphanumeric);
     let is_space = |char: Option<char>| char == Some(' ');
     match char {
-        // A label of nothing else would be none.
+        // A label without anything else would be empty.
         ' ' => before.is_some() && next.is_some(),
         ',' | '(' => true,
         // Two of them begin a formula.
         '$' => before != Some('$') && next != Some('$'),
-        // After a number at the very beginning they would make an item of a list.
+        // After a number at the beginning they would make a list item.
         '.' | ')' => !is_number(safe),
         '=' | '>' => is_space(before) && is_space(next),
         '_' | '-' => is_word(before) && is_word(next),
-        // These two are how Mermaid marks what it has read.
+        // Mermaid uses these two internally.
         'ﬂ' | '¶' => false,
         other => other.is_alphanumeric() || !other.is_ascii() && !other.is_whitespace(),
     }
 }
 
-/// `direction TB` anywhere in a line is a statement, whatever stands before it, and `www.` begins
-/// a link.
+/// `direction TB` anywhere in a line is a statement, whatever precedes it, and `www.` begins a
+/// link.
 fn completes_a_word(before: &str, char: char) -> bool {
     let ends_in = |word: &str| {
         let start = before.len().checked_sub(word.len());

@@ -1,8 +1,8 @@
-//! Workflows as pictures, in the languages of Mermaid and Graphviz.
+//! Diagrams of workflows, in the languages of Mermaid and Graphviz.
 //!
-//! Both draw the same [`Frame`]s: what is told of a workflow, and in which words, is decided once;
-//! a language decides only how it is spelled. Names are arbitrary text, so every text passes
-//! through the escaping of its language, and states get identifiers that need none.
+//! Both draw the same [`Frame`]s: what is shown of a workflow, and in which words, is decided once;
+//! a language only decides the syntax. Names are arbitrary text, so all text is escaped for its
+//! language, and states get identifiers that need no escaping.
 
 mod dot;
 mod mermaid;
@@ -18,7 +18,7 @@ use crate::id::StateName;
 /// How much of a guard is shown, in characters.
 const GUARD_MAX: usize = 120;
 
-/// The language of a picture.
+/// The language of a diagram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Language {
     /// A `stateDiagram-v2`.
@@ -61,11 +61,11 @@ struct Arrow {
     from: String,
     to: String,
     kind: Kind,
-    /// Its name, its guard and what it runs.
+    /// Its name, guard and processors.
     lines: Vec<String>,
 }
 
-/// What the eye is to tell apart.
+/// What the drawing distinguishes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Automated,
@@ -107,7 +107,7 @@ impl<'a> Frame<'a> {
 }
 
 impl State {
-    /// Whether nothing leads on from here.
+    /// Whether no transition leads out of this state.
     pub fn is_terminal(&self) -> bool {
         let mut transitions = self.transitions.iter();
         transitions.all(|transition| Kind::of(transition) == Kind::Disabled)
@@ -125,7 +125,8 @@ impl Kind {
     }
 }
 
-/// The states as one meets them on the way from the initial one, then those that no way leads to.
+/// The states in the order in which they are reached from the initial one, then those that are not
+/// reachable.
 fn in_order(workflow: &Workflow) -> Vec<(&StateName, &State)> {
     let mut met = HashSet::from([&workflow.initial]);
     let mut order = vec![&workflow.initial];
@@ -169,8 +170,8 @@ fn lines(transition: &Transition, trigger: &str) -> Vec<String> {
     lines
 }
 
-/// What makes each transition of a state fire. Where a cascade tries several, they are numbered in
-/// the order in which it does.
+/// What makes each transition of a state fire. If a cascade tries several, they are numbered in
+/// that order.
 fn triggers(state: &State) -> Vec<String> {
     let automated = || {
         state
@@ -239,12 +240,12 @@ fn tags(call: &CallSettings) -> String {
     }
 }
 
-/// The identifiers of the states of one workflow: their names where every language takes them as
-/// they are, otherwise numbers.
+/// The identifiers of the states of one workflow: their names if every language accepts them
+/// unchanged, otherwise numbers.
 struct Ids<'a>(BTreeMap<&'a StateName, String>);
 
 impl<'a> Ids<'a> {
-    /// Where there are several workflows the identifiers end with the number of theirs.
+    /// If there are several workflows, the identifiers end with the number of theirs.
     fn new(workflow: &'a Workflow, number: Option<usize>) -> Self {
         let suffix = number.map_or_else(String::new, |number| format!("_{number}"));
         let ids = workflow.states.keys().enumerate().map(|(at, name)| {
@@ -263,7 +264,7 @@ impl<'a> Ids<'a> {
     }
 }
 
-/// Words that Mermaid or Graphviz take for something else, in lower case.
+/// Words that Mermaid or Graphviz reserve, in lower case.
 const RESERVED: &[&str] = &[
     "accdescr",
     "acctitle",
@@ -298,7 +299,7 @@ const RESERVED: &[&str] = &[
     "valueof",
 ];
 
-/// Whether a name can be an identifier. Those that begin as ours or as Mermaid's own do cannot.
+/// Whether a name can be an identifier. Names that begin like ours or Mermaid's own cannot.
 fn is_plain(name: &str) -> bool {
     let numbered = |first: char| {
         name.strip_prefix(first)
@@ -314,7 +315,7 @@ fn is_plain(name: &str) -> bool {
         && !RESERVED.contains(&name.to_ascii_lowercase().as_str())
 }
 
-/// What cannot be seen, or turns the direction of writing, as something that can be and does not.
+/// Replaces characters that are invisible or change the writing direction by visible ones.
 const fn visible(char: char) -> char {
     match char {
         '\u{0}'..='\u{1f}' => match char::from_u32(char as u32 + 0x2400) {

@@ -1,4 +1,4 @@
-//! The conformance checklist, `workflow-engine.md` §14: each row is one test, named after it.
+//! The conformance tests of the workflow engine (`workflow-engine.md` §2 to §9), one test for each rule.
 
 mod calls;
 mod machine;

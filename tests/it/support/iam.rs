@@ -77,7 +77,7 @@ pub(crate) fn signed(claims: &Value) -> String {
     token::signed(claims, Some(&KID), KEY)
 }
 
-/// Whether a token is taken, which all doors must agree on.
+/// Whether a token is taken, which all APIs must agree on.
 pub(crate) async fn is_taken(server: &Server, token: &str) -> bool {
     let said = bearing(server, token).get("/api/account").await;
     let bearer = format!("Bearer {token}");

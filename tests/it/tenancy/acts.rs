@@ -4,8 +4,8 @@ use interlock::{event::EventType, operation::Route};
 use serde_json::{Value, json};
 
 use super::{
+    mirrored::{Api, Asked, MirroredClient},
     random::Random,
-    twin::{Asked, Door, Twin},
 };
 use crate::support::{processed_by, sync_processor};
 
@@ -20,7 +20,7 @@ const REPAIRS_MAX: usize = 20;
 
 /// A tenant and what it has.
 pub(super) struct Actor {
-    pub(super) twin: Twin,
+    pub(super) mirrored: MirroredClient,
     pub(super) entities: Vec<usize>,
     messages: Vec<usize>,
     jobs: Vec<usize>,
@@ -40,10 +40,10 @@ fn model(name: &str) -> Value {
 }
 
 impl Actor {
-    pub(super) async fn of(twin: Twin) -> Self {
+    pub(super) async fn of(mirrored: MirroredClient) -> Self {
         let mut actor = Self {
-            model: format!("{}-model", twin.tenant),
-            twin,
+            model: format!("{}-model", mirrored.tenant),
+            mirrored,
             entities: Vec::new(),
             messages: Vec::new(),
             jobs: Vec::new(),
@@ -81,25 +81,25 @@ impl Actor {
         self.must("EntityWorkflowImportRequest", workflows).await;
     }
 
-    async fn say(&mut self, door: Door, kind: &str, payload: Value, key: Option<String>) -> Value {
+    async fn say(&mut self, api: Api, kind: &str, payload: Value, key: Option<String>) -> Value {
         let asked = Asked {
-            door,
+            api,
             kind: EventType::from_name(kind).expect(kind),
             payload,
             beside: key.map(|key| ("idempotencykey", key)).into_iter().collect(),
         };
-        self.twin.ask(&asked).await
+        self.mirrored.ask(&asked).await
     }
 
     async fn must(&mut self, kind: &str, payload: Value) -> Value {
-        let answer = self.say(Door::Stream, kind, payload, None).await;
+        let answer = self.say(Api::Stream, kind, payload, None).await;
         assert_eq!(answer["told"][0]["success"], true, "{kind}: {answer}");
         answer
     }
 
     /// A text that says whose it is.
     fn word(&mut self) -> String {
-        let word = format!("{}-word-{}", self.twin.tenant, self.words.len());
+        let word = format!("{}-word-{}", self.mirrored.tenant, self.words.len());
         self.words.push(word.clone());
         word
     }
@@ -114,7 +114,7 @@ impl Actor {
         match random.below(4) {
             0 => Some(format!("key-{}", random.below(VALUES))),
             1 => {
-                let key = format!("{}-key-{}", self.twin.tenant, self.keys.len());
+                let key = format!("{}-key-{}", self.mirrored.tenant, self.keys.len());
                 self.keys.push(key.clone());
                 Some(key)
             }
@@ -122,11 +122,11 @@ impl Actor {
         }
     }
 
-    fn any_door(random: &mut Random, kind: &str) -> Door {
+    fn any_door(random: &mut Random, kind: &str) -> Api {
         let kind = EventType::from_name(kind).expect(kind);
         let method = Route::of(kind).expect("an operation").method();
         random
-            .pick(&[Door::Stream, Door::Events, Door::Method(method)])
+            .pick(&[Api::Stream, Api::Events, Api::Method(method)])
             .clone()
     }
 
@@ -135,8 +135,8 @@ impl Actor {
         let payload =
             json!({"dataFormat": "JSON", "payload": {"model": model(name), "data": data}});
         let (kind, key) = ("EntityCreateRequest", self.key(random));
-        let door = Self::any_door(random, kind);
-        let answer = self.say(door, kind, payload, key).await;
+        let api = Self::any_door(random, kind);
+        let answer = self.say(api, kind, payload, key).await;
         let ids = &answer["told"][0]["transactionInfo"]["entityIds"];
         self.keep(ids);
         answer["told"][0]["success"] == true
@@ -153,30 +153,28 @@ impl Actor {
 
     /// An entity of `doc` or so, as requests name it.
     pub(super) fn entity(&self, random: &mut Random) -> String {
-        Twin::sign(*random.pick(&self.entities))
+        MirroredClient::sign(*random.pick(&self.entities))
     }
 
     /// What is needed to be asked about something: an entity, and its model.
     pub(super) async fn ensure(&mut self, random: &mut Random) -> String {
         let newest = *self.entities.last().expect("one was made");
-        let asked = json!({"entityId": Twin::sign(newest)});
-        let found = self
-            .say(Door::Stream, "EntityGetRequest", asked, None)
-            .await;
+        let asked = json!({"entityId": MirroredClient::sign(newest)});
+        let found = self.say(Api::Stream, "EntityGetRequest", asked, None).await;
         if found["told"][0]["success"] == true {
-            return Twin::sign(newest);
+            return MirroredClient::sign(newest);
         }
         for _ in 0..REPAIRS_MAX {
             if self.create(random, "doc").await {
-                return Twin::sign(*self.entities.last().expect("one was made"));
+                return MirroredClient::sign(*self.entities.last().expect("one was made"));
             }
             let known = json!({"model": model("doc"), "converter": "SIMPLE_VIEW"});
             let kind = "EntityModelExportRequest";
-            let exported = self.say(Door::Stream, kind, known, None).await;
+            let exported = self.say(Api::Stream, kind, known, None).await;
             if exported["told"][0]["success"] == true {
                 let lock = json!({"model": model("doc"), "transition": "LOCK"});
                 let kind = "EntityModelTransitionRequest";
-                self.say(Door::Stream, kind, lock, None).await;
+                self.say(Api::Stream, kind, lock, None).await;
             } else {
                 self.import("doc").await;
             }
@@ -225,22 +223,22 @@ impl Actor {
                 ]}),
             ),
         };
-        let (door, key) = (Self::any_door(random, kind), self.key(random));
-        let answer = self.say(door, kind, payload, key).await;
+        let (api, key) = (Self::any_door(random, kind), self.key(random));
+        let answer = self.say(api, kind, payload, key).await;
         self.keep(&answer["told"][0]["transactionInfo"]["entityIds"]);
     }
 
     async fn write_message(&mut self, random: &mut Random) {
         let (kind, payload) = if self.messages.len() > 2 && random.chance(30) {
-            let message = Twin::sign(*random.pick(&self.messages));
+            let message = MirroredClient::sign(*random.pick(&self.messages));
             ("MessageDeleteRequest", json!({"messageId": message}))
         } else {
             let said =
                 json!({"header": {"subject": self.word()}, "payload": {"word": self.word()}});
             ("MessageCreateRequest", said)
         };
-        let (door, key) = (Self::any_door(random, kind), self.key(random));
-        let answer = self.say(door, kind, payload, key).await;
+        let (api, key) = (Self::any_door(random, kind), self.key(random));
+        let answer = self.say(api, kind, payload, key).await;
         if kind == "MessageCreateRequest" {
             let made = answer["told"][0]["entityIds"].as_array();
             self.messages
@@ -255,8 +253,8 @@ impl Actor {
     async fn search_later(&mut self, random: &mut Random) {
         let kind = "EntitySnapshotSearchRequest";
         let search = json!({"model": model("doc"), "condition": everything()});
-        let door = Self::any_door(random, kind);
-        let answer = self.say(door, kind, search, None).await;
+        let api = Self::any_door(random, kind);
+        let answer = self.say(api, kind, search, None).await;
         let job = &answer["told"][0]["status"]["snapshotId"];
         if job.as_str().is_some_and(|job| job.starts_with('⟦')) {
             self.jobs.push(place_of(job));
@@ -309,17 +307,17 @@ impl Actor {
             ("ClientsGetRequest", json!({})),
         ];
         if let Some(message) = self.messages.last() {
-            let message = Twin::sign(*message);
+            let message = MirroredClient::sign(*message);
             looks.push(("MessageGetRequest", json!({"messageId": message})));
         }
         if !self.jobs.is_empty() {
-            let job = Twin::sign(*random.pick(&self.jobs));
+            let job = MirroredClient::sign(*random.pick(&self.jobs));
             looks.push(("SnapshotGetRequest", json!({"snapshotId": job})));
             looks.push(("SnapshotGetStatusRequest", json!({"snapshotId": job})));
         }
         let (kind, payload) = random.pick(&looks).clone();
-        let door = Self::any_door(random, kind);
-        self.say(door, kind, payload, None).await;
+        let api = Self::any_door(random, kind);
+        self.say(api, kind, payload, None).await;
     }
 
     /// Everything it has, as it is told of it.
@@ -331,28 +329,28 @@ impl Actor {
             ("ComputeMembersGetRequest", json!({})),
             ("ClientsGetRequest", json!({})),
         ] {
-            all.push(self.say(Door::Stream, kind, payload, None).await);
+            all.push(self.say(Api::Stream, kind, payload, None).await);
         }
         let own = self.model.clone();
         for name in MODELS.iter().copied().chain([own.as_str()]) {
             let kind = "EntityGetAllRequest";
             let payload = json!({"model": model(name), "pageSize": 10_000});
-            all.push(self.say(Door::Stream, kind, payload, None).await);
+            all.push(self.say(Api::Stream, kind, payload, None).await);
             let payload = json!({"model": model(name), "converter": "SIMPLE_VIEW"});
             let kind = "EntityModelExportRequest";
-            all.push(self.say(Door::Stream, kind, payload, None).await);
+            all.push(self.say(Api::Stream, kind, payload, None).await);
         }
         for message in self.messages.clone() {
-            let payload = json!({"messageId": Twin::sign(message)});
+            let payload = json!({"messageId": MirroredClient::sign(message)});
             all.push(
-                self.say(Door::Stream, "MessageGetRequest", payload, None)
+                self.say(Api::Stream, "MessageGetRequest", payload, None)
                     .await,
             );
         }
         for job in self.jobs.clone() {
-            let payload = json!({"snapshotId": Twin::sign(job)});
+            let payload = json!({"snapshotId": MirroredClient::sign(job)});
             let kind = "SnapshotGetStatusRequest";
-            all.push(self.say(Door::Stream, kind, payload, None).await);
+            all.push(self.say(Api::Stream, kind, payload, None).await);
         }
         // Each answer quotes its own request.
         all.into_iter().map(without_request).collect()
@@ -364,15 +362,18 @@ impl Actor {
         match random.below(8) {
             _ if is_key && !self.keys.is_empty() => named(&self.keys, random),
             0 => self.model.clone(),
-            1 => self.twin.tenant.to_owned(),
+            1 => self.mirrored.tenant.to_owned(),
             2 => named(&self.words, random),
-            3 if !self.jobs.is_empty() => self.twin.name(*random.pick(&self.jobs)).to_owned(),
+            3 if !self.jobs.is_empty() => self.mirrored.name(*random.pick(&self.jobs)).to_owned(),
             4 if !self.messages.is_empty() => {
-                self.twin.name(*random.pick(&self.messages)).to_owned()
+                self.mirrored.name(*random.pick(&self.messages)).to_owned()
             }
-            5 => self.twin.name(*random.pick(&self.entities)).to_owned(),
+            5 => self.mirrored.name(*random.pick(&self.entities)).to_owned(),
             // Transactions, models, members, and whatever else it was told of.
-            _ => self.twin.name(random.below(self.twin.count())).to_owned(),
+            _ => self
+                .mirrored
+                .name(random.below(self.mirrored.count()))
+                .to_owned(),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Every place of every request, at every door, into which something of another can be put.
+//! Every place of every request, at every API, into which something of another can be put.
 
 use std::collections::BTreeSet;
 
@@ -9,13 +9,13 @@ use interlock::{
 };
 use serde_json::{Value, json};
 
-use super::twin::{Asked, Door};
+use super::mirrored::{Api, Asked};
 use crate::{
     openapi::fits,
     parity::{asked_of, example},
 };
 
-/// One place at one door.
+/// One place at one API.
 #[derive(Clone)]
 pub(super) struct Card {
     pub(super) kind: EventType,
@@ -25,7 +25,7 @@ pub(super) struct Card {
 
 #[derive(Clone)]
 enum At {
-    Event(Door),
+    Event(Api),
     Path(&'static Spelling),
 }
 
@@ -61,10 +61,10 @@ pub(super) fn deck(document: &Value) -> Vec<Card> {
             places.push(Place::Attribute("idempotencykey"));
         }
         places.retain(|place| is_awaited(route, place));
-        for door in doors(route) {
+        for api in apis(route) {
             deck.extend(places.iter().map(|place| Card {
                 kind,
-                at: At::Event(door.clone()),
+                at: At::Event(api.clone()),
                 place: place.clone(),
             }));
         }
@@ -102,12 +102,12 @@ pub(super) fn deck(document: &Value) -> Vec<Card> {
     deck
 }
 
-/// One card for every door of every operation, with nothing in any place.
+/// One card for every API of every operation, with nothing in any place.
 pub(super) fn doors_alone() -> Vec<Card> {
     let events = ROUTES.iter().flat_map(|route| {
-        doors(route).into_iter().map(|door| Card {
+        apis(route).into_iter().map(|api| Card {
             kind: route.request,
-            at: At::Event(door),
+            at: At::Event(api),
             place: Place::None,
         })
     });
@@ -133,15 +133,15 @@ fn is_awaited(route: &Route, place: &Place) -> bool {
             }
 }
 
-fn doors(route: &Route) -> Vec<Door> {
+fn apis(route: &Route) -> Vec<Api> {
     let methods: &[&str] = match (route.family, route.answers) {
         (Family::Model, _) => &["entityModelManage"],
         (Family::Entity, _) => &["entityManage", "entityManageCollection"],
         (Family::Search, Answers::One) => &["entitySearch", "entitySearchCollection"],
         (Family::Search, Answers::Many | Answers::Live) => &["entitySearchCollection"],
     };
-    let methods = methods.iter().map(|method| Door::Method(method));
-    [Door::Stream, Door::Events]
+    let methods = methods.iter().map(|method| Api::Method(method));
+    [Api::Stream, Api::Events]
         .into_iter()
         .chain(methods)
         .collect()
@@ -289,19 +289,19 @@ impl Card {
             members.remove("fromSequence");
         }
         let mut beside = Vec::new();
-        let door = match &self.at {
-            At::Event(door) => {
+        let api = match &self.at {
+            At::Event(api) => {
                 match &self.place {
                     Place::Text(at) => put(&mut payload, at, tried),
                     Place::Attribute(name) => beside.push((*name, tried.to_owned())),
                     Place::None | Place::Part(_) | Place::Query(_) | Place::Header(_) => {}
                 }
-                door.clone()
+                api.clone()
             }
             At::Path(spelling) => self.spelled(spelling, &model, entity, tried),
         };
         Asked {
-            door,
+            api,
             kind: self.kind,
             payload,
             beside,
@@ -314,7 +314,7 @@ impl Card {
         model: &Value,
         entity: &str,
         tried: &str,
-    ) -> Door {
+    ) -> Api {
         let (mut path, mut body) = asked_of(spelling, model, entity);
         let mut headers = Vec::new();
         let is_patch = spelling.method == "PATCH";
@@ -348,7 +348,7 @@ impl Card {
             }
             Place::None | Place::Attribute(_) => {}
         }
-        Door::Path {
+        Api::Path {
             method: spelling.method.as_str(),
             path,
             headers,
@@ -359,11 +359,11 @@ impl Card {
     /// The same with nothing in any place, and the token of a transaction.
     pub(super) fn asked_with_token(&self, entity: &str, token: &str) -> Asked {
         let mut asked = self.asked(entity, "");
-        match &mut asked.door {
-            Door::Path { headers, .. } => {
+        match &mut asked.api {
+            Api::Path { headers, .. } => {
                 headers.push(("x-tx-token".to_owned(), token.to_owned()));
             }
-            Door::Stream | Door::Method(_) | Door::Events => {
+            Api::Stream | Api::Method(_) | Api::Events => {
                 asked.beside.push(("cyodatxtoken", token.to_owned()));
             }
         }

@@ -1,7 +1,7 @@
 //! One tenant cannot tell whether another is there: a fuzzer.
 //!
 //! Two tenants share a server, where the second tries everything that the first is told of, in
-//! every place of every request, at every door. At the same time it does the very same on a server
+//! every place of every request, at every API. At the same time it does the very same on a server
 //! that it has for itself, where nothing of that is there. Whatever it is answered must be the same
 //! on both: so neither what it tries nor what the other does can be told, whether by an answer, a
 //! count, a conflict or a feed. What differs from one server to the next (its own identifiers,
@@ -11,9 +11,9 @@
 
 mod acts;
 mod deck;
+mod mirrored;
 mod random;
 mod trust;
-mod twin;
 
 use std::{collections::BTreeSet, io::Write as _};
 
@@ -23,8 +23,8 @@ use tokio::sync::mpsc;
 
 use acts::{Actor, place_of};
 use deck::{Card, deck, doors_alone};
+use mirrored::{Api, Asked, MirroredClient, told_until};
 use random::Random;
-use twin::{Asked, Door, Twin, told_until};
 
 use crate::support::{
     Call, Connection, Member, Reply, Rest, Server, code, get, payload_of, request,
@@ -37,7 +37,7 @@ const TRIED_AT_ONCE: usize = 8;
 /// How many steps go by between two looks at whether the victim has what it had.
 const LOOKED_AFTER: usize = 5;
 
-/// After how many steps tokens of transactions are tried at every door.
+/// After how many steps tokens of transactions are tried at every API.
 const TOKENS_EVERY: usize = 400;
 
 const ROLES: &[&str] = &["ROLE_ADMIN", "ROLE_M2M"];
@@ -81,7 +81,7 @@ async fn nobody_can_tell_what_is_anothers_from_what_is_not_there() {
     let mut stage = Stage::set().await;
     let document = stage.shared.rest().get("/openapi.json").await.ok();
     let cards = deck(&document);
-    let doors = doors_alone();
+    let apis = doors_alone();
     let once = cards.len().div_ceil(TRIED_AT_ONCE);
     let steps = number_of("INTERLOCK_TENANCY_STEPS").map_or(once, |steps| {
         usize::try_from(steps).expect("a number of steps")
@@ -110,14 +110,14 @@ async fn nobody_can_tell_what_is_anothers_from_what_is_not_there() {
             tried.insert(at);
         }
         if step % TOKENS_EVERY == TOKENS_EVERY / 4 {
-            refused += stage.steal(&doors, &mut random).await;
+            refused += stage.steal(&apis, &mut random).await;
             before = stage.victim.everything().await;
         }
     }
     stage.end(&mut random).await;
     let _ = writeln!(
         std::io::stderr(),
-        "\ntenancy: seed {seed}, {steps} steps: {} of {} places at doors tried, {refused} doors closed to a token, {:.0} s",
+        "\ntenancy: seed {seed}, {steps} steps: {} of {} places at apis tried, {refused} apis closed to a token, {:.0} s",
         tried.len(),
         cards.len(),
         begun.elapsed().as_secs_f64(),
@@ -143,11 +143,11 @@ struct Stage {
 impl Stage {
     async fn set() -> Self {
         let (shared, lone) = (server(), server());
-        let victim = Twin::of("victim", &[&shared]).await;
-        let mallory = Twin::of("mallory", &[&shared, &lone]).await;
+        let victim = MirroredClient::of("victim", &[&shared]).await;
+        let mallory = MirroredClient::of("mallory", &[&shared, &lone]).await;
         let mut calls = [Vec::new(), Vec::new()];
-        for (twin, calls) in [&victim, &mallory].into_iter().zip(&mut calls) {
-            for seat in &twin.seats {
+        for (mirrored, calls) in [&victim, &mallory].into_iter().zip(&mut calls) {
+            for seat in &mirrored.seats {
                 calls.push(seat.member.record(|_| Reply::Nothing));
             }
         }
@@ -166,7 +166,7 @@ impl Stage {
         let everything = json!({"type": "group", "operator": "AND", "conditions": []});
         let own = json!({"name": mallory.model, "version": 1});
         let search = json!({"model": own, "condition": everything, "includeData": true});
-        let searches = follow(&mallory.twin, "EntitySearchSubscribeRequest", &search).await;
+        let searches = follow(&mallory.mirrored, "EntitySearchSubscribeRequest", &search).await;
         Self {
             shared,
             _lone: lone,
@@ -193,42 +193,45 @@ impl Stage {
         let entity = self.entity(random).await;
         // Or something of its own, which is there on both servers, but not by the same name.
         let tried = if random.chance(15) && !card.names_something() {
-            Twin::sign(random.below(self.mallory.twin.count()))
+            MirroredClient::sign(random.below(self.mallory.mirrored.count()))
         } else {
             self.victim.any_thing(random, card.takes_key())
         };
-        self.mallory.twin.ask(&card.asked(&entity, &tried)).await;
+        self.mallory
+            .mirrored
+            .ask(&card.asked(&entity, &tried))
+            .await;
         self.entity = (!card.writes()).then_some(entity);
     }
 
-    /// While the victim's transaction is open, its token opens no door to another, its call is
-    /// nobody else's to answer, and its request nobody else's to cancel. How many doors refused.
-    async fn steal(&mut self, doors: &[Card], random: &mut Random) -> usize {
+    /// While the victim's transaction is open, its token gives another tenant no access, its call is
+    /// nobody else's to answer, and its request nobody else's to cancel. How many APIs rejected it.
+    async fn steal(&mut self, apis: &[Card], random: &mut Random) -> usize {
         let model = json!({"name": "held", "version": 1});
         let data = json!({"n": 1, "code": "c", "word": "victim-held"});
         let payload = json!({"dataFormat": "JSON", "payload": {"model": model, "data": data}});
         let create = request("EntityCreateRequest", "held", payload);
-        let mut answers = self.victim.twin.seats[0].connection.begin(create).await;
+        let mut answers = self.victim.mirrored.seats[0].connection.begin(create).await;
         let call = self.held.next().await;
         let token = call.token().to_owned();
         let mut refused = 0;
-        for card in doors {
+        for card in apis {
             let entity = self.entity(random).await;
-            let twin = &mut self.mallory.twin;
-            let id = twin.next_id();
+            let mirrored = &mut self.mallory.mirrored;
+            let id = mirrored.next_id();
             let asked = card.asked_with_token(&entity, &token);
-            let (status, told) = twin.ask_on(0, &asked, &id).await;
+            let (status, told) = mirrored.ask_on(0, &asked, &id).await;
             if told.iter().any(|text| text.contains("FORBIDDEN: ")) {
                 refused += 1;
                 self.entity = Some(entity);
                 continue;
             }
             // It takes no tokens: then it is answered as if there were none.
-            let without = twin.ask_on(1, &card.asked(&entity, ""), &id).await;
-            twin.agree(&asked, vec![(status, told), without]).await;
+            let without = mirrored.ask_on(1, &card.asked(&entity, ""), &id).await;
+            mirrored.agree(&asked, vec![(status, told), without]).await;
         }
         assert!(refused > 0, "a token is taken somewhere");
-        let thief = &self.mallory.twin.seats[0].member.connection;
+        let thief = &self.mallory.mirrored.seats[0].member.connection;
         let stolen = json!({"requestId": call.payload["requestId"], "entityId": call.payload["entityId"],
             "success": true, "payload": {"type": "JSON", "data": {"word": "stolen"}}});
         let answer = request("EntityProcessorCalculationResponse", "steal", stolen);
@@ -240,7 +243,11 @@ impl Stage {
         let made = payload_of(&answers.recv().await.expect("an answer"));
         assert_eq!(made["success"], true, "{made}");
         let id = made["transactionInfo"]["entityIds"][0].as_str();
-        let entity = get(&self.victim.twin.seats[0].connection, id.expect("an id")).await;
+        let entity = get(
+            &self.victim.mirrored.seats[0].connection,
+            id.expect("an id"),
+        )
+        .await;
         assert_eq!(entity["data"], data, "{entity}");
         // Now that it is over, it is not there for anyone.
         let late = thief
@@ -258,14 +265,14 @@ impl Stage {
     async fn end(mut self, random: &mut Random) {
         let (last_of_victim, positions) = self.end_victim().await;
         let last = self.last_of_mallory().await;
-        let names = self.mallory.twin.names(last);
+        let names = self.mallory.mirrored.names(last);
         let [_, feeds] = &mut self.feeds;
         let mut told = Vec::new();
         for (feed, name) in feeds.iter_mut().zip(&names) {
             told.push(json!(told_until(feed, name).await));
         }
         let pair: Vec<&Value> = told.iter().collect();
-        let agreed = self.mallory.twin.unify("feed", &pair);
+        let agreed = self.mallory.mirrored.unify("feed", &pair);
         let agreed = agreed.unwrap_or_else(|place| panic!("{place} differs"));
         assert!(!agreed.to_string().contains("victim"));
         let mut found = Vec::new();
@@ -273,7 +280,7 @@ impl Stage {
             found.push(json!(told_until(search, name).await));
         }
         let pair: Vec<&Value> = found.iter().collect();
-        let agreed = self.mallory.twin.unify("live search", &pair);
+        let agreed = self.mallory.mirrored.unify("live search", &pair);
         let agreed = agreed.unwrap_or_else(|place| panic!("{place} differs"));
         assert!(!agreed.to_string().contains("victim"));
         let told = told[0].as_array().expect("changes").clone();
@@ -301,9 +308,9 @@ impl Stage {
     /// The victim's feed is its own; where it was, and the last entity in it.
     async fn end_victim(&mut self) -> (String, Vec<i64>) {
         let asked = new_entity(&self.victim.model, "victim-last");
-        let made = self.victim.twin.ask(&asked).await;
+        let made = self.victim.mirrored.ask(&asked).await;
         let last = place_of(&made["told"][0]["transactionInfo"]["entityIds"][0]);
-        let last = self.victim.twin.name(last).to_owned();
+        let last = self.victim.mirrored.name(last).to_owned();
         let told = told_until(&mut self.feeds[0][0], &last).await;
         for change in &told {
             assert!(!change.to_string().contains("mallory"), "{change}");
@@ -316,14 +323,14 @@ impl Stage {
 
     async fn last_of_mallory(&mut self) -> usize {
         let asked = new_entity(&self.mallory.model, "mallory-last");
-        let made = self.mallory.twin.ask(&asked).await;
+        let made = self.mallory.mirrored.ask(&asked).await;
         place_of(&made["told"][0]["transactionInfo"]["entityIds"][0])
     }
 
     /// Goes on after a position of the victim's, on the stream and over REST: what follows is what
     /// was told already, of its own.
     async fn resume(&self, after: i64, told: &[Value], last: &str) {
-        let seat = &self.mallory.twin.seats[0];
+        let seat = &self.mallory.mirrored.seats[0];
         let position = |change: &Value| change["sequence"].as_i64().expect("a position");
         let wanted: Vec<i64> = told.iter().map(position).filter(|at| *at > after).collect();
         let resume = json!({"fromSequence": after});
@@ -347,7 +354,7 @@ fn new_entity(model: &str, word: &str) -> Asked {
     let model = json!({"name": model, "version": 1});
     let data = json!({"n": 1, "code": "c", "word": word});
     Asked {
-        door: Door::Stream,
+        api: Api::Stream,
         kind: interlock::event::EventType::EntityCreateRequest,
         payload: json!({"dataFormat": "JSON", "payload": {"model": model, "data": data}}),
         beside: Vec::new(),
@@ -363,9 +370,13 @@ async fn member(server: &Server, tenant: &str) -> Member {
 }
 
 /// Subscribes on every seat.
-async fn follow(twin: &Twin, kind: &str, payload: &Value) -> Vec<mpsc::UnboundedReceiver<Event>> {
+async fn follow(
+    mirrored: &MirroredClient,
+    kind: &str,
+    payload: &Value,
+) -> Vec<mpsc::UnboundedReceiver<Event>> {
     let mut all = Vec::new();
-    for seat in &twin.seats {
+    for seat in &mirrored.seats {
         let event = request(kind, kind, payload.clone());
         all.push(seat.connection.begin(event).await);
     }

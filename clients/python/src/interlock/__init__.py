@@ -1,16 +1,17 @@
 """An asyncio client of Interlock.
 
-`Client` asks a server for things; `Member` does what the server's workflows ask for. Both speak
-CloudEvents over one multiplexed gRPC stream. From what is public down to the wire:
+`Client` sends requests to a server; `Member` runs the processors, criteria and schedules of
+workflows. Both use CloudEvents over one multiplexed gRPC stream. The modules, from the public API
+down to the wire:
 
-    client, member      who connects, and for what
-    operations          everything that can be asked, one method to an event type
-    calculation         what a member is asked, and what it may do about it
-    records             what is answered
-    explanation         what is answered to why
-    errors              what can go wrong
+    client, member      the two ways to connect
+    operations          the operations of a server, one method for each event type
+    calculation         calls to a member, and their responses
+    records             the values in answers
+    explanation         the values of explanations
+    errors              failures as exceptions
     connection          one stream after the other, with back-off
-    stream              one stream: answers find their requests, and nothing grows without bound
+    stream              one stream: matches answers to requests, with bounded memory
     events              the envelope
     documents           JSON that keeps its numbers
 """

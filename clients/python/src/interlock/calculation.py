@@ -1,4 +1,4 @@
-"""A calculation: what a server asks of a compute member, and what it is answered.
+"""A calculation: a server's call to a compute member, and the response.
 
 Nothing here waits or sends; `interlock.member` does.
 """
@@ -37,7 +37,7 @@ class Kind(StrEnum):
 
 
 class Rejected(Exception):
-    """Raised by a processor: the transition must not happen. The text is told to the caller.
+    """Raised by a processor to reject the transition. The text is returned to the caller.
 
     A criterion or a schedule that raises it ends the whole request as well. A criterion that
     merely does not hold returns False or `No`.
@@ -45,9 +45,9 @@ class Rejected(Exception):
 
 
 class Retryable(Rejected):
-    """Raised by a processor or a criterion that may succeed when it is tried again.
+    """Raised by a processor or a criterion that may succeed if it is retried.
 
-    The server does try again, at another member if there is one, where the workflow says
+    The server retries, at another member if there is one, if the workflow says
     `"retryPolicy": "FIXED"` of it. What must not be done twice is best done under
     `Context.dispatch_key`, or after whatever may raise this.
     """
@@ -55,10 +55,10 @@ class Retryable(Rejected):
 
 @dataclass(frozen=True, slots=True)
 class No:
-    """What a criterion returns that does not hold and says why; it is false itself."""
+    """The result of a criterion that does not hold, with a reason; it is false itself."""
 
     reason: str
-    """Kept with the decision, and told to whoever asked for the transition. 2048 bytes of it."""
+    """Stored with the decision, and returned to the caller; at most 2048 bytes."""
 
     def __bool__(self) -> bool:
         return False
@@ -66,7 +66,7 @@ class No:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Schedule:
-    """When a scheduled transition is to be taken; what a schedule function returns.
+    """When a scheduled transition is due: the result of a schedule function.
 
     Times are rounded up to whole milliseconds.
 
@@ -87,15 +87,15 @@ class Schedule:
 
     def __post_init__(self) -> None:
         if (self.fire_at is None) == (self.fire_after is None):
-            raise ValueError("a schedule has either `fire_at` or `fire_after`")
+            raise ValueError("a schedule needs either `fire_at` or `fire_after`")
         if self.expire_at is not None and self.expire_after is not None:
-            raise ValueError("a schedule has one of `expire_at` and `expire_after`, or neither")
+            raise ValueError("a schedule may have one of `expire_at` and `expire_after`")
         for time in (self.fire_at, self.expire_at):
             if time is not None and time.tzinfo is None:
-                raise ValueError(f"{time} has no time zone, so it is no instant")
+                raise ValueError(f"{time} has no time zone; add one")
 
     def payload(self) -> dict[str, int]:
-        """Give it as the server reads it."""
+        """Return the form that the server expects."""
         members = {
             "fireAt": _since_the_epoch(self.fire_at),
             "fireAfterMs": self.fire_after,
@@ -171,12 +171,12 @@ class Calculation:
     kind: Kind
     id: str
     entity: Entity | None
-    """None where the workflow says not to attach it."""
+    """None if the workflow does not attach it."""
     context: Context
 
     @staticmethod
     def is_asked_by(event: CloudEvent) -> bool:
-        """Whether an event asks for a calculation."""
+        """Whether an event is a calculation request."""
         return event.type.startswith(_PREFIX) and event.type.endswith(_SUFFIX)
 
     @classmethod
@@ -186,7 +186,7 @@ class Calculation:
         Raises:
             BadRequest: the payload is not JSON.
             KeyError: it lacks a member.
-            ValueError: it asks for something that is not known here.
+            ValueError: it is of an unknown kind.
 
         """
         payload = events.payload(event)
@@ -218,7 +218,7 @@ class Calculation:
         return cls(kind, payload["requestId"], entity, context)
 
     def done(self, result: Any) -> CloudEvent:
-        """Answer that it succeeded, with what came out of it.
+        """Respond with the result.
 
         Raises:
             TypeError: that is none of what may come out of it.
@@ -252,7 +252,7 @@ class Calculation:
 
 
 def _outcome(kind: Kind, result: Any) -> dict[str, Any]:
-    """Give the members of an answer that say what came out of a calculation."""
+    """Return the members of a response that contain the result of a calculation."""
     match kind, result:
         case Kind.PROCESSOR, None:
             return {}
@@ -286,6 +286,4 @@ class _Transaction:
         return await self._stream.ask(kind, payload, self._lane, key=key)
 
     def listen(self, kind: str, payload: Mapping[str, Any]) -> AsyncGenerator[CloudEvent, None]:
-        raise errors.NotSupported(
-            "what goes on for ever is no part of a transaction; ask through a client"
-        )
+        raise errors.NotSupported("an endless answer cannot be part of a transaction; use a client")

@@ -20,8 +20,8 @@ from interlock.operations import Operations
 class Client(Operations):
     """All operations of a server over one multiplexed stream.
 
-    Any number of tasks may use one client; their requests run side by side, and the answers come
-    as they are ready. When the stream is lost, whoever waits gets `ConnectionLost`, and the next
+    Any number of tasks may use one client; their requests run concurrently, and answers arrive as
+    they are ready. When the stream is lost, waiting requests raise `ConnectionLost`, and the next
     request opens another one.
 
         async with Client("localhost:9090") as client:
@@ -63,7 +63,7 @@ class Client(Operations):
         super().__init__(self._connection)
 
     async def close(self) -> None:
-        """Let what was asked be answered, for 10 s at most, then disconnect."""
+        """Wait for outstanding answers, for 10 s at most, then disconnect."""
         await self._connection.close()
 
     async def __aenter__(self) -> Self:

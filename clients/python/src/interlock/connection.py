@@ -15,13 +15,13 @@ from interlock.cloudevents_pb2 import CloudEvent
 from interlock.stream import Answer, Stream, failure
 
 Metadata = Mapping[str, str] | Callable[[], Awaitable[Mapping[str, str]]]
-"""What is sent when a stream is opened: itself, or what makes it anew each time."""
+"""Metadata sent when a stream is opened, or a function that makes it each time."""
 
 IN_FLIGHT = 256
-"""How many requests of one stream a server works on at once, unless it is told otherwise."""
+"""How many requests of one stream a server accepts in flight, by default."""
 
 MESSAGE_BYTES_MAX = 16 << 20
-"""The largest message that a server takes, unless it is told otherwise."""
+"""The largest message that a server accepts, by default."""
 
 CONNECT_TIMEOUT = 10.0
 """How long a request waits for a connection, in seconds."""
@@ -30,7 +30,7 @@ GREETING_TIMEOUT = 10.0
 """How long a server may take to accept a stream, in seconds."""
 
 CLOSE_TIMEOUT = 10.0
-"""How long closing waits for the answers to what was asked, in seconds."""
+"""How long closing waits for outstanding answers, in seconds."""
 
 _METHOD = "/org.cyoda.cloud.api.grpc.CloudEventsService/startStreaming"
 _LISTEN = "/org.cyoda.cloud.api.grpc.CloudEventsService/entitySearchCollection"
@@ -40,7 +40,7 @@ _FIRST_DELAY = 0.1
 _LONGEST_DELAY = 5.0
 
 _CHANNEL_OPTIONS = (
-    # gRPC connects the channel with delays of its own; they are kept below ours.
+    # gRPC reconnects the channel with its own delays; they are kept below ours.
     ("grpc.initial_reconnect_backoff_ms", 100),
     ("grpc.max_reconnect_backoff_ms", 1_000),
     # In spite of its name: how long one attempt may take.
@@ -103,9 +103,9 @@ class Connection:
     async def listen(
         self, kind: str, payload: Mapping[str, Any]
     ) -> AsyncGenerator[CloudEvent, None]:
-        """Ask for what is answered without an end, by a call of its own.
+        """Send a request with an endless answer, on a separate call.
 
-        So whoever reads it slowly holds up nobody else: the server waits.
+        So reading it slowly delays nothing else: the server waits.
 
         Raises:
             ClientClosed: the client was closed.
@@ -141,7 +141,7 @@ class Connection:
     async def connect(self) -> None:
         """Wait until the server can be reached.
 
-        No stream is opened: a server ends those on which nothing is said.
+        No stream is opened: a server ends silent ones.
 
         Raises:
             ConnectionLost: there is no connection within the connect timeout.
@@ -154,7 +154,7 @@ class Connection:
             raise self._unreachable() from None
 
     async def stream(self) -> Stream:
-        """Give the open stream, or open one.
+        """Return the open stream, or open one.
 
         Raises:
             ConnectionLost: there is none within the connect timeout.
@@ -170,7 +170,7 @@ class Connection:
             raise self._unreachable() from None
 
     async def stream_eventually(self) -> Stream:
-        """Give the open stream, or open one, however long that takes.
+        """Return the open stream, or open one, however long that takes.
 
         Raises:
             InterlockError: the server refuses this caller; trying again would not help.
@@ -180,7 +180,7 @@ class Connection:
             return await self._open_in_the_end()
 
     async def close(self) -> None:
-        """Let what was asked be answered, then end the stream."""
+        """Wait for outstanding answers, then end the stream."""
         self._is_closed = True
         if self._stream is not None:
             await self._stream.close(CLOSE_TIMEOUT)
@@ -202,7 +202,7 @@ class Connection:
             try:
                 self._stream = await self._open()
             except errors.ConnectionLost as lost:
-                log.warning("no stream to %s: %s; trying again", self.target, lost.message)
+                log.warning("no stream to %s: %s; retrying", self.target, lost.message)
 
     async def _open(self) -> Stream:
         made = await self._metadata() if callable(self._metadata) else self._metadata
@@ -253,5 +253,5 @@ class Connection:
 
     def _unreachable(self) -> errors.ConnectionLost:
         return errors.ConnectionLost(
-            f"nothing answers at {self.target} within {self._connect_timeout:g} s", retryable=True
+            f"no answer from {self.target} within {self._connect_timeout:g} s", retryable=True
         )

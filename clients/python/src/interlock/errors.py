@@ -1,8 +1,8 @@
-"""What can go wrong, as exceptions to catch.
+"""The failures of requests, as exceptions.
 
 The server names what went wrong with a code: the prefix of the message, before the first colon.
-Codes that callers tell apart have a class here; any other code is an `InterlockError` with that
-code. Where several codes ask for the same reaction, their classes share a base.
+Codes that callers distinguish have a class here; any other code is an `InterlockError` with that
+code. Classes of codes with the same remedy share a base.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _BY_CODE: dict[str, type[InterlockError]] = {}
 
 
 class InterlockError(Exception):
-    """Something that was asked for was not done.
+    """A request failed.
 
     `str(error)` is the whole text, `<CODE>: <message>`.
     """
@@ -23,19 +23,19 @@ class InterlockError(Exception):
     _code: ClassVar[str] = "UNKNOWN"
 
     code: str
-    """What went wrong, in the server's words: `ENTITY_NOT_FOUND`, `CONFLICT`, …"""
+    """The code: `ENTITY_NOT_FOUND`, `CONFLICT`, …"""
 
     message: str
     """The text without the code."""
 
     retryable: bool
-    """Whether the same request may succeed when it is made again."""
+    """Whether the same request may succeed if it is retried."""
 
     properties: Mapping[str, Any]
-    """What else the server tells, by code: `entityId`, `fieldPath`, `retryAfterMs`, …"""
+    """Further details, depending on the code: `entityId`, `fieldPath`, `retryAfterMs`, …"""
 
     warnings: tuple[str, ...]
-    """What the server and compute members warned of before it failed."""
+    """The warnings of the server and of compute members before it failed."""
 
     def __init_subclass__(cls, *, code: str | None = None) -> None:
         """Register the class for its code."""
@@ -93,7 +93,7 @@ class OidcProviderNotFound(NotFound, code="OIDC_PROVIDER_NOT_FOUND"):
 
 
 class TokenClientNotFound(NotFound, code="M2M_CLIENT_NOT_FOUND"):
-    """The tenant has no such client that gets tokens."""
+    """The tenant has no such client."""
 
 
 class TransactionNotFound(NotFound, code="TRANSACTION_NOT_FOUND"):
@@ -105,11 +105,11 @@ class SearchJobNotFound(NotFound, code="SEARCH_JOB_NOT_FOUND"):
 
 
 class SearchJobAlreadyTerminal(InterlockError, code="SEARCH_JOB_ALREADY_TERMINAL"):
-    """A snapshot search that is running no more cannot be cancelled."""
+    """A snapshot search that is not running cannot be cancelled."""
 
 
 class Conflict(InterlockError, code="CONFLICT"):
-    """Someone else committed first: read again, then write again."""
+    """Another transaction committed first: read again, then write again."""
 
 
 class EntityModified(Conflict, code="ENTITY_MODIFIED"):
@@ -117,7 +117,7 @@ class EntityModified(Conflict, code="ENTITY_MODIFIED"):
 
 
 class UniqueViolation(InterlockError, code="UNIQUE_VIOLATION"):
-    """Another entity has the values of a unique key; making the request again will not help."""
+    """Another entity has the values of a unique key; a retry does not help."""
 
 
 class IdempotencyConflict(InterlockError, code="IDEMPOTENCY_CONFLICT"):
@@ -129,7 +129,7 @@ class WrongModelState(InterlockError):
 
 
 class ModelNotLocked(WrongModelState, code="MODEL_NOT_LOCKED"):
-    """Entities can be made only of a locked model."""
+    """Entities can be created only for a locked model."""
 
 
 class ModelAlreadyLocked(WrongModelState, code="MODEL_ALREADY_LOCKED"):
@@ -145,15 +145,15 @@ class ModelHasEntities(WrongModelState, code="MODEL_HAS_ENTITIES"):
 
 
 class ValidationError(InterlockError, code="VALIDATION_FAILED"):
-    """The request itself is wrong; making it again will not help."""
+    """The request itself is wrong; a retry does not help."""
 
 
 class BadRequest(ValidationError, code="BAD_REQUEST"):
-    """The request cannot be understood, or the document does not have the model's shape."""
+    """The request cannot be read, or the document does not match the model."""
 
 
 class IncompatibleType(ValidationError, code="INCOMPATIBLE_TYPE"):
-    """A value has none of the types that the model declares for its place."""
+    """A value has none of the types of its field."""
 
 
 class PolymorphicSlot(ValidationError, code="POLYMORPHIC_SLOT"):
@@ -161,15 +161,15 @@ class PolymorphicSlot(ValidationError, code="POLYMORPHIC_SLOT"):
 
 
 class InvalidChangeLevel(ValidationError, code="INVALID_CHANGE_LEVEL"):
-    """There is no such change level."""
+    """The change level is unknown."""
 
 
 class InvalidCondition(ValidationError, code="INVALID_CONDITION"):
-    """A condition makes no sense."""
+    """A condition is invalid."""
 
 
 class ConditionTypeMismatch(ValidationError, code="CONDITION_TYPE_MISMATCH"):
-    """An operand of a condition is no value of its field's types."""
+    """An operand of a condition is not a value of its field's types."""
 
 
 class InvalidFieldPath(ValidationError, code="INVALID_FIELD_PATH"):
@@ -181,11 +181,11 @@ class InvalidUniqueKey(ValidationError, code="INVALID_UNIQUE_KEY"):
 
 
 class InvalidUniqueKeyDefinition(ValidationError, code="INVALID_UNIQUE_KEY_DEFINITION"):
-    """A field of a unique key is no scalar of the model, or would not be any more."""
+    """A field of a unique key is not a scalar of the model, or would no longer be one."""
 
 
 class InvalidQuery(ValidationError, code="MALFORMED_REQUEST"):
-    """A query for groups makes no sense, or leads to too many of them."""
+    """A query for groups is invalid, or has too many groups."""
 
 
 for _code in (
@@ -210,23 +210,23 @@ class UnknownEventType(ValidationError, code="UNKNOWN_EVENT_TYPE"):
 
 
 class MessageTooLarge(ValidationError, code="MESSAGE_TOO_LARGE"):
-    """The request is larger than a server takes; it was not sent."""
+    """The request is larger than a server accepts; it was not sent."""
 
 
 class WorkflowFailed(InterlockError, code="WORKFLOW_FAILED"):
-    """The workflow did not let it happen: a criterion, a processor or a limit."""
+    """The workflow rejected it: a criterion, a processor or a limit."""
 
 
 class ComputeUnavailable(InterlockError):
-    """No compute member did what the workflow asked for; nothing was written."""
+    """No compute member executed the call; nothing was written."""
 
 
 class NoComputeMember(ComputeUnavailable, code="NO_COMPUTE_MEMBER_FOR_TAG"):
-    """No connected compute member has the tags that the processor asks for."""
+    """No connected compute member has the required tags."""
 
 
 class ComputeMemberDisconnected(ComputeUnavailable, code="COMPUTE_MEMBER_DISCONNECTED"):
-    """The compute member went away before it had answered."""
+    """The compute member disconnected before it responded."""
 
 
 class DispatchTimeout(ComputeUnavailable, code="DISPATCH_TIMEOUT"):
@@ -238,7 +238,7 @@ class TransactionExpired(InterlockError, code="TRANSACTION_EXPIRED"):
 
 
 class Unauthorized(InterlockError, code="UNAUTHORIZED"):
-    """The server does not know who is calling."""
+    """The caller is not authenticated."""
 
 
 class TrustedKeyTaken(InterlockError, code="KEY_OWNED_BY_DIFFERENT_TENANT"):
@@ -246,7 +246,7 @@ class TrustedKeyTaken(InterlockError, code="KEY_OWNED_BY_DIFFERENT_TENANT"):
 
 
 class TooManyTrustedKeys(InterlockError, code="TRUSTED_KEY_CAP_REACHED"):
-    """The tenant trusts as many keys as it may."""
+    """The tenant has reached the limit of trusted keys."""
 
 
 class UnsupportedKeyType(ValidationError, code="UNSUPPORTED_KEY_TYPE"):
@@ -282,7 +282,7 @@ class NotSupported(InterlockError, code="NOT_IMPLEMENTED"):
 
 
 class TooManyRequests(InterlockError, code="TOO_MANY_REQUESTS"):
-    """Too many requests are in work; `properties["retryAfterMs"]` says how long to wait."""
+    """Too many requests are in flight; `properties["retryAfterMs"]` says how long to wait."""
 
 
 class TenantLimitExceeded(InterlockError, code="TENANT_LIMIT_EXCEEDED"):
@@ -297,15 +297,15 @@ class RequestCancelled(InterlockError, code="CANCELLED"):
 
 
 class OutcomeUnknown(InterlockError, code="OUTCOME_UNKNOWN"):
-    """The server cannot say whether the write happened."""
+    """It is not known whether the write happened."""
 
 
 class StorageUnavailable(InterlockError, code="STORAGE_UNAVAILABLE"):
-    """The server cannot write at the moment."""
+    """The storage is unavailable for writes; retry later."""
 
 
 class ServerError(InterlockError, code="SERVER_ERROR"):
-    """A fault of the server; the message has the ticket that finds it in the server's log."""
+    """An internal error; the server's log has its cause under the ticket in the message."""
 
 
 class ConnectionLost(InterlockError, code="CONNECTION_LOST"):
@@ -320,7 +320,7 @@ class ClientClosed(ConnectionLost):
 
 
 class AnswerNotRead(InterlockError, code="ANSWER_NOT_READ"):
-    """A streamed answer was given up because nobody read it; see `interlock.stream`."""
+    """A streamed answer was dropped because it was not read; see `interlock.stream`."""
 
 
 def from_answer(error: Mapping[str, Any] | None, warnings: Iterable[str] = ()) -> InterlockError:
@@ -328,7 +328,7 @@ def from_answer(error: Mapping[str, Any] | None, warnings: Iterable[str] = ()) -
     error = error or {}
     code, colon, message = str(error.get("message", "")).partition(":")
     if not colon:
-        code, message = "UNKNOWN", code or "the server says that it failed, but not why"
+        code, message = "UNKNOWN", code or "the server reported a failure without a reason"
     return with_code(
         code,
         message.strip(),

@@ -18,7 +18,7 @@ TOKEN = "cyodatxtoken"
 """The open transaction that a request joins, or that a calculation belongs to."""
 
 KEY = "idempotencykey"
-"""The key of a request that is to be done once."""
+"""The idempotency key of a request."""
 
 # Types of the stream itself; those of the operations are in `interlock.operations`.
 ACKNOWLEDGEMENT = "EventAckResponse"

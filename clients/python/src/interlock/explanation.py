@@ -1,7 +1,7 @@
 """Why an entity did, would or would not move, as values.
 
-What asks for it is `Operations.explain` and `Operations.explain_supposed`. Wherever something is
-true, false or None, None means that a compute member would have to say.
+Returned by `Operations.explain` and `Operations.explain_supposed`. Where a value is true, false or
+None, None means that it depends on a compute member.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ class CriterionLeaf:
     """A comparison in a criterion."""
 
     path: str
-    """The field it looks at, or the fact about the entity."""
+    """The field or metadata that it tests."""
     operator: str
     operand: Any
     held: bool | None
-    """None also if it was not looked at, because the outcome was known without it."""
+    """None also if it was not evaluated, because the result was known without it."""
     seen: str | None
     """The value that was there, as JSON, cut if it is long; None if there was none."""
 
@@ -44,11 +44,11 @@ class CriterionFunction:
 
     name: str
     held: bool | None
-    """None also if it was not asked, because the outcome was known without it."""
+    """None also if it was not called, because the result was known without it."""
     reason: str | None
-    """What the member said."""
+    """The member's reason."""
     criterion: CriterionPart | None
-    """What has to hold for the member to be asked at all."""
+    """The condition that must hold before the member is called."""
 
     @classmethod
     def read(cls, payload: Json) -> CriterionFunction:
@@ -87,14 +87,14 @@ CriterionPart = CriterionLeaf | CriterionFunction | CriterionGroup
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """A workflow or a transition, and what came of its criterion."""
+    """A workflow or a transition, and the result of its criterion."""
 
     name: str
     held: bool | None
     because: str | None
     """The part of the criterion that decided it, in words."""
     criterion: CriterionPart | None
-    """None if there is none, or if the definition of then is gone."""
+    """None if there is none, or if that definition no longer exists."""
 
     @classmethod
     def read(cls, payload: Json) -> Guard:
@@ -109,7 +109,7 @@ class Guard:
 
 @dataclass(frozen=True, slots=True)
 class ExplainedTransition:
-    """A way out of the state that an entity is in."""
+    """A transition out of the entity's state."""
 
     name: str
     next: str
@@ -136,13 +136,13 @@ class ExplainedTransition:
 
 @dataclass(frozen=True, slots=True)
 class ExplainedStep:
-    """What a run looked at and did in one state."""
+    """The decisions and calls of a run in one state."""
 
     state: str | None
     considered: tuple[Guard, ...]
     """The transitions whose criteria were evaluated, in their order."""
     calls: tuple[str, ...]
-    """The calls of compute members, and what came of them."""
+    """The calls to compute members, and their results."""
     took: str | None
     """The transition that was taken."""
     next: str | None
@@ -174,15 +174,15 @@ class ExplainedRun:
     start: str
     """`create`, `update`, `transition`, `timer` or `continued`."""
     transition: str | None
-    """The one that was asked for."""
+    """The requested one."""
     workflow: ExplainedWorkflow | None
     skipped_workflows: tuple[Guard, ...]
-    """Those that are not for the entity."""
+    """Those that do not match the entity."""
     steps: tuple[ExplainedStep, ...]
     settled: str | None
     """The state in which it ends."""
     stopped: str | None
-    """Why it goes no further, or cannot be foreseen further."""
+    """Why it stops, or why it cannot be predicted further."""
 
     @classmethod
     def read(cls, payload: Json) -> ExplainedRun:
@@ -207,9 +207,9 @@ class Explanation:
     """None if it is a supposed one."""
     model: ModelKey
     state: str | None
-    """The state it is in, or was left in; None if it were to be made."""
+    """The state it is in, or was left in; None for a new one."""
     transitions: tuple[ExplainedTransition, ...]
-    """The ways out of that state, as things are; none of the past."""
+    """The transitions out of that state now; none for the past."""
     runs: tuple[ExplainedRun, ...]
     """What the transaction did; or what would be done now."""
 

@@ -50,7 +50,7 @@ _Attached = TypeVar("_Attached", bound=Callable[[Entity, Context], Awaitable[Any
 _Detached = TypeVar("_Detached", bound=Callable[[Context], Awaitable[Any]])
 
 CALLS_MAX = 1024
-"""How many calculations may be in work or wait; further ones are refused as retryable."""
+"""How many calculations may run or wait; further ones are rejected as retryable."""
 
 log = logging.getLogger("interlock")
 
@@ -67,7 +67,7 @@ class Member:
         asyncio.run(member.run())
 
     When the stream is lost, what is running is cancelled, because its transactions are gone, and
-    the member joins again, for as long as it takes.
+    the member joins again, however long it takes.
     """
 
     def __init__(
@@ -86,7 +86,7 @@ class Member:
 
         Args:
             target: where the server's gRPC port is, as `host:port`.
-            tags: what the member offers; it is called where a workflow asks for none but these.
+            tags: the member's tags; it is called for processors that require no others.
             concurrency: how many calculations run at once; further ones wait. One that a running
                 calculation has caused in its own transaction runs besides, because that one waits
                 for it.
@@ -151,7 +151,7 @@ class Member:
         return self._detached(Kind.CRITERION, name)
 
     def schedule(self, name: str) -> Callable[[Scheduler], Scheduler]:
-        """Register the function that says when a scheduled transition is to be taken.
+        """Register the function that computes when a scheduled transition is due.
 
         It is called whenever an entity is written in the state that the transition leaves.
         Whatever it raises fails that write.
@@ -187,9 +187,9 @@ class Member:
         return register
 
     async def run(self) -> None:
-        """Serve until `stop` is called, or the process is told to with SIGTERM or SIGINT.
+        """Serve until `stop` is called, or the process receives SIGTERM or SIGINT.
 
-        What is in work then is finished first. While the server cannot be reached this goes on
+        Running calculations are finished first. While the server cannot be reached this continues
         trying.
 
         Raises:
@@ -213,7 +213,7 @@ class Member:
                 loop.remove_signal_handler(number)
 
     async def stop(self, timeout: float = 30.0) -> None:
-        """Finish what is in work, for so many seconds at most, and leave.
+        """Finish running calculations, for that many seconds at most, and disconnect.
 
         Calculations that come meanwhile are not begun. To the server they end with the stream, as
         disconnected, which is retryable.
@@ -256,7 +256,7 @@ class Member:
             try:
                 stream = await self._connection.stream_eventually()
             except Exception as error:
-                log.error("cannot join %s, and give up: %s", self._connection.target, error)
+                log.error("cannot join %s: %s", self._connection.target, error)
                 raise
             await stream.ended()
             self._give_up(stream)
@@ -285,7 +285,7 @@ class Member:
             elif Calculation.is_asked_by(event):
                 self._begin(stream, Calculation.read(event, stream))
         except Exception:
-            # One event that makes no sense is no reason to lose the stream.
+            # One invalid event is no reason to end the stream.
             log.exception("an event of the server could not be read: %s", event.type)
 
     def _begin(self, stream: Stream, calculation: Calculation) -> None:
@@ -295,7 +295,7 @@ class Member:
         if self._stopping.is_set() and not is_nested:
             return
         if len(self._working) >= CALLS_MAX:
-            busy = Retryable(f"this member has {CALLS_MAX} calculations to do already")
+            busy = Retryable(f"this member already has {CALLS_MAX} calculations in flight")
             stream.send(calculation.failed(busy))
             return
         task = asyncio.create_task(self._work(stream, calculation, is_nested=is_nested))
@@ -321,7 +321,7 @@ class Member:
                 del self._transactions[transaction]
 
     async def _calculate(self, stream: Stream, calculation: Calculation) -> CloudEvent:
-        """Run what was asked for; the answer to it."""
+        """Run a calculation, and return the response."""
         name = calculation.context.name
         kind = calculation.kind.name.lower()
         handler = self._handlers.get((calculation.kind, name))

@@ -1,4 +1,4 @@
-"""Everything that can be asked of a server, one method to an event type.
+"""The operations of a server, one method for each event type.
 
 To add an operation: a method here that passes the type and the payload of its request to `call`
 or to `stream`, and in `records` the class of what it answers.
@@ -67,12 +67,12 @@ Condition = Mapping[str, Any]
 
 log = logging.getLogger("interlock")
 
-# Between two attempts to go on with a feed, in seconds: doubling, and never quite the same.
+# The delay between two attempts to resume a feed, in seconds: doubling, with jitter.
 _FIRST_DELAY = 0.1
 _LONGEST_DELAY = 5.0
 
 AUDIT_PAGE = 1000
-"""How many items of an audit trail are asked for at a time; as many as a server gives."""
+"""How many items of an audit trail are requested at a time: the server's maximum."""
 
 
 class OrderBy(TypedDict, total=False):
@@ -89,7 +89,7 @@ Aggregation = TypedDict(
     {"op": Literal["sum", "avg", "min", "max", "stdev"], "field": str, "as": str},
     total=False,
 )
-"""A number made of the numbers of a group; `op` and `field` are required."""
+"""An aggregate of a field of a group; `op` and `field` are required."""
 
 
 class UniqueKey(TypedDict):
@@ -106,30 +106,30 @@ class Asker(Protocol):
         """Send a request; the answer is used as a context."""
 
     def listen(self, kind: str, payload: Mapping[str, Any]) -> AsyncGenerator[CloudEvent, None]:
-        """Ask for what is answered without an end; give the events as they come."""
+        """Send a request with an endless answer; yield the events as they arrive."""
 
 
 class Operations:
     """The operations of a server.
 
-    Every method can be cancelled; the server is told, and stops what it has not committed yet.
-    Besides what a method says, every one may raise
+    Every method can be cancelled; the server then stops what it has not committed yet.
+    Besides the exceptions it documents, every method may raise
 
     * `ConnectionLost` when there is no connection or when it ends before the answer,
-    * `ValidationError` when the server cannot make sense of the request,
+    * `ValidationError` when the request is invalid,
     * `Forbidden`, `TooManyRequests`, `TenantLimitExceeded`, `StorageUnavailable` or `ServerError`,
     * in a compute member's callback `TransactionNotFound` or `TransactionExpired`.
 
     All of these are `InterlockError`s.
 
-    Every method that writes takes an `idempotency_key`, a text of the caller's choice: what is
-    asked for is then done once, and asking again with the same key, after a lost connection for
-    instance, gives what was answered the first time. A failure may be asked for again. Something
-    else with the same key is an `IdempotencyConflict`. Servers forget keys, after a day usually.
+    Every method that writes accepts an `idempotency_key`, a text of the caller's choice: the
+    request is then performed once, and a repeat with the same key, for instance after a lost
+    connection, returns the first answer. A failed request may be repeated. Another request with
+    the same key is an `IdempotencyConflict`. Servers keep keys for a limited time, usually a day.
     """
 
     def __init__(self, asker: Asker) -> None:
-        """Ask through `asker`."""
+        """Send requests through `asker`."""
         self._asker = asker
 
     # Any event type.
@@ -141,7 +141,7 @@ class Operations:
         *,
         idempotency_key: str | None = None,
     ) -> dict[str, Any]:
-        """Ask for anything that has one answer, and give the answer's payload.
+        """Send any request with a single answer, and return its payload.
 
         The `id` of the request's payload is added.
 
@@ -158,7 +158,7 @@ class Operations:
     async def stream(
         self, event_type: str, payload: Mapping[str, Any]
     ) -> AsyncGenerator[dict[str, Any], None]:
-        """Ask for anything that has a streamed answer, and give the payloads as they come.
+        """Send any request with a streamed answer, and yield the payloads as they arrive.
 
         Leaving the iteration early cancels the request.
 
@@ -170,7 +170,7 @@ class Operations:
             came = 0
             while (event := await answer.next()) is not None:
                 if events.SEQUENCE in event.attributes:
-                    # A failure is told twice; the second time ends the answer.
+                    # A failure is reported twice; the second event ends the answer.
                     item = events.payload(event)
                     if item.get("success") is not False:
                         came += 1
@@ -178,7 +178,7 @@ class Operations:
                 elif (sent := events.answer(event).get("count")) is None:
                     raise TypeError(f"{event_type} has a single answer; use `call`")
                 elif sent != came:
-                    raise errors.ServerError(f"{sent} answers were sent, and {came} came")
+                    raise errors.ServerError(f"{sent} answers were sent, but {came} arrived")
 
     # Models.
 
@@ -190,7 +190,7 @@ class Operations:
         converter: Literal["SAMPLE_DATA", "SIMPLE_VIEW"] = "SAMPLE_DATA",
         idempotency_key: str | None = None,
     ) -> str:
-        """Make a model, or widen one, so that it has the shape of a sample; give its id.
+        """Create a model from a sample, or widen one by it; return its id.
 
         Raises:
             ModelAlreadyLocked: only an unlocked model can be changed.
@@ -205,7 +205,7 @@ class Operations:
     async def export_model(
         self, model: ModelName, converter: Literal["SIMPLE_VIEW", "JSON_SCHEMA"] = "SIMPLE_VIEW"
     ) -> dict[str, Any]:
-        """Give the shape of a model as a document.
+        """Return the schema of a model as a document.
 
         Raises:
             ModelNotFound: there is none.
@@ -217,7 +217,7 @@ class Operations:
         return exported
 
     async def lock_model(self, model: ModelName, *, idempotency_key: str | None = None) -> None:
-        """Make a model ready for entities.
+        """Lock a model, so that entities can be created.
 
         Raises:
             ModelNotFound: there is none.
@@ -231,7 +231,7 @@ class Operations:
         )
 
     async def unlock_model(self, model: ModelName, *, idempotency_key: str | None = None) -> None:
-        """Make a model ready to be changed.
+        """Unlock a model, so that it can be changed.
 
         Raises:
             ModelNotFound: there is none.
@@ -268,7 +268,7 @@ class Operations:
 
         `ARRAY_LENGTH` lets lists be longer, `ARRAY_ELEMENTS` have elements of other types, `TYPE`
         fields have values of other types, and `STRUCTURAL` lets entities have new fields. A level
-        can be changed at any time, and not be taken away.
+        can be changed at any time, but not removed.
 
         Raises:
             ModelNotFound: there is no such model.
@@ -281,7 +281,7 @@ class Operations:
         )
 
     async def validate(self, model: ModelName, document: Any) -> list[Violation]:
-        """Give every place where a document is not what a model says; none if it fits.
+        """Return every violation of a model by a document; none if it matches.
 
         The change level of the model does not count. Of more than a thousand places the first
         thousand are given.
@@ -308,7 +308,7 @@ class Operations:
         await self.call("EntityModelSetUniqueKeysRequest", payload, idempotency_key=idempotency_key)
 
     async def set_indexes(self, model: ModelName, paths: Sequence[str]) -> list[Index]:
-        """Replace the search indexes of a model that were asked for; filled in the background.
+        """Replace the declared search indexes of a model; they are filled in the background.
 
         Raises:
             ModelNotFound: there is no such model.
@@ -330,7 +330,7 @@ class Operations:
         allow_cycles: bool = False,
         idempotency_key: str | None = None,
     ) -> Imported:
-        """Give a model workflows.
+        """Import workflows into a model.
 
         `MERGE` replaces those of the same names, `REPLACE` all, and `ACTIVATE` those of the same
         names while it makes the others inactive. `allow_cycles` takes even workflows whose
@@ -338,7 +338,7 @@ class Operations:
 
         Raises:
             ModelNotFound: there is no such model.
-            ValidationError: a workflow breaks a rule; the message says which and where.
+            ValidationError: a workflow violates a rule; the message names the rule and the place.
 
         """
         payload = {"importMode": mode, "allowCycles": allow_cycles, "workflows": workflows}
@@ -349,7 +349,7 @@ class Operations:
         )
 
     async def export_workflows(self, model: ModelName) -> list[dict[str, Any]]:
-        """Give the workflows of a model.
+        """Export the workflows of a model.
 
         Raises:
             ModelNotFound: there is no such model.
@@ -362,7 +362,7 @@ class Operations:
     async def draw_workflows(
         self, model: ModelName, language: Literal["mermaid", "dot"] = "mermaid"
     ) -> str:
-        """Give the workflows of a model as a picture, in the language of Mermaid or Graphviz.
+        """Draw the workflows of a model, in the language of Mermaid or Graphviz.
 
         It shows states, transitions and what makes them fire, guards, and processors.
 
@@ -380,7 +380,7 @@ class Operations:
     async def create(
         self, model: ModelName, data: Any, *, idempotency_key: str | None = None
     ) -> Written:
-        """Make an entity and run it through the automated transitions of its workflow.
+        """Create an entity, and run the automated transitions of its workflow.
 
         A list makes one entity of each item, in one transaction.
 
@@ -389,7 +389,7 @@ class Operations:
             ModelNotLocked: it is not ready for entities.
             IncompatibleType, BadRequest: the document does not have the model's shape.
             WorkflowFailed: a processor, a criterion or a limit ended the run.
-            ComputeUnavailable: no compute member did what the workflow asked for.
+            ComputeUnavailable: no compute member executed a call of the workflow.
 
         """
         payload = {"dataFormat": "JSON", "payload": _of(model) | {"data": data}}
@@ -404,9 +404,9 @@ class Operations:
         chunk_size: int | None = None,
         idempotency_key: str | None = None,
     ) -> Written:
-        """Make entities of any models: all in one transaction, or in several of a given size.
+        """Create entities of any models: all in one transaction, or in several of a given size.
 
-        Where there are several, a failure of the first is raised, and a later one told in
+        With several, a failure of the first is raised, and a later one is reported in
         `Written.chunks`.
 
         Raises:
@@ -438,8 +438,8 @@ class Operations:
         Raises:
             EntityNotFound: there is no such entity.
             TransitionNotFound: its state has no such transition.
-            EntityModified: it has another version than `if_match` says.
-            Conflict: someone else changed it meanwhile.
+            EntityModified: it has another version than `if_match`.
+            Conflict: another transaction changed it meanwhile.
             InterlockError: otherwise as `create`.
 
         """
@@ -458,7 +458,7 @@ class Operations:
     ) -> Written:
         """Change entities: all in one transaction, or in several of a given size.
 
-        Items whose `if_match` does not hold are left out and told in `Written.chunks`; any other
+        Items with a stale `if_match` are left out and reported in `Written.chunks`; any other
         failure ends the transaction.
 
         Raises:
@@ -665,12 +665,12 @@ class Operations:
         """Follow the changes of all entities, or of a model's, in the order of their commits.
 
         Those after `from_sequence`, where 0 is before the first; without it, those from now on.
-        With `states`, only those that leave an entity in one of them. It goes on for ever: when
-        the connection is lost, it goes on after the last change that was given, so none is
-        missing and none comes twice. To go on after a restart of the program, keep the
+        With `states`, only those that leave an entity in one of them. It never ends: after a lost
+        connection it resumes after the last change that was yielded, so none is missing and
+        none is repeated. To resume after a restart of the program, keep the
         `sequence` of the last change that was dealt with.
 
-        It is a call of its own, so it may be read as slowly as need be.
+        It is a separate call, so it may be read slowly.
 
         Raises:
             ModelNotFound: there never was such a model.
@@ -680,7 +680,7 @@ class Operations:
         """
         wanted = (_of(model) if model else {}) | _given(states=list(states) or None)
         wanted |= {"includeData": include_data}
-        # Also where it is not needed: it says whether there is a server.
+        # Also if it is not needed: it shows whether the server is reachable.
         newest = await self._newest()
         reached = newest if from_sequence is None else from_sequence
         delay = _FIRST_DELAY
@@ -696,7 +696,7 @@ class Operations:
             except errors.ClientClosed:
                 raise
             except (errors.ConnectionLost, errors.StorageUnavailable) as lost:
-                log.warning("the change feed has ended after %d: %s; going on", reached, lost)
+                log.warning("the change feed ended after %d: %s; resuming", reached, lost)
             await asyncio.sleep(random.uniform(delay / 2, delay))
             delay = min(_LONGEST_DELAY, 2 * delay)
 
@@ -713,16 +713,16 @@ class Operations:
         First the entities that do, in the order of their ids; then `Complete`; then for every
         later change that makes one enter, changes one within, or makes one leave, a `Turn`, in
         the order of their commits. With `from_sequence`, that of a `Complete` or a `Turn`, only
-        the changes after it. It goes on for ever: when the connection is lost after `Complete`,
-        it goes on after what was given last.
+        the changes after it. It never ends: if the connection is lost after `Complete`, it
+        resumes after what was yielded last.
 
-        It is a call of its own, so it may be read as slowly as need be.
+        It is a separate call, so it may be read slowly.
 
         Raises:
             ModelNotFound: there is no such model.
             InvalidCondition, ConditionTypeMismatch, InvalidFieldPath: the condition is no good.
             BadRequest: `from_sequence` is negative, or the server has not come that far.
-            ConnectionLost: before there was something to go on from, or the client was closed.
+            ConnectionLost: before there was a sequence to resume after, or the client was closed.
 
         """
         wanted = _of(model) | {"condition": condition, "includeData": include_data}
@@ -747,12 +747,12 @@ class Operations:
             except (errors.ConnectionLost, errors.StorageUnavailable) as lost:
                 if reached is None or not begun:
                     raise
-                log.warning("the live search has ended after %d: %s; going on", reached, lost)
+                log.warning("the live search ended after %d: %s; resuming", reached, lost)
             await asyncio.sleep(random.uniform(delay / 2, delay))
             delay = min(_LONGEST_DELAY, 2 * delay)
 
     async def _newest(self) -> int:
-        # The refusal of a sequence that nobody can have seen names the newest there is.
+        # The rejection of a sequence that does not exist yet names the newest one.
         never = {"fromSequence": 2**63 - 1}
         try:
             answers = self._asker.listen("EntityChangesSubscribeRequest", never)
@@ -761,7 +761,7 @@ class Operations:
                     events.answer(event)
         except errors.BadRequest as refused:
             return int(refused.properties["newest"])
-        raise errors.ServerError("the server does not say how far it has come")
+        raise errors.ServerError("the server does not report its newest sequence")
 
     async def audit(
         self,
@@ -815,10 +815,9 @@ class Operations:
     ) -> Explanation:
         """Explain why a transaction did what it did with an entity, criterion by criterion.
 
-        Without a transaction: which ways out of its state are open as it is, and what would
-        happen if it were saved; or with a transition, of that one only, and if it were asked for.
-        Nothing is changed, and no compute member is asked; where one would be, that is what is
-        explained.
+        Without a transaction: which transitions are open now, and what would happen if the entity
+        were saved; with a transition, of that one only, and if it were requested. Nothing is
+        changed, and no compute member is called; the explanation stops where one would be.
 
         Raises:
             EntityNotFound: there is no such entity, or the transaction did nothing with it.
@@ -838,8 +837,8 @@ class Operations:
     ) -> Explanation:
         """Explain what would happen to an entity that does not exist.
 
-        If it were made with this document; or if it were in a state, and were saved, or asked to
-        take a transition.
+        If it were created with this document; or if it were in a state, and were saved, or a
+        transition were requested.
 
         Raises:
             ModelNotFound: there is no such model.
@@ -912,7 +911,7 @@ class Operations:
         order_by: Sequence[OrderBy] = (),
         point_in_time: datetime | None = None,
     ) -> SearchExplanation:
-        """Run a search and say how it was served, instead of what it found.
+        """Run a search and report how it was served, instead of its result.
 
         Raises:
             InterlockError: as `search`.
@@ -931,7 +930,7 @@ class Operations:
         order_by: Sequence[OrderBy] = (),
         point_in_time: datetime | None = None,
     ) -> Snapshot:
-        """Start a search whose result is kept; `search_status` says when it is there.
+        """Start a background search; `search_status` reports when its result is available.
 
         Raises:
             InterlockError: as `search`.
@@ -954,7 +953,7 @@ class Operations:
     def search_results(
         self, snapshot_id: str, *, page_size: int | None = None, page_number: int | None = None
     ) -> AsyncGenerator[Entity, None]:
-        """Read a page of what a search has found, of 10 unless `page_size` says otherwise.
+        """Read a page of the result of a search, of 10 entities unless `page_size` is given.
 
         The entities are as they were when the search was started, or at its `point_in_time`.
 
@@ -993,7 +992,7 @@ class Operations:
         correlation_id: str | None = None,
         idempotency_key: str | None = None,
     ) -> str:
-        """Keep a message for whoever asks for it by the id that this gives.
+        """Store a message; return the id by which it can be read.
 
         The content is anything that JSON can say; what else is known of the message is kept
         beside it.
@@ -1043,7 +1042,7 @@ class Operations:
     # The caller.
 
     async def account(self) -> Account:
-        """Tell who the server takes the caller for."""
+        """Return the authenticated caller."""
         return Account.read(await self.call("AccountGetRequest", {}))
 
     # Who may call, where callers bear tokens; all of it needs the role ROLE_ADMIN.
@@ -1054,7 +1053,7 @@ class Operations:
         return [TokenClient.read(item) for item in answer["clients"]]
 
     async def create_client(self, *, with_admin_role: bool = False) -> Credentials:
-        """Make a client that may get tokens.
+        """Create a client that may obtain tokens.
 
         Raises:
             FeatureDisabled: it shall administer, and the settings of the server forbid that.
@@ -1064,7 +1063,7 @@ class Operations:
         return Credentials.read(await self.call("ClientCreateRequest", payload))
 
     async def reset_client_secret(self, client_id: str) -> Credentials:
-        """Give a client another secret; the one it had and its tokens are worthless then.
+        """Replace the secret of a client; this revokes the old one and its tokens.
 
         Raises:
             TokenClientNotFound: there is none.
@@ -1090,7 +1089,7 @@ class Operations:
         valid_to: datetime | None = None,
         invalidate_current: timedelta | None = None,
     ) -> KeyPair:
-        """Make a key pair that signs the tenant's tokens.
+        """Issue a key pair that signs the tenant's tokens.
 
         With `invalidate_current` the one that signs now signs no more; for that time what it has
         signed is still good.
@@ -1303,14 +1302,14 @@ class Operations:
         await self.call("OidcProviderDeleteRequest", {"providerId": provider_id})
 
     async def reload_oidc_providers(self) -> dict[str, int | str]:
-        """Ask all providers for their keys: by provider how many there are, or what went wrong."""
+        """Fetch the keys of all providers: for each the number of keys, or the error."""
         answer = await self.call("OidcProvidersReloadRequest", {})
         return {item["id"]: item.get("keys", item.get("error")) for item in answer["providers"]}
 
     # What an operator may change; all of it needs the role ROLE_ADMIN.
 
     async def log_level(self) -> str:
-        """Tell what the server logs: `debug`, `info`, `warn` or `error`."""
+        """Return the log level: `debug`, `info`, `warn` or `error`."""
         return str((await self.call("LogLevelGetRequest", {}))["level"])
 
     async def set_log_level(self, level: Literal["debug", "info", "warn", "error"]) -> str:
@@ -1359,6 +1358,6 @@ def _instant(time: datetime | None) -> str | None:
     if time is None:
         return None
     if time.tzinfo is None:
-        raise ValueError(f"{time} has no time zone, so it is no instant")
+        raise ValueError(f"{time} has no time zone; add one")
     # All six digits: to the server, an instant without the last three is a whole millisecond.
     return time.isoformat(timespec="microseconds")

@@ -17,7 +17,7 @@ Json = Mapping[str, Any]
 
 
 class ModelKey(NamedTuple):
-    """Names a model. Where one is asked for, a plain `("parcel", 1)` will do."""
+    """Names a model. A plain `("parcel", 1)` is accepted as well."""
 
     name: str
     version: int
@@ -30,12 +30,12 @@ class ModelKey(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """A model, as a list of models tells of it."""
+    """A model in a list of models."""
 
     id: str
     key: ModelKey
     is_locked: bool
-    """Entities can be made only of a locked model."""
+    """Entities can be created only for a locked model."""
     updated: datetime | None
     """When its shape was last changed."""
 
@@ -52,7 +52,7 @@ class Model:
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """A place where a document is not what its model says."""
+    """A violation of a model by a document."""
 
     path: str
     """Dotted, as in `lines[2].qty`; empty for the document itself."""
@@ -103,7 +103,7 @@ class Entity:
     transaction_id: str
     """What wrote this version; what `if_match` compares."""
     last_transition: str | None
-    """The transition that the last write asked for; `loopback` if it asked for none."""
+    """The transition that the last write named; `loopback` if it named none."""
     point_in_time: datetime | None
     """In a list as of some time: that time."""
 
@@ -125,7 +125,7 @@ class Entity:
 
 
 class NewEntity(NamedTuple):
-    """An entity to be made; a plain `(model, data)` will do."""
+    """An entity to create; a plain `(model, data)` is accepted as well."""
 
     model: tuple[str, int]
     data: Any
@@ -139,7 +139,7 @@ class Update:
     data: Any
     """The whole new document."""
     transition: str | None = None
-    """The transition to take; None stays, and takes what is automated from there."""
+    """The transition to take; with None only automated ones follow."""
     if_match: str | None = None
     """Change it only if this is the transaction that wrote its last version."""
 
@@ -241,9 +241,9 @@ class AllDeleted:
     model_id: str
     count: int
     entity_ids: tuple[str, ...]
-    """Which they were; empty unless that was asked for."""
+    """Their ids; empty unless requested."""
     errors: Mapping[str, str]
-    """Why those that are named matched at the time that was asked for, and are not deleted."""
+    """Why the named ones, which matched at the requested time, were not deleted."""
 
     @classmethod
     def read(cls, payload: Json) -> AllDeleted:
@@ -280,7 +280,7 @@ class Change:
     user: str
     """To whom it is attributed."""
     executor: Executor
-    """Who made it: the same, or a compute member or the server on behalf of that one."""
+    """Who executed it: the same, or a compute member or the server on its behalf."""
     transaction_id: str | None
 
     @classmethod
@@ -312,7 +312,7 @@ class ConnectedMember:
     served: int
     """How many calls it has done as it was asked."""
     failed: int
-    """How many it has refused, or not answered before they were given up."""
+    """How many it rejected, or did not answer in time."""
 
     @classmethod
     def read(cls, payload: Json) -> ConnectedMember:
@@ -334,7 +334,7 @@ class FeedChange:
     """One entry in the change feed."""
 
     sequence: int
-    """Its place in the feed; what to go on from."""
+    """Its position in the feed, to resume after."""
     entity_id: str
     model: ModelKey
     state: str
@@ -344,7 +344,7 @@ class FeedChange:
     at: datetime
     transaction_id: str
     data: dict[str, Any] | None
-    """The document, if it was asked for; None of a deletion."""
+    """The document, if it was requested; None for a deletion."""
 
     @classmethod
     def read(cls, payload: Json) -> FeedChange:
@@ -362,10 +362,10 @@ class FeedChange:
 
 
 class Complete(NamedTuple):
-    """In a live search: what fitted has been told."""
+    """In a live search: the result is complete."""
 
     sequence: int
-    """As of which place in the feed; what to go on from."""
+    """The position in the feed, to resume after."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -378,7 +378,7 @@ class Turn:
 
     @property
     def sequence(self) -> int:
-        """Its place in the feed; what to go on from."""
+        """Its position in the feed, to resume after."""
         return self.change.sequence
 
     @property
@@ -388,7 +388,7 @@ class Turn:
 
     @property
     def data(self) -> dict[str, Any] | None:
-        """The document, if it was asked for; None of what left."""
+        """The document, if it was requested; None for entities that left."""
         return self.change.data
 
     @classmethod
@@ -398,7 +398,7 @@ class Turn:
 
 
 class Executor(NamedTuple):
-    """Who made a change, for themselves or on behalf of somebody else."""
+    """The principal of a change."""
 
     id: str
     kind: str
@@ -453,7 +453,7 @@ class AuditedStep:
     details: str
     """The step in words."""
     data: dict[str, Any] | None
-    """What the kind has to tell, for instance which `criterion` did not hold and its `reason`."""
+    """Details by kind, for instance the `criterion` that did not hold and its `reason`."""
     transaction_id: str | None
     """The transaction that the run began with."""
 
@@ -552,7 +552,7 @@ class Credentials:
 
 @dataclass(frozen=True, slots=True)
 class KeyPair:
-    """A key pair of a tenant, which signs tokens; nobody is told its private key."""
+    """A key pair of a tenant, which signs tokens; its private key is never returned."""
 
     id: str
     """The `kid` of the tokens that it signs."""
@@ -589,7 +589,7 @@ class TrustedKey:
     jwk: Json
     audience: str
     issuers: tuple[str, ...]
-    """Whose tokens are taken; anybody's, if there are none."""
+    """The accepted issuers; any if empty."""
     is_active: bool
     """It is not invalidated, and its time is not over."""
     valid_from: datetime
@@ -612,7 +612,7 @@ class TrustedKey:
 
 @dataclass(frozen=True, slots=True)
 class OidcProvider:
-    """An OpenID Connect provider whose tokens a tenant takes."""
+    """An OpenID Connect provider that a tenant trusts."""
 
     id: str
     well_known_config_uri: str
@@ -624,7 +624,7 @@ class OidcProvider:
     expected_audiences: tuple[str, ...]
     """For whom its tokens are; anyone, if there are none."""
     roles_claim: str | None
-    """The claim that says the roles; that of the server's settings, if there is none."""
+    """The claim with the roles; if None, that of the server's settings."""
 
     @classmethod
     def read(cls, payload: Json) -> OidcProvider:
@@ -704,7 +704,7 @@ class Index:
     state: str
     """`FILLING`, `READY` or `DROPPING`."""
     declared: bool
-    """Whether someone asked for it."""
+    """Whether it was declared."""
 
     @classmethod
     def read(cls, payload: Json) -> Index:

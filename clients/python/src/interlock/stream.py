@@ -25,7 +25,7 @@ from interlock import errors, events
 from interlock.cloudevents_pb2 import CloudEvent
 
 UNREAD_BYTES_MAX = 64 << 20
-"""How many bytes of answers may lie unread before the stream is not read any further."""
+"""How many bytes of answers may be unread before the stream is no longer read."""
 
 STALL_SECONDS = 10.0
 """How long that may last; less than the server's patience with a slow reader, 30 s."""
@@ -91,7 +91,7 @@ class Stream:
             self._end(ended)
 
     async def opened(self) -> None:
-        """Wait until the server has taken the stream.
+        """Wait until the server has accepted the stream.
 
         Raises:
             InterlockError: it has not.
@@ -159,13 +159,13 @@ class Stream:
         """Refuse an event for which the server would end the stream.
 
         Raises:
-            MessageTooLarge: it is larger than the server takes.
+            MessageTooLarge: it is larger than the server accepts.
 
         """
         size = event.ByteSize()
         if size > self._message_bytes_max:
             raise errors.MessageTooLarge(
-                f"the {event.type} takes {size} bytes; {self._message_bytes_max} are allowed"
+                f"the {event.type} has {size} bytes; {self._message_bytes_max} are allowed"
             )
 
     async def close(self, timeout: float) -> None:
@@ -203,7 +203,7 @@ class Stream:
                     await self._was_read.wait()
             except TimeoutError:
                 largest = max(self._unread, key=lambda answer: self._unread[answer])
-                largest.fail(errors.AnswerNotRead(f"nobody read it for {STALL_SECONDS:g} s"))
+                largest.fail(errors.AnswerNotRead(f"it was not read for {STALL_SECONDS:g} s"))
 
     def lies_unread(self, answer: Answer, size: int) -> None:
         """Take note that so many more bytes of an answer lie unread, or fewer."""
@@ -215,7 +215,7 @@ class Stream:
             self._was_read.set()
 
     def cancel(self, answer: Answer) -> None:
-        """Tell the server that nobody waits for an answer.
+        """Cancel a request on the server.
 
         It is still answered, and has its place until then.
         """
@@ -254,7 +254,7 @@ class Answer:
 
         Raises:
             ConnectionLost: the stream ended before the answer did.
-            AnswerNotRead: the answer was given up.
+            AnswerNotRead: the answer was dropped.
 
         """
         while not self._events:
@@ -277,7 +277,7 @@ class Answer:
             self._arrived.set()
 
     def fail(self, failure: errors.InterlockError) -> None:
-        """End the answer; what lies unread is dropped."""
+        """End the answer; unread events are dropped."""
         self._failure = failure
         self._leave()
         self._arrived.set()
@@ -305,7 +305,7 @@ class Answer:
 
 def failure(error: grpc.aio.AioRpcError) -> errors.InterlockError:
     """Say what it means that a call has ended."""
-    code, details = error.code(), error.details() or "the server does not say why"
+    code, details = error.code(), error.details() or "the server gave no reason"
     if code in _LASTING:
         return errors.with_code(_LASTING[code], details)
     return errors.ConnectionLost(f"{code.name}: {details}")

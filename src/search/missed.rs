@@ -15,7 +15,7 @@ const PATHS_MAX: usize = 4;
 const RANGES_MAX: usize = 64;
 
 /// Counts for one search, and tells the storage when the search ends, however it does.
-pub(super) struct Toll<D: Deref<Target = Definitions>> {
+pub(super) struct MissedIndexes<D: Deref<Target = Definitions>> {
     snapshot: Snapshot,
     definitions: D,
     narrowing: Narrowing,
@@ -25,7 +25,7 @@ pub(super) struct Toll<D: Deref<Target = Definitions>> {
     pub(super) matched: usize,
 }
 
-impl<D: Deref<Target = Definitions>> Toll<D> {
+impl<D: Deref<Target = Definitions>> MissedIndexes<D> {
     pub(super) const fn new(snapshot: Snapshot, definitions: D, narrowing: Narrowing) -> Self {
         Self {
             snapshot,
@@ -37,7 +37,7 @@ impl<D: Deref<Target = Definitions>> Toll<D> {
     }
 }
 
-impl<D: Deref<Target = Definitions>> Drop for Toll<D> {
+impl<D: Deref<Target = Definitions>> Drop for MissedIndexes<D> {
     fn drop(&mut self) {
         let in_vain = self.visited.saturating_sub(self.matched);
         if in_vain < LITTLE || !self.snapshot.hears_wishes() {

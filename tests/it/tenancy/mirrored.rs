@@ -1,4 +1,4 @@
-//! Someone who does the same on several servers at once, and has to be answered the same.
+//! A client that sends the same requests to several servers, which must give the same answers.
 
 use std::{collections::HashMap, time::Duration};
 
@@ -35,7 +35,7 @@ pub(super) struct Seat {
 /// A request, in which `⟦n⟧` stands for the n-th thing that is known.
 #[derive(Debug, Clone)]
 pub(super) struct Asked {
-    pub(super) door: Door,
+    pub(super) api: Api,
     pub(super) kind: EventType,
     pub(super) payload: Value,
     /// Extension attributes of an event, metadata of a call, or headers.
@@ -43,7 +43,7 @@ pub(super) struct Asked {
 }
 
 #[derive(Debug, Clone)]
-pub(super) enum Door {
+pub(super) enum Api {
     Stream,
     Method(&'static str),
     Events,
@@ -59,7 +59,7 @@ pub(super) enum Door {
 type Answer = (String, Vec<String>);
 
 /// Someone on one server or more.
-pub(super) struct Twin {
+pub(super) struct MirroredClient {
     pub(super) tenant: &'static str,
     pub(super) seats: Vec<Seat>,
     /// Everything that was told of: what each seat calls it.
@@ -84,8 +84,8 @@ impl Seat {
 
     async fn ask(&self, asked: &Asked, id: &str) -> Answer {
         let is_live = Route::of(asked.kind).is_some_and(|route| route.answers == Answers::Live);
-        match &asked.door {
-            Door::Stream => {
+        match &asked.api {
+            Api::Stream => {
                 let event = event_of(asked, id, &asked.beside);
                 let answers = if is_live {
                     let mut all = self.connection.taste(event).await;
@@ -96,9 +96,9 @@ impl Seat {
                 };
                 ("OK".to_owned(), answers.iter().map(text).collect())
             }
-            Door::Method(method) => self.call(asked, id, method, is_live).await,
-            Door::Events => self.events(asked, id, is_live).await,
-            Door::Path {
+            Api::Method(method) => self.call(asked, id, method, is_live).await,
+            Api::Events => self.events(asked, id, is_live).await,
+            Api::Path {
                 method,
                 path,
                 headers,
@@ -198,7 +198,7 @@ fn text(event: &Event) -> String {
     event.text().expect("text").to_owned()
 }
 
-impl Twin {
+impl MirroredClient {
     pub(super) async fn of(tenant: &'static str, servers: &[&Server]) -> Self {
         let seats = join_all(servers.iter().map(|server| Seat::of(server, tenant))).await;
         Self {
@@ -275,13 +275,13 @@ impl Twin {
                 .iter()
                 .map(|(name, value)| (*name, resolve(value)))
                 .collect(),
-            door: match &asked.door {
-                Door::Path {
+            api: match &asked.api {
+                Api::Path {
                     method,
                     path,
                     headers,
                     body,
-                } => Door::Path {
+                } => Api::Path {
                     method,
                     path: resolve(path),
                     headers: headers
@@ -290,7 +290,7 @@ impl Twin {
                         .collect(),
                     body: resolve(body),
                 },
-                Door::Stream | Door::Method(_) | Door::Events => asked.door.clone(),
+                Api::Stream | Api::Method(_) | Api::Events => asked.api.clone(),
             },
         }
     }
@@ -326,7 +326,7 @@ impl Twin {
         for seat in 0..self.seats.len() {
             loop {
                 let asked = Asked {
-                    door: Door::Stream,
+                    api: Api::Stream,
                     kind: EventType::SnapshotGetStatusRequest,
                     payload: json!({"snapshotId": job}),
                     beside: Vec::new(),

@@ -1,7 +1,7 @@
-//! Reading a few members of a stored document, and passing over all others.
+//! Projections: reads a few members of a stored document, and skips all others.
 //!
-//! Judging a million documents takes as long as reading them: of each, what a condition does not
-//! name is skipped, and nothing is copied.
+//! Evaluating a million documents takes as long as reading them: in each one, members that a
+//! condition does not name are skipped, and nothing is copied.
 
 use std::collections::HashMap;
 
@@ -11,21 +11,21 @@ use super::{
     scan,
 };
 
-/// Of more names than that, one is looked up and not looked for.
+/// The number of names from which a name is looked up instead of searched for.
 const FEW: usize = 16;
 
-/// What some paths lead through: the members to be read.
+/// The members to read: those that some paths lead through.
 #[derive(Debug, Default)]
-pub struct Wanted {
+pub struct ProjectedPaths {
     /// By their names as canonical text writes them, without the quotes.
     members: Vec<(Box<str>, Self)>,
-    /// Where they are, of many.
+    /// The positions of the members, if there are many.
     places: Option<HashMap<Box<[u8]>, usize>>,
-    /// Everything from here on.
+    /// Everything from here on is read.
     whole: bool,
 }
 
-impl Wanted {
+impl ProjectedPaths {
     pub fn new<'a>(paths: impl IntoIterator<Item = &'a Path>) -> Self {
         let mut wanted = Self::default();
         for path in paths {
@@ -34,13 +34,13 @@ impl Wanted {
         wanted
     }
 
-    /// Whether nothing of a document is wanted.
+    /// Whether nothing of a document is read.
     pub const fn is_nothing(&self) -> bool {
         self.members.is_empty() && !self.whole
     }
 
     fn add(&mut self, steps: &[Step]) {
-        // Elements are few, as a rule, and a step within them may be many paths.
+        // Lists usually have few elements, and a step into each would be many paths.
         let Some((Step::Member(name), rest)) = steps.split_first() else {
             self.whole = true;
             return;
@@ -61,7 +61,7 @@ impl Wanted {
         self.members[at].1.add(rest);
     }
 
-    /// Where the member of that name is among those that are wanted.
+    /// The position of a member among those to read.
     fn place(&self, name: &[u8]) -> Option<usize> {
         match &self.places {
             None => {
@@ -81,16 +81,16 @@ fn written(name: &str) -> Box<str> {
         .unwrap_or_else(|| name.into())
 }
 
-/// Reads documents one after the other, in the same memory.
+/// Reads documents one after the other, reusing memory.
 #[derive(Debug, Default)]
-pub struct Glimpse {
+pub struct Projection {
     nodes: Vec<Node>,
 }
 
-impl Glimpse {
-    /// What is wanted of a canonical text: paths that were wanted lead to the same values as in
-    /// the whole document, others to less. None if the text is no canonical document.
-    pub fn read<'a>(&'a mut self, text: &'a str, wanted: &Wanted) -> Option<Value<'a>> {
+impl Projection {
+    /// The projection of a canonical text: wanted paths lead to the same values as in the whole
+    /// document, others to fewer. None if the text is not a canonical document.
+    pub fn read<'a>(&'a mut self, text: &'a str, wanted: &ProjectedPaths) -> Option<Value<'a>> {
         self.nodes.clear();
         u32::try_from(text.len()).ok()?;
         let mut reader = Reader {
@@ -100,7 +100,7 @@ impl Glimpse {
             nodes: &mut self.nodes,
         };
         reader.value(wanted, true)?;
-        // Nodes lie between characters only if brackets and quotes do, which they do.
+        // Nodes begin and end at character boundaries, because brackets and quotes do.
         let root = Value::root_of(text, &self.nodes);
         Some(root)
     }
@@ -132,12 +132,12 @@ impl Reader<'_> {
         });
     }
 
-    /// Reads the value that begins here. Of the `last` one the end does not matter.
-    fn value(&mut self, wanted: &Wanted, last: bool) -> Option<()> {
+    /// Reads the value that begins here. The end of the `last` one is not needed.
+    fn value(&mut self, wanted: &ProjectedPaths, last: bool) -> Option<()> {
         let start = self.at;
         match self.byte()? {
             b'{' if wanted.whole => self.container(Kind::Object, b'}', wanted),
-            b'[' => self.container(Kind::Array, b']', &Wanted::WHOLE),
+            b'[' => self.container(Kind::Array, b']', &ProjectedPaths::WHOLE),
             b'{' => self.members(wanted, last),
             b'"' => {
                 let kind = self.string()?;
@@ -159,8 +159,8 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads all of an array or an object.
-    fn container(&mut self, kind: Kind, end: u8, wanted: &Wanted) -> Option<()> {
+    /// Reads a whole list or object.
+    fn container(&mut self, kind: Kind, end: u8, wanted: &ProjectedPaths) -> Option<()> {
         let node = self.open(kind)?;
         while self.byte()? != end {
             if kind == Kind::Object {
@@ -182,9 +182,9 @@ impl Reader<'_> {
         Some(())
     }
 
-    /// Reads the wanted members of an object. A name is there once, so what follows the last of
-    /// them is passed over.
-    fn members(&mut self, wanted: &Wanted, last: bool) -> Option<()> {
+    /// Reads the wanted members of an object. A name occurs once, so everything after the last
+    /// wanted one is skipped.
+    fn members(&mut self, wanted: &ProjectedPaths, last: bool) -> Option<()> {
         let node = self.open(Kind::Object)?;
         let mut left = wanted.members.len();
         while self.byte()? != b'}' {
@@ -253,7 +253,7 @@ impl Reader<'_> {
         (self.byte()? == mark).then(|| self.at += 1)
     }
 
-    /// Passes a string, from quote to quote.
+    /// Skips a string, from quote to quote.
     fn string(&mut self) -> Option<Kind> {
         let (end, escaped) = scan::string(self.text, self.at)?;
         self.at = end;
@@ -268,7 +268,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Passes a value.
+    /// Skips a value.
     fn skip(&mut self) -> Option<()> {
         match self.byte()? {
             b'"' => {
@@ -283,14 +283,14 @@ impl Reader<'_> {
         Some(())
     }
 
-    /// Passes so many brackets that close.
+    /// Skips the closing brackets of that many open ones.
     fn skip_open(&mut self, open: usize) -> Option<()> {
         self.at = scan::brackets(self.text, self.at, open)?;
         Some(())
     }
 }
 
-impl Wanted {
+impl ProjectedPaths {
     const WHOLE: Self = Self {
         members: Vec::new(),
         places: None,
@@ -305,16 +305,18 @@ mod tests {
     use super::*;
     use crate::entity::Document;
 
-    /// What a path leads to in a document, and in a glimpse of it.
+    /// The values at a path in a document, and in a projection of it.
     fn seen(json: &str, paths: &[&str]) -> [Vec<String>; 2] {
         let document = Document::parse(json).expect(json);
         let paths: Vec<Path> = paths
             .iter()
             .map(|path| Path::parse(path).expect(path))
             .collect();
-        let mut glimpse = Glimpse::default();
+        let mut projection = Projection::default();
         let text = document.json().as_str();
-        let root = glimpse.read(text, &Wanted::new(&paths)).expect(json);
+        let root = projection
+            .read(text, &ProjectedPaths::new(&paths))
+            .expect(json);
         [document.root(), root].map(|root| {
             let mut seen = Vec::new();
             for path in &paths {
@@ -334,9 +336,9 @@ mod tests {
         let json = r#"{"a":1,"skipped":{"a":[{"x":"}\"]"}]},"o":{"k":{"deep":[1,2]},"z":2},"a\"b":"\\","l":[{"k":1},{"k":2}],"end":null}"#;
         let document = Document::parse(json).expect("JSON");
         let paths = ["$.o.k", "$['a\"b']", "$.end"].map(|path| Path::parse(path).expect(path));
-        let mut glimpse = Glimpse::default();
-        let root = glimpse
-            .read(document.json().as_str(), &Wanted::new(&paths))
+        let mut projection = Projection::default();
+        let root = projection
+            .read(document.json().as_str(), &ProjectedPaths::new(&paths))
             .expect("reads");
         assert_eq!(root.member("a").map(Value::json), None);
         assert_eq!(
@@ -351,7 +353,7 @@ mod tests {
 
     #[test]
     fn what_is_no_document_is_no_glimpse() {
-        let wanted = Wanted::new(&[Path::parse("$.a.b").expect("a path")]);
+        let wanted = ProjectedPaths::new(&[Path::parse("$.a.b").expect("a path")]);
         for text in [
             "",
             "{",
@@ -367,7 +369,10 @@ mod tests {
             "{\"x\":\"\\\"",
             "{1}",
         ] {
-            assert!(Glimpse::default().read(text, &wanted).is_none(), "{text}");
+            assert!(
+                Projection::default().read(text, &wanted).is_none(),
+                "{text}"
+            );
         }
     }
 
@@ -414,15 +419,15 @@ mod tests {
                 }))
                 .collect();
             let paths: Vec<&str> = paths.iter().map(String::as_str).collect();
-            let [whole, glimpse] = seen(&json, &paths);
-            prop_assert_eq!(whole, glimpse);
+            let [whole, projection] = seen(&json, &paths);
+            prop_assert_eq!(whole, projection);
         }
 
         #[test]
         fn no_text_is_too_much(text in ".{0,60}", broken in "[{}\\[\\]\",:a\\\\1]{0,30}") {
-            let wanted = Wanted::new(&[Path::parse("$.a").expect("a path")]);
+            let wanted = ProjectedPaths::new(&[Path::parse("$.a").expect("a path")]);
             for text in [text, broken] {
-                if let Some(root) = Glimpse::default().read(&text, &wanted) {
+                if let Some(root) = Projection::default().read(&text, &wanted) {
                     let _ = root.member("a").map(Value::json);
                 }
             }

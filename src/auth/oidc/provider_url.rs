@@ -1,4 +1,4 @@
-//! Where something of a provider is.
+//! The address of a provider's document.
 
 use std::fmt;
 
@@ -6,15 +6,15 @@ use url::{Host, Url};
 
 use super::Rules;
 
-/// A URL that may be asked, as far as its text can tell; what its name stands for is looked at
+/// A URL that may be contacted, as far as its text shows; the addresses of its name are checked
 /// when it is.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Place(Url);
+pub struct ProviderUrl(Url);
 
-/// Why a text is no place that may be asked.
+/// Why a text is not a URL that may be contacted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum BadPlace {
-    #[error("it is no absolute URL with a host")]
+pub enum BadProviderUrl {
+    #[error("it is not an absolute URL with a host")]
     Unreadable,
     #[error("it must begin with https:// (CYODA_OIDC_REQUIRE_HTTPS=false allows http://)")]
     NeedsHttps,
@@ -24,29 +24,29 @@ pub enum BadPlace {
     TooMuch,
 }
 
-impl Place {
-    pub fn parse(text: &str, rules: &Rules) -> Result<Self, BadPlace> {
-        let mut url = Url::parse(text).map_err(|_| BadPlace::Unreadable)?;
-        // A name that ends with dots is the same one, and spelled in one way only.
+impl ProviderUrl {
+    pub fn parse(text: &str, rules: &Rules) -> Result<Self, BadProviderUrl> {
+        let mut url = Url::parse(text).map_err(|_| BadProviderUrl::Unreadable)?;
+        // A name with a trailing dot is the same name, and has one spelling here.
         if let Some(Host::Domain(name)) = url.host()
             && name.ends_with('.')
         {
             let name = name.trim_end_matches('.').to_owned();
             url.set_host(Some(&name))
-                .map_err(|_| BadPlace::Unreadable)?;
+                .map_err(|_| BadProviderUrl::Unreadable)?;
         }
         match url.scheme() {
             "https" => {}
             "http" if !rules.needs_https => {}
-            "http" => return Err(BadPlace::NeedsHttps),
-            _ => return Err(BadPlace::Scheme),
+            "http" => return Err(BadProviderUrl::NeedsHttps),
+            _ => return Err(BadProviderUrl::Scheme),
         }
         if !url.username().is_empty() || url.password().is_some() || url.fragment().is_some() {
-            return Err(BadPlace::TooMuch);
+            return Err(BadProviderUrl::TooMuch);
         }
         match url.host() {
             Some(host) if host != Host::Domain("") => Ok(Self(url)),
-            Some(_) | None => Err(BadPlace::Unreadable),
+            Some(_) | None => Err(BadProviderUrl::Unreadable),
         }
     }
 
@@ -54,13 +54,13 @@ impl Place {
         self.0.scheme() == "https"
     }
 
-    /// Numbers that stand for an address of IPv4, however they are written, are one here.
+    /// Numbers that denote an IPv4 address, in whatever notation, are equal here.
     pub(super) fn host(&self) -> Option<Host<&str>> {
         self.0.host()
     }
 
-    /// Whether its name is one that never is on the public internet, whatever it stands for
-    /// (RFC 6761, RFC 6762, RFC 8375, and what clouds call their own).
+    /// Whether its name is never on the public internet, whatever it resolves to (RFC 6761, RFC
+    /// 6762, RFC 8375, and names used by clouds).
     pub(super) fn is_local_name(&self) -> bool {
         const LOCAL: &[&str] = &["localhost", "localdomain", "local", "internal", "home.arpa"];
         const HERE: &[&str] = &["ip6-localhost", "ip6-loopback"];
@@ -78,7 +78,7 @@ impl Place {
         self.0.port_or_known_default().unwrap_or(443)
     }
 
-    /// What a request asks its host for.
+    /// The path and query to request.
     pub(super) fn path_and_query(&self) -> String {
         match self.0.query() {
             Some(query) => format!("{}?{query}", self.0.path()),
@@ -86,7 +86,7 @@ impl Place {
         }
     }
 
-    /// The host, and the port where it is not the usual one.
+    /// The host, and the port if it is not the default.
     pub(super) fn authority(&self) -> &str {
         self.0.authority()
     }
@@ -96,10 +96,10 @@ impl Place {
     }
 }
 
-impl fmt::Debug for Place {
-    /// Without the query, which may hold what nobody else should know.
+impl fmt::Debug for ProviderUrl {
+    /// Without the query, which may contain secrets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Place({}{})", self.0.authority(), self.0.path())
+        write!(f, "ProviderUrl({}{})", self.0.authority(), self.0.path())
     }
 }
 
@@ -107,12 +107,12 @@ impl fmt::Debug for Place {
 mod tests {
     use super::*;
 
-    fn parsed(text: &str, needs_https: bool) -> Result<String, BadPlace> {
+    fn parsed(text: &str, needs_https: bool) -> Result<String, BadProviderUrl> {
         let rules = Rules {
             needs_https,
             ..Rules::default()
         };
-        Place::parse(text, &rules).map(|place| place.as_str().to_owned())
+        ProviderUrl::parse(text, &rules).map(|place| place.as_str().to_owned())
     }
 
     #[test]
@@ -121,20 +121,26 @@ mod tests {
         assert_eq!(parsed(usual, true).as_deref(), Ok(usual));
         assert_eq!(
             parsed("http://id.example/", true),
-            Err(BadPlace::NeedsHttps)
+            Err(BadProviderUrl::NeedsHttps)
         );
         assert!(parsed("http://id.example/", false).is_ok());
         for (text, reason) in [
-            ("", BadPlace::Unreadable),
-            ("id.example", BadPlace::Unreadable),
-            ("/well-known", BadPlace::Unreadable),
-            ("https://", BadPlace::Unreadable),
-            ("ftp://id.example/", BadPlace::Scheme),
-            ("file:///etc/passwd", BadPlace::Scheme),
-            ("gopher://id.example/", BadPlace::Scheme),
-            ("https://someone@id.example/", BadPlace::TooMuch),
-            ("https://someone:secret@id.example/", BadPlace::TooMuch),
-            ("https://good.example#@bad.example/", BadPlace::TooMuch),
+            ("", BadProviderUrl::Unreadable),
+            ("id.example", BadProviderUrl::Unreadable),
+            ("/well-known", BadProviderUrl::Unreadable),
+            ("https://", BadProviderUrl::Unreadable),
+            ("ftp://id.example/", BadProviderUrl::Scheme),
+            ("file:///etc/passwd", BadProviderUrl::Scheme),
+            ("gopher://id.example/", BadProviderUrl::Scheme),
+            ("https://someone@id.example/", BadProviderUrl::TooMuch),
+            (
+                "https://someone:secret@id.example/",
+                BadProviderUrl::TooMuch,
+            ),
+            (
+                "https://good.example#@bad.example/",
+                BadProviderUrl::TooMuch,
+            ),
         ] {
             assert_eq!(parsed(text, false), Err(reason), "{text}");
         }
@@ -165,10 +171,10 @@ mod tests {
 
     #[test]
     fn what_is_logged_of_a_place_has_no_query() {
-        let place = Place::parse("https://id.example:8443/a?key=secret", &Rules::default());
+        let place = ProviderUrl::parse("https://id.example:8443/a?key=secret", &Rules::default());
         assert_eq!(
             format!("{:?}", place.expect("a place")),
-            "Place(id.example:8443/a)"
+            "ProviderUrl(id.example:8443/a)"
         );
     }
 }
