@@ -24,7 +24,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("workflow",  &["callout", "compat", "condition", "entity", "error", "id", "json", "model"]),
     ("expr",      &[]),
     ("program",   &["clock", "expr"]),
-    ("dialect",   &["program"]),
+    ("dialect",   &["clock", "program"]),
     ("engine",    &["callout", "clock", "condition", "entity", "error", "id", "model", "workflow"]),
     ("explain",   &["callout", "condition", "engine", "id", "workflow"]),
     ("storage",   &["clock", "compat", "engine", "entity", "error", "id", "model", "telemetry", "workflow"]),

@@ -5,6 +5,14 @@
 
 use std::fmt;
 
+use chrono::{DateTime, Datelike as _, Days, NaiveDate, NaiveTime, Utc};
+
+use crate::clock::Timestamp;
+
+/// How many days are looked through for the next instant. The longest time between two is that
+/// between the 29ths of February around a year that is no leap year, such as 2100.
+const DAYS_MAX: u64 = 8 * 366 + 1;
+
 /// A checked cron expression.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cron(Box<str>);
@@ -41,6 +49,65 @@ impl Cron {
     pub fn as_str(&self) -> &str {
         &self.0
     }
+
+    /// The first instant after this one, in UTC; none for a day that never comes, such as the
+    /// 31st of February.
+    pub fn next(&self, after: Timestamp) -> Option<Timestamp> {
+        let fields: Vec<&str> = self.0.split(' ').collect();
+        let [minutes, hours, days, months, weekdays] = fields.as_slice() else {
+            return None;
+        };
+        // Two that are restricted are alternatives, as in every cron.
+        let either = !days.starts_with('*') && !weekdays.starts_with('*');
+        let (minutes, hours) = (set(minutes, 0, 59), set(hours, 0, 23));
+        let (days, months, weekdays) = (set(days, 1, 31), set(months, 1, 12), set(weekdays, 0, 7));
+        let is_day = |date: NaiveDate| {
+            let number = date.weekday().num_days_from_sunday();
+            let weekday = has(weekdays, number) || (number == 0 && has(weekdays, 7));
+            let day = has(days, date.day());
+            let is_day = if either {
+                day || weekday
+            } else {
+                day && weekday
+            };
+            has(months, date.month()) && is_day
+        };
+        let times = || {
+            let hours = (0..24).filter(|hour| has(hours, *hour));
+            hours.flat_map(|hour| {
+                let minutes = (0..60).filter(|minute| has(minutes, *minute));
+                minutes.filter_map(move |minute| NaiveTime::from_hms_opt(hour, minute, 0))
+            })
+        };
+        let first: DateTime<Utc> = DateTime::from_timestamp_micros(after.micros())?;
+        let today = first.date_naive();
+        (0..DAYS_MAX)
+            .filter_map(|later| today.checked_add_days(Days::new(later)))
+            .filter(|date| is_day(*date))
+            .flat_map(|date| times().map(move |time| date.and_time(time).and_utc()))
+            .find(|instant| *instant > first)
+            .map(|instant| Timestamp::from_micros(instant.timestamp_micros()))
+    }
+}
+
+/// The numbers of a field of a checked expression, a bit for each.
+fn set(field: &str, low: u32, high: u32) -> u64 {
+    field.split(',').fold(0, |set, part| {
+        let (range, step) = part.split_once('/').unwrap_or((part, "1"));
+        let (from, to) = match range.split_once('-') {
+            Some((from, to)) => (number(from), number(to)),
+            None if range == "*" => (Some(low), Some(high)),
+            None => (number(range), number(range)),
+        };
+        let (from, to) = from.zip(to).unwrap_or((1, 0));
+        let step = number(step).map_or(1, |step| step.max(1) as usize);
+        let numbers = (from..=to.min(high)).step_by(step);
+        numbers.fold(set, |set, number| set | 1 << number)
+    })
+}
+
+const fn has(set: u64, number: u32) -> bool {
+    set >> number & 1 == 1
 }
 
 impl fmt::Display for Cron {
@@ -115,5 +182,57 @@ mod tests {
         ] {
             assert!(Cron::parse(bad).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn the_next_instant_is_the_first_that_all_fields_have() {
+        for (cron, after, expected) in [
+            ("* * * * *", "2026-11-23T05:10:00Z", "2026-11-23T05:11:00Z"),
+            (
+                "* * * * *",
+                "2026-11-23T05:10:59.999999Z",
+                "2026-11-23T05:11:00Z",
+            ),
+            (
+                "*/15 * * * *",
+                "2026-11-23T05:46:00Z",
+                "2026-11-23T06:00:00Z",
+            ),
+            (
+                "5-20/10 * * * *",
+                "2026-11-23T05:05:00Z",
+                "2026-11-23T05:15:00Z",
+            ),
+            ("0 0 1 1 *", "2026-01-01T00:00:00Z", "2027-01-01T00:00:00Z"),
+            (
+                "30 6 * * 1-5",
+                "2026-11-20T06:30:00Z",
+                "2026-11-23T06:30:00Z",
+            ),
+            // 0 and 7 are both Sunday.
+            ("0 0 * * 0", "2026-11-23T00:00:00Z", "2026-11-29T00:00:00Z"),
+            ("0 0 * * 7", "2026-11-23T00:00:00Z", "2026-11-29T00:00:00Z"),
+            // A day of the month or a day of the week.
+            ("0 0 25 * 2", "2026-11-23T00:00:00Z", "2026-11-24T00:00:00Z"),
+            ("0 0 25 * 2", "2026-11-24T00:00:00Z", "2026-11-25T00:00:00Z"),
+            (
+                "0 0 */2 * 2",
+                "2026-11-23T00:00:00Z",
+                "2026-12-01T00:00:00Z",
+            ),
+            ("0 0 29 2 *", "2026-01-01T00:00:00Z", "2028-02-29T00:00:00Z"),
+            ("0 0 29 2 *", "2097-01-01T00:00:00Z", "2104-02-29T00:00:00Z"),
+            (
+                "1,3 2 * * *",
+                "2026-11-23T02:01:00Z",
+                "2026-11-23T02:03:00Z",
+            ),
+        ] {
+            let after = Timestamp::parse(after).expect("a time");
+            let next = Cron::parse(cron).expect(cron).next(after).expect(cron);
+            assert_eq!(next.to_string(), expected, "{cron}");
+        }
+        let never = Cron::parse("0 0 31 2 *").expect("five fields");
+        assert_eq!(never.next(Timestamp::from_micros(0)), None);
     }
 }
