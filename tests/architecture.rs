@@ -336,7 +336,7 @@ fn rooms_named(source: &Source, rooms: &BTreeSet<String>, root: &str) -> BTreeSe
 #[test]
 fn rooms_of_storage_name_only_rooms_below_them() {
     let sources = sources();
-    let root = sources
+    let facade = sources
         .iter()
         .find(|source| source.path == "storage/mod.rs")
         .expect("the root");
@@ -349,13 +349,13 @@ fn rooms_of_storage_name_only_rooms_below_them() {
         .iter()
         .filter_map(|source| room(&source.path))
         .collect();
-    let mut named = BTreeMap::<String, BTreeSet<String>>::new();
+    let mut graph = BTreeMap::<String, BTreeSet<String>>::new();
     for source in &sources {
         let Some(room) = room(&source.path).filter(|room| room != "mod") else {
             continue;
         };
-        let names = rooms_named(source, &rooms, &root.code);
-        named.entry(room).or_default().extend(names);
+        let names = rooms_named(source, &rooms, &facade.code);
+        graph.entry(room).or_default().extend(names);
     }
     for (index, (room, row)) in STORAGE_MAY_USE.iter().enumerate() {
         for below in *row {
@@ -364,7 +364,7 @@ fn rooms_of_storage_name_only_rooms_below_them() {
                 .any(|(name, _)| name == below);
             assert!(is_below, "`{room}` may not use `{below}` above it");
         }
-        let mut used = named.remove(*room).unwrap_or_default();
+        let mut used = graph.remove(*room).unwrap_or_default();
         used.remove(*room);
         let row: BTreeSet<String> = row.iter().map(|name| (*name).to_owned()).collect();
         assert_eq!(
@@ -372,7 +372,7 @@ fn rooms_of_storage_name_only_rooms_below_them() {
             "what `storage::{room}` names (left) and what it may (right)"
         );
     }
-    let without: Vec<_> = named.into_keys().filter(|room| room != "tests").collect();
+    let without: Vec<_> = graph.into_keys().filter(|room| room != "tests").collect();
     assert!(without.is_empty(), "no row in STORAGE_MAY_USE: {without:?}");
 }
 

@@ -61,7 +61,7 @@ impl Storage {
                 row: definitions.row.0,
             })?,
             created: job.created,
-            outcome: outcome.map(|outcome| draft::row(&outcome, definitions.tenant)),
+            outcome: outcome.map(|outcome| draft::outcome_row(&outcome, definitions.tenant)),
         };
         let is_once = chore.outcome().is_some();
         if self.keep_up(Upkeep::Job(chore)).await? > 0 {
@@ -90,7 +90,7 @@ impl Storage {
         let chore = JobChore::Cancel {
             job: cancelled.row,
             finished,
-            outcome: outcome.map(|outcome| draft::row(&outcome, row)),
+            outcome: outcome.map(|outcome| draft::outcome_row(&outcome, row)),
         };
         let is_once = chore.outcome().is_some();
         if self.keep_up(Upkeep::Job(chore)).await? > 0 {

@@ -1,4 +1,4 @@
-//! Walking over the entities of a model for someone who judges them: many at once, and of each
+//! Walking over the entities of a model for someone who decides about each: many at once, and of each
 //! only what is needed for that.
 
 use tokio_util::task::AbortOnDropHandle;

@@ -7,7 +7,7 @@ use foldhash::HashMap;
 
 use super::{
     Error,
-    draft::{Draft, FOLDED_AT, Holders, ModelChange, Taken, encoded},
+    draft::{Draft, FOLDED_AT, Holders, ModelChange, Taken, encode_schema},
     port::{Definitions, Edit, Effect, ModelRow, TenantRow},
 };
 use crate::entity::{Position, Sequence};
@@ -89,7 +89,7 @@ impl View {
                 continue;
             }
             let is_whole = model.deltas >= FOLDED_AT;
-            let text = encoded(if is_whole { &schema } else { &widening.delta })?;
+            let text = encode_schema(if is_whole { &schema } else { &widening.delta })?;
             model.schema = Arc::new(schema);
             model.deltas = if is_whole { 1 } else { model.deltas + 1 };
             new.push(NewDelta {

@@ -63,7 +63,7 @@ impl Committer {
                 author: author.0,
                 executor: executor.map(|executor| executor.0),
             },
-            outcomes: draft::rows(draft, tenant).collect(),
+            outcomes: draft::outcome_rows(draft, tenant).collect(),
         };
         let writer = self.writer.as_mut().ok_or(Error::Stopped)?;
         if let Err(error) = writer.change_model(&commit).await {

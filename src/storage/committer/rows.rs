@@ -142,12 +142,12 @@ impl Committer {
             });
         }
         batch.removals.append(&mut removals);
-        batch.outcomes.extend(draft::rows(draft, tenant));
+        batch.outcomes.extend(draft::outcome_rows(draft, tenant));
         let freed = draft.removals.iter().filter(|removal| removal.keyed);
         batch
             .freed
             .extend(freed.map(|removal| Freed(removal.base.row.0)));
-        draft::add_rows(draft, tenant, committed, batch);
+        draft::add_message_rows(draft, tenant, committed, batch);
         self.tasks(tenant, draft, &written, rows);
         Ok(tenant)
     }

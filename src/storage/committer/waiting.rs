@@ -24,7 +24,7 @@ const ALONE_BYTES: usize = 1 << 20;
 /// How many bytes a tenant may write in one round.
 const ROUND_BYTES: usize = 256 << 10;
 
-/// What a unit counts for at least: judging it takes its time, too.
+/// What a unit counts for at least: validating it takes its time, too.
 const UNIT_BYTES: usize = 512;
 
 /// How many units may be taken out of the queue before they are committed.

@@ -50,7 +50,7 @@ impl Growth {
         model: &ModelKey,
         extension: Extension,
     ) -> Result<usize, Error> {
-        let size = encoded(&extension.delta)?.len();
+        let size = encode_schema(&extension.delta)?.len();
         self.steps.push(Widening {
             model: model.clone(),
             delta: extension.delta,
@@ -112,7 +112,7 @@ impl Growth {
 }
 
 /// A schema as it is stored.
-pub(in crate::storage) fn encoded(schema: &Schema) -> Result<String, Error> {
+pub(in crate::storage) fn encode_schema(schema: &Schema) -> Result<String, Error> {
     schema.encode().map_err(|_| Error::Inconsistent {
         table: "model_delta",
         column: "delta",

@@ -39,7 +39,7 @@ impl MessageChange {
 }
 
 /// Adds the rows of one unit to a batch; none for what the unit has both made and deleted.
-pub(in crate::storage) fn add_rows(
+pub(in crate::storage) fn add_message_rows(
     draft: &Draft,
     tenant: TenantRow,
     committed: Committed,

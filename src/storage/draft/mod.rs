@@ -21,11 +21,11 @@ use crate::model::{ChangeLevel, KeyDefinition, Schema};
 use crate::workflow::WorkflowSet;
 
 pub(super) use claims::{Claims, Holders, claimed};
-pub(super) use growth::{FOLDED_AT, Growth, Widening, encoded};
+pub(super) use growth::{FOLDED_AT, Growth, Widening, encode_schema};
 pub(super) use keys::KeyChanges;
-pub(super) use message::{MessageChange, add_rows};
+pub(super) use message::{MessageChange, add_message_rows};
 pub use outcome::{Once, Outcome};
-pub(super) use outcome::{Taken, row, rows};
+pub(super) use outcome::{Taken, outcome_row, outcome_rows};
 
 /// Who is to be remembered for a write (`models-and-entities.md` §10).
 #[derive(Debug, Clone, PartialEq, Eq)]

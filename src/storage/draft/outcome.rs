@@ -65,18 +65,18 @@ impl Taken {
 }
 
 /// The rows of the outcomes that a unit brings.
-pub(in crate::storage) fn rows(
+pub(in crate::storage) fn outcome_rows(
     draft: &Draft,
     tenant: TenantRow,
 ) -> impl Iterator<Item = OutcomeRow> {
     draft
         .outcomes
         .iter()
-        .map(move |outcome| row(outcome, tenant))
+        .map(move |outcome| outcome_row(outcome, tenant))
 }
 
 /// The row of one outcome.
-pub(in crate::storage) fn row(outcome: &Outcome, tenant: TenantRow) -> OutcomeRow {
+pub(in crate::storage) fn outcome_row(outcome: &Outcome, tenant: TenantRow) -> OutcomeRow {
     OutcomeRow {
         t: tenant.0,
         key: Arc::clone(&outcome.once.key),

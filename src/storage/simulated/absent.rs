@@ -15,7 +15,6 @@ use crate::storage::port::{
 macro_rules! nothing {
     ($($name:ident($($argument:ty),*) -> $answer:ty;)*) => {
         impl State {$(
-            #[expect(clippy::unused_self, reason = "a read like the others")]
             pub(in crate::storage) fn $name(&self, $(_: $argument),*) -> $answer {
                 <$answer>::default()
             }

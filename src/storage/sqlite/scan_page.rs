@@ -1,4 +1,4 @@
-//! Pages: many entities told as one row.
+//! Scan pages: many entities as one row.
 
 use sqlx::FromRow;
 use sqlx_sqlite::SqliteRow;

@@ -136,12 +136,11 @@ impl Held {
                 connection,
                 log,
             } => {
-                let connection = match connection {
-                    Some(connection) => connection,
-                    None => {
-                        log.placement.check(None)?;
-                        connection.insert(options.connect().await?)
-                    }
+                let connection = if let Some(connection) = connection {
+                    connection
+                } else {
+                    log.placement.check(None)?;
+                    connection.insert(options.connect().await?)
                 };
                 Borrowed::Own(connection)
             }

@@ -1,4 +1,4 @@
-//! Values of unique keys, as the committer judges and stores them.
+//! Values of unique keys, as the committer validates and stores them.
 
 use super::*;
 use crate::model::KeyDefinition;

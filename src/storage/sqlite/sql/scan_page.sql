@@ -1,4 +1,4 @@
--- sheet
+-- scan_page
 -- The next entities of a model after an id, each as it was at a sequence, as one row: their
 -- documents one behind the other, and beside them lists of what belongs to each. A driver takes
 -- longer for a row than the database does for a document, so many are told at once.
