@@ -122,7 +122,7 @@ uuid_ids! {
     EdgeMessageId;
     /// Identifies a background search.
     JobId;
-    /// Identifies an OpenID Connect provider.
+    /// Identifies an `OpenID` Connect provider.
     ProviderId;
 }
 

@@ -690,8 +690,8 @@ fn section(text: &str) -> Option<(&str, &str)> {
 fn citations(source: &str) -> Vec<Citation> {
     let comments = source.lines().map(|line| {
         let line = line.trim_start();
-        let comment = ["//!", "///", "//"].iter();
-        let text = comment.filter_map(|mark| line.strip_prefix(mark)).next();
+        let mut comment = ["//!", "///", "//"].iter();
+        let text = comment.find_map(|mark| line.strip_prefix(mark));
         text.map_or("\n", str::trim)
     });
     let text = comments.collect::<Vec<_>>().join(" ");

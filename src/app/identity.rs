@@ -116,7 +116,7 @@ pub(super) fn rules(sources: &Sources) -> Result<Rules, ConfigError> {
     })
 }
 
-/// Settings of OpenID Connect providers.
+/// Settings of `OpenID` Connect providers.
 fn providers(sources: &Sources) -> Result<oidc::Settings, ConfigError> {
     let millis = |name| {
         sources

@@ -74,7 +74,7 @@ pub(super) struct TrustedKeyRecord {
     pub(super) validity: ValidityRecord,
 }
 
-/// An OpenID Connect provider.
+/// An `OpenID` Connect provider.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ProviderRecord {

@@ -61,7 +61,7 @@ pub struct Settings {
     pub life: Duration,
     /// The client of the settings.
     pub bootstrap: Option<Client>,
-    /// Settings of OpenID Connect providers.
+    /// Settings of `OpenID` Connect providers.
     pub providers: oidc::Settings,
     pub clock: Clock,
 }
@@ -194,7 +194,7 @@ impl Tokens {
         self.0.settings.clock.now()
     }
 
-    /// The OpenID Connect providers of tenants.
+    /// The `OpenID` Connect providers of tenants.
     pub fn federation(&self) -> &Federation {
         self.0.directory.federation()
     }

@@ -599,7 +599,7 @@ async fn an_import_warns_of_what_its_author_cannot_have_meant() {
     let warnings = imported["warnings"].as_array().expect("a list");
     assert_eq!(
         (warnings.len(), &warnings[100]),
-        (101, &json!("and 100 warnings more"))
+        (101, &json!("and 100 more warnings"))
     );
     let imported = connection
         .ok(

@@ -177,7 +177,7 @@ async def test_an_answer_that_lacks_a_part_is_not_taken_for_whole() -> None:
         await server.read()
 
     async with scripted(script) as target, Client(target) as client:
-        with pytest.raises(ServerError, match="2 answers were sent, and 1 came"):
+        with pytest.raises(ServerError, match="2 answers were sent, but 1 arrived"):
             await client.count()
 
 

@@ -179,7 +179,7 @@ def test_a_schedule_that_makes_no_sense_cannot_be_made() -> None:
         {"fire_at": naive},
         {"fire_after": SOON, "expire_at": naive},
     ):
-        with pytest.raises(ValueError, match=r"a schedule has|no time zone"):
+        with pytest.raises(ValueError, match=r"a schedule |no time zone"):
             Schedule(**faulty)
 
 

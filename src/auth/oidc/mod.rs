@@ -1,4 +1,4 @@
-//! OpenID Connect providers that tenants trust (`config-and-cli.md` §9, `rest.md` §7).
+//! `OpenID` Connect providers that tenants trust (`config-and-cli.md` §9, `rest.md` §7).
 //!
 //! The claims of a token are used only to find the providers it may belong to. That it belongs to
 //! one is proved by a key that this provider publishes now, and the tenant is the one that

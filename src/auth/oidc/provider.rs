@@ -13,7 +13,7 @@ use crate::auth::{
 use crate::clock::Timestamp;
 use crate::id::{ProviderId, Tenant};
 
-/// An OpenID Connect provider that a tenant trusts.
+/// An `OpenID` Connect provider that a tenant trusts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Provider {
     pub id: ProviderId,

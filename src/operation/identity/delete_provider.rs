@@ -1,4 +1,4 @@
-//! Deletes an OpenID Connect provider, which revokes its tokens (`rest.md` §7).
+//! Deletes an `OpenID` Connect provider, which revokes its tokens (`rest.md` §7).
 
 use tracing::info;
 

@@ -1,4 +1,4 @@
-//! Invalidates an OpenID Connect provider, which revokes its tokens at once (`rest.md` §7).
+//! Invalidates an `OpenID` Connect provider, which revokes its tokens at once (`rest.md` §7).
 
 use tracing::info;
 

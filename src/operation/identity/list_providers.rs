@@ -1,4 +1,4 @@
-//! Lists the OpenID Connect providers of the tenant (`rest.md` §7).
+//! Lists the `OpenID` Connect providers of the tenant (`rest.md` §7).
 
 use super::super::{Access, Answer, Context, Family, Operation};
 use super::provider::{tokens_of_tenant, told};

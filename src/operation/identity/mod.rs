@@ -1,4 +1,4 @@
-//! Administration of clients, keys and OpenID Connect providers (`rest.md` §7).
+//! Administration of clients, keys and `OpenID` Connect providers (`rest.md` §7).
 //!
 //! Entries are stored, and also held in memory, because every token is checked against them.
 //! Changes are serialized, stored and then published ([`store`]); a change is completed even if its

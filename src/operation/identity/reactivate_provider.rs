@@ -1,4 +1,4 @@
-//! Reactivates an OpenID Connect provider, with its former keys or with new ones only (`rest.md`
+//! Reactivates an `OpenID` Connect provider, with its former keys or with new ones only (`rest.md`
 //! §7).
 
 use tracing::info;

@@ -1,4 +1,4 @@
-//! Registers an OpenID Connect provider (`rest.md` §7).
+//! Registers an `OpenID` Connect provider (`rest.md` §7).
 
 use tracing::{info, warn};
 

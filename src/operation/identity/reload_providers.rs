@@ -1,4 +1,4 @@
-//! Fetches the keys of the tenant's OpenID Connect providers (`rest.md` §7).
+//! Fetches the keys of the tenant's `OpenID` Connect providers (`rest.md` §7).
 
 use super::super::{Access, Answer, Context, Family, Operation};
 use super::provider::tokens_of_tenant;

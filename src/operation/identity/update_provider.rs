@@ -1,4 +1,4 @@
-//! Updates an OpenID Connect provider (`rest.md` §7).
+//! Updates an `OpenID` Connect provider (`rest.md` §7).
 
 use tracing::info;
 

@@ -57,7 +57,7 @@ async def raise_alert(entity: Entity, context: Context) -> dict[str, Any]:
 
 
 async def sign_off(entity: Entity, context: Context) -> dict[str, Any]:
-    """Mark a report as reviewed by whoever confirmed it.
+    """Mark a report as reviewed by the user who confirmed it.
 
     The report then goes through the criteria of `ASSESSED` once more, as a reviewed one.
     """

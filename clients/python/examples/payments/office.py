@@ -49,9 +49,9 @@ def make_member(server: str, connect_timeout: float = 5) -> Member:
         if payment["reference"] == BANK_IS_BUSY_FOR and attempts[key] == 1:
             print(f"  {payment['reference']}: the bank does not answer; the server tries again")
             raise Retryable("the bank does not answer")
-        told = {name: payment[name] for name in ("iban", "amount")}
-        told |= {"payment": payment["reference"], "key": key, "attempt": attempts.pop(key)}
-        await context.client.create(INSTRUCTION, told)
+        instruction = {name: payment[name] for name in ("iban", "amount")}
+        instruction |= {"payment": payment["reference"], "key": key, "attempt": attempts.pop(key)}
+        await context.client.create(INSTRUCTION, instruction)
 
     @member.processor("notify-payer")
     async def notify_payer(entity: Entity, context: Context) -> None:

@@ -113,7 +113,7 @@ async def request_payments(client: Operations) -> None:
 
 
 async def correct(client: Operations) -> None:
-    """Correct what payers have got wrong; the payment then goes on by itself."""
+    """Correct the payers' mistakes; the payment then continues automatically."""
     payments = await read_payments(client)
     for reference, correction in CORRECTIONS.items():
         payment = payments[reference]

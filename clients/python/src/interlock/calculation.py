@@ -77,13 +77,13 @@ class Schedule:
     """
 
     fire_at: datetime | None = None
-    """Then; at once if that is past."""
+    """When it fires; at once if that time has passed."""
     fire_after: timedelta | None = None
-    """So much later than now."""
+    """How long from now it fires."""
     expire_at: datetime | None = None
-    """Not from then on; and not at all if that is no later than it is due."""
+    """It does not fire at or after this time; never, if it is due at or after this time."""
     expire_after: timedelta | None = None
-    """Not from so much later than it is due on."""
+    """It does not fire if this much time has passed since it was due."""
 
     def __post_init__(self) -> None:
         if (self.fire_at is None) == (self.fire_after is None):
@@ -230,18 +230,18 @@ class Calculation:
     def failed(self, error: Exception) -> CloudEvent:
         """Answer that it failed.
 
-        A `Rejected` speaks for itself, and so does an `InterlockError`; of any other exception
-        the name is told, too.
+        For a `Rejected` or an `InterlockError` the server gets its text only; for any other
+        exception, its type too.
         """
         if isinstance(error, Rejected | errors.InterlockError):
             text = str(error)
         else:
             text = "".join(format_exception_only(error)).strip()
-        told: dict[str, Any] = {"code": "CLIENT_ERROR", "message": text}
+        details: dict[str, Any] = {"code": "CLIENT_ERROR", "message": text}
         passing = isinstance(error, errors.InterlockError) and error.retryable
         if passing or isinstance(error, Retryable):
-            told["retryable"] = True
-        return self._answer({"success": False, "error": told})
+            details["retryable"] = True
+        return self._answer({"success": False, "error": details})
 
     def _answer(self, outcome: Mapping[str, Any]) -> CloudEvent:
         kind = f"{_PREFIX}{self.kind.capitalize()}CalculationResponse"

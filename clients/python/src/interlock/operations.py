@@ -606,7 +606,7 @@ class Operations:
 
         With a limit, at most 10 000, the answer is cut off there. Without one, more than 1000
         matches are an error. `tracking_read` makes the transaction of a callback conflict with
-        whoever changes what was found.
+        any concurrent change to the entities found.
 
         Raises:
             ModelNotFound: there is no such model.
