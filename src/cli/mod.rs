@@ -95,11 +95,15 @@ Topics: interlock help cloudevents, and cloudevents <type> for what a payload sa
     Call(call::Arguments),
     /// List the event types that can be asked for.
     #[command(
-        after_help = "Examples:\n  interlock events\n  interlock events --format json | jq '.[].request'\n\nTopics: interlock help cloudevents, grpc."
+        after_help = "Examples:\n  interlock events\n  interlock events --format json | jq '.[].request'\n  interlock events --schema EntityCreateRequest\n  interlock events --schema EntityResponse | jq .required\n\nTopics: interlock help cloudevents, grpc."
     )]
     Events {
         #[arg(long, value_enum, default_value_t = Format::Table)]
         format: Format,
+        /// Print the JSON Schema (2020-12) of the data of this event type, of a request or of an
+        /// answer.
+        #[arg(long, value_name = "TYPE")]
+        schema: Option<String>,
     },
     /// Look at workflows.
     #[command(subcommand)]
@@ -247,7 +251,10 @@ pub fn run() -> ExitCode {
     match command {
         Command::Serve => with_config(serve),
         Command::Call(arguments) => with_config(|config| call::run(&config, &arguments)),
-        Command::Events { format } => {
+        Command::Events {
+            schema: Some(kind), ..
+        } => events::print_schema(&kind),
+        Command::Events { format, .. } => {
             events::print(format);
             ExitCode::SUCCESS
         }

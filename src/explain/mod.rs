@@ -22,7 +22,7 @@ pub use node::Node;
 
 /// One run, as it happened or would.
 #[derive(Debug)]
-pub struct ToldRun {
+pub struct RunExplanation {
     pub start: StartKind,
     /// The transition that was asked for.
     pub asked: Option<String>,
@@ -30,7 +30,7 @@ pub struct ToldRun {
     pub workflow: Option<(String, &'static str)>,
     /// Workflows that are not for the entity.
     pub skipped: Vec<Guard>,
-    pub steps: Vec<ToldStep>,
+    pub steps: Vec<StepExplanation>,
     /// Where it ends.
     pub settled: Option<String>,
     /// Why it goes no further.
@@ -39,7 +39,7 @@ pub struct ToldRun {
 
 /// What was looked at and done in one state.
 #[derive(Debug, Default)]
-pub struct ToldStep {
+pub struct StepExplanation {
     pub state: Option<String>,
     pub considered: Vec<Guard>,
     /// Calls of members, and what came of them.
@@ -171,7 +171,7 @@ fn guard(
 }
 
 /// What a run would do, as far as no member has to be asked.
-pub fn foresee(run: Run, world: World<'_>) -> ToldRun {
+pub fn foresee(run: Run, world: World<'_>) -> RunExplanation {
     let mut run = Box::new(run);
     loop {
         // A step that fails takes its run with it.
@@ -198,7 +198,7 @@ pub fn foresee(run: Run, world: World<'_>) -> ToldRun {
     }
 }
 
-impl ToldRun {
+impl RunExplanation {
     /// Leaves out what is about other transitions.
     pub fn keep(&mut self, transition: &TransitionName) {
         let is_it = |name: &str| name == transition.as_str();
@@ -227,9 +227,9 @@ impl ToldRun {
             what = format!("on transition {transition} to {to}, {what}");
             match self.steps.last_mut() {
                 Some(step) if step.took.is_none() => step.state = Some(from.to_string()),
-                Some(_) | None => self.steps.push(ToldStep {
+                Some(_) | None => self.steps.push(StepExplanation {
                     state: Some(from.to_string()),
-                    ..ToldStep::default()
+                    ..StepExplanation::default()
                 }),
             }
         }
@@ -243,7 +243,7 @@ pub fn tell(
     record: &RunRecord,
     workflows: &WorkflowSet,
     find: impl Fn(&str) -> Option<Arc<Workflow>>,
-) -> ToldRun {
+) -> RunExplanation {
     let named = |name: &str| {
         workflows
             .entries
@@ -252,7 +252,7 @@ pub fn tell(
             .find(|workflow| workflow.name.as_str() == name)
             .or_else(|| Some(Workflow::built_in()).filter(|it| it.name.as_str() == name))
     };
-    let mut told = ToldRun {
+    let mut told = RunExplanation {
         start: record.start,
         asked: record.asked.clone(),
         workflow: None,
@@ -262,7 +262,7 @@ pub fn tell(
         stopped: None,
     };
     let mut governing: Option<Arc<Workflow>> = None;
-    let mut step = ToldStep::default();
+    let mut step = StepExplanation::default();
     for (index, entry) in record.entries.iter().enumerate() {
         match entry {
             Entry::Skipped(considered) => {

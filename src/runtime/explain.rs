@@ -6,7 +6,7 @@ use super::{Error, Runtime, apart::Meter};
 use crate::engine::{Entry, Run, Start, Subject, World};
 use crate::entity::{Document, Image};
 use crate::error::Failure;
-use crate::explain::{self, ToldRun, Way};
+use crate::explain::{self, RunExplanation, Way};
 use crate::id::{EntityId, ModelKey, StateName, Tenant, TransactionId, TransitionName};
 use crate::storage::{self, Definitions, Recorded};
 use crate::workflow::Workflow;
@@ -18,7 +18,7 @@ pub struct Explained {
     pub state: Option<StateName>,
     /// The ways out of the state, of an entity that has one.
     pub ways: Vec<Way>,
-    pub runs: Vec<ToldRun>,
+    pub runs: Vec<RunExplanation>,
 }
 
 /// An entity as it might be.
