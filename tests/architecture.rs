@@ -36,7 +36,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("grpc",      &["auth", "callout", "compute", "entity", "error", "event", "id", "operation"]),
     ("rest",      &["auth", "clock", "error", "event", "help", "id", "json", "operation", "telemetry"]),
     ("app",       &["auth", "clock", "compat", "compute", "engine", "entity", "error", "event", "grpc", "help", "operation", "rest", "runtime", "search", "storage", "telemetry"]),
-    ("cli",       &["app", "auth", "event", "help", "id", "operation", "storage", "telemetry", "workflow"]),
+    ("cli",       &["app", "event", "help", "id", "operation", "storage", "telemetry", "workflow"]),
 ];
 
 /// What may be written only in some places: the text, the places, and the reason.

@@ -1,7 +1,7 @@
 //! The command line: the service, and a client of it.
 //!
 //! May use: [`crate::id`], [`crate::telemetry`], [`crate::workflow`], [`crate::storage`],
-//! [`crate::auth`], [`crate::event`], [`crate::operation`], [`crate::help`], [`crate::app`].
+//! [`crate::event`], [`crate::operation`], [`crate::help`], [`crate::app`].
 //! The only place that prints.
 #![expect(
     clippy::print_stdout,

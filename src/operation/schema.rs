@@ -3,7 +3,9 @@
 
 use std::{borrow::Cow, marker::PhantomData};
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, generate::SchemaSettings};
+use schemars::{
+    JsonSchema, Schema, SchemaGenerator, generate::SchemaSettings, transform::RecursiveTransform,
+};
 use serde_json::{Map, Value, json};
 
 use super::{Access, Answers, ROUTES, Route};
@@ -24,10 +26,63 @@ pub(super) fn answer<A: payload::Answer>() -> Schema {
     written::<Whole<A>>()
 }
 
-/// The schema of what we write.
+/// The schema of what the service writes.
 fn written<T: JsonSchema>() -> Schema {
     let settings = SchemaSettings::draft2020_12().for_serialize();
+    let settings = settings.with_transform(RecursiveTransform(as_written));
     settings.into_generator().into_root_schema_for::<T>()
+}
+
+/// Says less of what is never written: a member that may be absent is not null when it is there,
+/// and numbers have the formats that generators of clients know.
+fn as_written(schema: &mut Schema) {
+    let Some(members) = schema.as_object_mut() else {
+        return;
+    };
+    if let Some(Value::String(format)) = members.get_mut("format")
+        && format.starts_with("uint")
+    {
+        *format = "int64".to_owned();
+    }
+    let required = members.get("required").cloned().unwrap_or_default();
+    let is_required = |name: &str| {
+        let names = required.as_array().into_iter().flatten();
+        names.into_iter().any(|required| required == name)
+    };
+    let Some(Value::Object(properties)) = members.get_mut("properties") else {
+        return;
+    };
+    for (name, property) in properties.iter_mut() {
+        if !is_required(name) {
+            never_null(property);
+        }
+    }
+}
+
+/// Takes the null out of what a member may be.
+fn never_null(property: &mut Value) {
+    let Some(members) = property.as_object_mut() else {
+        return;
+    };
+    if let Some(Value::Array(types)) = members.get_mut("type") {
+        types.retain(|one| one != "null");
+        if let [one] = &mut types[..] {
+            let one = one.take();
+            members.insert("type".to_owned(), one);
+        }
+    }
+    let null = json!({"type": "null"});
+    let Some(Value::Array(choices)) = members.get_mut("anyOf") else {
+        return;
+    };
+    choices.retain(|choice| *choice != null);
+    if let [Value::Object(only)] = &mut choices[..] {
+        let only = std::mem::take(only);
+        members.remove("anyOf");
+        for (name, value) in only {
+            members.entry(name).or_insert(value);
+        }
+    }
 }
 
 /// An answer with the members of every answer.
@@ -132,6 +187,8 @@ pub struct EventSchema {
     pub kind: EventType,
     pub sender: Sender,
     schema: fn() -> Schema,
+    /// The type of the event that answers it, if it is no request of an operation.
+    answered_by: Option<EventType>,
 }
 
 /// The events that are no requests of an operation and do not answer one.
@@ -140,7 +197,8 @@ const PROTOCOL: &[EventSchema] = &[
         EventType::CalculationMemberJoinEvent,
         Sender::Client,
         payload::<compute::Join>,
-    ),
+    )
+    .answered_by(EventType::CalculationMemberGreetEvent),
     event(
         EventType::CalculationMemberGreetEvent,
         Sender::Server,
@@ -150,12 +208,14 @@ const PROTOCOL: &[EventSchema] = &[
         EventType::CalculationMemberKeepAliveEvent,
         Sender::Both,
         written::<compute::KeepAlive<'_>>,
-    ),
+    )
+    .answered_by(EventType::CalculationMemberKeepAliveEvent),
     event(
         EventType::EntityProcessorCalculationRequest,
         Sender::Server,
         written::<compute::CalculationRequest<'_, compute::CalledProcessor<'_>>>,
-    ),
+    )
+    .answered_by(EventType::EntityProcessorCalculationResponse),
     event(
         EventType::EntityProcessorCalculationResponse,
         Sender::Client,
@@ -165,7 +225,8 @@ const PROTOCOL: &[EventSchema] = &[
         EventType::EntityCriteriaCalculationRequest,
         Sender::Server,
         written::<compute::CalculationRequest<'_, compute::CalledCriterion<'_>>>,
-    ),
+    )
+    .answered_by(EventType::EntityCriteriaCalculationResponse),
     event(
         EventType::EntityCriteriaCalculationResponse,
         Sender::Client,
@@ -175,7 +236,8 @@ const PROTOCOL: &[EventSchema] = &[
         EventType::EntityFunctionCalculationRequest,
         Sender::Server,
         written::<compute::CalculationRequest<'_, compute::CalledFunction<'_>>>,
-    ),
+    )
+    .answered_by(EventType::EntityFunctionCalculationResponse),
     event(
         EventType::EntityFunctionCalculationResponse,
         Sender::Client,
@@ -190,7 +252,8 @@ const PROTOCOL: &[EventSchema] = &[
         EventType::EventCancelRequest,
         Sender::Client,
         payload::<stream::Cancel>,
-    ),
+    )
+    .answered_by(EventType::EventAckResponse),
     event(
         EventType::EventStreamEnd,
         Sender::Server,
@@ -203,6 +266,14 @@ const fn event(kind: EventType, sender: Sender, schema: fn() -> Schema) -> Event
         kind,
         sender,
         schema,
+        answered_by: None,
+    }
+}
+
+impl EventSchema {
+    const fn answered_by(mut self, answer: EventType) -> Self {
+        self.answered_by = Some(answer);
+        self
     }
 }
 
@@ -218,7 +289,7 @@ impl EventSchema {
             return Some(event(kind, Sender::Client, route.payload));
         }
         if let Some(protocol) = PROTOCOL.iter().find(|event| event.kind == kind) {
-            return Some(event(kind, protocol.sender, protocol.schema));
+            return Some(Self { ..*protocol });
         }
         // Of live searches the answers are those of two other operations.
         let answering = ROUTES.iter().find(|route| {
@@ -246,10 +317,15 @@ impl EventSchema {
         let requests = ROUTES
             .iter()
             .filter(|route| route.responses().contains(&self.kind))
-            .map(|route| route.request.as_str());
+            .map(|route| route.request);
+        let requests = requests.map(EventType::as_str);
+        let calls = PROTOCOL.iter();
+        let calls = calls.filter(|event| event.answered_by == Some(self.kind));
+        let calls = calls.map(|event| event.kind.as_str());
         json!({
             "sender": self.sender.as_str(),
-            "answers": requests.collect::<Vec<_>>()
+            "answers": requests.chain(calls).collect::<Vec<_>>(),
+            "answeredBy": self.answered_by.map(EventType::as_str)
         })
     }
 }

@@ -130,7 +130,7 @@ pub fn write(value: &impl Serialize, bytes: usize) -> String {
     String::from_utf8(buffer).unwrap_or_default()
 }
 
-/// Why a request failed (`grpc.md` §5).
+/// Why a request failed.
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "Error")]
 pub struct ErrorMember<'a> {

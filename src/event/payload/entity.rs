@@ -264,7 +264,7 @@ pub struct TransactionInfo {
     pub entity_ids: Vec<AsText<EntityId>>,
 }
 
-/// What one transaction of several wrote, or why it wrote nothing (`errors.md` §4).
+/// What one transaction of several wrote, or why it wrote nothing.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "TransactionChunk")]

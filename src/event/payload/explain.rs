@@ -58,7 +58,6 @@ pub struct WayOut {
     #[schemars(extend("enum" = ["automated", "manual", "scheduled", "disabled"]))]
     trigger: &'static str,
     /// Null where a member would have to say.
-    #[schemars(required)]
     open: Option<bool>,
     why: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -71,7 +70,6 @@ pub struct WayOut {
 pub struct ExplainedGuard {
     name: String,
     /// Null where a member would have to say.
-    #[schemars(required)]
     held: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     because: Option<String>,
@@ -90,7 +88,6 @@ pub enum ExplainedCriterion {
         #[serde(skip_serializing_if = "Option::is_none")]
         #[schemars(with = "Option<Value>")]
         operand: Option<RawJson>,
-        #[schemars(required)]
         held: Option<bool>,
         /// The value, as JSON in a text; cut if it is long.
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -98,7 +95,6 @@ pub enum ExplainedCriterion {
     },
     Function {
         function: String,
-        #[schemars(required)]
         held: Option<bool>,
         /// What the member gave as its reason.
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -108,7 +104,6 @@ pub enum ExplainedCriterion {
     },
     Group {
         group: &'static str,
-        #[schemars(required)]
         held: Option<bool>,
         conditions: Vec<Self>,
     },

@@ -70,7 +70,7 @@ pub enum Effect {
     Entered,
     Changed,
     Left,
-    /// None: every entity of the result has been sent, as of this sequence.
+    /// Every entity of the result has been sent, as of this sequence.
     Complete,
 }
 

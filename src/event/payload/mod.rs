@@ -12,6 +12,7 @@ pub mod compute;
 pub mod entity;
 pub mod explain;
 pub mod feed;
+mod image;
 pub mod key_pairs;
 pub mod members;
 pub mod message;
@@ -83,7 +84,7 @@ impl From<ModelSpec> for ModelKey {
     }
 }
 
-/// A model in an answer.
+/// The name and the version of a model.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "ModelKey")]
 pub struct ModelName {

@@ -94,7 +94,7 @@ pub struct SetChangeLevel {
     #[serde(rename = "id")]
     _id: RequiredText,
     pub model: ModelSpec,
-    /// Looked at once the model is known to be there (`rest.md` §2.1).
+    /// Looked at once the model is known to be there.
     pub change_level: String,
 }
 

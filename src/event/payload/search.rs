@@ -6,15 +6,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::{
-    Answer, AsText, ModelName, ModelSpec, Object, RawJson, RequestId, RequiredText,
-    model::IndexState,
-};
-use crate::clock::{PointInTime, Timestamp};
+pub use super::image::{CommittedMeta, Entity, EntityPayload, Meta};
+use super::{Answer, AsText, ModelSpec, RequestId, RequiredText, model::IndexState};
+use crate::clock::Timestamp;
 pub use crate::condition::Form as Condition;
-use crate::entity::{Change, ChangeKind, Image};
+use crate::entity::{Change, ChangeKind};
 use crate::error::{Code, Failure};
-use crate::id::{EntityId, JobId, StateName, TransactionId, TransitionName};
+use crate::id::{JobId, StateName, TransactionId, TransitionName};
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -160,7 +158,7 @@ pub fn snapshot_id(text: &str) -> Result<JobId, Failure> {
         .map_err(|_| Failure::new(Code::SearchJobNotFound, format!("no search job {text}")))
 }
 
-/// The answer about a search that runs on its own (`grpc.md` §8.3).
+/// The answer about a search that runs on its own.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Snapshot")]
 pub struct SnapshotAnswer {
@@ -197,7 +195,7 @@ pub struct SnapshotStatus {
     pub finish_time: Option<AsText<Timestamp>>,
 }
 
-/// What REST says of such a search, too (`stream.md` §3.1).
+/// What REST says of such a search, too.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(inline)]
@@ -228,162 +226,6 @@ impl Page {
             total_elements: total,
             total_pages: (total + size.max(1) - 1) / size.max(1),
         }
-    }
-}
-
-/// The answer that is an entity.
-#[derive(Debug, Serialize, JsonSchema)]
-pub struct Entity {
-    pub payload: EntityPayload,
-}
-
-/// An entity, and what is known about it.
-#[derive(Debug, Serialize, JsonSchema)]
-pub struct EntityPayload {
-    r#type: DataType,
-    /// The document, as it was written. Absent if `success` is false.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub data: Option<RawJson>,
-    /// Absent if `success` is false.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub meta: Option<Meta>,
-}
-
-#[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
-#[serde(rename_all = "UPPERCASE")]
-#[schemars(inline)]
-enum DataType {
-    Json,
-}
-
-/// What is known about an entity (`models-and-entities.md` §6).
-#[derive(Debug, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-#[schemars(rename = "EntityMeta")]
-pub struct Meta {
-    #[serde(flatten)]
-    committed: CommittedMeta,
-    /// The transition that led to this version; `loopback`, if none was named.
-    transition_for_latest_save: AsText<TransitionName>,
-    /// The instant that was asked for.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    point_in_time: Option<Arc<str>>,
-}
-
-/// The part of that which compute members are sent too.
-#[derive(Debug, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct CommittedMeta {
-    id: AsText<EntityId>,
-    model_key: ModelName,
-    /// The state of its workflow that it is in.
-    state: AsText<StateName>,
-    creation_date: AsText<Timestamp>,
-    last_update_time: AsText<Timestamp>,
-    /// The transaction that wrote this version: what `ifMatch` takes.
-    transaction_id: AsText<TransactionId>,
-}
-
-impl From<&Image> for CommittedMeta {
-    fn from(image: &Image) -> Self {
-        Self {
-            id: AsText(image.id),
-            model_key: image.model.clone().into(),
-            state: AsText(image.state.clone()),
-            creation_date: AsText(image.created),
-            last_update_time: AsText(image.updated),
-            transaction_id: AsText(image.transaction),
-        }
-    }
-}
-
-/// What an entity says of itself takes about this many bytes.
-const USUAL_META_BYTES: usize = 256;
-
-impl Entity {
-    /// About how many bytes it is written in.
-    pub fn bytes(&self) -> usize {
-        let data = self.payload.data.as_ref();
-        USUAL_META_BYTES + data.map_or(0, |data| data.as_str().len())
-    }
-
-    /// An entity, as of the instant that was asked for, if one was.
-    pub fn new(image: Image, asked: Option<&PointInTime>) -> Self {
-        let committed = CommittedMeta::from(&image);
-        let transition = image.transition;
-        let meta = Meta {
-            committed,
-            transition_for_latest_save: AsText(
-                transition.unwrap_or_else(|| Image::LOOPBACK.into()),
-            ),
-            point_in_time: asked.map(|instant| Arc::clone(&instant.text)),
-        };
-        Self {
-            payload: EntityPayload {
-                r#type: DataType::Json,
-                data: Some(RawJson(image.document)),
-                meta: Some(meta),
-            },
-        }
-    }
-}
-
-impl CommittedMeta {
-    pub(super) fn write(&self, object: Object) -> Object {
-        object
-            .plain("id", self.id.0)
-            .object("modelKey", |model| self.model_key.write(model))
-            .text("state", self.state.0.as_str())
-            .plain("creationDate", self.creation_date.0)
-            .plain("lastUpdateTime", self.last_update_time.0)
-            .plain("transactionId", self.transaction_id.0)
-    }
-}
-
-impl Meta {
-    /// Writes the members.
-    pub fn write(&self, object: Object) -> Object {
-        let meta = self.committed.write(object).text(
-            "transitionForLatestSave",
-            self.transition_for_latest_save.0.as_str(),
-        );
-        match &self.point_in_time {
-            Some(instant) => meta.text("pointInTime", instant),
-            None => meta,
-        }
-    }
-}
-
-impl EntityPayload {
-    fn write(&self, object: Object) -> Object {
-        let object = object.text("type", "JSON");
-        let object = match &self.data {
-            Some(data) => object.raw("data", data.as_str()),
-            None => object,
-        };
-        match &self.meta {
-            Some(meta) => object.object("meta", |object| meta.write(object)),
-            None => object,
-        }
-    }
-}
-
-impl Answer for Entity {
-    const BY_HAND: Option<fn(&Self, Object) -> Object> =
-        Some(|entity, object| object.object("payload", |payload| entity.payload.write(payload)));
-
-    fn placeholder() -> Option<Self> {
-        Some(Self {
-            payload: EntityPayload {
-                r#type: DataType::Json,
-                data: None,
-                meta: None,
-            },
-        })
-    }
-
-    fn extra_bytes(&self) -> usize {
-        self.bytes()
     }
 }
 
@@ -553,10 +395,7 @@ impl From<ChangeKind> for ChangeType {
     }
 }
 
-/// One change of an entity (`rest.md` §3.1; existing clients look for the transaction here).
-///
-/// A failure has no placeholder: clients check that the type of a change is one of the documented
-/// ones.
+/// One change of an entity.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "EntityChanged")]
@@ -564,6 +403,7 @@ pub struct Changed {
     pub change_meta: ChangeMeta,
 }
 
+// Without a placeholder: clients check that the type of a change is a documented one.
 impl Answer for Changed {}
 
 /// What changed an entity, when, and who did it.

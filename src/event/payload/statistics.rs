@@ -79,7 +79,6 @@ pub struct Bucket {
 pub struct GroupKey {
     pub path: Arc<str>,
     /// As text; null where it is missing or not a scalar.
-    #[schemars(required)]
     pub value: Option<Box<str>>,
 }
 

@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
+use serde_json::{Map, Value, value::RawValue};
 
 use super::{Answer, AsText, ModelName, ModelSpec, RawJson, RequestId, RequiredText};
 use crate::id::ModelId;
@@ -83,7 +83,9 @@ impl Answer for Imported {
 #[schemars(rename = "WorkflowsExported")]
 pub struct Exported {
     pub model: ModelName,
-    #[schemars(with = "Vec<Definition>")]
+    /// As they were imported, of which the schema of the import says the form; criteria keep the
+    /// spelling that they were given in.
+    #[schemars(with = "Vec<Map<String, Value>>")]
     pub workflows: Vec<RawJson>,
 }
 

@@ -51,7 +51,7 @@ const TYPE_NAME: Parameter = Parameter {
     name: "type",
     place: Place::Path,
     required: true,
-    shape: |_| json_schema!({"type": "string", "minLength": 1, "examples": ["EntityCreateRequest", "EntityResponse"]}),
+    shape: types,
     text: "The event type, of a request or of an answer.",
 };
 
