@@ -4,7 +4,7 @@
 //! makes its body of the value itself ([`Success::take`]), so that nothing is written only to be
 //! read again.
 
-use std::{any::Any, borrow::Cow, pin::Pin};
+use std::{any::Any, pin::Pin};
 
 use futures_util::{Stream, StreamExt as _};
 use serde::de::DeserializeOwned;
@@ -110,10 +110,10 @@ impl Success {
     }
 
     /// The text of the event that says so, in answer to a request.
-    pub fn text(&self, request: &str) -> Cow<'_, str> {
-        match &self.0 {
-            Content::Typed(typed) => typed.text(request).into(),
-            Content::Stored(text) => text.into(),
+    pub fn into_text(self, request: &str) -> String {
+        match self.0 {
+            Content::Typed(typed) => typed.text(request),
+            Content::Stored(text) => text,
         }
     }
 

@@ -103,10 +103,7 @@ impl Operation for GroupEntities {
             .collect();
         let buckets = groups.into_iter().map(|group| {
             let keys = paths.iter().cloned().zip(group.key);
-            let keys = keys.map(|(path, value)| GroupKey {
-                path,
-                value: value.map(Into::into),
-            });
+            let keys = keys.map(|(path, value)| GroupKey { path, value });
             let numbers = names.iter().cloned().zip(group.numbers);
             Bucket {
                 group_key: keys.collect(),

@@ -42,7 +42,7 @@ fn as_written(schema: &mut Schema) {
     if let Some(Value::String(format)) = members.get_mut("format")
         && format.starts_with("uint")
     {
-        *format = "int64".to_owned();
+        "int64".clone_into(format);
     }
     let required = members.get("required").cloned().unwrap_or_default();
     let is_required = |name: &str| {

@@ -15,7 +15,7 @@ pub struct Get {
     _id: RequiredText,
 }
 
-/// The answer to [`Get`].
+/// The caller of the request.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "Account")]

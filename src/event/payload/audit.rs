@@ -47,7 +47,7 @@ pub struct GetFinished {
     pub transaction_id: String,
 }
 
-/// The answer to [`Get`]: some of what happened, the newest first.
+/// A page of the audit trail of an entity, the newest event first.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "AuditPage")]
 pub struct Page {
@@ -79,7 +79,7 @@ impl Pagination {
     }
 }
 
-/// The answer to [`GetFinished`].
+/// The last event of the workflow run of a transaction.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "FinishedEvent")]
 pub struct Finished {

@@ -67,7 +67,7 @@ pub struct Client {
     pub roles: Vec<String>,
 }
 
-/// The answer to [`Get`].
+/// The clients of the tenant.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Clients {
     pub clients: Vec<Client>,
@@ -81,7 +81,7 @@ impl Answer for Clients {
     }
 }
 
-/// What a client gets tokens with: the answer to [`Create`], and that to a reset.
+/// The credentials with which a client gets tokens.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "ClientCredentials")]

@@ -394,7 +394,7 @@ impl Answer for Written {
     }
 }
 
-/// The answer to [`Delete`].
+/// An entity that was deleted.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "EntityDeleted")]
@@ -414,7 +414,7 @@ impl Answer for Deleted {
     }
 }
 
-/// The answer to [`DeleteAll`].
+/// The entities of a model that were deleted.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "EntitiesDeleted")]
@@ -451,7 +451,7 @@ impl Answer for AllDeleted {
     }
 }
 
-/// The answer to [`Transition`].
+/// The transitions that can be requested next.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "AvailableTransitions")]

@@ -16,7 +16,7 @@ pub struct Get {
     _id: RequiredText,
 }
 
-/// The answer to [`Get`].
+/// The connected compute members of the tenant.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "ComputeMembers")]
 pub struct Members {

@@ -128,7 +128,7 @@ pub fn not_found(id: &str) -> Failure {
     Failure::new(Code::EntityNotFound, "message not found").with("messageId", id)
 }
 
-/// The answer to [`Create`].
+/// A message that was stored.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "MessageCreated")]
@@ -147,7 +147,7 @@ impl Answer for Created {
     }
 }
 
-/// The answer to [`Delete`].
+/// Messages that were deleted.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "MessagesDeleted")]
@@ -164,7 +164,7 @@ impl Answer for Deleted {
     }
 }
 
-/// The answer to [`Get`].
+/// A message.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Message {

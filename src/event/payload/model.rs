@@ -140,7 +140,7 @@ pub struct IndexSpec {
     pub path: String,
 }
 
-/// The answer to [`Import`].
+/// A model that was imported.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "ModelImported")]
@@ -159,7 +159,7 @@ impl Answer for Imported {
     }
 }
 
-/// The answer to [`Export`].
+/// A model, exported.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "ModelExported")]
@@ -253,7 +253,7 @@ pub struct IndexState {
     pub declared: bool,
 }
 
-/// The answer to [`SetIndexes`].
+/// The search indexes of a model.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "IndexesSet")]
@@ -266,7 +266,7 @@ impl Answer for Indexed {
     const REQUEST_ID: RequestId = RequestId::Never;
 }
 
-/// The answer to [`Transition`] and [`SetUniqueKeys`].
+/// A model that was changed.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "ModelChanged")]
@@ -296,7 +296,7 @@ impl Answer for Changed {
     }
 }
 
-/// The answer to [`SetChangeLevel`].
+/// The change level of a model.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "ChangeLevelSet")]
@@ -326,7 +326,7 @@ impl Answer for ChangeLevelSet {
     }
 }
 
-/// The answer to [`Validate`].
+/// The result of the validation of a document.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "DocumentValidated")]

@@ -266,7 +266,7 @@ pub struct Provider {
     pub roles_claim: Option<Box<str>>,
 }
 
-/// The answer to [`List`].
+/// The OIDC providers of the tenant.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "OidcProviders")]
 pub struct Providers {

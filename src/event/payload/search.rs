@@ -279,8 +279,8 @@ impl Explanation {
     #[must_use]
     pub fn with_indexes(self, indexes: Vec<IndexState>, indexable: Vec<String>) -> Self {
         Self {
-            indexes,
             indexable,
+            indexes,
             ..self
         }
     }

@@ -42,7 +42,7 @@ pub struct Aggregation {
     pub name: Option<String>,
 }
 
-/// The answer to [`Query`].
+/// Grouped statistics.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "GroupedStats")]
 pub struct Buckets {

@@ -107,7 +107,7 @@ impl Answer for TrustedKey {
     const REQUEST_ID: RequestId = RequestId::OnSuccess;
 }
 
-/// The answer to [`Get`].
+/// The trusted keys of the tenant.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TrustedKeys {

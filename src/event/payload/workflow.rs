@@ -57,7 +57,7 @@ pub struct Diagram {
     pub format: DiagramFormat,
 }
 
-/// The answer to [`Import`].
+/// Workflows that were imported.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "WorkflowsImported")]
@@ -78,7 +78,7 @@ impl Answer for Imported {
     }
 }
 
-/// The answer to [`Export`].
+/// The workflows of a model.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "WorkflowsExported")]
 pub struct Exported {
@@ -105,7 +105,7 @@ impl Answer for Exported {
     }
 }
 
-/// The answer to [`Diagram`].
+/// The workflows of a model as a diagram.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "WorkflowDiagram")]
 pub struct Drawn {

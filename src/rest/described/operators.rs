@@ -5,7 +5,7 @@ use crate::error::Code;
 use crate::event::payload::settings::LogLevel;
 use crate::rest::{
     page::Health,
-    write::settings::{NewLogLevel, NewSampler, Sampler},
+    write::settings::{NewLogLevel, NewSampler, Tracing},
 };
 
 pub(in crate::rest) const HEALTH_MEDIA: &[(&str, Shape)] = &[("application/json", of::<Health>)];
@@ -60,7 +60,7 @@ pub(in crate::rest) const TRACE_SAMPLER: Description = Description {
         Tag::Operators,
         "getTraceSampler",
         "Which requests would be traced",
-        of::<Sampler>,
+        of::<Tracing>,
     )
 };
 
@@ -71,6 +71,6 @@ pub(in crate::rest) const SET_TRACE_SAMPLER: Description = Description {
         Tag::Operators,
         "setTraceSampler",
         "Change which requests would be traced",
-        of::<Sampler>,
+        of::<Tracing>,
     )
 };

@@ -330,7 +330,7 @@ pub(in crate::rest) fn explain(parts: &Parts, id: &str) -> Written {
 /// An answer that REST knows no other form of.
 #[expect(clippy::unnecessary_wraps, reason = "the table asks for it")]
 pub(in crate::rest) fn payload_as_is(parts: &Parts, answer: Success) -> Written {
-    Ok(answer.text(parts.id()).into_owned())
+    Ok(answer.into_text(parts.id()))
 }
 
 pub(in crate::rest) fn draw_workflows(parts: &Parts, id: &str) -> Written {

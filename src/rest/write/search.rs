@@ -158,7 +158,8 @@ pub(in crate::rest) fn snapshot_page(parts: &Parts, id: &str) -> Written {
 #[schemars(rename = "Job")]
 pub(in crate::rest) struct JobStatus {
     #[schemars(extend("enum" = ["RUNNING", "SUCCESSFUL", "FAILED", "CANCELLED"]))]
-    search_job_status: Cow<'static, str>,
+    #[serde(rename = "searchJobStatus")]
+    status: Cow<'static, str>,
     create_time: AsText<Timestamp>,
     /// How many entities were found; 0 until all are.
     entities_count: i64,
@@ -184,7 +185,7 @@ pub(in crate::rest) fn snapshot_status(_: &Parts, answer: Success) -> Written {
     let known = job.known;
     let known = known.ok_or_else(|| Failure::internal("the status of a search is incomplete"))?;
     Ok(json(&JobStatus {
-        search_job_status: job.status,
+        status: job.status,
         create_time: known.create_time,
         entities_count: known.entities_count,
         calculation_time_millis: known.calculation_time_millis,

@@ -68,7 +68,7 @@ pub(in crate::rest) fn set_trace_sampler(parts: &Parts, id: &str) -> Written {
 /// Which requests are traced, as REST spells it.
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "TraceSampler")]
-pub(in crate::rest) struct Sampler {
+pub(in crate::rest) struct Tracing {
     #[schemars(extend("enum" = ["always", "never", "ratio"]))]
     sampler: &'static str,
     /// With `ratio`, and only with it.
@@ -81,7 +81,7 @@ pub(in crate::rest) struct Sampler {
 
 pub(in crate::rest) fn trace_sampler(_: &Parts, answer: Success) -> Written {
     let answer: TraceSampler = answer.take()?;
-    Ok(json(&Sampler {
+    Ok(json(&Tracing {
         sampler: answer.sampler,
         ratio: answer.ratio,
         parent_based: answer.parent_based,
