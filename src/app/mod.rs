@@ -24,6 +24,7 @@ use std::{
 };
 
 use futures_util::{FutureExt as _, future::BoxFuture};
+use serde_json::Value;
 use tokio::time::timeout;
 use tokio_util::{
     sync::{CancellationToken, DropGuard},
@@ -34,9 +35,10 @@ use tracing::{error, info, warn};
 use crate::auth::Authenticator;
 use crate::clock::Clock;
 use crate::compute::Members;
+use crate::event::EventType;
 use crate::grpc;
 use crate::help::{Facts, Library};
-use crate::operation::{self, Keys, Receiving, Services, Tenants};
+use crate::operation::{self, EventSchema, Keys, Receiving, Services, Tenants};
 use crate::rest::{self, Gateway};
 use crate::runtime::Runtime;
 use crate::search::Jobs;
@@ -260,18 +262,23 @@ fn receiving_bytes(config: &Config) -> usize {
 
 /// The help topics.
 pub fn help(context_path: &str) -> Library {
-    let paths = rest::SPELLINGS.iter().map(|spelling| {
-        (
-            spelling.request.as_str(),
-            format!("{} {}", spelling.method, spelling.told_path()),
-        )
-    });
     Library::new(Facts {
         settings: settings::SETTINGS.iter().map(Setting::told).collect(),
-        paths: paths.collect(),
+        paths: rest::paths(),
         openapi: rest::openapi,
         server: context_path.to_owned(),
     })
+}
+
+/// The files that clients of other languages are made from, by their names.
+pub fn schema_files() -> Vec<(String, String)> {
+    operation::schema_files(&rest::paths())
+}
+
+/// The JSON Schema of the data of an event type; none if there is no such type.
+pub fn event_schema(name: &str) -> Option<Value> {
+    let event = EventSchema::of(EventType::from_name(name)?)?;
+    Some(event.document(&rest::paths()))
 }
 
 fn flatten(joined: Result<Result<(), Error>, tokio::task::JoinError>) -> Result<(), Error> {

@@ -1,48 +1,58 @@
 //! `interlock events`: the table of operations.
 
+use std::process::ExitCode;
+
+use serde::Serialize;
+
 use super::Format;
-use crate::auth::Permission;
-use crate::event::payload::{Object, list};
-use crate::operation::{Access, Answers, ROUTES, Route};
-
-const fn answers(route: &Route) -> &'static str {
-    match route.answers {
-        Answers::One => "one",
-        Answers::Many => "many",
-        Answers::Live => "live",
-    }
-}
-
-const fn access(route: &Route) -> &'static str {
-    match route.access {
-        Access::Read => "read",
-        Access::Write => "write",
-    }
-}
-
-const fn role(route: &Route) -> &'static str {
-    match route.needs {
-        Permission::Anyone => "",
-        Permission::Role(role) => role,
-    }
-}
+use crate::app;
+use crate::event::payload;
+use crate::operation::{ROUTES, Route};
 
 pub(super) fn print(format: Format) {
     match format {
         Format::Table => table(),
-        Format::Json => println!("{}", list(ROUTES.iter().map(json))),
+        Format::Json => println!("{}", json()),
     }
 }
 
-fn json(route: &Route) -> String {
-    Object::new()
-        .text("request", route.request.as_str())
-        .text("response", route.response.as_str())
-        .text("method", route.method())
-        .text("answers", answers(route))
-        .text("access", access(route))
-        .text("role", role(route))
-        .finish()
+/// An operation, as programs read it.
+#[derive(Serialize)]
+struct Row {
+    request: &'static str,
+    response: &'static str,
+    method: &'static str,
+    answers: &'static str,
+    access: &'static str,
+    role: &'static str,
+}
+
+impl From<&Route> for Row {
+    fn from(route: &Route) -> Self {
+        Self {
+            request: route.request.as_str(),
+            response: route.response.as_str(),
+            method: route.method(),
+            answers: route.answers_text(),
+            access: route.access_text(),
+            role: route.role(),
+        }
+    }
+}
+
+fn json() -> String {
+    let rows: Vec<Row> = ROUTES.iter().map(Into::into).collect();
+    payload::json(&rows)
+}
+
+/// Prints the schema of an event type.
+pub(super) fn print_schema(kind: &str) -> ExitCode {
+    let Some(schema) = app::event_schema(kind) else {
+        eprintln!("interlock: `{kind}` is not an event type; `interlock events` lists all types");
+        return ExitCode::FAILURE;
+    };
+    println!("{schema:#}");
+    ExitCode::SUCCESS
 }
 
 fn table() {
@@ -56,9 +66,9 @@ fn table() {
             route.request.as_str(),
             route.response.as_str(),
             route.method(),
-            answers(route),
-            access(route),
-            role(route)
+            route.answers_text(),
+            route.access_text(),
+            route.role()
         );
     }
     println!("\nEvery request may also be sent on startStreaming, and to POST /api/events.");

@@ -1,8 +1,7 @@
 //! The command line: the service, and a client of it.
 //!
 //! May use: [`crate::id`], [`crate::telemetry`], [`crate::workflow`], [`crate::storage`],
-//! [`crate::auth`], [`crate::event`], [`crate::operation`], [`crate::help`], [`crate::app`],
-//! [`crate::dialect`].
+//! [`crate::event`], [`crate::operation`], [`crate::help`], [`crate::app`], [`crate::dialect`].
 //! The only place that prints.
 #![expect(
     clippy::print_stdout,
@@ -102,11 +101,15 @@ Topics: interlock help cloudevents, and cloudevents <type> for the payload of a 
     Call(call::Arguments),
     /// List the request types.
     #[command(
-        after_help = "Examples:\n  interlock events\n  interlock events --format json | jq '.[].request'\n\nTopics: interlock help cloudevents, grpc."
+        after_help = "Examples:\n  interlock events\n  interlock events --format json | jq '.[].request'\n  interlock events --schema EntityCreateRequest\n  interlock events --schema EntityResponse | jq .required\n\nTopics: interlock help cloudevents, grpc."
     )]
     Events {
         #[arg(long, value_enum, default_value_t = Format::Table)]
         format: Format,
+        /// Print the JSON Schema (2020-12) of the data of this event type, of a request or of an
+        /// answer.
+        #[arg(long, value_name = "TYPE")]
+        schema: Option<String>,
     },
     /// Draw workflows.
     #[command(subcommand)]
@@ -270,7 +273,10 @@ pub fn run() -> ExitCode {
     match command {
         Command::Serve => with_config(serve),
         Command::Call(arguments) => with_config(|config| call::run(&config, &arguments)),
-        Command::Events { format } => {
+        Command::Events {
+            schema: Some(kind), ..
+        } => events::print_schema(&kind),
+        Command::Events { format, .. } => {
             events::print(format);
             ExitCode::SUCCESS
         }

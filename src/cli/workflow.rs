@@ -16,7 +16,7 @@ use super::{
 use crate::app::config::Config;
 use crate::event::{
     Event, EventType,
-    payload::{Object, model::spec, workflow::DiagramFormat},
+    payload::{ModelName, Object, json, workflow::DiagramFormat},
 };
 use crate::id::MessageId;
 use crate::operation::Route;
@@ -125,7 +125,7 @@ async fn ask(config: &Config, arguments: &Draw, model: &Model) -> Result<String,
     let id = MessageId::fresh().to_string();
     let payload = Object::new()
         .text("id", &id)
-        .raw("model", &spec(&model.0))
+        .raw("model", &json(&ModelName::from(model.0.clone())))
         .text("format", format.as_str())
         .finish();
     let kind = EventType::EntityWorkflowDiagramRequest;

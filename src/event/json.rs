@@ -2,13 +2,16 @@
 //!
 //! Own code, because the SDK's loses digits and knows no batches; data stays the bytes that came.
 
-use std::{borrow::Cow, collections::BTreeMap, fmt::Write as _};
+use std::{borrow::Cow, collections::BTreeMap};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use serde_json::value::RawValue;
+use schemars::JsonSchema;
+use serde::{Serialize, Serializer};
+use serde_json::{Value, value::RawValue};
 
 use super::{
     AttributeName, AttributeValue, Data, Event, EventType, Rejected, SPEC_VERSION, bad_attribute,
+    payload::{RawStr, answer::write},
 };
 use crate::error::Failure;
 
@@ -33,48 +36,86 @@ impl Event {
 
     /// The event in JSON.
     pub fn to_json(&self) -> String {
-        let mut json = String::from("{");
-        let text = |text: &str| serde_json::Value::from(text).to_string();
-        let _ = write!(
-            json,
-            r#""specversion":"{SPEC_VERSION}","id":{},"source":{},"type":"{}""#,
-            text(&self.id),
-            text(&self.source),
-            self.kind
-        );
-        for (name, value) in &self.attributes {
-            let _ = match value {
-                AttributeValue::Boolean(truth) => write!(json, r#","{}":{truth}"#, name.0),
-                AttributeValue::Integer(number) => write!(json, r#","{}":{number}"#, name.0),
-                AttributeValue::Bytes(bytes) => {
-                    write!(json, r#","{}":"{}""#, name.0, STANDARD.encode(bytes))
-                }
-                AttributeValue::String(value)
-                | AttributeValue::Uri(value)
-                | AttributeValue::UriRef(value) => {
-                    write!(json, r#","{}":{}"#, name.0, text(value))
-                }
-                AttributeValue::Timestamp(seconds, nanos) => {
-                    write!(json, r#","{}":"{}""#, name.0, rfc3339(*seconds, *nanos))
-                }
-            };
-        }
-        match &self.data {
-            Data::None => {}
+        let (content_type, data, data_base64) = match &self.data {
+            Data::None => (None, None, None),
             Data::Text(data) if serde_json::from_str::<&RawValue>(data).is_ok() => {
-                let _ = write!(
-                    json,
-                    r#","datacontenttype":"application/json","data":{data}"#
-                );
+                let data = JsonData::Value(RawStr(data));
+                (Some("application/json"), Some(data), None)
             }
-            Data::Text(data) => {
-                let _ = write!(json, r#","data":{}"#, text(data));
-            }
+            Data::Text(data) => (None, Some(JsonData::Text(data)), None),
             Data::Binary(data) | Data::Other { value: data, .. } => {
-                let _ = write!(json, r#","data_base64":"{}""#, STANDARD.encode(data));
+                (None, None, Some(STANDARD.encode(data)))
             }
+        };
+        let event = CloudEvent {
+            specversion: SPEC_VERSION,
+            id: &self.id,
+            source: &self.source,
+            r#type: self.kind.as_str(),
+            attributes: Attributes(&self.attributes),
+            datacontenttype: content_type,
+            data,
+            data_base64,
+        };
+        write(&event, USUAL_BYTES + self.len())
+    }
+}
+
+/// An event takes about this many bytes without its data.
+const USUAL_BYTES: usize = 256;
+
+/// An event in JSON. Extension attributes are members beside these.
+#[derive(Serialize, JsonSchema)]
+pub struct CloudEvent<'a> {
+    #[schemars(extend("const" = SPEC_VERSION))]
+    specversion: &'static str,
+    /// What the answer's `requestid` will be.
+    #[schemars(length(min = 1))]
+    id: &'a str,
+    #[schemars(length(min = 1))]
+    source: &'a str,
+    /// See the help topic `cloudevents`.
+    r#type: &'static str,
+    #[serde(flatten)]
+    #[schemars(skip)]
+    attributes: Attributes<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    datacontenttype: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Value>")]
+    data: Option<JsonData<'a>>,
+    /// In the place of `data`, if that is not text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    data_base64: Option<String>,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum JsonData<'a> {
+    Value(RawStr<'a>),
+    Text(&'a str),
+}
+
+/// Optional and extension attributes, as members.
+struct Attributes<'a>(&'a BTreeMap<AttributeName, AttributeValue>);
+
+impl Serialize for Attributes<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(name, value)| (name.as_str(), value)))
+    }
+}
+
+impl Serialize for AttributeValue {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Boolean(truth) => serializer.serialize_bool(*truth),
+            Self::Integer(number) => serializer.serialize_i32(*number),
+            Self::Bytes(bytes) => serializer.serialize_str(&STANDARD.encode(bytes)),
+            Self::String(text) | Self::Uri(text) | Self::UriRef(text) => {
+                serializer.serialize_str(text)
+            }
+            Self::Timestamp(seconds, nanos) => serializer.serialize_str(&rfc3339(*seconds, *nanos)),
         }
-        json + "}"
     }
 }
 

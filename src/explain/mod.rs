@@ -22,7 +22,7 @@ pub use node::Node;
 
 /// One run, in the past or hypothetical.
 #[derive(Debug)]
-pub struct ExplainedRun {
+pub struct RunExplanation {
     pub start: StartKind,
     /// The requested transition.
     pub asked: Option<String>,
@@ -30,7 +30,7 @@ pub struct ExplainedRun {
     pub workflow: Option<(String, &'static str)>,
     /// Workflows that do not match the entity.
     pub skipped: Vec<Guard>,
-    pub steps: Vec<ExplainedStep>,
+    pub steps: Vec<StepExplanation>,
     /// Where it ends.
     pub settled: Option<String>,
     /// Why it stops.
@@ -39,7 +39,7 @@ pub struct ExplainedRun {
 
 /// The decisions and calls in one state.
 #[derive(Debug, Default)]
-pub struct ExplainedStep {
+pub struct StepExplanation {
     pub state: Option<String>,
     pub considered: Vec<Guard>,
     /// Calls to members, and their results.
@@ -170,8 +170,8 @@ fn guard(
     }
 }
 
-/// What a run would do, as far as no member has to be called.
-pub fn foresee(run: Run, world: World<'_>) -> ExplainedRun {
+/// What a run would do, as far as no member has to be asked.
+pub fn foresee(run: Run, world: World<'_>) -> RunExplanation {
     let mut run = Box::new(run);
     loop {
         // A failing step consumes its run.
@@ -198,8 +198,8 @@ pub fn foresee(run: Run, world: World<'_>) -> ExplainedRun {
     }
 }
 
-impl ExplainedRun {
-    /// Removes what is about other transitions.
+impl RunExplanation {
+    /// Leaves out what is about other transitions.
     pub fn keep(&mut self, transition: &TransitionName) {
         let is_it = |name: &str| name == transition.as_str();
         for step in &mut self.steps {
@@ -229,9 +229,9 @@ impl ExplainedRun {
             what = format!("on transition {transition} to {to}, {what}");
             match self.steps.last_mut() {
                 Some(step) if step.took.is_none() => step.state = Some(from.to_string()),
-                Some(_) | None => self.steps.push(ExplainedStep {
+                Some(_) | None => self.steps.push(StepExplanation {
                     state: Some(from.to_string()),
-                    ..ExplainedStep::default()
+                    ..StepExplanation::default()
                 }),
             }
         }
@@ -245,7 +245,7 @@ pub fn tell(
     record: &RunRecord,
     workflows: &WorkflowSet,
     find: impl Fn(&str) -> Option<Arc<Workflow>>,
-) -> ExplainedRun {
+) -> RunExplanation {
     let named = |name: &str| {
         workflows
             .entries
@@ -254,7 +254,7 @@ pub fn tell(
             .find(|workflow| workflow.name.as_str() == name)
             .or_else(|| Some(Workflow::built_in()).filter(|it| it.name.as_str() == name))
     };
-    let mut told = ExplainedRun {
+    let mut told = RunExplanation {
         start: record.start,
         asked: record.asked.clone(),
         workflow: None,
@@ -264,7 +264,7 @@ pub fn tell(
         stopped: None,
     };
     let mut governing: Option<Arc<Workflow>> = None;
-    let mut step = ExplainedStep::default();
+    let mut step = StepExplanation::default();
     for (index, entry) in record.entries.iter().enumerate() {
         match entry {
             Entry::Skipped(considered) => {

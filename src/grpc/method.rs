@@ -11,7 +11,7 @@ use crate::error::{Code, Failure};
 use crate::event::{
     Event, EventType,
     frame::Frame,
-    payload::{self, Object, search},
+    payload::{self, Object, answer, entity::Written, search},
 };
 use crate::operation::{Answer, Answers, Context, Family, Route, dispatch};
 
@@ -69,7 +69,10 @@ impl Method {
         } = taken;
         let id = event.id.clone();
         match dispatch(cx.clone(), event).await {
-            Ok(Answer::One(event)) => Ok(Response::new(event.into())),
+            Ok(Answer::One(success)) => {
+                let event = success.into_event(&id, route.response);
+                Ok(Response::new(event.into()))
+            }
             Ok(Answer::Many(_) | Answer::Page(..)) => {
                 Err(Status::internal("a streamed answer on a unary method"))
             }
@@ -92,11 +95,11 @@ impl Method {
         let id = event.id.clone();
         let one = |event: Event| stream::once(async { Ok(event.into()) }).boxed();
         let answered = match dispatch(cx.clone(), event).await {
-            Ok(Answer::One(event)) => one(event),
+            Ok(Answer::One(success)) => one(success.into_event(&id, route.response)),
             Ok(Answer::Many(events) | Answer::Page(events, _)) => events
                 .map(move |item| match item {
-                    Ok(event) => Ok(event.into()),
-                    // Some events have been sent already, so only the status can report it.
+                    Ok(success) => Ok(success.into_event(&id, route.response).into()),
+                    // Some have been sent already: only the status can tell.
                     Err(failure) if failure.code() == Code::Unauthorized => {
                         Err(Status::unauthenticated(failure.message()))
                     }
@@ -197,14 +200,17 @@ impl Method {
                 | Code::Unauthorized
                 | Code::Forbidden
         );
-        let kind = match self.family {
-            Family::Entity if cx.has_token() && about_token => EventType::EntityTransactionResponse,
-            Family::Search if cx.has_token() && about_token => EventType::EntityResponse,
-            Family::Model | Family::Entity | Family::Search => {
-                return route.refuse(request, failure);
-            }
-        };
-        Event::ours(kind, payload::failure(kind, request, failure))
+        match self.family {
+            Family::Entity if cx.has_token() && about_token => Event::ours(
+                EventType::EntityTransactionResponse,
+                answer::failed::<Written>(request, failure),
+            ),
+            Family::Search if cx.has_token() && about_token => Event::ours(
+                EventType::EntityResponse,
+                answer::failed::<search::Entity>(request, failure),
+            ),
+            Family::Model | Family::Entity | Family::Search => route.refuse(request, failure),
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! The audit trail of an entity, newest first (`rest.md` §5).
 
 use super::{
-    Access, Answer, Context, Family, Operation,
+    Access, Context, Family, Operation, Output,
     audit_finished::{machine, unknown},
     get_entity::not_found,
 };
@@ -27,6 +27,7 @@ pub(super) struct AuditEntity {
 
 impl Operation for AuditEntity {
     type Payload = told::Get;
+    type Answer = told::Page;
 
     const REQUEST: EventType = EventType::EntityAuditGetRequest;
     const RESPONSE: EventType = EventType::EntityAuditGetResponse;
@@ -67,7 +68,7 @@ impl Operation for AuditEntity {
         })
     }
 
-    async fn run(self, cx: Context) -> Result<Answer, Failure> {
+    async fn run(self, cx: Context) -> Result<Output<Self::Answer>, Failure> {
         let tenant = &cx.caller().tenant;
         let snapshot = cx.storage().snapshot(tenant, cx.storage().latest()).await?;
         let page = audit::page(&snapshot, self.id, &self.filter)
@@ -75,14 +76,19 @@ impl Operation for AuditEntity {
             .ok_or_else(|| not_found(self.id))?;
         let items: Vec<_> = page
             .items
-            .iter()
+            .into_iter()
             .map(|item| match item {
-                Item::Change(change) => told::change(self.id, tenant, change),
+                Item::Change(change) => {
+                    told::Item::EntityChange(told::EntityChange::new(self.id, tenant, &change))
+                }
                 Item::Machine(event) => machine(self.id, event),
             })
             .collect();
         let next = page.has_next.then(|| self.filter.skip + items.len());
-        cx.answer(Self::RESPONSE, told::page(cx.request(), &items, next))
+        Ok(Output::one(told::Page {
+            items,
+            pagination: told::Pagination::new(next),
+        }))
     }
 }
 

@@ -1,11 +1,11 @@
 //! The end of the run that a transaction began (`rest.md` §5).
 
-use super::{Access, Answer, Context, Family, Operation};
+use super::{Access, Context, Family, Operation, Output};
 use crate::audit::{self, MachineEvent};
 use crate::error::{Code, Failure};
 use crate::event::{
     EventType,
-    payload::{self, audit as told, entity::entity_id},
+    payload::{self, AsText, audit as told, entity::entity_id},
 };
 use crate::id::{EntityId, TransactionId};
 
@@ -16,6 +16,7 @@ pub(super) struct AuditFinished {
 
 impl Operation for AuditFinished {
     type Payload = told::GetFinished;
+    type Answer = told::Finished;
 
     const REQUEST: EventType = EventType::EntityAuditFinishedGetRequest;
     const RESPONSE: EventType = EventType::EntityAuditFinishedGetResponse;
@@ -33,14 +34,15 @@ impl Operation for AuditFinished {
         })
     }
 
-    async fn run(self, cx: Context) -> Result<Answer, Failure> {
+    async fn run(self, cx: Context) -> Result<Output<Self::Answer>, Failure> {
         let tenant = &cx.caller().tenant;
         let snapshot = cx.storage().snapshot(tenant, cx.storage().latest()).await?;
         let event = audit::finished(&snapshot, self.id, self.transaction)
             .await?
             .ok_or_else(|| Failure::new(Code::EntityNotFound, "finished event not found"))?;
-        let item = machine(self.id, &event);
-        cx.answer(Self::RESPONSE, told::finished(cx.request(), &item))
+        Ok(Output::one(told::Finished {
+            item: machine(self.id, event),
+        }))
     }
 }
 
@@ -51,16 +53,14 @@ pub(super) fn unknown(transaction: &str) -> Failure {
     )
 }
 
-pub(super) fn machine(entity: EntityId, event: &MachineEvent) -> String {
-    told::machine(
-        entity,
-        &told::Machine {
-            kind: event.kind,
-            state: event.state.as_deref(),
-            details: &event.details,
-            data: &event.data,
-            at: event.at,
-            transaction: event.transaction,
-        },
-    )
+pub(super) fn machine(entity: EntityId, event: MachineEvent) -> told::Item {
+    told::Item::StateMachine(told::StateMachine {
+        instant: told::Instant::at(event.at),
+        entity_id: AsText(entity),
+        event_type: event.kind,
+        transaction_id: AsText(event.transaction),
+        state: event.state,
+        details: event.details,
+        data: event.data,
+    })
 }

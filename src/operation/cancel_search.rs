@@ -1,6 +1,6 @@
 //! Cancels a background search (`search.md` §6).
 
-use super::{Access, Answer, Context, Family, Operation, search_status::told};
+use super::{Access, Context, Family, Operation, Output, search_status::status};
 use crate::error::Failure;
 use crate::event::{
     EventType,
@@ -15,6 +15,7 @@ pub(super) struct CancelSearch(JobId);
 
 impl Operation for CancelSearch {
     type Payload = search::Snapshot;
+    type Answer = search::SnapshotAnswer;
 
     const REQUEST: EventType = EventType::SnapshotCancelRequest;
     const RESPONSE: EventType = EventType::EntitySnapshotSearchResponse;
@@ -27,13 +28,13 @@ impl Operation for CancelSearch {
         snapshot_id(&request.snapshot_id).map(Self)
     }
 
-    async fn run(self, cx: Context) -> Result<Answer, Failure> {
+    async fn run(self, cx: Context) -> Result<Output<Self::Answer>, Failure> {
         let Self(id) = self;
         let (tenant, jobs) = (&cx.caller().tenant, cx.jobs());
         let cancelled = jobs.to_cancel(tenant, id).await?;
-        let json = told(&cx, id, &cancelled);
-        jobs.cancel(tenant, id, &cancelled, cx.outcome(&json))
+        let answer = status(id, &cancelled);
+        jobs.cancel(tenant, id, &cancelled, cx.outcome(&answer, &[]))
             .await?;
-        cx.answer(Self::RESPONSE, json)
+        Ok(Output::one(answer))
     }
 }

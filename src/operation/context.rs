@@ -8,7 +8,7 @@ use tokio_util::{
 };
 
 use super::{
-    Answer,
+    Output,
     limits::Tenants,
     once::{Keys, Promised, WHOLE},
     receiving::{Hold, Receiving},
@@ -19,8 +19,11 @@ use crate::clock::Timestamp;
 use crate::compute::{Members, Principal};
 use crate::error::Failure;
 use crate::event::{
-    Event, EventType, TOKEN_ATTRIBUTE,
-    payload::entity::{self, Chunk},
+    Event, TOKEN_ATTRIBUTE,
+    payload::{
+        self, answer,
+        entity::{Chunk, Written},
+    },
 };
 use crate::id::{EntityId, ModelKey, TransactionId};
 use crate::runtime::{Initiator, Promise, Runtime, Session};
@@ -203,7 +206,8 @@ impl Context {
     pub async fn session(&self) -> Result<Session, Failure> {
         let request = Arc::clone(&self.request);
         let so_far = move |transaction, entities: &[EntityId]| {
-            entity::written(&request, &Chunk::done(transaction, entities.to_vec()), &[])
+            let written = Written::one(Chunk::done(transaction, entities.to_vec()));
+            answer::text(&request, &[], &written)
         };
         self.session_for(WHOLE, so_far).await
     }
@@ -227,36 +231,53 @@ impl Context {
         Ok(session)
     }
 
-    /// Commits a session with its answer, and returns the answer. Every operation that writes ends
-    /// with this, or with [`Self::change_model`].
-    pub async fn finish(
+    /// Commits what a session did, with its answer. Every operation that writes ends so, or with
+    /// [`Self::change_model`].
+    pub async fn finish<A: payload::Answer>(
         &self,
         session: Session,
-        kind: EventType,
-        json: String,
-    ) -> Result<Answer, Failure> {
-        session.finish_with(&json, &self.cancel).await?;
-        self.answer(kind, json)
+        answer: A,
+        warnings: Vec<String>,
+    ) -> Result<Output<A>, Failure> {
+        let text = self.outcome_text(&answer, &warnings);
+        match session.finish_with(&text, &self.cancel).await {
+            Ok(()) => Ok(Output::One(answer, warnings)),
+            Err(failure) => Err(failure.warned(warnings)),
+        }
     }
 
-    /// Changes a model, with the answer to return.
-    pub async fn change_model(
+    /// The text that is stored for a repeat, if the request is to be done once.
+    fn outcome_text<A: payload::Answer>(&self, answer: &A, warnings: &[String]) -> String {
+        match self.promised {
+            Some(_) => answer::text(&self.request, warnings, answer),
+            None => String::new(),
+        }
+    }
+
+    /// Changes a model, with the answer that will say so.
+    pub async fn change_model<A: payload::Answer>(
         &self,
         model: &ModelKey,
         change: ModelChange,
-        json: &str,
+        answer: &A,
+        warnings: &[String],
     ) -> Result<Committed, storage::Error> {
-        let outcome = self.outcome(json);
+        let outcome = self.outcome(answer, warnings);
         let (tenant, by) = (&self.login.caller.tenant, self.attribution());
         self.storage()
             .change_model_once(tenant, by, model, change, outcome)
             .await
     }
 
-    /// The outcome to store with a change outside of a unit, if the request has an idempotency key.
-    pub(super) fn outcome(&self, json: &str) -> Option<Outcome> {
+    /// What is stored with a change that is no unit's, if the request is to be done once.
+    pub(super) fn outcome<A: payload::Answer>(
+        &self,
+        answer: &A,
+        warnings: &[String],
+    ) -> Option<Outcome> {
         let promised = self.promised.as_deref()?;
-        Some(promised.outcome(self, json))
+        let text = answer::text(&self.request, warnings, answer);
+        Some(promised.outcome(self, &text))
     }
 
     pub const fn authenticator(&self) -> &Authenticator {
@@ -318,10 +339,5 @@ impl Context {
     ) -> Result<Arc<Definitions>, Failure> {
         let definitions = session.unit()?.definitions(model).await?;
         Ok(definitions.ok_or_else(|| storage::Error::ModelNotFound(model.clone()))?)
-    }
-
-    /// The answer that is one event.
-    pub fn answer(&self, kind: EventType, json: String) -> Result<Answer, Failure> {
-        Ok(Answer::One(Event::ours(kind, json)))
     }
 }

@@ -1,12 +1,14 @@
 //! Counts the entities of models by state (`search.md` §9).
 
-use futures_util::{StreamExt as _, stream};
+use std::sync::Arc;
 
-use super::{Access, Answer, Answers, Context, Family, Operation};
+use futures_util::stream;
+
+use super::{Access, Answers, Context, Family, Operation, Output};
 use crate::error::{Code, Failure};
 use crate::event::{
-    Event, EventType,
-    payload::{self, search},
+    EventType,
+    payload::{self, AsText, search},
 };
 use crate::id::ModelKey;
 
@@ -21,6 +23,7 @@ pub(super) struct CountByState {
 
 impl Operation for CountByState {
     type Payload = search::Stats;
+    type Answer = search::CountInState;
 
     const REQUEST: EventType = EventType::EntityStatsByStateGetRequest;
     const RESPONSE: EventType = EventType::EntityStatsByStateResponse;
@@ -46,7 +49,7 @@ impl Operation for CountByState {
         })
     }
 
-    async fn run(self, cx: Context) -> Result<Answer, Failure> {
+    async fn run(self, cx: Context) -> Result<Output<Self::Answer>, Failure> {
         let models = match self.model {
             Some(model) => vec![model],
             None => cx
@@ -57,19 +60,21 @@ impl Operation for CountByState {
                 .map(|listed| listed.key)
                 .collect(),
         };
-        let mut events = Vec::new();
+        let mut counts = Vec::new();
         for model in models {
             let definitions = cx.definitions(&model).await?;
             for (state, count) in cx.storage().counts_by_state(&definitions).await? {
                 if self.states.is_empty() || self.states.iter().any(|asked| asked == state.as_str())
                 {
-                    events.push(Ok(Event::ours(
-                        Self::RESPONSE,
-                        search::count_in_state(cx.request(), &model, &state, count),
-                    )));
+                    counts.push(Ok(search::CountInState {
+                        model_name: Arc::clone(&model.name),
+                        model_version: model.version,
+                        state: AsText(state),
+                        count,
+                    }));
                 }
             }
         }
-        Ok(Answer::Many(stream::iter(events).boxed()))
+        Ok(Output::many(stream::iter(counts)))
     }
 }

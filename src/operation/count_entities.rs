@@ -1,11 +1,11 @@
 //! Counts the entities of models (`search.md` §9).
 
-use futures_util::{StreamExt as _, stream};
+use futures_util::stream;
 
-use super::{Access, Answer, Answers, Context, Family, Operation};
+use super::{Access, Answers, Context, Family, Operation, Output};
 use crate::error::Failure;
 use crate::event::{
-    Event, EventType,
+    EventType,
     payload::{self, search},
 };
 use crate::id::ModelKey;
@@ -15,6 +15,7 @@ pub(super) struct CountEntities(Option<ModelKey>);
 
 impl Operation for CountEntities {
     type Payload = search::Stats;
+    type Answer = search::Count;
 
     const REQUEST: EventType = EventType::EntityStatsGetRequest;
     const RESPONSE: EventType = EventType::EntityStatsResponse;
@@ -27,7 +28,7 @@ impl Operation for CountEntities {
         Ok(Self(request.model.map(Into::into)))
     }
 
-    async fn run(self, cx: Context) -> Result<Answer, Failure> {
+    async fn run(self, cx: Context) -> Result<Output<Self::Answer>, Failure> {
         let counts = match self.0 {
             Some(model) => {
                 let definitions = cx.definitions(&model).await?;
@@ -36,12 +37,13 @@ impl Operation for CountEntities {
             }
             None => cx.storage().counts(&cx.caller().tenant).await?,
         };
-        let events = counts.into_iter().map(move |counted| {
-            Ok(Event::ours(
-                Self::RESPONSE,
-                search::count(cx.request(), &counted.model, counted.count),
-            ))
+        let counts = counts.into_iter().map(|counted| {
+            Ok(search::Count {
+                model_name: counted.model.name,
+                model_version: counted.model.version,
+                count: counted.count,
+            })
         });
-        Ok(Answer::Many(stream::iter(events).boxed()))
+        Ok(Output::many(stream::iter(counts)))
     }
 }

@@ -1,13 +1,16 @@
 //! Creates entities of any models, in one transaction or in windows (`grpc.md` §8.2).
 
 use super::{
-    Access, Answer, Context, Family, Operation,
+    Access, Context, Family, Operation, Output,
     writing::{Warnings, add, create_chunk, listed, window_size, windows},
 };
 use crate::error::Failure;
 use crate::event::{
     EventType,
-    payload::{self, entity},
+    payload::{
+        self,
+        entity::{self, Written},
+    },
 };
 use crate::runtime::NewEntity;
 
@@ -26,6 +29,7 @@ impl CreateEntities {
 
 impl Operation for CreateEntities {
     type Payload = entity::CreateCollection<'static>;
+    type Answer = Written;
 
     const REQUEST: EventType = EventType::EntityCreateCollectionRequest;
     const RESPONSE: EventType = EventType::EntityTransactionResponse;
@@ -48,7 +52,7 @@ impl Operation for CreateEntities {
         Self::new(entities.collect::<Result<_, Failure>>()?, create.chunk_size)
     }
 
-    async fn run(self, cx: Context) -> Result<Answer, Failure> {
+    async fn run(self, cx: Context) -> Result<Output<Self::Answer>, Failure> {
         let mut warnings = Warnings::new();
         let size = window_size(self.window)?;
         let mut chunks = Vec::new();
@@ -59,10 +63,10 @@ impl Operation for CreateEntities {
             }
         }
         let warnings = listed(&warnings);
-        let json = match (&self.window, chunks.as_slice()) {
-            (None, [chunk]) => entity::written(cx.request(), chunk, &warnings),
-            _ => entity::written_in_chunks(cx.request(), &chunks, &warnings),
+        let written = match (&self.window, chunks.len()) {
+            (None, 1) => Written::one(chunks.remove(0)),
+            _ => Written::several(chunks),
         };
-        cx.answer(Self::RESPONSE, json)
+        Ok(Output::One(written, warnings))
     }
 }

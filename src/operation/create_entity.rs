@@ -2,13 +2,13 @@
 
 use serde_json::value::RawValue;
 
-use super::{Access, Answer, Context, Family, Operation, create_entities::CreateEntities};
+use super::{Access, Context, Family, Operation, Output, create_entities::CreateEntities};
 use crate::error::Failure;
 use crate::event::{
     EventType,
     payload::{
         self,
-        entity::{self, Chunk},
+        entity::{self, Chunk, Written},
     },
 };
 use crate::id::ModelKey;
@@ -21,6 +21,7 @@ pub(super) enum CreateEntity {
 
 impl Operation for CreateEntity {
     type Payload = entity::Create<'static>;
+    type Answer = Written;
 
     const REQUEST: EventType = EventType::EntityCreateRequest;
     const RESPONSE: EventType = EventType::EntityTransactionResponse;
@@ -49,7 +50,7 @@ impl Operation for CreateEntity {
         CreateEntities::new(entities, create.chunk_size).map(Self::Many)
     }
 
-    async fn run(self, cx: Context) -> Result<Answer, Failure> {
+    async fn run(self, cx: Context) -> Result<Output<Self::Answer>, Failure> {
         let entity = match self {
             Self::One(entity) => entity,
             Self::Many(entities) => return Box::pin(entities.run(cx)).await,
@@ -60,8 +61,7 @@ impl Operation for CreateEntity {
             .create(&mut session, entity, &cx.initiator())
             .await?;
         let chunk = Chunk::done(session.entry(), vec![created.id]);
-        let json = entity::written(cx.request(), &chunk, &created.warnings);
-        let finished = cx.finish(session, Self::RESPONSE, json).await;
-        finished.map_err(|failure| failure.warned(created.warnings))
+        cx.finish(session, Written::one(chunk), created.warnings)
+            .await
     }
 }

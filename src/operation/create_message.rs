@@ -2,12 +2,15 @@
 
 use serde_json::value::RawValue;
 
-use super::{Access, Answer, Context, Family, Operation};
+use super::{Access, Context, Family, Operation, Output};
 use crate::entity::{Document, Json};
 use crate::error::{Code, Failure};
 use crate::event::{
     EventType,
-    payload::{self, message},
+    payload::{
+        self, AsText, as_texts,
+        message::{self, StoredHeader},
+    },
 };
 use crate::storage::Message;
 
@@ -15,6 +18,7 @@ pub(super) struct CreateMessage(Message);
 
 impl Operation for CreateMessage {
     type Payload = message::Create<'static>;
+    type Answer = message::Created;
 
     const REQUEST: EventType = EventType::MessageCreateRequest;
     const RESPONSE: EventType = EventType::MessageCreateResponse;
@@ -31,20 +35,23 @@ impl Operation for CreateMessage {
         if !metadata.as_str().starts_with('{') {
             return Err(Failure::new(Code::BadRequest, "metaData is not an object"));
         }
-        let header = request.header.to_json(content.as_str().len());
+        let header = StoredHeader::new(request.header, content.as_str().len());
         Ok(Self(Message {
-            header: Json::trusted(header),
+            header: Json::trusted(payload::json(&header)),
             metadata,
             content,
         }))
     }
 
-    async fn run(self, cx: Context) -> Result<Answer, Failure> {
+    async fn run(self, cx: Context) -> Result<Output<Self::Answer>, Failure> {
         let mut session = cx.session().await?;
         let id = session.unit()?.put_message(self.0)?;
         let transaction = session.entry();
-        let json = message::created(cx.request(), id, transaction);
-        cx.finish(session, Self::RESPONSE, json).await
+        let created = message::Created {
+            entity_ids: as_texts([id]),
+            transaction_id: AsText(transaction),
+        };
+        cx.finish(session, created, Vec::new()).await
     }
 }
 

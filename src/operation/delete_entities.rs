@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::{
-    Access, Answer, Context, Family, Operation,
+    Access, Context, Family, Operation, Output,
     conditions::{compile, in_time},
 };
 use crate::clock::PointInTime;
@@ -13,7 +13,7 @@ use crate::error::{Code, Failure};
 use crate::event::{
     EventType,
     payload::{
-        self,
+        self, AsText,
         entity::{self, AllDeleted},
     },
 };
@@ -36,6 +36,7 @@ pub(super) struct DeleteEntities {
 
 impl Operation for DeleteEntities {
     type Payload = entity::DeleteAll<'static>;
+    type Answer = AllDeleted;
 
     const REQUEST: EventType = EventType::EntityDeleteAllRequest;
     const RESPONSE: EventType = EventType::EntityDeleteAllResponse;
@@ -60,7 +61,7 @@ impl Operation for DeleteEntities {
         })
     }
 
-    async fn run(mut self, cx: Context) -> Result<Answer, Failure> {
+    async fn run(mut self, cx: Context) -> Result<Output<Self::Answer>, Failure> {
         if self.all && cx.runtime().compat().all_are_deleted_as_of_now() {
             (self.then, self.verbose) = (None, false);
         }
@@ -75,8 +76,7 @@ impl Operation for DeleteEntities {
             None => View::of(session.unit()?, &definitions).await?,
         };
         let deleted = in_time(&cx, self.delete(&cx, &mut session, view, &definitions)).await?;
-        let json = entity::all_deleted(cx.request(), &self.model, &deleted);
-        cx.finish(session, Self::RESPONSE, json).await
+        cx.finish(session, deleted, Vec::new()).await
     }
 }
 
@@ -91,7 +91,7 @@ impl DeleteEntities {
     ) -> Result<AllDeleted, Failure> {
         let by = cx.initiator();
         let mut matches = Matches::new(view, definitions, &self.condition).await?;
-        let mut deleted = AllDeleted::default();
+        let mut deleted = AllDeleted::of(&self.model);
         while let Some(found) = matches.next().await? {
             let outcomes = cx
                 .runtime()
@@ -100,13 +100,18 @@ impl DeleteEntities {
             for (id, outcome) in outcomes {
                 match outcome {
                     Ok(()) => {
-                        deleted.count += 1;
-                        deleted.listed.extend(self.verbose.then_some(id));
+                        deleted.num_deleted += 1;
+                        deleted
+                            .entity_ids
+                            .extend(self.verbose.then_some(AsText(id)));
                     }
-                    Err(failure) => deleted.failed.push((id, failure)),
+                    Err(failure) => {
+                        let error = failure.to_string();
+                        deleted.errors_by_id.insert(id.to_string(), error);
+                    }
                 }
             }
-            if deleted.failed.len() > FAILED_MAX {
+            if deleted.errors_by_id.len() > FAILED_MAX {
                 return Err(Failure::new(
                     Code::TransactionTooLarge,
                     format!(

@@ -1,10 +1,10 @@
 //! Deletes an entity; its history stays (`rest.md` §3.7).
 
-use super::{Access, Answer, Context, Family, Operation};
+use super::{Access, Context, Family, Operation, Output};
 use crate::error::Failure;
 use crate::event::{
     EventType,
-    payload::{self, entity},
+    payload::{self, AsText, entity},
 };
 use crate::id::EntityId;
 
@@ -12,6 +12,7 @@ pub(super) struct DeleteEntity(EntityId);
 
 impl Operation for DeleteEntity {
     type Payload = entity::Delete;
+    type Answer = entity::Deleted;
 
     const REQUEST: EventType = EventType::EntityDeleteRequest;
     const RESPONSE: EventType = EventType::EntityDeleteResponse;
@@ -24,14 +25,18 @@ impl Operation for DeleteEntity {
         entity::entity_id(&request.entity_id).map(Self)
     }
 
-    async fn run(self, cx: Context) -> Result<Answer, Failure> {
+    async fn run(self, cx: Context) -> Result<Output<Self::Answer>, Failure> {
         let mut session = cx.session().await?;
         let deleted = cx
             .runtime()
             .delete(&mut session, self.0, &cx.initiator())
             .await?;
         let transaction = session.entry();
-        let json = entity::deleted(cx.request(), self.0, &deleted.model, transaction);
-        cx.finish(session, Self::RESPONSE, json).await
+        let answer = entity::Deleted {
+            entity_id: AsText(self.0),
+            model: deleted.model.into(),
+            transaction_id: AsText(transaction),
+        };
+        cx.finish(session, answer, Vec::new()).await
     }
 }

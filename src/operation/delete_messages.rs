@@ -1,10 +1,10 @@
 //! Deletes messages: one that must exist, or any number that need not (`rest.md` §6).
 
-use super::{Access, Answer, Context, Family, Operation};
+use super::{Access, Context, Family, Operation, Output};
 use crate::error::{Code, Failure};
 use crate::event::{
     EventType,
-    payload::{self, message},
+    payload::{self, as_texts, message},
 };
 use crate::id::EdgeMessageId;
 
@@ -15,6 +15,7 @@ pub(super) enum DeleteMessages {
 
 impl Operation for DeleteMessages {
     type Payload = message::Delete;
+    type Answer = message::Deleted;
 
     const REQUEST: EventType = EventType::MessageDeleteRequest;
     const RESPONSE: EventType = EventType::MessageDeleteResponse;
@@ -42,7 +43,7 @@ impl Operation for DeleteMessages {
         }
     }
 
-    async fn run(self, cx: Context) -> Result<Answer, Failure> {
+    async fn run(self, cx: Context) -> Result<Output<Self::Answer>, Failure> {
         let mut session = cx.session().await?;
         let unit = session.unit()?;
         let ids = match self {
@@ -56,7 +57,9 @@ impl Operation for DeleteMessages {
         for id in &ids {
             unit.drop_message(*id).await?;
         }
-        let json = message::deleted(cx.request(), &ids);
-        cx.finish(session, Self::RESPONSE, json).await
+        let deleted = message::Deleted {
+            entity_ids: as_texts(ids),
+        };
+        cx.finish(session, deleted, Vec::new()).await
     }
 }

@@ -1,6 +1,6 @@
 //! Deletes an unlocked model without entities (`models-and-entities.md` §2).
 
-use super::{Access, Answer, Context, Family, Operation};
+use super::{Access, Context, Family, Operation, Output};
 use crate::error::Failure;
 use crate::event::{
     EventType,
@@ -15,6 +15,7 @@ pub(super) struct DeleteModel {
 
 impl Operation for DeleteModel {
     type Payload = model::Delete;
+    type Answer = payload::Done;
 
     const REQUEST: EventType = EventType::EntityModelDeleteRequest;
     const RESPONSE: EventType = EventType::EntityModelDeleteResponse;
@@ -29,10 +30,10 @@ impl Operation for DeleteModel {
         })
     }
 
-    async fn run(self, cx: Context) -> Result<Answer, Failure> {
-        let json = payload::success(cx.request(), &[]).finish();
-        cx.change_model(&self.model, ModelChange::Delete, &json)
+    async fn run(self, cx: Context) -> Result<Output<Self::Answer>, Failure> {
+        let done = payload::Done {};
+        cx.change_model(&self.model, ModelChange::Delete, &done, &[])
             .await?;
-        cx.answer(Self::RESPONSE, json)
+        Ok(Output::one(done))
     }
 }

@@ -1,6 +1,6 @@
 //! Draws the workflows of a model (`stream.md` §3).
 
-use super::{Access, Answer, Context, Family, Operation, export_workflows::no_workflows};
+use super::{Access, Context, Family, Operation, Output, export_workflows::no_workflows};
 use crate::error::Failure;
 use crate::event::{
     EventType,
@@ -19,6 +19,7 @@ pub(super) struct DrawWorkflows {
 
 impl Operation for DrawWorkflows {
     type Payload = workflow::Diagram;
+    type Answer = workflow::Drawn;
 
     const REQUEST: EventType = EventType::EntityWorkflowDiagramRequest;
     const RESPONSE: EventType = EventType::EntityWorkflowDiagramResponse;
@@ -33,7 +34,7 @@ impl Operation for DrawWorkflows {
         })
     }
 
-    async fn run(self, cx: Context) -> Result<Answer, Failure> {
+    async fn run(self, cx: Context) -> Result<Output<Self::Answer>, Failure> {
         let definitions = cx.definitions(&self.model).await?;
         let entries = &definitions.workflows.entries;
         if entries.is_empty() {
@@ -44,9 +45,10 @@ impl Operation for DrawWorkflows {
             DiagramFormat::Dot => Language::Dot,
         };
         let text = draw(entries, language);
-        cx.answer(
-            Self::RESPONSE,
-            workflow::drawn(cx.request(), &self.model, self.format, &text),
-        )
+        Ok(Output::one(workflow::Drawn {
+            model: self.model.into(),
+            format: self.format,
+            text,
+        }))
     }
 }

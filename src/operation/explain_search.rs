@@ -4,7 +4,7 @@
 use std::time::Instant;
 
 use super::{
-    Access, Answer, Context, Family, Operation, reply::cancelled, search_entities::SearchEntities,
+    Access, Context, Family, Operation, Output, reply::cancelled, search_entities::SearchEntities,
     set_indexes::items,
 };
 use crate::error::Failure;
@@ -18,6 +18,7 @@ pub(super) struct ExplainSearch(SearchEntities);
 
 impl Operation for ExplainSearch {
     type Payload = search::Search<'static>;
+    type Answer = Explanation;
 
     const REQUEST: EventType = EventType::EntitySearchExplainRequest;
     const RESPONSE: EventType = EventType::EntitySearchExplainResponse;
@@ -29,7 +30,7 @@ impl Operation for ExplainSearch {
         SearchEntities::parse(payload).map(Self)
     }
 
-    async fn run(self, cx: Context) -> Result<Answer, Failure> {
+    async fn run(self, cx: Context) -> Result<Output<Self::Answer>, Failure> {
         let Self(asked) = self;
         let began = Instant::now();
         let Found { hits, effort } = asked.find(&cx).await?;
@@ -44,19 +45,11 @@ impl Operation for ExplainSearch {
         let took = began.elapsed();
         let definitions = cx.definitions(asked.model()).await?;
         let schema = &definitions.model.schema;
-        let explanation = Explanation {
-            by: &effort.by,
-            visited: effort.visited,
-            returned,
-            took,
-            indexes: items(&cx.storage().indexes(&definitions)).collect(),
-            indexable: asked
-                .condition()
-                .indexable_paths(schema)
-                .iter()
-                .map(ToString::to_string)
-                .collect(),
-        };
-        cx.answer(Self::RESPONSE, search::explained(cx.request(), explanation))
+        let indexable = asked.condition().indexable_paths(schema);
+        let explanation = Explanation::new(effort.by, effort.visited, returned, took);
+        Ok(Output::one(explanation.with_indexes(
+            items(&cx.storage().indexes(&definitions)),
+            indexable.iter().map(ToString::to_string).collect(),
+        )))
     }
 }

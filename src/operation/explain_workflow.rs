@@ -2,13 +2,13 @@
 //! hypothetically.
 
 use super::{
-    Access, Answer, Context, Family, Operation, audit_finished::unknown, writing::document,
+    Access, Context, Family, Operation, Output, audit_finished::unknown, writing::document,
 };
 use crate::entity::Document;
 use crate::error::{Code, Failure};
 use crate::event::{
     EventType,
-    payload::{self, entity::entity_id, explain},
+    payload::{self, AsText, entity::entity_id, explain},
 };
 use crate::id::{EntityId, ModelKey, StateName, TransactionId, TransitionName};
 use crate::runtime::Supposed;
@@ -30,6 +30,7 @@ enum Subject {
 
 impl Operation for ExplainWorkflow {
     type Payload = explain::Explain<'static>;
+    type Answer = explain::Explanation;
 
     const REQUEST: EventType = EventType::WorkflowExplainRequest;
     const RESPONSE: EventType = EventType::WorkflowExplainResponse;
@@ -65,7 +66,7 @@ impl Operation for ExplainWorkflow {
         })
     }
 
-    async fn run(self, cx: Context) -> Result<Answer, Failure> {
+    async fn run(self, cx: Context) -> Result<Output<Self::Answer>, Failure> {
         let (runtime, tenant) = (cx.runtime(), &cx.caller().tenant);
         let entity = match &self.subject {
             Subject::Entity(id) | Subject::Past(id, _) => Some(*id),
@@ -94,16 +95,12 @@ impl Operation for ExplainWorkflow {
                     .await?
             }
         };
-        let explanation = explain::Explanation {
-            entity,
-            model: &explained.model,
-            state: explained.state.as_ref().map(StateName::as_str),
-            ways: &explained.ways,
-            runs: &explained.runs,
-        };
-        cx.answer(
-            Self::RESPONSE,
-            explain::explained(cx.request(), &explanation),
-        )
+        Ok(Output::one(explain::Explanation {
+            entity_id: entity.map(AsText),
+            model: explained.model.into(),
+            state: explained.state.map(|state| state.to_string()),
+            transitions: explained.ways.into_iter().map(Into::into).collect(),
+            runs: explained.runs.into_iter().map(Into::into).collect(),
+        }))
     }
 }

@@ -1,10 +1,10 @@
 //! Exports a model (`models-and-entities.md` §5).
 
-use super::{Access, Answer, Context, Family, Operation, set_indexes::items};
+use super::{Access, Context, Family, Operation, Output, set_indexes::items};
 use crate::error::{Code, Failure};
 use crate::event::{
     EventType,
-    payload::{self, Object, model},
+    payload::{self, AsText, RawJson, model},
 };
 use crate::id::ModelKey;
 use crate::model::{json_schema, simple_view};
@@ -16,6 +16,7 @@ pub(super) struct ExportModel {
 
 impl Operation for ExportModel {
     type Payload = model::Export;
+    type Answer = model::Exported;
 
     const REQUEST: EventType = EventType::EntityModelExportRequest;
     const RESPONSE: EventType = EventType::EntityModelExportResponse;
@@ -30,7 +31,7 @@ impl Operation for ExportModel {
         })
     }
 
-    async fn run(self, cx: Context) -> Result<Answer, Failure> {
+    async fn run(self, cx: Context) -> Result<Output<Self::Answer>, Failure> {
         let definitions = cx.definitions_seen(&self.model).await?;
         let shape = match self.converter {
             model::Converter::SimpleView => simple_view(&definitions.model.schema),
@@ -42,25 +43,16 @@ impl Operation for ExportModel {
                 ));
             }
         };
-        let document = Object::new()
-            .text("currentState", definitions.model.lock.as_str())
-            .raw("model", &shape.to_string());
-        let document = if definitions.has_unique_keys() {
-            let keys = model::unique_keys(&definitions.model.unique_keys);
-            document.raw("uniqueKeys", &keys)
-        } else {
-            document
-        };
-        let indexes = cx.storage().indexes(&definitions);
-        let document = if indexes.is_empty() {
-            document
-        } else {
-            document.raw("indexes", &model::indexes(items(&indexes)))
-        }
-        .finish();
-        cx.answer(
-            Self::RESPONSE,
-            model::exported(cx.request(), &self.model, &document),
-        )
+        let has_keys = definitions.has_unique_keys();
+        Ok(Output::one(model::Exported {
+            model_id: AsText(self.model.id()),
+            model: self.model.into(),
+            payload: model::Payload::Shape(model::Shape {
+                current_state: definitions.model.lock.into(),
+                model: RawJson::trusted(shape.to_string()),
+                unique_keys: has_keys.then(|| model::unique_keys(&definitions.model.unique_keys)),
+                indexes: items(&cx.storage().indexes(&definitions)),
+            }),
+        }))
     }
 }

@@ -1,10 +1,10 @@
 //! Exports the workflows of a model (`workflow-engine.md` §5).
 
-use super::{Access, Answer, Context, Family, Operation};
+use super::{Access, Context, Family, Operation, Output};
 use crate::error::{Code, Failure};
 use crate::event::{
     EventType,
-    payload::{self, workflow},
+    payload::{self, RawJson, workflow},
 };
 use crate::id::ModelKey;
 
@@ -14,6 +14,7 @@ pub(super) struct ExportWorkflows {
 
 impl Operation for ExportWorkflows {
     type Payload = workflow::Export;
+    type Answer = workflow::Exported;
 
     const REQUEST: EventType = EventType::EntityWorkflowExportRequest;
     const RESPONSE: EventType = EventType::EntityWorkflowExportResponse;
@@ -27,22 +28,23 @@ impl Operation for ExportWorkflows {
         })
     }
 
-    async fn run(self, cx: Context) -> Result<Answer, Failure> {
+    async fn run(self, cx: Context) -> Result<Output<Self::Answer>, Failure> {
         let definitions = cx.definitions(&self.model).await?;
         let entries = &definitions.workflows.entries;
         if entries.is_empty() {
             return Err(no_workflows(&self.model));
         }
         let compat = cx.runtime().compat();
-        let exported: Result<Vec<_>, _> = entries
-            .iter()
-            .map(|entry| entry.workflow.definition.export(entry.active, compat))
-            .collect();
-        let exported = exported.map_err(|error| Failure::internal(error.to_string()))?;
-        cx.answer(
-            Self::RESPONSE,
-            workflow::exported(cx.request(), &self.model, &exported),
-        )
+        let exported = entries.iter().map(|entry| {
+            let definition = entry.workflow.definition.export(entry.active, compat);
+            definition.map(RawJson)
+        });
+        let exported: Result<Vec<_>, _> = exported.collect();
+        let workflows = exported.map_err(|error| Failure::internal(error.to_string()))?;
+        Ok(Output::one(workflow::Exported {
+            model: self.model.into(),
+            workflows,
+        }))
     }
 }
 

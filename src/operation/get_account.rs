@@ -1,6 +1,8 @@
 //! Returns the authenticated caller (`rest.md` §7).
 
-use super::{Access, Answer, Context, Family, Operation};
+use std::sync::Arc;
+
+use super::{Access, Context, Family, Operation, Output};
 use crate::error::Failure;
 use crate::event::{
     EventType,
@@ -11,6 +13,7 @@ pub(super) struct GetAccount;
 
 impl Operation for GetAccount {
     type Payload = account::Get;
+    type Answer = account::Account;
 
     const REQUEST: EventType = EventType::AccountGetRequest;
     const RESPONSE: EventType = EventType::AccountGetResponse;
@@ -21,15 +24,21 @@ impl Operation for GetAccount {
         payload::decode::<account::Get>(payload).map(|_| Self)
     }
 
-    async fn run(self, cx: Context) -> Result<Answer, Failure> {
+    async fn run(self, cx: Context) -> Result<Output<Self::Answer>, Failure> {
         let caller = cx.caller();
-        let told = account::Account {
-            user: &caller.actor.name,
-            user_name: caller.user_name(),
-            tenant: caller.tenant.as_str(),
-            tenant_name: caller.tenant_name(),
-            roles: caller.roles.iter(),
-        };
-        cx.answer(Self::RESPONSE, account::account(cx.request(), told))
+        let roles = caller.roles.iter();
+        let roles = roles.map(|role| account::Role { id: role.into() });
+        Ok(Output::one(account::Account {
+            user_account_info: account::UserAccount {
+                user_id: Arc::clone(&caller.actor.name),
+                user_name: caller.user_name().into(),
+                legal_entity: account::LegalEntity {
+                    id: caller.tenant.shared(),
+                    name: caller.tenant_name().into(),
+                },
+                roles: roles.collect(),
+                current_subscription: account::Subscription::unlimited(caller.tenant.shared()),
+            },
+        }))
     }
 }

@@ -1,6 +1,6 @@
 //! Reads an entity: now, as of a time, or as a transaction left it.
 
-use super::{Access, Answer, Context, Family, Operation};
+use super::{Access, Context, Family, Operation, Output};
 use crate::clock::PointInTime;
 use crate::error::{Code, Failure};
 use crate::event::{
@@ -69,6 +69,7 @@ pub(super) fn not_found(id: EntityId) -> Failure {
 
 impl Operation for GetEntity {
     type Payload = search::Get;
+    type Answer = search::Entity;
 
     const REQUEST: EventType = EventType::EntityGetRequest;
     const RESPONSE: EventType = EventType::EntityResponse;
@@ -87,14 +88,11 @@ impl Operation for GetEntity {
         })
     }
 
-    async fn run(self, cx: Context) -> Result<Answer, Failure> {
+    async fn run(self, cx: Context) -> Result<Output<Self::Answer>, Failure> {
         let mut session = cx.session().await?;
         let version = self.when.find(&cx, &mut session, self.id).await?;
         session.finish(cx.cancel()).await?;
         let version = version.ok_or_else(|| not_found(self.id))?;
-        cx.answer(
-            Self::RESPONSE,
-            search::entity(cx.request(), &version.image, None),
-        )
+        Ok(Output::one(search::Entity::new(version.image, None)))
     }
 }

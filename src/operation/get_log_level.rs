@@ -1,6 +1,6 @@
 //! Returns the log level (`rest.md` §8).
 
-use super::{Access, Answer, Context, Family, Operation};
+use super::{Access, Context, Family, Operation, Output};
 use crate::auth::{Permission, ROLE_ADMIN};
 use crate::error::Failure;
 use crate::event::{
@@ -13,6 +13,7 @@ pub(super) struct GetLogLevel;
 
 impl Operation for GetLogLevel {
     type Payload = settings::Get;
+    type Answer = settings::LogLevel;
 
     const REQUEST: EventType = EventType::LogLevelGetRequest;
     const RESPONSE: EventType = EventType::LogLevelGetResponse;
@@ -24,11 +25,11 @@ impl Operation for GetLogLevel {
         payload::decode::<settings::Get>(payload).map(|_| Self)
     }
 
-    async fn run(self, cx: Context) -> Result<Answer, Failure> {
+    async fn run(self, cx: Context) -> Result<Output<Self::Answer>, Failure> {
         let level = level_name(cx.telemetry().log_level());
-        cx.answer(
-            Self::RESPONSE,
-            settings::log_level(cx.request(), level, None),
-        )
+        Ok(Output::one(settings::LogLevel {
+            level,
+            previous: None,
+        }))
     }
 }

@@ -1,10 +1,10 @@
 //! Reads a message (`rest.md` §6).
 
-use super::{Access, Answer, Context, Family, Operation};
+use super::{Access, Context, Family, Operation, Output};
 use crate::error::Failure;
 use crate::event::{
     EventType,
-    payload::{self, message},
+    payload::{self, RawJson, message},
 };
 use crate::id::EdgeMessageId;
 
@@ -12,6 +12,7 @@ pub(super) struct GetMessage(EdgeMessageId);
 
 impl Operation for GetMessage {
     type Payload = message::Get;
+    type Answer = message::Message;
 
     const REQUEST: EventType = EventType::MessageGetRequest;
     const RESPONSE: EventType = EventType::MessageGetResponse;
@@ -23,19 +24,15 @@ impl Operation for GetMessage {
         message::message_id(&request.message_id).map(Self)
     }
 
-    async fn run(self, cx: Context) -> Result<Answer, Failure> {
+    async fn run(self, cx: Context) -> Result<Output<Self::Answer>, Failure> {
         let mut session = cx.session().await?;
         let found = session.unit()?.message(self.0).await?;
         session.finish(cx.cancel()).await?;
         let found = found.ok_or_else(|| message::not_found(&self.0.to_string()))?;
-        cx.answer(
-            Self::RESPONSE,
-            message::message(
-                cx.request(),
-                found.header.as_str(),
-                found.metadata.as_str(),
-                found.content.as_str(),
-            ),
-        )
+        Ok(Output::one(message::Message {
+            header: RawJson(found.header),
+            meta_data: RawJson(found.metadata),
+            content: RawJson(found.content),
+        }))
     }
 }

@@ -1,6 +1,6 @@
 //! Returns the trace sampler (`rest.md` §8).
 
-use super::{Access, Answer, Context, Family, Operation};
+use super::{Access, Context, Family, Operation, Output};
 use crate::auth::{Permission, ROLE_ADMIN};
 use crate::error::Failure;
 use crate::event::{
@@ -13,6 +13,7 @@ pub(super) struct GetTraceSampler;
 
 impl Operation for GetTraceSampler {
     type Payload = settings::Get;
+    type Answer = settings::TraceSampler;
 
     const REQUEST: EventType = EventType::TraceSamplerGetRequest;
     const RESPONSE: EventType = EventType::TraceSamplerGetResponse;
@@ -24,23 +25,17 @@ impl Operation for GetTraceSampler {
         payload::decode::<settings::Get>(payload).map(|_| Self)
     }
 
-    async fn run(self, cx: Context) -> Result<Answer, Failure> {
+    async fn run(self, cx: Context) -> Result<Output<Self::Answer>, Failure> {
         let sampler = cx.telemetry().sampler();
-        cx.answer(Self::RESPONSE, told(&cx, &sampler, &[]))
+        Ok(Output::one(answer(&sampler)))
     }
 }
 
-/// The answer that tells of a sampler.
-pub(super) fn told(cx: &Context, sampler: &Sampler, warnings: &[String]) -> String {
+/// A sampler, as it is answered.
+pub(super) fn answer(sampler: &Sampler) -> settings::TraceSampler {
     let ratio = match sampler.strategy {
         Strategy::Ratio(ratio) => Some(ratio),
         Strategy::Always | Strategy::Never => None,
     };
-    settings::trace_sampler(
-        cx.request(),
-        sampler.name(),
-        ratio,
-        sampler.parent_based,
-        warnings,
-    )
+    settings::TraceSampler::new(sampler.name(), ratio, sampler.parent_based)
 }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::{
-    Access, Answer, Context, Family, Operation,
+    Access, Context, Family, Operation, Output,
     conditions::{READ_AT_ONCE, compile, in_time, reading},
     delete_entities::condition,
     search_entities::view,
@@ -17,7 +17,7 @@ use crate::event::{
     payload::{
         self,
         entity::point_in_time,
-        statistics::{self, Bucket},
+        statistics::{self, Aggregated, Bucket, Buckets, GroupKey},
     },
 };
 use crate::id::ModelKey;
@@ -35,6 +35,7 @@ pub(super) struct GroupEntities {
 
 impl Operation for GroupEntities {
     type Payload = statistics::Query<'static>;
+    type Answer = Buckets;
 
     const REQUEST: EventType = EventType::EntityStatsQueryRequest;
     const RESPONSE: EventType = EventType::EntityStatsQueryResponse;
@@ -71,7 +72,7 @@ impl Operation for GroupEntities {
         })
     }
 
-    async fn run(self, cx: Context) -> Result<Answer, Failure> {
+    async fn run(self, cx: Context) -> Result<Output<Self::Answer>, Failure> {
         let grouping = Grouping::new(self.by, self.aggregations, self.limit, cx.groups_max())?;
         let definitions = cx.definitions(&self.model).await?;
         let condition = match self.condition {
@@ -90,20 +91,28 @@ impl Operation for GroupEntities {
         let view = view(&cx, &mut session, &definitions, self.then.as_ref()).await?;
         let groups = in_time(&cx, group(view, &definitions, &condition, &grouping)).await?;
         session.finish(cx.cancel()).await?;
-        let paths: Vec<String> = grouping.by.iter().map(ToString::to_string).collect();
-        let buckets = groups.iter().map(|group| {
-            let names = grouping.aggregations.iter().map(|one| &*one.name);
+        let paths: Vec<Arc<str>> = grouping
+            .by
+            .iter()
+            .map(|path| path.to_string().into())
+            .collect();
+        let names: Vec<Arc<str>> = grouping
+            .aggregations
+            .iter()
+            .map(|one| (&*one.name).into())
+            .collect();
+        let buckets = groups.into_iter().map(|group| {
+            let keys = paths.iter().cloned().zip(group.key);
+            let keys = keys.map(|(path, value)| GroupKey { path, value });
+            let numbers = names.iter().cloned().zip(group.numbers);
             Bucket {
-                key: paths
-                    .iter()
-                    .zip(&group.key)
-                    .map(|(path, value)| (path.as_str(), value.as_deref()))
-                    .collect(),
+                group_key: keys.collect(),
                 count: group.count,
-                aggregations: (!grouping.aggregations.is_empty())
-                    .then(|| names.zip(group.numbers.iter().copied()).collect()),
+                aggregations: (!names.is_empty()).then(|| Aggregated(numbers.collect())),
             }
         });
-        cx.answer(Self::RESPONSE, statistics::buckets(cx.request(), buckets))
+        Ok(Output::one(Buckets {
+            buckets: buckets.collect(),
+        }))
     }
 }

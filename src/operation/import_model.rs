@@ -1,11 +1,11 @@
 //! Creates a model from a sample or a simple view, or widens one by it (`models-and-entities.md` §2
 //! and §3).
 
-use super::{Access, Answer, Context, Family, Operation};
+use super::{Access, Context, Family, Operation, Output};
 use crate::error::{Code, Failure};
 use crate::event::{
     EventType,
-    payload::{self, DataFormat, model},
+    payload::{self, AsText, DataFormat, model},
 };
 use crate::id::ModelKey;
 use crate::model::Schema;
@@ -19,6 +19,7 @@ pub(super) struct ImportModel {
 
 impl Operation for ImportModel {
     type Payload = model::Import<'static>;
+    type Answer = model::Imported;
 
     const REQUEST: EventType = EventType::EntityModelImportRequest;
     const RESPONSE: EventType = EventType::EntityModelImportResponse;
@@ -55,15 +56,17 @@ impl Operation for ImportModel {
         })
     }
 
-    async fn run(self, cx: Context) -> Result<Answer, Failure> {
+    async fn run(self, cx: Context) -> Result<Output<Self::Answer>, Failure> {
         let is_sample = self.converter == model::Converter::SampleData;
         if !is_sample && cx.runtime().compat().models_come_from_samples() {
             return Err(unsupported("use SAMPLE_DATA"));
         }
         let change = ModelChange::Import(self.schema);
-        let json = model::imported(cx.request(), &self.model);
-        cx.change_model(&self.model, change, &json).await?;
-        cx.answer(Self::RESPONSE, json)
+        let imported = model::Imported {
+            model_id: AsText(self.model.id()),
+        };
+        cx.change_model(&self.model, change, &imported, &[]).await?;
+        Ok(Output::one(imported))
     }
 }
 

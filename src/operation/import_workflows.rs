@@ -5,12 +5,12 @@ use std::{collections::HashSet, sync::Arc};
 use serde_json::value::RawValue;
 use tracing::info;
 
-use super::{Access, Answer, Context, Family, Operation, conditions::reading};
+use super::{Access, Context, Family, Operation, Output, conditions::reading};
 use crate::compat::Compat;
 use crate::error::{Code, Failure};
 use crate::event::{
     EventType,
-    payload::{self, workflow},
+    payload::{self, AsText, workflow},
 };
 use crate::id::ModelKey;
 use crate::storage::{self, ModelChange};
@@ -33,6 +33,7 @@ pub(super) struct ImportWorkflows {
 
 impl Operation for ImportWorkflows {
     type Payload = workflow::Import<'static>;
+    type Answer = workflow::Imported;
 
     const REQUEST: EventType = EventType::EntityWorkflowImportRequest;
     const RESPONSE: EventType = EventType::EntityWorkflowImportResponse;
@@ -61,7 +62,7 @@ impl Operation for ImportWorkflows {
         })
     }
 
-    async fn run(self, cx: Context) -> Result<Answer, Failure> {
+    async fn run(self, cx: Context) -> Result<Output<Self::Answer>, Failure> {
         let compat = cx.runtime().compat();
         let mut warnings = Vec::new();
         for member in &self.unknown {
@@ -106,18 +107,21 @@ impl Operation for ImportWorkflows {
                 told.extend(entry.workflow.review(Some(schema)));
             }
             cut(&mut told);
-            let json = workflow::imported(cx.request(), &self.model, &names, &told);
+            let imported = workflow::Imported {
+                model_id: AsText(self.model.id()),
+                workflows: names,
+            };
             let change = ModelChange::SetWorkflows {
                 seen: definitions.workflow_revision,
                 workflows: merged,
             };
-            match cx.change_model(&self.model, change, &json).await {
+            match cx.change_model(&self.model, change, &imported, &told).await {
                 // Another import came between; this one is judged against what it left.
                 Err(storage::Error::Conflict) if attempt < ATTEMPTS => {}
                 Err(error) => return Err(error.into()),
                 Ok(_) => {
-                    info!(model = %self.model, ?mode, workflows = ?names, "workflows imported");
-                    return cx.answer(Self::RESPONSE, json);
+                    info!(model = %self.model, ?mode, workflows = ?imported.workflows, "workflows imported");
+                    return Ok(Output::One(imported, told));
                 }
             }
         }

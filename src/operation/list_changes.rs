@@ -1,12 +1,12 @@
 //! The newest changes of an entity, newest first.
 
-use futures_util::{StreamExt as _, stream};
+use futures_util::stream;
 
-use super::{Access, Answer, Answers, Context, Family, Operation, get_entity::not_found};
+use super::{Access, Answers, Context, Family, Operation, Output, get_entity::not_found};
 use crate::clock::PointInTime;
 use crate::error::Failure;
 use crate::event::{
-    Event, EventType,
+    EventType,
     payload::{
         self,
         entity::{entity_id, point_in_time},
@@ -25,6 +25,7 @@ pub(super) struct ListChanges {
 
 impl Operation for ListChanges {
     type Payload = search::Changes;
+    type Answer = search::Changed;
 
     const REQUEST: EventType = EventType::EntityChangesMetadataGetRequest;
     const RESPONSE: EventType = EventType::EntityChangesMetadataResponse;
@@ -40,7 +41,7 @@ impl Operation for ListChanges {
         })
     }
 
-    async fn run(self, cx: Context) -> Result<Answer, Failure> {
+    async fn run(self, cx: Context) -> Result<Output<Self::Answer>, Failure> {
         let at = match &self.then {
             Some(then) => cx.storage().at(then).await?,
             None => cx.storage().latest(),
@@ -50,12 +51,8 @@ impl Operation for ListChanges {
         if changes.is_empty() {
             return Err(not_found(self.id));
         }
-        let events = changes.into_iter().map(move |change| {
-            Ok(Event::ours(
-                Self::RESPONSE,
-                search::change(cx.request(), &change),
-            ))
-        });
-        Ok(Answer::Many(stream::iter(events).boxed()))
+        let changes = changes.into_iter();
+        let changes = changes.map(|change| Ok(search::Changed::new(&change)));
+        Ok(Output::many(stream::iter(changes)))
     }
 }

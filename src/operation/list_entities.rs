@@ -1,7 +1,7 @@
 //! A page of the entities of a model, in the order of their ids.
 
 use super::{
-    Access, Answer, Answers, Context, Family, Operation,
+    Access, Answers, Context, Family, Operation, Output,
     search_entities::{stream_of, view},
 };
 use crate::clock::PointInTime;
@@ -56,6 +56,7 @@ impl PageAsked {
 
 impl Operation for ListEntities {
     type Payload = search::GetAll;
+    type Answer = search::Entity;
 
     const REQUEST: EventType = EventType::EntityGetAllRequest;
     const RESPONSE: EventType = EventType::EntityResponse;
@@ -72,7 +73,7 @@ impl Operation for ListEntities {
         })
     }
 
-    async fn run(self, cx: Context) -> Result<Answer, Failure> {
+    async fn run(self, cx: Context) -> Result<Output<Self::Answer>, Failure> {
         let definitions = cx.definitions(&self.model).await?;
         let mut session = cx.session().await?;
         let view = view(&cx, &mut session, &definitions, self.then.as_ref()).await?;
@@ -84,6 +85,6 @@ impl Operation for ListEntities {
             }
         }
         session.finish(cx.cancel()).await?;
-        Ok(Answer::Many(stream_of(cx, hits, self.then)))
+        Ok(Output::Many(stream_of(cx, hits, self.then)))
     }
 }

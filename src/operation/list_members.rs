@@ -1,12 +1,12 @@
 //! Lists the connected compute members of the caller's tenant (`stream.md` §3).
 
-use super::{Access, Answer, Context, Family, Operation};
+use super::{Access, Context, Family, Operation, Output};
 use crate::error::Failure;
 use crate::event::{
     EventType,
     payload::{
-        self,
-        members::{self, Member},
+        self, AsText,
+        members::{self, Member, Members, NODE},
     },
 };
 
@@ -14,6 +14,7 @@ pub(super) struct ListMembers;
 
 impl Operation for ListMembers {
     type Payload = members::Get;
+    type Answer = Members;
 
     const REQUEST: EventType = EventType::ComputeMembersGetRequest;
     const RESPONSE: EventType = EventType::ComputeMembersGetResponse;
@@ -24,17 +25,20 @@ impl Operation for ListMembers {
         payload::decode::<members::Get>(payload).map(|_| Self)
     }
 
-    async fn run(self, cx: Context) -> Result<Answer, Failure> {
+    async fn run(self, cx: Context) -> Result<Output<Self::Answer>, Failure> {
         let connected = cx.members().connected(&cx.caller().tenant);
-        let told = connected.iter().map(|member| Member {
-            id: member.id,
-            tags: member.tags.iter(),
-            joined: member.joined,
-            seen: member.seen,
+        let members = connected.iter().map(|member| Member {
+            member_id: AsText(member.id),
+            tags: member.tags.iter().map(Into::into).collect(),
+            node: NODE,
+            joined_at: AsText(member.joined),
             in_flight: member.in_flight,
             served: member.served,
             failed: member.failed,
+            last_seen: AsText(member.seen),
         });
-        cx.answer(Self::RESPONSE, members::members(cx.request(), told))
+        Ok(Output::one(Members {
+            members: members.collect(),
+        }))
     }
 }

@@ -1,6 +1,6 @@
 //! All models of the caller's tenant.
 
-use super::{Access, Answer, Context, Family, Operation};
+use super::{Access, Context, Family, Operation, Output};
 use crate::error::Failure;
 use crate::event::{
     EventType,
@@ -11,6 +11,7 @@ pub(super) struct ListModels;
 
 impl Operation for ListModels {
     type Payload = Nothing;
+    type Answer = model::Listed;
 
     const REQUEST: EventType = EventType::EntityModelGetAllRequest;
     const RESPONSE: EventType = EventType::EntityModelGetAllResponse;
@@ -22,13 +23,12 @@ impl Operation for ListModels {
         Ok(Self)
     }
 
-    async fn run(self, cx: Context) -> Result<Answer, Failure> {
+    async fn run(self, cx: Context) -> Result<Output<Self::Answer>, Failure> {
         let models = cx.storage().models(&cx.caller().tenant).await?;
-        let models = models.into_iter().map(|listed| model::Listed {
-            key: listed.key,
-            lock: listed.lock,
-            updated: listed.updated,
-        });
-        cx.answer(Self::RESPONSE, model::all(cx.request(), models))
+        let models = models.iter();
+        let models = models.map(|one| model::Model::new(&one.key, one.lock, one.updated));
+        Ok(Output::one(model::Listed {
+            models: models.collect(),
+        }))
     }
 }

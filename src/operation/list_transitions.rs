@@ -1,13 +1,13 @@
 //! Lists the transitions of an entity's state (`workflow-engine.md` §10).
 
 use super::{
-    Access, Answer, Context, Family, Operation,
+    Access, Context, Family, Operation, Output,
     get_entity::{When, not_found},
 };
 use crate::error::{Code, Failure};
 use crate::event::{
     EventType,
-    payload::{self, entity::entity_id, search},
+    payload::{self, as_texts, entity::entity_id, search},
 };
 use crate::id::EntityId;
 
@@ -18,6 +18,7 @@ pub(super) struct ListTransitions {
 
 impl Operation for ListTransitions {
     type Payload = search::Get;
+    type Answer = search::Transitions;
 
     const REQUEST: EventType = EventType::EntityTransitionsGetRequest;
     const RESPONSE: EventType = EventType::EntityTransitionsGetResponse;
@@ -36,7 +37,7 @@ impl Operation for ListTransitions {
         })
     }
 
-    async fn run(self, cx: Context) -> Result<Answer, Failure> {
+    async fn run(self, cx: Context) -> Result<Output<Self::Answer>, Failure> {
         let mut session = cx.session().await?;
         let Some(version) = self.when.find(&cx, &mut session, self.id).await? else {
             // Of an entity that exists, it is the transaction that is unknown (`rest.md` §3.8).
@@ -52,9 +53,8 @@ impl Operation for ListTransitions {
         };
         let transitions = cx.runtime().transitions(&mut session, &version).await?;
         session.finish(cx.cancel()).await?;
-        cx.answer(
-            Self::RESPONSE,
-            search::transitions(cx.request(), &transitions),
-        )
+        Ok(Output::one(search::Transitions {
+            transitions: as_texts(transitions),
+        }))
     }
 }

@@ -1,6 +1,6 @@
 //! Locks or unlocks a model (`models-and-entities.md` §2).
 
-use super::{Access, Answer, Context, Family, Operation};
+use super::{Access, Context, Family, Operation, Output};
 use crate::error::Failure;
 use crate::event::{
     EventType,
@@ -17,6 +17,7 @@ pub(super) struct LockModel {
 
 impl Operation for LockModel {
     type Payload = model::Transition;
+    type Answer = model::Changed;
 
     const REQUEST: EventType = EventType::EntityModelTransitionRequest;
     const RESPONSE: EventType = EventType::EntityModelTransitionResponse;
@@ -32,13 +33,13 @@ impl Operation for LockModel {
         })
     }
 
-    async fn run(self, cx: Context) -> Result<Answer, Failure> {
+    async fn run(self, cx: Context) -> Result<Output<Self::Answer>, Failure> {
         let (change, lock) = match self.change {
             model::LockChange::Lock => (ModelChange::Lock, Lock::Locked),
             model::LockChange::Unlock => (ModelChange::Unlock, Lock::Unlocked),
         };
-        let json = model::locked(cx.request(), &self.model, lock);
-        cx.change_model(&self.model, change, &json).await?;
-        cx.answer(Self::RESPONSE, json)
+        let changed = model::Changed::new(&self.model, lock);
+        cx.change_model(&self.model, change, &changed, &[]).await?;
+        Ok(Output::one(changed))
     }
 }

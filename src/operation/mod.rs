@@ -8,6 +8,7 @@
 //! [`crate::event`], a file here with `parse` and `run`, a row in [`table`], and its path in REST.
 
 mod ahead;
+mod answer;
 mod audit_entity;
 mod audit_finished;
 mod cancel_search;
@@ -47,6 +48,7 @@ mod once;
 mod patch_entity;
 mod receiving;
 mod reply;
+mod schema;
 mod search_entities;
 mod search_results;
 mod search_status;
@@ -65,11 +67,10 @@ mod update_entity;
 mod validate_model;
 mod writing;
 
-use std::{panic::AssertUnwindSafe, pin::Pin, sync::LazyLock, time::Instant};
+use std::{panic::AssertUnwindSafe, sync::LazyLock, time::Instant};
 
-use futures_util::{FutureExt as _, Stream, StreamExt as _, future::BoxFuture, stream};
+use futures_util::{FutureExt as _, StreamExt as _, future::BoxFuture, stream};
 use schemars::{JsonSchema, Schema};
-use serde_json::Value;
 use tracing::{Instrument as _, error, info_span};
 
 use crate::auth::{self, Caller, Login, Permission, Rules};
@@ -77,27 +78,15 @@ use crate::error::Failure;
 use crate::event::{Event, EventType, payload};
 use crate::telemetry::measure::Operations;
 
+pub use answer::{Answer, Events, Output, Success};
 pub use context::{Context, Services};
 pub use identity::{Unknown, recall};
 pub use limits::{Limits, Tenants};
 pub use once::Keys;
 pub use receiving::{Hold, Receiving};
 pub use reply::{Reply, acknowledgement, refusal};
+pub use schema::{EventSchema, Paths, Sender, schema_files};
 pub use table::ROUTES;
-
-/// The answer of an operation: one event for most, any number for streamed ones.
-pub enum Answer {
-    One(Event),
-    Many(Events),
-    /// Those of one page, and which of how many pages it is, as JSON.
-    Page(Events, Page),
-}
-
-/// What is said of a page.
-pub type Page = Box<str>;
-
-/// Events as they become ready. A failure is the last item.
-pub type Events = Pin<Box<dyn Stream<Item = Result<Event, Failure>> + Send>>;
 
 /// Which methods of the service take an operation (`grpc.md` §6).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -127,6 +116,8 @@ pub enum Access {
 pub trait Operation: Sized + Send + 'static {
     /// What its requests say, for those who write them.
     type Payload: JsonSchema;
+    /// What it answers, beside what every answer says.
+    type Answer: payload::Answer;
 
     const REQUEST: EventType;
     const RESPONSE: EventType;
@@ -153,7 +144,8 @@ pub trait Operation: Sized + Send + 'static {
     fn parse(payload: &str) -> Result<Self, Failure>;
 
     /// Owns its context: a streamed answer outlives the call.
-    fn run(self, cx: Context) -> impl Future<Output = Result<Answer, Failure>> + Send;
+    fn run(self, cx: Context)
+    -> impl Future<Output = Result<Output<Self::Answer>, Failure>> + Send;
 }
 
 /// A row of the table of operations.
@@ -168,6 +160,8 @@ pub struct Route {
     pub once: bool,
     offered: fn(&Rules) -> Result<(), Failure>,
     payload: fn() -> Schema,
+    answer: fn() -> Schema,
+    failed: fn(&str, &Failure) -> String,
     run: fn(Context, Event) -> BoxFuture<'static, Result<Answer, Failure>>,
 }
 
@@ -183,21 +177,17 @@ impl Route {
             needs: O::NEEDS,
             once: O::ONCE,
             offered: O::offered,
-            payload: schema_for::<O::Payload>,
+            payload: schema::payload::<O::Payload>,
+            answer: schema::answer::<O::Answer>,
+            failed: payload::answer::failed::<O::Answer>,
             run: |cx, event| {
                 // Made where it stays: it is too large to be moved for nothing.
                 Box::pin(async move {
                     let operation: O = conditions::read(&cx, event).await?;
-                    operation.run(cx).await
+                    operation.run(cx).await.map(Into::into)
                 })
             },
         }
-    }
-
-    /// Whether a caller may ask for it here.
-    pub fn check(&self, caller: &Caller, rules: &Rules) -> Result<(), Failure> {
-        self.needs.check(caller)?;
-        (self.offered)(rules)
     }
 
     /// The method of the service that takes it (`grpc.md` §6).
@@ -210,11 +200,6 @@ impl Route {
         }
     }
 
-    /// What the payload of a request says, as JSON Schema.
-    pub fn payload_schema(&self) -> Value {
-        (self.payload)().to_value()
-    }
-
     /// The row of a request type; none if nobody can ask for it.
     pub fn of(kind: EventType) -> Option<&'static Self> {
         Self::place(kind).map(|place| &ROUTES[place])
@@ -222,17 +207,30 @@ impl Route {
 
     /// Which row of the table is that of a request type.
     fn place(kind: EventType) -> Option<usize> {
-        ROUTES.iter().position(|route| route.request == kind)
+        PLACES[kind as usize].map(usize::from)
     }
 
     /// The answer that says that the operation failed.
     pub fn refuse(&self, request: &str, failure: &Failure) -> Event {
-        Event::ours(
-            self.response,
-            payload::failure(self.response, request, failure),
-        )
+        Event::ours(self.response, (self.failed)(request, failure))
     }
 }
+
+/// The row of each event type, if it is a request.
+static PLACES: [Option<u8>; EventType::ALL.len()] = {
+    let mut places = [None; EventType::ALL.len()];
+    let mut place = 0;
+    while place < ROUTES.len() {
+        #[expect(
+            clippy::cast_possible_truncation,
+            reason = "there are fewer than 256 rows"
+        )]
+        let row = place as u8;
+        places[ROUTES[place].request as usize] = Some(row);
+        place += 1;
+    }
+    places
+};
 
 /// How long each operation takes, in the order of the table.
 static MEASURED: LazyLock<Vec<Operations>> = LazyLock::new(|| {
@@ -240,12 +238,37 @@ static MEASURED: LazyLock<Vec<Operations>> = LazyLock::new(|| {
     ROUTES.iter().map(measured).collect()
 });
 
-/// The single entry point of every operation, for every API.
-pub async fn dispatch(mut cx: Context, event: Event) -> Result<Answer, Failure> {
-    let kind = event.kind;
-    let place = Route::place(kind).ok_or_else(|| Failure::unknown_type(kind.as_str()))?;
-    let route = &ROUTES[place];
-    route.check(cx.caller(), cx.rules())?;
+/// That a caller may use an operation here: checked once, before anything that the request says.
+#[derive(Clone, Copy)]
+pub struct Permit {
+    place: usize,
+}
+
+impl Permit {
+    /// Whether a caller may use the operation of a request type.
+    pub fn check(kind: EventType, caller: &Caller, rules: &Rules) -> Result<Self, Failure> {
+        let place = Route::place(kind).ok_or_else(|| Failure::unknown_type(kind.as_str()))?;
+        let route = &ROUTES[place];
+        route.needs.check(caller)?;
+        (route.offered)(rules)?;
+        Ok(Self { place })
+    }
+}
+
+/// The single entry to every operation, for every API.
+pub async fn dispatch(cx: Context, event: Event) -> Result<Answer, Failure> {
+    let permit = Permit::check(event.kind, cx.caller(), cx.rules())?;
+    dispatch_permitted(permit, cx, event).await
+}
+
+/// The same, where it was checked already that the caller may.
+pub async fn dispatch_permitted(
+    permit: Permit,
+    mut cx: Context,
+    event: Event,
+) -> Result<Answer, Failure> {
+    let Permit { place } = permit;
+    let (kind, route) = (event.kind, &ROUTES[place]);
     let measured = &MEASURED[place];
     // A token that is not good is refused even where no transaction is looked at (`rest.md` §9).
     let admitted = limits::admit(&cx, route)
@@ -261,14 +284,14 @@ pub async fn dispatch(mut cx: Context, event: Event) -> Result<Answer, Failure> 
         };
         let asked = cx.promised().is_some().then(|| cx.clone());
         match ((route.run)(cx, event).await, asked) {
-            (Err(failure), Some(asked)) => once::met(&asked, route, failure).await,
+            (Err(failure), Some(asked)) => once::met(&asked, failure).await,
             (answer, _) => answer,
         }
     };
     let answer = AssertUnwindSafe(work).catch_unwind().instrument(span).await;
     measured.since(begun);
     let failure = match answer {
-        Ok(Ok(Answer::One(event))) => return Ok(Answer::One(event)),
+        Ok(Ok(Answer::One(success))) => return Ok(Answer::One(success)),
         Ok(Ok(Answer::Many(events))) => {
             return Ok(Answer::Many(guarded(events, kind, admitted, login)));
         }
@@ -327,10 +350,6 @@ fn reported(kind: EventType, failure: Failure) -> Failure {
         error!(event.r#type = %kind, %ticket, cause, "an operation failed");
     }
     failure
-}
-
-fn schema_for<T: JsonSchema>() -> Schema {
-    schemars::schema_for!(T)
 }
 
 #[cfg(test)]

@@ -27,7 +27,7 @@ use serde_json::value::RawValue;
 use sha2::{Digest as _, Sha256};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::{Access, Answer, Context, Family, Route, reply::cancelled};
+use super::{Access, Answer, Context, Family, Route, Success, reply::cancelled};
 use crate::error::{Code, Failure};
 use crate::event::{Event, IDEMPOTENCY_ATTRIBUTE, payload};
 use crate::id::Tenant;
@@ -193,14 +193,14 @@ pub(super) async fn begin(
         done,
     };
     if let Some(answer) = promised.done(WHOLE) {
-        return Ok(Begun::Before(replay(cx, route, answer)?));
+        return Ok(Begun::Before(replay(cx, answer)?));
     }
     cx.promise(promised);
     Ok(Begun::Now(Some(turn)))
 }
 
 /// The outcome that another commit has stored meanwhile, where that is why this one failed.
-pub(super) async fn met(cx: &Context, route: &Route, failure: Failure) -> Result<Answer, Failure> {
+pub(super) async fn met(cx: &Context, failure: Failure) -> Result<Answer, Failure> {
     let (Some(promised), Code::Conflict) = (cx.promised(), failure.code()) else {
         return Err(failure);
     };
@@ -208,13 +208,14 @@ pub(super) async fn met(cx: &Context, route: &Route, failure: Failure) -> Result
     let stored = cx.storage().outcomes(tenant, &promised.key).await?;
     let is_it = |stored: &&Remembered| stored.part == WHOLE && stored.print == promised.print;
     match stored.iter().find(is_it) {
-        Some(stored) => replay(cx, route, &stored.answer),
+        Some(stored) => replay(cx, &stored.answer),
         None => Err(failure),
     }
 }
 
-fn replay(cx: &Context, route: &Route, answer: &str) -> Result<Answer, Failure> {
-    cx.answer(route.response, payload::readdressed(answer, cx.request())?)
+fn replay(cx: &Context, answer: &str) -> Result<Answer, Failure> {
+    let text = payload::readdressed(answer, cx.request())?;
+    Ok(Answer::One(Success::stored(text)))
 }
 
 /// The outcomes for a key: those that are stored, and those of the transaction that is joined.

@@ -1,13 +1,13 @@
 //! Patches an entity's document (`rest.md` §3.6, RFC 7386 and RFC 6902).
 
-use super::{Access, Answer, Context, Family, Operation, writing::document};
+use super::{Access, Context, Family, Operation, Output, writing::document};
 use crate::entity::Patch;
 use crate::error::{Code, Failure};
 use crate::event::{
     EventType,
     payload::{
         self,
-        entity::{self, Chunk, PatchFormat},
+        entity::{self, Chunk, PatchFormat, Written},
     },
 };
 use crate::id::{EntityId, TransitionName};
@@ -24,6 +24,7 @@ pub(super) struct PatchEntity {
 
 impl Operation for PatchEntity {
     type Payload = entity::Patch<'static>;
+    type Answer = Written;
 
     const REQUEST: EventType = EventType::EntityPatchRequest;
     const RESPONSE: EventType = EventType::EntityTransactionResponse;
@@ -56,7 +57,7 @@ impl Operation for PatchEntity {
         })
     }
 
-    async fn run(self, cx: Context) -> Result<Answer, Failure> {
+    async fn run(self, cx: Context) -> Result<Output<Self::Answer>, Failure> {
         if self.format == PatchFormat::Json && cx.runtime().compat().json_patch_is_unknown() {
             return Err(Failure::new(
                 Code::NotImplemented,
@@ -76,8 +77,7 @@ impl Operation for PatchEntity {
             .update_alone(&mut session, update, &cx.initiator())
             .await?;
         let chunk = Chunk::done(session.entry(), vec![id]);
-        let json = entity::written(cx.request(), &chunk, &updated.warnings);
-        let finished = cx.finish(session, Self::RESPONSE, json).await;
-        finished.map_err(|failure| failure.warned(updated.warnings))
+        cx.finish(session, Written::one(chunk), updated.warnings)
+            .await
     }
 }

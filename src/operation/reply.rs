@@ -4,11 +4,12 @@
 use futures_util::{StreamExt as _, stream};
 use tokio_util::sync::CancellationToken;
 
-use super::{Answer, Answers, Events, Page, Route};
+use super::{Answer, Answers, Events, Route};
 use crate::error::{Code, Failure};
 use crate::event::{
     AttributeValue, Event, EventType, REQUEST_ID_ATTRIBUTE, SEQUENCE_ATTRIBUTE,
-    STREAM_END_ATTRIBUTE, payload::stream as payload,
+    STREAM_END_ATTRIBUTE,
+    payload::{search::Page, stream as payload},
 };
 
 /// The reply to one request.
@@ -30,7 +31,10 @@ impl Reply {
             return Self::refusal(request, &Failure::unknown_type(kind.as_str()));
         };
         match answer {
-            Ok(Answer::One(event)) => Self::One(quoting(request, event)),
+            Ok(Answer::One(success)) => Self::One(quoting(
+                request,
+                success.into_event(request, route.response),
+            )),
             Ok(Answer::Many(events)) => Self::many(request, route, events, None, cancel),
             Ok(Answer::Page(events, page)) => {
                 Self::many(request, route, events, Some(page), cancel)
@@ -133,8 +137,9 @@ impl Sending {
             item = events.next() => item,
         };
         let event = match item {
-            Some(Ok(event)) => {
+            Some(Ok(success)) => {
                 self.count += 1;
+                let event = success.into_event(&self.request, self.route.response);
                 self.numbered(self.count, event)
             }
             // One event of the answer's type, then the end with the same error.
@@ -161,7 +166,7 @@ impl Sending {
     fn end(&self, failure: Option<&Failure>) -> Event {
         let event = Event::ours(
             EventType::EventStreamEnd,
-            payload::end(&self.request, self.count, self.page.as_deref(), failure),
+            payload::end(&self.request, self.count, self.page.as_ref(), failure),
         );
         quoting(&self.request, event).with(STREAM_END_ATTRIBUTE, AttributeValue::Boolean(true))
     }

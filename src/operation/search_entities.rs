@@ -5,8 +5,9 @@ use std::sync::Arc;
 use futures_util::stream;
 
 use super::{
-    Access, Answer, Answers, Context, Events, Family, Operation,
+    Access, Answers, Context, Events, Family, Operation, Output,
     ahead::{Ahead, Parts},
+    answer::events,
     conditions::{compile, in_time},
     reply::cancelled,
 };
@@ -15,7 +16,7 @@ use crate::condition::{Condition, UnknownPaths};
 use crate::entity::Image;
 use crate::error::{Code, Failure};
 use crate::event::{
-    Event, EventType,
+    EventType,
     payload::{self, entity::point_in_time, search},
 };
 use crate::id::ModelKey;
@@ -40,6 +41,7 @@ pub(super) struct SearchEntities {
 
 impl Operation for SearchEntities {
     type Payload = search::Search<'static>;
+    type Answer = search::Entity;
 
     const REQUEST: EventType = EventType::EntitySearchRequest;
     const RESPONSE: EventType = EventType::EntityResponse;
@@ -74,9 +76,9 @@ impl Operation for SearchEntities {
         })
     }
 
-    async fn run(self, cx: Context) -> Result<Answer, Failure> {
+    async fn run(self, cx: Context) -> Result<Output<Self::Answer>, Failure> {
         let hits = self.find(&cx).await?.hits;
-        Ok(Answer::Many(stream_of(cx, hits, None)))
+        Ok(Output::Many(stream_of(cx, hits, None)))
     }
 }
 
@@ -201,7 +203,7 @@ pub(super) fn stream_of(cx: Context, hits: Hits, asked: Option<PointInTime>) -> 
         images: Ahead::of(hits.into_outgoing()),
         asked,
     };
-    Box::pin(stream::try_unfold(start, |mut sending| async move {
+    events(stream::try_unfold(start, |mut sending| async move {
         let cx = &sending.cx;
         let given_up = async {
             cx.cancel().cancelled().await;
@@ -210,11 +212,8 @@ pub(super) fn stream_of(cx: Context, hits: Hits, asked: Option<PointInTime>) -> 
         let Some(image) = sending.images.next(given_up).await? else {
             return Ok(None);
         };
-        let json = search::entity(cx.request(), &image, sending.asked.as_ref());
-        Ok(Some((
-            Event::ours(EventType::EntityResponse, json),
-            sending,
-        )))
+        let entity = search::Entity::new(image, sending.asked.as_ref());
+        Ok(Some((entity, sending)))
     }))
 }
 

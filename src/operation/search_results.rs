@@ -2,16 +2,16 @@
 
 use std::vec;
 
-use futures_util::{StreamExt as _, stream};
+use futures_util::stream;
 
 use super::{
-    Access, Answer, Answers, Context, Events, Family, Operation, list_entities::PageAsked,
-    reply::cancelled,
+    Access, Answers, Context, Events, Family, Operation, Output, answer::events,
+    list_entities::PageAsked, reply::cancelled,
 };
 use crate::entity::Image;
 use crate::error::Failure;
 use crate::event::{
-    Event, EventType,
+    EventType,
     payload::{
         self,
         search::{self, snapshot_id},
@@ -29,6 +29,7 @@ pub(super) struct SearchResults {
 
 impl Operation for SearchResults {
     type Payload = search::SnapshotPage;
+    type Answer = search::Entity;
 
     const REQUEST: EventType = EventType::SnapshotGetRequest;
     const RESPONSE: EventType = EventType::EntityResponse;
@@ -44,12 +45,12 @@ impl Operation for SearchResults {
         })
     }
 
-    async fn run(self, cx: Context) -> Result<Answer, Failure> {
+    async fn run(self, cx: Context) -> Result<Output<Self::Answer>, Failure> {
         let PageAsked { number, size } = self.page;
         let tenant = &cx.caller().tenant;
         let (job, page) = cx.jobs().page(tenant, self.id, number, size).await?;
-        let told = search::page(number, size, job.count);
-        Ok(Answer::Page(sent(cx, page), told.into()))
+        let which = search::Page::new(number, size, job.count);
+        Ok(Output::Page(sent(cx, page), which))
     }
 }
 
@@ -59,9 +60,8 @@ fn sent(cx: Context, page: JobPage) -> Events {
     let next = |(cx, mut page, mut ready): (Context, JobPage, vec::IntoIter<Image>)| async move {
         loop {
             if let Some(image) = ready.next() {
-                let json = search::entity(cx.request(), &image, None);
-                let event = Event::ours(EventType::EntityResponse, json);
-                return Ok(Some((event, (cx, page, ready))));
+                let entity = search::Entity::new(image, None);
+                return Ok(Some((entity, (cx, page, ready))));
             }
             if cx.cancel().is_cancelled() {
                 return Err(cancelled());
@@ -72,5 +72,5 @@ fn sent(cx: Context, page: JobPage) -> Events {
             }
         }
     };
-    stream::try_unfold(start, next).boxed()
+    events(stream::try_unfold(start, next))
 }

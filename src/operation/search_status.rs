@@ -1,12 +1,12 @@
 //! Returns the status of a background search (`search.md` §6).
 
-use super::{Access, Answer, Context, Family, Operation};
+use super::{Access, Context, Family, Operation, Output};
 use crate::error::Failure;
 use crate::event::{
     EventType,
     payload::{
-        self,
-        search::{self, SnapshotStatus, snapshot_id},
+        self, AsText,
+        search::{self, SnapshotProgress, SnapshotStatus, snapshot_id},
     },
 };
 use crate::id::JobId;
@@ -17,6 +17,7 @@ pub(super) struct SearchStatus(JobId);
 
 impl Operation for SearchStatus {
     type Payload = search::Snapshot;
+    type Answer = search::SnapshotAnswer;
 
     const REQUEST: EventType = EventType::SnapshotGetStatusRequest;
     const RESPONSE: EventType = EventType::EntitySnapshotSearchResponse;
@@ -28,23 +29,26 @@ impl Operation for SearchStatus {
         snapshot_id(&request.snapshot_id).map(Self)
     }
 
-    async fn run(self, cx: Context) -> Result<Answer, Failure> {
+    async fn run(self, cx: Context) -> Result<Output<Self::Answer>, Failure> {
         let Self(id) = self;
         let job = cx.jobs().get(&cx.caller().tenant, id).await?;
-        cx.answer(Self::RESPONSE, told(&cx, id, &job))
+        Ok(Output::one(status(id, &job)))
     }
 }
 
-/// The answer that tells how a job stands.
-pub(super) fn told(cx: &Context, id: JobId, job: &Job) -> String {
-    let status = SnapshotStatus {
-        id,
-        status: job.state.as_str(),
-        created: job.created,
-        finished: job.finished.map(|finished| finished.at),
-        expires: expires(job),
-        count: job.count,
-        took: job.took,
-    };
-    search::snapshot_status(cx.request(), &status)
+/// The status of a job.
+pub(super) fn status(id: JobId, job: &Job) -> search::SnapshotAnswer {
+    search::SnapshotAnswer {
+        status: SnapshotStatus {
+            snapshot_id: AsText(id),
+            status: job.state.as_str().into(),
+            known: Some(SnapshotProgress {
+                expiration_date: AsText(expires(job)),
+                entities_count: job.count,
+                create_time: AsText(job.created),
+                calculation_time_millis: u64::try_from(job.took.as_millis()).unwrap_or(u64::MAX),
+            }),
+            finish_time: job.finished.map(|finished| AsText(finished.at)),
+        },
+    }
 }

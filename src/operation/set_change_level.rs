@@ -1,6 +1,6 @@
 //! Sets how far documents may widen a model (`models-and-entities.md` §4.3).
 
-use super::{Access, Answer, Context, Family, Operation};
+use super::{Access, Context, Family, Operation, Output};
 use crate::error::{Code, Failure};
 use crate::event::{
     EventType,
@@ -17,6 +17,7 @@ pub(super) struct SetChangeLevel {
 
 impl Operation for SetChangeLevel {
     type Payload = model::SetChangeLevel;
+    type Answer = model::ChangeLevelSet;
 
     const REQUEST: EventType = EventType::EntityModelSetChangeLevelRequest;
     const RESPONSE: EventType = EventType::EntityModelSetChangeLevelResponse;
@@ -31,14 +32,14 @@ impl Operation for SetChangeLevel {
         })
     }
 
-    async fn run(self, cx: Context) -> Result<Answer, Failure> {
+    async fn run(self, cx: Context) -> Result<Output<Self::Answer>, Failure> {
         cx.definitions(&self.model).await?;
         let level =
             ChangeLevel::from_name(&self.level).ok_or_else(|| invalid(&self.model, self.level))?;
         let change = ModelChange::SetChangeLevel(level);
-        let json = model::change_level_set(cx.request(), &self.model, level);
-        cx.change_model(&self.model, change, &json).await?;
-        cx.answer(Self::RESPONSE, json)
+        let set = model::ChangeLevelSet::new(&self.model, level);
+        cx.change_model(&self.model, change, &set, &[]).await?;
+        Ok(Output::one(set))
     }
 }
 

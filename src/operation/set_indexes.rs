@@ -1,14 +1,14 @@
 //! Replaces the declared search indexes of a model (`stream.md` §3).
 
-use super::{Access, Answer, Context, Family, Operation};
+use super::{Access, Context, Family, Operation, Output};
 use crate::condition::indexed_path;
 use crate::entity::Path;
 use crate::error::{Code, Failure};
 use crate::event::{
     EventType,
     payload::{
-        self,
-        model::{self, IndexItem},
+        self, AsText,
+        model::{self, IndexState},
     },
 };
 use crate::id::ModelKey;
@@ -25,6 +25,7 @@ pub(super) struct SetIndexes {
 
 impl Operation for SetIndexes {
     type Payload = model::SetIndexes;
+    type Answer = model::Indexed;
 
     const REQUEST: EventType = EventType::EntityModelSetIndexesRequest;
     const RESPONSE: EventType = EventType::EntityModelSetIndexesResponse;
@@ -57,7 +58,7 @@ impl Operation for SetIndexes {
         })
     }
 
-    async fn run(self, cx: Context) -> Result<Answer, Failure> {
+    async fn run(self, cx: Context) -> Result<Output<Self::Answer>, Failure> {
         let definitions = cx.definitions(&self.model).await?;
         for path in &self.paths {
             check(path, &definitions.model.schema)?;
@@ -65,20 +66,21 @@ impl Operation for SetIndexes {
         let storage = cx.storage();
         storage.declare_indexes(&definitions, self.paths).await?;
         let indexes = storage.indexes(&definitions);
-        cx.answer(
-            Self::RESPONSE,
-            model::indexes_set(cx.request(), &self.model, items(&indexes)),
-        )
+        Ok(Output::one(model::Indexed {
+            model_id: AsText(self.model.id()),
+            indexes: items(&indexes),
+        }))
     }
 }
 
-/// Indexes as answers tell of them.
-pub(super) fn items(indexes: &[Index]) -> impl Iterator<Item = IndexItem> {
-    indexes.iter().map(|index| IndexItem {
+/// Indexes as answers have them.
+pub(super) fn items(indexes: &[Index]) -> Vec<IndexState> {
+    let indexes = indexes.iter().map(|index| IndexState {
         path: index.path.to_string(),
         state: index.state.as_str(),
         declared: index.declared,
-    })
+    });
+    indexes.collect()
 }
 
 /// An index is by scalars, or by the elements of a list of scalars.

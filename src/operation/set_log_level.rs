@@ -2,7 +2,7 @@
 
 use tracing::{Level, warn};
 
-use super::{Access, Answer, Context, Family, Operation};
+use super::{Access, Context, Family, Operation, Output};
 use crate::auth::{Permission, ROLE_ADMIN};
 use crate::error::{Code, Failure};
 use crate::event::{
@@ -15,6 +15,7 @@ pub(super) struct SetLogLevel(Level);
 
 impl Operation for SetLogLevel {
     type Payload = settings::SetLogLevel;
+    type Answer = settings::LogLevel;
 
     const REQUEST: EventType = EventType::LogLevelSetRequest;
     const RESPONSE: EventType = EventType::LogLevelSetResponse;
@@ -34,15 +35,15 @@ impl Operation for SetLogLevel {
         })
     }
 
-    async fn run(self, cx: Context) -> Result<Answer, Failure> {
+    async fn run(self, cx: Context) -> Result<Output<Self::Answer>, Failure> {
         let previous = cx.telemetry().set_log_level(self.0);
         let (level, previous) = (level_name(self.0), level_name(previous));
         if level != previous {
             warn!(level, previous, by = %cx.caller().actor.name, "the log level has changed");
         }
-        cx.answer(
-            Self::RESPONSE,
-            settings::log_level(cx.request(), level, Some(previous)),
-        )
+        Ok(Output::one(settings::LogLevel {
+            level,
+            previous: Some(previous),
+        }))
     }
 }

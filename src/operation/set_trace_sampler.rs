@@ -1,6 +1,6 @@
 //! Changes the trace sampler, until the process ends (`rest.md` §8).
 
-use super::{Access, Answer, Context, Family, Operation, get_trace_sampler::told};
+use super::{Access, Context, Family, Operation, Output, get_trace_sampler::answer};
 use crate::auth::{Permission, ROLE_ADMIN};
 use crate::error::{Code, Failure};
 use crate::event::{
@@ -13,6 +13,7 @@ pub(super) struct SetTraceSampler(Sampler);
 
 impl Operation for SetTraceSampler {
     type Payload = settings::SetTraceSampler;
+    type Answer = settings::TraceSampler;
 
     const REQUEST: EventType = EventType::TraceSamplerSetRequest;
     const RESPONSE: EventType = EventType::TraceSamplerSetResponse;
@@ -29,9 +30,9 @@ impl Operation for SetTraceSampler {
             .map_err(|error| Failure::new(Code::BadRequest, error.to_string()))
     }
 
-    async fn run(self, cx: Context) -> Result<Answer, Failure> {
+    async fn run(self, cx: Context) -> Result<Output<Self::Answer>, Failure> {
         cx.telemetry().set_sampler(self.0);
         let warning = "traces are not exported yet, so the sampler has no effect".to_owned();
-        cx.answer(Self::RESPONSE, told(&cx, &self.0, &[warning]))
+        Ok(Output::One(answer(&self.0), vec![warning]))
     }
 }

@@ -1,6 +1,6 @@
 //! Sets the composite unique keys of a model (`models-and-entities.md` §9).
 
-use super::{Access, Answer, Context, Family, Operation};
+use super::{Access, Context, Family, Operation, Output};
 use crate::error::Failure;
 use crate::event::{
     EventType,
@@ -17,6 +17,7 @@ pub(super) struct SetUniqueKeys {
 
 impl Operation for SetUniqueKeys {
     type Payload = model::SetUniqueKeys;
+    type Answer = model::Changed;
 
     const REQUEST: EventType = EventType::EntityModelSetUniqueKeysRequest;
     const RESPONSE: EventType = EventType::EntityModelSetUniqueKeysResponse;
@@ -31,11 +32,11 @@ impl Operation for SetUniqueKeys {
         })
     }
 
-    async fn run(self, cx: Context) -> Result<Answer, Failure> {
+    async fn run(self, cx: Context) -> Result<Output<Self::Answer>, Failure> {
         // What is wrong with them is told only of a model that is there and unlocked.
         let change = ModelChange::SetUniqueKeys(self.keys);
-        let json = model::locked(cx.request(), &self.model, Lock::Unlocked);
-        cx.change_model(&self.model, change, &json).await?;
-        cx.answer(Self::RESPONSE, json)
+        let changed = model::Changed::new(&self.model, Lock::Unlocked);
+        cx.change_model(&self.model, change, &changed, &[]).await?;
+        Ok(Output::one(changed))
     }
 }

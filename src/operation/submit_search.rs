@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use super::{
-    Access, Answer, Context, Family, Operation,
+    Access, Context, Family, Operation, Output,
     conditions::compile,
     search_entities::{check_order, condition, order, unknown_paths},
-    search_status::told,
+    search_status::status,
 };
 use crate::clock::PointInTime;
 use crate::condition::Condition;
@@ -29,6 +29,7 @@ pub(super) struct SubmitSearch {
 
 impl Operation for SubmitSearch {
     type Payload = search::SnapshotSearch<'static>;
+    type Answer = search::SnapshotAnswer;
 
     const REQUEST: EventType = EventType::EntitySnapshotSearchRequest;
     const RESPONSE: EventType = EventType::EntitySnapshotSearchResponse;
@@ -47,7 +48,7 @@ impl Operation for SubmitSearch {
         })
     }
 
-    async fn run(self, cx: Context) -> Result<Answer, Failure> {
+    async fn run(self, cx: Context) -> Result<Output<Self::Answer>, Failure> {
         compile(&cx, &self.condition).await?;
         let definitions = cx.definitions(&self.model).await?;
         let mut asked = Asked {
@@ -66,9 +67,9 @@ impl Operation for SubmitSearch {
         }
         let (tenant, id) = (&cx.caller().tenant, JobId::fresh());
         let job = asked.job(cx.storage().now());
-        let json = told(&cx, id, &job);
-        let outcome = cx.outcome(&json);
+        let answer = status(id, &job);
+        let outcome = cx.outcome(&answer, &[]);
         cx.jobs().submit(tenant, id, &job, &asked, outcome).await?;
-        cx.answer(Self::RESPONSE, json)
+        Ok(Output::one(answer))
     }
 }

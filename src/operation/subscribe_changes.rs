@@ -1,16 +1,16 @@
 //! The change feed: every committed change of the tenant, in the order of commits (`stream.md` §3).
 
-use futures_util::{StreamExt as _, stream};
+use futures_util::stream;
 
 use super::{
-    Access, Answer, Answers, Context, Family, Operation,
+    Access, Answers, Context, Family, Operation, Output,
     ahead::{Ahead, Parts},
     reply::cancelled,
 };
 use crate::entity::{Changed, Position};
 use crate::error::{Code, Failure};
 use crate::event::{
-    Event, EventType,
+    EventType,
     payload::{self, feed as told},
 };
 use crate::storage::{Feed, Wanted};
@@ -22,6 +22,7 @@ pub(super) struct SubscribeChanges {
 
 impl Operation for SubscribeChanges {
     type Payload = told::Subscribe;
+    type Answer = told::ChangeEvent;
 
     const REQUEST: EventType = EventType::EntityChangesSubscribeRequest;
     const RESPONSE: EventType = EventType::EntityChangeEvent;
@@ -44,7 +45,7 @@ impl Operation for SubscribeChanges {
         })
     }
 
-    async fn run(self, cx: Context) -> Result<Answer, Failure> {
+    async fn run(self, cx: Context) -> Result<Output<Self::Answer>, Failure> {
         let tenant = &cx.caller().tenant;
         let feed = cx.storage().follow(tenant, self.wanted, self.after).await?;
         let start = Following {
@@ -53,10 +54,9 @@ impl Operation for SubscribeChanges {
         };
         let events = stream::try_unfold(start, |mut following| async move {
             let change = following.next().await?;
-            let json = told::change(following.cx.request(), &change);
-            Ok(Some((Event::ours(Self::RESPONSE, json), following)))
+            Ok(Some((told::ChangeEvent::new(change, None), following)))
         });
-        Ok(Answer::Many(events.boxed()))
+        Ok(Output::many(events))
     }
 }
 

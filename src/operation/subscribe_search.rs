@@ -3,10 +3,10 @@
 
 use std::{collections::VecDeque, sync::Arc};
 
-use futures_util::{StreamExt as _, stream};
+use futures_util::stream;
 
 use super::{
-    Access, Answer, Answers, Context, Family, Operation,
+    Access, Answers, Context, Family, Operation, Output,
     conditions::compile,
     reply::cancelled,
     search_entities::{condition, unknown_paths},
@@ -16,8 +16,12 @@ use crate::condition::Condition;
 use crate::entity::Position;
 use crate::error::Failure;
 use crate::event::{
-    Event, EventType,
-    payload::{self, feed as told, search},
+    EventType,
+    payload::{
+        self,
+        feed::{self as told, ChangeEvent, Effect},
+        search::Entity,
+    },
 };
 use crate::id::ModelKey;
 use crate::search::{Live, News, Turn, Watched};
@@ -31,6 +35,7 @@ pub(super) struct SubscribeSearch {
 
 impl Operation for SubscribeSearch {
     type Payload = told::SubscribeSearch<'static>;
+    type Answer = told::News;
 
     const REQUEST: EventType = EventType::EntitySearchSubscribeRequest;
     const RESPONSE: EventType = EventType::EntityChangeEvent;
@@ -49,7 +54,7 @@ impl Operation for SubscribeSearch {
         })
     }
 
-    async fn run(self, cx: Context) -> Result<Answer, Failure> {
+    async fn run(self, cx: Context) -> Result<Output<Self::Answer>, Failure> {
         compile(&cx, &self.condition).await?;
         let definitions = cx.definitions(&self.model).await?;
         let watched = Watched {
@@ -79,22 +84,22 @@ impl Operation for SubscribeSearch {
             let event = watching.next().await?;
             Ok(Some((event, watching)))
         });
-        Ok(Answer::Many(events.boxed()))
+        Ok(Output::many(events))
     }
 }
 
-/// A live search, and what it has told and is not sent yet.
+/// A live search, and its answers that are not sent yet.
 struct Watching {
     live: Live,
-    ready: VecDeque<Event>,
+    ready: VecDeque<told::News>,
     cx: Context,
 }
 
 impl Watching {
-    async fn next(&mut self) -> Result<Event, Failure> {
+    async fn next(&mut self) -> Result<told::News, Failure> {
         loop {
-            if let Some(event) = self.ready.pop_front() {
-                return Ok(event);
+            if let Some(news) = self.ready.pop_front() {
+                return Ok(news);
             }
             let news = tokio::select! {
                 biased;
@@ -102,31 +107,29 @@ impl Watching {
                 () = self.cx.stopping().cancelled() => return Err(stopping()),
                 news = self.live.next() => news?,
             };
-            let request = self.cx.request();
-            let changed = |json| Event::ours(EventType::EntityChangeEvent, json);
             match news {
-                News::Result(images) => self.ready.extend(images.iter().map(|image| {
-                    let json = search::entity(request, image, None);
-                    Event::ours(EventType::EntityResponse, json)
-                })),
-                News::Complete(at) => {
-                    self.ready.push_back(changed(told::complete(request, at)));
-                }
-                News::Turns(turns) => self.ready.extend(
-                    turns
-                        .iter()
-                        .map(|(change, turn)| changed(told::turn(request, change, name(*turn)))),
+                News::Result(images) => self.ready.extend(
+                    images
+                        .into_iter()
+                        .map(|image| told::News::Entity(Box::new(Entity::new(image, None)))),
                 ),
+                News::Complete(at) => {
+                    let complete = ChangeEvent::complete(at);
+                    self.ready.push_back(told::News::Change(complete));
+                }
+                News::Turns(turns) => self.ready.extend(turns.into_iter().map(|(change, turn)| {
+                    told::News::Change(ChangeEvent::new(change, Some(effect(turn))))
+                })),
             }
         }
     }
 }
 
-/// What events call it.
-const fn name(turn: Turn) -> &'static str {
+/// What a change did, as events say it.
+const fn effect(turn: Turn) -> Effect {
     match turn {
-        Turn::Entered => "entered",
-        Turn::Changed => "changed",
-        Turn::Left => "left",
+        Turn::Entered => Effect::Entered,
+        Turn::Changed => Effect::Changed,
+        Turn::Left => Effect::Left,
     }
 }

@@ -1,10 +1,13 @@
 //! Takes a transition with the document as it is (`grpc.md` §8.2), in one transaction.
 
-use super::{Access, Answer, Context, Family, Operation, once::WHOLE};
+use super::{Access, Context, Family, Operation, Output, once::WHOLE};
 use crate::error::{Code, Failure};
 use crate::event::{
     EventType,
-    payload::{self, entity},
+    payload::{
+        self, answer, as_texts,
+        entity::{self, Transitioned},
+    },
 };
 use crate::id::{EntityId, TransitionName};
 use crate::runtime::{Content, Update};
@@ -16,6 +19,7 @@ pub(super) struct TransitionEntity {
 
 impl Operation for TransitionEntity {
     type Payload = entity::Transition;
+    type Answer = Transitioned;
 
     const REQUEST: EventType = EventType::EntityTransitionRequest;
     const RESPONSE: EventType = EventType::EntityTransitionResponse;
@@ -30,9 +34,14 @@ impl Operation for TransitionEntity {
         })
     }
 
-    async fn run(self, cx: Context) -> Result<Answer, Failure> {
+    async fn run(self, cx: Context) -> Result<Output<Self::Answer>, Failure> {
         let request = cx.request().to_owned();
-        let so_far = move |_, _: &[EntityId]| entity::transitioned(&request, &[], &[]);
+        let so_far = move |_, _: &[EntityId]| {
+            let nothing = Transitioned {
+                available_transitions: Vec::new(),
+            };
+            answer::text(&request, &[], &nothing)
+        };
         let mut session = cx.session_for(WHOLE, so_far).await?;
         let update = Update {
             id: self.id,
@@ -47,8 +56,9 @@ impl Operation for TransitionEntity {
         let now = session.unit()?.peek(self.id).await?;
         let now = now.ok_or_else(|| Failure::new(Code::EntityNotFound, "entity not found"))?;
         let available = cx.runtime().transitions(&mut session, &now).await?;
-        let json = entity::transitioned(cx.request(), &available, &updated.warnings);
-        let finished = cx.finish(session, Self::RESPONSE, json).await;
-        finished.map_err(|failure| failure.warned(updated.warnings))
+        let answer = Transitioned {
+            available_transitions: as_texts(available),
+        };
+        cx.finish(session, answer, updated.warnings).await
     }
 }

@@ -1,14 +1,17 @@
 //! Changes entities, in one transaction or in windows (`grpc.md` §8.2, the recommended rule).
 
 use super::{
-    Access, Answer, Context, Family, Operation,
+    Access, Context, Family, Operation, Output,
     update_entity::update,
     writing::{Warnings, add, listed, update_chunk, window_size, windows},
 };
 use crate::error::Failure;
 use crate::event::{
     EventType,
-    payload::{self, entity},
+    payload::{
+        self,
+        entity::{self, Written},
+    },
 };
 use crate::runtime::Update;
 
@@ -19,6 +22,7 @@ pub(super) struct UpdateEntities {
 
 impl Operation for UpdateEntities {
     type Payload = entity::UpdateCollection<'static>;
+    type Answer = Written;
 
     const REQUEST: EventType = EventType::EntityUpdateCollectionRequest;
     const RESPONSE: EventType = EventType::EntityTransactionResponse;
@@ -43,7 +47,7 @@ impl Operation for UpdateEntities {
         })
     }
 
-    async fn run(self, cx: Context) -> Result<Answer, Failure> {
+    async fn run(self, cx: Context) -> Result<Output<Self::Answer>, Failure> {
         let mut warnings = Warnings::new();
         let size = window_size(self.window)?;
         let mut chunks = Vec::new();
@@ -54,12 +58,10 @@ impl Operation for UpdateEntities {
             }
         }
         let warnings = listed(&warnings);
-        let json = match (&self.window, chunks.as_slice()) {
-            (None, [chunk]) if chunk.failed.is_empty() => {
-                entity::written(cx.request(), chunk, &warnings)
-            }
-            _ => entity::written_in_chunks(cx.request(), &chunks, &warnings),
+        let written = match (&self.window, chunks.as_slice()) {
+            (None, [chunk]) if chunk.failed.is_empty() => Written::one(chunks.remove(0)),
+            _ => Written::several(chunks),
         };
-        cx.answer(Self::RESPONSE, json)
+        Ok(Output::One(written, warnings))
     }
 }

@@ -1,12 +1,12 @@
 //! Replaces the document of an entity, by a named transition or without (`workflow-engine.md` §7.4).
 
-use super::{Access, Answer, Context, Family, Operation};
+use super::{Access, Context, Family, Operation, Output};
 use crate::error::Failure;
 use crate::event::{
     EventType,
     payload::{
         self, DataFormat,
-        entity::{self, Chunk},
+        entity::{self, Chunk, Written},
     },
 };
 use crate::runtime::{Content, Update};
@@ -25,6 +25,7 @@ pub(super) fn update(change: entity::Change<'_>, format: DataFormat) -> Result<U
 
 impl Operation for UpdateEntity {
     type Payload = entity::Update<'static>;
+    type Answer = Written;
 
     const REQUEST: EventType = EventType::EntityUpdateRequest;
     const RESPONSE: EventType = EventType::EntityTransactionResponse;
@@ -36,7 +37,7 @@ impl Operation for UpdateEntity {
         update(request.payload, request.data_format).map(Self)
     }
 
-    async fn run(self, cx: Context) -> Result<Answer, Failure> {
+    async fn run(self, cx: Context) -> Result<Output<Self::Answer>, Failure> {
         let mut session = cx.session().await?;
         let id = self.0.id;
         let updated = cx
@@ -44,8 +45,7 @@ impl Operation for UpdateEntity {
             .update_alone(&mut session, self.0, &cx.initiator())
             .await?;
         let chunk = Chunk::done(session.entry(), vec![id]);
-        let json = entity::written(cx.request(), &chunk, &updated.warnings);
-        let finished = cx.finish(session, Self::RESPONSE, json).await;
-        finished.map_err(|failure| failure.warned(updated.warnings))
+        cx.finish(session, Written::one(chunk), updated.warnings)
+            .await
     }
 }

@@ -1,6 +1,6 @@
 //! Validates a document against a model, and reports every violation (`rest.md` §2.2).
 
-use super::{Access, Answer, Context, Family, Operation};
+use super::{Access, Context, Family, Operation, Output};
 use crate::entity::Document;
 use crate::error::Failure;
 use crate::event::{
@@ -16,6 +16,7 @@ pub(super) struct ValidateModel {
 
 impl Operation for ValidateModel {
     type Payload = model::Validate<'static>;
+    type Answer = model::Validated;
 
     const REQUEST: EventType = EventType::EntityModelValidateRequest;
     const RESPONSE: EventType = EventType::EntityModelValidateResponse;
@@ -32,13 +33,10 @@ impl Operation for ValidateModel {
         })
     }
 
-    async fn run(self, cx: Context) -> Result<Answer, Failure> {
+    async fn run(self, cx: Context) -> Result<Output<Self::Answer>, Failure> {
         let definitions = cx.definitions_seen(&self.model).await?;
         let compat = cx.runtime().compat();
         let violations = definitions.model.violations(&self.document, compat);
-        cx.answer(
-            Self::RESPONSE,
-            model::validated(cx.request(), &self.model, &violations),
-        )
+        Ok(Output::one(model::Validated::new(&self.model, &violations)))
     }
 }

@@ -14,17 +14,17 @@ use futures_util::{StreamExt as _, stream};
 
 use super::{json, parts::Parts, text};
 use crate::error::Failure;
-use crate::event::payload;
-use crate::operation::{Answer, Events};
+use crate::event::payload::{self, ErrorMember};
+use crate::operation::{Answer, Events, Success};
 
 /// How many items leave together if they are ready: each chunk of a body costs.
 const READY_MAX: usize = 64;
 
-/// Makes a body, or an item of one, of the payload of an event.
-pub(super) type Read = fn(&Parts, &str) -> Result<String, Failure>;
+/// Makes a body, or an item of one, of an answer.
+pub(super) type Read = fn(&Parts, Success) -> Result<String, Failure>;
 
-/// Makes a server-sent event of the payload of one.
-pub(super) type ReadSent = fn(&Parts, &str) -> Result<Sent, Failure>;
+/// Makes a server-sent event of an answer.
+pub(super) type ReadSent = fn(Success) -> Result<Sent, Failure>;
 
 /// A server-sent event.
 pub(super) struct Sent {
@@ -62,24 +62,24 @@ pub(super) enum Answered {
 impl Answered {
     pub(super) async fn response(self, answer: Answer, parts: &Parts) -> Result<Response, Failure> {
         match (self, answer) {
-            (Self::Value(read) | Self::First(read), Answer::One(event)) => {
-                Ok(json(read(parts, event.text()?)?))
+            (Self::Value(read) | Self::First(read), Answer::One(answer)) => {
+                Ok(json(read(parts, answer)?))
             }
             (Self::Empty, Answer::One(_)) => Ok(StatusCode::OK.into_response()),
-            (Self::Text(read), Answer::One(event)) => Ok(text(read(parts, event.text()?)?)),
+            (Self::Text(read), Answer::One(answer)) => Ok(text(read(parts, answer)?)),
             (Self::First(read), Answer::Many(mut events)) => match events.next().await {
-                Some(event) => Ok(json(read(parts, event?.text()?)?)),
+                Some(answer) => Ok(json(read(parts, answer?)?)),
                 None => Ok(json("{}".to_owned())),
             },
             (Self::List(read), Answer::Many(events)) => {
                 list(read, events, parts, page_of(parts), "[", "]\n".to_owned()).await
             }
             (Self::Page(read), Answer::Page(events, page)) => {
-                let close = format!("],\"page\":{page}}}\n");
+                let close = format!("],\"page\":{}}}\n", payload::json(&page));
                 list(read, events, parts, usize::MAX, r#"{"content":["#, close).await
             }
             (Self::Lines(read), Answer::Many(events)) => lines(read, events, parts).await,
-            (Self::Live(read), Answer::Many(events)) => Ok(live(read, events, parts)),
+            (Self::Live(read), Answer::Many(events)) => Ok(live(read, events)),
             (Self::List(_) | Self::Lines(_) | Self::Live(_) | Self::Page(_), Answer::One(_))
             | (Self::Value(_) | Self::Empty | Self::Text(_) | Self::Page(_), Answer::Many(_))
             | (_, Answer::Page(..)) => Err(Failure::internal(
@@ -118,9 +118,9 @@ async fn list(
         .await?
         .take(limit)
         .enumerate()
-        .map(move |(index, event)| {
-            let comma = if index == 0 { "" } else { "," };
-            Ok(format!("{comma}{}", read(&parts, event?.text()?)?))
+        .map(move |(index, answer)| {
+            let body = read(&parts, answer?)?;
+            Ok(if index == 0 { body } else { format!(",{body}") })
         });
     let open = stream::once(async { Ok(open.to_owned()) });
     let close = stream::once(async { Ok(close) });
@@ -131,16 +131,14 @@ async fn lines(read: Read, events: Events, parts: &Parts) -> Result<Response, Fa
     let parts = parts.without_body();
     let items = begun(events)
         .await?
-        .map(move |event| Ok(read(&parts, event?.text()?)? + "\n"));
+        .map(move |answer| Ok(read(&parts, answer?)? + "\n"));
     Ok(streamed("application/x-ndjson", items))
 }
 
 /// Events as they come. A failure is one more, of the type `failure`, and the last.
-fn live(read: ReadSent, events: Events, parts: &Parts) -> Response {
-    let parts = parts.without_body();
-    let events = events.map(move |event| {
-        let told = event.and_then(|event| read(&parts, event.text()?));
-        Ok::<_, Infallible>(match told {
+fn live(read: ReadSent, events: Events) -> Response {
+    let events = events.map(move |answer| {
+        Ok::<_, Infallible>(match answer.and_then(read) {
             Ok(Sent { id, kind, body }) => {
                 let sent = SentEvent::default().data(body);
                 let sent = match id {
@@ -154,7 +152,7 @@ fn live(read: ReadSent, events: Events, parts: &Parts) -> Response {
             }
             Err(failure) => SentEvent::default()
                 .event("failure")
-                .data(payload::error(&failure)),
+                .data(payload::json(&ErrorMember::of(&failure))),
         })
     });
     Sse::new(events)

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use axum::{
     body::{Body, Bytes},
-    extract::Request,
-    http::{HeaderMap, HeaderName, HeaderValue, header},
+    extract::{RawPathParams, Request, rejection::RawPathParamsRejection},
+    http::{HeaderMap, HeaderName, HeaderValue, Uri, header},
     response::{IntoResponse as _, Response},
-    routing::{MethodRouter, post},
+    routing::{MethodRouter, get, post},
 };
 use cloudevents::{
     binding::http::{Builder, Serializer, to_event},
@@ -16,14 +16,17 @@ use cloudevents::{
 use futures_util::{Stream, StreamExt as _, stream};
 use tokio_util::sync::CancellationToken;
 
-use super::{Gateway, KEY_HEADER, Limit, TOKEN_HEADER, read_body};
+use super::{Gateway, KEY_HEADER, Limit, TOKEN_HEADER, paths, read_body};
 use crate::auth::Login;
 use crate::error::{Code, Failure};
-use crate::event::{AttributeValue, Event, IDEMPOTENCY_ATTRIBUTE, Rejected, json::batch_from_json};
-use crate::operation::{Context, Hold, Reply, dispatch};
+use crate::event::{
+    AttributeValue, Event, EventType, IDEMPOTENCY_ATTRIBUTE, Rejected, json::batch_from_json,
+};
+use crate::operation::{Context, EventSchema, Hold, Reply, dispatch};
 
 const STRUCTURED: &str = "application/cloudevents+json";
 const BATCHED: &str = "application/cloudevents-batch+json";
+const SCHEMA: &str = "application/schema+json";
 
 /// The form in which events come, and in which they are answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,6 +61,31 @@ pub(super) fn routes(gateway: &Arc<Gateway>) -> MethodRouter {
             Err(failure) => gateway.problem(&failure, &uri),
         }
     })
+}
+
+/// Answers the schema of an event type.
+pub(super) fn schema(gateway: &Arc<Gateway>) -> MethodRouter {
+    let gateway = Arc::clone(gateway);
+    get(
+        async move |uri: Uri, path: Result<RawPathParams, RawPathParamsRejection>| {
+            described(path).unwrap_or_else(|failure| gateway.problem(&failure, &uri))
+        },
+    )
+}
+
+fn described(path: Result<RawPathParams, RawPathParamsRejection>) -> Result<Response, Failure> {
+    let path =
+        path.map_err(|error| Failure::malformed(format!("the path is not readable: {error}")))?;
+    let name = path.iter().next().map_or("", |(_, name)| name);
+    let event = EventType::from_name(name).and_then(EventSchema::of);
+    let event = event.ok_or_else(|| {
+        Failure::new(
+            Code::NotFound,
+            format!("`{name}` is not an event type; GET help/cloudevents lists all types"),
+        )
+    })?;
+    let text = event.document(&paths()).to_string() + "\n";
+    Ok(([(header::CONTENT_TYPE, SCHEMA)], text).into_response())
 }
 
 async fn serve(gateway: &Arc<Gateway>, request: Request) -> Result<Response, Failure> {

@@ -8,6 +8,7 @@
 mod admin;
 mod answer;
 mod cors;
+mod described;
 mod docs;
 mod events;
 mod help;
@@ -17,7 +18,6 @@ mod page;
 mod parts;
 mod problem;
 mod spelling;
-mod told;
 mod write;
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
@@ -39,12 +39,12 @@ use crate::error::{Code, Failure};
 use crate::event::{AttributeValue, Data, Event, IDEMPOTENCY_ATTRIBUTE};
 use crate::help::Library;
 use crate::id::MessageId;
-use crate::operation::{Context, Hold, Route, Services, dispatch};
+use crate::operation::{Context, Hold, Permit, Services, dispatch_permitted};
 
 pub use admin::{Bearer, Readiness, admin};
 pub use cors::{BadOrigin, Origins};
 pub use openapi::openapi;
-pub use spelling::{SPELLINGS, Spelling};
+pub use spelling::{SPELLINGS, Spelling, paths};
 
 use page::PAGES;
 use parts::Parts;
@@ -193,16 +193,14 @@ async fn try_serve(
     let path =
         path.map_err(|error| Failure::malformed(format!("the path is not readable: {error}")))?;
     let login = gateway.authenticator.login(request.headers()).await?;
-    // Callers without permission do not learn how to call it.
-    if let Some(route) = Route::of(spelling.request) {
-        route.check(&login.caller, &gateway.services.rules)?;
-    }
+    // A caller that may not ask is not told what is wrong with how it asks.
+    let permit = Permit::check(spelling.request, &login.caller, &gateway.services.rules)?;
     (spelling.check)(&path)?;
     let (head, body) = request.into_parts();
     let hold = gateway.services.receiving.hold(&login.caller.tenant);
     let body = read_body(body, spelling.limit, &hold).await?;
-    let parts = Parts::new(path, head, body)?;
     let id = MessageId::fresh().to_string();
+    let parts = Parts::new(&id, path, head, body)?;
     let event = Event {
         id: id.as_str().into(),
         source: "rest".into(),
@@ -224,7 +222,7 @@ async fn try_serve(
         CancellationToken::new(),
     )
     .holding(Some(Arc::new(hold)));
-    let answer = dispatch(cx, event).await;
+    let answer = dispatch_permitted(permit, cx, event).await;
     let answer = answer.map_err(|failure| parts.at_fault(failure))?;
     spelling.read.response(answer, &parts).await
 }

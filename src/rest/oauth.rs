@@ -10,12 +10,14 @@ use axum::{
     routing::{MethodRouter, get, post},
 };
 use base64::{Engine as _, prelude::BASE64_STANDARD};
-use serde::Deserialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use super::{Gateway, json};
 use crate::auth::{Minted, Peer, Refusal};
 use crate::error::{Code, Failure};
-use crate::event::payload::{Object, list};
+use crate::event::payload::{self, RawJson};
 
 /// The largest request for a token, in bytes.
 const BODY_MAX: usize = 16 << 10;
@@ -28,18 +30,22 @@ const JWT: &str = "urn:ietf:params:oauth:token-type:jwt";
 const ACCESS_TOKEN: &str = "urn:ietf:params:oauth:token-type:access_token";
 
 /// What is asked for. Whatever else is said, a scope above all, has no effect.
-#[derive(Deserialize)]
-struct Asked {
+#[derive(Deserialize, JsonSchema)]
+#[schemars(rename = "TokenRequest")]
+pub(super) struct Asked {
+    /// `client_credentials`, or `urn:ietf:params:oauth:grant-type:token-exchange`.
     #[serde(default)]
+    #[schemars(with = "String", required)]
     grant_type: Option<String>,
-    /// In the place of the header, as RFC 6749 §2.3.1 allows.
+    /// Only where the client does not name itself with HTTP Basic (RFC 6749 §2.3.1).
     #[serde(default)]
     client_id: Option<String>,
     #[serde(default)]
     client_secret: Option<String>,
-    /// In exchange for which the client is to have one (RFC 8693 §2.1).
+    /// To be exchanged (RFC 8693 §2.1): a JWT that a trusted key has signed.
     #[serde(default)]
     subject_token: Option<String>,
+    /// `urn:ietf:params:oauth:token-type:jwt`.
     #[serde(default)]
     subject_token_type: Option<String>,
 }
@@ -76,7 +82,7 @@ pub(super) fn token(gateway: &Arc<Gateway>) -> MethodRouter {
             ))),
         };
         match granted {
-            Ok(Ok(granted)) => no_store(json(told(&granted))),
+            Ok(Ok(granted)) => no_store(json(payload::json(&TokenAnswer::from(granted)))),
             Ok(Err(refused)) => no_store(refused.response()),
             Err(failure) => gateway.problem(&failure, &uri),
         }
@@ -88,7 +94,8 @@ pub(super) fn keys(gateway: &Arc<Gateway>) -> MethodRouter {
     let gateway = Arc::clone(gateway);
     get(async move |request: Request| {
         if let Some(keys) = gateway.authenticator.keys() {
-            return json(Object::new().raw("keys", &list(keys)).finish());
+            let keys = keys.into_iter().map(RawJson::trusted).collect();
+            return json(payload::json(&Keys { keys }));
         }
         let failure = Failure::new(Code::NotFound, "keys require CYODA_IAM_MODE=jwt");
         gateway.problem(&failure, request.uri())
@@ -231,19 +238,42 @@ fn decoded(text: &str) -> String {
         .map_or_else(String::new, |(name, _)| name.into_owned())
 }
 
-fn told(granted: &Granted) -> String {
-    let minted = &granted.minted;
-    let life = i64::try_from(minted.life.as_secs()).unwrap_or(i64::MAX);
-    let object = Object::new()
-        .text("access_token", &minted.token)
-        .text("token_type", "Bearer")
-        .number("expires_in", life);
-    if granted.is_exchanged {
-        object.text("issued_token_type", ACCESS_TOKEN)
-    } else {
-        object
+/// A token.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct TokenAnswer {
+    access_token: String,
+    token_type: &'static str,
+    /// In seconds.
+    expires_in: u64,
+    /// Of a token in exchange: `urn:ietf:params:oauth:token-type:access_token`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    issued_token_type: Option<&'static str>,
+}
+
+impl From<Granted> for TokenAnswer {
+    fn from(granted: Granted) -> Self {
+        Self {
+            expires_in: granted.minted.life.as_secs(),
+            access_token: granted.minted.token,
+            token_type: "Bearer",
+            issued_token_type: granted.is_exchanged.then_some(ACCESS_TOKEN),
+        }
     }
-    .finish()
+}
+
+/// Why there is none (RFC 6749 §5.2).
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Refused")]
+pub(super) struct TokenRefusal {
+    error: &'static str,
+    error_description: &'static str,
+}
+
+/// Keys that check tokens (RFC 7517).
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Keys {
+    #[schemars(with = "Vec<Map<String, Value>>")]
+    keys: Vec<RawJson>,
 }
 
 impl Refused {
@@ -253,12 +283,10 @@ impl Refused {
 
     fn response(self) -> Response {
         let Self(status, word, why) = self;
-        let body = json(
-            Object::new()
-                .text("error", word)
-                .text("error_description", why)
-                .finish(),
-        );
+        let body = json(payload::json(&TokenRefusal {
+            error: word,
+            error_description: why,
+        }));
         let mut response = (status, body).into_response();
         let after = match status {
             StatusCode::TOO_MANY_REQUESTS => Some("60"),

@@ -8,18 +8,19 @@ use axum::{
     http::{Method, header},
     response::Response,
 };
-use schemars::{JsonSchema, SchemaGenerator, generate::SchemaSettings};
+use schemars::{SchemaGenerator, generate::SchemaSettings};
 use serde_json::{Map, Value, json};
 
 use super::{
     answer::Answered,
-    json,
-    page::{PAGES, Page},
-    spelling::{SPELLINGS, Spelling},
-    told::{
-        ALWAYS, Body, Parameter, Shape, Tag, Told, WRITES,
+    described::{
+        ALWAYS, Body, Description, Parameter, Shape, Tag, WRITES,
         parameter::{KEY, Place, TOKEN, part},
     },
+    json,
+    page::{PAGES, Page},
+    problem::Problem,
+    spelling::{SPELLINGS, Spelling},
 };
 use crate::auth::Permission;
 use crate::error::Code;
@@ -55,43 +56,12 @@ pub(super) fn serve(request: &Request, context: &str) -> Response {
     json(openapi(&server).to_string())
 }
 
-/// A failure (RFC 9457). Programs tell failures apart by `properties.errorCode`.
-#[derive(JsonSchema)]
-#[expect(
-    dead_code,
-    reason = "problems are written as text; this is their schema"
-)]
-struct Problem {
-    r#type: String,
-    title: String,
-    status: u16,
-    /// The code, and what is wrong in words.
-    detail: Option<String>,
-    instance: String,
-    /// Of an internal failure: finds its cause in the server's log.
-    ticket: Option<String>,
-    properties: ProblemProperties,
-}
-
-/// What programs need to know of a failure.
-#[derive(JsonSchema)]
-#[schemars(rename_all = "camelCase")]
-#[expect(
-    dead_code,
-    reason = "problems are written as text; this is their schema"
-)]
-struct ProblemProperties {
-    error_code: String,
-    /// There, and true, only if the same request may succeed later.
-    retryable: Option<bool>,
-}
-
 /// One method of one path, from whichever table it is.
 struct Entry {
     path: &'static str,
     method: &'static Method,
-    told: &'static Told,
-    /// The answers, by media type.
+    description: &'static Description,
+    /// What is answered, by media type.
     media: Vec<(&'static str, Shape, Amount)>,
     codes: Vec<(u16, Code)>,
     /// What is answered where it is no problem document, by status.
@@ -126,13 +96,13 @@ impl Entry {
             Answered::Lines(_) => Some(("application/x-ndjson", Amount::Lines)),
             Answered::Live(_) => Some(("text/event-stream", Amount::Events)),
         };
-        let media = media.map(|(media, amount)| (media, spelling.told.answer, amount));
+        let media = media.map(|(media, amount)| (media, spelling.description.answer, amount));
         let route = Route::of(spelling.request);
         let mut codes = ALWAYS.to_vec();
         if route.is_some_and(|route| route.access == Access::Write) {
             codes.extend(WRITES);
         }
-        codes.extend(spelling.told.codes.iter().copied().flatten());
+        codes.extend(spelling.description.codes.iter().copied().flatten());
         let mut codes = with_status(codes);
         if spelling.limit.status != Code::BadRequest.status() {
             codes.push((spelling.limit.status.as_u16(), Code::BadRequest));
@@ -140,7 +110,7 @@ impl Entry {
         Self {
             path: spelling.place().0,
             method: &spelling.method,
-            told: spelling.told,
+            description: spelling.description,
             media: media.into_iter().collect(),
             codes,
             refusals: &[],
@@ -156,11 +126,11 @@ impl Entry {
         Self {
             path: page.path,
             method: &page.method,
-            told: page.told,
+            description: page.description,
             media: media
                 .map(|(media, shape)| (*media, *shape, Amount::One))
                 .collect(),
-            codes: with_status(page.told.codes.iter().copied().flatten().copied()),
+            codes: with_status(page.description.codes.iter().copied().flatten().copied()),
             refusals: page.refusals,
             is_public: page.is_public,
             takes_token: false,
@@ -173,8 +143,12 @@ impl Entry {
     fn parts(&self) -> Vec<(&'static str, Option<Parameter>)> {
         names_in(self.path)
             .map(|name| {
-                let told = self.told.parts.iter().find(|(given, _)| *given == name);
-                (name, told.map(|(_, part)| *part).or_else(|| part(name)))
+                let given = self
+                    .description
+                    .parts
+                    .iter()
+                    .find(|(given, _)| *given == name);
+                (name, given.map(|(_, part)| *part).or_else(|| part(name)))
             })
             .collect()
     }
@@ -218,7 +192,7 @@ fn document() -> Value {
         settings.meta_schema = None;
     });
     let mut generator = settings.into_generator();
-    generator.subschema_for::<Problem>();
+    generator.subschema_for::<Problem<'_>>();
     let entries = entries();
     let mut by_path: BTreeMap<&'static str, Vec<&Entry>> = BTreeMap::new();
     for entry in &entries {
@@ -302,7 +276,7 @@ fn operation(
     names: &[(&'static str, String)],
     generator: &mut SchemaGenerator,
 ) -> Value {
-    let told = entry.told;
+    let described = entry.description;
     let mut parameters = Vec::new();
     for (name, part) in entry.parts() {
         let shared = names.iter().find(|(given, _)| *given == name);
@@ -313,18 +287,18 @@ fn operation(
     let token = entry.takes_token.then_some(&TOKEN);
     let once = |route: &&Route| route.access == Access::Write && route.once;
     let key = entry.operation.filter(once).map(|_| &KEY);
-    for given in told.parameters.iter().chain(token).chain(key) {
+    for given in described.parameters.iter().chain(token).chain(key) {
         parameters.push(parameter(given, given.name, generator));
     }
     let mut object = json!({
-        "operationId": told.name,
-        "tags": [told.tag.name()],
-        "summary": told.summary,
+        "operationId": described.name,
+        "tags": [described.tag.name()],
+        "summary": described.summary,
         "description": description(entry),
         "parameters": parameters,
         "responses": responses(entry, generator)
     });
-    if let Some(body) = body(&told.body, generator) {
+    if let Some(body) = body(&described.body, generator) {
         object["requestBody"] = body;
     }
     if entry.is_public {
@@ -335,8 +309,8 @@ fn operation(
 
 fn description(entry: &Entry) -> String {
     let mut paragraphs = Vec::new();
-    if !entry.told.text.is_empty() {
-        paragraphs.push(entry.told.text.to_owned());
+    if !entry.description.text.is_empty() {
+        paragraphs.push(entry.description.text.to_owned());
     }
     if let Some(route) = entry.operation {
         paragraphs.push(format!("Event: `{}`.", route.request));
@@ -405,7 +379,7 @@ fn responses(entry: &Entry, generator: &mut SchemaGenerator) -> Value {
     let mut responses = Map::new();
     responses.insert(
         "200".to_owned(),
-        json!({"description": entry.told.summary, "content": content}),
+        json!({"description": entry.description.summary, "content": content}),
     );
     let mut by_status: BTreeMap<u16, Vec<&'static str>> = BTreeMap::new();
     for (status, code) in &entry.codes {
@@ -457,7 +431,13 @@ mod tests {
             }
             let numbered = names_in(entry.path)
                 .filter(|name| ["first", "second", "third"].contains(name))
-                .all(|name| entry.told.parts.iter().any(|(given, _)| *given == name));
+                .all(|name| {
+                    entry
+                        .description
+                        .parts
+                        .iter()
+                        .any(|(given, _)| *given == name)
+                });
             assert!(numbered, "{} {}", entry.method, entry.path);
         }
     }
@@ -465,10 +445,19 @@ mod tests {
     #[test]
     fn every_method_of_every_path_has_a_name_of_its_own_and_a_summary() {
         let mut names = BTreeSet::new();
-        for Entry { told, path, .. } in entries() {
-            assert!(names.insert(told.name), "{path}: {} is taken", told.name);
+        for Entry {
+            description: described,
+            path,
+            ..
+        } in entries()
+        {
             assert!(
-                !told.summary.is_empty() && !told.summary.ends_with('.'),
+                names.insert(described.name),
+                "{path}: {} is taken",
+                described.name
+            );
+            assert!(
+                !described.summary.is_empty() && !described.summary.ends_with('.'),
                 "{path}"
             );
         }

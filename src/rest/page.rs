@@ -8,13 +8,16 @@ use axum::{
     response::{IntoResponse as _, Response},
     routing::{MethodRouter, get},
 };
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use super::{
-    Gateway, events, help, json, oauth,
-    told::{self, Shape, Told},
+    Gateway,
+    described::{self, Description, Shape},
+    events, help, json, oauth,
 };
 use crate::error::{Code, Failure};
-use crate::event::payload::Object;
+use crate::event::payload;
 use crate::telemetry::has_panicked;
 
 /// A path without an event.
@@ -28,7 +31,7 @@ pub(super) struct Page {
     pub(super) media: &'static [(&'static str, Shape)],
     /// What is answered where it is no problem document, by status: JSON.
     pub(super) refusals: &'static [(u16, Shape)],
-    pub(super) told: &'static Told,
+    pub(super) description: &'static Description,
     pub(super) serve: fn(&Arc<Gateway>) -> MethodRouter,
 }
 
@@ -38,18 +41,27 @@ pub(super) const PAGES: &[Page] = &[
         method: Method::POST,
         path: "/events",
         is_public: false,
-        media: told::events::MEDIA,
+        media: described::events::MEDIA,
         refusals: &[],
-        told: &told::events::POST,
+        description: &described::events::POST,
         serve: events::routes,
+    },
+    Page {
+        method: Method::GET,
+        path: "/events/{type}/schema",
+        is_public: true,
+        media: described::events::SCHEMA_MEDIA,
+        refusals: &[],
+        description: &described::events::SCHEMA,
+        serve: events::schema,
     },
     Page {
         method: Method::GET,
         path: "/health",
         is_public: true,
-        media: told::operators::HEALTH_MEDIA,
+        media: described::operators::HEALTH_MEDIA,
         refusals: &[],
-        told: &told::operators::HEALTH,
+        description: &described::operators::HEALTH,
         serve: |_| get(async || health(has_panicked())),
     },
     Page {
@@ -58,56 +70,69 @@ pub(super) const PAGES: &[Page] = &[
         is_public: false,
         media: &[],
         refusals: &[],
-        told: &told::operators::SUBSCRIPTIONS,
+        description: &described::operators::SUBSCRIPTIONS,
         serve: subscriptions,
     },
     Page {
         method: Method::POST,
         path: "/oauth/token",
         is_public: true,
-        media: told::oauth::TOKEN_MEDIA,
-        refusals: told::oauth::TOKEN_REFUSALS,
-        told: &told::oauth::TOKEN,
+        media: described::oauth::TOKEN_MEDIA,
+        refusals: described::oauth::TOKEN_REFUSALS,
+        description: &described::oauth::TOKEN,
         serve: oauth::token,
     },
     Page {
         method: Method::GET,
         path: "/.well-known/jwks.json",
         is_public: true,
-        media: told::oauth::KEYS_MEDIA,
+        media: described::oauth::KEYS_MEDIA,
         refusals: &[],
-        told: &told::oauth::KEYS,
+        description: &described::oauth::KEYS,
         serve: oauth::keys,
     },
     Page {
         method: Method::GET,
         path: "/help",
         is_public: true,
-        media: told::help::EVERYTHING_MEDIA,
+        media: described::help::EVERYTHING_MEDIA,
         refusals: &[],
-        told: &told::help::EVERYTHING,
+        description: &described::help::EVERYTHING,
         serve: help::everything,
     },
     Page {
         method: Method::GET,
         path: "/help/{*topic}",
         is_public: true,
-        media: told::help::TOPIC_MEDIA,
+        media: described::help::TOPIC_MEDIA,
         refusals: &[],
-        told: &told::help::TOPIC,
+        description: &described::help::TOPIC,
         serve: help::topic,
     },
 ];
 
+/// Whether the service is well.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Health {
+    status: Status,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "UPPERCASE")]
+#[schemars(inline)]
+enum Status {
+    Up,
+    Down,
+}
+
 /// Whether nothing has gone wrong in a way that nobody had thought of (`rest.md` §8).
 fn health(has_panicked: bool) -> Response {
-    let (status, text) = if has_panicked {
-        (StatusCode::SERVICE_UNAVAILABLE, "DOWN")
+    let (code, status) = if has_panicked {
+        (StatusCode::SERVICE_UNAVAILABLE, Status::Down)
     } else {
-        (StatusCode::OK, "UP")
+        (StatusCode::OK, Status::Up)
     };
-    let body = json(Object::new().text("status", text).finish());
-    (status, body).into_response()
+    (code, json(payload::json(&Health { status }))).into_response()
 }
 
 /// Nothing is subscribed to here (`rest.md` §7).

@@ -16,6 +16,8 @@ use crate::json;
 
 /// The parts of a request.
 pub(super) struct Parts {
+    /// The id of the event that the request becomes.
+    id: Arc<str>,
     path: Arc<RawPathParams>,
     query: Vec<(String, String)>,
     headers: HeaderMap,
@@ -29,6 +31,7 @@ fn bad(parameter: &str, why: impl std::fmt::Display) -> Failure {
 
 impl Parts {
     pub(super) fn new(
+        id: &str,
         path: RawPathParams,
         head: request::Parts,
         body: Bytes,
@@ -42,6 +45,7 @@ impl Parts {
                 )
             })?;
         let parts = Self {
+            id: id.into(),
             path: Arc::new(path),
             query,
             headers: head.headers,
@@ -57,11 +61,16 @@ impl Parts {
     /// The same, for as long as an answer is being sent.
     pub(super) fn without_body(&self) -> Self {
         Self {
+            id: Arc::clone(&self.id),
             path: Arc::clone(&self.path),
             query: self.query.clone(),
             headers: self.headers.clone(),
             body: Bytes::new(),
         }
+    }
+
+    pub(super) fn id(&self) -> &str {
+        &self.id
     }
 
     /// A part of the path, which the table says is there.

@@ -4,45 +4,68 @@ use axum::{
     http::{HeaderValue, header},
     response::{IntoResponse as _, Response},
 };
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use super::Detail;
 use crate::error::Failure;
-use crate::event::payload::Object;
+use crate::event::payload::{Properties, json};
 
 /// The title of a status that has no standard phrase.
 const CLIENT_CLOSED_REQUEST: &str = "Client Closed Request";
 
+/// A failure (RFC 9457). Programs tell failures apart by `properties.errorCode`.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Problem<'a> {
+    r#type: &'static str,
+    title: &'a str,
+    status: u16,
+    /// The code, and what is wrong in words.
+    detail: String,
+    instance: &'a str,
+    /// Of an internal failure: finds its cause in the server's log.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ticket: Option<String>,
+    properties: ProblemProperties<'a>,
+}
+
+/// What programs need to know of a failure.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct ProblemProperties<'a> {
+    error_code: &'static str,
+    /// Present, and true, only if the same request may succeed later.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    retryable: Option<bool>,
+    /// As documented for the code.
+    #[serde(flatten)]
+    #[schemars(skip)]
+    others: Properties<'a>,
+}
+
 pub(super) fn response(failure: &Failure, instance: &str, detail: Detail) -> Response {
     let status = failure.status();
-    let mut properties = Object::new().text("errorCode", failure.code().as_str());
-    if failure.retryable() {
-        properties = properties.truth("retryable", true);
-    }
-    for (name, value) in failure.properties() {
-        properties = properties.raw(name, &value.to_string());
-    }
     let internal = failure.internal_cause();
-    let text = match internal {
-        Some((_, cause)) if detail == Detail::Verbose => cause.to_owned(),
-        _ => failure.to_string(),
+    let problem = Problem {
+        r#type: "about:blank",
+        title: status.canonical_reason().unwrap_or(CLIENT_CLOSED_REQUEST),
+        status: status.as_u16(),
+        detail: match internal {
+            Some((_, cause)) if detail == Detail::Verbose => cause.to_owned(),
+            _ => failure.to_string(),
+        },
+        instance,
+        ticket: internal.map(|(ticket, _)| ticket.to_string()),
+        properties: ProblemProperties {
+            error_code: failure.code().as_str(),
+            retryable: failure.retryable().then_some(true),
+            others: Properties(failure.properties()),
+        },
     };
-    let mut problem = Object::new()
-        .text("type", "about:blank")
-        .text(
-            "title",
-            status.canonical_reason().unwrap_or(CLIENT_CLOSED_REQUEST),
-        )
-        .number("status", i64::from(status.as_u16()))
-        .text("detail", &text)
-        .text("instance", instance);
-    if let Some((ticket, _)) = internal {
-        problem = problem.text("ticket", &ticket.to_string());
-    }
-    let body = problem.raw("properties", &properties.finish()).finish() + "\n";
     let mut response = (
         status,
         [(header::CONTENT_TYPE, "application/problem+json")],
-        body,
+        json(&problem) + "\n",
     )
         .into_response();
     if let Some(seconds) = failure.retry_after_seconds() {

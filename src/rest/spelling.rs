@@ -7,8 +7,8 @@ use axum::{
 
 use super::{
     answer::Answered::{self, Empty, First, Lines, List, Live, Page, Text, Value},
+    described::{self, Description},
     parts::Parts,
-    told::{self, Told},
     write::{
         account, audit, clients, entity, feed, key_pairs, members, message, model, providers,
         search, settings, trusted_keys,
@@ -50,7 +50,7 @@ pub struct Spelling {
     pub(super) write: fn(&Parts, &str) -> Result<String, Failure>,
     pub(super) read: Answered,
     /// What is said of it in the `OpenAPI` document.
-    pub(super) told: &'static Told,
+    pub(super) description: &'static Description,
     /// How much of a body is taken.
     pub(super) limit: Limit,
     /// What is asked of the path before the body is read.
@@ -80,7 +80,7 @@ impl Limit {
         ..Self::USUAL
     };
     /// Some say what is wrong by their status.
-    const TOLD: Self = Self {
+    const BY_STATUS: Self = Self {
         status: StatusCode::PAYLOAD_TOO_LARGE,
         ..Self::USUAL
     };
@@ -88,8 +88,8 @@ impl Limit {
 
 impl Spelling {
     /// The path with its parts called what they are here.
-    pub fn told_path(&self) -> String {
-        let parts = self.told.parts.iter();
+    pub fn described_path(&self) -> String {
+        let parts = self.description.parts.iter();
         parts.fold(self.path.to_owned(), |path, (name, part)| {
             path.replace(&format!("{{{name}}}"), &format!("{{{}}}", part.name))
         })
@@ -116,13 +116,22 @@ impl Spelling {
     }
 }
 
+/// The routes: the name of a request type, and a method and path that spell it.
+pub fn paths() -> Vec<(&'static str, String)> {
+    let spelled = |spelling: &Spelling| {
+        let path = format!("{} {}", spelling.method, spelling.described_path());
+        (spelling.request.as_str(), path)
+    };
+    SPELLINGS.iter().map(spelled).collect()
+}
+
 const fn spell(
     method: Method,
     path: &'static str,
     request: EventType,
     write: fn(&Parts, &str) -> Result<String, Failure>,
     read: Answered,
-    told: &'static Told,
+    description: &'static Description,
 ) -> Spelling {
     Spelling {
         method,
@@ -130,7 +139,7 @@ const fn spell(
         request,
         write,
         read,
-        told,
+        description,
         limit: Limit::USUAL,
         check: |_| Ok(()),
     }
@@ -147,91 +156,91 @@ const DELETE: Method = Method::DELETE;
 #[rustfmt::skip]
 pub const SPELLINGS: &[Spelling] = &[
     // Models (`rest.md` §2).
-    spell(POST, "/model/import/{dataFormat}/{converter}/{entityName}/{modelVersion}", EntityModelImportRequest, model::import_model, Value(model::model_id), &told::model::IMPORT),
-    spell(GET, "/model/export/{converter}/{entityName}/{modelVersion}", EntityModelExportRequest, model::export_model, Value(model::payload), &told::model::EXPORT),
-    spell(PUT, "/model/{entityName}/{modelVersion}/lock", EntityModelTransitionRequest, model::lock, Value(model::locked), &told::model::LOCK),
-    spell(PUT, "/model/{entityName}/{modelVersion}/unlock", EntityModelTransitionRequest, model::unlock, Value(model::unlocked), &told::model::UNLOCK),
-    spell(POST, "/model/{entityName}/{modelVersion}/changeLevel/{changeLevel}", EntityModelSetChangeLevelRequest, model::change_level, Value(model::change_level_set), &told::model::CHANGE_LEVEL),
-    spell(POST, "/model/validate/{entityName}/{modelVersion}", EntityModelValidateRequest, model::validate, Value(model::validated), &told::model::VALIDATE),
-    spell(PUT, "/model/{entityName}/{modelVersion}/unique-keys", EntityModelSetUniqueKeysRequest, model::unique_keys, Value(model::keys_set), &told::model::UNIQUE_KEYS).taking(Limit::SMALL),
-    spell(PUT, "/model/{entityName}/{modelVersion}/indexes", EntityModelSetIndexesRequest, model::set_indexes, Value(model::indexes_set), &told::model::INDEXES).taking(Limit::SMALL),
-    spell(GET, "/model/", EntityModelGetAllRequest, model::nothing, Value(model::models), &told::model::LIST),
-    spell(DELETE, "/model/{entityName}/{modelVersion}", EntityModelDeleteRequest, model::model, Value(model::model_deleted), &told::model::DELETE),
-    spell(POST, "/model/{entityName}/{modelVersion}/workflow/import", EntityWorkflowImportRequest, model::import_workflows, Value(model::workflows_imported), &told::model::IMPORT_WORKFLOWS),
-    spell(GET, "/model/{entityName}/{modelVersion}/workflow/export", EntityWorkflowExportRequest, model::model, Value(model::workflows), &told::model::EXPORT_WORKFLOWS),
-    spell(GET, "/model/{entityName}/{modelVersion}/workflow/diagram", EntityWorkflowDiagramRequest, model::draw_workflows, Text(model::diagram), &told::model::DRAW_WORKFLOWS),
+    spell(POST, "/model/import/{dataFormat}/{converter}/{entityName}/{modelVersion}", EntityModelImportRequest, model::import_model, Value(model::model_id), &described::model::IMPORT),
+    spell(GET, "/model/export/{converter}/{entityName}/{modelVersion}", EntityModelExportRequest, model::export_model, Value(model::payload), &described::model::EXPORT),
+    spell(PUT, "/model/{entityName}/{modelVersion}/lock", EntityModelTransitionRequest, model::lock, Value(model::locked), &described::model::LOCK),
+    spell(PUT, "/model/{entityName}/{modelVersion}/unlock", EntityModelTransitionRequest, model::unlock, Value(model::unlocked), &described::model::UNLOCK),
+    spell(POST, "/model/{entityName}/{modelVersion}/changeLevel/{changeLevel}", EntityModelSetChangeLevelRequest, model::change_level, Value(model::change_level_set), &described::model::CHANGE_LEVEL),
+    spell(POST, "/model/validate/{entityName}/{modelVersion}", EntityModelValidateRequest, model::validate, Value(model::validated), &described::model::VALIDATE),
+    spell(PUT, "/model/{entityName}/{modelVersion}/unique-keys", EntityModelSetUniqueKeysRequest, model::unique_keys, Value(model::keys_set), &described::model::UNIQUE_KEYS).taking(Limit::SMALL),
+    spell(PUT, "/model/{entityName}/{modelVersion}/indexes", EntityModelSetIndexesRequest, model::set_indexes, Value(model::indexes_set), &described::model::INDEXES).taking(Limit::SMALL),
+    spell(GET, "/model/", EntityModelGetAllRequest, model::nothing, Value(model::models), &described::model::LIST),
+    spell(DELETE, "/model/{entityName}/{modelVersion}", EntityModelDeleteRequest, model::model, Value(model::model_deleted), &described::model::DELETE),
+    spell(POST, "/model/{entityName}/{modelVersion}/workflow/import", EntityWorkflowImportRequest, model::import_workflows, Value(model::workflows_imported), &described::model::IMPORT_WORKFLOWS),
+    spell(GET, "/model/{entityName}/{modelVersion}/workflow/export", EntityWorkflowExportRequest, model::model, Value(model::workflows), &described::model::EXPORT_WORKFLOWS),
+    spell(GET, "/model/{entityName}/{modelVersion}/workflow/diagram", EntityWorkflowDiagramRequest, model::draw_workflows, Text(model::diagram), &described::model::DRAW_WORKFLOWS),
     // Entities (`rest.md` §3).
-    spell(POST, "/entity/{first}/{second}/{third}", EntityCreateRequest, entity::create, Value(entity::chunks), &told::entity::CREATE),
-    spell(POST, "/entity/{first}", EntityCreateCollectionRequest, entity::create_collection, Value(entity::chunks), &told::entity::CREATE_COLLECTION),
-    spell(PUT, "/entity/{first}", EntityUpdateCollectionRequest, entity::update_collection, Value(entity::chunks), &told::entity::UPDATE_COLLECTION),
-    spell(GET, "/entity/{first}", EntityGetRequest, entity::get, Value(entity::envelope), &told::entity::GET),
-    spell(DELETE, "/entity/{first}", EntityDeleteRequest, entity::delete, Value(entity::deleted), &told::entity::DELETE),
-    spell(GET, "/entity/{first}/{second}", EntityGetAllRequest, entity::list, List(entity::envelope), &told::entity::LIST),
-    spell(DELETE, "/entity/{first}/{second}", EntityDeleteAllRequest, entity::delete_all, Value(entity::all_deleted), &told::entity::DELETE_ALL).taking(Limit::LARGE),
-    spell(PUT, "/entity/{first}/{second}", EntityUpdateRequest, entity::update, Value(entity::transaction), &told::entity::UPDATE),
-    spell(PATCH, "/entity/{first}/{second}", EntityPatchRequest, entity::patch, Value(entity::transaction), &told::entity::PATCH),
-    spell(PUT, "/entity/{first}/{second}/{third}", EntityUpdateRequest, entity::update_by_transition, Value(entity::transaction), &told::entity::UPDATE_BY_TRANSITION),
-    spell(PATCH, "/entity/{first}/{second}/{third}", EntityPatchRequest, entity::patch_by_transition, Value(entity::transaction), &told::entity::PATCH_BY_TRANSITION),
-    spell(GET, "/entity/{entityId}/changes", EntityChangesMetadataGetRequest, entity::changes, List(entity::change), &told::entity::CHANGES),
-    spell(GET, "/entity/changes/stream", EntityChangesSubscribeRequest, feed::subscribe, Live(feed::change), &told::feed::SUBSCRIBE),
-    spell(GET, "/entity/{entityId}/transitions", EntityTransitionsGetRequest, entity::transitions, Value(entity::transition_names), &told::entity::TRANSITIONS),
-    spell(POST, "/entity/{entityId}/transitions/{transition}", EntityTransitionRequest, entity::transition, Value(entity::available), &told::entity::TRANSITION_NOW),
-    spell(GET, "/platform-api/entity/fetch/transitions", EntityTransitionsGetRequest, entity::transitions_of_class, Value(entity::transition_names), &told::entity::TRANSITIONS_OF_CLASS),
-    spell(PUT, "/platform-api/entity/transition", EntityTransitionRequest, entity::transition_by_query, Value(entity::available), &told::entity::TRANSITION_BY_QUERY),
-    spell(GET, "/entity/stats", EntityStatsGetRequest, search::stats, List(search::count), &told::statistics::COUNT),
-    spell(GET, "/entity/stats/{entityName}/{modelVersion}", EntityStatsGetRequest, search::stats_of_model, First(search::count), &told::statistics::COUNT_OF_MODEL),
-    spell(GET, "/entity/stats/states", EntityStatsByStateGetRequest, search::stats, List(search::count_in_state), &told::statistics::COUNT_BY_STATE),
-    spell(GET, "/entity/stats/states/{entityName}/{modelVersion}", EntityStatsByStateGetRequest, search::stats_of_model, List(search::count_in_state), &told::statistics::COUNT_BY_STATE_OF_MODEL),
-    spell(POST, "/entity/stats/{entityName}/{modelVersion}/query", EntityStatsQueryRequest, search::group, Value(search::buckets), &told::statistics::GROUP).taking(Limit::TOLD),
-    spell(GET, "/entity/{entityId}/explain", WorkflowExplainRequest, entity::explain, Value(model::payload_as_is), &told::audit::EXPLAIN),
-    spell(POST, "/model/{entityName}/{modelVersion}/workflow/explain", WorkflowExplainRequest, model::explain, Value(model::payload_as_is), &told::model::EXPLAIN),
+    spell(POST, "/entity/{first}/{second}/{third}", EntityCreateRequest, entity::create, Value(entity::chunks), &described::entity::CREATE),
+    spell(POST, "/entity/{first}", EntityCreateCollectionRequest, entity::create_collection, Value(entity::chunks), &described::entity::CREATE_COLLECTION),
+    spell(PUT, "/entity/{first}", EntityUpdateCollectionRequest, entity::update_collection, Value(entity::chunks), &described::entity::UPDATE_COLLECTION),
+    spell(GET, "/entity/{first}", EntityGetRequest, entity::get, Value(entity::envelope), &described::entity::GET),
+    spell(DELETE, "/entity/{first}", EntityDeleteRequest, entity::delete, Value(entity::deleted), &described::entity::DELETE),
+    spell(GET, "/entity/{first}/{second}", EntityGetAllRequest, entity::list, List(entity::envelope), &described::entity::LIST),
+    spell(DELETE, "/entity/{first}/{second}", EntityDeleteAllRequest, entity::delete_all, Value(entity::all_deleted), &described::entity::DELETE_ALL).taking(Limit::LARGE),
+    spell(PUT, "/entity/{first}/{second}", EntityUpdateRequest, entity::update, Value(entity::transaction), &described::entity::UPDATE),
+    spell(PATCH, "/entity/{first}/{second}", EntityPatchRequest, entity::patch, Value(entity::transaction), &described::entity::PATCH),
+    spell(PUT, "/entity/{first}/{second}/{third}", EntityUpdateRequest, entity::update_by_transition, Value(entity::transaction), &described::entity::UPDATE_BY_TRANSITION),
+    spell(PATCH, "/entity/{first}/{second}/{third}", EntityPatchRequest, entity::patch_by_transition, Value(entity::transaction), &described::entity::PATCH_BY_TRANSITION),
+    spell(GET, "/entity/{entityId}/changes", EntityChangesMetadataGetRequest, entity::changes, List(entity::change), &described::entity::CHANGES),
+    spell(GET, "/entity/changes/stream", EntityChangesSubscribeRequest, feed::subscribe, Live(feed::change), &described::feed::SUBSCRIBE),
+    spell(GET, "/entity/{entityId}/transitions", EntityTransitionsGetRequest, entity::transitions, Value(entity::transition_names), &described::entity::TRANSITIONS),
+    spell(POST, "/entity/{entityId}/transitions/{transition}", EntityTransitionRequest, entity::transition, Value(entity::available), &described::entity::TRANSITION_NOW),
+    spell(GET, "/platform-api/entity/fetch/transitions", EntityTransitionsGetRequest, entity::transitions_of_class, Value(entity::transition_names), &described::entity::TRANSITIONS_OF_CLASS),
+    spell(PUT, "/platform-api/entity/transition", EntityTransitionRequest, entity::transition_by_query, Value(entity::available), &described::entity::TRANSITION_BY_QUERY),
+    spell(GET, "/entity/stats", EntityStatsGetRequest, search::stats, List(search::count), &described::statistics::COUNT),
+    spell(GET, "/entity/stats/{entityName}/{modelVersion}", EntityStatsGetRequest, search::stats_of_model, First(search::count), &described::statistics::COUNT_OF_MODEL),
+    spell(GET, "/entity/stats/states", EntityStatsByStateGetRequest, search::stats, List(search::count_in_state), &described::statistics::COUNT_BY_STATE),
+    spell(GET, "/entity/stats/states/{entityName}/{modelVersion}", EntityStatsByStateGetRequest, search::stats_of_model, List(search::count_in_state), &described::statistics::COUNT_BY_STATE_OF_MODEL),
+    spell(POST, "/entity/stats/{entityName}/{modelVersion}/query", EntityStatsQueryRequest, search::group, Value(search::buckets), &described::statistics::GROUP).taking(Limit::BY_STATUS),
+    spell(GET, "/entity/{entityId}/explain", WorkflowExplainRequest, entity::explain, Value(model::payload_as_is), &described::audit::EXPLAIN),
+    spell(POST, "/model/{entityName}/{modelVersion}/workflow/explain", WorkflowExplainRequest, model::explain, Value(model::payload_as_is), &described::model::EXPLAIN),
     // Audit (`rest.md` §5).
-    spell(GET, "/audit/entity/{entityId}", EntityAuditGetRequest, audit::page, Value(audit::items), &told::audit::PAGE),
-    spell(GET, "/audit/entity/{entityId}/workflow/{transactionId}/finished", EntityAuditFinishedGetRequest, audit::finished, Value(audit::item), &told::audit::FINISHED),
+    spell(GET, "/audit/entity/{entityId}", EntityAuditGetRequest, audit::page, Value(audit::items), &described::audit::PAGE),
+    spell(GET, "/audit/entity/{entityId}/workflow/{transactionId}/finished", EntityAuditFinishedGetRequest, audit::finished, Value(audit::item), &described::audit::FINISHED),
     // Search (`rest.md` §4).
-    spell(POST, "/search/direct/{entityName}/{modelVersion}", EntitySearchRequest, search::search, Lines(entity::envelope), &told::search::DIRECT),
-    spell(POST, "/search/direct/{entityName}/{modelVersion}?explain=true", EntitySearchExplainRequest, search::search, Value(model::payload_as_is), &told::search::EXPLAIN),
-    spell(POST, "/search/live/{entityName}/{modelVersion}", EntitySearchSubscribeRequest, feed::subscribe_search, Live(feed::news), &told::feed::SUBSCRIBE_SEARCH),
-    spell(POST, "/search/{entityName}/{modelVersion}", EntitySearchRequest, search::search_cut_off, List(entity::envelope), &told::search::CUT_OFF),
-    spell(POST, "/search/async/{entityName}/{modelVersion}", EntitySnapshotSearchRequest, search::submit_search, Value(search::snapshot_id), &told::search::SUBMIT),
-    spell(GET, "/search/async/{jobId}/status", SnapshotGetStatusRequest, search::snapshot, Value(search::snapshot_status), &told::search::STATUS),
-    spell(GET, "/search/async/{jobId}", SnapshotGetRequest, search::snapshot_page, Page(entity::envelope), &told::search::RESULTS),
-    spell(PUT, "/search/async/{jobId}/cancel", SnapshotCancelRequest, search::snapshot, Value(search::snapshot_cancelled), &told::search::CANCEL),
+    spell(POST, "/search/direct/{entityName}/{modelVersion}", EntitySearchRequest, search::search, Lines(entity::envelope), &described::search::DIRECT),
+    spell(POST, "/search/direct/{entityName}/{modelVersion}?explain=true", EntitySearchExplainRequest, search::search, Value(model::payload_as_is), &described::search::EXPLAIN),
+    spell(POST, "/search/live/{entityName}/{modelVersion}", EntitySearchSubscribeRequest, feed::subscribe_search, Live(feed::news), &described::feed::SUBSCRIBE_SEARCH),
+    spell(POST, "/search/{entityName}/{modelVersion}", EntitySearchRequest, search::search_cut_off, List(entity::envelope), &described::search::CUT_OFF),
+    spell(POST, "/search/async/{entityName}/{modelVersion}", EntitySnapshotSearchRequest, search::submit_search, Value(search::snapshot_id), &described::search::SUBMIT),
+    spell(GET, "/search/async/{jobId}/status", SnapshotGetStatusRequest, search::snapshot, Value(search::snapshot_status), &described::search::STATUS),
+    spell(GET, "/search/async/{jobId}", SnapshotGetRequest, search::snapshot_page, Page(entity::envelope), &described::search::RESULTS),
+    spell(PUT, "/search/async/{jobId}/cancel", SnapshotCancelRequest, search::snapshot, Value(search::snapshot_cancelled), &described::search::CANCEL),
     // Messages (`rest.md` §6).
-    spell(POST, "/message/new/{subject}", MessageCreateRequest, message::create, Value(message::created), &told::message::CREATE).taking(Limit::TOLD),
-    spell(GET, "/message/{messageId}", MessageGetRequest, message::one, Value(message::message), &told::message::GET),
-    spell(GET, "/message/get/{messageId}", MessageGetRequest, message::one, Value(message::message_as_text), &told::message::GET_AS_TEXT),
-    spell(DELETE, "/message/{messageId}", MessageDeleteRequest, message::one, Value(message::deleted), &told::message::DELETE),
-    spell(DELETE, "/message", MessageDeleteRequest, message::many, Value(message::all_deleted), &told::message::DELETE_ALL).taking(Limit::TOLD),
+    spell(POST, "/message/new/{subject}", MessageCreateRequest, message::create, Value(message::created), &described::message::CREATE).taking(Limit::BY_STATUS),
+    spell(GET, "/message/{messageId}", MessageGetRequest, message::one, Value(message::message), &described::message::GET),
+    spell(GET, "/message/get/{messageId}", MessageGetRequest, message::one, Value(message::message_as_text), &described::message::GET_AS_TEXT),
+    spell(DELETE, "/message/{messageId}", MessageDeleteRequest, message::one, Value(message::deleted), &described::message::DELETE),
+    spell(DELETE, "/message", MessageDeleteRequest, message::many, Value(message::all_deleted), &described::message::DELETE_ALL).taking(Limit::BY_STATUS),
     // The caller (`rest.md` §7).
-    spell(GET, "/compute/members", ComputeMembersGetRequest, model::nothing, Value(members::members), &told::members::LIST),
-    spell(GET, "/account", AccountGetRequest, model::nothing, Value(account::account), &told::message::ACCOUNT),
-    spell(GET, "/clients", ClientsGetRequest, model::nothing, Value(clients::clients), &told::clients::LIST),
-    spell(POST, "/clients", ClientCreateRequest, clients::create, Value(clients::credentials), &told::clients::CREATE).taking(Limit::SMALL),
-    spell(DELETE, "/clients/{clientId}", ClientDeleteRequest, clients::one, Value(clients::deleted), &told::clients::DELETE).taking(Limit::SMALL),
-    spell(PUT, "/clients/{clientId}/secret", ClientSecretResetRequest, clients::one, Value(clients::credentials), &told::clients::RESET_SECRET).taking(Limit::SMALL),
-    spell(POST, "/oauth/keys/keypair", KeyPairIssueRequest, key_pairs::issue, Value(key_pairs::key_pair), &told::key_pairs::ISSUE).taking(Limit::SMALL),
-    spell(GET, "/oauth/keys/keypair/current", KeyPairGetRequest, key_pairs::current, Value(key_pairs::key_pair), &told::key_pairs::CURRENT),
-    spell(DELETE, "/oauth/keys/keypair/{keyId}", KeyPairDeleteRequest, key_pairs::one, Empty, &told::key_pairs::DELETE).taking(Limit::SMALL),
-    spell(POST, "/oauth/keys/keypair/{keyId}/invalidate", KeyPairInvalidateRequest, key_pairs::invalidate, Empty, &told::key_pairs::INVALIDATE).taking(Limit::SMALL),
-    spell(POST, "/oauth/keys/keypair/{keyId}/reactivate", KeyPairReactivateRequest, key_pairs::reactivate, Value(key_pairs::key_pair), &told::key_pairs::REACTIVATE).taking(Limit::SMALL),
-    spell(GET, "/oauth/keys/trusted", TrustedKeysGetRequest, model::nothing, Value(trusted_keys::trusted_keys), &told::trusted_keys::LIST),
-    spell(POST, "/oauth/keys/trusted", TrustedKeyRegisterRequest, trusted_keys::register, Value(trusted_keys::trusted_key), &told::trusted_keys::REGISTER).taking(Limit::SMALL),
-    spell(DELETE, "/oauth/keys/trusted/{keyId}", TrustedKeyDeleteRequest, key_pairs::one, Empty, &told::trusted_keys::DELETE).taking(Limit::SMALL).checking(trusted_keys::check),
-    spell(POST, "/oauth/keys/trusted/{keyId}/invalidate", TrustedKeyInvalidateRequest, key_pairs::invalidate, Empty, &told::trusted_keys::INVALIDATE).taking(Limit::SMALL).checking(trusted_keys::check),
-    spell(POST, "/oauth/keys/trusted/{keyId}/reactivate", TrustedKeyReactivateRequest, key_pairs::reactivate, Value(trusted_keys::trusted_key), &told::trusted_keys::REACTIVATE).taking(Limit::SMALL).checking(trusted_keys::check),
-    spell(GET, "/oauth/oidc/providers", OidcProvidersGetRequest, providers::listed, Value(providers::providers), &told::providers::LIST),
-    spell(POST, "/oauth/oidc/providers", OidcProviderRegisterRequest, providers::register, Value(providers::provider), &told::providers::REGISTER).taking(Limit::SMALL),
-    spell(POST, "/oauth/oidc/providers/reload", OidcProvidersReloadRequest, model::nothing, Value(providers::reloaded), &told::providers::RELOAD).taking(Limit::SMALL),
-    spell(PATCH, "/oauth/oidc/providers/{providerId}", OidcProviderUpdateRequest, providers::update, Value(providers::provider), &told::providers::UPDATE).taking(Limit::SMALL),
-    spell(DELETE, "/oauth/oidc/providers/{providerId}", OidcProviderDeleteRequest, providers::one, Value(providers::deleted), &told::providers::DELETE).taking(Limit::SMALL),
-    spell(POST, "/oauth/oidc/providers/{providerId}/invalidate", OidcProviderInvalidateRequest, providers::one, Value(providers::provider), &told::providers::INVALIDATE).taking(Limit::SMALL),
-    spell(POST, "/oauth/oidc/providers/{providerId}/reactivate", OidcProviderReactivateRequest, providers::reactivate, Value(providers::provider), &told::providers::REACTIVATE).taking(Limit::SMALL),
+    spell(GET, "/compute/members", ComputeMembersGetRequest, model::nothing, Value(members::members), &described::members::LIST),
+    spell(GET, "/account", AccountGetRequest, model::nothing, Value(account::account), &described::message::ACCOUNT),
+    spell(GET, "/clients", ClientsGetRequest, model::nothing, Value(clients::clients), &described::clients::LIST),
+    spell(POST, "/clients", ClientCreateRequest, clients::create, Value(clients::credentials), &described::clients::CREATE).taking(Limit::SMALL),
+    spell(DELETE, "/clients/{clientId}", ClientDeleteRequest, clients::one, Value(clients::deleted), &described::clients::DELETE).taking(Limit::SMALL),
+    spell(PUT, "/clients/{clientId}/secret", ClientSecretResetRequest, clients::one, Value(clients::credentials), &described::clients::RESET_SECRET).taking(Limit::SMALL),
+    spell(POST, "/oauth/keys/keypair", KeyPairIssueRequest, key_pairs::issue, Value(key_pairs::key_pair), &described::key_pairs::ISSUE).taking(Limit::SMALL),
+    spell(GET, "/oauth/keys/keypair/current", KeyPairGetRequest, key_pairs::current, Value(key_pairs::key_pair), &described::key_pairs::CURRENT),
+    spell(DELETE, "/oauth/keys/keypair/{keyId}", KeyPairDeleteRequest, key_pairs::one, Empty, &described::key_pairs::DELETE).taking(Limit::SMALL),
+    spell(POST, "/oauth/keys/keypair/{keyId}/invalidate", KeyPairInvalidateRequest, key_pairs::invalidate, Empty, &described::key_pairs::INVALIDATE).taking(Limit::SMALL),
+    spell(POST, "/oauth/keys/keypair/{keyId}/reactivate", KeyPairReactivateRequest, key_pairs::reactivate, Value(key_pairs::key_pair), &described::key_pairs::REACTIVATE).taking(Limit::SMALL),
+    spell(GET, "/oauth/keys/trusted", TrustedKeysGetRequest, model::nothing, Value(trusted_keys::trusted_keys), &described::trusted_keys::LIST),
+    spell(POST, "/oauth/keys/trusted", TrustedKeyRegisterRequest, trusted_keys::register, Value(trusted_keys::trusted_key), &described::trusted_keys::REGISTER).taking(Limit::SMALL),
+    spell(DELETE, "/oauth/keys/trusted/{keyId}", TrustedKeyDeleteRequest, key_pairs::one, Empty, &described::trusted_keys::DELETE).taking(Limit::SMALL).checking(trusted_keys::check),
+    spell(POST, "/oauth/keys/trusted/{keyId}/invalidate", TrustedKeyInvalidateRequest, key_pairs::invalidate, Empty, &described::trusted_keys::INVALIDATE).taking(Limit::SMALL).checking(trusted_keys::check),
+    spell(POST, "/oauth/keys/trusted/{keyId}/reactivate", TrustedKeyReactivateRequest, key_pairs::reactivate, Value(trusted_keys::trusted_key), &described::trusted_keys::REACTIVATE).taking(Limit::SMALL).checking(trusted_keys::check),
+    spell(GET, "/oauth/oidc/providers", OidcProvidersGetRequest, providers::listed, Value(providers::providers), &described::providers::LIST),
+    spell(POST, "/oauth/oidc/providers", OidcProviderRegisterRequest, providers::register, Value(providers::provider), &described::providers::REGISTER).taking(Limit::SMALL),
+    spell(POST, "/oauth/oidc/providers/reload", OidcProvidersReloadRequest, model::nothing, Value(providers::reloaded), &described::providers::RELOAD).taking(Limit::SMALL),
+    spell(PATCH, "/oauth/oidc/providers/{providerId}", OidcProviderUpdateRequest, providers::update, Value(providers::provider), &described::providers::UPDATE).taking(Limit::SMALL),
+    spell(DELETE, "/oauth/oidc/providers/{providerId}", OidcProviderDeleteRequest, providers::one, Value(providers::deleted), &described::providers::DELETE).taking(Limit::SMALL),
+    spell(POST, "/oauth/oidc/providers/{providerId}/invalidate", OidcProviderInvalidateRequest, providers::one, Value(providers::provider), &described::providers::INVALIDATE).taking(Limit::SMALL),
+    spell(POST, "/oauth/oidc/providers/{providerId}/reactivate", OidcProviderReactivateRequest, providers::reactivate, Value(providers::provider), &described::providers::REACTIVATE).taking(Limit::SMALL),
     // What an operator may change (`rest.md` §8).
-    spell(GET, "/admin/log-level", LogLevelGetRequest, model::nothing, Value(settings::log_level), &told::operators::LOG_LEVEL),
-    spell(POST, "/admin/log-level", LogLevelSetRequest, settings::set_log_level, Value(settings::log_level), &told::operators::SET_LOG_LEVEL),
-    spell(GET, "/admin/trace-sampler", TraceSamplerGetRequest, model::nothing, Value(settings::trace_sampler), &told::operators::TRACE_SAMPLER),
-    spell(POST, "/admin/trace-sampler", TraceSamplerSetRequest, settings::set_trace_sampler, Value(settings::trace_sampler), &told::operators::SET_TRACE_SAMPLER),
+    spell(GET, "/admin/log-level", LogLevelGetRequest, model::nothing, Value(settings::log_level), &described::operators::LOG_LEVEL),
+    spell(POST, "/admin/log-level", LogLevelSetRequest, settings::set_log_level, Value(settings::log_level), &described::operators::SET_LOG_LEVEL),
+    spell(GET, "/admin/trace-sampler", TraceSamplerGetRequest, model::nothing, Value(settings::trace_sampler), &described::operators::TRACE_SAMPLER),
+    spell(POST, "/admin/trace-sampler", TraceSamplerSetRequest, settings::set_trace_sampler, Value(settings::trace_sampler), &described::operators::SET_TRACE_SAMPLER),
 ];
 
 #[cfg(test)]

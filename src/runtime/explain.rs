@@ -6,7 +6,7 @@ use super::{Error, Runtime, apart::Meter};
 use crate::engine::{Entry, Run, Start, Subject, World};
 use crate::entity::{Document, Image};
 use crate::error::Failure;
-use crate::explain::{self, ExplainedRun, Way};
+use crate::explain::{self, RunExplanation, Way};
 use crate::id::{EntityId, ModelKey, StateName, Tenant, TransactionId, TransitionName};
 use crate::storage::{self, Definitions, Recorded};
 use crate::workflow::Workflow;
@@ -18,7 +18,7 @@ pub struct Explained {
     pub state: Option<StateName>,
     /// The transitions out of the entity's state, if it has one.
     pub ways: Vec<Way>,
-    pub runs: Vec<ExplainedRun>,
+    pub runs: Vec<RunExplanation>,
 }
 
 /// A hypothetical entity.

@@ -59,6 +59,7 @@ mod requests;
 mod rest;
 mod revocation;
 mod rows;
+mod schema;
 mod search;
 mod secrets;
 mod segments;

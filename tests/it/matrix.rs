@@ -597,7 +597,9 @@ async fn the_matrix_knows_every_path_and_every_method() {
         }
     }
     for (method, path) in PUBLIC {
-        let path = path.replace("{topic}", "config");
+        let path = path
+            .replace("{topic}", "config")
+            .replace("{type}", "EntityResponse");
         let said = rest.send(method, &format!("/api{path}"), "").await;
         assert!(said.status != 401, "{method} {path}: {said:?}");
     }
@@ -634,6 +636,7 @@ async fn the_matrix_knows_every_path_and_every_method() {
 
 /// The paths that spell no event and are everyone's (`rest.md` §1).
 const PUBLIC: &[(&str, &str)] = &[
+    ("GET", "/events/{type}/schema"),
     ("GET", "/health"),
     ("POST", "/oauth/token"),
     ("GET", "/.well-known/jwks.json"),

@@ -1,9 +1,13 @@
 //! Payloads about the caller (`rest.md` §7).
 
-use schemars::JsonSchema;
-use serde::Deserialize;
+use std::sync::Arc;
 
-use super::{Object, RequiredText, list, success};
+use chrono::{DateTime, Utc};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::{Answer, RequiredText};
 
 #[derive(Deserialize, JsonSchema)]
 pub struct Get {
@@ -11,38 +15,64 @@ pub struct Get {
     _id: RequiredText,
 }
 
-/// Who calls, as it is told.
-pub struct Account<'a, R: Iterator<Item = &'a str>> {
-    pub user: &'a str,
-    pub user_name: &'a str,
-    pub tenant: &'a str,
-    pub tenant_name: &'a str,
-    pub roles: R,
+/// The caller of the request.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "Account")]
+pub struct Account {
+    pub user_account_info: UserAccount,
 }
 
-pub fn account<'a>(request: &str, account: Account<'a, impl Iterator<Item = &'a str>>) -> String {
-    let entity = Object::new()
-        .text("id", account.tenant)
-        .text("name", account.tenant_name);
-    let roles = account
-        .roles
-        .map(|role| Object::new().text("id", role).finish());
-    // Nothing is sold: the documented members say so.
-    let subscription = Object::new()
-        .text("id", "unlimited")
-        .text("legalEntityId", account.tenant)
-        .text("status", "ACTIVE")
-        .text("tierName", "unlimited")
-        .text("periodFrom", "2020-01-01T00:00:00Z")
-        .raw("limits", "[]");
-    let info = Object::new()
-        .text("userId", account.user)
-        .text("userName", account.user_name)
-        .raw("legalEntity", &entity.finish())
-        .raw("roles", &list(roles))
-        .raw("currentSubscription", &subscription.finish());
-    success(request, &[])
-        .text("requestId", request)
-        .raw("userAccountInfo", &info.finish())
-        .finish()
+impl Answer for Account {}
+
+/// The caller, as authenticated.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct UserAccount {
+    pub user_id: Arc<str>,
+    pub user_name: String,
+    /// The tenant.
+    pub legal_entity: LegalEntity,
+    pub roles: Vec<Role>,
+    pub current_subscription: Subscription,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(inline)]
+pub struct LegalEntity {
+    pub id: Arc<str>,
+    pub name: String,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(inline)]
+pub struct Role {
+    pub id: String,
+}
+
+/// A documented member. Nothing is sold, so it is always the same.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Subscription {
+    id: &'static str,
+    legal_entity_id: Arc<str>,
+    status: &'static str,
+    tier_name: &'static str,
+    #[schemars(with = "DateTime<Utc>")]
+    period_from: &'static str,
+    #[schemars(with = "Vec<Value>")]
+    limits: [(); 0],
+}
+
+impl Subscription {
+    pub const fn unlimited(tenant: Arc<str>) -> Self {
+        Self {
+            id: "unlimited",
+            legal_entity_id: tenant,
+            status: "ACTIVE",
+            tier_name: "unlimited",
+            period_from: "2020-01-01T00:00:00Z",
+            limits: [],
+        }
+    }
 }

@@ -1,10 +1,15 @@
 //! Payloads about what happened (`stream.md` §3, `rest.md` §5).
 
+use std::sync::Arc;
+
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Object, RequiredText, list, search::executor, success};
+use super::{
+    Answer, AsText, RequestId, RequiredText,
+    search::{ChangeType, Executor},
+};
 use crate::clock::Timestamp;
 use crate::entity::{Change, ChangeKind};
 use crate::id::{EntityId, Tenant, TransactionId};
@@ -42,75 +47,150 @@ pub struct GetFinished {
     pub transaction_id: String,
 }
 
-/// Something a state machine did, as it is told.
-pub struct Machine<'a> {
-    pub kind: &'a str,
-    pub state: Option<&'a str>,
-    pub details: &'a str,
-    pub data: &'a Value,
-    pub at: Timestamp,
-    pub transaction: TransactionId,
+/// A page of the audit trail of an entity, the newest event first.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "AuditPage")]
+pub struct Page {
+    pub items: Vec<Item>,
+    pub pagination: Pagination,
 }
 
-fn item(kind: &str, at: Timestamp) -> Object {
-    Object::new()
-        .text("auditEventType", kind)
-        .text("severity", "INFO")
-        .text("utcTime", &at.to_string())
-        .number("microsTime", at.micros())
+impl Answer for Page {
+    const REQUEST_ID: RequestId = RequestId::OnSuccess;
 }
 
-pub fn machine(entity: EntityId, event: &Machine<'_>) -> String {
-    let mut object = item("StateMachine", event.at)
-        .text("entityId", &entity.to_string())
-        .text("eventType", event.kind)
-        .text("transactionId", &event.transaction.to_string());
-    if let Some(state) = event.state {
-        object = object.text("state", state);
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(inline)]
+pub struct Pagination {
+    pub has_next: bool,
+    /// The `cursor` of the next page.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next_cursor: Option<String>,
+}
+
+impl Pagination {
+    /// The cursor of the next page is how many items come before it.
+    pub fn new(next: Option<usize>) -> Self {
+        Self {
+            has_next: next.is_some(),
+            next_cursor: next.map(|next| next.to_string()),
+        }
     }
-    object
-        .text("details", event.details)
-        .raw("data", &event.data.to_string())
-        .finish()
 }
 
-pub fn change(entity: EntityId, tenant: &Tenant, change: &Change) -> String {
-    let actor = Object::new()
-        .text("id", &change.author.name)
-        .text("name", &change.author.name)
-        .text("legalId", tenant.as_str());
-    let object = item("EntityChange", change.at).text("changeType", change.kind.as_str());
-    let object = match change.kind {
-        // Documented so (`rest.md` §5).
-        ChangeKind::Delete => object,
-        ChangeKind::Create | ChangeKind::Update => object
-            .text("entityId", &entity.to_string())
-            .text("transactionId", &change.transaction.to_string()),
-    };
-    object
-        .raw("system", "false")
-        .raw("actor", &actor.finish())
-        .raw("executedBy", &executor(change))
-        .finish()
+/// The last event of the workflow run of a transaction.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "FinishedEvent")]
+pub struct Finished {
+    pub item: Item,
 }
 
-/// Some items; `next` is the cursor of the rest.
-pub fn page(request: &str, items: &[String], next: Option<usize>) -> String {
-    let mut pagination =
-        Object::new().raw("hasNext", if next.is_some() { "true" } else { "false" });
-    if let Some(next) = next {
-        pagination = pagination.text("nextCursor", &next.to_string());
+impl Answer for Finished {
+    const REQUEST_ID: RequestId = RequestId::OnSuccess;
+}
+
+/// Something that happened to an entity.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(tag = "auditEventType")]
+#[schemars(rename = "AuditEvent")]
+pub enum Item {
+    EntityChange(EntityChange),
+    StateMachine(StateMachine),
+}
+
+/// The members of every item.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(inline)]
+pub struct Instant {
+    severity: Severity,
+    utc_time: AsText<Timestamp>,
+    /// The same instant, in microseconds since 1970.
+    micros_time: i64,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+#[schemars(inline)]
+enum Severity {
+    Info,
+}
+
+impl Instant {
+    pub const fn at(at: Timestamp) -> Self {
+        Self {
+            severity: Severity::Info,
+            utc_time: AsText(at),
+            micros_time: at.micros(),
+        }
     }
-    success(request, &[])
-        .text("requestId", request)
-        .raw("items", &list(items))
-        .raw("pagination", &pagination.finish())
-        .finish()
 }
 
-pub fn finished(request: &str, item: &str) -> String {
-    success(request, &[])
-        .text("requestId", request)
-        .raw("item", item)
-        .finish()
+/// The workflow did something.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(inline)]
+pub struct StateMachine {
+    #[serde(flatten)]
+    pub instant: Instant,
+    pub entity_id: AsText<EntityId>,
+    /// `STATE_MACHINE_START`, `TRANSITION_MAKE` and so on.
+    pub event_type: &'static str,
+    pub transaction_id: AsText<TransactionId>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub state: Option<String>,
+    /// In words.
+    pub details: String,
+    /// The same, for programs.
+    pub data: Value,
+}
+
+/// A version was written.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(inline)]
+pub struct EntityChange {
+    #[serde(flatten)]
+    instant: Instant,
+    change_type: ChangeType,
+    /// Absent from a deletion.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    entity_id: Option<AsText<EntityId>>,
+    /// Absent from a deletion.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    transaction_id: Option<AsText<TransactionId>>,
+    system: bool,
+    actor: Actor,
+    executed_by: Executor,
+}
+
+/// To whom the change is attributed.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(inline)]
+struct Actor {
+    id: Arc<str>,
+    name: Arc<str>,
+    legal_id: Arc<str>,
+}
+
+impl EntityChange {
+    pub fn new(entity: EntityId, tenant: &Tenant, change: &Change) -> Self {
+        // A deletion is documented without them (`rest.md` §5).
+        let is_named = change.kind != ChangeKind::Delete;
+        Self {
+            instant: Instant::at(change.at),
+            change_type: change.kind.into(),
+            entity_id: is_named.then_some(AsText(entity)),
+            transaction_id: is_named.then_some(AsText(change.transaction)),
+            system: false,
+            actor: Actor {
+                id: Arc::clone(&change.author.name),
+                name: Arc::clone(&change.author.name),
+                legal_id: tenant.shared(),
+            },
+            executed_by: Executor::of(change),
+        }
+    }
 }

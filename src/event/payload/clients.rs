@@ -1,17 +1,16 @@
 //! Payloads about clients (`rest.md` §7).
 
-use schemars::JsonSchema;
-use serde::Deserialize;
+use std::sync::Arc;
 
-use super::{Object, RequiredText, list, success, text_list};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Answer, AsText, RequestId, RequiredText};
 use crate::clock::Timestamp;
 use crate::error::{Code, Failure};
 
 /// How many characters the name of a client has at most.
 const NAME_CHARS_MAX: usize = 100;
-
-/// The only way in which a client gets a token for itself.
-const GRANT_TYPE: &str = "client_credentials";
 
 #[derive(Deserialize, JsonSchema)]
 pub struct Get {
@@ -54,12 +53,90 @@ impl One {
     }
 }
 
-/// A client, as it is told.
-pub struct Client<'a, R> {
-    pub name: &'a str,
-    pub created: Timestamp,
-    pub updated: Timestamp,
-    pub roles: R,
+/// A client that may get tokens.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Client {
+    #[serde(rename = "clientId")]
+    pub name: Arc<str>,
+    #[serde(rename = "creationDate")]
+    pub created: AsText<Timestamp>,
+    /// When it got its secret.
+    #[serde(rename = "lastUpdateDate")]
+    pub updated: AsText<Timestamp>,
+    pub roles: Vec<String>,
+}
+
+/// The clients of the tenant.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Clients {
+    pub clients: Vec<Client>,
+}
+
+impl Answer for Clients {
+    fn placeholder() -> Option<Self> {
+        Some(Self {
+            clients: Vec::new(),
+        })
+    }
+}
+
+/// The credentials with which a client gets tokens.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "ClientCredentials")]
+pub struct Credentials {
+    pub client_id: Arc<str>,
+    /// In this answer and in no other: only its hash is stored.
+    pub client_secret: String,
+    grant_type: GrantType,
+    /// 0: never.
+    client_secret_expires_at: i64,
+    pub roles: Vec<String>,
+}
+
+/// The only way in which a client gets a token for itself.
+#[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(inline)]
+pub enum GrantType {
+    ClientCredentials,
+}
+
+impl Credentials {
+    pub fn new(name: Arc<str>, secret: String, roles: Vec<String>) -> Self {
+        Self {
+            client_id: name,
+            client_secret: secret,
+            grant_type: GrantType::ClientCredentials,
+            client_secret_expires_at: 0,
+            roles,
+        }
+    }
+
+    pub const fn grant_type(&self) -> GrantType {
+        self.grant_type
+    }
+
+    pub const fn expires_at(&self) -> i64 {
+        self.client_secret_expires_at
+    }
+}
+
+impl Answer for Credentials {
+    const REQUEST_ID: RequestId = RequestId::OnSuccess;
+}
+
+/// The answer to a deletion.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "ClientDeleted")]
+pub struct Deleted {
+    pub client_id: String,
+}
+
+impl Answer for Deleted {
+    const REQUEST_ID: RequestId = RequestId::OnSuccess;
 }
 
 pub fn not_found(name: &str, more: &str) -> Failure {
@@ -68,46 +145,4 @@ pub fn not_found(name: &str, more: &str) -> Failure {
         format!("M2M client not found{more}"),
     )
     .with("clientId", name)
-}
-
-pub fn clients<'a>(
-    request: &str,
-    clients: impl Iterator<Item = Client<'a, impl Iterator<Item = &'a str>>>,
-) -> String {
-    let clients = clients.map(|client| {
-        Object::new()
-            .text("clientId", client.name)
-            .plain("creationDate", client.created)
-            .plain("lastUpdateDate", client.updated)
-            .raw("roles", &text_list(client.roles))
-            .finish()
-    });
-    success(request, &[])
-        .text("requestId", request)
-        .raw("clients", &list(clients))
-        .finish()
-}
-
-/// What a client gets tokens with; its secret is told in no other answer.
-pub fn credentials<'a>(
-    request: &str,
-    name: &str,
-    secret: &str,
-    roles: impl Iterator<Item = &'a str>,
-) -> String {
-    success(request, &[])
-        .text("requestId", request)
-        .text("clientId", name)
-        .text("clientSecret", secret)
-        .text("grantType", GRANT_TYPE)
-        .number("clientSecretExpiresAt", 0)
-        .raw("roles", &text_list(roles))
-        .finish()
-}
-
-pub fn deleted(request: &str, name: &str) -> String {
-    success(request, &[])
-        .text("requestId", request)
-        .text("clientId", name)
-        .finish()
 }

@@ -1,16 +1,19 @@
 //! Payloads of writes to entities (`grpc.md` §8.2, `stream.md` §3.1).
 
+use std::{borrow::Cow, collections::BTreeMap};
+
+use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::{
-    DataFormat, ModelSpec, Object, RequiredText, list, model::spec, search::Condition, success,
-    text_list,
+    Answer, AsText, DataFormat, ModelName, ModelSpec, Object, RequestId, RequiredText, as_texts,
+    json, search::Condition,
 };
 use crate::clock::PointInTime;
 use crate::error::{Code, Failure};
-use crate::id::{EntityId, ModelKey, TransactionId, TransitionName};
+use crate::id::{EntityId, ModelId, ModelKey, TransactionId, TransitionName};
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -203,40 +206,6 @@ impl Chunk {
             error: Some(failure),
         }
     }
-
-    fn info(&self, object: Object) -> Object {
-        let object = match self.transaction {
-            Some(transaction) => object.plain("transactionId", transaction),
-            None => object,
-        };
-        object.plain_list("entityIds", &self.ids)
-    }
-
-    /// `errors.md` §4.
-    fn whole(&self, index: i64) -> String {
-        let mut object = self.info(Object::new());
-        if !self.failed.is_empty() {
-            let failed = self.failed.iter().map(|(id, item, failure)| {
-                let error = Object::new()
-                    .text("code", failure.code().as_str())
-                    .text("message", failure.message())
-                    .number("itemIndex", i64::try_from(*item).unwrap_or(i64::MAX));
-                Object::new()
-                    .text("entityId", &id.to_string())
-                    .raw("error", &error.finish())
-                    .finish()
-            });
-            object = object.raw("failed", &list(failed));
-        }
-        if let Some(failure) = &self.error {
-            let error = Object::new()
-                .text("code", failure.code().as_str())
-                .text("message", &failure.to_string())
-                .number("chunkIndex", index);
-            object = object.raw("error", &error.finish());
-        }
-        object.finish()
-    }
 }
 
 /// A chunk as it is stored for a repeat of its request. What was left out of it was so for being
@@ -273,87 +242,230 @@ impl StoredChunk {
     }
 }
 
-/// The answer to a write in one transaction.
-pub fn written(request: &str, chunk: &Chunk, warnings: &[String]) -> String {
-    success(request, warnings)
-        .text("requestId", request)
-        .object("transactionInfo", |info| chunk.info(info))
-        .finish()
+/// What a write did: one transaction, or several.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "EntityTransaction")]
+pub struct Written {
+    /// What the transaction did; of several, the first.
+    pub transaction_info: TransactionInfo,
+    /// What each transaction did, if the request was one for several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub chunks: Option<Vec<WrittenChunk>>,
 }
 
-/// The answer to a write in several transactions.
-pub fn written_in_chunks(request: &str, chunks: &[Chunk], warnings: &[String]) -> String {
-    let first = chunks.first().map_or_else(
-        || r#"{"entityIds":[]}"#.to_owned(),
-        |chunk| chunk.info(Object::new()).finish(),
-    );
-    success(request, warnings)
-        .text("requestId", request)
-        .raw("transactionInfo", &first)
-        .raw(
-            "chunks",
-            &list(
-                chunks
-                    .iter()
-                    .zip(0..)
-                    .map(|(chunk, index)| chunk.whole(index)),
-            ),
-        )
-        .finish()
+/// What one transaction wrote.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct TransactionInfo {
+    /// Absent if nothing was written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transaction_id: Option<AsText<TransactionId>>,
+    pub entity_ids: Vec<AsText<EntityId>>,
 }
 
-pub fn deleted(
-    request: &str,
-    id: EntityId,
-    model: &ModelKey,
-    transaction: TransactionId,
-) -> String {
-    success(request, &[])
-        .text("requestId", request)
-        .text("entityId", &id.to_string())
-        .raw("model", &spec(model))
-        .text("transactionId", &transaction.to_string())
-        .finish()
+/// What one transaction of several wrote, or why it wrote nothing.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "TransactionChunk")]
+pub struct WrittenChunk {
+    #[serde(flatten)]
+    pub info: TransactionInfo,
+    /// Items that were left out.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub failed: Vec<FailedItem>,
+    /// Why nothing of the transaction was done; the ones before it were.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<ChunkError>,
 }
 
-/// What deleting many has done.
-#[derive(Debug, Default)]
-pub struct AllDeleted {
-    pub count: usize,
-    /// Those that are to be told.
-    pub listed: Vec<EntityId>,
-    pub failed: Vec<(EntityId, Failure)>,
+/// An item that was left out of a transaction.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct FailedItem {
+    pub entity_id: AsText<EntityId>,
+    pub error: ItemError,
 }
 
-pub fn all_deleted(request: &str, model: &ModelKey, deleted: &AllDeleted) -> String {
-    let object = success(request, &[])
-        .text("requestId", request)
-        .raw(
-            "entityIds",
-            &text_list(deleted.listed.iter().map(ToString::to_string)),
-        )
-        .text("modelId", &model.id().to_string())
-        .number(
-            "numDeleted",
-            i64::try_from(deleted.count).unwrap_or(i64::MAX),
-        );
-    if deleted.failed.is_empty() {
-        return object.finish();
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(inline)]
+pub struct ItemError {
+    /// An error code.
+    pub code: Cow<'static, str>,
+    pub message: String,
+    /// The place of the item in its transaction, from 0.
+    pub item_index: usize,
+}
+
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(inline)]
+pub struct ChunkError {
+    /// An error code.
+    pub code: Cow<'static, str>,
+    pub message: String,
+    /// The place of the transaction, from 0.
+    pub chunk_index: usize,
+}
+
+impl From<Chunk> for TransactionInfo {
+    fn from(chunk: Chunk) -> Self {
+        Self {
+            transaction_id: chunk.transaction.map(AsText),
+            entity_ids: as_texts(chunk.ids),
+        }
     }
-    let failed = deleted
-        .failed
-        .iter()
-        .fold(Object::new(), |object, (id, failure)| {
-            object.text(&id.to_string(), &failure.to_string())
-        });
-    object.raw("errorsById", &failed.finish()).finish()
 }
 
-pub fn transitioned(request: &str, available: &[TransitionName], warnings: &[String]) -> String {
-    success(request, warnings)
-        .raw(
-            "availableTransitions",
-            &text_list(available.iter().map(TransitionName::as_str)),
-        )
-        .finish()
+impl WrittenChunk {
+    fn new(index: usize, chunk: Chunk) -> Self {
+        let failed = chunk.failed.iter().map(|(id, item, failure)| FailedItem {
+            entity_id: AsText(*id),
+            error: ItemError {
+                code: failure.code().as_str().into(),
+                message: failure.message().to_owned(),
+                item_index: *item,
+            },
+        });
+        Self {
+            failed: failed.collect(),
+            error: chunk.error.as_ref().map(|failure| ChunkError {
+                code: failure.code().as_str().into(),
+                message: failure.to_string(),
+                chunk_index: index,
+            }),
+            info: chunk.into(),
+        }
+    }
+}
+
+impl Written {
+    /// A write in one transaction.
+    pub fn one(chunk: Chunk) -> Self {
+        Self {
+            transaction_info: chunk.into(),
+            chunks: None,
+        }
+    }
+
+    /// A write in several transactions.
+    pub fn several(chunks: Vec<Chunk>) -> Self {
+        let chunks = chunks.into_iter().enumerate();
+        let chunks: Vec<_> = chunks
+            .map(|(index, chunk)| WrittenChunk::new(index, chunk))
+            .collect();
+        Self {
+            transaction_info: chunks
+                .first()
+                .map(|first| first.info.clone())
+                .unwrap_or_default(),
+            chunks: Some(chunks),
+        }
+    }
+}
+
+impl TransactionInfo {
+    fn write(&self, object: Object) -> Object {
+        let object = match &self.transaction_id {
+            Some(id) => object.plain("transactionId", id.0),
+            None => object,
+        };
+        object.plain_list("entityIds", self.entity_ids.iter().map(|id| id.0))
+    }
+}
+
+impl Answer for Written {
+    const BY_HAND: Option<fn(&Self, Object) -> Object> = Some(|written, object| {
+        let object = object.object("transactionInfo", |info| {
+            written.transaction_info.write(info)
+        });
+        match &written.chunks {
+            Some(chunks) => object.raw("chunks", &json(chunks)),
+            None => object,
+        }
+    });
+
+    fn placeholder() -> Option<Self> {
+        Some(Self {
+            transaction_info: TransactionInfo::default(),
+            chunks: None,
+        })
+    }
+}
+
+/// An entity that was deleted.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "EntityDeleted")]
+pub struct Deleted {
+    pub entity_id: AsText<EntityId>,
+    pub model: ModelName,
+    pub transaction_id: AsText<TransactionId>,
+}
+
+impl Answer for Deleted {
+    fn placeholder() -> Option<Self> {
+        Some(Self {
+            entity_id: AsText(EntityId::NIL),
+            model: ModelName::default(),
+            transaction_id: AsText(TransactionId::NIL),
+        })
+    }
+}
+
+/// The entities of a model that were deleted.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "EntitiesDeleted")]
+pub struct AllDeleted {
+    /// The deleted entities, if `verbose` was true.
+    pub entity_ids: Vec<AsText<EntityId>>,
+    pub model_id: AsText<ModelId>,
+    pub num_deleted: usize,
+    /// Why entities that matched were not deleted, by their ids.
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    #[schemars(with = "BTreeMap<String, String>")]
+    pub errors_by_id: IndexMap<String, String>,
+}
+
+impl AllDeleted {
+    pub fn of(model: &ModelKey) -> Self {
+        Self {
+            entity_ids: Vec::new(),
+            model_id: AsText(model.id()),
+            num_deleted: 0,
+            errors_by_id: IndexMap::new(),
+        }
+    }
+}
+
+impl Answer for AllDeleted {
+    fn placeholder() -> Option<Self> {
+        Some(Self {
+            entity_ids: Vec::new(),
+            model_id: AsText(ModelId::NIL),
+            num_deleted: 0,
+            errors_by_id: IndexMap::new(),
+        })
+    }
+}
+
+/// The transitions that can be requested next.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "AvailableTransitions")]
+pub struct Transitioned {
+    /// The transitions that the state declares where the entity is now.
+    pub available_transitions: Vec<AsText<TransitionName>>,
+}
+
+impl Answer for Transitioned {
+    const REQUEST_ID: RequestId = RequestId::Never;
+
+    fn placeholder() -> Option<Self> {
+        Some(Self {
+            available_transitions: Vec::new(),
+        })
+    }
 }

@@ -1,13 +1,13 @@
 //! Payloads of explanations (`stream.md` §3).
 
 use schemars::JsonSchema;
-use serde::Deserialize;
-use serde_json::value::RawValue;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, value::RawValue};
 
-use super::{ModelSpec, Object, RequiredText, list, model::spec, success, text_list};
+use super::{Answer, AsText, ModelName, ModelSpec, RawJson, RequestId, RequiredText};
 use crate::engine::StartKind;
-use crate::explain::{ExplainedRun, ExplainedStep, Guard, Node, Way};
-use crate::id::{EntityId, ModelKey};
+use crate::explain::{Guard, Node, RunExplanation, StepExplanation, Way};
+use crate::id::EntityId;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -28,144 +28,247 @@ pub struct Explain<'a> {
     pub transition: Option<String>,
 }
 
-/// An explanation.
-pub struct Explanation<'a> {
-    pub entity: Option<EntityId>,
-    pub model: &'a ModelKey,
-    pub state: Option<&'a str>,
-    pub ways: &'a [Way],
-    pub runs: &'a [ExplainedRun],
+/// Why an entity moves, moved or would move as it does.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "WorkflowExplanation")]
+pub struct Explanation {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub entity_id: Option<AsText<EntityId>>,
+    pub model: ModelName,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub state: Option<String>,
+    /// The ways out of the state.
+    pub transitions: Vec<WayOut>,
+    /// What transactions did, or what one would do.
+    pub runs: Vec<ExplainedRun>,
 }
 
-pub fn explained(request: &str, explanation: &Explanation<'_>) -> String {
-    let mut object = success(request, &[]).text("requestId", request);
-    if let Some(entity) = explanation.entity {
-        object = object.text("entityId", &entity.to_string());
-    }
-    object = object.raw("model", &spec(explanation.model));
-    object = optional(object, "state", explanation.state);
-    object
-        .raw("transitions", &list(explanation.ways.iter().map(way)))
-        .raw("runs", &list(explanation.runs.iter().map(run)))
-        .finish()
+impl Answer for Explanation {
+    const REQUEST_ID: RequestId = RequestId::OnSuccess;
 }
 
-fn optional(object: Object, name: &str, value: Option<&str>) -> Object {
-    match value {
-        Some(value) => object.text(name, value),
-        None => object,
-    }
+/// A way out of a state.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Way")]
+pub struct WayOut {
+    name: String,
+    next: String,
+    /// What would take it.
+    #[schemars(extend("enum" = ["automated", "manual", "scheduled", "disabled"]))]
+    trigger: &'static str,
+    /// Null where a member would have to say.
+    open: Option<bool>,
+    why: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    criterion: Option<ExplainedCriterion>,
 }
 
-/// True, false, or null where a member would have to say.
-fn truth(object: Object, name: &str, value: Option<bool>) -> Object {
-    object.raw(
-        name,
-        match value {
-            Some(true) => "true",
-            Some(false) => "false",
-            None => "null",
-        },
-    )
+/// What was decided about a workflow or a transition.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Guard")]
+pub struct ExplainedGuard {
+    name: String,
+    /// Null where a member would have to say.
+    held: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    because: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    criterion: Option<ExplainedCriterion>,
 }
 
-fn way(way: &Way) -> String {
-    let object = Object::new()
-        .text("name", &way.guard.name)
-        .text("next", &way.next)
-        .text("trigger", way.trigger);
-    let object = truth(object, "open", way.open).text("why", &way.why);
-    match &way.guard.criterion {
-        Some(criterion) => object.raw("criterion", &node(criterion)),
-        None => object,
-    }
-    .finish()
+/// A part of a criterion, and its result: true, false, or null where it was not evaluated.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(untagged)]
+#[schemars(rename = "ExplainedCriterion")]
+pub enum ExplainedCriterion {
+    Leaf {
+        path: String,
+        operator: &'static str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        #[schemars(with = "Option<Value>")]
+        operand: Option<RawJson>,
+        held: Option<bool>,
+        /// The value, as JSON in a text; cut if it is long.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        seen: Option<String>,
+    },
+    Function {
+        function: String,
+        held: Option<bool>,
+        /// What the member gave as its reason.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        criterion: Option<Box<Self>>,
+    },
+    Group {
+        group: &'static str,
+        held: Option<bool>,
+        conditions: Vec<Self>,
+    },
 }
 
-fn guard(guard: &Guard) -> String {
-    let mut object = truth(Object::new().text("name", &guard.name), "held", guard.held);
-    object = optional(object, "because", guard.because.as_deref());
-    match &guard.criterion {
-        Some(criterion) => object.raw("criterion", &node(criterion)),
-        None => object,
-    }
-    .finish()
+/// What happened in one transaction.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "Run")]
+pub struct ExplainedRun {
+    start: Start,
+    /// The transition that was requested.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    transition: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    workflow: Option<ChosenWorkflow>,
+    /// Workflows that are not for the entity.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    skipped_workflows: Vec<ExplainedGuard>,
+    steps: Vec<ExplainedStep>,
+    /// The state in which it ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    settled: Option<String>,
+    /// Why it went no further.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stopped: Option<String>,
 }
 
-fn node(part: &Node) -> String {
-    match part {
-        Node::Leaf {
-            subject,
-            operator,
-            operand,
-            held,
-            seen,
-        } => {
-            let mut object = Object::new()
-                .text("path", subject)
-                .text("operator", operator);
-            if let Some(operand) = operand {
-                object = object.raw("operand", operand);
-            }
-            // A long value was cut, so it is told as the text it is part of.
-            optional(truth(object, "held", *held), "seen", seen.as_deref()).finish()
+/// What began a run.
+#[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+enum Start {
+    Create,
+    Update,
+    Transition,
+    Timer,
+    Continued,
+}
+
+impl From<StartKind> for Start {
+    fn from(kind: StartKind) -> Self {
+        match kind {
+            StartKind::Create => Self::Create,
+            StartKind::Update => Self::Update,
+            StartKind::Transition => Self::Transition,
+            StartKind::Timer => Self::Timer,
+            StartKind::Continued | StartKind::TimerContinued => Self::Continued,
         }
-        Node::Function {
-            name,
-            held,
-            reason,
-            quick_exit,
-        } => {
-            let object = truth(Object::new().text("function", name), "held", *held);
-            let object = optional(object, "reason", reason.as_deref());
-            match quick_exit {
-                Some(criterion) => object.raw("criterion", &node(criterion)),
-                None => object,
-            }
-            .finish()
+    }
+}
+
+/// The workflow that governs an entity.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(inline)]
+struct ChosenWorkflow {
+    name: String,
+    why: &'static str,
+}
+
+/// What happened in one state.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Step")]
+pub struct ExplainedStep {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    state: Option<String>,
+    considered: Vec<ExplainedGuard>,
+    /// Calls of members, and their results.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    calls: Vec<String>,
+    /// The transition that was taken.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    took: Option<String>,
+    /// The state it led to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<String>,
+}
+
+impl From<Way> for WayOut {
+    fn from(way: Way) -> Self {
+        Self {
+            name: way.guard.name,
+            next: way.next,
+            trigger: way.trigger,
+            open: way.open,
+            why: way.why,
+            criterion: way.guard.criterion.map(Into::into),
         }
-        Node::Group {
-            connective,
-            held,
-            children,
-        } => truth(Object::new().text("group", connective), "held", *held)
-            .raw("conditions", &list(children.iter().map(node)))
-            .finish(),
     }
 }
 
-fn run(run: &ExplainedRun) -> String {
-    let mut object = Object::new().text(
-        "start",
-        match run.start {
-            StartKind::Create => "create",
-            StartKind::Update => "update",
-            StartKind::Transition => "transition",
-            StartKind::Timer => "timer",
-            StartKind::Continued | StartKind::TimerContinued => "continued",
-        },
-    );
-    object = optional(object, "transition", run.asked.as_deref());
-    if let Some((name, why)) = &run.workflow {
-        let workflow = Object::new().text("name", name).text("why", why).finish();
-        object = object.raw("workflow", &workflow);
+impl From<Guard> for ExplainedGuard {
+    fn from(guard: Guard) -> Self {
+        Self {
+            name: guard.name,
+            held: guard.held,
+            because: guard.because,
+            criterion: guard.criterion.map(Into::into),
+        }
     }
-    if !run.skipped.is_empty() {
-        object = object.raw("skippedWorkflows", &list(run.skipped.iter().map(guard)));
-    }
-    object = object.raw("steps", &list(run.steps.iter().map(step)));
-    object = optional(object, "settled", run.settled.as_deref());
-    optional(object, "stopped", run.stopped.as_deref()).finish()
 }
 
-fn step(step: &ExplainedStep) -> String {
-    let mut object = optional(Object::new(), "state", step.state.as_deref());
-    object = object.raw("considered", &list(step.considered.iter().map(guard)));
-    if !step.calls.is_empty() {
-        object = object.raw("calls", &text_list(&step.calls));
+impl From<Node> for ExplainedCriterion {
+    fn from(node: Node) -> Self {
+        match node {
+            Node::Leaf {
+                subject,
+                operator,
+                operand,
+                held,
+                seen,
+            } => Self::Leaf {
+                path: subject,
+                operator,
+                operand: operand.map(RawJson::trusted),
+                held,
+                seen,
+            },
+            Node::Function {
+                name,
+                held,
+                reason,
+                quick_exit,
+            } => Self::Function {
+                function: name,
+                held,
+                reason,
+                criterion: quick_exit.map(|node| Box::new((*node).into())),
+            },
+            Node::Group {
+                connective,
+                held,
+                children,
+            } => Self::Group {
+                group: connective,
+                held,
+                conditions: children.into_iter().map(Into::into).collect(),
+            },
+        }
     }
-    if let Some((transition, next)) = &step.took {
-        object = object.text("took", transition).text("next", next);
+}
+
+impl From<RunExplanation> for ExplainedRun {
+    fn from(run: RunExplanation) -> Self {
+        Self {
+            start: run.start.into(),
+            transition: run.asked,
+            workflow: run.workflow.map(|(name, why)| ChosenWorkflow { name, why }),
+            skipped_workflows: run.skipped.into_iter().map(Into::into).collect(),
+            steps: run.steps.into_iter().map(Into::into).collect(),
+            settled: run.settled,
+            stopped: run.stopped,
+        }
     }
-    object.finish()
+}
+
+impl From<StepExplanation> for ExplainedStep {
+    fn from(step: StepExplanation) -> Self {
+        let (took, next) = step.took.unzip();
+        Self {
+            state: step.state,
+            considered: step.considered.into_iter().map(Into::into).collect(),
+            calls: step.calls,
+            took,
+            next,
+        }
+    }
 }

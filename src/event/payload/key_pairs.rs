@@ -1,11 +1,11 @@
 //! Payloads about key pairs (`rest.md` §7).
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
-use super::{RequiredText, success};
+use super::{Answer, AsText, RequestId, RequiredText};
 use crate::clock::Timestamp;
 use crate::error::{Code, Failure};
 
@@ -105,39 +105,40 @@ pub fn optional_instant(
     text.map(|text| instant(member, text)).transpose()
 }
 
-/// A key pair, as it is told: of the private key nothing is.
-pub struct KeyPair<'a> {
-    pub name: &'a str,
-    /// `SubjectPublicKeyInfo` in base64.
-    pub public: &'a str,
-    pub is_active: bool,
-    pub valid_from: Timestamp,
-    pub valid_to: Option<Timestamp>,
+/// A key pair, without the private key.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct KeyPair {
+    /// The `kid` of the tokens that it signs.
+    pub key_id: Arc<str>,
+    /// `RS256`.
+    pub algorithm: &'static str,
+    /// The public key as `SubjectPublicKeyInfo`, in base64.
+    pub public_key: Arc<str>,
+    /// Whether it is neither invalidated nor expired.
+    pub active: bool,
+    pub valid_from: AsText<Timestamp>,
+    /// Absent from the key of the settings.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub valid_to: Option<AsText<Timestamp>>,
+}
+
+impl Answer for KeyPair {
+    const REQUEST_ID: RequestId = RequestId::OnSuccess;
+}
+
+/// The answer to a request that only names a key.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "KeyChanged")]
+pub struct Changed {
+    pub key_id: String,
+}
+
+impl Answer for Changed {
+    const REQUEST_ID: RequestId = RequestId::OnSuccess;
 }
 
 pub fn not_found(name: &str, more: &str) -> Failure {
     Failure::new(Code::KeypairNotFound, format!("key pair not found{more}")).with("keyId", name)
-}
-
-pub fn key_pair(request: &str, pair: &KeyPair<'_>) -> String {
-    let object = success(request, &[])
-        .text("requestId", request)
-        .text("keyId", pair.name)
-        .text("algorithm", ALGORITHM)
-        .text("publicKey", pair.public)
-        .truth("active", pair.is_active)
-        .plain("validFrom", pair.valid_from);
-    match pair.valid_to {
-        Some(to) => object.plain("validTo", to),
-        None => object,
-    }
-    .finish()
-}
-
-/// That something was done to one.
-pub fn done(request: &str, name: &str) -> String {
-    success(request, &[])
-        .text("requestId", request)
-        .text("keyId", name)
-        .finish()
 }

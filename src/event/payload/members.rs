@@ -1,14 +1,14 @@
 //! Payloads about connected compute members (`stream.md` §3).
 
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
-use super::{Object, RequiredText, list, success, text_list};
+use super::{Answer, AsText, RequiredText};
 use crate::clock::Timestamp;
 use crate::id::MemberId;
 
 /// What a process says it is called that is the only one (`config-and-cli.md` §11).
-const NODE: &str = "standalone";
+pub const NODE: &str = "standalone";
 
 #[derive(Deserialize, JsonSchema)]
 pub struct Get {
@@ -16,39 +16,38 @@ pub struct Get {
     _id: RequiredText,
 }
 
-/// A connected member, as it is told.
-pub struct Member<T> {
-    pub id: MemberId,
-    pub tags: T,
-    pub joined: Timestamp,
-    pub seen: Timestamp,
-    pub in_flight: usize,
-    pub served: u64,
-    pub failed: u64,
+/// The connected compute members of the tenant.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "ComputeMembers")]
+pub struct Members {
+    /// In the order in which they joined.
+    pub members: Vec<Member>,
 }
 
-pub fn members<'a>(
-    request: &str,
-    members: impl Iterator<Item = Member<impl Iterator<Item = &'a str>>>,
-) -> String {
-    let number = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
-    let members = members.map(|member| {
-        Object::new()
-            .text("memberId", &member.id.to_string())
-            .raw("tags", &text_list(member.tags))
-            .text("node", NODE)
-            .text("joinedAt", &member.joined.to_string())
-            .number(
-                "inFlight",
-                i64::try_from(member.in_flight).unwrap_or(i64::MAX),
-            )
-            .number("served", number(member.served))
-            .number("failed", number(member.failed))
-            .text("lastSeen", &member.seen.to_string())
-            .finish()
-    });
-    success(request, &[])
-        .text("requestId", request)
-        .raw("members", &list(members))
-        .finish()
+impl Answer for Members {
+    fn placeholder() -> Option<Self> {
+        Some(Self {
+            members: Vec::new(),
+        })
+    }
+}
+
+/// A connected compute member.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "ComputeMember")]
+pub struct Member {
+    pub member_id: AsText<MemberId>,
+    pub tags: Vec<String>,
+    /// The process it is connected to.
+    pub node: &'static str,
+    pub joined_at: AsText<Timestamp>,
+    /// How many calls are out.
+    pub in_flight: usize,
+    /// How many calls it has answered with success.
+    pub served: u64,
+    /// How many calls it has rejected, or not answered in time.
+    pub failed: u64,
+    /// When something last came from it.
+    pub last_seen: AsText<Timestamp>,
 }

@@ -1,10 +1,12 @@
 //! Payloads of messages (`stream.md` §3, `rest.md` §6).
 
-use schemars::JsonSchema;
-use serde::Deserialize;
-use serde_json::value::RawValue;
+use std::borrow::Cow;
 
-use super::{Object, RequiredText, success, text_list};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, value::RawValue};
+
+use super::{Answer, AsText, RawJson, RequiredText};
 use crate::error::{Code, Failure};
 use crate::id::{EdgeMessageId, TransactionId};
 
@@ -50,39 +52,50 @@ pub struct Header {
     pub correlation_id: Option<String>,
 }
 
-impl Header {
-    /// The header as it is kept and told: the first four members always, the others where they
-    /// say something.
-    pub fn to_json(&self, content_length: usize) -> String {
-        let given = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
-        let length = self
-            .content_length
-            .unwrap_or_else(|| i64::try_from(content_length).unwrap_or(i64::MAX));
-        let mut object = Object::new()
-            .text("subject", &self.subject)
-            .text(
-                "contentType",
-                given(&self.content_type).as_deref().unwrap_or(CONTENT_TYPE),
-            )
-            .number("contentLength", length)
-            .text(
-                "contentEncoding",
-                given(&self.content_encoding)
-                    .as_deref()
-                    .unwrap_or(CONTENT_ENCODING),
-            );
-        for (name, text) in [
-            ("messageId", &self.message_id),
-            ("userId", &self.user_id),
-            ("recipient", &self.recipient),
-            ("replyTo", &self.reply_to),
-            ("correlationId", &self.correlation_id),
-        ] {
-            if let Some(text) = given(text) {
-                object = object.text(name, &text);
-            }
+/// The header of a message as it is stored and answered: the first four members always, the
+/// others where they are not empty.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "MessageHeader")]
+pub struct StoredHeader {
+    subject: String,
+    content_type: Cow<'static, str>,
+    /// In bytes.
+    content_length: i64,
+    content_encoding: Cow<'static, str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    message_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    user_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    recipient: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reply_to: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    correlation_id: Option<String>,
+}
+
+impl StoredHeader {
+    /// The header that is given with a content of so many bytes.
+    pub fn new(given: Header, content_length: usize) -> Self {
+        let said = |text: Option<String>| text.filter(|text| !text.is_empty());
+        let or = |text: Option<String>, usual: &'static str| match said(text) {
+            Some(text) => Cow::Owned(text),
+            None => Cow::Borrowed(usual),
+        };
+        Self {
+            subject: given.subject,
+            content_type: or(given.content_type, CONTENT_TYPE),
+            content_length: given
+                .content_length
+                .unwrap_or_else(|| i64::try_from(content_length).unwrap_or(i64::MAX)),
+            content_encoding: or(given.content_encoding, CONTENT_ENCODING),
+            message_id: said(given.message_id),
+            user_id: said(given.user_id),
+            recipient: said(given.recipient),
+            reply_to: said(given.reply_to),
+            correlation_id: said(given.correlation_id),
         }
-        object.finish()
     }
 }
 
@@ -115,28 +128,73 @@ pub fn not_found(id: &str) -> Failure {
     Failure::new(Code::EntityNotFound, "message not found").with("messageId", id)
 }
 
-pub fn created(request: &str, id: EdgeMessageId, transaction: TransactionId) -> String {
-    success(request, &[])
-        .text("requestId", request)
-        .raw("entityIds", &text_list([id.to_string()]))
-        .text("transactionId", &transaction.to_string())
-        .finish()
+/// A message that was stored.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "MessageCreated")]
+pub struct Created {
+    /// The id of the message.
+    pub entity_ids: Vec<AsText<EdgeMessageId>>,
+    pub transaction_id: AsText<TransactionId>,
 }
 
-pub fn deleted(request: &str, ids: &[EdgeMessageId]) -> String {
-    let ids = text_list(ids.iter().map(ToString::to_string));
-    success(request, &[])
-        .text("requestId", request)
-        .raw("entityIds", &ids)
-        .finish()
+impl Answer for Created {
+    fn placeholder() -> Option<Self> {
+        Some(Self {
+            entity_ids: Vec::new(),
+            transaction_id: AsText(TransactionId::NIL),
+        })
+    }
 }
 
-/// A message, of parts that are JSON.
-pub fn message(request: &str, header: &str, metadata: &str, content: &str) -> String {
-    success(request, &[])
-        .text("requestId", request)
-        .raw("header", header)
-        .raw("metaData", metadata)
-        .raw("content", content)
-        .finish()
+/// Messages that were deleted.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "MessagesDeleted")]
+pub struct Deleted {
+    /// The ids that were given.
+    pub entity_ids: Vec<AsText<EdgeMessageId>>,
+}
+
+impl Answer for Deleted {
+    fn placeholder() -> Option<Self> {
+        Some(Self {
+            entity_ids: Vec::new(),
+        })
+    }
+}
+
+/// A message.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Message {
+    /// Empty if `success` is false.
+    #[schemars(schema_with = "header_or_nothing")]
+    pub header: RawJson,
+    #[schemars(with = "Map<String, Value>")]
+    pub meta_data: RawJson,
+    pub content: RawJson,
+}
+
+fn header_or_nothing(generator: &mut SchemaGenerator) -> Schema {
+    let mut schema = StoredHeader::json_schema(generator);
+    schema.remove("required");
+    schema
+}
+
+impl Answer for Message {
+    fn placeholder() -> Option<Self> {
+        Some(Self {
+            header: RawJson::trusted("{}"),
+            meta_data: RawJson::trusted("{}"),
+            content: RawJson::trusted("null"),
+        })
+    }
+
+    fn extra_bytes(&self) -> usize {
+        [&self.header, &self.meta_data, &self.content]
+            .map(|part| part.as_str().len())
+            .iter()
+            .sum()
+    }
 }

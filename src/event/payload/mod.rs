@@ -1,15 +1,18 @@
 //! The payloads: one file per family.
 //!
 //! Requests are read into borrowed structs, so that a document inside stays the text it was;
-//! answers are written by [`Object`], which takes such text as it is.
+//! answers are structs that hold it as [`RawJson`], which is written as it is. [`Object`] writes
+//! the requests of the edges.
 
 pub mod account;
+pub mod answer;
 pub mod audit;
 pub mod clients;
 pub mod compute;
 pub mod entity;
 pub mod explain;
 pub mod feed;
+mod image;
 pub mod key_pairs;
 pub mod members;
 pub mod message;
@@ -20,23 +23,25 @@ pub mod search;
 pub mod settings;
 pub mod statistics;
 pub mod stream;
+mod text;
 pub mod trusted_keys;
 pub mod workflow;
 
-use std::borrow::Cow;
+use std::{borrow::Cow, sync::Arc};
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::EventType;
 use crate::entity::{Document, Shape};
-use crate::error::{Code, Failure};
-use crate::id::{ModelId, ModelKey, TransactionId};
-use crate::json;
+use crate::error::Failure;
+use crate::id::ModelKey;
+use crate::json as reader;
 
 pub use crate::entity::is_closed;
+pub use answer::{Answer, Done, ErrorMember, Properties, RequestId, json};
 pub use object::{Object, list, text_list};
+pub use text::{AsText, Float, RawJson, RawStr, as_texts};
 
 /// A text that must be there and is not looked at: the `id` of a payload, which the documented
 /// schemas require; answers quote the envelope's id instead.
@@ -76,6 +81,41 @@ pub struct ModelSpec {
 impl From<ModelSpec> for ModelKey {
     fn from(spec: ModelSpec) -> Self {
         Self::new(&spec.name, spec.version)
+    }
+}
+
+/// The name and the version of a model.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "ModelKey")]
+pub struct ModelName {
+    pub name: Arc<str>,
+    pub version: i32,
+}
+
+impl Default for ModelName {
+    /// What stands where none can be given.
+    fn default() -> Self {
+        Self {
+            name: "".into(),
+            version: 0,
+        }
+    }
+}
+
+impl ModelName {
+    fn write(&self, object: Object) -> Object {
+        object
+            .text("name", &self.name)
+            .number("version", self.version)
+    }
+}
+
+impl From<ModelKey> for ModelName {
+    fn from(model: ModelKey) -> Self {
+        Self {
+            name: model.name,
+            version: model.version,
+        }
     }
 }
 
@@ -119,74 +159,20 @@ impl DataFormat {
 
 /// Reads the payload of a request.
 pub fn decode<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, Failure> {
-    json::read(text).map_err(|error| unreadable(&error))
+    reader::read(text).map_err(|error| unreadable(&error))
 }
 
 /// The same, and which of its members nobody looks at.
 pub fn decode_noting<'a, T: Deserialize<'a>>(text: &'a str) -> Result<(T, Vec<String>), Failure> {
     /// Those that every payload may have (`grpc.md` §4).
     const OF_EVERY_EVENT: [&str; 3] = ["success", "error", "warnings"];
-    let (read, mut unknown) = json::read_noting(text).map_err(|error| unreadable(&error))?;
+    let (read, mut unknown) = reader::read_noting(text).map_err(|error| unreadable(&error))?;
     unknown.retain(|name| !OF_EVERY_EVENT.contains(&name.as_str()));
     Ok((read, unknown))
 }
 
 fn unreadable(error: &serde_json::Error) -> Failure {
     Failure::malformed(format!("invalid payload: {error}"))
-}
-
-/// The start of an answer that succeeded.
-pub fn success(request: &str, warnings: &[String]) -> Object {
-    let object = success_in(Object::new(), request);
-    if warnings.is_empty() {
-        object
-    } else {
-        object.raw("warnings", &text_list(warnings))
-    }
-}
-
-/// The beginning of an answer that succeeded without warnings.
-fn success_in(object: Object, request: &str) -> Object {
-    object.text("id", request).truth("success", true)
-}
-
-/// An answer that failed: the error, and what stands for the members that the answer's type must
-/// have (`errors.md` §2).
-pub fn failure(kind: EventType, request: &str, failure: &Failure) -> String {
-    let object = Object::new()
-        .text("id", request)
-        .truth("success", false)
-        .raw("error", &error(failure));
-    let object = match failure.warnings() {
-        [] => object,
-        warnings => object.raw("warnings", &text_list(warnings)),
-    };
-    filler(kind, request, object).finish()
-}
-
-/// The `error` member (`grpc.md` §5).
-pub fn error(failure: &Failure) -> String {
-    let class = if failure.code() == Code::ServerError {
-        "SERVER_ERROR"
-    } else {
-        "CLIENT_ERROR"
-    };
-    let mut object = Object::new()
-        .text("code", class)
-        .text("message", &failure.to_string());
-    if failure.retryable() {
-        object = object.truth("retryable", true);
-    }
-    if !failure.properties().is_empty() {
-        let properties = failure
-            .properties()
-            .iter()
-            .fold(Object::new(), |object, (name, value)| {
-                object.raw(name, &value.to_string())
-            });
-        object = object.raw("properties", &properties.finish());
-    }
-    object.finish()
 }
 
 /// An answer as one to another request: where it quotes the request, it quotes that one.
@@ -207,105 +193,16 @@ pub fn readdressed(answer: &str, request: &str) -> Result<String, Failure> {
     Ok(answer.finish())
 }
 
-#[expect(
-    clippy::wildcard_enum_match_arm,
-    reason = "only answers have required members, and few of them"
-)]
-fn filler(kind: EventType, request: &str, object: Object) -> Object {
-    use EventType as T;
-    let nil = ModelId::NIL.to_string();
-    let no_model = r#"{"name":"","version":0}"#;
-    match kind {
-        T::EntityModelImportResponse => object.text("modelId", &nil),
-        T::EntityModelExportResponse => object
-            .text("modelId", &nil)
-            .raw("model", no_model)
-            .raw("payload", "{}"),
-        T::EntityModelTransitionResponse | T::EntityModelSetUniqueKeysResponse => {
-            object.text("modelId", &nil).text("state", "")
-        }
-        T::EntityModelGetAllResponse => object.raw("models", "[]"),
-        T::EntityModelSetChangeLevelResponse => {
-            object.text("modelId", &nil).text("changeLevel", "")
-        }
-        T::EntityModelValidateResponse => object
-            .text("modelId", &nil)
-            .truth("valid", false)
-            .raw("errors", "[]")
-            .raw("errorCount", "0"),
-        T::EntityWorkflowImportResponse => object.text("modelId", &nil).raw("workflows", "[]"),
-        T::EntityWorkflowDiagramResponse => object
-            .raw("model", no_model)
-            .text("format", workflow::DiagramFormat::default().as_str())
-            .text("text", ""),
-        T::EntityWorkflowExportResponse => object.raw("model", no_model).raw("workflows", "[]"),
-        T::EntityTransactionResponse => object
-            .text("requestId", request)
-            .raw("transactionInfo", r#"{"entityIds":[]}"#),
-        T::EntityDeleteResponse => object
-            .text("requestId", request)
-            .text("entityId", &nil)
-            .raw("model", no_model)
-            .text("transactionId", &TransactionId::NIL.to_string()),
-        T::EntityDeleteAllResponse => object
-            .text("requestId", request)
-            .raw("entityIds", "[]")
-            .text("modelId", &nil)
-            .raw("numDeleted", "0"),
-        T::EntityTransitionResponse => object.raw("availableTransitions", "[]"),
-        T::EntityTransitionsGetResponse => {
-            object.text("requestId", request).raw("transitions", "[]")
-        }
-        T::EntityResponse => object
-            .text("requestId", request)
-            .raw("payload", r#"{"type":"JSON"}"#),
-        T::EntitySnapshotSearchResponse => object.raw(
-            "status",
-            &Object::new()
-                .text("snapshotId", &nil)
-                .text("status", "FAILED")
-                .finish(),
-        ),
-        T::EntityStatsResponse => object
-            .text("requestId", request)
-            .text("modelName", "")
-            .raw("modelVersion", "0")
-            .raw("count", "0"),
-        T::EntityStatsQueryResponse => object.text("requestId", request).raw("buckets", "[]"),
-        T::EntityStatsByStateResponse => object
-            .text("requestId", request)
-            .text("modelName", "")
-            .raw("modelVersion", "0")
-            .text("state", "")
-            .raw("count", "0"),
-        // Without `changeMeta`: clients check that its kind is one that there is.
-        T::EntityChangesMetadataResponse | T::EntityChangeEvent | T::AccountGetResponse => {
-            object.text("requestId", request)
-        }
-        T::MessageCreateResponse => object
-            .text("requestId", request)
-            .raw("entityIds", "[]")
-            .text("transactionId", &TransactionId::NIL.to_string()),
-        T::MessageDeleteResponse => object.text("requestId", request).raw("entityIds", "[]"),
-        T::MessageGetResponse => object
-            .text("requestId", request)
-            .raw("header", "{}")
-            .raw("metaData", "{}")
-            .raw("content", "null"),
-        T::LogLevelGetResponse | T::LogLevelSetResponse => {
-            object.text("requestId", request).text("level", "")
-        }
-        T::TraceSamplerGetResponse | T::TraceSamplerSetResponse => object
-            .text("requestId", request)
-            .text("sampler", "")
-            .truth("parentBased", true),
-        T::ClientsGetResponse => object.text("requestId", request).raw("clients", "[]"),
-        T::TrustedKeysGetResponse => object.text("requestId", request).raw("trustedKeys", "[]"),
-        T::OidcProvidersGetResponse | T::OidcProvidersReloadResponse => {
-            object.text("requestId", request).raw("providers", "[]")
-        }
-        T::ComputeMembersGetResponse => object.text("requestId", request).raw("members", "[]"),
-        // What else is answered has no members of its own.
-        _ => object,
+/// A stored answer, and its warnings.
+pub fn stored<T: serde::de::DeserializeOwned>(text: &str) -> Result<(T, Vec<String>), Failure> {
+    #[derive(Deserialize)]
+    struct Warned {
+        #[serde(default)]
+        warnings: Vec<String>,
     }
+    let unreadable =
+        |error: serde_json::Error| Failure::internal(format!("a stored answer: {error}"));
+    let answer = serde_json::from_str(text).map_err(unreadable)?;
+    let warned: Warned = serde_json::from_str(text).map_err(unreadable)?;
+    Ok((answer, warned.warnings))
 }

@@ -1,13 +1,17 @@
 //! Payloads about models (`grpc.md` §8.1).
 
-use schemars::JsonSchema;
-use serde::Deserialize;
-use serde_json::value::RawValue;
+use std::{borrow::Cow, sync::Arc};
 
-use super::{DataFormat, ModelSpec, Object, RequiredText, decode, list, success, text_list};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, value::RawValue};
+
+use super::{
+    Answer, AsText, DataFormat, ModelName, ModelSpec, RawJson, RequestId, RequiredText, decode,
+};
 use crate::clock::Timestamp;
 use crate::error::Failure;
-use crate::id::ModelKey;
+use crate::id::{ModelId, ModelKey};
 use crate::model::{ChangeLevel, KeyDefinition, Lock, SimpleView, UniqueKeys, Violations};
 
 /// How a sample is read or a model written.
@@ -76,8 +80,8 @@ pub struct Delete {
     pub model: ModelSpec,
 }
 
-/// A unique key, as clients write it.
-#[derive(Deserialize, JsonSchema)]
+/// Fields whose values together identify an entity.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub struct UniqueKey {
     pub id: String,
     /// Paths such as `$.a.b` of scalars outside of lists.
@@ -90,7 +94,7 @@ pub struct SetChangeLevel {
     #[serde(rename = "id")]
     _id: RequiredText,
     pub model: ModelSpec,
-    /// Looked at once the model is known to be there (`rest.md` §2.1).
+    /// Looked at once the model is known to be there.
     pub change_level: String,
 }
 
@@ -121,16 +125,6 @@ impl From<UniqueKey> for KeyDefinition {
     }
 }
 
-/// Unique keys as clients read them.
-pub fn unique_keys(keys: &UniqueKeys) -> String {
-    list(keys.iter().map(|(id, fields)| {
-        Object::new()
-            .text("id", id)
-            .raw("fields", &text_list(fields))
-            .finish()
-    }))
-}
-
 #[derive(Deserialize, JsonSchema)]
 pub struct SetIndexes {
     #[serde(rename = "id")]
@@ -146,114 +140,283 @@ pub struct IndexSpec {
     pub path: String,
 }
 
-pub fn imported(request: &str, model: &ModelKey) -> String {
-    success(request, &[])
-        .text("modelId", &model.id().to_string())
-        .finish()
+/// A model that was imported.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "ModelImported")]
+pub struct Imported {
+    /// Made of name and version: the same everywhere.
+    pub model_id: AsText<ModelId>,
 }
 
-pub fn exported(request: &str, model: &ModelKey, document: &str) -> String {
-    success(request, &[])
-        .text("modelId", &model.id().to_string())
-        .raw("model", &spec(model))
-        .raw("payload", document)
-        .finish()
+impl Answer for Imported {
+    const REQUEST_ID: RequestId = RequestId::Never;
+
+    fn placeholder() -> Option<Self> {
+        Some(Self {
+            model_id: AsText(ModelId::NIL),
+        })
+    }
 }
 
-/// An index in an answer.
-pub struct IndexItem {
+/// A model, exported.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "ModelExported")]
+pub struct Exported {
+    pub model_id: AsText<ModelId>,
+    pub model: ModelName,
+    /// Empty if `success` is false.
+    #[schemars(schema_with = "shape_or_nothing")]
+    pub payload: Payload,
+}
+
+impl Answer for Exported {
+    const REQUEST_ID: RequestId = RequestId::Never;
+
+    fn placeholder() -> Option<Self> {
+        Some(Self {
+            model_id: AsText(ModelId::NIL),
+            model: ModelName::default(),
+            payload: Payload::Nothing {},
+        })
+    }
+}
+
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+pub enum Payload {
+    Shape(Shape),
+    Nothing {},
+}
+
+/// An object of these members, or an empty one.
+fn shape_or_nothing(generator: &mut SchemaGenerator) -> Schema {
+    let mut schema = Shape::json_schema(generator);
+    schema.remove("required");
+    schema
+}
+
+/// What a model says about its entities.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "ExportedModel")]
+pub struct Shape {
+    pub current_state: LockState,
+    /// A JSON Schema, or the simple view.
+    #[schemars(with = "Value")]
+    pub model: RawJson,
+    /// The keys of which no two entities may have the same.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unique_keys: Option<Vec<UniqueKey>>,
+    /// The search indexes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub indexes: Vec<IndexState>,
+}
+
+/// Entities can be made of a model that is locked; its shape can be changed while it is not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "UPPERCASE")]
+#[schemars(inline)]
+pub enum LockState {
+    Locked,
+    Unlocked,
+}
+
+impl From<Lock> for LockState {
+    fn from(lock: Lock) -> Self {
+        match lock {
+            Lock::Locked => Self::Locked,
+            Lock::Unlocked => Self::Unlocked,
+        }
+    }
+}
+
+/// Unique keys as clients read them.
+pub fn unique_keys(keys: &UniqueKeys) -> Vec<UniqueKey> {
+    let keys = keys.iter().map(|(id, fields)| UniqueKey {
+        id: id.to_owned(),
+        fields: fields.map(ToOwned::to_owned).collect(),
+    });
+    keys.collect()
+}
+
+/// A search index of a model.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[schemars(rename = "Index")]
+pub struct IndexState {
     pub path: String,
+    /// It serves searches once it is `READY`.
+    #[schemars(extend("enum" = ["FILLING", "READY", "DROPPING"]))]
     pub state: &'static str,
-    /// Whether it was declared.
+    /// Whether a client declared it.
     pub declared: bool,
 }
 
-pub fn indexes_set(
-    request: &str,
-    model: &ModelKey,
-    indexes: impl Iterator<Item = IndexItem>,
-) -> String {
-    success(request, &[])
-        .text("modelId", &model.id().to_string())
-        .raw("indexes", &self::indexes(indexes))
-        .finish()
+/// The search indexes of a model.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "IndexesSet")]
+pub struct Indexed {
+    pub model_id: AsText<ModelId>,
+    pub indexes: Vec<IndexState>,
 }
 
-/// The indexes of a model.
-pub fn indexes(indexes: impl Iterator<Item = IndexItem>) -> String {
-    list(indexes.map(|index| {
-        Object::new()
-            .text("path", &index.path)
-            .text("state", index.state)
-            .truth("declared", index.declared)
-            .finish()
-    }))
+impl Answer for Indexed {
+    const REQUEST_ID: RequestId = RequestId::Never;
 }
 
-pub fn locked(request: &str, model: &ModelKey, lock: Lock) -> String {
-    success(request, &[])
-        .text("modelId", &model.id().to_string())
-        .text("state", lock.as_str())
-        .finish()
+/// A model that was changed.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "ModelChanged")]
+pub struct Changed {
+    pub model_id: AsText<ModelId>,
+    #[schemars(extend("enum" = ["LOCKED", "UNLOCKED", ""]))]
+    pub state: Cow<'static, str>,
 }
 
-pub fn change_level_set(request: &str, model: &ModelKey, level: ChangeLevel) -> String {
-    success(request, &[])
-        .text("modelId", &model.id().to_string())
-        .text("changeLevel", level.as_str())
-        .finish()
-}
-
-/// Every violation with its place, what the model has there and what the document has.
-pub fn validated(request: &str, model: &ModelKey, violations: &Violations) -> String {
-    let errors = violations.listed.iter().map(|violation| {
-        let object = Object::new()
-            .text("path", &violation.path)
-            .text("message", &violation.to_string())
-            .raw("expected", &text_list(violation.expected()));
-        match violation.found() {
-            Some(found) => object.text("found", found),
-            None => object,
+impl Changed {
+    pub fn new(model: &ModelKey, lock: Lock) -> Self {
+        Self {
+            model_id: AsText(model.id()),
+            state: lock.as_str().into(),
         }
-        .finish()
-    });
-    let total = violations.listed.len() + violations.more;
-    success(request, &[])
-        .text("modelId", &model.id().to_string())
-        .truth("valid", violations.is_none())
-        .raw("errors", &list(errors))
-        .number("errorCount", i64::try_from(total).unwrap_or(i64::MAX))
-        .finish()
+    }
+}
+
+impl Answer for Changed {
+    const REQUEST_ID: RequestId = RequestId::Never;
+
+    fn placeholder() -> Option<Self> {
+        Some(Self {
+            model_id: AsText(ModelId::NIL),
+            state: "".into(),
+        })
+    }
+}
+
+/// The change level of a model.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "ChangeLevelSet")]
+pub struct ChangeLevelSet {
+    pub model_id: AsText<ModelId>,
+    #[schemars(extend("enum" = ["ARRAY_LENGTH", "ARRAY_ELEMENTS", "TYPE", "STRUCTURAL", ""]))]
+    pub change_level: Cow<'static, str>,
+}
+
+impl ChangeLevelSet {
+    pub fn new(model: &ModelKey, level: ChangeLevel) -> Self {
+        Self {
+            model_id: AsText(model.id()),
+            change_level: level.as_str().into(),
+        }
+    }
+}
+
+impl Answer for ChangeLevelSet {
+    const REQUEST_ID: RequestId = RequestId::Never;
+
+    fn placeholder() -> Option<Self> {
+        Some(Self {
+            model_id: AsText(ModelId::NIL),
+            change_level: "".into(),
+        })
+    }
+}
+
+/// The result of the validation of a document.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "DocumentValidated")]
+pub struct Validated {
+    pub model_id: AsText<ModelId>,
+    pub valid: bool,
+    /// The first thousand.
+    pub errors: Vec<InvalidPlace>,
+    /// How many there are.
+    pub error_count: usize,
+}
+
+/// A place of a document that does not fit the model.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Violation")]
+pub struct InvalidPlace {
+    pub path: String,
+    pub message: String,
+    /// The types that the model has there.
+    pub expected: Vec<&'static str>,
+    /// The type that the document has there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub found: Option<String>,
+}
+
+impl Validated {
+    pub fn new(model: &ModelKey, violations: &Violations) -> Self {
+        let errors = violations.listed.iter().map(|violation| InvalidPlace {
+            path: violation.path.clone(),
+            message: violation.to_string(),
+            expected: violation.expected(),
+            found: violation.found().map(ToOwned::to_owned),
+        });
+        Self {
+            model_id: AsText(model.id()),
+            valid: violations.is_none(),
+            errors: errors.collect(),
+            error_count: violations.listed.len() + violations.more,
+        }
+    }
+}
+
+impl Answer for Validated {
+    const REQUEST_ID: RequestId = RequestId::Never;
+
+    fn placeholder() -> Option<Self> {
+        Some(Self {
+            model_id: AsText(ModelId::NIL),
+            valid: false,
+            errors: Vec::new(),
+            error_count: 0,
+        })
+    }
+}
+
+/// The answer to a request for every model.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Models")]
+pub struct Listed {
+    pub models: Vec<Model>,
+}
+
+impl Answer for Listed {
+    const REQUEST_ID: RequestId = RequestId::Never;
+
+    fn placeholder() -> Option<Self> {
+        Some(Self { models: Vec::new() })
+    }
 }
 
 /// A model in a list.
-pub struct Listed {
-    pub key: ModelKey,
-    pub lock: Lock,
-    pub updated: Timestamp,
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Model {
+    pub id: AsText<ModelId>,
+    pub name: Arc<str>,
+    pub version: i32,
+    pub state: LockState,
+    /// When it was last imported.
+    pub model_update_date: AsText<Timestamp>,
 }
 
-pub fn all(request: &str, models: impl Iterator<Item = Listed>) -> String {
-    let models = models.map(|model| {
-        Object::new()
-            .text("id", &model.key.id().to_string())
-            .text("name", &model.key.name)
-            .number("version", model.key.version)
-            .text("state", model.lock.as_str())
-            .text("modelUpdateDate", &model.updated.to_string())
-            .finish()
-    });
-    success(request, &[]).raw("models", &list(models)).finish()
-}
-
-/// A model as payloads name it.
-pub fn spec(model: &ModelKey) -> String {
-    spec_in(Object::new(), model).finish()
-}
-
-/// The members that name a model.
-pub(super) fn spec_in(object: Object, model: &ModelKey) -> Object {
-    object
-        .text("name", &model.name)
-        .number("version", model.version)
+impl Model {
+    pub fn new(key: &ModelKey, lock: Lock, updated: Timestamp) -> Self {
+        Self {
+            id: AsText(key.id()),
+            name: Arc::clone(&key.name),
+            version: key.version,
+            state: lock.into(),
+            model_update_date: AsText(updated),
+        }
+    }
 }

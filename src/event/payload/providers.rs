@@ -1,9 +1,9 @@
 //! Payloads about providers of tokens that a tenant trusts (`rest.md` §7).
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, Serialize};
 
-use super::{Object, RequiredText, list, success, text_list};
+use super::{Answer, AsText, RequestId, RequiredText};
 use crate::clock::Timestamp;
 use crate::error::{Code, Failure};
 use crate::id::ProviderId;
@@ -248,79 +248,102 @@ fn claim(name: String) -> Result<Box<str>, Failure> {
     bounded("rolesClaim", name, CLAIM_CHARS_MAX).map(Into::into)
 }
 
-/// A provider, as it is told.
-pub struct Provider<'a> {
-    pub id: ProviderId,
-    pub well_known: &'a str,
-    pub is_active: bool,
-    pub created: Timestamp,
-    pub issuers: &'a [Box<str>],
-    pub audiences: &'a [Box<str>],
-    pub roles_claim: Option<&'a str>,
+/// A provider of tokens that a tenant trusts.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "OidcProvider")]
+pub struct Provider {
+    pub id: AsText<ProviderId>,
+    pub well_known_config_uri: String,
+    /// Whether its tokens are accepted.
+    pub active: bool,
+    pub created_at: AsText<Timestamp>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub issuers: Vec<Box<str>>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub expected_audiences: Vec<Box<str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub roles_claim: Option<Box<str>>,
 }
 
-impl Provider<'_> {
-    fn object(&self) -> String {
-        let listed = |object: Object, name: &str, texts: &[Box<str>]| {
-            if texts.is_empty() {
-                object
-            } else {
-                object.raw(name, &text_list(texts))
-            }
-        };
-        let object = Object::new()
-            .text("id", &self.id.to_string())
-            .text("wellKnownConfigUri", self.well_known)
-            .truth("active", self.is_active)
-            .plain("createdAt", self.created);
-        let object = listed(object, "issuers", self.issuers);
-        let object = listed(object, "expectedAudiences", self.audiences);
-        match self.roles_claim {
-            Some(claim) => object.text("rolesClaim", claim),
-            None => object,
-        }
-        .finish()
+/// The OIDC providers of the tenant.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "OidcProviders")]
+pub struct Providers {
+    pub providers: Vec<Provider>,
+}
+
+impl Answer for Providers {
+    fn placeholder() -> Option<Self> {
+        Some(Self {
+            providers: Vec::new(),
+        })
     }
 }
 
-pub fn providers<'a>(request: &str, providers: impl Iterator<Item = Provider<'a>>) -> String {
-    success(request, &[])
-        .text("requestId", request)
-        .raw("providers", &list(providers.map(|one| one.object())))
-        .finish()
+/// The answer to a request about one of them.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "OidcProviderAnswer")]
+pub struct OneProvider {
+    pub provider: Provider,
 }
 
-pub fn provider(request: &str, provider: &Provider<'_>) -> String {
-    success(request, &[])
-        .text("requestId", request)
-        .raw("provider", &provider.object())
-        .finish()
+impl Answer for OneProvider {
+    const REQUEST_ID: RequestId = RequestId::OnSuccess;
 }
 
-pub fn deleted(request: &str, id: ProviderId) -> String {
-    success(request, &[])
-        .text("requestId", request)
-        .text("providerId", &id.to_string())
-        .finish()
+/// The answer to a deletion.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "OidcProviderDeleted")]
+pub struct Deleted {
+    pub provider_id: AsText<ProviderId>,
 }
 
-/// What became of asking each: how many keys it has that can be used, or why none are known.
-pub fn reloaded(
-    request: &str,
-    outcomes: impl Iterator<Item = (ProviderId, Result<usize, String>)>,
-) -> String {
-    let outcomes = outcomes.map(|(id, outcome)| {
-        let object = Object::new().text("id", &id.to_string());
-        match outcome {
-            Ok(keys) => object.number("keys", i64::try_from(keys).unwrap_or(i64::MAX)),
-            Err(error) => object.text("error", &error),
+impl Answer for Deleted {
+    const REQUEST_ID: RequestId = RequestId::OnSuccess;
+}
+
+/// The answer to a request for the keys of all providers.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "OidcProvidersReloaded")]
+pub struct Reloaded {
+    /// The active ones.
+    pub providers: Vec<ReloadedProvider>,
+}
+
+impl Answer for Reloaded {
+    fn placeholder() -> Option<Self> {
+        Some(Self {
+            providers: Vec::new(),
+        })
+    }
+}
+
+/// The result of requesting the keys of a provider.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct ReloadedProvider {
+    id: AsText<ProviderId>,
+    /// How many usable keys there are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    keys: Option<usize>,
+    /// Why they are not known; those of before are used for an hour.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+}
+
+impl ReloadedProvider {
+    pub fn new(id: ProviderId, outcome: Result<usize, String>) -> Self {
+        let (keys, error) = match outcome {
+            Ok(keys) => (Some(keys), None),
+            Err(error) => (None, Some(error)),
+        };
+        Self {
+            id: AsText(id),
+            keys,
+            error,
         }
-        .finish()
-    });
-    success(request, &[])
-        .text("requestId", request)
-        .raw("providers", &list(outcomes))
-        .finish()
+    }
 }
 
 pub fn not_found(id: ProviderId) -> Failure {

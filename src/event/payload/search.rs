@@ -1,21 +1,18 @@
 //! Payloads of reads (`grpc.md` §8.3).
 
-use std::time::Duration;
+use std::{borrow::Cow, sync::Arc, time::Duration};
 
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::{
-    ModelSpec, Object, RequiredText,
-    model::{IndexItem, indexes, spec_in},
-    success, success_in, text_list,
-};
-use crate::clock::{PointInTime, Timestamp};
+pub use super::image::{CommittedMeta, Entity, EntityPayload, Meta};
+use super::{Answer, AsText, ModelSpec, RequestId, RequiredText, model::IndexState};
+use crate::clock::Timestamp;
 pub use crate::condition::Form as Condition;
-use crate::entity::{Change, ChangeKind, Image};
+use crate::entity::{Change, ChangeKind};
 use crate::error::{Code, Failure};
-use crate::id::{JobId, ModelKey, StateName, TransitionName};
+use crate::id::{JobId, StateName, TransactionId, TransitionName};
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -161,227 +158,282 @@ pub fn snapshot_id(text: &str) -> Result<JobId, Failure> {
         .map_err(|_| Failure::new(Code::SearchJobNotFound, format!("no search job {text}")))
 }
 
-/// How a search that runs on its own stands.
-pub struct SnapshotStatus<'a> {
-    pub id: JobId,
-    pub status: &'a str,
-    pub created: Timestamp,
-    pub finished: Option<Timestamp>,
-    pub expires: Timestamp,
-    pub count: i64,
-    pub took: Duration,
+/// The answer about a search that runs on its own.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Snapshot")]
+pub struct SnapshotAnswer {
+    pub status: SnapshotStatus,
 }
 
-/// The answer that is such a status (`grpc.md` §8.3); it says what REST says of it, too
-/// (`stream.md` §3.1).
-pub fn snapshot_status(request: &str, status: &SnapshotStatus<'_>) -> String {
-    let object = Object::new()
-        .text("snapshotId", &status.id.to_string())
-        .text("status", status.status)
-        .text("expirationDate", &status.expires.to_string())
-        .number("entitiesCount", status.count)
-        .text("createTime", &status.created.to_string())
-        .number(
-            "calculationTimeMillis",
-            i64::try_from(status.took.as_millis()).unwrap_or(i64::MAX),
-        );
-    let object = match status.finished {
-        Some(finished) => object.text("finishTime", &finished.to_string()),
-        None => object,
-    };
-    success(request, &[])
-        .raw("status", &object.finish())
-        .finish()
-}
+impl Answer for SnapshotAnswer {
+    const REQUEST_ID: RequestId = RequestId::Never;
 
-/// Which of how many entities a page tells of.
-pub fn page(number: i64, size: i64, total: i64) -> String {
-    Object::new()
-        .number("number", number)
-        .number("size", size)
-        .number("totalElements", total)
-        .number("totalPages", (total + size.max(1) - 1) / size.max(1))
-        .finish()
-}
-
-/// The answer that is an entity.
-pub fn entity(request: &str, image: &Image, asked: Option<&PointInTime>) -> String {
-    let document = image.document.as_str();
-    let object = Object::with_room(document.len() + USUAL_META_BYTES);
-    success_in(object, request)
-        .text("requestId", request)
-        .object("payload", |payload| {
-            payload
-                .text("type", "JSON")
-                .raw("data", document)
-                .object("meta", |object| meta_in(object, image, asked))
+    fn placeholder() -> Option<Self> {
+        Some(Self {
+            status: SnapshotStatus {
+                snapshot_id: AsText(JobId::NIL),
+                status: "FAILED".into(),
+                known: None,
+                finish_time: None,
+            },
         })
-        .finish()
-}
-
-/// The data and the meta of an answer that is an entity, as members of an object. They are found
-/// by how [`entity`] writes them: to read thousands of answers again takes a quarter of the time
-/// that a page takes (measured).
-pub fn data_and_meta(answer: &str) -> Option<&str> {
-    // No text says so: in one the quotes are escaped.
-    let (_, payload) = answer.split_once(r#""payload":{"type":"JSON","#)?;
-    payload.strip_suffix("}}")
-}
-
-/// What an entity says of itself takes about this many bytes.
-const USUAL_META_BYTES: usize = 256;
-
-/// What an entity says of itself (`models-and-entities.md` §6).
-pub fn meta(image: &Image, asked: Option<&PointInTime>) -> String {
-    meta_in(Object::new(), image, asked).finish()
-}
-
-fn meta_in(object: Object, image: &Image, asked: Option<&PointInTime>) -> Object {
-    let meta = committed_meta(object, image).text(
-        "transitionForLatestSave",
-        image.transition_for_latest_save(),
-    );
-    match asked {
-        Some(instant) => meta.text("pointInTime", &instant.text),
-        None => meta,
     }
 }
 
-/// The part of `meta` that members are sent too.
-pub(super) fn committed_meta(object: Object, image: &Image) -> Object {
-    object
-        .plain("id", image.id)
-        .object("modelKey", |object| spec_in(object, &image.model))
-        .text("state", image.state.as_str())
-        .plain("creationDate", image.created)
-        .plain("lastUpdateTime", image.updated)
-        .plain("transactionId", image.transaction)
+/// The status of a search that runs on its own.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SnapshotStatus {
+    pub snapshot_id: AsText<JobId>,
+    #[schemars(extend("enum" = ["RUNNING", "SUCCESSFUL", "FAILED", "CANCELLED"]))]
+    pub status: Cow<'static, str>,
+    /// Absent if the request failed.
+    #[serde(flatten)]
+    pub known: Option<SnapshotProgress>,
+    /// When it ended, if it has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub finish_time: Option<AsText<Timestamp>>,
 }
 
-/// How a search was served.
-pub struct Explanation<'a> {
-    pub by: &'a [String],
-    pub visited: usize,
-    pub returned: usize,
-    pub took: Duration,
-    /// Those of the model.
-    pub indexes: Vec<IndexItem>,
-    /// The paths that an index could serve this search by.
-    pub indexable: Vec<String>,
+/// What REST says of such a search, too.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(inline)]
+pub struct SnapshotProgress {
+    /// Until when its result is kept; an estimate, while it runs.
+    pub expiration_date: AsText<Timestamp>,
+    /// How many entities were found; 0 until all are.
+    pub entities_count: i64,
+    pub create_time: AsText<Timestamp>,
+    pub calculation_time_millis: u64,
 }
 
-pub fn explained(request: &str, explanation: Explanation<'_>) -> String {
-    let count = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
-    success(request, &[])
-        .text("requestId", request)
-        .text(
-            "access",
-            if explanation.by.is_empty() {
-                "SCAN"
+/// Which of how many entities are on a page.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Page {
+    pub number: i64,
+    pub size: i64,
+    pub total_elements: i64,
+    pub total_pages: i64,
+}
+
+impl Page {
+    pub fn new(number: i64, size: i64, total: i64) -> Self {
+        Self {
+            number,
+            size,
+            total_elements: total,
+            total_pages: (total + size.max(1) - 1) / size.max(1),
+        }
+    }
+}
+
+/// How a search is served.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "SearchExplanation")]
+pub struct Explanation {
+    access: SearchAccess,
+    /// The paths of the indexes that served it; `state`, if it was found by that.
+    served_by: Vec<String>,
+    /// How many entities were read.
+    visited: usize,
+    returned: usize,
+    /// How long it took, in microseconds.
+    micros: u64,
+    /// The paths by which an index could serve it.
+    indexable: Vec<String>,
+    /// The indexes of the model.
+    indexes: Vec<IndexState>,
+}
+
+/// `SCAN`: every entity of the model was read.
+#[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
+#[serde(rename_all = "UPPERCASE")]
+#[schemars(inline)]
+enum SearchAccess {
+    Index,
+    Scan,
+}
+
+impl Explanation {
+    /// A search that read and returned so many entities in a time.
+    pub fn new(served_by: Vec<String>, visited: usize, returned: usize, took: Duration) -> Self {
+        Self {
+            access: if served_by.is_empty() {
+                SearchAccess::Scan
             } else {
-                "INDEX"
+                SearchAccess::Index
             },
-        )
-        .raw("servedBy", &text_list(explanation.by))
-        .number("visited", count(explanation.visited))
-        .number("returned", count(explanation.returned))
-        .number(
-            "micros",
-            i64::try_from(explanation.took.as_micros()).unwrap_or(i64::MAX),
-        )
-        .raw("indexable", &text_list(&explanation.indexable))
-        .raw("indexes", &indexes(explanation.indexes.into_iter()))
-        .finish()
-}
-
-pub fn transitions(request: &str, transitions: &[TransitionName]) -> String {
-    success(request, &[])
-        .text("requestId", request)
-        .raw(
-            "transitions",
-            &text_list(transitions.iter().map(TransitionName::as_str)),
-        )
-        .finish()
-}
-
-pub fn count(request: &str, model: &ModelKey, count: i64) -> String {
-    success(request, &[])
-        .text("requestId", request)
-        .text("modelName", &model.name)
-        .number("modelVersion", model.version)
-        .number("count", count)
-        .finish()
-}
-
-pub fn count_in_state(request: &str, model: &ModelKey, state: &StateName, count: i64) -> String {
-    success(request, &[])
-        .text("requestId", request)
-        .text("modelName", &model.name)
-        .number("modelVersion", model.version)
-        .text("state", state.as_str())
-        .number("count", count)
-        .finish()
-}
-
-/// Who made a change, be it who it is attributed to or another.
-pub(super) fn executor(change: &Change) -> String {
-    let executor = change.executor();
-    Object::new()
-        .text("id", &executor.name)
-        .text("kind", executor.kind.as_str())
-        .finish()
-}
-
-/// One change of an entity (`rest.md` §3.1; existing clients look for the transaction here).
-pub fn change(request: &str, change: &Change) -> String {
-    let meta = match change.kind {
-        // Documented so; the answer to the deletion names its transaction.
-        ChangeKind::Delete => Object::new(),
-        ChangeKind::Create | ChangeKind::Update => {
-            Object::new().text("transactionId", &change.transaction.to_string())
+            served_by,
+            visited,
+            returned,
+            micros: u64::try_from(took.as_micros()).unwrap_or(u64::MAX),
+            indexable: Vec::new(),
+            indexes: Vec::new(),
         }
-    };
-    let meta = meta
-        .text("timeOfChange", &change.at.to_string())
-        .text("user", &change.author.name)
-        .text("changeType", change.kind.as_str())
-        .text("attributedKind", change.author.kind.as_str())
-        .raw("executedBy", &executor(change));
-    success(request, &[])
-        .text("requestId", request)
-        .raw("changeMeta", &meta.finish())
-        .finish()
+    }
+
+    /// The indexes of the model, and the paths that an index could serve this search by.
+    #[must_use]
+    pub fn with_indexes(self, indexes: Vec<IndexState>, indexable: Vec<String>) -> Self {
+        Self {
+            indexable,
+            indexes,
+            ..self
+        }
+    }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::entity::Json;
-    use crate::id::{EntityId, TransactionId};
+impl Answer for Explanation {
+    const REQUEST_ID: RequestId = RequestId::OnSuccess;
+}
 
-    #[test]
-    fn the_parts_of_an_entity_are_found_whatever_it_and_its_request_are_called() {
-        let now = Timestamp::from_micros(1);
-        let image = |document: &str| Image {
-            id: EntityId::NIL,
-            model: ModelKey::new(r#""payload":{"type":"JSON","#, 1),
-            state: "NEW".into(),
-            document: Json::trusted(document),
-            created: now,
-            updated: now,
-            transaction: TransactionId::NIL,
-            transition: None,
-            workflow: None,
-        };
-        for request in ["r1", r#""payload":{"type":"JSON","data":1}}"#] {
-            for document in ["{}", "[[]]", r#"{"payload":{"type":"JSON","data":{}}}"#] {
-                let image = image(document);
-                let answer = entity(request, &image, None);
-                let told = data_and_meta(&answer).expect("an entity");
-                let expected = format!(r#""data":{document},"meta":{}"#, meta(&image, None));
-                assert_eq!(told, expected);
-            }
+/// The transitions that the state of an entity declares.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "DeclaredTransitions")]
+pub struct Transitions {
+    pub transitions: Vec<AsText<TransitionName>>,
+}
+
+impl Answer for Transitions {
+    fn placeholder() -> Option<Self> {
+        Some(Self {
+            transitions: Vec::new(),
+        })
+    }
+}
+
+/// How many entities a model has.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "ModelStats")]
+pub struct Count {
+    pub model_name: Arc<str>,
+    pub model_version: i32,
+    pub count: i64,
+}
+
+impl Answer for Count {
+    fn placeholder() -> Option<Self> {
+        Some(Self {
+            model_name: "".into(),
+            model_version: 0,
+            count: 0,
+        })
+    }
+}
+
+/// How many entities of a model are in a state.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "ModelStateStats")]
+pub struct CountInState {
+    pub model_name: Arc<str>,
+    pub model_version: i32,
+    pub state: AsText<StateName>,
+    pub count: i64,
+}
+
+impl Answer for CountInState {
+    fn placeholder() -> Option<Self> {
+        Some(Self {
+            model_name: "".into(),
+            model_version: 0,
+            state: AsText("".into()),
+            count: 0,
+        })
+    }
+}
+
+/// Who made a change: the one to whom it is attributed, or another on behalf of that one.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Executor {
+    id: Arc<str>,
+    #[schemars(extend("enum" = ["user", "service", "system"]))]
+    kind: &'static str,
+}
+
+impl Executor {
+    pub(super) fn of(change: &Change) -> Self {
+        let executor = change.executor();
+        Self {
+            id: Arc::clone(&executor.name),
+            kind: executor.kind.as_str(),
         }
-        assert_eq!(data_and_meta(r#"{"id":"r1","success":false}"#), None);
+    }
+}
+
+/// What a change did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "UPPERCASE")]
+#[schemars(inline)]
+pub enum ChangeType {
+    Create,
+    Update,
+    Delete,
+}
+
+impl ChangeType {
+    pub(super) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Create => "CREATE",
+            Self::Update => "UPDATE",
+            Self::Delete => "DELETE",
+        }
+    }
+}
+
+impl From<ChangeKind> for ChangeType {
+    fn from(kind: ChangeKind) -> Self {
+        match kind {
+            ChangeKind::Create => Self::Create,
+            ChangeKind::Update => Self::Update,
+            ChangeKind::Delete => Self::Delete,
+        }
+    }
+}
+
+/// One change of an entity.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "EntityChanged")]
+pub struct Changed {
+    pub change_meta: ChangeMeta,
+}
+
+// Without a placeholder: clients check that the type of a change is a documented one.
+impl Answer for Changed {}
+
+/// What changed an entity, when, and who did it.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ChangeMeta {
+    /// Absent from a deletion, as documented; the answer to the deletion names it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    transaction_id: Option<AsText<TransactionId>>,
+    time_of_change: AsText<Timestamp>,
+    /// To whom it is attributed.
+    user: Arc<str>,
+    change_type: ChangeType,
+    #[schemars(extend("enum" = ["user", "service", "system"]))]
+    attributed_kind: &'static str,
+    executed_by: Executor,
+}
+
+impl Changed {
+    pub fn new(change: &Change) -> Self {
+        Self {
+            change_meta: ChangeMeta {
+                transaction_id: (change.kind != ChangeKind::Delete)
+                    .then_some(AsText(change.transaction)),
+                time_of_change: AsText(change.at),
+                user: Arc::clone(&change.author.name),
+                change_type: change.kind.into(),
+                attributed_kind: change.author.kind.as_str(),
+                executed_by: Executor::of(change),
+            },
+        }
     }
 }

@@ -1,9 +1,9 @@
 //! Payloads about what an operator may change while the process runs (`rest.md` §8).
 
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
-use super::{RequiredText, success};
+use super::{Answer, RawJson, RequiredText};
 
 /// A request for a setting as it is.
 #[derive(Deserialize, JsonSchema)]
@@ -31,32 +31,51 @@ pub struct SetTraceSampler {
     pub parent_based: Option<bool>,
 }
 
-/// The level of the log, and the one it has replaced.
-pub fn log_level(request: &str, level: &str, previous: Option<&str>) -> String {
-    let object = success(request, &[])
-        .text("requestId", request)
-        .text("level", level);
-    match previous {
-        Some(previous) => object.text("previous", previous),
-        None => object,
-    }
-    .finish()
+/// What is logged.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct LogLevel {
+    #[schemars(extend("enum" = ["debug", "info", "warn", "error", ""]))]
+    pub level: &'static str,
+    /// The level before a change.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub previous: Option<&'static str>,
 }
 
-pub fn trace_sampler(
-    request: &str,
-    sampler: &str,
-    ratio: Option<f64>,
-    parent_based: bool,
-    warnings: &[String],
-) -> String {
-    let object = success(request, warnings)
-        .text("requestId", request)
-        .text("sampler", sampler);
-    match ratio {
-        Some(ratio) => object.raw("ratio", &ratio.to_string()),
-        None => object,
+impl Answer for LogLevel {
+    fn placeholder() -> Option<Self> {
+        Some(Self {
+            level: "",
+            previous: None,
+        })
     }
-    .truth("parentBased", parent_based)
-    .finish()
+}
+
+/// Which requests are traced.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct TraceSampler {
+    #[schemars(extend("enum" = ["always", "never", "ratio", ""]))]
+    pub sampler: &'static str,
+    /// With `ratio`: which share of the requests, above 0 and at most 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<f64>")]
+    pub ratio: Option<RawJson>,
+    /// Whether a request that is part of a trace is traced if that is.
+    pub parent_based: bool,
+}
+
+impl TraceSampler {
+    pub fn new(sampler: &'static str, ratio: Option<f64>, parent_based: bool) -> Self {
+        Self {
+            sampler,
+            ratio: ratio.map(|ratio| RawJson::trusted(ratio.to_string())),
+            parent_based,
+        }
+    }
+}
+
+impl Answer for TraceSampler {
+    fn placeholder() -> Option<Self> {
+        Some(Self::new("", None, true))
+    }
 }

@@ -1,10 +1,12 @@
 //! Payloads of grouped statistics (`search.md` §8).
 
+use std::{collections::BTreeMap, sync::Arc};
+
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::value::RawValue;
 
-use super::{ModelSpec, Object, RequiredText, list, search::Condition, success};
+use super::{Answer, Float, ModelSpec, RequiredText, search::Condition};
 
 /// Strict: what it does not know was meant to say something.
 #[derive(Deserialize, JsonSchema)]
@@ -40,77 +42,53 @@ pub struct Aggregation {
     pub name: Option<String>,
 }
 
-/// One group.
-#[derive(Debug)]
-pub struct Bucket<'a> {
-    /// What it is grouped by, and the value of it.
-    pub key: Vec<(&'a str, Option<&'a str>)>,
-    pub count: u64,
-    /// None if none were asked for.
-    pub aggregations: Option<Vec<(&'a str, Option<f64>)>>,
+/// Grouped statistics.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "GroupedStats")]
+pub struct Buckets {
+    /// The groups, that of most entities first.
+    pub buckets: Vec<Bucket>,
 }
 
-pub fn buckets<'a>(request: &str, buckets: impl Iterator<Item = Bucket<'a>>) -> String {
-    success(request, &[])
-        .text("requestId", request)
-        .raw("buckets", &list(buckets.map(|bucket| one(&bucket))))
-        .finish()
-}
-
-fn one(bucket: &Bucket<'_>) -> String {
-    let key = bucket.key.iter().map(|(path, value)| {
-        let object = Object::new().text("path", path);
-        match value {
-            Some(value) => object.text("value", value),
-            None => object.raw("value", "null"),
-        }
-        .finish()
-    });
-    let object = Object::new()
-        .raw("groupKey", &list(key))
-        .number("count", i64::try_from(bucket.count).unwrap_or(i64::MAX));
-    let Some(aggregations) = &bucket.aggregations else {
-        return object.finish();
-    };
-    // Names are the caller's own, so they are written as any other text.
-    let members = aggregations.iter().map(|(name, number)| {
-        let name = serde_json::Value::from(*name);
-        format!("{name}:{}", number.map_or_else(|| "null".to_owned(), float))
-    });
-    let members: Vec<_> = members.collect();
-    object
-        .raw("aggregations", &format!("{{{}}}", members.join(",")))
-        .finish()
-}
-
-/// A number in as few digits as tell it from its neighbours, and whole ones without a fraction.
-fn float(number: f64) -> String {
-    let size = number.abs();
-    if size == 0.0 || (1e-6..1e21).contains(&size) {
-        format!("{number}")
-    } else {
-        format!("{number:e}")
+impl Answer for Buckets {
+    fn placeholder() -> Option<Self> {
+        Some(Self {
+            buckets: Vec::new(),
+        })
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// One group of entities.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "StatsGroup")]
+pub struct Bucket {
+    /// What it is grouped by, and the value of each.
+    pub group_key: Vec<GroupKey>,
+    /// How many entities it has.
+    pub count: u64,
+    /// By their names; null where there is no number. Absent if none was requested.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<BTreeMap<String, Option<Float>>>")]
+    pub aggregations: Option<Aggregated>,
+}
 
-    #[test]
-    fn numbers_are_short_and_json() {
-        for (number, text) in [
-            (40.0, "40"),
-            (-0.5, "-0.5"),
-            (10.0 / 3.0, "3.3333333333333335"),
-            (1e21, "1e21"),
-            (1.5e-9, "1.5e-9"),
-            (0.0, "0"),
-            (9_007_199_254_740_993.0, "9007199254740992"),
-        ] {
-            assert_eq!(float(number), text);
-            let read: f64 = serde_json::from_str(text).expect("JSON");
-            assert_eq!(read.to_bits(), number.to_bits(), "{text}");
-        }
+/// A value that the entities of a group have in common.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "StatsGroupKey")]
+pub struct GroupKey {
+    pub path: Arc<str>,
+    /// As text; null where it is missing or not a scalar.
+    pub value: Option<Box<str>>,
+}
+
+/// Numbers by their names, in the order of the request.
+#[derive(Debug)]
+pub struct Aggregated(pub Vec<(Arc<str>, Option<f64>)>);
+
+impl Serialize for Aggregated {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let numbers = self.0.iter();
+        serializer.collect_map(numbers.map(|(name, number)| (name, number.map(Float))))
     }
 }

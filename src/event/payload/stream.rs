@@ -1,9 +1,9 @@
 //! Payloads of the stream itself (`stream.md` §2).
 
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
-use super::{Object, error, success};
+use super::{AsText, ErrorMember, json, search::Page};
 use crate::error::Failure;
 use crate::id::MessageId;
 
@@ -13,36 +13,82 @@ pub struct Cancel {
     pub request_id: String,
 }
 
-/// Acknowledges an event.
-pub fn ack(source: &str) -> String {
-    success(&MessageId::fresh().to_string(), &[])
-        .text("sourceEventId", source)
-        .finish()
+/// That an event was accepted, or why it was not.
+#[derive(Serialize, JsonSchema)]
+#[serde(untagged)]
+#[schemars(rename = "EventAck")]
+pub enum Acknowledgement<'a> {
+    Accepted(Accepted<'a>),
+    Rejected(Rejected<'a>),
 }
 
-/// Says why an event was not taken.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(inline)]
+pub struct Accepted<'a> {
+    id: AsText<MessageId>,
+    success: bool,
+    /// The id of the event that was accepted.
+    source_event_id: &'a str,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(inline)]
+pub struct Rejected<'a> {
+    id: AsText<MessageId>,
+    /// The id of the event that was not accepted.
+    source_event_id: &'a str,
+    success: bool,
+    error: ErrorMember<'a>,
+}
+
+/// Acknowledges an event.
+pub fn ack(source: &str) -> String {
+    json(&Acknowledgement::Accepted(Accepted {
+        id: AsText(MessageId::fresh()),
+        success: true,
+        source_event_id: source,
+    }))
+}
+
+/// Says why an event was not accepted.
 pub fn refusal(source: &str, failure: &Failure) -> String {
-    Object::new()
-        .text("id", &MessageId::fresh().to_string())
-        .text("sourceEventId", source)
-        .truth("success", false)
-        .raw("error", &error(failure))
-        .finish()
+    json(&Acknowledgement::Rejected(Rejected {
+        id: AsText(MessageId::fresh()),
+        source_event_id: source,
+        success: false,
+        error: ErrorMember::of(failure),
+    }))
+}
+
+/// The end of an answer of many events.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "StreamEnd")]
+pub struct End<'a> {
+    /// The id of the request's event.
+    id: &'a str,
+    /// The same.
+    request_id: &'a str,
+    /// How many events were sent, without one that failed.
+    count: u64,
+    success: bool,
+    /// Of a page of a search that ran on its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    page: Option<&'a Page>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<ErrorMember<'a>>,
 }
 
 /// Ends an answer of many events.
-pub fn end(request: &str, count: u64, page: Option<&str>, failure: Option<&Failure>) -> String {
-    let object = Object::new()
-        .text("id", request)
-        .text("requestId", request)
-        .number("count", i64::try_from(count).unwrap_or(i64::MAX))
-        .truth("success", failure.is_none());
-    let object = match page {
-        Some(page) => object.raw("page", page),
-        None => object,
-    };
-    match failure {
-        Some(failure) => object.raw("error", &error(failure)).finish(),
-        None => object.finish(),
-    }
+pub fn end(request: &str, count: u64, page: Option<&Page>, failure: Option<&Failure>) -> String {
+    json(&End {
+        id: request,
+        request_id: request,
+        count,
+        success: failure.is_none(),
+        page,
+        error: failure.map(ErrorMember::of),
+    })
 }

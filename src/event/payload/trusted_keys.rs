@@ -1,11 +1,13 @@
 //! Payloads about the keys that tenants trust (`rest.md` §7). Where such a key is only named, they
 //! are those of key pairs.
 
+use std::sync::Arc;
+
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, value::RawValue};
 
-use super::{Object, RequiredText, list, success, text_list};
+use super::{Answer, AsText, RawJson, RequestId, RequiredText};
 use crate::clock::Timestamp;
 use crate::error::{Code, Failure};
 
@@ -80,48 +82,48 @@ pub fn issuers(given: Option<Vec<String>>) -> Result<Vec<Box<str>>, Failure> {
     ))
 }
 
-/// A trusted key, as it is told.
-pub struct TrustedKey<'a> {
-    pub name: &'a str,
-    pub tenant: &'a str,
-    /// JSON.
-    pub jwk: &'a str,
-    pub audience: &'a str,
-    pub issuers: &'a [Box<str>],
-    pub is_active: bool,
-    pub valid_from: Timestamp,
-    pub valid_to: Timestamp,
+/// A key that a tenant trusts.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct TrustedKey {
+    /// The `kid` of the tokens that it signs.
+    pub key_id: Arc<str>,
+    /// The tenant.
+    pub legal_entity_id: Arc<str>,
+    /// As it was registered.
+    #[schemars(with = "Map<String, Value>")]
+    pub jwk: RawJson,
+    #[schemars(extend("enum" = ["client", "human"]))]
+    pub audience: &'static str,
+    /// Whose tokens are accepted; absent, if anybody's are.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub issuers: Vec<Box<str>>,
+    /// Whether it is neither invalidated nor expired.
+    pub active: bool,
+    pub valid_from: AsText<Timestamp>,
+    /// Until then it is trusted, also if it was invalidated.
+    pub valid_to: AsText<Timestamp>,
+}
+
+impl Answer for TrustedKey {
+    const REQUEST_ID: RequestId = RequestId::OnSuccess;
+}
+
+/// The trusted keys of the tenant.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct TrustedKeys {
+    pub trusted_keys: Vec<TrustedKey>,
+}
+
+impl Answer for TrustedKeys {
+    fn placeholder() -> Option<Self> {
+        Some(Self {
+            trusted_keys: Vec::new(),
+        })
+    }
 }
 
 pub fn not_found(name: &str) -> Failure {
     Failure::new(Code::TrustedKeyNotFound, "trusted key not found").with("keyId", name)
-}
-
-pub fn trusted_keys<'a>(request: &str, keys: impl Iterator<Item = TrustedKey<'a>>) -> String {
-    let keys = keys.map(|key| members(Object::new(), &key).finish());
-    success(request, &[])
-        .text("requestId", request)
-        .raw("trustedKeys", &list(keys))
-        .finish()
-}
-
-pub fn trusted_key(request: &str, key: &TrustedKey<'_>) -> String {
-    members(success(request, &[]).text("requestId", request), key).finish()
-}
-
-fn members(object: Object, key: &TrustedKey<'_>) -> Object {
-    let object = object
-        .text("keyId", key.name)
-        .text("legalEntityId", key.tenant)
-        .raw("jwk", key.jwk)
-        .text("audience", key.audience);
-    let object = if key.issuers.is_empty() {
-        object
-    } else {
-        object.raw("issuers", &text_list(key.issuers.iter().map(AsRef::as_ref)))
-    };
-    object
-        .truth("active", key.is_active)
-        .plain("validFrom", key.valid_from)
-        .plain("validTo", key.valid_to)
 }

@@ -1,12 +1,11 @@
 //! Payloads about workflows (`stream.md` §3).
 
 use schemars::JsonSchema;
-use serde::Deserialize;
-use serde_json::value::RawValue;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, value::RawValue};
 
-use super::{ModelSpec, RequiredText, list, model::spec, success, text_list};
-use crate::entity::Json;
-use crate::id::ModelKey;
+use super::{Answer, AsText, ModelName, ModelSpec, RawJson, RequestId, RequiredText};
+use crate::id::ModelId;
 pub use crate::workflow::WorkflowJson as Definition;
 
 #[derive(Deserialize, JsonSchema)]
@@ -32,7 +31,7 @@ pub struct Export {
 }
 
 /// The language of a picture.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum DiagramFormat {
     #[default]
@@ -58,24 +57,76 @@ pub struct Diagram {
     pub format: DiagramFormat,
 }
 
-pub fn imported(request: &str, model: &ModelKey, names: &[String], warnings: &[String]) -> String {
-    success(request, warnings)
-        .text("modelId", &model.id().to_string())
-        .raw("workflows", &text_list(names))
-        .finish()
+/// Workflows that were imported.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "WorkflowsImported")]
+pub struct Imported {
+    pub model_id: AsText<ModelId>,
+    /// The names of the imported workflows.
+    pub workflows: Vec<String>,
 }
 
-pub fn exported(request: &str, model: &ModelKey, workflows: &[Json]) -> String {
-    success(request, &[])
-        .raw("model", &spec(model))
-        .raw("workflows", &list(workflows.iter().map(Json::as_str)))
-        .finish()
+impl Answer for Imported {
+    const REQUEST_ID: RequestId = RequestId::Never;
+
+    fn placeholder() -> Option<Self> {
+        Some(Self {
+            model_id: AsText(ModelId::NIL),
+            workflows: Vec::new(),
+        })
+    }
 }
 
-pub fn drawn(request: &str, model: &ModelKey, format: DiagramFormat, text: &str) -> String {
-    success(request, &[])
-        .raw("model", &spec(model))
-        .text("format", format.as_str())
-        .text("text", text)
-        .finish()
+/// The workflows of a model.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "WorkflowsExported")]
+pub struct Exported {
+    pub model: ModelName,
+    /// As they were imported, of which the schema of the import says the form; criteria keep the
+    /// spelling that they were given in.
+    #[schemars(with = "Vec<Map<String, Value>>")]
+    pub workflows: Vec<RawJson>,
+}
+
+impl Answer for Exported {
+    const REQUEST_ID: RequestId = RequestId::Never;
+
+    fn placeholder() -> Option<Self> {
+        Some(Self {
+            model: ModelName::default(),
+            workflows: Vec::new(),
+        })
+    }
+
+    fn extra_bytes(&self) -> usize {
+        let workflows = self.workflows.iter();
+        workflows.map(|workflow| workflow.as_str().len()).sum()
+    }
+}
+
+/// The workflows of a model as a diagram.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "WorkflowDiagram")]
+pub struct Drawn {
+    pub model: ModelName,
+    pub format: DiagramFormat,
+    /// The picture, in that language.
+    pub text: String,
+}
+
+impl Answer for Drawn {
+    const REQUEST_ID: RequestId = RequestId::Never;
+
+    fn placeholder() -> Option<Self> {
+        Some(Self {
+            model: ModelName::default(),
+            format: DiagramFormat::default(),
+            text: String::new(),
+        })
+    }
+
+    fn extra_bytes(&self) -> usize {
+        self.text.len()
+    }
 }

@@ -2,7 +2,7 @@
 
 use tracing::info;
 
-use super::super::{Access, Answer, Context, Family, Operation};
+use super::super::{Access, Context, Family, Operation, Output};
 use super::{Edit, see_through, store, tokens};
 use crate::auth::{Entry, Permission, ROLE_ADMIN, ROLE_M2M, Registered, Roles, Tokens};
 use crate::error::{Code, Failure};
@@ -20,6 +20,7 @@ pub(in crate::operation) struct CreateClient {
 
 impl Operation for CreateClient {
     type Payload = clients::Create;
+    type Answer = clients::Credentials;
 
     const REQUEST: EventType = EventType::ClientCreateRequest;
     const RESPONSE: EventType = EventType::ClientCreateResponse;
@@ -36,7 +37,7 @@ impl Operation for CreateClient {
         })
     }
 
-    async fn run(self, cx: Context) -> Result<Answer, Failure> {
+    async fn run(self, cx: Context) -> Result<Output<Self::Answer>, Failure> {
         let tokens = tokens(&cx)?;
         if self.with_admin_role && !cx.rules().may_make_administrators {
             return Err(Failure::new(
@@ -50,11 +51,9 @@ impl Operation for CreateClient {
             Roles::of([ROLE_M2M])
         };
         let (client, secret) = see_through(&cx, create(cx.clone(), tokens, roles)).await?;
-        let roles = client.roles.iter();
-        cx.answer(
-            Self::RESPONSE,
-            clients::credentials(cx.request(), &client.id, &secret, roles),
-        )
+        let roles = client.roles.iter().map(Into::into).collect();
+        let credentials = clients::Credentials::new(client.id, secret, roles);
+        Ok(Output::one(credentials))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use tracing::info;
 
-use super::super::{Access, Answer, Context, Family, Operation};
+use super::super::{Access, Context, Family, Operation, Output};
 use super::{Edit, client_of, see_through, store, tokens};
 use crate::auth::{Entry, Permission, ROLE_ADMIN, Tokens};
 use crate::error::Failure;
@@ -17,6 +17,7 @@ pub(in crate::operation) struct DeleteClient {
 
 impl Operation for DeleteClient {
     type Payload = clients::One;
+    type Answer = clients::Deleted;
 
     const REQUEST: EventType = EventType::ClientDeleteRequest;
     const RESPONSE: EventType = EventType::ClientDeleteResponse;
@@ -31,11 +32,13 @@ impl Operation for DeleteClient {
         Ok(Self { name })
     }
 
-    async fn run(self, cx: Context) -> Result<Answer, Failure> {
+    async fn run(self, cx: Context) -> Result<Output<Self::Answer>, Failure> {
         let tokens = tokens(&cx)?;
         let name = self.name.clone();
         see_through(&cx, delete(cx.clone(), tokens, name)).await?;
-        cx.answer(Self::RESPONSE, clients::deleted(cx.request(), &self.name))
+        Ok(Output::one(clients::Deleted {
+            client_id: self.name,
+        }))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use tracing::info;
 
-use super::super::{Access, Answer, Context, Family, Operation};
+use super::super::{Access, Context, Family, Operation, Output};
 use super::{Edit, key_pair_of, see_through, store, tokens};
 use crate::auth::{Entry, Permission, ROLE_ADMIN, Tokens};
 use crate::error::Failure;
@@ -17,6 +17,7 @@ pub(in crate::operation) struct DeleteKeyPair {
 
 impl Operation for DeleteKeyPair {
     type Payload = key_pairs::One;
+    type Answer = key_pairs::Changed;
 
     const REQUEST: EventType = EventType::KeyPairDeleteRequest;
     const RESPONSE: EventType = EventType::KeyPairDeleteResponse;
@@ -33,10 +34,10 @@ impl Operation for DeleteKeyPair {
         })
     }
 
-    async fn run(self, cx: Context) -> Result<Answer, Failure> {
+    async fn run(self, cx: Context) -> Result<Output<Self::Answer>, Failure> {
         let tokens = tokens(&cx)?;
         see_through(&cx, delete(cx.clone(), tokens, self.name.clone())).await?;
-        cx.answer(Self::RESPONSE, key_pairs::done(cx.request(), &self.name))
+        Ok(Output::one(key_pairs::Changed { key_id: self.name }))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use tracing::info;
 
-use super::super::{Access, Answer, Context, Family, Operation};
+use super::super::{Access, Context, Family, Operation, Output};
 use super::{
     Edit,
     provider::{provider_of, tokens_of_tenant},
@@ -12,7 +12,7 @@ use crate::auth::{Entry, Permission, ROLE_ADMIN, Tokens};
 use crate::error::Failure;
 use crate::event::{
     EventType,
-    payload::{self, providers},
+    payload::{self, AsText, providers},
 };
 use crate::id::ProviderId;
 
@@ -20,6 +20,7 @@ pub(in crate::operation) struct DeleteProvider(ProviderId);
 
 impl Operation for DeleteProvider {
     type Payload = providers::One;
+    type Answer = providers::Deleted;
 
     const REQUEST: EventType = EventType::OidcProviderDeleteRequest;
     const RESPONSE: EventType = EventType::OidcProviderDeleteResponse;
@@ -34,10 +35,12 @@ impl Operation for DeleteProvider {
         request.provider().map(Self)
     }
 
-    async fn run(self, cx: Context) -> Result<Answer, Failure> {
+    async fn run(self, cx: Context) -> Result<Output<Self::Answer>, Failure> {
         let tokens = tokens_of_tenant(&cx)?;
         see_through(&cx, delete(cx.clone(), tokens, self.0)).await?;
-        cx.answer(Self::RESPONSE, providers::deleted(cx.request(), self.0))
+        Ok(Output::one(providers::Deleted {
+            provider_id: AsText(self.0),
+        }))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use tracing::info;
 
-use super::super::{Access, Answer, Context, Family, Operation};
+use super::super::{Access, Context, Family, Operation, Output};
 use super::{
     Edit, see_through, store, tokens,
     trusted_keys::{offered, one_of},
@@ -20,6 +20,7 @@ pub(in crate::operation) struct DeleteTrustedKey {
 
 impl Operation for DeleteTrustedKey {
     type Payload = key_pairs::One;
+    type Answer = key_pairs::Changed;
 
     const REQUEST: EventType = EventType::TrustedKeyDeleteRequest;
     const RESPONSE: EventType = EventType::TrustedKeyDeleteResponse;
@@ -41,10 +42,10 @@ impl Operation for DeleteTrustedKey {
         })
     }
 
-    async fn run(self, cx: Context) -> Result<Answer, Failure> {
+    async fn run(self, cx: Context) -> Result<Output<Self::Answer>, Failure> {
         let tokens = tokens(&cx)?;
         see_through(&cx, delete(cx.clone(), tokens, self.name.clone())).await?;
-        cx.answer(Self::RESPONSE, key_pairs::done(cx.request(), &self.name))
+        Ok(Output::one(key_pairs::Changed { key_id: self.name }))
     }
 }
 

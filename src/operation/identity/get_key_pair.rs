@@ -1,12 +1,12 @@
 //! Returns the key pair that signs the tenant's tokens of an audience now (`rest.md` §7).
 
-use super::super::{Access, Answer, Context, Family, Operation};
-use super::{key_pair_told, tokens};
+use super::super::{Access, Context, Family, Operation, Output};
+use super::{key_pair, tokens};
 use crate::auth::{KeyUse, Permission, ROLE_ADMIN};
 use crate::error::{Code, Failure};
 use crate::event::{
     EventType,
-    payload::{self, key_pairs},
+    payload::{self, AsText, key_pairs},
 };
 
 pub(in crate::operation) struct GetKeyPair {
@@ -15,6 +15,7 @@ pub(in crate::operation) struct GetKeyPair {
 
 impl Operation for GetKeyPair {
     type Payload = key_pairs::Get;
+    type Answer = key_pairs::KeyPair;
 
     const REQUEST: EventType = EventType::KeyPairGetRequest;
     const RESPONSE: EventType = EventType::KeyPairGetResponse;
@@ -28,12 +29,12 @@ impl Operation for GetKeyPair {
         Ok(Self { used_for })
     }
 
-    async fn run(self, cx: Context) -> Result<Answer, Failure> {
+    async fn run(self, cx: Context) -> Result<Output<Self::Answer>, Failure> {
         let tokens = tokens(&cx)?;
         let known = tokens.directory().known();
         let signer = known.signer(&cx.caller().tenant, self.used_for, cx.storage().now());
-        let told = if let Some(pair) = signer {
-            key_pair_told(&cx, pair)
+        let answer = if let Some(pair) = signer {
+            key_pair(&cx, pair)
         } else {
             let (key, since) = tokens.settings_key(self.used_for).ok_or_else(|| {
                 let audience = self.used_for.as_str();
@@ -43,15 +44,15 @@ impl Operation for GetKeyPair {
                 )
                 .with("audience", audience)
             })?;
-            let told = key_pairs::KeyPair {
-                name: &key.name,
-                public: &key.info,
-                is_active: true,
-                valid_from: since,
+            key_pairs::KeyPair {
+                key_id: (&*key.name).into(),
+                algorithm: key_pairs::ALGORITHM,
+                public_key: (&*key.info).into(),
+                active: true,
+                valid_from: AsText(since),
                 valid_to: None,
-            };
-            key_pairs::key_pair(cx.request(), &told)
+            }
         };
-        cx.answer(Self::RESPONSE, told)
+        Ok(Output::one(answer))
     }
 }

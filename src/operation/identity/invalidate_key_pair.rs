@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tracing::info;
 
-use super::super::{Access, Answer, Context, Family, Operation};
+use super::super::{Access, Context, Family, Operation, Output};
 use super::{Edit, key_pair_of, see_through, store, tokens};
 use crate::auth::{Entry, Permission, ROLE_ADMIN, Tokens};
 use crate::error::Failure;
@@ -20,6 +20,7 @@ pub(in crate::operation) struct InvalidateKeyPair {
 
 impl Operation for InvalidateKeyPair {
     type Payload = key_pairs::Invalidate;
+    type Answer = key_pairs::Changed;
 
     const REQUEST: EventType = EventType::KeyPairInvalidateRequest;
     const RESPONSE: EventType = EventType::KeyPairInvalidateResponse;
@@ -37,11 +38,11 @@ impl Operation for InvalidateKeyPair {
         })
     }
 
-    async fn run(self, cx: Context) -> Result<Answer, Failure> {
+    async fn run(self, cx: Context) -> Result<Output<Self::Answer>, Failure> {
         let tokens = tokens(&cx)?;
         let (name, grace) = (self.name.clone(), self.grace);
         see_through(&cx, invalidate(cx.clone(), tokens, name, grace)).await?;
-        cx.answer(Self::RESPONSE, key_pairs::done(cx.request(), &self.name))
+        Ok(Output::one(key_pairs::Changed { key_id: self.name }))
     }
 }
 

@@ -2,10 +2,10 @@
 
 use tracing::info;
 
-use super::super::{Access, Answer, Context, Family, Operation};
+use super::super::{Access, Context, Family, Operation, Output};
 use super::{
     Edit,
-    provider::{provider_of, tokens_of_tenant, told},
+    provider::{answer, provider_of, tokens_of_tenant},
     see_through, store,
 };
 use crate::auth::{Entry, Permission, ROLE_ADMIN, Tokens, oidc::Provider};
@@ -20,6 +20,7 @@ pub(in crate::operation) struct InvalidateProvider(ProviderId);
 
 impl Operation for InvalidateProvider {
     type Payload = providers::One;
+    type Answer = providers::OneProvider;
 
     const REQUEST: EventType = EventType::OidcProviderInvalidateRequest;
     const RESPONSE: EventType = EventType::OidcProviderInvalidateResponse;
@@ -34,11 +35,10 @@ impl Operation for InvalidateProvider {
         request.provider().map(Self)
     }
 
-    async fn run(self, cx: Context) -> Result<Answer, Failure> {
+    async fn run(self, cx: Context) -> Result<Output<Self::Answer>, Failure> {
         let tokens = tokens_of_tenant(&cx)?;
         let provider = see_through(&cx, invalidate(cx.clone(), tokens, self.0)).await?;
-        let answer = providers::provider(cx.request(), &told(&provider));
-        cx.answer(Self::RESPONSE, answer)
+        Ok(Output::one(answer(&provider)))
     }
 }
 

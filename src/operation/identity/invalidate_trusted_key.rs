@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tracing::info;
 
-use super::super::{Access, Answer, Context, Family, Operation};
+use super::super::{Access, Context, Family, Operation, Output};
 use super::{
     Edit, see_through, store, tokens,
     trusted_keys::{offered, one_of},
@@ -23,6 +23,7 @@ pub(in crate::operation) struct InvalidateTrustedKey {
 
 impl Operation for InvalidateTrustedKey {
     type Payload = key_pairs::Invalidate;
+    type Answer = key_pairs::Changed;
 
     const REQUEST: EventType = EventType::TrustedKeyInvalidateRequest;
     const RESPONSE: EventType = EventType::TrustedKeyInvalidateResponse;
@@ -45,11 +46,11 @@ impl Operation for InvalidateTrustedKey {
         })
     }
 
-    async fn run(self, cx: Context) -> Result<Answer, Failure> {
+    async fn run(self, cx: Context) -> Result<Output<Self::Answer>, Failure> {
         let tokens = tokens(&cx)?;
         let (name, grace) = (self.name.clone(), self.grace);
         see_through(&cx, invalidate(cx.clone(), tokens, name, grace)).await?;
-        cx.answer(Self::RESPONSE, key_pairs::done(cx.request(), &self.name))
+        Ok(Output::one(key_pairs::Changed { key_id: self.name }))
     }
 }
 

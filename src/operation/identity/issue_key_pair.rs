@@ -4,8 +4,8 @@ use std::{sync::Arc, time::Duration};
 
 use tracing::info;
 
-use super::super::{Access, Answer, Context, Family, Operation};
-use super::{Edit, key_pair_told, see_through, store, tokens};
+use super::super::{Access, Context, Family, Operation, Output};
+use super::{Edit, key_pair, see_through, store, tokens};
 use crate::auth::{Entry, KeyPair, KeyUse, Known, Permission, ROLE_ADMIN, Tokens, Validity};
 use crate::clock::Timestamp;
 use crate::error::{Code, Failure};
@@ -29,6 +29,7 @@ pub(in crate::operation) struct IssueKeyPair {
 
 impl Operation for IssueKeyPair {
     type Payload = key_pairs::Issue;
+    type Answer = key_pairs::KeyPair;
 
     const REQUEST: EventType = EventType::KeyPairIssueRequest;
     const RESPONSE: EventType = EventType::KeyPairIssueResponse;
@@ -55,14 +56,14 @@ impl Operation for IssueKeyPair {
         })
     }
 
-    async fn run(self, cx: Context) -> Result<Answer, Failure> {
+    async fn run(self, cx: Context) -> Result<Output<Self::Answer>, Failure> {
         let tokens = tokens(&cx)?;
         let now = cx.storage().now();
         let from = self.from.unwrap_or(now);
         let life = cx.rules().key_pair_life;
         let validity = super::validity(from, self.to.unwrap_or_else(|| from.after(life)), now)?;
         let pair = see_through(&cx, issue(cx.clone(), tokens, self, validity)).await?;
-        cx.answer(Self::RESPONSE, key_pair_told(&cx, &pair))
+        Ok(Output::one(key_pair(&cx, &pair)))
     }
 }
 

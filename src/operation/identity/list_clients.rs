@@ -1,18 +1,19 @@
 //! Lists the clients of the tenant (`rest.md` §7), including that of the settings.
 
-use super::super::{Access, Answer, Context, Family, Operation};
+use super::super::{Access, Context, Family, Operation, Output};
 use super::tokens;
 use crate::auth::{Permission, ROLE_ADMIN};
 use crate::error::Failure;
 use crate::event::{
     EventType,
-    payload::{self, clients},
+    payload::{self, AsText, clients},
 };
 
 pub(in crate::operation) struct ListClients;
 
 impl Operation for ListClients {
     type Payload = clients::Get;
+    type Answer = clients::Clients;
 
     const REQUEST: EventType = EventType::ClientsGetRequest;
     const RESPONSE: EventType = EventType::ClientsGetResponse;
@@ -24,7 +25,7 @@ impl Operation for ListClients {
         payload::decode::<clients::Get>(payload).map(|_| Self)
     }
 
-    async fn run(self, cx: Context) -> Result<Answer, Failure> {
+    async fn run(self, cx: Context) -> Result<Output<Self::Answer>, Failure> {
         let tokens = tokens(&cx)?;
         let tenant = &cx.caller().tenant;
         let bootstrap = tokens
@@ -35,16 +36,18 @@ impl Operation for ListClients {
         let registered = registered
             .iter()
             .map(|client| (&*client.id, client.created, client.updated, &client.roles));
-        let told =
+        let clients =
             bootstrap
                 .into_iter()
                 .chain(registered)
                 .map(|(name, created, updated, roles)| clients::Client {
-                    name,
-                    created,
-                    updated,
-                    roles: roles.iter(),
+                    name: name.into(),
+                    created: AsText(created),
+                    updated: AsText(updated),
+                    roles: roles.iter().map(Into::into).collect(),
                 });
-        cx.answer(Self::RESPONSE, clients::clients(cx.request(), told))
+        Ok(Output::one(clients::Clients {
+            clients: clients.collect(),
+        }))
     }
 }

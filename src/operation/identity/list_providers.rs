@@ -1,7 +1,7 @@
 //! Lists the `OpenID` Connect providers of the tenant (`rest.md` §7).
 
-use super::super::{Access, Answer, Context, Family, Operation};
-use super::provider::{tokens_of_tenant, told};
+use super::super::{Access, Context, Family, Operation, Output};
+use super::provider::{answer, tokens_of_tenant};
 use crate::error::Failure;
 use crate::event::{
     EventType,
@@ -14,6 +14,7 @@ pub(in crate::operation) struct ListProviders {
 
 impl Operation for ListProviders {
     type Payload = providers::List;
+    type Answer = providers::Providers;
 
     const REQUEST: EventType = EventType::OidcProvidersGetRequest;
     const RESPONSE: EventType = EventType::OidcProvidersGetResponse;
@@ -27,13 +28,15 @@ impl Operation for ListProviders {
         })
     }
 
-    async fn run(self, cx: Context) -> Result<Answer, Failure> {
+    async fn run(self, cx: Context) -> Result<Output<Self::Answer>, Failure> {
         let tokens = tokens_of_tenant(&cx)?;
         let all = tokens.directory().known().providers(&cx.caller().tenant);
         let all = all
             .iter()
             .filter(|provider| provider.is_active || !self.active_only)
-            .map(|provider| told(provider));
-        cx.answer(Self::RESPONSE, providers::providers(cx.request(), all))
+            .map(|provider| answer(provider).provider);
+        Ok(Output::one(providers::Providers {
+            providers: all.collect(),
+        }))
     }
 }

@@ -1,9 +1,9 @@
 //! Lists the trusted keys of the tenant (`rest.md` §7), including expired ones.
 
-use super::super::{Access, Answer, Context, Family, Operation};
+use super::super::{Access, Context, Family, Operation, Output};
 use super::{
     tokens,
-    trusted_keys::{offered, told},
+    trusted_keys::{answer, offered},
 };
 use crate::auth::{Permission, ROLE_ADMIN, Rules};
 use crate::error::Failure;
@@ -16,6 +16,7 @@ pub(in crate::operation) struct ListTrustedKeys;
 
 impl Operation for ListTrustedKeys {
     type Payload = trusted_keys::Get;
+    type Answer = trusted_keys::TrustedKeys;
 
     const REQUEST: EventType = EventType::TrustedKeysGetRequest;
     const RESPONSE: EventType = EventType::TrustedKeysGetResponse;
@@ -31,13 +32,12 @@ impl Operation for ListTrustedKeys {
         payload::decode::<trusted_keys::Get>(payload).map(|_| Self)
     }
 
-    async fn run(self, cx: Context) -> Result<Answer, Failure> {
+    async fn run(self, cx: Context) -> Result<Output<Self::Answer>, Failure> {
         let known = tokens(&cx)?.directory().known();
         let keys = known.trusted_keys_of(&cx.caller().tenant);
-        let keys = keys.into_iter().map(|key| told(&cx, key));
-        cx.answer(
-            Self::RESPONSE,
-            trusted_keys::trusted_keys(cx.request(), keys),
-        )
+        let keys = keys.into_iter().map(|key| answer(&cx, key));
+        Ok(Output::one(trusted_keys::TrustedKeys {
+            trusted_keys: keys.collect(),
+        }))
     }
 }

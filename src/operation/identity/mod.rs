@@ -41,7 +41,7 @@ use crate::auth::{
 };
 use crate::clock::Timestamp;
 use crate::error::{Code, Failure};
-use crate::event::payload::{clients, key_pairs};
+use crate::event::payload::{AsText, clients, key_pairs};
 use crate::storage::{self, Identity, IdentityChange, IdentityKind, Storage};
 
 pub(super) use create_client::CreateClient;
@@ -260,15 +260,16 @@ fn key_pair_of(
     })
 }
 
-fn key_pair_told(cx: &Context, pair: &KeyPair) -> String {
-    let told = key_pairs::KeyPair {
-        name: &pair.name,
-        public: &pair.public().info,
-        is_active: pair.validity.is_active(cx.storage().now()),
-        valid_from: pair.validity.from,
-        valid_to: Some(pair.validity.to),
-    };
-    key_pairs::key_pair(cx.request(), &told)
+/// A key pair, as it is answered.
+fn key_pair(cx: &Context, pair: &KeyPair) -> key_pairs::KeyPair {
+    key_pairs::KeyPair {
+        key_id: (&*pair.name).into(),
+        algorithm: key_pairs::ALGORITHM,
+        public_key: (&*pair.public().info).into(),
+        active: pair.validity.is_active(cx.storage().now()),
+        valid_from: AsText(pair.validity.from),
+        valid_to: Some(AsText(pair.validity.to)),
+    }
 }
 
 fn used_for(audience: &str) -> Result<KeyUse, Failure> {

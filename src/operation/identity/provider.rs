@@ -8,7 +8,7 @@ use super::super::Context;
 use super::tokens;
 use crate::auth::{Tokens, oidc::Provider};
 use crate::error::{Code, Failure};
-use crate::event::payload::providers;
+use crate::event::payload::{AsText, providers};
 use crate::id::ProviderId;
 
 /// What knows tokens. Providers are for tenants that are UUIDs.
@@ -37,15 +37,17 @@ pub(super) fn provider_of(
     provider.cloned().ok_or_else(|| providers::not_found(id))
 }
 
-/// A provider as it is told.
-pub(super) fn told(provider: &Provider) -> providers::Provider<'_> {
-    providers::Provider {
-        id: provider.id,
-        well_known: &provider.well_known,
-        is_active: provider.is_active,
-        created: provider.created,
-        issuers: &provider.issuers,
-        audiences: &provider.audiences,
-        roles_claim: provider.roles_claim.as_deref(),
+/// A provider, as it is answered.
+pub(super) fn answer(provider: &Provider) -> providers::OneProvider {
+    providers::OneProvider {
+        provider: providers::Provider {
+            id: AsText(provider.id),
+            well_known_config_uri: (&*provider.well_known).into(),
+            active: provider.is_active,
+            created_at: AsText(provider.created),
+            issuers: provider.issuers.clone(),
+            expected_audiences: provider.audiences.clone(),
+            roles_claim: provider.roles_claim.clone(),
+        },
     }
 }

@@ -2,8 +2,8 @@
 
 use tracing::info;
 
-use super::super::{Access, Answer, Context, Family, Operation};
-use super::{Edit, key_pair_of, key_pair_told, see_through, store, tokens};
+use super::super::{Access, Context, Family, Operation, Output};
+use super::{Edit, key_pair, key_pair_of, see_through, store, tokens};
 use crate::auth::{Entry, KeyPair, Permission, ROLE_ADMIN, Tokens};
 use crate::clock::Timestamp;
 use crate::error::Failure;
@@ -20,6 +20,7 @@ pub(in crate::operation) struct ReactivateKeyPair {
 
 impl Operation for ReactivateKeyPair {
     type Payload = key_pairs::Reactivate;
+    type Answer = key_pairs::KeyPair;
 
     const REQUEST: EventType = EventType::KeyPairReactivateRequest;
     const RESPONSE: EventType = EventType::KeyPairReactivateResponse;
@@ -38,10 +39,10 @@ impl Operation for ReactivateKeyPair {
         })
     }
 
-    async fn run(self, cx: Context) -> Result<Answer, Failure> {
+    async fn run(self, cx: Context) -> Result<Output<Self::Answer>, Failure> {
         let tokens = tokens(&cx)?;
         let pair = see_through(&cx, reactivate(cx.clone(), tokens, self)).await?;
-        cx.answer(Self::RESPONSE, key_pair_told(&cx, &pair))
+        Ok(Output::one(key_pair(&cx, &pair)))
     }
 }
 

@@ -3,10 +3,10 @@
 
 use tracing::info;
 
-use super::super::{Access, Answer, Context, Family, Operation};
+use super::super::{Access, Context, Family, Operation, Output};
 use super::{
     Edit,
-    provider::{provider_of, tokens_of_tenant, told},
+    provider::{answer, provider_of, tokens_of_tenant},
     see_through, store,
 };
 use crate::auth::{Entry, Permission, ROLE_ADMIN, Tokens, oidc::Provider};
@@ -24,6 +24,7 @@ pub(in crate::operation) struct ReactivateProvider {
 
 impl Operation for ReactivateProvider {
     type Payload = providers::Reactivate;
+    type Answer = providers::OneProvider;
 
     const REQUEST: EventType = EventType::OidcProviderReactivateRequest;
     const RESPONSE: EventType = EventType::OidcProviderReactivateResponse;
@@ -41,12 +42,11 @@ impl Operation for ReactivateProvider {
         })
     }
 
-    async fn run(self, cx: Context) -> Result<Answer, Failure> {
+    async fn run(self, cx: Context) -> Result<Output<Self::Answer>, Failure> {
         let tokens = tokens_of_tenant(&cx)?;
         let reactivated = reactivate(cx.clone(), tokens, self.id, self.with_keys);
         let provider = see_through(&cx, reactivated).await?;
-        let answer = providers::provider(cx.request(), &told(&provider));
-        cx.answer(Self::RESPONSE, answer)
+        Ok(Output::one(answer(&provider)))
     }
 }
 

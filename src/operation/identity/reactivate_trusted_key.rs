@@ -2,10 +2,10 @@
 
 use tracing::info;
 
-use super::super::{Access, Answer, Context, Family, Operation};
+use super::super::{Access, Context, Family, Operation, Output};
 use super::{
     Edit, see_through, store, tokens,
-    trusted_keys::{offered, one_of, told},
+    trusted_keys::{answer, offered, one_of},
 };
 use crate::auth::{Entry, Permission, ROLE_ADMIN, Rules, Tokens, TrustedKey};
 use crate::clock::Timestamp;
@@ -23,6 +23,7 @@ pub(in crate::operation) struct ReactivateTrustedKey {
 
 impl Operation for ReactivateTrustedKey {
     type Payload = key_pairs::Reactivate;
+    type Answer = trusted_keys::TrustedKey;
 
     const REQUEST: EventType = EventType::TrustedKeyReactivateRequest;
     const RESPONSE: EventType = EventType::TrustedKeyReactivateResponse;
@@ -46,11 +47,10 @@ impl Operation for ReactivateTrustedKey {
         })
     }
 
-    async fn run(self, cx: Context) -> Result<Answer, Failure> {
+    async fn run(self, cx: Context) -> Result<Output<Self::Answer>, Failure> {
         let tokens = tokens(&cx)?;
         let key = see_through(&cx, reactivate(cx.clone(), tokens, self)).await?;
-        let told = trusted_keys::trusted_key(cx.request(), &told(&cx, &key));
-        cx.answer(Self::RESPONSE, told)
+        Ok(Output::one(answer(&cx, &key)))
     }
 }
 

@@ -2,10 +2,10 @@
 
 use tracing::{info, warn};
 
-use super::super::{Access, Answer, Context, Family, Operation};
+use super::super::{Access, Context, Family, Operation, Output};
 use super::{
     Edit,
-    provider::{tokens_of_tenant, told},
+    provider::{answer, tokens_of_tenant},
     see_through, store,
 };
 use crate::auth::{
@@ -26,6 +26,7 @@ pub(in crate::operation) struct RegisterProvider(providers::Registration);
 
 impl Operation for RegisterProvider {
     type Payload = providers::Register;
+    type Answer = providers::OneProvider;
 
     const REQUEST: EventType = EventType::OidcProviderRegisterRequest;
     const RESPONSE: EventType = EventType::OidcProviderRegisterResponse;
@@ -40,7 +41,7 @@ impl Operation for RegisterProvider {
         request.registration().map(Self)
     }
 
-    async fn run(self, cx: Context) -> Result<Answer, Failure> {
+    async fn run(self, cx: Context) -> Result<Output<Self::Answer>, Failure> {
         let tokens = tokens_of_tenant(&cx)?;
         let federation = tokens.federation();
         let place =
@@ -55,8 +56,7 @@ impl Operation for RegisterProvider {
         }
         let registered = register(cx.clone(), tokens, place, self.0);
         let provider = see_through(&cx, registered).await?;
-        let answer = providers::provider(cx.request(), &told(&provider));
-        cx.answer(Self::RESPONSE, answer)
+        Ok(Output::one(answer(&provider)))
     }
 }
 

@@ -4,10 +4,10 @@ use std::{sync::Arc, time::Duration};
 
 use tracing::info;
 
-use super::super::{Access, Answer, Context, Family, Operation};
+use super::super::{Access, Context, Family, Operation, Output};
 use super::{
     Edit, see_through, store, tokens,
-    trusted_keys::{offered, told},
+    trusted_keys::{answer, offered},
 };
 use crate::auth::{
     BadJwk, Entry, Jwk, KeyUse, Known, Permission, ROLE_ADMIN, Rules, Tokens, TrustedKey,
@@ -33,6 +33,7 @@ pub(in crate::operation) struct RegisterTrustedKey {
 
 impl Operation for RegisterTrustedKey {
     type Payload = trusted_keys::Register<'static>;
+    type Answer = trusted_keys::TrustedKey;
 
     const REQUEST: EventType = EventType::TrustedKeyRegisterRequest;
     const RESPONSE: EventType = EventType::TrustedKeyRegisterResponse;
@@ -61,7 +62,7 @@ impl Operation for RegisterTrustedKey {
         })
     }
 
-    async fn run(self, cx: Context) -> Result<Answer, Failure> {
+    async fn run(self, cx: Context) -> Result<Output<Self::Answer>, Failure> {
         let tokens = tokens(&cx)?;
         let now = cx.storage().now();
         let rules = cx.rules().trusted_keys;
@@ -78,8 +79,7 @@ impl Operation for RegisterTrustedKey {
         };
         let registering = register(cx.clone(), tokens, key.clone(), self.grace);
         see_through(&cx, registering).await?;
-        let told = trusted_keys::trusted_key(cx.request(), &told(&cx, &key));
-        cx.answer(Self::RESPONSE, told)
+        Ok(Output::one(answer(&cx, &key)))
     }
 }
 

@@ -1,6 +1,6 @@
 //! Fetches the keys of the tenant's `OpenID` Connect providers (`rest.md` §7).
 
-use super::super::{Access, Answer, Context, Family, Operation};
+use super::super::{Access, Context, Family, Operation, Output};
 use super::provider::tokens_of_tenant;
 use crate::auth::{Permission, ROLE_ADMIN};
 use crate::error::Failure;
@@ -13,6 +13,7 @@ pub(in crate::operation) struct ReloadProviders;
 
 impl Operation for ReloadProviders {
     type Payload = providers::All;
+    type Answer = providers::Reloaded;
 
     const REQUEST: EventType = EventType::OidcProvidersReloadRequest;
     const RESPONSE: EventType = EventType::OidcProvidersReloadResponse;
@@ -26,12 +27,15 @@ impl Operation for ReloadProviders {
         payload::decode::<providers::All>(payload).map(|_| Self)
     }
 
-    async fn run(self, cx: Context) -> Result<Answer, Failure> {
+    async fn run(self, cx: Context) -> Result<Output<Self::Answer>, Failure> {
         let tokens = tokens_of_tenant(&cx)?;
         let outcomes = tokens.federation().reload(&cx.caller().tenant).await;
         let outcomes = outcomes
             .into_iter()
-            .map(|(id, outcome)| (id, outcome.map_err(|error| error.to_string())));
-        cx.answer(Self::RESPONSE, providers::reloaded(cx.request(), outcomes))
+            .map(|(id, outcome)| (id, outcome.map_err(|error| error.to_string())))
+            .map(|(id, outcome)| providers::ReloadedProvider::new(id, outcome));
+        Ok(Output::one(providers::Reloaded {
+            providers: outcomes.collect(),
+        }))
     }
 }

@@ -3,7 +3,7 @@
 
 use tracing::info;
 
-use super::super::{Access, Answer, Context, Family, Operation};
+use super::super::{Access, Context, Family, Operation, Output};
 use super::{Edit, client_of, see_through, store, tokens};
 use crate::auth::{Entry, Permission, ROLE_ADMIN, Registered, Tokens};
 use crate::error::{Code, Failure};
@@ -18,6 +18,7 @@ pub(in crate::operation) struct ResetClientSecret {
 
 impl Operation for ResetClientSecret {
     type Payload = clients::One;
+    type Answer = clients::Credentials;
 
     const REQUEST: EventType = EventType::ClientSecretResetRequest;
     const RESPONSE: EventType = EventType::ClientSecretResetResponse;
@@ -32,14 +33,12 @@ impl Operation for ResetClientSecret {
         Ok(Self { name })
     }
 
-    async fn run(self, cx: Context) -> Result<Answer, Failure> {
+    async fn run(self, cx: Context) -> Result<Output<Self::Answer>, Failure> {
         let tokens = tokens(&cx)?;
         let (client, secret) = see_through(&cx, reset(cx.clone(), tokens, self.name)).await?;
-        let roles = client.roles.iter();
-        cx.answer(
-            Self::RESPONSE,
-            clients::credentials(cx.request(), &client.id, &secret, roles),
-        )
+        let roles = client.roles.iter().map(Into::into).collect();
+        let credentials = clients::Credentials::new(client.id, secret, roles);
+        Ok(Output::one(credentials))
     }
 }
 

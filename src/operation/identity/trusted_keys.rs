@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::super::Context;
 use crate::auth::{Known, Rules, TrustedKey};
 use crate::error::{Code, Failure};
-use crate::event::payload::trusted_keys;
+use crate::event::payload::{AsText, RawJson, trusted_keys};
 
 /// Whether the settings let tenants trust keys.
 pub(super) fn offered(rules: &Rules) -> Result<(), Failure> {
@@ -26,15 +26,16 @@ pub(super) fn one_of(cx: &Context, known: &Known, name: &str) -> Result<Arc<Trus
     key.cloned().ok_or_else(|| trusted_keys::not_found(name))
 }
 
-pub(super) fn told<'a>(cx: &Context, key: &'a TrustedKey) -> trusted_keys::TrustedKey<'a> {
+/// A trusted key, as it is answered.
+pub(super) fn answer(cx: &Context, key: &TrustedKey) -> trusted_keys::TrustedKey {
     trusted_keys::TrustedKey {
-        name: &key.name,
-        tenant: key.tenant.as_str(),
-        jwk: key.jwk.as_str(),
+        key_id: (&*key.name).into(),
+        legal_entity_id: key.tenant.shared(),
+        jwk: RawJson::trusted(key.jwk.as_str()),
         audience: key.used_for.as_str(),
-        issuers: &key.issuers,
-        is_active: key.validity.is_active(cx.storage().now()),
-        valid_from: key.validity.from,
-        valid_to: key.validity.to,
+        issuers: key.issuers.to_vec(),
+        active: key.validity.is_active(cx.storage().now()),
+        valid_from: AsText(key.validity.from),
+        valid_to: AsText(key.validity.to),
     }
 }

@@ -2,10 +2,10 @@
 
 use tracing::info;
 
-use super::super::{Access, Answer, Context, Family, Operation};
+use super::super::{Access, Context, Family, Operation, Output};
 use super::{
     Edit,
-    provider::{provider_of, tokens_of_tenant, told},
+    provider::{answer, provider_of, tokens_of_tenant},
     see_through, store,
 };
 use crate::auth::{Entry, Permission, ROLE_ADMIN, Tokens, oidc::Provider};
@@ -26,6 +26,7 @@ pub(in crate::operation) struct UpdateProvider {
 
 impl Operation for UpdateProvider {
     type Payload = providers::Update;
+    type Answer = providers::OneProvider;
 
     const REQUEST: EventType = EventType::OidcProviderUpdateRequest;
     const RESPONSE: EventType = EventType::OidcProviderUpdateResponse;
@@ -43,12 +44,11 @@ impl Operation for UpdateProvider {
         })
     }
 
-    async fn run(self, cx: Context) -> Result<Answer, Failure> {
+    async fn run(self, cx: Context) -> Result<Output<Self::Answer>, Failure> {
         let tokens = tokens_of_tenant(&cx)?;
         let updated = update(cx.clone(), tokens, self.id, self.changes);
         let provider = see_through(&cx, updated).await?;
-        let answer = providers::provider(cx.request(), &told(&provider));
-        cx.answer(Self::RESPONSE, answer)
+        Ok(Output::one(answer(&provider)))
     }
 }
 

@@ -1,11 +1,12 @@
 //! What happened to entities.
 
-use serde::Deserialize;
-use serde_json::value::RawValue;
-
 use super::super::parts::Parts;
-use super::{Written, begin, optional, read};
-use crate::event::payload::{Object, text_list};
+use super::{Written, begin, optional};
+use crate::event::payload::{
+    audit::{Finished, Page},
+    json, text_list,
+};
+use crate::operation::Success;
 
 pub(in crate::rest) fn page(parts: &Parts, id: &str) -> Written {
     let mut object = begin(id).text("entityId", parts.entity("entityId")?);
@@ -32,27 +33,10 @@ pub(in crate::rest) fn finished(parts: &Parts, id: &str) -> Written {
         .finish())
 }
 
-pub(in crate::rest) fn items(_: &Parts, payload: &str) -> Written {
-    #[derive(Deserialize)]
-    struct Page<'a> {
-        #[serde(borrow)]
-        items: &'a RawValue,
-        #[serde(borrow)]
-        pagination: &'a RawValue,
-    }
-    let page: Page<'_> = read(payload)?;
-    Ok(Object::new()
-        .raw("items", page.items.get())
-        .raw("pagination", page.pagination.get())
-        .finish())
+pub(in crate::rest) fn items(_: &Parts, answer: Success) -> Written {
+    Ok(json(&answer.take::<Page>()?))
 }
 
-pub(in crate::rest) fn item(_: &Parts, payload: &str) -> Written {
-    #[derive(Deserialize)]
-    struct Finished<'a> {
-        #[serde(borrow)]
-        item: &'a RawValue,
-    }
-    let answer: Finished<'_> = read(payload)?;
-    Ok(answer.item.get().to_owned())
+pub(in crate::rest) fn item(_: &Parts, answer: Success) -> Written {
+    Ok(json(&answer.take::<Finished>()?.item))
 }

@@ -3,13 +3,20 @@
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
-use serde::Deserialize;
-use serde_json::value::RawValue;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, value::RawValue};
 
 use super::super::parts::{Parts, named, spec};
-use super::{Written, bad, begin, begin_with, body_of, known_format, optional, read};
+use super::{Written, bad, begin, begin_with, body_of, known_format, optional};
 use crate::error::{Code, Failure};
-use crate::event::payload::{ModelSpec, Object, list as json_list, search::data_and_meta};
+use crate::event::payload::{
+    AsText, ModelName, ModelSpec, Object, RawJson,
+    entity::{AllDeleted, Deleted, Transitioned, Written as Transactions},
+    json, list as json_list,
+    search::{self, Meta},
+};
+use crate::id::{EntityId, ModelId, TransactionId};
+use crate::operation::Success;
 
 const WINDOW: i64 = 100;
 const WINDOW_MAX: i64 = 1_000;
@@ -46,7 +53,7 @@ pub(in crate::rest) fn create(parts: &Parts, id: &str) -> Written {
 /// The document that a text holds: JSON, or of a request that says so also XML, which stays a text.
 fn held(format: &str, item: usize, text: &str) -> Result<String, Failure> {
     if format == "XML" && text.trim_start().starts_with('<') {
-        return Ok(serde_json::Value::from(text).to_string());
+        return Ok(Value::from(text).to_string());
     }
     unquoted(item, text).map(ToOwned::to_owned)
 }
@@ -313,119 +320,131 @@ pub(in crate::rest) fn transition_by_query(parts: &Parts, id: &str) -> Written {
         .finish())
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Transactions<'a> {
-    #[serde(borrow)]
-    transaction_info: &'a RawValue,
-    #[serde(borrow, default)]
-    chunks: Option<&'a RawValue>,
-}
-
 /// A list of what each transaction did.
-pub(in crate::rest) fn chunks(_: &Parts, payload: &str) -> Written {
-    let answer: Transactions<'_> = read(payload)?;
-    Ok(match answer.chunks {
-        Some(chunks) => chunks.get().to_owned(),
-        None => json_list([answer.transaction_info.get()]),
+pub(in crate::rest) fn chunks(_: &Parts, answer: Success) -> Written {
+    let (written, _) = answer.take_outcome::<Transactions>()?;
+    Ok(match written.chunks {
+        Some(chunks) => json(&chunks),
+        None => json(&[written.transaction_info]),
     })
 }
 
 /// What the one transaction did.
-pub(in crate::rest) fn transaction(_: &Parts, payload: &str) -> Written {
-    let answer: Transactions<'_> = read(payload)?;
-    Ok(answer.transaction_info.get().to_owned())
+pub(in crate::rest) fn transaction(_: &Parts, answer: Success) -> Written {
+    let (written, _) = answer.take_outcome::<Transactions>()?;
+    Ok(json(&written.transaction_info))
 }
 
-pub(in crate::rest) fn envelope(_: &Parts, payload: &str) -> Written {
-    let told = data_and_meta(payload)
-        .ok_or_else(|| Failure::internal("an answer that should be an entity is none"))?;
-    Ok(format!(r#"{{"type":"ENTITY",{told}}}"#))
+/// An entity, and what is known about it.
+#[derive(Serialize, JsonSchema)]
+pub(in crate::rest) struct Entity {
+    r#type: EntityType,
+    /// The document, as it was written.
+    #[schemars(with = "Value")]
+    data: RawJson,
+    meta: Meta,
 }
 
-pub(in crate::rest) fn deleted(_: &Parts, payload: &str) -> Written {
-    #[derive(Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    struct Deleted<'a> {
-        entity_id: String,
-        #[serde(borrow)]
-        model: &'a RawValue,
-        transaction_id: String,
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "UPPERCASE")]
+#[schemars(inline)]
+enum EntityType {
+    Entity,
+}
+
+impl Entity {
+    pub(super) fn of(answer: search::Entity) -> Result<Self, Failure> {
+        let (data, meta) = answer
+            .payload
+            .data
+            .zip(answer.payload.meta)
+            .ok_or_else(|| Failure::internal("an answer that should be an entity is none"))?;
+        Ok(Self {
+            r#type: EntityType::Entity,
+            data,
+            meta,
+        })
     }
-    let answer: Deleted<'_> = read(payload)?;
-    let object = Object::new()
-        .text("id", &answer.entity_id)
-        .raw("modelKey", answer.model.get());
-    Ok(object
-        .text("transactionId", &answer.transaction_id)
-        .finish())
 }
 
-/// The members are spelled as the documented API spells them.
-pub(in crate::rest) fn all_deleted(parts: &Parts, payload: &str) -> Written {
-    #[derive(Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    struct Deleted<'a> {
-        #[serde(borrow)]
-        entity_ids: &'a RawValue,
-        model_id: String,
-        #[serde(rename = "numDeleted")]
-        count: i64,
-        #[serde(default)]
-        errors_by_id: BTreeMap<String, String>,
-    }
-    let answer: Deleted<'_> = read(payload)?;
-    let failed = i64::try_from(answer.errors_by_id.len()).unwrap_or(i64::MAX);
-    let errors = answer
-        .errors_by_id
-        .iter()
-        .fold(Object::new(), |object, (id, error)| object.text(id, error));
-    let result = Object::new()
-        .number("numberOfEntitites", answer.count + failed)
-        .number("numberOfEntititesRemoved", answer.count)
-        .raw("idToError", &errors.finish());
-    let object = Object::new()
-        .text("entityModelClassId", &answer.model_id)
-        .raw("deleteResult", &result.finish());
+pub(in crate::rest) fn envelope(_: &Parts, answer: Success) -> Written {
+    let answer: search::Entity = answer.take()?;
+    let bytes = answer.bytes();
+    let entity = Entity::of(answer)?;
+    // By hand, as answers that are sent this often are.
+    let text = Object::with_room(bytes)
+        .text("type", "ENTITY")
+        .raw("data", entity.data.as_str())
+        .object("meta", |meta| entity.meta.write(meta))
+        .finish();
+    debug_assert_eq!(text, json(&entity));
+    Ok(text)
+}
+
+/// An entity that was deleted. Its versions remain.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "Deleted")]
+pub(in crate::rest) struct EntityDeleted {
+    id: AsText<EntityId>,
+    model_key: ModelName,
+    transaction_id: AsText<TransactionId>,
+}
+
+pub(in crate::rest) fn deleted(_: &Parts, answer: Success) -> Written {
+    let (deleted, _) = answer.take_outcome::<Deleted>()?;
+    Ok(json(&EntityDeleted {
+        id: deleted.entity_id,
+        model_key: deleted.model,
+        transaction_id: deleted.transaction_id,
+    }))
+}
+
+/// What was deleted. Two members are misspelled because the documented API spells them so.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "AllDeleted")]
+pub(in crate::rest) struct EntitiesDeleted {
+    entity_model_class_id: AsText<ModelId>,
+    delete_result: DeleteResult,
+    /// With `verbose=true`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ids: Option<Vec<AsText<EntityId>>>,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct DeleteResult {
+    number_of_entitites: usize,
+    number_of_entitites_removed: usize,
+    id_to_error: BTreeMap<String, String>,
+}
+
+pub(in crate::rest) fn all_deleted(parts: &Parts, answer: Success) -> Written {
+    let (deleted, _) = answer.take_outcome::<AllDeleted>()?;
     let is_verbose = parts.query("verbose") == Some("true");
-    Ok(if is_verbose {
-        object.raw("ids", answer.entity_ids.get())
-    } else {
-        object
-    }
-    .finish())
+    Ok(json(&EntitiesDeleted {
+        entity_model_class_id: deleted.model_id,
+        delete_result: DeleteResult {
+            number_of_entitites: deleted.num_deleted + deleted.errors_by_id.len(),
+            number_of_entitites_removed: deleted.num_deleted,
+            id_to_error: deleted.errors_by_id.into_iter().collect(),
+        },
+        ids: is_verbose.then_some(deleted.entity_ids),
+    }))
 }
 
-pub(in crate::rest) fn change(_: &Parts, payload: &str) -> Written {
-    #[derive(Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    struct Change<'a> {
-        #[serde(borrow)]
-        change_meta: &'a RawValue,
-    }
-    let answer: Change<'_> = read(payload)?;
-    Ok(answer.change_meta.get().to_owned())
+pub(in crate::rest) fn change(_: &Parts, answer: Success) -> Written {
+    Ok(json(&answer.take::<search::Changed>()?.change_meta))
 }
 
-pub(in crate::rest) fn transition_names(_: &Parts, payload: &str) -> Written {
-    #[derive(Deserialize)]
-    struct Names<'a> {
-        #[serde(borrow)]
-        transitions: &'a RawValue,
-    }
-    let answer: Names<'_> = read(payload)?;
-    Ok(answer.transitions.get().to_owned())
+pub(in crate::rest) fn transition_names(_: &Parts, answer: Success) -> Written {
+    Ok(json(&answer.take::<search::Transitions>()?.transitions))
 }
 
-pub(in crate::rest) fn available(_: &Parts, payload: &str) -> Written {
-    #[derive(Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    struct Names<'a> {
-        #[serde(borrow)]
-        available_transitions: &'a RawValue,
-    }
-    let answer: Names<'_> = read(payload)?;
-    Ok(answer.available_transitions.get().to_owned())
+pub(in crate::rest) fn available(_: &Parts, answer: Success) -> Written {
+    let (transitioned, _) = answer.take_outcome::<Transitioned>()?;
+    Ok(json(&transitioned.available_transitions))
 }
 
 pub(in crate::rest) fn explain(parts: &Parts, id: &str) -> Written {

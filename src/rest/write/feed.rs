@@ -1,15 +1,18 @@
 //! The change feed, and live searches.
 
-use serde::Deserialize;
-use serde_json::value::RawValue;
-
 use super::super::{
     answer::Sent,
     parts::{Parts, spec},
 };
-use super::{Written, bad, begin, read};
+use super::{Written, bad, begin};
 use crate::error::Failure;
-use crate::event::payload::{Object, text_list};
+use crate::event::payload::{
+    Object,
+    answer::{json, write},
+    feed::{ChangeEvent, Effect, News},
+    text_list,
+};
+use crate::operation::Success;
 
 /// Where a client that has lost its connection says what it has seen last.
 const LAST_EVENT_ID: &str = "last-event-id";
@@ -39,7 +42,7 @@ pub(in crate::rest) fn subscribe(parts: &Parts, id: &str) -> Written {
 pub(in crate::rest) fn subscribe_search(parts: &Parts, id: &str) -> Written {
     let object = begin(id)
         .raw("model", &spec(parts.model()?))
-        .raw("condition", parts.json()?.get());
+        .raw("condition", parts.json_within()?);
     finish(parts, object)
 }
 
@@ -64,83 +67,40 @@ fn finish(parts: &Parts, mut object: Object) -> Written {
         .finish())
 }
 
-/// An entity of a result, or a change; its sequence is the id, and what is no change says so.
-pub(in crate::rest) fn news(parts: &Parts, payload: &str) -> Result<Sent, Failure> {
-    #[derive(Deserialize)]
-    struct Told<'a> {
-        #[serde(borrow, default)]
-        payload: Option<&'a RawValue>,
-        #[serde(default)]
-        sequence: Option<i64>,
-        #[serde(borrow, rename = "entityId", default)]
-        entity: Option<&'a RawValue>,
-    }
-    let told: Told<'_> = read(payload)?;
-    match told {
-        Told {
-            payload: Some(envelope),
-            ..
-        } => Ok(Sent {
+/// An entity of a result, a change, or that the result is complete.
+pub(in crate::rest) fn news(answer: Success) -> Result<Sent, Failure> {
+    match answer.take::<News>()? {
+        News::Entity(entity) => Ok(Sent {
             id: None,
             kind: Some("entity"),
-            body: envelope.get().to_owned(),
+            body: write(&entity.payload, entity.bytes()),
         }),
-        Told {
-            sequence: Some(sequence),
-            entity: None,
-            ..
-        } => Ok(Sent {
-            id: Some(sequence),
-            kind: Some("complete"),
-            body: Object::new().number("sequence", sequence).finish(),
-        }),
-        Told { .. } => change(parts, payload),
+        News::Change(change) => Ok(sent(change)),
     }
 }
 
 /// A change; its sequence is the id.
-pub(in crate::rest) fn change(_: &Parts, payload: &str) -> Result<Sent, Failure> {
-    #[derive(Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    struct Told<'a> {
-        sequence: i64,
-        #[serde(borrow)]
-        entity_id: &'a RawValue,
-        #[serde(borrow)]
-        model: &'a RawValue,
-        #[serde(borrow)]
-        state: &'a RawValue,
-        #[serde(borrow)]
-        change_type: &'a RawValue,
-        #[serde(borrow)]
-        transaction_id: &'a RawValue,
-        #[serde(borrow)]
-        time_of_change: &'a RawValue,
-        #[serde(borrow, default)]
-        change: Option<&'a RawValue>,
-        #[serde(borrow, default)]
-        data: Option<&'a RawValue>,
+pub(in crate::rest) fn change(answer: Success) -> Result<Sent, Failure> {
+    Ok(sent(answer.take()?))
+}
+
+fn sent(change: ChangeEvent) -> Sent {
+    let id = Some(change.sequence);
+    if change.change == Some(Effect::Complete) {
+        // Said by the type of the event.
+        let complete = ChangeEvent {
+            change: None,
+            ..change
+        };
+        return Sent {
+            id,
+            kind: Some("complete"),
+            body: json(&complete),
+        };
     }
-    let change: Told<'_> = read(payload)?;
-    let object = Object::new().number("sequence", change.sequence);
-    let object = match change.change {
-        Some(turn) => object.raw("change", turn.get()),
-        None => object,
-    };
-    let object = object
-        .raw("entityId", change.entity_id.get())
-        .raw("model", change.model.get())
-        .raw("state", change.state.get())
-        .raw("changeType", change.change_type.get())
-        .raw("transactionId", change.transaction_id.get())
-        .raw("timeOfChange", change.time_of_change.get());
-    let object = match change.data {
-        Some(data) => object.raw("data", data.get()),
-        None => object,
-    };
-    Ok(Sent {
-        id: Some(change.sequence),
+    Sent {
+        id,
         kind: None,
-        body: object.finish(),
-    })
+        body: write(&change, change.bytes()),
+    }
 }

@@ -4,8 +4,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::super::parts::Parts;
-use super::{Written, bad, begin, optional, read};
-use crate::event::payload::Object;
+use super::{Written, bad, begin, optional};
+use crate::event::payload::{Object, json, key_pairs::KeyPair};
+use crate::operation::Success;
 
 /// A key pair to be made.
 #[derive(Deserialize, JsonSchema)]
@@ -98,24 +99,6 @@ pub(in crate::rest) fn reactivate(parts: &Parts, id: &str) -> Written {
     Ok(optional(object, "validFrom", body.valid_from.as_deref()).finish())
 }
 
-pub(in crate::rest) fn key_pair(_: &Parts, payload: &str) -> Written {
-    #[derive(Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    struct KeyPair {
-        key_id: String,
-        algorithm: String,
-        public_key: String,
-        active: bool,
-        valid_from: String,
-        #[serde(default)]
-        valid_to: Option<String>,
-    }
-    let answer: KeyPair = read(payload)?;
-    let object = Object::new()
-        .text("keyId", &answer.key_id)
-        .text("algorithm", &answer.algorithm)
-        .text("publicKey", &answer.public_key)
-        .truth("active", answer.active)
-        .text("validFrom", &answer.valid_from);
-    Ok(optional(object, "validTo", answer.valid_to.as_deref()).finish())
+pub(in crate::rest) fn key_pair(_: &Parts, answer: Success) -> Written {
+    Ok(json(&answer.take::<KeyPair>()?))
 }

@@ -1,18 +1,10 @@
-//! Who is connected.
-
-use serde::Deserialize;
-use serde_json::value::RawValue;
+//! Connected compute members.
 
 use super::super::parts::Parts;
-use super::{Written, read};
-use crate::event::payload::Object;
+use super::Written;
+use crate::event::payload::{json, members::Members};
+use crate::operation::Success;
 
-pub(in crate::rest) fn members(_: &Parts, payload: &str) -> Written {
-    #[derive(Deserialize)]
-    struct Members<'a> {
-        #[serde(borrow)]
-        members: &'a RawValue,
-    }
-    let answer: Members<'_> = read(payload)?;
-    Ok(Object::new().raw("members", answer.members.get()).finish())
+pub(in crate::rest) fn members(_: &Parts, answer: Success) -> Written {
+    Ok(json(&answer.take::<Members>()?))
 }

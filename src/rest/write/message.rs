@@ -1,12 +1,18 @@
 //! Messages (`rest.md` §6).
 
 use schemars::JsonSchema;
-use serde::Deserialize;
-use serde_json::value::RawValue;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, value::RawValue};
 
 use super::super::parts::Parts;
-use super::{Written, bad, begin, optional, read};
-use crate::event::payload::{Object, list, text_list};
+use super::{Written, bad, begin, optional};
+use crate::event::payload::{
+    Answer as _, Object, RawJson,
+    answer::{json, write},
+    message::{Created, Deleted, Message, StoredHeader},
+    text_list,
+};
+use crate::operation::Success;
 
 /// A message to be kept.
 #[derive(Deserialize, JsonSchema)]
@@ -59,65 +65,87 @@ pub(in crate::rest) fn many(parts: &Parts, id: &str) -> Written {
     Ok(begin(id).raw("messageIds", &text_list(ids)).finish())
 }
 
-#[derive(Deserialize)]
+/// A message that was kept, and the transaction that keeps it.
+pub(in crate::rest) fn created(_: &Parts, answer: Success) -> Written {
+    let (created, _) = answer.take_outcome::<Created>()?;
+    Ok(json(&[created]))
+}
+
+pub(in crate::rest) fn deleted(_: &Parts, answer: Success) -> Written {
+    let (deleted, _) = answer.take_outcome::<Deleted>()?;
+    Ok(json(&deleted))
+}
+
+/// Messages that were deleted.
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct Changed<'a> {
-    #[serde(borrow)]
-    entity_ids: &'a RawValue,
-    #[serde(default)]
-    transaction_id: Option<String>,
+#[schemars(rename = "AllMessagesDeleted")]
+pub(in crate::rest) struct AllDeleted {
+    #[serde(flatten)]
+    deleted: Deleted,
+    success: bool,
 }
 
-pub(in crate::rest) fn created(_: &Parts, payload: &str) -> Written {
-    let answer: Changed<'_> = read(payload)?;
-    let object = Object::new().raw("entityIds", answer.entity_ids.get());
-    let object = optional(object, "transactionId", answer.transaction_id.as_deref());
-    Ok(list([object.finish()]))
+pub(in crate::rest) fn all_deleted(_: &Parts, answer: Success) -> Written {
+    let (deleted, _) = answer.take_outcome::<Deleted>()?;
+    Ok(json(&[AllDeleted {
+        deleted,
+        success: true,
+    }]))
 }
 
-pub(in crate::rest) fn deleted(_: &Parts, payload: &str) -> Written {
-    let answer: Changed<'_> = read(payload)?;
-    Ok(Object::new()
-        .raw("entityIds", answer.entity_ids.get())
-        .finish())
+/// A message.
+#[derive(JsonSchema, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "MessageBody")]
+pub(in crate::rest) struct MessageBody {
+    #[schemars(with = "StoredHeader")]
+    header: RawJson,
+    #[schemars(with = "Map<String, Value>")]
+    meta_data: RawJson,
+    content: RawJson,
 }
 
-pub(in crate::rest) fn all_deleted(_: &Parts, payload: &str) -> Written {
-    let answer: Changed<'_> = read(payload)?;
-    let object = Object::new()
-        .raw("entityIds", answer.entity_ids.get())
-        .truth("success", true);
-    Ok(list([object.finish()]))
+pub(in crate::rest) fn message(_: &Parts, answer: Success) -> Written {
+    let message: Message = answer.take()?;
+    let bytes = message.extra_bytes();
+    let body = MessageBody {
+        header: message.header,
+        meta_data: message.meta_data,
+        content: message.content,
+    };
+    Ok(write(&body, bytes))
 }
 
-#[derive(Deserialize)]
-struct Message<'a> {
-    #[serde(borrow)]
-    header: &'a RawValue,
-    #[serde(borrow, rename = "metaData")]
-    metadata: &'a RawValue,
-    #[serde(borrow)]
-    content: &'a RawValue,
+/// A message, as existing clients read it.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(in crate::rest) struct MessageAsText {
+    #[schemars(with = "StoredHeader")]
+    header: RawJson,
+    meta_data: MessageValues,
+    /// JSON in a text.
+    content: String,
 }
 
-pub(in crate::rest) fn message(_: &Parts, payload: &str) -> Written {
-    let answer: Message<'_> = read(payload)?;
-    Ok(Object::new()
-        .raw("header", answer.header.get())
-        .raw("metaData", answer.metadata.get())
-        .raw("content", answer.content.get())
-        .finish())
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(inline)]
+struct MessageValues {
+    #[schemars(with = "Map<String, Value>")]
+    values: RawJson,
+    /// Always empty.
+    indexed_values: Map<String, Value>,
 }
 
-/// The shape that existing clients read.
-pub(in crate::rest) fn message_as_text(_: &Parts, payload: &str) -> Written {
-    let answer: Message<'_> = read(payload)?;
-    let metadata = Object::new()
-        .raw("values", answer.metadata.get())
-        .raw("indexedValues", "{}");
-    Ok(Object::new()
-        .raw("header", answer.header.get())
-        .raw("metaData", &metadata.finish())
-        .text("content", answer.content.get())
-        .finish())
+pub(in crate::rest) fn message_as_text(_: &Parts, answer: Success) -> Written {
+    let message: Message = answer.take()?;
+    Ok(json(&MessageAsText {
+        header: message.header,
+        meta_data: MessageValues {
+            values: message.meta_data,
+            indexed_values: Map::new(),
+        },
+        content: message.content.as_str().to_owned(),
+    }))
 }

@@ -1,4 +1,4 @@
-//! Payloads from requests, and bodies from payloads: one pair of functions per spelling.
+//! Payloads from requests, and bodies from answers: one pair of functions per spelling.
 
 pub(super) mod account;
 pub(super) mod audit;
@@ -15,8 +15,6 @@ pub(super) mod settings;
 pub(super) mod trusted_keys;
 
 use std::borrow::Cow;
-
-use serde::Deserialize;
 
 use super::parts::Parts;
 use crate::error::{Code, Failure};
@@ -42,12 +40,6 @@ fn optional(object: Object, name: &str, value: Option<&str>) -> Object {
         Some(value) => object.text(name, value),
         None => object,
     }
-}
-
-/// Reads what an answer says.
-fn read<'a, T: Deserialize<'a>>(payload: &'a str) -> Result<T, Failure> {
-    serde_json::from_str(payload)
-        .map_err(|error| Failure::internal(format!("an answer could not be read: {error}")))
 }
 
 /// The document that is the body; of XML it is the text.

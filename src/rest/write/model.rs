@@ -1,15 +1,26 @@
 //! Models and their workflows.
 
+use std::sync::Arc;
+
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::super::parts::{Parts, spec};
-use super::{Written, bad, begin, body_of, known_format, optional, read};
+use super::{Written, bad, begin, body_of, known_format, optional};
+use crate::clock::Timestamp;
 use crate::error::Failure;
-use crate::event::payload::model::IndexSpec;
-use crate::event::payload::{Object, list as json_list, text_list, workflow::Definition};
-use crate::id::ModelKey;
+use crate::event::payload::{
+    Answer as _, AsText, ModelName, RawJson,
+    answer::{json, write},
+    list as json_list,
+    model::{
+        Exported, Imported, IndexSpec, Indexed, Listed, LockState, Model, UniqueKey, Validated,
+    },
+    workflow::{self, Definition},
+};
+use crate::id::{ModelId, ModelKey};
+use crate::operation::Success;
 
 #[expect(clippy::unnecessary_wraps, reason = "the table asks for it")]
 pub(in crate::rest) fn nothing(_: &Parts, id: &str) -> Written {
@@ -72,7 +83,7 @@ pub(in crate::rest) fn change_level(parts: &Parts, id: &str) -> Written {
         .finish())
 }
 
-pub(in crate::rest) fn change_level_set(parts: &Parts, _: &str) -> Written {
+pub(in crate::rest) fn change_level_set(parts: &Parts, _: Success) -> Written {
     let level = parts.path("changeLevel");
     action(parts, |model| {
         format!("model {model} now at change level {level}")
@@ -82,44 +93,36 @@ pub(in crate::rest) fn change_level_set(parts: &Parts, _: &str) -> Written {
 pub(in crate::rest) fn validate(parts: &Parts, id: &str) -> Written {
     Ok(begin(id)
         .raw("model", &spec(parts.model()?))
-        .raw("payload", parts.json()?.get())
+        .raw("payload", parts.json_within()?)
         .finish())
 }
 
-/// A document that is not valid is no failure: the check has succeeded (`rest.md` §2.2).
-pub(in crate::rest) fn validated(parts: &Parts, payload: &str) -> Written {
-    #[derive(Deserialize)]
-    struct Violation {
-        message: String,
-    }
-    #[derive(Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    struct Validated {
-        valid: bool,
-        errors: Vec<Violation>,
-        error_count: usize,
-    }
-    let answer: Validated = read(payload)?;
+/// A document that is not valid is not a failure: the check has succeeded (`rest.md` §2.2).
+pub(in crate::rest) fn validated(parts: &Parts, answer: Success) -> Written {
+    let answer: Validated = answer.take()?;
     if answer.valid {
         return action(parts, |_| "Validation passed".to_owned());
     }
     let more = answer.error_count - answer.errors.len();
-    let mut told: Vec<_> = answer.errors.into_iter().map(|one| one.message).collect();
+    let mut messages: Vec<_> = answer.errors.into_iter().map(|one| one.message).collect();
     if more > 0 {
-        told.push(format!("and {more} more"));
+        messages.push(format!("and {more} more"));
     }
-    let message = format!("Validation failed: {}", told.join("; "));
+    let message = format!("Validation failed: {}", messages.join("; "));
     outcome(parts, false, |_| message)
 }
 
+/// The unique keys of a model, instead of those it has.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(in crate::rest) struct UniqueKeys<'a> {
+    #[serde(borrow)]
+    #[schemars(with = "Vec<UniqueKey>")]
+    unique_keys: &'a RawValue,
+}
+
 pub(in crate::rest) fn unique_keys(parts: &Parts, id: &str) -> Written {
-    #[derive(Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    struct Keys<'a> {
-        #[serde(borrow)]
-        unique_keys: &'a RawValue,
-    }
-    let keys: Keys<'_> = parts.json_as("unique keys")?;
+    let keys: UniqueKeys<'_> = parts.json_as("unique keys")?;
     Ok(begin(id)
         .raw("model", &spec(parts.model()?))
         .raw("uniqueKeys", keys.unique_keys.get())
@@ -143,19 +146,8 @@ pub(in crate::rest) fn set_indexes(parts: &Parts, id: &str) -> Written {
         .finish())
 }
 
-pub(in crate::rest) fn indexes_set(_: &Parts, payload: &str) -> Written {
-    #[derive(Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    struct Set<'a> {
-        model_id: String,
-        #[serde(borrow)]
-        indexes: &'a RawValue,
-    }
-    let set: Set<'_> = read(payload)?;
-    Ok(Object::new()
-        .text("modelId", &set.model_id)
-        .raw("indexes", set.indexes.get())
-        .finish())
+pub(in crate::rest) fn indexes_set(_: &Parts, answer: Success) -> Written {
+    Ok(json(&answer.take::<Indexed>()?))
 }
 
 /// The workflows of a model, and how they are to meet those it has.
@@ -191,25 +183,24 @@ pub(in crate::rest) fn import_workflows(parts: &Parts, id: &str) -> Written {
     Ok(object.raw("workflows", &workflows).finish())
 }
 
-#[derive(Deserialize)]
+pub(in crate::rest) fn model_id(_: &Parts, answer: Success) -> Written {
+    let (imported, _) = answer.take_outcome::<Imported>()?;
+    Ok(json(&imported.model_id))
+}
+
+pub(in crate::rest) fn payload(_: &Parts, answer: Success) -> Written {
+    Ok(json(&answer.take::<Exported>()?.payload))
+}
+
+/// What was done to a model.
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct ModelIdOnly {
-    model_id: String,
-}
-
-pub(in crate::rest) fn model_id(_: &Parts, payload: &str) -> Written {
-    let answer: ModelIdOnly = read(payload)?;
-    Ok(serde_json::Value::from(answer.model_id).to_string())
-}
-
-pub(in crate::rest) fn payload(_: &Parts, payload: &str) -> Written {
-    #[derive(Deserialize)]
-    struct Exported<'a> {
-        #[serde(borrow)]
-        payload: &'a RawValue,
-    }
-    let answer: Exported<'_> = read(payload)?;
-    Ok(answer.payload.get().to_owned())
+pub(in crate::rest) struct ActionResult {
+    success: bool,
+    /// In words.
+    message: String,
+    model_id: AsText<ModelId>,
+    model_key: ModelName,
 }
 
 /// What was done to a model, said of the one in the path.
@@ -220,89 +211,97 @@ fn action(parts: &Parts, message: impl FnOnce(&str) -> String) -> Written {
 fn outcome(parts: &Parts, success: bool, message: impl FnOnce(&str) -> String) -> Written {
     let (name, version) = parts.model()?;
     let key = ModelKey::new(name, version);
-    let object = Object::new()
-        .truth("success", success)
-        .text("message", &message(&key.to_string()));
-    Ok(object
-        .text("modelId", &key.id().to_string())
-        .raw("modelKey", &spec((name, version)))
-        .finish())
+    Ok(json(&ActionResult {
+        success,
+        message: message(&key.to_string()),
+        model_id: AsText(key.id()),
+        model_key: key.into(),
+    }))
 }
 
-pub(in crate::rest) fn locked(parts: &Parts, _: &str) -> Written {
+pub(in crate::rest) fn locked(parts: &Parts, _: Success) -> Written {
     action(parts, |model| format!("Model {model} locked"))
 }
 
-pub(in crate::rest) fn unlocked(parts: &Parts, _: &str) -> Written {
+pub(in crate::rest) fn unlocked(parts: &Parts, _: Success) -> Written {
     action(parts, |model| format!("Model {model} unlocked"))
 }
 
-pub(in crate::rest) fn keys_set(parts: &Parts, _: &str) -> Written {
+pub(in crate::rest) fn keys_set(parts: &Parts, _: Success) -> Written {
     action(parts, |model| format!("unique keys set on model {model}"))
 }
 
-pub(in crate::rest) fn model_deleted(parts: &Parts, _: &str) -> Written {
+pub(in crate::rest) fn model_deleted(parts: &Parts, _: Success) -> Written {
     action(parts, |model| format!("model {model} deleted"))
 }
 
-pub(in crate::rest) fn models(_: &Parts, payload: &str) -> Written {
-    #[derive(Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    struct Listed {
-        id: String,
-        name: String,
-        version: i32,
-        state: String,
-        model_update_date: Option<String>,
-    }
-    #[derive(Deserialize)]
-    struct All {
-        models: Vec<Listed>,
-    }
-    let answer: All = read(payload)?;
-    let models = answer.models.iter().map(|model| {
-        let object = Object::new()
-            .text("id", &model.id)
-            .text("modelName", &model.name)
-            .number("modelVersion", model.version);
-        optional(
-            object.text("currentState", &model.state),
-            "modelUpdateDate",
-            model.model_update_date.as_deref(),
-        )
-        .finish()
-    });
-    Ok(json_list(models))
+/// A model in a list.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(in crate::rest) struct EntityModel {
+    /// Made of name and version: the same everywhere.
+    id: AsText<ModelId>,
+    model_name: Arc<str>,
+    model_version: i32,
+    current_state: LockState,
+    /// When it was last imported.
+    model_update_date: AsText<Timestamp>,
 }
 
-pub(in crate::rest) fn workflows_imported(_: &Parts, payload: &str) -> Written {
-    #[derive(Deserialize)]
-    struct Imported {
-        #[serde(default)]
-        warnings: Vec<String>,
+impl From<Model> for EntityModel {
+    fn from(model: Model) -> Self {
+        Self {
+            id: model.id,
+            model_name: model.name,
+            model_version: model.version,
+            current_state: model.state,
+            model_update_date: model.model_update_date,
+        }
     }
-    let answer: Imported = read(payload)?;
-    let object = Object::new().truth("success", true);
-    Ok(if answer.warnings.is_empty() {
-        object
-    } else {
-        object.raw("warnings", &text_list(&answer.warnings))
-    }
-    .finish())
 }
 
-pub(in crate::rest) fn workflows(parts: &Parts, payload: &str) -> Written {
-    #[derive(Deserialize)]
-    struct Exported<'a> {
-        #[serde(borrow)]
-        workflows: &'a RawValue,
-    }
-    let answer: Exported<'_> = read(payload)?;
-    let (name, version) = parts.model()?;
-    let object = Object::new()
-        .text("entityName", name)
-        .number("modelVersion", version);
-    Ok(object.raw("workflows", answer.workflows.get()).finish())
+pub(in crate::rest) fn models(_: &Parts, answer: Success) -> Written {
+    let models = answer.take::<Listed>()?.models.into_iter();
+    let models: Vec<EntityModel> = models.map(Into::into).collect();
+    Ok(json(&models))
+}
+
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "WorkflowImportResult")]
+pub(in crate::rest) struct WorkflowsImported {
+    success: bool,
+    /// What was accepted, but cannot have been meant.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    warnings: Vec<String>,
+}
+
+pub(in crate::rest) fn workflows_imported(_: &Parts, answer: Success) -> Written {
+    let (_, warnings) = answer.take_outcome::<workflow::Imported>()?;
+    Ok(json(&WorkflowsImported {
+        success: true,
+        warnings,
+    }))
+}
+
+/// The workflows of a model.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(in crate::rest) struct ExportedWorkflows {
+    entity_name: Arc<str>,
+    model_version: i32,
+    #[schemars(with = "Vec<Definition>")]
+    workflows: Vec<RawJson>,
+}
+
+pub(in crate::rest) fn workflows(_: &Parts, answer: Success) -> Written {
+    let exported: workflow::Exported = answer.take()?;
+    let bytes = exported.extra_bytes();
+    let body = ExportedWorkflows {
+        entity_name: exported.model.name,
+        model_version: exported.model.version,
+        workflows: exported.workflows,
+    };
+    Ok(write(&body, bytes))
 }
 
 /// An entity that is not there.
@@ -330,8 +329,8 @@ pub(in crate::rest) fn explain(parts: &Parts, id: &str) -> Written {
 
 /// An answer that REST knows no other form of.
 #[expect(clippy::unnecessary_wraps, reason = "the table asks for it")]
-pub(in crate::rest) fn payload_as_is(_: &Parts, payload: &str) -> Written {
-    Ok(payload.to_owned())
+pub(in crate::rest) fn payload_as_is(parts: &Parts, answer: Success) -> Written {
+    Ok(answer.into_text(parts.id()))
 }
 
 pub(in crate::rest) fn draw_workflows(parts: &Parts, id: &str) -> Written {
@@ -349,11 +348,6 @@ pub(in crate::rest) fn draw_workflows(parts: &Parts, id: &str) -> Written {
     .finish())
 }
 
-pub(in crate::rest) fn diagram(_: &Parts, payload: &str) -> Written {
-    #[derive(Deserialize)]
-    struct Drawn {
-        text: String,
-    }
-    let answer: Drawn = read(payload)?;
-    Ok(answer.text)
+pub(in crate::rest) fn diagram(_: &Parts, answer: Success) -> Written {
+    Ok(answer.take::<workflow::Drawn>()?.text)
 }

@@ -1,22 +1,18 @@
 //! Providers of tokens (`rest.md` §7).
 
-use std::collections::BTreeMap;
-
-use serde::Deserialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
 use super::super::parts::Parts;
-use super::{Written, begin, read};
+use super::{Written, begin};
 use crate::error::Failure;
-use crate::event::payload::Object;
-
-/// The members of a body that the payload has, too.
-const MEMBERS: &[&str] = &[
-    "wellKnownConfigUri",
-    "issuers",
-    "expectedAudiences",
-    "rolesClaim",
-];
+use crate::event::payload::{
+    AsText, Object, json,
+    providers::{Deleted, OneProvider, Providers, Reloaded},
+};
+use crate::id::ProviderId;
+use crate::operation::Success;
 
 pub(in crate::rest) fn listed(parts: &Parts, id: &str) -> Written {
     let object = begin(id);
@@ -27,11 +23,74 @@ pub(in crate::rest) fn listed(parts: &Parts, id: &str) -> Written {
     .finish())
 }
 
-/// The members that the body has of these, be they `null`.
-fn members(object: Object, body: &BTreeMap<String, &RawValue>, names: &[&str]) -> Object {
-    names
+/// A provider to be trusted.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(in crate::rest) struct Registration<'a> {
+    /// Where its discovery document is, for instance
+    /// `https://id.example/.well-known/openid-configuration`: at most 1000 characters, `https`, and
+    /// on the public internet, unless the settings allow more.
+    #[serde(borrow, default, deserialize_with = "given")]
+    #[schemars(with = "String", required)]
+    well_known_config_uri: Option<&'a RawValue>,
+    /// Who may have issued its tokens, at most 10; without, the issuer of the document.
+    #[serde(borrow, default, deserialize_with = "given")]
+    #[schemars(with = "Option<Vec<String>>")]
+    issuers: Option<&'a RawValue>,
+    /// For whom its tokens are, at most 10; without, for anyone. Give some: another tenant may
+    /// trust the same provider, and a token that could be of both is of the one that registered it
+    /// first.
+    #[serde(borrow, default, deserialize_with = "given")]
+    #[schemars(with = "Option<Vec<String>>")]
+    expected_audiences: Option<&'a RawValue>,
+    /// The claim that says the roles, as a list, the members of an object or words; without,
+    /// `CYODA_OIDC_ROLES_CLAIM`.
+    #[serde(borrow, default, deserialize_with = "given")]
+    #[schemars(with = "Option<String>")]
+    roles_claim: Option<&'a RawValue>,
+}
+
+/// A change: what is absent stays, and `null` and an empty list remove what there is.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(in crate::rest) struct Change<'a> {
+    /// Cannot be changed: the one it has, or absent.
+    #[serde(borrow, default, deserialize_with = "given")]
+    #[schemars(with = "Option<String>")]
+    well_known_config_uri: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "given")]
+    #[schemars(with = "Option<Vec<String>>")]
+    issuers: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "given")]
+    #[schemars(with = "Option<Vec<String>>")]
+    expected_audiences: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "given")]
+    #[schemars(with = "Option<String>")]
+    roles_claim: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(in crate::rest) struct Reactivation<'a> {
+    /// Whether tokens are accepted again that are signed with the keys it had when it was
+    /// invalidated; `false` accepts only those with keys it has made since.
+    #[serde(borrow, default, deserialize_with = "given")]
+    #[schemars(with = "Option<bool>")]
+    reactivate_keys: Option<&'a RawValue>,
+}
+
+/// A member that is there, be it null.
+fn given<'de: 'a, 'a, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<&'a RawValue>, D::Error> {
+    <&RawValue>::deserialize(deserializer).map(Some)
+}
+
+/// Adds the members that are given.
+fn with(object: Object, members: &[(&str, Option<&RawValue>)]) -> Object {
+    members
         .iter()
-        .fold(object, |object, name| match body.get(*name) {
+        .fold(object, |object, (name, value)| match value {
             Some(value) => object.raw(name, value.get()),
             None => object,
         })
@@ -42,8 +101,14 @@ fn of_provider(parts: &Parts, id: &str) -> Result<Object, Failure> {
 }
 
 pub(in crate::rest) fn register(parts: &Parts, id: &str) -> Written {
-    let body = parts.json_as("provider")?;
-    Ok(members(begin(id), &body, MEMBERS).finish())
+    let body: Registration<'_> = parts.json_as("provider")?;
+    let members = [
+        ("wellKnownConfigUri", body.well_known_config_uri),
+        ("issuers", body.issuers),
+        ("expectedAudiences", body.expected_audiences),
+        ("rolesClaim", body.roles_claim),
+    ];
+    Ok(with(begin(id), &members).finish())
 }
 
 pub(in crate::rest) fn one(parts: &Parts, id: &str) -> Written {
@@ -51,8 +116,14 @@ pub(in crate::rest) fn one(parts: &Parts, id: &str) -> Written {
 }
 
 pub(in crate::rest) fn update(parts: &Parts, id: &str) -> Written {
-    let body = parts.json_as("provider")?;
-    Ok(members(of_provider(parts, id)?, &body, MEMBERS).finish())
+    let body: Change<'_> = parts.json_as("provider")?;
+    let members = [
+        ("wellKnownConfigUri", body.well_known_config_uri),
+        ("issuers", body.issuers),
+        ("expectedAudiences", body.expected_audiences),
+        ("rolesClaim", body.roles_claim),
+    ];
+    Ok(with(of_provider(parts, id)?, &members).finish())
 }
 
 pub(in crate::rest) fn reactivate(parts: &Parts, id: &str) -> Written {
@@ -61,44 +132,33 @@ pub(in crate::rest) fn reactivate(parts: &Parts, id: &str) -> Written {
     if parts.text()?.trim().is_empty() {
         return Ok(object.finish());
     }
-    let body = parts.json_as("reactivation")?;
-    Ok(members(object, &body, &["reactivateKeys"]).finish())
+    let body: Reactivation<'_> = parts.json_as("reactivation")?;
+    let members = [("reactivateKeys", body.reactivate_keys)];
+    Ok(with(object, &members).finish())
 }
 
-pub(in crate::rest) fn providers(_: &Parts, payload: &str) -> Written {
-    #[derive(Deserialize)]
-    struct Providers<'a> {
-        #[serde(borrow)]
-        providers: &'a RawValue,
-    }
-    let answer: Providers<'_> = read(payload)?;
-    Ok(answer.providers.get().to_owned())
+pub(in crate::rest) fn providers(_: &Parts, answer: Success) -> Written {
+    Ok(json(&answer.take::<Providers>()?.providers))
 }
 
-pub(in crate::rest) fn provider(_: &Parts, payload: &str) -> Written {
-    #[derive(Deserialize)]
-    struct Provider<'a> {
-        #[serde(borrow)]
-        provider: &'a RawValue,
-    }
-    let answer: Provider<'_> = read(payload)?;
-    Ok(answer.provider.get().to_owned())
+pub(in crate::rest) fn provider(_: &Parts, answer: Success) -> Written {
+    Ok(json(&answer.take::<OneProvider>()?.provider))
 }
 
-pub(in crate::rest) fn reloaded(parts: &Parts, payload: &str) -> Written {
-    let providers = providers(parts, payload)?;
-    Ok(Object::new().raw("providers", &providers).finish())
+pub(in crate::rest) fn reloaded(_: &Parts, answer: Success) -> Written {
+    Ok(json(&answer.take::<Reloaded>()?))
 }
 
-pub(in crate::rest) fn deleted(_: &Parts, payload: &str) -> Written {
-    #[derive(Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    struct Deleted {
-        provider_id: String,
-    }
-    let answer: Deleted = read(payload)?;
-    Ok(Object::new()
-        .text("message", "OIDC provider deleted successfully")
-        .text("id", &answer.provider_id)
-        .finish())
+/// A provider that was deleted.
+#[derive(Serialize, JsonSchema)]
+pub(in crate::rest) struct ProviderDeleted {
+    message: &'static str,
+    id: AsText<ProviderId>,
+}
+
+pub(in crate::rest) fn deleted(_: &Parts, answer: Success) -> Written {
+    Ok(json(&ProviderDeleted {
+        message: "OIDC provider deleted successfully",
+        id: answer.take::<Deleted>()?.provider_id,
+    }))
 }

@@ -1,13 +1,22 @@
 //! Finding entities and counting them.
 
+use std::borrow::Cow;
+
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::super::parts::{Parts, spec};
-use super::{Written, begin, optional, read};
+use super::{Written, begin, optional};
+use crate::clock::Timestamp;
 use crate::error::{Code, Failure};
-use crate::event::payload::{Object, search::Condition, statistics::Aggregation, text_list};
+use crate::event::payload::{
+    AsText, json,
+    search::{Condition, Count, CountInState, SnapshotAnswer, SnapshotStatus},
+    statistics::{Aggregation, Buckets},
+    text_list,
+};
+use crate::operation::Success;
 
 const LIMIT_MAX: i64 = 10_000;
 
@@ -76,43 +85,16 @@ pub(in crate::rest) fn group(parts: &Parts, id: &str) -> Written {
         .finish())
 }
 
-pub(in crate::rest) fn buckets(_: &Parts, payload: &str) -> Written {
-    #[derive(Deserialize)]
-    struct Answer<'a> {
-        #[serde(borrow)]
-        buckets: &'a RawValue,
-    }
-    let answer: Answer<'_> = read(payload)?;
-    Ok(answer.buckets.get().to_owned())
+pub(in crate::rest) fn buckets(_: &Parts, answer: Success) -> Written {
+    Ok(json(&answer.take::<Buckets>()?.buckets))
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Counted {
-    model_name: String,
-    model_version: i32,
-    #[serde(default)]
-    state: String,
-    count: i64,
+pub(in crate::rest) fn count(_: &Parts, answer: Success) -> Written {
+    Ok(json(&answer.take::<Count>()?))
 }
 
-pub(in crate::rest) fn count(_: &Parts, payload: &str) -> Written {
-    let answer: Counted = read(payload)?;
-    let object = Object::new()
-        .text("modelName", &answer.model_name)
-        .number("modelVersion", answer.model_version);
-    Ok(object.number("count", answer.count).finish())
-}
-
-pub(in crate::rest) fn count_in_state(_: &Parts, payload: &str) -> Written {
-    let answer: Counted = read(payload)?;
-    let object = Object::new()
-        .text("modelName", &answer.model_name)
-        .number("modelVersion", answer.model_version);
-    Ok(object
-        .text("state", &answer.state)
-        .number("count", answer.count)
-        .finish())
+pub(in crate::rest) fn count_in_state(_: &Parts, answer: Success) -> Written {
+    Ok(json(&answer.take::<CountInState>()?))
 }
 
 pub(in crate::rest) fn search(parts: &Parts, id: &str) -> Written {
@@ -126,7 +108,7 @@ pub(in crate::rest) fn search_cut_off(parts: &Parts, id: &str) -> Written {
 fn write_search(parts: &Parts, id: &str, exceeded: &str) -> Written {
     let object = begin(id)
         .raw("model", &spec(parts.model()?))
-        .raw("condition", parts.json()?.get());
+        .raw("condition", parts.json_within()?);
     let object = match parts.query_within("limit", 1..=LIMIT_MAX)? {
         Some(limit) => object.number("limit", limit),
         None => object,
@@ -148,7 +130,7 @@ fn write_search(parts: &Parts, id: &str, exceeded: &str) -> Written {
 pub(in crate::rest) fn submit_search(parts: &Parts, id: &str) -> Written {
     let object = begin(id)
         .raw("model", &spec(parts.model()?))
-        .raw("condition", parts.json()?.get())
+        .raw("condition", parts.json_within()?)
         .raw("orderBy", &text_list(parts.query_all("sort")));
     Ok(optional(object, "pointInTime", parts.instant("pointInTime")?).finish())
 }
@@ -170,51 +152,62 @@ pub(in crate::rest) fn snapshot_page(parts: &Parts, id: &str) -> Written {
         .finish())
 }
 
-/// What events tell of a search that runs on its own.
-#[derive(Deserialize)]
+/// How a search job stands.
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct Job {
-    snapshot_id: String,
-    status: String,
-    create_time: String,
+#[schemars(rename = "Job")]
+pub(in crate::rest) struct JobStatus {
+    #[schemars(extend("enum" = ["RUNNING", "SUCCESSFUL", "FAILED", "CANCELLED"]))]
+    #[serde(rename = "searchJobStatus")]
+    status: Cow<'static, str>,
+    create_time: AsText<Timestamp>,
+    /// How many entities were found; 0 until all are.
     entities_count: i64,
-    calculation_time_millis: i64,
-    expiration_date: String,
-    finish_time: Option<String>,
+    calculation_time_millis: u64,
+    /// Until when its result is kept; an estimate, while it runs.
+    expiration_date: AsText<Timestamp>,
+    /// When it ended, if it has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    finish_time: Option<AsText<Timestamp>>,
 }
 
-impl Job {
-    fn read(payload: &str) -> Result<Self, Failure> {
-        #[derive(Deserialize)]
-        struct Answer {
-            status: Job,
-        }
-        let answer: Answer = read(payload)?;
-        Ok(answer.status)
-    }
+fn job(answer: Success) -> Result<SnapshotStatus, Failure> {
+    let (snapshot, _) = answer.take_outcome::<SnapshotAnswer>()?;
+    Ok(snapshot.status)
 }
 
-pub(in crate::rest) fn snapshot_id(_: &Parts, payload: &str) -> Written {
-    let job = Job::read(payload)?;
-    Ok(format!("\"{}\"", job.snapshot_id))
+pub(in crate::rest) fn snapshot_id(_: &Parts, answer: Success) -> Written {
+    Ok(json(&job(answer)?.snapshot_id))
 }
 
-pub(in crate::rest) fn snapshot_status(_: &Parts, payload: &str) -> Written {
-    let job = Job::read(payload)?;
-    let object = Object::new()
-        .text("searchJobStatus", &job.status)
-        .text("createTime", &job.create_time)
-        .number("entitiesCount", job.entities_count)
-        .number("calculationTimeMillis", job.calculation_time_millis)
-        .text("expirationDate", &job.expiration_date);
-    Ok(optional(object, "finishTime", job.finish_time.as_deref()).finish())
+pub(in crate::rest) fn snapshot_status(_: &Parts, answer: Success) -> Written {
+    let job = job(answer)?;
+    let known = job.known;
+    let known = known.ok_or_else(|| Failure::internal("the status of a search is incomplete"))?;
+    Ok(json(&JobStatus {
+        status: job.status,
+        create_time: known.create_time,
+        entities_count: known.entities_count,
+        calculation_time_millis: known.calculation_time_millis,
+        expiration_date: known.expiration_date,
+        finish_time: job.finish_time,
+    }))
 }
 
-pub(in crate::rest) fn snapshot_cancelled(_: &Parts, payload: &str) -> Written {
-    let job = Job::read(payload)?;
-    Ok(Object::new()
-        .truth("isCancelled", true)
-        .truth("cancelled", true)
-        .text("currentSearchJobStatus", &job.status)
-        .finish())
+/// A search job that was cancelled.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "End")]
+pub(in crate::rest) struct JobCancelled {
+    is_cancelled: bool,
+    cancelled: bool,
+    current_search_job_status: Cow<'static, str>,
+}
+
+pub(in crate::rest) fn snapshot_cancelled(_: &Parts, answer: Success) -> Written {
+    Ok(json(&JobCancelled {
+        is_cancelled: true,
+        cancelled: true,
+        current_search_job_status: job(answer)?.status,
+    }))
 }

@@ -6,9 +6,13 @@ use serde::Deserialize;
 use serde_json::{Map, Value, value::RawValue};
 
 use super::super::parts::Parts;
-use super::{Written, begin, key_pairs::seconds, optional, read};
+use super::{Written, begin, key_pairs::seconds, optional};
 use crate::error::Failure;
-use crate::event::payload::{self, Object, text_list};
+use crate::event::payload::{
+    self, json, text_list,
+    trusted_keys::{TrustedKey, TrustedKeys},
+};
+use crate::operation::Success;
 
 /// A key to be trusted.
 #[derive(Deserialize, JsonSchema)]
@@ -63,45 +67,10 @@ pub(in crate::rest) fn register(parts: &Parts, id: &str) -> Written {
     Ok(seconds(object, "invalidateGracePeriodSec", grace).finish())
 }
 
-pub(in crate::rest) fn trusted_keys(_: &Parts, payload: &str) -> Written {
-    #[derive(Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    struct TrustedKeys<'a> {
-        #[serde(borrow)]
-        trusted_keys: &'a RawValue,
-    }
-    let answer: TrustedKeys<'_> = read(payload)?;
-    Ok(answer.trusted_keys.get().to_owned())
+pub(in crate::rest) fn trusted_keys(_: &Parts, answer: Success) -> Written {
+    Ok(json(&answer.take::<TrustedKeys>()?.trusted_keys))
 }
 
-pub(in crate::rest) fn trusted_key(_: &Parts, payload: &str) -> Written {
-    #[derive(Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    struct TrustedKey<'a> {
-        key_id: String,
-        legal_entity_id: String,
-        #[serde(borrow)]
-        jwk: &'a RawValue,
-        audience: String,
-        #[serde(default, borrow)]
-        issuers: Option<&'a RawValue>,
-        active: bool,
-        valid_from: String,
-        valid_to: String,
-    }
-    let answer: TrustedKey<'_> = read(payload)?;
-    let object = Object::new()
-        .text("keyId", &answer.key_id)
-        .text("legalEntityId", &answer.legal_entity_id)
-        .raw("jwk", answer.jwk.get())
-        .text("audience", &answer.audience);
-    let object = match answer.issuers {
-        Some(issuers) => object.raw("issuers", issuers.get()),
-        None => object,
-    };
-    Ok(object
-        .truth("active", answer.active)
-        .text("validFrom", &answer.valid_from)
-        .text("validTo", &answer.valid_to)
-        .finish())
+pub(in crate::rest) fn trusted_key(_: &Parts, answer: Success) -> Written {
+    Ok(json(&answer.take::<TrustedKey>()?))
 }

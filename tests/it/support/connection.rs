@@ -21,6 +21,8 @@ use tokio_stream::wrappers::ReceiverStream;
 use tokio_util::sync::CancellationToken;
 use tonic::{Request, Status, metadata::MetadataValue, transport::Channel};
 
+use super::schema;
+
 /// How long a test waits for anything.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -399,8 +401,12 @@ pub(crate) fn request(kind: &str, id: &str, mut payload: Value) -> Event {
     event
 }
 
+/// The data of an event of the service, which must be what the schema of its type says.
 pub(crate) fn payload_of(event: &Event) -> Value {
-    serde_json::from_str(event.text().expect("text")).expect("JSON")
+    let payload = serde_json::from_str(event.text().expect("text")).expect("JSON");
+    let faults = schema::faults(event.kind, &payload);
+    assert!(faults.is_empty(), "{}: {faults:#?}: {payload}", event.kind);
+    payload
 }
 
 /// The specific code of a failed answer.

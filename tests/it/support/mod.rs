@@ -7,6 +7,7 @@ mod member;
 pub(crate) mod provider;
 mod rest;
 pub(crate) mod scene;
+pub(crate) mod schema;
 mod server;
 pub(crate) mod token;
 

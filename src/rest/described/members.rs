@@ -1,0 +1,11 @@
+//! Connected compute members.
+
+use super::{Description, Tag, of};
+use crate::event::payload::members::Members;
+
+pub(in crate::rest) const LIST: Description = Description::new(
+    Tag::Account,
+    "listComputeMembers",
+    "The compute members of the tenant that are connected",
+    of::<Members>,
+);

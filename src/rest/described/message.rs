@@ -1,0 +1,71 @@
+//! Messages, and the caller.
+
+use uuid::Uuid;
+
+use super::{Body, Description, NO_ENTITY, Parameter, Tag, of, parameter::text};
+use crate::event::payload::{
+    account::Account,
+    message::{Created, Deleted},
+};
+use crate::rest::write::message::{AllDeleted, MessageAsText, MessageBody, NewMessage};
+
+const HEADERS: &[Parameter] = &[
+    Parameter::header("Content-Encoding", text, "Kept with it; `UTF-8` if absent."),
+    Parameter::header("X-Message-ID", text, "Kept with it."),
+    Parameter::header("X-User-ID", text, "Kept with it."),
+    Parameter::header("X-Recipient", text, "Kept with it."),
+    Parameter::header("X-Reply-To", text, "Kept with it."),
+    Parameter::header("X-Correlation-ID", text, "Kept with it."),
+];
+
+pub(in crate::rest) const CREATE: Description = Description {
+    text: "`Content-Type` and `Content-Length` are required, and kept with it.",
+    parameters: HEADERS,
+    body: Body::Json(of::<NewMessage<'static>>),
+    ..Description::new(
+        Tag::Messages,
+        "createMessage",
+        "Keep a message",
+        of::<Vec<Created>>,
+    )
+};
+
+pub(in crate::rest) const GET: Description = Description {
+    codes: &[NO_ENTITY],
+    ..Description::new(Tag::Messages, "getMessage", "A message", of::<MessageBody>)
+};
+
+pub(in crate::rest) const GET_AS_TEXT: Description = Description {
+    text: "For existing clients: the content is JSON in a text.",
+    codes: &[NO_ENTITY],
+    ..Description::new(
+        Tag::Messages,
+        "getMessageAsText",
+        "A message, its content as text",
+        of::<MessageAsText>,
+    )
+};
+
+pub(in crate::rest) const DELETE: Description = Description {
+    codes: &[NO_ENTITY],
+    ..Description::new(
+        Tag::Messages,
+        "deleteMessage",
+        "Delete a message",
+        of::<Deleted>,
+    )
+};
+
+pub(in crate::rest) const DELETE_ALL: Description = Description {
+    text: "Ids of no message are passed over.",
+    body: Body::Json(of::<Vec<Uuid>>),
+    ..Description::new(
+        Tag::Messages,
+        "deleteMessages",
+        "Delete messages",
+        of::<Vec<AllDeleted>>,
+    )
+};
+
+pub(in crate::rest) const ACCOUNT: Description =
+    Description::new(Tag::Account, "getAccount", "Who is calling", of::<Account>);

@@ -1,0 +1,76 @@
+//! What operators see and change.
+
+use super::{Body, Description, Shape, Tag, nothing, of};
+use crate::error::Code;
+use crate::event::payload::settings::LogLevel;
+use crate::rest::{
+    page::Health,
+    write::settings::{NewLogLevel, NewSampler, Tracing},
+};
+
+pub(in crate::rest) const HEALTH_MEDIA: &[(&str, Shape)] = &[("application/json", of::<Health>)];
+
+pub(in crate::rest) const HEALTH: Description = Description {
+    text: "`DOWN`, with status 503, once anything has panicked, until the next start.",
+    ..Description::new(
+        Tag::Operators,
+        "getHealth",
+        "Whether the service is well",
+        of::<Health>,
+    )
+};
+
+pub(in crate::rest) const SUBSCRIPTIONS: Description = Description {
+    text: "Nothing is sold here, so this is always refused.",
+    codes: &[&[Code::NotImplemented, Code::Unauthorized]],
+    ..Description::new(
+        Tag::Account,
+        "getSubscriptions",
+        "What is subscribed to",
+        nothing,
+    )
+};
+
+const FOR_NOW: &str = "For `ROLE_ADMIN`; a change is forgotten when the process ends.";
+
+pub(in crate::rest) const LOG_LEVEL: Description = Description {
+    text: FOR_NOW,
+    ..Description::new(
+        Tag::Operators,
+        "getLogLevel",
+        "What is logged",
+        of::<LogLevel>,
+    )
+};
+
+pub(in crate::rest) const SET_LOG_LEVEL: Description = Description {
+    text: FOR_NOW,
+    body: Body::Json(of::<NewLogLevel>),
+    ..Description::new(
+        Tag::Operators,
+        "setLogLevel",
+        "Change what is logged",
+        of::<LogLevel>,
+    )
+};
+
+pub(in crate::rest) const TRACE_SAMPLER: Description = Description {
+    text: FOR_NOW,
+    ..Description::new(
+        Tag::Operators,
+        "getTraceSampler",
+        "Which requests would be traced",
+        of::<Tracing>,
+    )
+};
+
+pub(in crate::rest) const SET_TRACE_SAMPLER: Description = Description {
+    text: FOR_NOW,
+    body: Body::Json(of::<NewSampler<'static>>),
+    ..Description::new(
+        Tag::Operators,
+        "setTraceSampler",
+        "Change which requests would be traced",
+        of::<Tracing>,
+    )
+};
