@@ -13,8 +13,8 @@ use crate::event::payload::{
 };
 
 pub(in crate::rest) const PAGE: Description = Description {
-    text: "The newest first. What the workflow did is read out of the decisions that were stored \
-           with each version.",
+    text: "Newest first. The events of the workflow are derived from the decisions stored with \
+           each version.",
     parameters: &[
         Parameter::query(
             "eventType",
@@ -29,22 +29,22 @@ pub(in crate::rest) const PAGE: Description = Description {
         Parameter::query(
             "fromUtcTime",
             instant,
-            "Not before; a date alone is its midnight in UTC.",
+            "At or after this time; a date alone is its midnight in UTC.",
         ),
         Parameter::query("toUtcTime", instant, "Before."),
-        Parameter::query("transactionId", text, "Only of that transaction."),
-        Parameter::query("cursor", text, "The `nextCursor` of the page before."),
+        Parameter::query("transactionId", text, "Only those of this transaction."),
+        Parameter::query("cursor", text, "The `nextCursor` of the previous page."),
         Parameter::query(
             "limit",
             |_| json_schema!({"type": "integer", "minimum": 1, "default": 20}),
-            "How many make a page, 1000 at most.",
+            "Items per page, at most 1000.",
         ),
     ],
     codes: &[NO_ENTITY],
     ..Description::new(
         Tag::Audit,
         "listAuditEvents",
-        "What happened to an entity",
+        "The audit trail of an entity",
         of::<Page>,
     )
 };
@@ -54,23 +54,28 @@ pub(in crate::rest) const FINISHED: Description = Description {
     ..Description::new(
         Tag::Audit,
         "getFinishedEvent",
-        "How a transaction left the workflow of an entity",
+        "How the run of a transaction ended",
         of::<Item>,
     )
 };
 
 pub(in crate::rest) const EXPLAIN: Description = Description {
-    text: "Now: every way out of its state, and the part of each criterion that closes it. With \
-           `transactionId`: what that transaction saw. Nothing is changed, and no member is asked.",
+    text: "Without `transactionId`: each transition out of its state, and the part of its \
+           criterion that does not hold. With it: what that transaction saw. Nothing is changed, \
+           and no member is called.",
     parameters: &[
-        Parameter::query("transition", text, "Only this one."),
-        Parameter::query("transactionId", text, "What that transaction decided."),
+        Parameter::query("transition", text, "Only this transition."),
+        Parameter::query(
+            "transactionId",
+            text,
+            "Explain the decisions of this transaction.",
+        ),
     ],
     codes: &[NO_ENTITY, &[Code::TransitionNotFound]],
     ..Description::new(
         Tag::Audit,
         "explainEntity",
-        "Why an entity did or did not move",
+        "Explain why an entity did or did not move",
         of::<Explanation>,
     )
 };

@@ -13,34 +13,34 @@ const NO_CLIENT: &[Code] = &[Code::M2mClientNotFound];
 const WITH_ADMIN_ROLE: Parameter = Parameter::query(
     "withAdminRole",
     truth,
-    "Gives it `ROLE_ADMIN` besides `ROLE_M2M`, where `CYODA_IAM_M2M_ADMIN_ROLE_ENABLED` is `true`.",
+    "Adds `ROLE_ADMIN` to `ROLE_M2M`; requires `CYODA_IAM_M2M_ADMIN_ROLE_ENABLED=true`.",
 );
 
 pub(in crate::rest) const LIST: Description = Description {
-    text: "The client of the settings is among them.",
+    text: "Includes the client of the settings.",
     codes: &[MOCKED],
     ..Description::new(
         Tag::Identity,
         "listClients",
-        "The clients of the tenant",
+        "List the clients of the tenant",
         of::<Vec<Client>>,
     )
 };
 
 pub(in crate::rest) const CREATE: Description = Description {
-    text: "It gets tokens from `POST /oauth/token`, and calls with them as itself.",
+    text: "It obtains tokens from `POST /oauth/token`.",
     parameters: &[WITH_ADMIN_ROLE],
     codes: &[MOCKED, &[Code::FeatureDisabled, Code::TooManyRequests]],
     ..Description::new(
         Tag::Identity,
         "createClient",
-        "Make a client",
+        "Create a client",
         of::<OauthCredentials>,
     )
 };
 
 pub(in crate::rest) const DELETE: Description = Description {
-    text: "Its tokens are worthless from then on.",
+    text: "Its tokens are revoked.",
     codes: &[MOCKED, NO_CLIENT],
     ..Description::new(
         Tag::Identity,
@@ -51,12 +51,12 @@ pub(in crate::rest) const DELETE: Description = Description {
 };
 
 pub(in crate::rest) const RESET_SECRET: Description = Description {
-    text: "The secret it had, and the tokens it got for that, are worthless from then on.",
+    text: "The previous secret, and the tokens obtained with it, are revoked.",
     codes: &[MOCKED, NO_CLIENT, &[Code::TooManyRequests]],
     ..Description::new(
         Tag::Identity,
         "resetClientSecret",
-        "Give a client another secret",
+        "Replace the secret of a client",
         of::<OauthCredentials>,
     )
 };

@@ -71,9 +71,9 @@ pub(in crate::rest) const SCHEMA: Description = Description {
 const ATTRIBUTE: &str = "An attribute of the event, in binary mode.";
 
 pub(in crate::rest) const POST: Description = Description {
-    text: "In structured, batched or binary mode; the answers come in the same mode, and an answer \
-           of many events always as a batch. An event that was read is answered by one, with \
-           status 200, also where its operation failed: look at `success` in its data.",
+    text: "In structured, batched or binary mode; the answer has the same mode, and an answer of \
+           many events is always a batch. The answer to a readable event has status 200 even if \
+           its operation failed: check `success` in its data.",
     parameters: &[
         Parameter::header("ce-specversion", version, ATTRIBUTE),
         Parameter::header("ce-id", text, ATTRIBUTE),
@@ -85,7 +85,7 @@ pub(in crate::rest) const POST: Description = Description {
     ..Description::new(
         Tag::Events,
         "sendEvents",
-        "Send events and receive those that answer",
+        "Send events and receive their answers",
         payload,
     )
 };

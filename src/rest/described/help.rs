@@ -86,7 +86,7 @@ const TOPIC_NAME: Parameter = Parameter {
     place: Place::Path,
     required: true,
     shape: |_| json_schema!({"type": "string", "pattern": "^[A-Za-z0-9_-]+([./][A-Za-z0-9_-]+)*$", "examples": ["workflows", "workflows.md", "openapi/yaml", "config/all"]}),
-    text: "The names of the topic, between dots or slashes; then perhaps an action, or `.json` or `.md`.",
+    text: "The topic, with dots or slashes between its parts, optionally followed by an action, `.json` or `.md`.",
 };
 
 pub(in crate::rest) const TOPIC: Description = Description {
@@ -95,7 +95,7 @@ pub(in crate::rest) const TOPIC: Description = Description {
     ..Description::new(
         Tag::Help,
         "getHelpTopic",
-        "A topic, or what an action of it answers",
+        "A topic, or the output of its action",
         topic_or_output,
     )
 };

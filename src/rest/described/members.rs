@@ -6,6 +6,6 @@ use crate::event::payload::members::Members;
 pub(in crate::rest) const LIST: Description = Description::new(
     Tag::Account,
     "listComputeMembers",
-    "The compute members of the tenant that are connected",
+    "List the connected compute members of the tenant",
     of::<Members>,
 );

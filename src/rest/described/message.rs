@@ -19,13 +19,13 @@ const HEADERS: &[Parameter] = &[
 ];
 
 pub(in crate::rest) const CREATE: Description = Description {
-    text: "`Content-Type` and `Content-Length` are required, and kept with it.",
+    text: "`Content-Type` and `Content-Length` are required, and stored with the message.",
     parameters: HEADERS,
     body: Body::Json(of::<NewMessage<'static>>),
     ..Description::new(
         Tag::Messages,
         "createMessage",
-        "Keep a message",
+        "Store a message",
         of::<Vec<Created>>,
     )
 };
@@ -36,12 +36,12 @@ pub(in crate::rest) const GET: Description = Description {
 };
 
 pub(in crate::rest) const GET_AS_TEXT: Description = Description {
-    text: "For existing clients: the content is JSON in a text.",
+    text: "For existing clients: the content is JSON as text.",
     codes: &[NO_ENTITY],
     ..Description::new(
         Tag::Messages,
         "getMessageAsText",
-        "A message, its content as text",
+        "Read a message, its content as text",
         of::<MessageAsText>,
     )
 };
@@ -57,7 +57,7 @@ pub(in crate::rest) const DELETE: Description = Description {
 };
 
 pub(in crate::rest) const DELETE_ALL: Description = Description {
-    text: "Ids of no message are passed over.",
+    text: "Unknown ids are ignored.",
     body: Body::Json(of::<Vec<Uuid>>),
     ..Description::new(
         Tag::Messages,
@@ -67,5 +67,9 @@ pub(in crate::rest) const DELETE_ALL: Description = Description {
     )
 };
 
-pub(in crate::rest) const ACCOUNT: Description =
-    Description::new(Tag::Account, "getAccount", "Who is calling", of::<Account>);
+pub(in crate::rest) const ACCOUNT: Description = Description::new(
+    Tag::Account,
+    "getAccount",
+    "The authenticated caller",
+    of::<Account>,
+);

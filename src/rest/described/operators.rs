@@ -11,24 +11,19 @@ use crate::rest::{
 pub(in crate::rest) const HEALTH_MEDIA: &[(&str, Shape)] = &[("application/json", of::<Health>)];
 
 pub(in crate::rest) const HEALTH: Description = Description {
-    text: "`DOWN`, with status 503, once anything has panicked, until the next start.",
+    text: "`DOWN`, with status 503, after a panic until the next start.",
     ..Description::new(
         Tag::Operators,
         "getHealth",
-        "Whether the service is well",
+        "The health of the service",
         of::<Health>,
     )
 };
 
 pub(in crate::rest) const SUBSCRIPTIONS: Description = Description {
-    text: "Nothing is sold here, so this is always refused.",
+    text: "Subscriptions do not exist; always rejected.",
     codes: &[&[Code::NotImplemented, Code::Unauthorized]],
-    ..Description::new(
-        Tag::Account,
-        "getSubscriptions",
-        "What is subscribed to",
-        nothing,
-    )
+    ..Description::new(Tag::Account, "getSubscriptions", "Subscriptions", nothing)
 };
 
 const FOR_NOW: &str = "For `ROLE_ADMIN`; a change is forgotten when the process ends.";
@@ -38,7 +33,7 @@ pub(in crate::rest) const LOG_LEVEL: Description = Description {
     ..Description::new(
         Tag::Operators,
         "getLogLevel",
-        "What is logged",
+        "The log level",
         of::<LogLevel>,
     )
 };
@@ -49,7 +44,7 @@ pub(in crate::rest) const SET_LOG_LEVEL: Description = Description {
     ..Description::new(
         Tag::Operators,
         "setLogLevel",
-        "Change what is logged",
+        "Change the log level",
         of::<LogLevel>,
     )
 };
@@ -59,7 +54,7 @@ pub(in crate::rest) const TRACE_SAMPLER: Description = Description {
     ..Description::new(
         Tag::Operators,
         "getTraceSampler",
-        "Which requests would be traced",
+        "The trace sampler",
         of::<Tracing>,
     )
 };
@@ -70,7 +65,7 @@ pub(in crate::rest) const SET_TRACE_SAMPLER: Description = Description {
     ..Description::new(
         Tag::Operators,
         "setTraceSampler",
-        "Change which requests would be traced",
+        "Change the trace sampler",
         of::<Tracing>,
     )
 };

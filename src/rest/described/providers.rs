@@ -8,7 +8,7 @@ use crate::rest::write::providers::{Change, ProviderDeleted, Reactivation, Regis
 const ACTIVE_ONLY: Parameter = Parameter::query(
     "activeOnly",
     of::<bool>,
-    "Whether providers that were invalidated are left out; by default they are not.",
+    "Whether to omit invalidated providers; false by default.",
 );
 
 const TENANT: &[Code] = &[Code::OidcInvalidTenant];
@@ -20,13 +20,13 @@ pub(in crate::rest) const LIST: Description = Description {
     ..Description::new(
         Tag::Identity,
         "listOidcProviders",
-        "The providers of tokens that the tenant trusts",
+        "List the OpenID Connect providers of the tenant",
         of::<Vec<Provider>>,
     )
 };
 
 pub(in crate::rest) const REGISTER: Description = Description {
-    text: "Its tokens are taken from then on, signed with RS256 and a key it publishes: whoever bears one is the user of its `sub`, in this tenant. Keys it makes later are found when a token names one.",
+    text: "Its tokens are accepted if they are signed with RS256 and a key that it publishes: their bearer is the user in `sub`, in this tenant. New keys are fetched when a token names one.",
     body: Body::Json(of::<Registration<'static>>),
     codes: &[
         MOCKED,
@@ -36,52 +36,52 @@ pub(in crate::rest) const REGISTER: Description = Description {
     ..Description::new(
         Tag::Identity,
         "registerOidcProvider",
-        "Trust a provider of tokens",
+        "Register an OpenID Connect provider",
         of::<Provider>,
     )
 };
 
 pub(in crate::rest) const RELOAD: Description = Description {
-    text: "A token that names an unknown key has its provider asked anyway. This finds, without waiting for minutes, that a key is gone.",
+    text: "Unknown keys are fetched anyway when a token names one. This detects removed keys without a delay of minutes.",
     codes: &[MOCKED, TENANT],
     ..Description::new(
         Tag::Identity,
         "reloadOidcProviders",
-        "Ask the providers for their keys",
+        "Fetch the keys of the providers",
         of::<Reloaded>,
     )
 };
 
 pub(in crate::rest) const UPDATE: Description = Description {
-    text: "Where it is cannot be changed; register it again for that.",
+    text: "Its address cannot be changed; register another provider instead.",
     body: Body::Json(of::<Change<'static>>),
     codes: &[MOCKED, TENANT, NO_PROVIDER, &[Code::OidcProviderInactive]],
     ..Description::new(
         Tag::Identity,
         "updateOidcProvider",
-        "Change which tokens of a provider are taken",
+        "Update an OpenID Connect provider",
         of::<Provider>,
     )
 };
 
 pub(in crate::rest) const DELETE: Description = Description {
-    text: "Its tokens are worthless from then on.",
+    text: "Its tokens are revoked.",
     codes: &[MOCKED, TENANT, NO_PROVIDER],
     ..Description::new(
         Tag::Identity,
         "deleteOidcProvider",
-        "Delete a provider of tokens",
+        "Delete an OpenID Connect provider",
         of::<ProviderDeleted>,
     )
 };
 
 pub(in crate::rest) const INVALIDATE: Description = Description {
-    text: "Its tokens are worthless until it is reactivated.",
+    text: "Its tokens are rejected until it is reactivated.",
     codes: &[MOCKED, TENANT, NO_PROVIDER],
     ..Description::new(
         Tag::Identity,
         "invalidateOidcProvider",
-        "Trust a provider of tokens no longer",
+        "Invalidate an OpenID Connect provider",
         of::<Provider>,
     )
 };
@@ -92,7 +92,7 @@ pub(in crate::rest) const REACTIVATE: Description = Description {
     ..Description::new(
         Tag::Identity,
         "reactivateOidcProvider",
-        "Trust a provider of tokens again",
+        "Reactivate an OpenID Connect provider",
         of::<Provider>,
     )
 };

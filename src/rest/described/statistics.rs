@@ -14,7 +14,7 @@ use crate::event::payload::{
 const STATES: Parameter = Parameter::query(
     "states",
     texts,
-    "Only these; repeat the parameter for more than one.",
+    "Only these states; repeat the parameter for more than one.",
 );
 
 pub(in crate::rest) const COUNT: Description = Description {
@@ -22,7 +22,7 @@ pub(in crate::rest) const COUNT: Description = Description {
     ..Description::new(
         Tag::Statistics,
         "countEntities",
-        "How many entities each model has",
+        "Count the entities of all models",
         of::<Count>,
     )
 };
@@ -33,7 +33,7 @@ pub(in crate::rest) const COUNT_OF_MODEL: Description = Description {
     ..Description::new(
         Tag::Statistics,
         "countEntitiesOfModel",
-        "How many entities a model has",
+        "Count the entities of a model",
         of::<Count>,
     )
 };
@@ -43,7 +43,7 @@ pub(in crate::rest) const COUNT_BY_STATE: Description = Description {
     ..Description::new(
         Tag::Statistics,
         "countEntitiesByState",
-        "How many entities are in each state",
+        "Count the entities of all models by state",
         of::<CountInState>,
     )
 };
@@ -54,14 +54,14 @@ pub(in crate::rest) const COUNT_BY_STATE_OF_MODEL: Description = Description {
     ..Description::new(
         Tag::Statistics,
         "countEntitiesOfModelByState",
-        "How many entities of a model are in each state",
+        "Count the entities of a model by state",
         of::<CountInState>,
     )
 };
 
 pub(in crate::rest) const GROUP: Description = Description {
-    text: "Those of most entities first. In a transaction its own changes count, unless \
-           `pointInTime` is given.",
+    text: "The largest groups first. In a transaction its own changes are included, unless \
+           `pointInTime` is set.",
     body: Body::Json(of::<Query<'_>>),
     codes: &[
         NO_MODEL,
@@ -81,7 +81,7 @@ pub(in crate::rest) const GROUP: Description = Description {
     ..Description::new(
         Tag::Statistics,
         "groupEntities",
-        "Count entities by what they hold, and add up their numbers",
+        "Group and aggregate entities",
         of::<Vec<Bucket>>,
     )
 };
