@@ -719,10 +719,6 @@ fn citations(source: &str) -> Vec<Citation> {
     found
 }
 
-/// Sections that comments cite by a former name, and where they are now. Take a row out with its
-/// last comment.
-const FORMERLY: &[(&str, &str)] = &[("corrections.md §11", "search.md §3")];
-
 /// A page that a comment cites is below `src/help/`, with the sections: a stranger has nothing else.
 #[test]
 fn pages_and_sections_that_comments_cite_exist() {
@@ -750,13 +746,6 @@ fn pages_and_sections_that_comments_cite_exist() {
         let text = fs::read_to_string(&path).expect("readable");
         let path = path.strip_prefix(root).expect("below the root").display();
         for Citation { page, sections } in citations(&text) {
-            let is_former = |section: &String| {
-                let cited = format!("{page}.md §{section}");
-                FORMERLY.iter().any(|(former, _)| *former == cited)
-            };
-            if !sections.is_empty() && sections.iter().all(is_former) {
-                continue;
-            }
             let Some(headings) = headings(&page) else {
                 findings.push(format!("{path}: {page}.md"));
                 continue;

@@ -269,7 +269,7 @@ impl Context {
             .await
     }
 
-    /// What is stored with a change that is no unit's, if the request is to be done once.
+    /// The outcome to store with a change outside of a unit, if the request has an idempotency key.
     pub(super) fn outcome<A: payload::Answer>(
         &self,
         answer: &A,

@@ -61,7 +61,7 @@ struct Entry {
     path: &'static str,
     method: &'static Method,
     description: &'static Description,
-    /// What is answered, by media type.
+    /// The answers, by media type.
     media: Vec<(&'static str, Shape, Amount)>,
     codes: Vec<(u16, Code)>,
     /// What is answered where it is no problem document, by status.

@@ -290,7 +290,7 @@ impl Answer for Explanation {
     const REQUEST_ID: RequestId = RequestId::OnSuccess;
 }
 
-/// The transitions that the state of an entity declares.
+/// List the transitions of an entity's state.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "DeclaredTransitions")]
 pub struct Transitions {
@@ -305,7 +305,7 @@ impl Answer for Transitions {
     }
 }
 
-/// How many entities a model has.
+/// Count the entities of a model.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "ModelStats")]
@@ -406,7 +406,7 @@ pub struct Changed {
 // Without a placeholder: clients check that the type of a change is a documented one.
 impl Answer for Changed {}
 
-/// What changed an entity, when, and who did it.
+/// List the changes of an entity.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ChangeMeta {

@@ -30,7 +30,7 @@ fn types(_: &mut SchemaGenerator) -> Schema {
 }
 
 fn payload(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({"description": "The data of an event whose attributes are the `ce-` headers."})
+    json_schema!({"description": "The data of the event; its attributes are `ce-` headers."})
 }
 
 /// In which forms events come and go.

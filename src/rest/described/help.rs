@@ -57,7 +57,7 @@ impl JsonSchema for HelpTopic {
 
 fn topic_or_output(generator: &mut SchemaGenerator) -> Schema {
     let topic = of::<HelpTopic>(generator);
-    json_schema!({"description": "A topic, or what an action of one answers.", "anyOf": [topic, {"type": "object"}, {"type": "array"}]})
+    json_schema!({"description": "A topic, or the output of its action.", "anyOf": [topic, {"type": "object"}, {"type": "array"}]})
 }
 
 /// The document, once its form is read.

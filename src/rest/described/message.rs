@@ -10,12 +10,16 @@ use crate::event::payload::{
 use crate::rest::write::message::{AllDeleted, MessageAsText, MessageBody, NewMessage};
 
 const HEADERS: &[Parameter] = &[
-    Parameter::header("Content-Encoding", text, "Kept with it; `UTF-8` if absent."),
-    Parameter::header("X-Message-ID", text, "Kept with it."),
-    Parameter::header("X-User-ID", text, "Kept with it."),
-    Parameter::header("X-Recipient", text, "Kept with it."),
-    Parameter::header("X-Reply-To", text, "Kept with it."),
-    Parameter::header("X-Correlation-ID", text, "Kept with it."),
+    Parameter::header(
+        "Content-Encoding",
+        text,
+        "Stored with the message; `UTF-8` if absent.",
+    ),
+    Parameter::header("X-Message-ID", text, "Stored with the message."),
+    Parameter::header("X-User-ID", text, "Stored with the message."),
+    Parameter::header("X-Recipient", text, "Stored with the message."),
+    Parameter::header("X-Reply-To", text, "Stored with the message."),
+    Parameter::header("X-Correlation-ID", text, "Stored with the message."),
 ];
 
 pub(in crate::rest) const CREATE: Description = Description {

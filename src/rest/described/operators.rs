@@ -26,7 +26,7 @@ pub(in crate::rest) const SUBSCRIPTIONS: Description = Description {
     ..Description::new(Tag::Account, "getSubscriptions", "Subscriptions", nothing)
 };
 
-const FOR_NOW: &str = "For `ROLE_ADMIN`; a change is forgotten when the process ends.";
+const FOR_NOW: &str = "Requires `ROLE_ADMIN`; a change lasts until the process ends.";
 
 pub(in crate::rest) const LOG_LEVEL: Description = Description {
     text: FOR_NOW,

@@ -54,7 +54,7 @@ pub(in crate::rest) struct Registration<'a> {
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(in crate::rest) struct Change<'a> {
-    /// Cannot be changed: the one it has, or absent.
+    /// Cannot be changed: the present value, or absent.
     #[serde(borrow, default, deserialize_with = "given")]
     #[schemars(with = "Option<String>")]
     well_known_config_uri: Option<&'a RawValue>,

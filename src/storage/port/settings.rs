@@ -13,7 +13,7 @@ pub struct Settings {
     pub cache_kib: u32,
     /// How many entities a search may have judged by what no database can say; 0 for any number.
     pub scan_max: usize,
-    /// Whether `IS_NULL` holds below a list that is not there (`corrections.md` §11).
+    /// Whether `IS_NULL` holds below a list that is not there (`search.md` §3).
     pub absent_lists_are_null: bool,
     /// How many bytes of large units may wait to be committed.
     pub queue_bytes: usize,
