@@ -26,7 +26,7 @@ use axum::{
     Router,
     body::{Body, Bytes},
     extract::{RawPathParams, Request, rejection::RawPathParamsRejection},
-    http::{Method, StatusCode, Uri, header},
+    http::{HeaderMap, Method, StatusCode, Uri, header},
     response::{IntoResponse as _, Response},
     routing::{MethodFilter, MethodRouter, get},
 };
@@ -34,7 +34,7 @@ use http_body::Body as _;
 use http_body_util::{BodyExt as _, Limited};
 use tokio_util::sync::CancellationToken;
 
-use crate::auth::Authenticator;
+use crate::auth::{Authenticator, Login};
 use crate::error::{Code, Failure};
 use crate::event::{AttributeValue, Data, Event, IDEMPOTENCY_ATTRIBUTE};
 use crate::help::Library;
@@ -190,13 +190,15 @@ async fn try_serve(
     path: Result<RawPathParams, RawPathParamsRejection>,
     request: Request,
 ) -> Result<Response, Failure> {
-    let path =
-        path.map_err(|error| Failure::malformed(format!("the path is not readable: {error}")))?;
-    let login = gateway.authenticator.login(request.headers()).await?;
-    // A caller that may not ask is not told what is wrong with how it asks.
-    let permit = Permit::check(spelling.request, &login.caller, &gateway.services.rules)?;
-    (spelling.check)(&path)?;
     let (head, body) = request.into_parts();
+    let admitted = admit(gateway, spelling, path, &head.headers).await;
+    let (path, login, permit) = match admitted {
+        Ok(admitted) => admitted,
+        Err(failure) => {
+            discard(body, &head.headers).await;
+            return Err(failure);
+        }
+    };
     let hold = gateway.services.receiving.hold(&login.caller.tenant);
     let body = read_body(body, spelling.limit, &hold).await?;
     let id = MessageId::fresh().to_string();
@@ -225,6 +227,39 @@ async fn try_serve(
     let answer = dispatch_permitted(permit, cx, event).await;
     let answer = answer.map_err(|failure| parts.at_fault(failure))?;
     spelling.read.response(answer, &parts).await
+}
+
+/// What is checked before the body is read.
+async fn admit(
+    gateway: &Gateway,
+    spelling: &'static Spelling,
+    path: Result<RawPathParams, RawPathParamsRejection>,
+    headers: &HeaderMap,
+) -> Result<(RawPathParams, Login, Permit), Failure> {
+    let path =
+        path.map_err(|error| Failure::malformed(format!("the path is not readable: {error}")))?;
+    let login = gateway.authenticator.login(headers).await?;
+    // A caller that may not ask is not told what is wrong with how it asks.
+    let permit = Permit::check(spelling.request, &login.caller, &gateway.services.rules)?;
+    (spelling.check)(&path)?;
+    Ok((path, login, permit))
+}
+
+/// Reads a body that is not needed, if it is small and comes at once: a connection that is closed
+/// while its client still sends loses the answer.
+async fn discard(mut body: Body, headers: &HeaderMap) {
+    const BYTES_MAX: u64 = 2 << 20;
+    const WITHIN: Duration = Duration::from_millis(250);
+    let is_small = body
+        .size_hint()
+        .upper()
+        .is_some_and(|bytes| bytes <= BYTES_MAX);
+    // A client that asks first does not send it.
+    if is_small && !headers.contains_key(header::EXPECT) {
+        let rest = async { while let Some(Ok(_)) = body.frame().await {} };
+        // What does not come in time is not waited for.
+        let _ = tokio::time::timeout(WITHIN, rest).await;
+    }
 }
 
 /// A body that came more slowly than the settings allow.
