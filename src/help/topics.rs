@@ -43,7 +43,7 @@ const SOURCES: &[Source] = &[
     topic("criteria", include_str!("topics/criteria.md"), &["workflows", "search", "members"]),
     topic("processors", include_str!("topics/processors.md"), &["workflows", "members", "transactions"]),
     topic("timers", include_str!("topics/timers.md"), &["workflows", "processors"]),
-    topic("flo-documents", include_str!("topics/flo-documents.md"), &["workflows", "cli"]),
+    topic("flo-documents", include_str!("topics/flo-documents.md"), &["workflows", "cli", "design.orchestration"]),
     topic("members", include_str!("topics/members.md"), &["processors", "criteria", "cloudevents", "grpc"]),
     topic("transactions", include_str!("topics/transactions.md"), &["entities", "processors", "errors"]),
     topic("search", include_str!("topics/search.md"), &["criteria", "models", "entities", "indexes", "statistics"]),
@@ -76,8 +76,10 @@ const SOURCES: &[Source] = &[
     topic("design.rest", include_str!("design/rest.md"), &["design", "rest", "openapi", "design.errors"]),
     topic("design.errors", include_str!("design/errors.md"), &["design", "errors", "reference.errors"]),
     topic("design.config-and-cli", include_str!("design/config-and-cli.md"), &["design", "config", "cli", "operators", "security"]),
+    topic("design.orchestration", include_str!("design/orchestration.md"), &["design", "flo-documents", "design.runs", "design.roadmap"]),
+    topic("design.runs", include_str!("design/runs.md"), &["design", "flo-documents", "design.orchestration", "design.roadmap"]),
     topic("design.limits", include_str!("design/limits.md"), &["design", "design.storage", "benchmark"]),
-    topic("design.roadmap", include_str!("design/roadmap.md"), &["design"]),
+    topic("design.roadmap", include_str!("design/roadmap.md"), &["design", "design.orchestration", "design.runs"]),
 ];
 
 /// All topics, written and generated.
