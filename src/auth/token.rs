@@ -5,12 +5,12 @@ use std::{
         Arc,
         atomic::{AtomicU32, Ordering},
     },
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use http::{HeaderMap, header};
 use jsonwebtoken::{Algorithm, Validation};
-use moka::sync::Cache;
+use quick_cache::sync::Cache;
 use sha2::{Digest as _, Sha256};
 
 use super::{
@@ -38,7 +38,7 @@ pub(super) const SKEW_SECONDS: i64 = 30;
 
 /// How many verified tokens are cached: verifying a signature takes a tenth of a millisecond, a
 /// look-up a thousandth.
-const REMEMBERED: u64 = 10_000;
+const REMEMBERED: usize = 10_000;
 
 /// The maximum length of a token, in bytes.
 pub(super) const BYTES_MAX: usize = 8 << 10;
@@ -75,8 +75,8 @@ const REFUSED_FOR: Duration = Duration::from_mins(1);
 
 /// How many pairs of address and client with failures are remembered, and how many verified
 /// secrets.
-const REFUSED_PAIRS: u64 = 10_000;
-const PROVED_SECRETS: u64 = 10_000;
+const REFUSED_PAIRS: usize = 10_000;
+const PROVED_SECRETS: usize = 10_000;
 
 /// Why a client does not get a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -113,7 +113,7 @@ struct Inner {
     validation: Validation,
     remembered: Cache<[u8; 32], Remembered>,
     /// How often clients failed to authenticate within the last minute, by address and id.
-    refusals: Cache<(Peer, Digested), Arc<AtomicU32>>,
+    refusals: Cache<(Peer, Digested), Arc<Refusals>>,
     /// Digests of verified secrets, which only this process can compute: a client with a verified
     /// secret does not wait for secrets to be verified.
     proved: Cache<Digested, ()>,
@@ -127,6 +127,19 @@ struct Inner {
     /// The queue for generating secrets and keys: separate, so that a flood of token requests does
     /// not block administrators.
     workshop: Workbench,
+}
+
+/// How often an address was refused for a client.
+#[derive(Debug)]
+struct Refusals {
+    since: Instant,
+    count: AtomicU32,
+}
+
+impl Refusals {
+    fn is_current(&self) -> bool {
+        self.since.elapsed() < REFUSED_FOR
+    }
 }
 
 /// The cached bearer of a token.
@@ -178,10 +191,7 @@ impl Tokens {
             pepper: id::secret(),
             workshop: Workbench::new(1, ADMINISTRATORS_MAX),
             remembered: Cache::new(REMEMBERED),
-            refusals: Cache::builder()
-                .max_capacity(REFUSED_PAIRS)
-                .time_to_live(REFUSED_FOR)
-                .build(),
+            refusals: Cache::new(REFUSED_PAIRS),
         }))
     }
 
@@ -293,7 +303,7 @@ impl Tokens {
             if now < known.until {
                 return Ok(login(known.basis));
             }
-            self.0.remembered.invalidate(&digest);
+            self.0.remembered.remove(&digest);
             return Err(super::unknown());
         }
         let (basis, until) = self
@@ -405,14 +415,12 @@ impl Tokens {
                 return Ok(Err(Refusal::TooMany));
             }
             let Some(proved) = tokens.prove(&name, &secret) else {
-                let refused = tokens.0.refusals.get_with(pair, Arc::default);
-                refused.fetch_add(1, Ordering::Relaxed);
+                tokens.count_refusal(pair);
                 return Ok(Err(Refusal::Unknown));
             };
             // Failures before were this client's own, for instance with the other of the two
             // encodings of a secret.
-            // ways in which secrets are written.
-            tokens.0.refusals.invalidate(&pair);
+            tokens.0.refusals.remove(&pair);
             give(&tokens, proved)
         };
         let given = self.0.mint.run(lane, peer, prove).await;
@@ -421,7 +429,23 @@ impl Tokens {
 
     fn is_refused(&self, pair: &(Peer, Digested)) -> bool {
         let refused = self.0.refusals.get(pair);
-        refused.is_some_and(|refused| refused.load(Ordering::Relaxed) >= REFUSALS_MAX)
+        refused.is_some_and(|refused| {
+            refused.count.load(Ordering::Relaxed) >= REFUSALS_MAX && refused.is_current()
+        })
+    }
+
+    fn count_refusal(&self, pair: (Peer, Digested)) {
+        if let Some(refused) = self.0.refusals.get(&pair)
+            && refused.is_current()
+        {
+            refused.count.fetch_add(1, Ordering::Relaxed);
+            return;
+        }
+        let first = Refusals {
+            since: Instant::now(),
+            count: AtomicU32::new(1),
+        };
+        self.0.refusals.insert(pair, Arc::new(first));
     }
 
     /// The lane of a request, as far as it can be decided without verifying the secret.

@@ -11,6 +11,9 @@ use crate::id::EntityId;
 /// How many bytes of documents are kept.
 const BYTES_MAX: u64 = 8 << 20;
 
+/// How many entities are expected.
+const ENTRIES: usize = 4_096;
+
 /// How many versions of one entity are kept, the ones asked for last.
 const SPANS_MAX: usize = 16;
 
@@ -26,19 +29,24 @@ struct Span {
 
 /// Replaced versions by entity.
 #[derive(Debug)]
-pub(super) struct Past(moka::sync::Cache<EntityId, Arc<[Span]>>);
+pub(super) struct Past(quick_cache::sync::Cache<EntityId, Arc<[Span]>, Bytes>);
+
+/// What versions take.
+#[derive(Debug, Clone)]
+struct Bytes;
+
+impl quick_cache::Weighter<EntityId, Arc<[Span]>> for Bytes {
+    fn weight(&self, _: &EntityId, spans: &Arc<[Span]>) -> u64 {
+        let size = |span: &Span| span.version.image.document.as_str().len() + ENTRY_BYTES;
+        spans.iter().map(size).sum::<usize>() as u64
+    }
+}
 
 impl Default for Past {
     fn default() -> Self {
-        let size = |span: &Span| span.version.image.document.as_str().len() + ENTRY_BYTES;
-        Self(
-            moka::sync::Cache::builder()
-                .max_capacity(BYTES_MAX)
-                .weigher(move |_, spans: &Arc<[Span]>| {
-                    u32::try_from(spans.iter().map(size).sum::<usize>()).unwrap_or(u32::MAX)
-                })
-                .build(),
-        )
+        Self(quick_cache::sync::Cache::with_weighter(
+            ENTRIES, BYTES_MAX, Bytes,
+        ))
     }
 }
 
@@ -54,18 +62,17 @@ impl Past {
             version: version.clone(),
             until,
         };
-        self.0
-            .entry(version.image.id)
-            .and_upsert_with(|known| match known {
-                None => [span].into(),
-                Some(known) => {
-                    let known = known.into_value();
-                    let others = known
-                        .iter()
-                        .filter(|other| other.version.position != span.version.position)
-                        .take(SPANS_MAX - 1);
-                    std::iter::once(&span).chain(others).cloned().collect()
-                }
-            });
+        // Of two that are kept at once, one may be lost: it is read again.
+        let spans = match self.0.get(&version.image.id) {
+            None => [span].into(),
+            Some(known) => {
+                let others = known
+                    .iter()
+                    .filter(|other| other.version.position != span.version.position)
+                    .take(SPANS_MAX - 1);
+                std::iter::once(&span).chain(others).cloned().collect()
+            }
+        };
+        self.0.insert(version.image.id, spans);
     }
 }
