@@ -112,7 +112,7 @@ const ONLY_IN: &[(&str, &[&str], &str)] = &[
     ("QueryBuilder", &["storage/sqlite/statement.rs"], "SQL is built in one place"),
     ("AssertSqlSafe", &["storage/sqlite/script.rs"], "SQL comes from files and bound values"),
     ("spawn", &["app/", "auth/turns.rs", "auth/workbench.rs", "grpc/stream/", "operation/ahead.rs", "operation/identity/mod.rs", "pool.rs", "runtime/fire.rs", "storage/sweep.rs", "storage/sqlite/writer.rs"], "tasks are started by owners, under a tracker, or end with them"),
-    ("serde::", &["auth/claims.rs", "auth/oidc/document.rs", "auth/record.rs", "dialect/tree.rs", "event/json.rs", "event/payload/", "json.rs", "operation/answer.rs", "program/", "rest/", "cli/", "runtime/token.rs", "runtime/later.rs", "workflow/json.rs", "engine/record.rs", "engine/run.rs", "expr/members.rs", "storage/sqlite/"], "types of the domain are not a wire format"),
+    ("serde::", &["auth/claims.rs", "auth/oidc/document.rs", "auth/record.rs", "dialect/tree.rs", "event/json.rs", "event/payload/", "json.rs", "operation/answer.rs", "program/", "rest/", "cli/", "runtime/token.rs", "runtime/later.rs", "workflow/json.rs", "engine/record.rs", "engine/run.rs", "storage/sqlite/"], "types of the domain are not a wire format"),
     ("schemars::", &["condition/form.rs", "event/json.rs", "event/payload/", "operation/mod.rs", "operation/schema.rs", "rest/", "workflow/json.rs"], "only what is on the wire is described"),
     (".route(", &["rest/mod.rs", "rest/admin.rs", "rest/docs.rs"], "paths are in tables, whose rows are described"),
     // Each is held for a few instructions and never across an await; their comments say why a

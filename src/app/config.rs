@@ -317,7 +317,7 @@ impl Sources {
         let mut unknown: Vec<_> = given.filter(|name| !is_known(name)).collect();
         unknown.sort_unstable();
         unknown.dedup();
-        let told: Vec<_> = unknown
+        let warnings: Vec<_> = unknown
             .into_iter()
             .map(|name| {
                 format!(
@@ -326,7 +326,7 @@ impl Sources {
                 )
             })
             .collect();
-        self.warnings.extend(told);
+        self.warnings.extend(warnings);
         Ok(())
     }
 }
@@ -681,7 +681,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_that_does_not_parse_is_told_with_its_name() {
+    fn a_value_that_does_not_parse_is_reported_with_its_name() {
         for (name, value) in [
             ("CYODA_HTTP_PORT", "many"),
             ("INTERLOCK_HTTP_PORT", "70000"),
@@ -707,10 +707,10 @@ mod tests {
             for prefix in [OURS, THEIRS] {
                 let name = format!("{prefix}{}", setting.name);
                 let error = read(&[(&name, "\u{bf}")]).map(|_| ()).expect_err(&name);
-                let told = error.to_string();
+                let message = error.to_string();
                 assert!(
-                    told.starts_with(&format!("{name}=`\u{bf}` is not ")),
-                    "{told}"
+                    message.starts_with(&format!("{name}=`\u{bf}` is not ")),
+                    "{message}"
                 );
             }
         }
@@ -725,7 +725,7 @@ mod tests {
             ("CYODA_HMAC_SECRET", secret),
         ];
         read(&cluster).expect("a cluster, one day");
-        for (pairs, told) in [
+        for (pairs, expected) in [
             (
                 &[("CYODA_REQUIRE_JWT", "true")][..],
                 "CYODA_REQUIRE_JWT=true",
@@ -770,8 +770,8 @@ mod tests {
                 "CYODA_CORS_ALLOWED_ORIGINS",
             ),
         ] {
-            let error = read(pairs).map(|_| ()).expect_err(told).to_string();
-            assert!(error.contains(told), "{error}");
+            let error = read(pairs).map(|_| ()).expect_err(expected).to_string();
+            assert!(error.contains(expected), "{error}");
         }
     }
 

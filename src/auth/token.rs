@@ -569,7 +569,7 @@ pub(super) fn key_named(token: &str) -> Option<String> {
     header.kid.filter(|_| header.crit.is_none())
 }
 
-/// The checks that apply to every token, whoever signed it.
+/// The checks that apply to every token, whichever key signed it.
 pub(super) fn validation() -> Validation {
     let mut validation = Validation::new(Algorithm::RS256);
     validation.leeway = SKEW_SECONDS.unsigned_abs();

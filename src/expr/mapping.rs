@@ -2,9 +2,10 @@
 
 use std::borrow::Cow;
 
+use indexmap::IndexMap;
 use serde_json::value::RawValue;
 
-use super::{Path, PathError, Root, members::Members, string};
+use super::{Path, PathError, Root, string};
 
 /// How deep a mapping may nest.
 const DEPTH_MAX: usize = 64;
@@ -92,7 +93,7 @@ impl Node {
         }
         Ok(match text.as_bytes().first() {
             Some(b'{') => {
-                let Members(members) =
+                let members: IndexMap<String, &RawValue> =
                     serde_json::from_str(text).map_err(|error| not_json(&error))?;
                 let members = members.into_iter().map(|(key, value)| {
                     let value = Self::of(value, depth + 1)?;

@@ -5,7 +5,6 @@
 //! Texts are copied, never parsed into numbers, so every digit stays as it was written.
 
 mod mapping;
-mod members;
 mod path;
 
 pub use mapping::{Mapping, MappingError};
@@ -14,12 +13,9 @@ pub use path::{Path, PathError, Root};
 use indexmap::IndexMap;
 use serde_json::value::RawValue;
 
-use self::members::Members;
-
 /// The members of a JSON object, the last of those with the same name; none of any other value.
 pub fn members(json: &str) -> Option<IndexMap<String, &RawValue>> {
-    let Members(members) = serde_json::from_str(json).ok()?;
-    Some(members)
+    serde_json::from_str(json).ok()
 }
 
 /// The text of a JSON string; none of any other value.

@@ -234,7 +234,7 @@ impl UniqueKeys {
     }
 
     /// A value in words: `$.org.code = "a", $.n = 1`. For a hashed one only the fields are known.
-    pub fn told(&self, value: &KeyValue) -> String {
+    pub fn describe(&self, value: &KeyValue) -> String {
         let fields = self.0.get(usize::from(value.key)).map(|key| &*key.fields);
         let mut bytes = &*value.bytes;
         let said = |field: &Field| {
@@ -398,7 +398,7 @@ mod tests {
         let keys = read(&[key]).expect("a key");
         let told = |document: &str| {
             let document = Document::parse(document).expect("a document");
-            keys.told(&keys.values(&document).expect("values")[0])
+            keys.describe(&keys.values(&document).expect("values")[0])
         };
         assert_eq!(
             told(r#"{"a":"x\"y","b":2.50,"c":false}"#),

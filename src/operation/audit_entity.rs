@@ -10,7 +10,7 @@ use crate::clock::Timestamp;
 use crate::error::{Code, Failure};
 use crate::event::{
     EventType,
-    payload::{self, audit as told, entity::entity_id},
+    payload::{self, audit as wire, entity::entity_id},
 };
 use crate::id::EntityId;
 
@@ -26,8 +26,8 @@ pub(super) struct AuditEntity {
 }
 
 impl Operation for AuditEntity {
-    type Payload = told::Get;
-    type Answer = told::Page;
+    type Payload = wire::Get;
+    type Answer = wire::Page;
 
     const REQUEST: EventType = EventType::EntityAuditGetRequest;
     const RESPONSE: EventType = EventType::EntityAuditGetResponse;
@@ -35,23 +35,23 @@ impl Operation for AuditEntity {
     const ACCESS: Access = Access::Read;
 
     fn parse(payload: &str) -> Result<Self, Failure> {
-        let request: told::Get = payload::decode(payload)?;
+        let request: wire::Get = payload::decode(payload)?;
         let wanted = request.event_types.filter(|types| !types.is_empty());
         let wants = |kind: &str| {
             wanted
                 .as_ref()
                 .is_none_or(|types| types.iter().any(|wanted| wanted == kind))
         };
-        // Everything told so far is of one severity.
-        let told = severity(request.severity.as_deref())?;
+        // All events have one severity so far.
+        let matches = severity(request.severity.as_deref())?;
         let limit = request.limit.unwrap_or(LIMIT);
         if limit < 1 {
             return Err(bad(format!("`limit` is {limit}; at least 1 is needed")));
         }
         Ok(Self {
             filter: Filter {
-                changes: told && wants("EntityChange"),
-                machine: told && wants("StateMachine"),
+                changes: matches && wants("EntityChange"),
+                machine: matches && wants("StateMachine"),
                 from: instant("fromUtcTime", request.from_utc_time.as_deref())?,
                 to: instant("toUtcTime", request.to_utc_time.as_deref())?,
                 transaction: match &request.transaction_id {
@@ -79,15 +79,15 @@ impl Operation for AuditEntity {
             .into_iter()
             .map(|item| match item {
                 Item::Change(change) => {
-                    told::Item::EntityChange(told::EntityChange::new(self.id, tenant, &change))
+                    wire::Item::EntityChange(wire::EntityChange::new(self.id, tenant, &change))
                 }
                 Item::Machine(event) => machine(self.id, event),
             })
             .collect();
         let next = page.has_next.then(|| self.filter.skip + items.len());
-        Ok(Output::one(told::Page {
+        Ok(Output::one(wire::Page {
             items,
-            pagination: told::Pagination::new(next),
+            pagination: wire::Pagination::new(next),
         }))
     }
 }

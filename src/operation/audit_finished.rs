@@ -5,7 +5,7 @@ use crate::audit::{self, MachineEvent};
 use crate::error::{Code, Failure};
 use crate::event::{
     EventType,
-    payload::{self, AsText, audit as told, entity::entity_id},
+    payload::{self, AsText, audit as wire, entity::entity_id},
 };
 use crate::id::{EntityId, TransactionId};
 
@@ -15,8 +15,8 @@ pub(super) struct AuditFinished {
 }
 
 impl Operation for AuditFinished {
-    type Payload = told::GetFinished;
-    type Answer = told::Finished;
+    type Payload = wire::GetFinished;
+    type Answer = wire::Finished;
 
     const REQUEST: EventType = EventType::EntityAuditFinishedGetRequest;
     const RESPONSE: EventType = EventType::EntityAuditFinishedGetResponse;
@@ -24,7 +24,7 @@ impl Operation for AuditFinished {
     const ACCESS: Access = Access::Read;
 
     fn parse(payload: &str) -> Result<Self, Failure> {
-        let request: told::GetFinished = payload::decode(payload)?;
+        let request: wire::GetFinished = payload::decode(payload)?;
         Ok(Self {
             transaction: request
                 .transaction_id
@@ -40,7 +40,7 @@ impl Operation for AuditFinished {
         let event = audit::finished(&snapshot, self.id, self.transaction)
             .await?
             .ok_or_else(|| Failure::new(Code::EntityNotFound, "finished event not found"))?;
-        Ok(Output::one(told::Finished {
+        Ok(Output::one(wire::Finished {
             item: machine(self.id, event),
         }))
     }
@@ -53,9 +53,9 @@ pub(super) fn unknown(transaction: &str) -> Failure {
     )
 }
 
-pub(super) fn machine(entity: EntityId, event: MachineEvent) -> told::Item {
-    told::Item::StateMachine(told::StateMachine {
-        instant: told::Instant::at(event.at),
+pub(super) fn machine(entity: EntityId, event: MachineEvent) -> wire::Item {
+    wire::Item::StateMachine(wire::StateMachine {
+        instant: wire::Instant::at(event.at),
         entity_id: AsText(entity),
         event_type: event.kind,
         transaction_id: AsText(event.transaction),

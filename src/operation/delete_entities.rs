@@ -22,7 +22,7 @@ use crate::runtime::Session;
 use crate::search::{Matches, View};
 use crate::storage::Definitions;
 
-/// How many entities that could not be deleted are told.
+/// How many entities that could not be deleted are listed.
 const FAILED_MAX: usize = 100_000;
 
 pub(super) struct DeleteEntities {

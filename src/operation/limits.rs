@@ -118,7 +118,7 @@ pub(super) fn admit(cx: &Context, route: &Route) -> Result<Option<Place>, Failur
     let tenant = &cx.caller().tenant;
     if cx.is_joined() {
         if let Some(rates) = &tenants.rates {
-            // It counts, and goes on whatever that says.
+            // Counted; the request proceeds either way.
             let _ = rates.check_key(tenant);
         }
         return Ok(None);

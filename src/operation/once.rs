@@ -6,9 +6,9 @@
 //! if their type and payload are equal, apart from the payload's `id`: a repeat may come from
 //! another user of the tenant and through another API.
 //!
-//! * A run that commits in segments stores what can be told then with its first commit: its
+//! * A run that commits in segments stores what is known then with its first commit: its
 //!   transaction and the entities so far, and what is answered in the end with its last.
-//! * A collection in windows has one outcome per window. What is repeated goes on with the first
+//! * A collection in windows has one outcome per window. A repeat resumes with the first
 //!   window that was not done, so one that failed in its middle can be completed.
 //! * What commits nothing stores nothing: settings of the process are set again by a repeat.
 //! * What may call is no commit either, and its answers hold secrets that are stored nowhere, so

@@ -33,7 +33,7 @@ impl Operation for SetUniqueKeys {
     }
 
     async fn run(self, cx: Context) -> Result<Output<Self::Answer>, Failure> {
-        // What is wrong with them is told only of a model that is there and unlocked.
+        // Errors in them are reported only if the model exists and is unlocked.
         let change = ModelChange::SetUniqueKeys(self.keys);
         let changed = model::Changed::new(&self.model, Lock::Unlocked);
         cx.change_model(&self.model, change, &changed, &[]).await?;

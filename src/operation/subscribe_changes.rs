@@ -11,7 +11,7 @@ use crate::entity::{Changed, Position};
 use crate::error::{Code, Failure};
 use crate::event::{
     EventType,
-    payload::{self, feed as told},
+    payload::{self, feed as wire},
 };
 use crate::storage::{Feed, Wanted};
 
@@ -21,8 +21,8 @@ pub(super) struct SubscribeChanges {
 }
 
 impl Operation for SubscribeChanges {
-    type Payload = told::Subscribe;
-    type Answer = told::ChangeEvent;
+    type Payload = wire::Subscribe;
+    type Answer = wire::ChangeEvent;
 
     const REQUEST: EventType = EventType::EntityChangesSubscribeRequest;
     const RESPONSE: EventType = EventType::EntityChangeEvent;
@@ -31,7 +31,7 @@ impl Operation for SubscribeChanges {
     const ACCESS: Access = Access::Read;
 
     fn parse(payload: &str) -> Result<Self, Failure> {
-        let request: told::Subscribe = payload::decode(payload)?;
+        let request: wire::Subscribe = payload::decode(payload)?;
         let after = from(request.from_sequence)?;
         // No states are all of them, as where entities are counted.
         let states = request.states.filter(|states| !states.is_empty());
@@ -54,7 +54,7 @@ impl Operation for SubscribeChanges {
         };
         let events = stream::try_unfold(start, |mut following| async move {
             let change = following.next().await?;
-            Ok(Some((told::ChangeEvent::new(change, None), following)))
+            Ok(Some((wire::ChangeEvent::new(change, None), following)))
         });
         Ok(Output::many(events))
     }

@@ -19,7 +19,7 @@ use crate::event::{
     EventType,
     payload::{
         self,
-        feed::{self as told, ChangeEvent, Effect},
+        feed::{self as wire, ChangeEvent, Effect},
         search::Entity,
     },
 };
@@ -34,8 +34,8 @@ pub(super) struct SubscribeSearch {
 }
 
 impl Operation for SubscribeSearch {
-    type Payload = told::SubscribeSearch<'static>;
-    type Answer = told::News;
+    type Payload = wire::SubscribeSearch<'static>;
+    type Answer = wire::News;
 
     const REQUEST: EventType = EventType::EntitySearchSubscribeRequest;
     const RESPONSE: EventType = EventType::EntityChangeEvent;
@@ -45,7 +45,7 @@ impl Operation for SubscribeSearch {
     const HAS_CONDITION: bool = true;
 
     fn parse(payload: &str) -> Result<Self, Failure> {
-        let request: told::SubscribeSearch<'_> = payload::decode(payload)?;
+        let request: wire::SubscribeSearch<'_> = payload::decode(payload)?;
         Ok(Self {
             model: request.model.into(),
             condition: condition(request.condition.get())?.into(),
@@ -91,12 +91,12 @@ impl Operation for SubscribeSearch {
 /// A live search, and its answers that are not sent yet.
 struct Watching {
     live: Live,
-    ready: VecDeque<told::News>,
+    ready: VecDeque<wire::News>,
     cx: Context,
 }
 
 impl Watching {
-    async fn next(&mut self) -> Result<told::News, Failure> {
+    async fn next(&mut self) -> Result<wire::News, Failure> {
         loop {
             if let Some(news) = self.ready.pop_front() {
                 return Ok(news);
@@ -111,14 +111,14 @@ impl Watching {
                 News::Result(images) => self.ready.extend(
                     images
                         .into_iter()
-                        .map(|image| told::News::Entity(Box::new(Entity::new(image, None)))),
+                        .map(|image| wire::News::Entity(Box::new(Entity::new(image, None)))),
                 ),
                 News::Complete(at) => {
                     let complete = ChangeEvent::complete(at);
-                    self.ready.push_back(told::News::Change(complete));
+                    self.ready.push_back(wire::News::Change(complete));
                 }
                 News::Turns(turns) => self.ready.extend(turns.into_iter().map(|(change, turn)| {
-                    told::News::Change(ChangeEvent::new(change, Some(effect(turn))))
+                    wire::News::Change(ChangeEvent::new(change, Some(effect(turn))))
                 })),
             }
         }

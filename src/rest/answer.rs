@@ -28,7 +28,7 @@ pub(super) type ReadSent = fn(Success) -> Result<Sent, Failure>;
 
 /// A server-sent event.
 pub(super) struct Sent {
-    /// What a client says that goes on after it; none where it cannot.
+    /// The `id` from which a client resumes; none where it cannot.
     pub(super) id: Option<i64>,
     /// What it is; none for a change.
     pub(super) kind: Option<&'static str>,

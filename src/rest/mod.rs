@@ -65,7 +65,7 @@ pub struct Gateway {
     pub detail: Detail,
     /// What every path begins with; may be empty.
     pub context: String,
-    /// The origins whose pages may use it; none is told of any.
+    /// The origins whose pages may use it; they are not listed to anyone.
     pub origins: Option<Origins>,
 }
 
@@ -239,7 +239,7 @@ async fn admit(
     let path =
         path.map_err(|error| Failure::malformed(format!("the path is not readable: {error}")))?;
     let login = gateway.authenticator.login(headers).await?;
-    // A caller that may not ask is not told what is wrong with how it asks.
+    // A caller without permission learns nothing about the request's syntax.
     let permit = Permit::check(spelling.request, &login.caller, &gateway.services.rules)?;
     (spelling.check)(&path)?;
     Ok((path, login, permit))

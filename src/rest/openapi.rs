@@ -39,7 +39,7 @@ pub fn openapi(server: &str) -> Value {
     document
 }
 
-/// Answers the document. Where it is served is what the caller was told to ask.
+/// Returns the document. Its server is the address that the client used.
 pub(super) fn serve(request: &Request, context: &str) -> Response {
     let header = |name: &str| {
         let value = request.headers().get(name)?.to_str().ok()?;

@@ -246,30 +246,20 @@ pub(super) mod tests {
         reads: &[(EntityId, Option<i64>)],
         writes: &[(EntityId, Option<i64>)],
     ) -> Draft {
-        Draft {
-            id: TransactionId::NIL,
-            tenant: "t".into(),
-            attribution: Attribution {
-                author: Actor {
-                    kind: ActorKind::User,
-                    name: "u".into(),
-                },
-                executor: None,
+        let attribution = Attribution {
+            author: Actor {
+                kind: ActorKind::User,
+                name: "u".into(),
             },
+            executor: None,
+        };
+        Draft {
             reads: reads
                 .iter()
                 .map(|(id, seen)| (*id, seen.map(Position)))
                 .collect(),
-            guards: Vec::new(),
             writes: writes.iter().map(|(id, base)| write(*id, *base)).collect(),
-            removals: Vec::new(),
-            decisions: Vec::new(),
-            tasks: Vec::new(),
-            messages: Vec::new(),
-            widenings: Vec::new(),
-            outcomes: Vec::new(),
-            entry: None,
-            model: None,
+            ..Draft::new(TransactionId::NIL, "t".into(), attribution)
         }
     }
 

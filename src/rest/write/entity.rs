@@ -186,7 +186,7 @@ pub(in crate::rest) fn delete_all(parts: &Parts, id: &str) -> Written {
         .query_as::<bool>("verbose", "true or false")?
         .unwrap_or(false);
     // An empty body deletes all, at whatever time they were made (`rest.md` §3.7), and their ids
-    // are never told (§3.1 there).
+    // are never returned (§3.1 there).
     if parts.text()?.trim().is_empty() {
         return Ok(object.finish());
     }

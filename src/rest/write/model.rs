@@ -175,7 +175,7 @@ pub(in crate::rest) fn import_workflows(parts: &Parts, id: &str) -> Written {
     let object = optional(object, "importMode", import.mode.as_deref());
     let object = object.truth("allowCycles", import.allow_cycles == Some(true));
     let workflows = json_list(import.workflows.iter().map(|workflow| workflow.get()));
-    // What is not known is told by who reads the payload, where these two are known.
+    // Unknown members are reported where the payload is read, which knows these two.
     let unknown = unknown
         .iter()
         .filter(|name| !matches!(name.as_str(), "id" | "model"));

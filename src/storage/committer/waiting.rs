@@ -143,28 +143,14 @@ mod tests {
     };
 
     fn unit(tenant: &str, bytes: usize) -> Submission {
-        let draft = Draft {
-            id: TransactionId::fresh(),
-            tenant: Tenant::from(tenant),
-            attribution: Attribution {
-                author: Actor {
-                    kind: ActorKind::User,
-                    name: "someone".into(),
-                },
-                executor: None,
+        let attribution = Attribution {
+            author: Actor {
+                kind: ActorKind::User,
+                name: "someone".into(),
             },
-            reads: HashMap::default(),
-            guards: Vec::new(),
-            writes: Vec::new(),
-            removals: Vec::new(),
-            decisions: Vec::new(),
-            tasks: Vec::new(),
-            messages: Vec::new(),
-            widenings: Vec::new(),
-            outcomes: Vec::new(),
-            entry: None,
-            model: None,
+            executor: None,
         };
+        let draft = Draft::new(TransactionId::fresh(), tenant.into(), attribution);
         Submission {
             draft: Box::new(draft),
             bytes,

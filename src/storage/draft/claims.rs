@@ -108,7 +108,7 @@ impl Holders {
                     return Err(Error::UniqueViolation {
                         model: write.image.model.clone(),
                         key: claims.keys.id(value.key).into(),
-                        values: claims.keys.told(value),
+                        values: claims.keys.describe(value),
                         other,
                     });
                 }

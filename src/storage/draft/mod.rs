@@ -112,6 +112,26 @@ impl Write {
 }
 
 impl Draft {
+    /// A unit that changes nothing yet.
+    pub(super) fn new(id: TransactionId, tenant: Tenant, attribution: Attribution) -> Self {
+        Self {
+            id,
+            tenant,
+            attribution,
+            reads: HashMap::default(),
+            guards: Vec::new(),
+            writes: Vec::new(),
+            removals: Vec::new(),
+            decisions: Vec::new(),
+            tasks: Vec::new(),
+            messages: Vec::new(),
+            widenings: Vec::new(),
+            outcomes: Vec::new(),
+            entry: None,
+            model: None,
+        }
+    }
+
     /// Whether there is nothing to commit.
     pub(super) const fn is_empty(&self) -> bool {
         self.writes.is_empty()

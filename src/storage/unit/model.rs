@@ -1,6 +1,5 @@
 //! A change of a model: a unit of its own.
 
-use foldhash::HashMap;
 use tokio_util::sync::CancellationToken;
 
 use crate::id::{ModelKey, Tenant, TransactionId};
@@ -32,20 +31,9 @@ impl Storage {
         outcome: Option<Outcome>,
     ) -> Result<Committed, Error> {
         let draft = Draft {
-            id: TransactionId::fresh(),
-            tenant: tenant.clone(),
-            attribution,
-            reads: HashMap::default(),
-            guards: Vec::new(),
-            writes: Vec::new(),
-            removals: Vec::new(),
-            decisions: Vec::new(),
-            tasks: Vec::new(),
-            messages: Vec::new(),
-            widenings: Vec::new(),
             outcomes: outcome.into_iter().collect(),
-            entry: None,
             model: Some((model.clone(), change)),
+            ..Draft::new(TransactionId::fresh(), tenant.clone(), attribution)
         };
         let never = CancellationToken::new();
         match self.submit(Box::new(draft), 0, &never).await {
