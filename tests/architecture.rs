@@ -30,7 +30,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("storage",   &["clock", "compat", "engine", "entity", "error", "id", "model", "telemetry", "workflow"]),
     ("audit",     &["clock", "engine", "entity", "id", "storage"]),
     ("auth",      &["clock", "entity", "error", "id"]),
-    ("compute",   &["callout", "clock", "entity", "id", "telemetry"]),
+    ("compute",   &["callout", "clock", "entity", "error", "id", "program", "telemetry"]),
     ("runtime",   &["callout", "clock", "compat", "compute", "engine", "entity", "error", "explain", "id", "model", "pool", "storage", "telemetry", "workflow"]),
     ("search",    &["clock", "condition", "entity", "error", "id", "model", "pool", "storage"]),
     ("event",     &["callout", "clock", "condition", "engine", "entity", "error", "explain", "id", "json", "model", "workflow"]),
@@ -111,13 +111,13 @@ const ONLY_IN: &[(&str, &[&str], &str)] = &[
     ("metrics::", &["telemetry/"], "one module names what is measured"),
     ("QueryBuilder", &["storage/sqlite/statement.rs"], "SQL is built in one place"),
     ("AssertSqlSafe", &["storage/sqlite/script.rs"], "SQL comes from files and bound values"),
-    ("spawn", &["app/", "auth/turns.rs", "auth/workbench.rs", "grpc/stream/", "operation/ahead.rs", "operation/identity/mod.rs", "pool.rs", "runtime/fire.rs", "storage/sweep.rs", "storage/sqlite/writer.rs"], "tasks are started by owners, under a tracker, or end with them"),
+    ("spawn", &["app/", "auth/turns.rs", "auth/workbench.rs", "compute/tasks/drive.rs", "grpc/stream/", "operation/ahead.rs", "operation/identity/mod.rs", "pool.rs", "runtime/fire.rs", "storage/sweep.rs", "storage/sqlite/writer.rs"], "tasks are started by owners, under a tracker, or end with them"),
     ("serde::", &["auth/claims.rs", "auth/oidc/document.rs", "auth/record.rs", "dialect/tree.rs", "event/json.rs", "event/payload/", "json.rs", "operation/answer.rs", "program/", "rest/", "cli/", "runtime/token.rs", "runtime/later.rs", "workflow/json.rs", "engine/record.rs", "engine/run.rs", "storage/sqlite/"], "types of the domain are not a wire format"),
     ("schemars::", &["condition/form.rs", "event/json.rs", "event/payload/", "operation/mod.rs", "operation/schema.rs", "rest/", "workflow/json.rs"], "only what is on the wire is described"),
     (".route(", &["rest/mod.rs", "rest/admin.rs", "rest/docs.rs"], "paths are in tables, whose rows are described"),
     // Each is held for a few instructions and never across an await; their comments say why a
     // task would not do.
-    ("Mutex", &["app/connections/registry.rs", "auth/directory.rs", "auth/turns.rs", "compute/member.rs", "grpc/stream/outbound.rs", "grpc/stream/requests.rs", "operation/limits.rs", "operation/once.rs", "pool.rs", "runtime/transactions.rs", "runtime/turns.rs", "storage/missed.rs", "storage/agenda.rs", "storage/cache.rs", "storage/instant.rs", "storage/recent.rs", "storage/room.rs", "storage/usage.rs"], "shared state is counted"),
+    ("Mutex", &["app/connections/registry.rs", "auth/directory.rs", "auth/turns.rs", "compute/member.rs", "compute/tasks/mod.rs", "grpc/stream/outbound.rs", "grpc/stream/requests.rs", "operation/limits.rs", "operation/once.rs", "pool.rs", "runtime/transactions.rs", "runtime/turns.rs", "storage/missed.rs", "storage/agenda.rs", "storage/cache.rs", "storage/instant.rs", "storage/recent.rs", "storage/room.rs", "storage/usage.rs"], "shared state is counted"),
     ("RwLock", &["auth/directory.rs", "operation/receiving.rs", "storage/catalog.rs", "storage/index.rs", "storage/names.rs"], "shared state is counted"),
 ];
 
