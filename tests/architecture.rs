@@ -70,8 +70,9 @@ const STORAGE_MAY_USE: &[(&str, &[&str])] = &[
     ("validate",      &["draft", "error", "port"]),
     ("index",         &["backend", "draft", "error", "port"]),
     ("recent",        &["cache", "draft"]),
+    ("record_cache",  &["port"]),
     ("usage",         &["draft"]),
-    ("handle",        &["agenda", "backend", "cache", "catalog", "chore", "error", "health", "index", "instant", "missed", "names", "past", "port", "recent", "room", "submission", "usage"]),
+    ("handle",        &["agenda", "backend", "cache", "catalog", "chore", "error", "health", "index", "instant", "missed", "names", "past", "port", "recent", "record_cache", "room", "submission", "usage"]),
     ("snapshot",      &["error", "handle", "port"]),
     ("sweep",         &["error", "port", "snapshot"]),
     ("lookup",        &["error", "handle", "port", "snapshot"]),
@@ -88,7 +89,7 @@ const STORAGE_MAY_USE: &[(&str, &[&str])] = &[
     ("stored_bytes",  &["error", "handle"]),
     ("damaged_pages", &["damage", "handle"]),
     ("committer",     &["agenda", "backend", "chore", "draft", "error", "handle", "port", "submission", "task", "validate"]),
-    ("open",          &["agenda", "backend", "cache", "catalog", "committer", "error", "handle", "health", "index", "instant", "missed", "names", "past", "port", "recent", "room", "usage"]),
+    ("open",          &["agenda", "backend", "cache", "catalog", "committer", "error", "handle", "health", "index", "instant", "missed", "names", "past", "port", "recent", "record_cache", "room", "usage"]),
     ("disturbed",     &["backend", "error", "handle", "port"]),
 ];
 
@@ -117,7 +118,7 @@ const ONLY_IN: &[(&str, &[&str], &str)] = &[
     (".route(", &["rest/mod.rs", "rest/admin.rs", "rest/docs.rs"], "paths are in tables, whose rows are described"),
     // Each is held for a few instructions and never across an await; their comments say why a
     // task would not do.
-    ("Mutex", &["app/connections/registry.rs", "auth/directory.rs", "auth/turns.rs", "compute/member.rs", "grpc/stream/outbound.rs", "grpc/stream/requests.rs", "operation/limits.rs", "operation/once.rs", "pool.rs", "runtime/transactions.rs", "runtime/turns.rs", "storage/missed.rs", "storage/agenda.rs", "storage/cache.rs", "storage/instant.rs", "storage/recent.rs", "storage/room.rs", "storage/usage.rs"], "shared state is counted"),
+    ("Mutex", &["app/connections/registry.rs", "auth/directory.rs", "auth/turns.rs", "compute/member.rs", "grpc/stream/outbound.rs", "grpc/stream/requests.rs", "operation/limits.rs", "operation/once.rs", "pool.rs", "runtime/transactions.rs", "runtime/turns.rs", "storage/missed.rs", "storage/agenda.rs", "storage/cache.rs", "storage/instant.rs", "storage/recent.rs", "storage/record_cache.rs", "storage/room.rs", "storage/usage.rs"], "shared state is counted"),
     ("RwLock", &["auth/directory.rs", "operation/receiving.rs", "storage/catalog.rs", "storage/index.rs", "storage/names.rs"], "shared state is counted"),
 ];
 
