@@ -25,6 +25,7 @@ pub enum RecordKind {
 }
 
 impl RecordKind {
+    #[cfg(test)]
     pub(in crate::storage) const ALL: [Self; 7] = [
         Self::Definition,
         Self::Program,
