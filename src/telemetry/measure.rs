@@ -296,6 +296,8 @@ pub enum Expensive {
     Reading,
     /// Evaluating entities.
     Judging,
+    /// Executing WebAssembly modules.
+    Modules,
 }
 
 /// A piece of such work, until this is dropped.
@@ -303,7 +305,7 @@ pub enum Expensive {
 pub struct Running(Gauge);
 
 impl Expensive {
-    const ALL: [Self; 2] = [Self::Reading, Self::Judging];
+    const ALL: [Self; 3] = [Self::Reading, Self::Judging, Self::Modules];
 
     /// Counts a piece of work that begins now.
     pub fn begin(self) -> Running {
@@ -316,6 +318,7 @@ impl Expensive {
         let kind = match self {
             Self::Reading => "reading",
             Self::Judging => "judging",
+            Self::Modules => "modules",
         };
         gauge!(EXPENSIVE_WORK, "kind" => kind)
     }
@@ -490,7 +493,7 @@ pub const METRICS: &[Metric] = &[
     metric(CONNECTIONS, MetricKind::Gauge, "port", "open connections: `rest`, `grpc`, `admin`"),
     metric(CONNECTIONS_ENDED, MetricKind::Counter, "reason", "connections and requests ended by the server"),
     metric(TENANT_REFUSALS, MetricKind::Counter, "limit", "requests rejected because their tenant reached a limit"),
-    metric(EXPENSIVE_WORK, MetricKind::Gauge, "kind", "conditions being read (`reading`) and entities being evaluated (`judging`) on separate threads"),
+    metric(EXPENSIVE_WORK, MetricKind::Gauge, "kind", "conditions being read (`reading`), entities being evaluated (`judging`) and modules being executed (`modules`) on separate threads"),
     metric(PANICS, MetricKind::Counter, "", "contained panics"),
     metric(STORAGE_DAMAGE, MetricKind::Counter, "", "reads that met a damaged page of the database"),
     metric(WORKERS, MetricKind::Gauge, "", "worker threads of the runtime"),
