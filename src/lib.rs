@@ -39,6 +39,7 @@ pub mod workflow;
 pub mod audit;
 pub mod auth;
 pub mod compute;
+pub mod registry;
 pub mod runtime;
 pub mod search;
 pub mod storage;

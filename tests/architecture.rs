@@ -28,6 +28,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("engine",    &["callout", "clock", "condition", "entity", "error", "id", "model", "workflow"]),
     ("explain",   &["callout", "condition", "engine", "id", "workflow"]),
     ("storage",   &["clock", "compat", "engine", "entity", "error", "id", "model", "telemetry", "workflow"]),
+    ("registry",  &["clock", "dialect", "entity", "error", "id", "program", "storage"]),
     ("audit",     &["clock", "engine", "entity", "id", "storage"]),
     ("auth",      &["clock", "entity", "error", "id"]),
     ("compute",   &["callout", "clock", "entity", "id", "telemetry"]),
@@ -35,11 +36,11 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("runtime",   &["callout", "clock", "compat", "compute", "engine", "entity", "error", "explain", "id", "model", "pool", "storage", "telemetry", "workflow"]),
     ("search",    &["clock", "condition", "entity", "error", "id", "model", "pool", "storage"]),
     ("event",     &["callout", "clock", "condition", "engine", "entity", "error", "explain", "id", "json", "model", "workflow"]),
-    ("operation", &["audit", "auth", "clock", "compat", "compute", "condition", "entity", "error", "event", "id", "model", "pool", "runtime", "search", "storage", "telemetry", "workflow"]),
+    ("operation", &["audit", "auth", "clock", "compat", "compute", "condition", "dialect", "entity", "error", "event", "id", "model", "pool", "registry", "runtime", "search", "storage", "telemetry", "workflow"]),
     ("help",      &["auth", "dialect", "error", "operation", "telemetry"]),
     ("grpc",      &["auth", "callout", "compute", "entity", "error", "event", "id", "operation"]),
     ("rest",      &["auth", "clock", "error", "event", "help", "id", "json", "operation", "telemetry"]),
-    ("app",       &["auth", "clock", "compat", "compute", "engine", "entity", "error", "event", "grpc", "help", "operation", "rest", "runtime", "search", "storage", "telemetry"]),
+    ("app",       &["auth", "clock", "compat", "compute", "engine", "entity", "error", "event", "grpc", "help", "operation", "registry", "rest", "runtime", "search", "storage", "telemetry"]),
     ("cli",       &["app", "dialect", "event", "help", "id", "operation", "storage", "telemetry", "workflow"]),
 ];
 
@@ -71,8 +72,9 @@ const STORAGE_MAY_USE: &[(&str, &[&str])] = &[
     ("validate",      &["draft", "error", "port"]),
     ("index",         &["backend", "draft", "error", "port"]),
     ("recent",        &["cache", "draft"]),
+    ("record_cache",  &["port"]),
     ("usage",         &["draft"]),
-    ("handle",        &["agenda", "backend", "cache", "catalog", "chore", "error", "health", "index", "instant", "missed", "names", "past", "port", "recent", "room", "submission", "usage"]),
+    ("handle",        &["agenda", "backend", "cache", "catalog", "chore", "error", "health", "index", "instant", "missed", "names", "past", "port", "recent", "record_cache", "room", "submission", "usage"]),
     ("snapshot",      &["error", "handle", "port"]),
     ("sweep",         &["error", "port", "snapshot"]),
     ("lookup",        &["error", "handle", "port", "snapshot"]),
@@ -89,7 +91,7 @@ const STORAGE_MAY_USE: &[(&str, &[&str])] = &[
     ("stored_bytes",  &["error", "handle"]),
     ("damaged_pages", &["damage", "handle"]),
     ("committer",     &["agenda", "backend", "chore", "draft", "error", "handle", "port", "submission", "task", "validate"]),
-    ("open",          &["agenda", "backend", "cache", "catalog", "committer", "error", "handle", "health", "index", "instant", "missed", "names", "past", "port", "recent", "room", "usage"]),
+    ("open",          &["agenda", "backend", "cache", "catalog", "committer", "error", "handle", "health", "index", "instant", "missed", "names", "past", "port", "recent", "record_cache", "room", "usage"]),
     ("disturbed",     &["backend", "error", "handle", "port"]),
 ];
 
@@ -115,12 +117,12 @@ const ONLY_IN: &[(&str, &[&str], &str)] = &[
     ("QueryBuilder", &["storage/sqlite/statement.rs"], "SQL is built in one place"),
     ("AssertSqlSafe", &["storage/sqlite/script.rs"], "SQL comes from files and bound values"),
     ("spawn", &["app/", "auth/turns.rs", "auth/workbench.rs", "grpc/stream/", "operation/ahead.rs", "operation/identity/mod.rs", "pool.rs", "runtime/fire.rs", "storage/sweep.rs", "storage/sqlite/writer.rs"], "tasks are started by owners, under a tracker, or end with them"),
-    ("serde::", &["auth/claims.rs", "auth/oidc/document.rs", "auth/record.rs", "dialect/tree.rs", "event/json.rs", "event/payload/", "json.rs", "operation/answer.rs", "program/", "rest/", "cli/", "runtime/token.rs", "runtime/later.rs", "workflow/json.rs", "engine/record.rs", "engine/run.rs", "storage/sqlite/"], "types of the domain are not a wire format"),
+    ("serde::", &["auth/claims.rs", "auth/oidc/document.rs", "auth/record.rs", "dialect/tree.rs", "event/json.rs", "event/payload/", "json.rs", "operation/answer.rs", "program/", "registry/", "rest/", "cli/", "runtime/token.rs", "runtime/later.rs", "workflow/json.rs", "engine/record.rs", "engine/run.rs", "storage/sqlite/"], "types of the domain are not a wire format"),
     ("schemars::", &["condition/form.rs", "event/json.rs", "event/payload/", "operation/mod.rs", "operation/schema.rs", "rest/", "workflow/json.rs"], "only what is on the wire is described"),
     (".route(", &["rest/mod.rs", "rest/admin.rs", "rest/docs.rs"], "paths are in tables, whose rows are described"),
     // Each is held for a few instructions and never across an await; their comments say why a
     // task would not do.
-    ("Mutex", &["app/connections/registry.rs", "auth/directory.rs", "auth/turns.rs", "compute/member.rs", "grpc/stream/outbound.rs", "grpc/stream/requests.rs", "operation/limits.rs", "operation/once.rs", "pool.rs", "runtime/transactions.rs", "runtime/turns.rs", "storage/missed.rs", "storage/agenda.rs", "storage/cache.rs", "storage/instant.rs", "storage/recent.rs", "storage/room.rs", "storage/usage.rs"], "shared state is counted"),
+    ("Mutex", &["app/connections/registry.rs", "auth/directory.rs", "auth/turns.rs", "compute/member.rs", "grpc/stream/outbound.rs", "grpc/stream/requests.rs", "operation/limits.rs", "operation/once.rs", "pool.rs", "runtime/transactions.rs", "runtime/turns.rs", "storage/missed.rs", "storage/agenda.rs", "storage/cache.rs", "storage/instant.rs", "storage/recent.rs", "storage/record_cache.rs", "storage/room.rs", "storage/usage.rs"], "shared state is counted"),
     ("RwLock", &["auth/directory.rs", "operation/receiving.rs", "storage/catalog.rs", "storage/index.rs", "storage/names.rs"], "shared state is counted"),
 ];
 

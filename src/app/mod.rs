@@ -1,7 +1,8 @@
 //! The process: configuration, telemetry, wiring, shutdown.
 //!
 //! May use: [`crate::clock`], [`crate::compat`], [`crate::telemetry`], [`crate::entity`],
-//! [`crate::engine`], [`crate::error`], [`crate::storage`], [`crate::auth`], [`crate::compute`], [`crate::runtime`],
+//! [`crate::engine`], [`crate::error`], [`crate::storage`], [`crate::auth`], [`crate::compute`],
+//! [`crate::registry`], [`crate::runtime`],
 //! [`crate::search`], [`crate::event`], [`crate::operation`], [`crate::help`], [`crate::grpc`],
 //! [`crate::rest`].
 
@@ -39,6 +40,7 @@ use crate::event::EventType;
 use crate::grpc;
 use crate::help::{Facts, Library};
 use crate::operation::{self, EventSchema, Keys, Receiving, Services, Tenants};
+use crate::registry::Registry;
 use crate::rest::{self, Gateway};
 use crate::runtime::Runtime;
 use crate::search::Jobs;
@@ -145,6 +147,7 @@ async fn serve(
     tasks.spawn(tenants.clone().keep_small(stop.clone()));
     let services = Services {
         runtime,
+        registry: Registry::new(storage.clone()),
         telemetry: telemetry.clone(),
         groups_max: config.groups_max,
         search_timeout: config.search_timeout,

@@ -71,6 +71,20 @@ event_types! {
     EntityWorkflowImportRequest,
     EntityWorkflowImportResponse,
 
+    // Definitions of runs (`runs.md` §4).
+    RunDefinitionCreateRequest,
+    RunDefinitionCreateResponse,
+    RunDefinitionDeleteRequest,
+    RunDefinitionDeleteResponse,
+    RunDefinitionGetRequest,
+    RunDefinitionGetResponse,
+    RunDefinitionSetEnabledRequest,
+    RunDefinitionSetEnabledResponse,
+    RunDefinitionValidateRequest,
+    RunDefinitionValidateResponse,
+    RunDefinitionsGetRequest,
+    RunDefinitionsGetResponse,
+
     // Messages.
     MessageCreateRequest,
     MessageCreateResponse,

@@ -10,8 +10,8 @@ use super::{
     described::{self, Description},
     parts::Parts,
     write::{
-        account, audit, clients, entity, feed, key_pairs, members, message, model, providers,
-        search, settings, trusted_keys,
+        account, audit, clients, definitions, entity, feed, key_pairs, members, message, model,
+        providers, search, settings, trusted_keys,
     },
 };
 use crate::error::Failure;
@@ -34,6 +34,8 @@ use crate::event::EventType::{
     MessageDeleteRequest, MessageGetRequest, OidcProviderDeleteRequest,
     OidcProviderInvalidateRequest, OidcProviderReactivateRequest, OidcProviderRegisterRequest,
     OidcProviderUpdateRequest, OidcProvidersGetRequest, OidcProvidersReloadRequest,
+    RunDefinitionCreateRequest, RunDefinitionDeleteRequest, RunDefinitionGetRequest,
+    RunDefinitionSetEnabledRequest, RunDefinitionValidateRequest, RunDefinitionsGetRequest,
     SnapshotCancelRequest, SnapshotGetRequest, SnapshotGetStatusRequest, TraceSamplerGetRequest,
     TraceSamplerSetRequest, TrustedKeyDeleteRequest, TrustedKeyInvalidateRequest,
     TrustedKeyReactivateRequest, TrustedKeyRegisterRequest, TrustedKeysGetRequest,
@@ -206,6 +208,14 @@ pub const SPELLINGS: &[Spelling] = &[
     spell(GET, "/search/async/{jobId}/status", SnapshotGetStatusRequest, search::snapshot, Value(search::snapshot_status), &described::search::STATUS),
     spell(GET, "/search/async/{jobId}", SnapshotGetRequest, search::snapshot_page, Page(entity::envelope), &described::search::RESULTS),
     spell(PUT, "/search/async/{jobId}/cancel", SnapshotCancelRequest, search::snapshot, Value(search::snapshot_cancelled), &described::search::CANCEL),
+    // Definitions of runs (`runs.md` §4).
+    spell(POST, "/definitions", RunDefinitionCreateRequest, definitions::document, Value(definitions::created), &described::definitions::CREATE),
+    spell(POST, "/definitions/validate", RunDefinitionValidateRequest, definitions::document, Value(definitions::validated), &described::definitions::VALIDATE),
+    spell(GET, "/definitions", RunDefinitionsGetRequest, definitions::list, Value(definitions::page), &described::definitions::LIST),
+    spell(GET, "/definitions/{definition}", RunDefinitionGetRequest, definitions::one, Value(definitions::described), &described::definitions::GET),
+    spell(PUT, "/definitions/{definition}/enable", RunDefinitionSetEnabledRequest, definitions::enable, Value(definitions::enabled), &described::definitions::ENABLE).taking(Limit::SMALL),
+    spell(PUT, "/definitions/{definition}/disable", RunDefinitionSetEnabledRequest, definitions::disable, Value(definitions::enabled), &described::definitions::DISABLE).taking(Limit::SMALL),
+    spell(DELETE, "/definitions/{definition}", RunDefinitionDeleteRequest, definitions::one, Value(definitions::deleted), &described::definitions::DELETE).taking(Limit::SMALL),
     // Messages (`rest.md` §6).
     spell(POST, "/message/new/{subject}", MessageCreateRequest, message::create, Value(message::created), &described::message::CREATE).taking(Limit::BY_STATUS),
     spell(GET, "/message/{messageId}", MessageGetRequest, message::one, Value(message::message), &described::message::GET),

@@ -14,8 +14,9 @@ use super::{
     port::{
         ActorRow, Batch, ChangeRange, Claim, Definitions, EntityRow, Failure, Identity, Index,
         Indexable, Job, JobRow, Leaving, Listed, Message, ModelCommit, ModelRow, Newest, Ordered,
-        Probe, Reached, Recorded, Remembered, ScanRequest, Settings, Stored, StoredJob, Stretch,
-        Syncing, Task, TaskKey, TaskLine, TaskPage, TenantRow, Upkeep, Version,
+        Probe, Reached, Record, RecordKey, RecordPage, RecordRow, Recorded, Remembered,
+        ScanRequest, Settings, Stored, StoredJob, StoredProducer, Stretch, Syncing, Task, TaskKey,
+        TaskLine, TaskPage, TenantRow, Upkeep, Version,
     },
     sqlite::{self, Sqlite},
 };
@@ -184,6 +185,13 @@ reads! {
     tasks_of(entity: EntityRow) -> Vec<Task>;
 
     message(tenant: TenantRow, id: EdgeMessageId) -> Option<Message>;
+    record(tenant: TenantRow, key: &RecordKey) -> Option<Record>;
+    /// Records of a kind in a namespace, by name.
+    records(page: RecordPage<'_>) -> Vec<Record>;
+    /// Of those records that there are, the place in the list and the commit that wrote each last.
+    record_positions(names: &[(TenantRow, RecordKey)]) -> Vec<(usize, Position)>;
+    /// What starts runs by itself, of all tenants: those after a place.
+    producers(after: RecordRow, limit: i64) -> Vec<StoredProducer>;
     identities() -> Vec<Identity>;
     /// The claims that are held, and by whom.
     holders(claims: &[Claim]) -> Vec<(Claim, EntityId)>;
@@ -197,6 +205,7 @@ reads! {
     /// How many bytes tenants have in what is after a position and up to another.
     usage(from: i64, to: i64) -> Vec<(Tenant, i64)>;
     usage_of_messages(until: Sequence) -> Vec<(Tenant, i64)>;
+    usage_of_records(until: Sequence) -> Vec<(Tenant, i64)>;
 
     /// All indexes there are.
     indexes() -> Vec<Index>;

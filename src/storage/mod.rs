@@ -49,6 +49,7 @@ mod open;
 mod past;
 mod port;
 mod recent;
+mod record_cache;
 mod room;
 mod snapshot;
 mod sorter;
@@ -83,8 +84,9 @@ pub use missed::{Sought, Wish};
 pub use port::{
     Definitions, Durability, Finished, Identity, IdentityChange, IdentityKind, Index, IndexRow,
     IndexSettings, IndexState, Job, JobEnd, JobRow, JobState, Keyed, Listed, Message, Migrate,
-    Ordered, Place, Print, Probe, Recorded, Remembered, ScanLifecycle, ScanPage, ScanRow, Settings,
-    Task, TaskKey, TaskKind, TaskLine, TaskPage, TaskRef, UsedIndexes, Version,
+    Ordered, Place, Print, Probe, Record, RecordKey, RecordKind, RecordRow, Recorded, Remembered,
+    ScanLifecycle, ScanPage, ScanRow, Settings, StoredProducer, Task, TaskKey, TaskKind, TaskLine,
+    TaskPage, TaskRef, UsedIndexes, Version,
 };
 pub use snapshot::{History, ModelCount, Scan, Snapshot};
 pub use sorter::Sorter;

@@ -21,6 +21,7 @@ use super::{
     past::Past,
     port::{Newest, Settings},
     recent::Recent,
+    record_cache::RecordCache,
     room::Room,
     usage::Usage,
 };
@@ -72,6 +73,7 @@ impl Storage {
             catalog: Catalog::default(),
             names: Names::default(),
             recent: Recent::new(newest.sequence),
+            records: RecordCache::default(),
             instants: Instants::new(newest.at),
             clock,
             submissions,

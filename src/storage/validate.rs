@@ -7,7 +7,7 @@ use foldhash::HashMap;
 
 use super::{
     Error,
-    draft::{Draft, FOLDED_AT, Holders, ModelChange, Taken, encode_schema},
+    draft::{Draft, FOLDED_AT, Holders, ModelChange, RecordView, Taken, encode_schema},
     port::{Definitions, Edit, Effect, ModelRow, TenantRow},
 };
 use crate::entity::{Position, Sequence};
@@ -26,6 +26,8 @@ pub(super) struct View {
     pub(super) holders: Holders,
     /// What is stored for the idempotency keys of the batch.
     pub(super) taken: Taken,
+    /// The records that the batch has read.
+    pub(super) records: RecordView,
 }
 
 /// What validation wants to know of a model.
@@ -139,7 +141,8 @@ pub(super) fn validate(view: &mut View, draft: &Draft, first: Position) -> Resul
     let writes_hold = draft
         .bases()
         .all(|(id, base)| current(&id) == base.map(|base| base.position));
-    if !reads_hold || !writes_hold {
+    let records_hold = view.records.holds(&draft.tenant, &draft.records);
+    if !reads_hold || !writes_hold || !records_hold {
         return Err(Error::Conflict);
     }
     view.holders.give(draft)?;
@@ -150,7 +153,10 @@ pub(super) fn validate(view: &mut View, draft: &Draft, first: Position) -> Resul
         position.0 += 1;
     }
     let decisions = i64::try_from(draft.decisions.len()).unwrap_or(i64::MAX);
-    Ok(Sequence(position.0 + decisions))
+    let sequence = position.0 + decisions;
+    view.records
+        .change(&draft.tenant, &draft.records, Position(sequence));
+    Ok(Sequence(sequence))
 }
 
 /// Validates a change of a model (`models-and-entities.md` §2).

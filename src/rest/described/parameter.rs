@@ -122,6 +122,7 @@ const CHANGE_LEVEL: Parameter = Parameter::path(
     change_level,
     "How far entities may widen the model; each level permits what the lower ones do.",
 );
+const DEFINITION: Parameter = Parameter::path("definition", name, "The name of the definition.");
 const DATA_FORMAT: Parameter = Parameter::path("dataFormat", format, "The format of the sample.");
 const JOB: Parameter = Parameter::path("jobId", name, "The background search.");
 const KEY_ID: Parameter = Parameter::path("keyId", name, "The key pair, by its `kid`.");
@@ -153,6 +154,7 @@ const PARTS: &[Parameter] = &[
     CLIENT_ID,
     CONVERTER,
     DATA_FORMAT,
+    DEFINITION,
     ENTITY_ID,
     ENTITY_NAME,
     JOB,

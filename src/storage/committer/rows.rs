@@ -148,6 +148,7 @@ impl Committer {
             .freed
             .extend(freed.map(|removal| Freed(removal.base.row.0)));
         draft::add_message_rows(draft, tenant, committed, batch);
+        draft::add_record_rows(&draft.records, tenant, committed, batch);
         self.tasks(tenant, draft, &written, rows);
         Ok(tenant)
     }

@@ -10,7 +10,7 @@ use crate::clock::Timestamp;
 use crate::entity::{Position, Sequence};
 use crate::storage::{
     Error, Storage,
-    draft::{Committed, Draft, Holders, Taken, claimed},
+    draft::{Committed, Draft, Holders, RecordView, Taken, claimed},
     submission::Submission,
     validate::{self, ModelView, View},
 };
@@ -60,6 +60,7 @@ impl Committer {
                 .extend(found.into_iter().map(|(id, position)| (id, Some(position))));
         }
         view.holders = holders(&self.storage, drafts()).await?;
+        view.records = records(&self.storage, drafts()).await?;
         Ok(view)
     }
 
@@ -169,4 +170,42 @@ async fn holders<'a>(
         }
     }
     Ok(holders)
+}
+
+/// The positions of what units have read of records; of nothing, without a trip.
+async fn records<'a>(
+    storage: &Storage,
+    drafts: impl Iterator<Item = &'a Draft>,
+) -> Result<RecordView, Error> {
+    let mut view = RecordView::default();
+    let (mut names, mut tenants) = (Vec::new(), Vec::new());
+    for draft in drafts {
+        for key in draft.records.reads.keys() {
+            if view.knows(&draft.tenant, key) {
+                continue;
+            }
+            let known = storage.0.records.get(&draft.tenant, key);
+            view.know(
+                &draft.tenant,
+                key,
+                known.as_ref().map(|known| known.position),
+            );
+            if known.is_some() {
+                continue;
+            }
+            // A tenant that has never written has no records.
+            if let Some(row) = storage.tenant_row(&draft.tenant).await? {
+                names.push((row, key.clone()));
+                tenants.push(&draft.tenant);
+            }
+        }
+    }
+    if !names.is_empty() {
+        for (place, position) in storage.0.database.record_positions(&names).await? {
+            if let (Some((_, key)), Some(tenant)) = (names.get(place), tenants.get(place)) {
+                view.know(tenant, key, Some(position));
+            }
+        }
+    }
+    Ok(view)
 }

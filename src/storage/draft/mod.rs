@@ -5,6 +5,7 @@ mod growth;
 mod keys;
 mod message;
 mod outcome;
+mod record;
 
 use std::sync::Arc;
 
@@ -26,6 +27,7 @@ pub(super) use keys::KeyChanges;
 pub(super) use message::{MessageChange, add_message_rows};
 pub use outcome::{Once, Outcome};
 pub(super) use outcome::{Taken, outcome_row, outcome_rows};
+pub(super) use record::{RecordChange, RecordView, Records, Seen, add_record_rows};
 
 /// Who is to be remembered for a write (`models-and-entities.md` §10).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,6 +60,8 @@ pub(super) struct Draft {
     pub(super) widenings: Vec<Widening>,
     /// What is to be answered to repeats of the requests that this is the work of.
     pub(super) outcomes: Vec<Outcome>,
+    /// What was read of records, and is done to them.
+    pub(super) records: Records,
     /// The transaction that the request began with, where this is a later one.
     pub(super) entry: Option<TransactionId>,
     /// A unit that changes a model does nothing else.
@@ -127,6 +131,7 @@ impl Draft {
             messages: Vec::new(),
             widenings: Vec::new(),
             outcomes: Vec::new(),
+            records: Records::default(),
             entry: None,
             model: None,
         }
@@ -140,6 +145,7 @@ impl Draft {
             && self.tasks.is_empty()
             && self.messages.is_empty()
             && self.outcomes.is_empty()
+            && self.records.changes.is_empty()
     }
 
     /// Every entity that is written or deleted, and the version it replaces.
@@ -198,5 +204,6 @@ impl Draft {
         i64::try_from(stored)
             .unwrap_or(i64::MAX)
             .saturating_add(messages)
+            .saturating_add(self.records.growth())
     }
 }

@@ -24,6 +24,9 @@ pub(in crate::storage) struct Batch {
     pub(in crate::storage) messages: Vec<MessageRow>,
     pub(in crate::storage) outcomes: Vec<OutcomeRow>,
     pub(in crate::storage) messages_gone: Vec<MessageGone>,
+    pub(in crate::storage) records: Vec<RecordPut>,
+    /// None of them is put by the same batch.
+    pub(in crate::storage) records_gone: Vec<RecordGone>,
     pub(in crate::storage) deltas: Vec<DeltaRow>,
     /// Models whose earlier deltas are not needed any more.
     pub(in crate::storage) folded: Vec<Folded>,
@@ -67,6 +70,23 @@ pub(in crate::storage) struct MessageRow {
 pub(in crate::storage) struct MessageGone {
     pub(in crate::storage) id: Uuid,
     pub(in crate::storage) t: i64,
+}
+
+/// The name of a record; as a row, one that there shall be no more.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(in crate::storage) struct RecordGone {
+    pub(in crate::storage) t: i64,
+    pub(in crate::storage) kind: i64,
+    pub(in crate::storage) ns: Arc<str>,
+    pub(in crate::storage) name: Arc<str>,
+}
+
+/// A record that is made or replaced.
+#[derive(Debug, Clone)]
+pub(in crate::storage) struct RecordPut {
+    pub(in crate::storage) key: RecordGone,
+    pub(in crate::storage) n: i64,
+    pub(in crate::storage) body: Arc<str>,
 }
 
 #[derive(Debug)]
@@ -188,8 +208,21 @@ impl Batch {
         }
     }
 
+    /// Makes or replaces a record after everything that is in the batch so far; of several rows of
+    /// one name the last counts.
+    pub(in crate::storage) fn put_record(&mut self, record: RecordPut) {
+        self.records_gone.retain(|gone| *gone != record.key);
+        self.records.push(record);
+    }
+
+    /// Deletes a record, likewise.
+    pub(in crate::storage) fn drop_record(&mut self, key: RecordGone) {
+        self.records.retain(|put| put.key != key);
+        self.records_gone.push(key);
+    }
+
     /// How many rows of each table are written, or taken out one by one.
-    pub(in crate::storage) const fn lengths(&self) -> [usize; 14] {
+    pub(in crate::storage) const fn lengths(&self) -> [usize; 16] {
         [
             self.commits.len(),
             self.created.len(),
@@ -205,6 +238,8 @@ impl Batch {
             self.deltas.len(),
             self.keys_removed.len(),
             self.keys_added.len(),
+            self.records.len(),
+            self.records_gone.len(),
         ]
     }
 

@@ -28,6 +28,7 @@ mod job;
 mod key;
 mod model;
 mod outcome;
+mod record;
 mod scan_page;
 mod settings;
 mod task;
@@ -35,7 +36,8 @@ mod version;
 
 pub(in crate::storage) use batch::{
     Batch, CommitRow, DeltaRow, EntityMove, Folded, Freed, KeyRow, MessageGone, MessageRow,
-    NewClaim, NewDecision, NewEntity, NewVersion, OutcomeRow, Removals, TaskDone, TaskRow,
+    NewClaim, NewDecision, NewEntity, NewVersion, OutcomeRow, RecordGone, RecordPut, Removals,
+    TaskDone, TaskRow,
 };
 pub(in crate::storage) use chore::{FilledKey, JobChore, Upkeep};
 pub(in crate::storage) use claim::Claim;
@@ -52,6 +54,8 @@ pub use key::{IndexRow, JobRow, TaskKey, TaskLine, TaskRef};
 pub(in crate::storage) use model::{Edit, Effect, ModelCommit};
 pub(in crate::storage) use outcome::Stored;
 pub use outcome::{Print, Remembered};
+pub(in crate::storage) use record::RecordPage;
+pub use record::{Record, RecordKey, RecordKind, RecordRow, StoredProducer};
 pub(in crate::storage) use scan_page::{Entry, LifecycleEntry, Lifecycles, Reached, ScanRequest};
 pub use scan_page::{ScanLifecycle, ScanPage, ScanRow};
 pub use settings::{Durability, IndexSettings, Migrate, Place, Settings, UsedIndexes};

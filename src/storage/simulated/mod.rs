@@ -8,6 +8,7 @@ mod beside;
 mod disturbance;
 mod entities;
 mod models;
+mod named;
 mod pages;
 mod records;
 mod write;
@@ -22,7 +23,7 @@ use uuid::Uuid;
 
 use super::port::{
     Batch, CommitRow, Identity, IdentityKind, MessageRow, NewDecision, NewEntity, NewVersion,
-    OutcomeRow, Syncing, TaskRow, TenantRow,
+    OutcomeRow, RecordGone, RecordPut, Syncing, TaskRow, TenantRow,
 };
 use crate::entity::Actor;
 use crate::id::{EntityId, ModelKey, Tenant};
@@ -55,6 +56,8 @@ pub(in crate::storage) struct State {
     claims: BTreeMap<(i64, i64, Vec<u8>), i64>,
     /// By tenant, key and part.
     outcomes: BTreeMap<(i64, Arc<str>, i64), OutcomeRow>,
+    /// With their rows.
+    records: BTreeMap<RecordGone, (i64, RecordPut)>,
     /// By kind and name.
     identities: BTreeMap<(IdentityKind, Arc<str>), Identity>,
     /// What a database would have refused.

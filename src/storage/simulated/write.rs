@@ -92,6 +92,7 @@ impl State {
         for gone in &batch.messages_gone {
             self.messages.remove(&(gone.id, gone.t));
         }
+        self.write_records(batch);
         for delta in &batch.deltas {
             let model = &mut self.models[usize::try_from(delta.m - 1).expect("a row")];
             let added = Schema::decode(&delta.delta).expect("what was encoded");

@@ -14,7 +14,8 @@ use sqlx_sqlite::{Sqlite, SqliteArguments};
 use super::{read::json_list, rows::encode_kind};
 use crate::storage::port::{
     Batch, CommitRow, DeltaRow, EntityMove, Folded, Freed, KeyRow, MessageGone, MessageRow,
-    NewClaim, NewDecision, NewEntity, NewVersion, OutcomeRow, Removals, TaskDone, TaskRow,
+    NewClaim, NewDecision, NewEntity, NewVersion, OutcomeRow, RecordGone, RecordPut, Removals,
+    TaskDone, TaskRow,
 };
 
 pub(super) const BEGIN: &str = include_str!("sql/begin.sql");
@@ -32,6 +33,8 @@ const MESSAGE_GONE: &str = include_str!("sql/batch/message_gone.sql");
 const MESSAGES: &str = include_str!("sql/batch/messages.sql");
 const MOVES: &str = include_str!("sql/batch/moves.sql");
 const OUTCOMES: &str = include_str!("sql/batch/outcomes.sql");
+const RECORD_GONE: &str = include_str!("sql/batch/record_gone.sql");
+const RECORDS: &str = include_str!("sql/batch/records.sql");
 const TASKS: &str = include_str!("sql/batch/tasks.sql");
 const TASKS_DONE: &str = include_str!("sql/batch/tasks_done.sql");
 const VERSIONS: &str = include_str!("sql/batch/versions.sql");
@@ -75,6 +78,7 @@ struct Shape {
     tables: u32,
     freed: usize,
     messages_gone: usize,
+    records_gone: usize,
     keys_removed: usize,
 }
 
@@ -199,6 +203,7 @@ impl Batch {
             tables: tables.fold(0, |tables, (_, table)| tables | 1 << table),
             freed: padded(self.freed.len()),
             messages_gone: padded(self.messages_gone.len()),
+            records_gone: padded(self.records_gone.len()),
             keys_removed: padded(self.keys_removed.len()),
         }
     }
@@ -238,6 +243,9 @@ impl Batch {
         write(script, TASKS, part(&self.tasks, from), size);
         write(script, MESSAGES, part(&self.messages, from), size);
         delete(script, MESSAGE_GONE, part(&self.messages_gone, from));
+        // In their order: several units may have put one of the same name.
+        write(script, RECORDS, part(&self.records, from), size);
+        delete(script, RECORD_GONE, part(&self.records_gone, from));
         delete(script, KEY_REMOVED, part(&self.keys_removed, from));
         write(script, KEYS_ADDED, part(&self.keys_added, from), size);
     }
@@ -373,6 +381,26 @@ impl Row for MessageGone {
 
     fn bind(&self, values: &mut Script) {
         values.bind(self.id).bind(self.t);
+    }
+}
+
+impl Row for RecordGone {
+    const COLUMNS: usize = 4;
+
+    fn bind(&self, values: &mut Script) {
+        values.bind(self.t).bind(self.kind);
+        values
+            .bind(Arc::clone(&self.ns))
+            .bind(Arc::clone(&self.name));
+    }
+}
+
+impl Row for RecordPut {
+    const COLUMNS: usize = 6;
+
+    fn bind(&self, values: &mut Script) {
+        self.key.bind(values);
+        values.bind(self.n).bind(Arc::clone(&self.body));
     }
 }
 

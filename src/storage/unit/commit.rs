@@ -86,6 +86,7 @@ impl UnitOfWork {
             messages: self.messages,
             widenings: self.growth.into_widenings(),
             outcomes: self.outcomes,
+            records: self.records,
             entry: self.entry,
             model: None,
         })

@@ -11,6 +11,7 @@ pub struct Mark {
     messages: usize,
     growth: usize,
     outcomes: usize,
+    records: usize,
 }
 
 impl UnitOfWork {
@@ -24,6 +25,7 @@ impl UnitOfWork {
             messages: self.messages.len(),
             growth: self.growth.len(),
             outcomes: self.outcomes.len(),
+            records: self.records.changes.len(),
         }
     }
 
@@ -40,6 +42,7 @@ impl UnitOfWork {
         self.messages.truncate(mark.messages);
         self.growth.truncate(mark.growth);
         self.outcomes.truncate(mark.outcomes);
+        self.records.changes.truncate(mark.records);
     }
 
     /// Keeps what was changed since the mark, which is no more.

@@ -6,6 +6,7 @@ mod marks;
 mod messages;
 mod model;
 mod outcomes;
+mod records;
 mod tasks;
 
 use std::{collections::BTreeMap, sync::Arc};
@@ -14,7 +15,7 @@ use foldhash::HashMap;
 
 use super::{
     Error, Snapshot, Storage,
-    draft::{Attribution, Base, Growth, MessageChange, Outcome},
+    draft::{Attribution, Base, Growth, MessageChange, Outcome, Records},
     port::{Definitions, EntityRow, UNCOMMITTED, Version},
     task::{Decision, TaskChange},
 };
@@ -60,6 +61,8 @@ pub struct UnitOfWork {
     messages: Vec<MessageChange>,
     /// Likewise.
     outcomes: Vec<Outcome>,
+    /// What it has read of records; of its changes only a rollback takes any back.
+    records: Records,
     /// What its documents add to their models.
     growth: Growth,
     /// The transaction that the request began with, where this is a later one.
@@ -127,6 +130,7 @@ impl Storage {
             messages: Vec::new(),
             growth: Growth::default(),
             outcomes: Vec::new(),
+            records: Records::default(),
             entry: None,
             undo: Vec::new(),
             marks: 0,
