@@ -47,6 +47,8 @@ pub struct Config {
     pub runtime: runtime::Settings,
     /// Whether timers fire.
     pub look_after_tasks: bool,
+    /// How many WebAssembly actions are executed at the same moment.
+    pub wasm_concurrency: usize,
     pub streams: StreamSettings,
     /// How long outcomes of requests with an idempotency key are kept.
     pub idempotency_life: Duration,
@@ -432,6 +434,7 @@ impl Config {
                 task_pause: sources.duration("SCHEDULER_REDISPATCH_BACKOFF")?,
             },
             look_after_tasks: sources.truth("SCHEDULER_ENABLED")?,
+            wasm_concurrency: sources.count("WASM_CONCURRENCY")?,
             streams: StreamSettings {
                 in_flight_max: sources.count("STREAM_MAX_IN_FLIGHT")?,
                 queued_max: sources.count("STREAM_MAX_QUEUED")?,

@@ -298,6 +298,8 @@ pub enum Expensive {
     Reading,
     /// Evaluating entities.
     Judging,
+    /// Executing WebAssembly modules.
+    Modules,
 }
 
 /// A piece of such work, until this is dropped.
@@ -305,7 +307,7 @@ pub enum Expensive {
 pub struct Running(Gauge);
 
 impl Expensive {
-    const ALL: [Self; 2] = [Self::Reading, Self::Judging];
+    const ALL: [Self; 3] = [Self::Reading, Self::Judging, Self::Modules];
 
     /// Counts a piece of work that begins now.
     pub fn begin(self) -> Running {
@@ -318,6 +320,7 @@ impl Expensive {
         let kind = match self {
             Self::Reading => "reading",
             Self::Judging => "judging",
+            Self::Modules => "modules",
         };
         gauge!(EXPENSIVE_WORK, "kind" => kind)
     }
@@ -514,7 +517,7 @@ pub const METRICS: &[Metric] = &[
     metric(CONNECTIONS, MetricKind::Gauge, "port", "open connections: `rest`, `grpc`, `admin`"),
     metric(CONNECTIONS_ENDED, MetricKind::Counter, "reason", "connections and requests ended by the server"),
     metric(TENANT_REFUSALS, MetricKind::Counter, "limit", "requests rejected because their tenant reached a limit"),
-    metric(EXPENSIVE_WORK, MetricKind::Gauge, "kind", "conditions being read (`reading`) and entities being evaluated (`judging`) on separate threads"),
+    metric(EXPENSIVE_WORK, MetricKind::Gauge, "kind", "conditions being read (`reading`), entities being evaluated (`judging`) and modules being executed (`modules`) on separate threads"),
     metric(PANICS, MetricKind::Counter, "", "contained panics"),
     metric(STORAGE_DAMAGE, MetricKind::Counter, "", "reads that met a damaged page of the database"),
     metric(TASKS_FINISHED, MetricKind::Counter, "kind, outcome", "ended tasks, by kind (`action`, `connector`, `item`) and outcome; `other` stands for outcomes of an action's own"),
