@@ -278,9 +278,7 @@ class Validated:
     def read(cls, payload: Json) -> Validated:
         """Read it from a payload."""
         fires = payload.get("nextFires") or ()
-        return cls(
-            payload["valid"], _findings(payload), tuple(map(datetime.fromisoformat, fires))
-        )
+        return cls(payload["valid"], _findings(payload), tuple(map(datetime.fromisoformat, fires)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -75,7 +75,9 @@ class _Part:
         left = limit
         while left is None or left > 0:
             page = PAGE if left is None else min(PAGE, left)
-            answer = await self._call(event_type, {**payload, "limit": page} | _given(cursor=cursor))
+            answer = await self._call(
+                event_type, {**payload, "limit": page} | _given(cursor=cursor)
+            )
             for item in answer["items"]:
                 yield item
             left = None if left is None else left - len(answer["items"])
@@ -111,7 +113,9 @@ class Definitions(_Part):
         self, *, kind: Literal["flo", "saga"] | None = None
     ) -> AsyncGenerator[Definition, None]:
         """List the definitions by name."""
-        async with aclosing(self._items("RunDefinitionsGetRequest", self._here(kind=kind))) as items:
+        async with aclosing(
+            self._items("RunDefinitionsGetRequest", self._here(kind=kind))
+        ) as items:
             async for item in items:
                 yield Definition.read(item)
 
@@ -473,9 +477,7 @@ class Topics(_Part):
         published = [NewEvent(*event)._asdict() for event in events]
         payload = self._here(
             topic=topic,
-            events=[
-                {"payload": one.pop("payload"), **_given(**one)} for one in published
-            ],
+            events=[{"payload": one.pop("payload"), **_given(**one)} for one in published],
         )
         answer = await self._call("TopicPublishRequest", payload, idempotency_key)
         return [int(sequence) for sequence in answer["sequences"]]
@@ -631,9 +633,7 @@ class Runs(_Part):
         status: RunStatus = (await self._call("RunCancelRequest", payload))["status"]
         return status
 
-    async def history(
-        self, run_id: str, from_sequence: int = 0
-    ) -> AsyncGenerator[RunEvent, None]:
+    async def history(self, run_id: str, from_sequence: int = 0) -> AsyncGenerator[RunEvent, None]:
         """Read the events of a run after a sequence that are there now, oldest first.
 
         Raises:
