@@ -41,7 +41,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("grpc",      &["auth", "callout", "compute", "entity", "error", "event", "id", "operation"]),
     ("rest",      &["auth", "clock", "error", "event", "help", "id", "json", "operation", "telemetry"]),
     ("app",       &["auth", "clock", "compat", "compute", "engine", "entity", "error", "event", "grpc", "help", "operation", "registry", "rest", "runtime", "search", "storage", "telemetry"]),
-    ("cli",       &["app", "dialect", "event", "help", "id", "operation", "storage", "telemetry", "workflow"]),
+    ("cli",       &["app", "clock", "dialect", "event", "help", "id", "operation", "storage", "telemetry", "workflow"]),
 ];
 
 /// The same within `storage/`: every room of it, so that the table cannot hold a cycle there
