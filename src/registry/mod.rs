@@ -1,4 +1,4 @@
-//! What runs are made of: definitions with their compiled programs.
+//! What runs are made of: definitions with their compiled programs, and actions.
 //!
 //! May use: [`crate::id`], [`crate::clock`], [`crate::error`], [`crate::entity`],
 //! [`crate::program`], [`crate::dialect`], [`crate::storage`].
@@ -6,6 +6,7 @@
 //! is read by the unit, so that the unit gets a conflict if it changes before the commit. What was
 //! parsed of a record is kept in memory for as long as the record stays the same.
 
+mod action;
 mod change;
 mod definition;
 mod error;
@@ -16,6 +17,7 @@ use std::sync::Arc;
 
 use crate::storage::Storage;
 
+pub use action::{Action, ActionDispatch, WasmAction};
 pub use change::{Change, Created, Enabled, delete, set_enabled};
 pub use definition::{Definition, Described, Listed};
 pub use error::Error;
