@@ -37,6 +37,7 @@ macro_rules! codes {
 }
 
 codes! {
+    ActionNotFound = "ACTION_NOT_FOUND", 404, Never;
     /// A second join on a stream.
     AlreadyJoined = "ALREADY_JOINED", 409, Never;
     /// Syntax, unsupported formats, schema violations that are not about the type of a leaf.
@@ -181,6 +182,7 @@ impl Code {
     #[rustfmt::skip]
     pub const fn meaning(self) -> &'static str {
         match self {
+            Self::ActionNotFound => "the action does not exist in this namespace, or belongs to another tenant; register it first",
             Self::AlreadyJoined => "the member has already joined on this stream; open another stream",
             Self::BadRequest => "the request cannot be read or does not match the model; the message names the place, correct it",
             Self::Cancelled => "the caller cancelled the request; nothing was written",

@@ -101,6 +101,18 @@ event_types! {
     RunDefinitionsGetRequest,
     RunDefinitionsGetResponse,
 
+    // Actions (`runs.md` §5).
+    ActionDeleteRequest,
+    ActionDeleteResponse,
+    ActionGetRequest,
+    ActionGetResponse,
+    ActionRegisterRequest,
+    ActionRegisterResponse,
+    ActionSetEnabledRequest,
+    ActionSetEnabledResponse,
+    ActionsGetRequest,
+    ActionsGetResponse,
+
     // Messages.
     MessageCreateRequest,
     MessageCreateResponse,

@@ -8,6 +8,7 @@
 //! Every API calls [`dispatch`] (`architecture.md` §1). To add an operation: its types in
 //! [`crate::event`], a file here with `parse` and `run`, a row in [`table`], and its path in REST.
 
+mod actions;
 mod ahead;
 mod answer;
 mod audit_entity;

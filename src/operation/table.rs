@@ -3,6 +3,7 @@
 
 use super::{
     Route,
+    actions::{DeleteAction, GetAction, ListActions, RegisterAction, SetActionEnabled},
     audit_entity::AuditEntity,
     audit_finished::AuditFinished,
     cancel_search::CancelSearch,
@@ -119,6 +120,11 @@ pub const ROUTES: &[Route] = &[
     Route::to::<GetDefinition>(),
     Route::to::<SetDefinitionEnabled>(),
     Route::to::<DeleteDefinition>(),
+    Route::to::<RegisterAction>(),
+    Route::to::<ListActions>(),
+    Route::to::<GetAction>(),
+    Route::to::<SetActionEnabled>(),
+    Route::to::<DeleteAction>(),
     Route::to::<CreateMessage>(),
     Route::to::<GetMessage>(),
     Route::to::<DeleteMessages>(),

@@ -1,4 +1,4 @@
-//! What runs are made of: definitions with their compiled programs.
+//! What runs are made of: definitions with their compiled programs, and actions.
 //!
 //! May use: [`crate::id`], [`crate::clock`], [`crate::error`], [`crate::entity`],
 //! [`crate::program`], [`crate::dialect`], [`crate::storage`].
@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use crate::storage::Storage;
 
-pub use action::Action;
+pub use action::{Action, ActionDispatch, WasmAction};
 pub use change::{Change, Created, Enabled, delete, set_enabled};
 pub use definition::{Definition, Described, Listed};
 pub use error::Error;

@@ -10,19 +10,20 @@ use super::{
     described::{self, Description},
     parts::Parts,
     write::{
-        account, audit, clients, definitions, entity, feed, key_pairs, members, message, model,
-        providers, runs, search, settings, trusted_keys,
+        account, actions, audit, clients, definitions, entity, feed, key_pairs, members, message,
+        model, providers, runs, search, settings, trusted_keys,
     },
 };
 use crate::error::Failure;
 use crate::event::EventType::{
-    self, AccountGetRequest, ClientCreateRequest, ClientDeleteRequest, ClientSecretResetRequest,
-    ClientsGetRequest, ComputeMembersGetRequest, EntityAuditFinishedGetRequest,
-    EntityAuditGetRequest, EntityChangesMetadataGetRequest, EntityChangesSubscribeRequest,
-    EntityCreateCollectionRequest, EntityCreateRequest, EntityDeleteAllRequest,
-    EntityDeleteRequest, EntityGetAllRequest, EntityGetRequest, EntityModelDeleteRequest,
-    EntityModelExportRequest, EntityModelGetAllRequest, EntityModelImportRequest,
-    EntityModelSetChangeLevelRequest, EntityModelSetIndexesRequest,
+    self, AccountGetRequest, ActionDeleteRequest, ActionGetRequest, ActionRegisterRequest,
+    ActionSetEnabledRequest, ActionsGetRequest, ClientCreateRequest, ClientDeleteRequest,
+    ClientSecretResetRequest, ClientsGetRequest, ComputeMembersGetRequest,
+    EntityAuditFinishedGetRequest, EntityAuditGetRequest, EntityChangesMetadataGetRequest,
+    EntityChangesSubscribeRequest, EntityCreateCollectionRequest, EntityCreateRequest,
+    EntityDeleteAllRequest, EntityDeleteRequest, EntityGetAllRequest, EntityGetRequest,
+    EntityModelDeleteRequest, EntityModelExportRequest, EntityModelGetAllRequest,
+    EntityModelImportRequest, EntityModelSetChangeLevelRequest, EntityModelSetIndexesRequest,
     EntityModelSetUniqueKeysRequest, EntityModelTransitionRequest, EntityModelValidateRequest,
     EntityPatchRequest, EntitySearchExplainRequest, EntitySearchRequest,
     EntitySearchSubscribeRequest, EntitySnapshotSearchRequest, EntityStatsByStateGetRequest,
@@ -228,6 +229,13 @@ pub const SPELLINGS: &[Spelling] = &[
     spell(GET, "/runs/{runId}/history", RunHistoryGetRequest, runs::history, Value(runs::events), &described::runs::HISTORY),
     spell(GET, "/runs/{runId}/history/stream", RunHistorySubscribeRequest, runs::follow_one, Live(runs::event), &described::runs::FOLLOW_ONE),
     spell(GET, "/definitions/{definition}/plans/{plan}", PlanGetRequest, runs::plan, Value(runs::executors), &described::runs::PLAN),
+    // Actions (`runs.md` §5).
+    spell(PUT, "/actions/{action}", ActionRegisterRequest, actions::register, Value(actions::registered), &described::actions::REGISTER),
+    spell(GET, "/actions", ActionsGetRequest, actions::list, Value(actions::page), &described::actions::LIST),
+    spell(GET, "/actions/{action}", ActionGetRequest, actions::one, Value(actions::action), &described::actions::GET),
+    spell(PUT, "/actions/{action}/enable", ActionSetEnabledRequest, actions::enable, Value(actions::enabled), &described::actions::ENABLE).taking(Limit::SMALL),
+    spell(PUT, "/actions/{action}/disable", ActionSetEnabledRequest, actions::disable, Value(actions::enabled), &described::actions::DISABLE).taking(Limit::SMALL),
+    spell(DELETE, "/actions/{action}", ActionDeleteRequest, actions::one, Value(actions::deleted), &described::actions::DELETE).taking(Limit::SMALL),
     // Messages (`rest.md` §6).
     spell(POST, "/message/new/{subject}", MessageCreateRequest, message::create, Value(message::created), &described::message::CREATE).taking(Limit::BY_STATUS),
     spell(GET, "/message/{messageId}", MessageGetRequest, message::one, Value(message::message), &described::message::GET),

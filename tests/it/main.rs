@@ -6,6 +6,7 @@
 )]
 
 mod account;
+mod actions;
 mod adaptive;
 mod attack;
 mod attacked;

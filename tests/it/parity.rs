@@ -116,7 +116,10 @@ pub(crate) fn example(kind: &str, model: &Value, id: &str) -> Value {
         "RunDefinitionCreateRequest" | "RunDefinitionValidateRequest" => {
             json!({"document": DOCUMENT})
         }
-        "RunDefinitionsGetRequest" => json!({}),
+        "RunDefinitionsGetRequest" | "ActionsGetRequest" => json!({}),
+        "ActionRegisterRequest" => json!({"name": "act"}),
+        "ActionGetRequest" | "ActionDeleteRequest" => json!({"name": "none"}),
+        "ActionSetEnabledRequest" => json!({"name": "none", "enabled": true}),
         "RunDefinitionGetRequest" | "RunDefinitionDeleteRequest" => json!({"name": "none"}),
         "RunDefinitionSetEnabledRequest" => json!({"name": "none", "enabled": true}),
         "MessageCreateRequest" => json!({"header": {"subject": "s"}, "payload": {"n": 1}}),
@@ -283,6 +286,7 @@ fn spelled(path: &str, kind: &str, model: &Value, id: &str) -> (String, String) 
         ("{providerId}", NIL),
         ("{subject}", "s"),
         ("{definition}", "none"),
+        ("{action}", "none"),
         ("{first}", first),
         ("{second}", second),
         ("{third}", third),

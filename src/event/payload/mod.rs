@@ -5,6 +5,7 @@
 //! the requests of the edges.
 
 pub mod account;
+pub mod actions;
 pub mod answer;
 pub mod audit;
 pub mod clients;

@@ -122,6 +122,7 @@ const CHANGE_LEVEL: Parameter = Parameter::path(
     change_level,
     "How far entities may widen the model; each level permits what the lower ones do.",
 );
+const ACTION: Parameter = Parameter::path("action", name, "The name of the action.");
 const DEFINITION: Parameter = Parameter::path("definition", name, "The name of the definition.");
 const PLAN: Parameter = Parameter::path("plan", name, "The name of the plan.");
 const RUN: Parameter = Parameter::path("runId", name, "The run.");
@@ -152,6 +153,7 @@ pub(in crate::rest) const EXPORT_CONVERTER: Parameter =
 
 /// What parts of paths are where a description does not say otherwise.
 const PARTS: &[Parameter] = &[
+    ACTION,
     CHANGE_LEVEL,
     CLIENT_ID,
     CONVERTER,

@@ -1,6 +1,7 @@
 //! Payloads from requests, and bodies from answers: one pair of functions per spelling.
 
 pub(super) mod account;
+pub(super) mod actions;
 pub(super) mod audit;
 pub(super) mod clients;
 pub(super) mod definitions;
