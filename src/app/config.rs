@@ -20,7 +20,7 @@ use super::{
 };
 use crate::auth::{Authenticator, Rules};
 use crate::compat::Compat;
-use crate::compute;
+use crate::compute::{self, tasks};
 use crate::engine::Limits;
 use crate::grpc::StreamSettings;
 use crate::operation::Limits as TenantLimits;
@@ -47,6 +47,7 @@ pub struct Config {
     pub runtime: runtime::Settings,
     /// Whether timers fire.
     pub look_after_tasks: bool,
+    pub tasks: tasks::Settings,
     pub streams: StreamSettings,
     /// How long outcomes of requests with an idempotency key are kept.
     pub idempotency_life: Duration,
@@ -430,6 +431,10 @@ impl Config {
                 token_life: sources.duration("TX_TOKEN_TTL")?,
                 expiry_grace: sources.duration("SCHEDULER_EXPIRY_GRACE")?,
                 task_pause: sources.duration("SCHEDULER_REDISPATCH_BACKOFF")?,
+            },
+            tasks: tasks::Settings {
+                lease: sources.duration("TASKS_LEASE")?,
+                waiting_bytes_max: tasks::Settings::WAITING_BYTES,
             },
             look_after_tasks: sources.truth("SCHEDULER_ENABLED")?,
             streams: StreamSettings {

@@ -35,7 +35,7 @@ use tracing::{error, info, warn};
 
 use crate::auth::Authenticator;
 use crate::clock::Clock;
-use crate::compute::Members;
+use crate::compute::{Members, tasks::Channels};
 use crate::event::EventType;
 use crate::grpc;
 use crate::help::{Facts, Library};
@@ -121,6 +121,7 @@ async fn serve(
     let registry = connections::Registry::new(caps(&config));
     let listeners = Listeners::bind(&config.listen, tls.as_ref(), &registry).await?;
     let members = Members::default();
+    let channels = Channels::new(Clock::System, config.tasks);
     let runtime = Runtime::new(
         storage.clone(),
         members.clone(),
@@ -152,6 +153,7 @@ async fn serve(
         groups_max: config.groups_max,
         search_timeout: config.search_timeout,
         members: members.clone(),
+        channels: channels.clone(),
         in_work: TaskTracker::new(),
         stopping: stop.clone(),
         keys: Keys::new(config.idempotency_life),
@@ -165,6 +167,7 @@ async fn serve(
     let service = grpc::Service {
         services: services.clone(),
         members,
+        channels,
         authenticator: authenticator.clone(),
         streams: config.streams,
         message_max: config.grpc_message_max,

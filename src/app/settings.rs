@@ -169,6 +169,7 @@ pub const SETTINGS: &[Setting] = &[
     now("SCHEDULER_ENABLED", Truth, "true", "fire timers, and resume cascades that a crash interrupted"),
     now("SCHEDULER_EXPIRY_GRACE", Duration, "100ms", "how much later than `timeoutMs` a timer may fire before it expires"),
     now("SCHEDULER_REDISPATCH_BACKOFF", Duration, "30s", "pause before a failed timer is retried"),
+    ours("TASKS_LEASE", Duration, "30s", "how long a worker keeps a task that it has pulled without extending it"),
     now("KEEPALIVE_INTERVAL", Number, "10", "interval between keep-alive probes of members, in seconds"),
     now("KEEPALIVE_TIMEOUT", Number, "30", "how long a member may be silent, in seconds"),
     ours("STREAM_MAX_IN_FLIGHT", Number, "256", "requests of one stream in flight at once"),

@@ -68,6 +68,7 @@ mod transition_entity;
 mod update_entities;
 mod update_entity;
 mod validate_model;
+mod workers;
 mod writing;
 
 use std::{panic::AssertUnwindSafe, sync::LazyLock, time::Instant};
@@ -395,5 +396,6 @@ mod tests {
         EventType::EntityFunctionCalculationRequest,
         EventType::EntityProcessorCalculationRequest,
         EventType::EventCancelRequest,
+        EventType::TaskCalculationRequest,
     ];
 }

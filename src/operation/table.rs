@@ -61,6 +61,10 @@ use super::{
     update_entities::UpdateEntities,
     update_entity::UpdateEntity,
     validate_model::ValidateModel,
+    workers::{
+        AwaitTasks, BeatWorker, CompleteTask, DeregisterWorker, DrainWorker, FailTask, GetWorker,
+        ListWorkers, RegisterWorker, TouchTask,
+    },
 };
 
 /// Every operation there is.
@@ -104,6 +108,16 @@ pub const ROUTES: &[Route] = &[
     Route::to::<SubscribeChanges>(),
     Route::to::<SubscribeSearch>(),
     Route::to::<ListMembers>(),
+    Route::to::<RegisterWorker>(),
+    Route::to::<BeatWorker>(),
+    Route::to::<DrainWorker>(),
+    Route::to::<DeregisterWorker>(),
+    Route::to::<ListWorkers>(),
+    Route::to::<GetWorker>(),
+    Route::to::<AwaitTasks>(),
+    Route::to::<CompleteTask>(),
+    Route::to::<FailTask>(),
+    Route::to::<TouchTask>(),
     Route::to::<CreateDefinition>(),
     Route::to::<ValidateDefinition>(),
     Route::to::<ListDefinitions>(),

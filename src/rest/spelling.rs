@@ -11,7 +11,7 @@ use super::{
     parts::Parts,
     write::{
         account, audit, clients, definitions, entity, feed, key_pairs, members, message, model,
-        providers, search, settings, trusted_keys,
+        providers, search, settings, trusted_keys, workers,
     },
 };
 use crate::error::Failure;
@@ -36,10 +36,12 @@ use crate::event::EventType::{
     OidcProviderUpdateRequest, OidcProvidersGetRequest, OidcProvidersReloadRequest,
     RunDefinitionCreateRequest, RunDefinitionDeleteRequest, RunDefinitionGetRequest,
     RunDefinitionSetEnabledRequest, RunDefinitionValidateRequest, RunDefinitionsGetRequest,
-    SnapshotCancelRequest, SnapshotGetRequest, SnapshotGetStatusRequest, TraceSamplerGetRequest,
+    SnapshotCancelRequest, SnapshotGetRequest, SnapshotGetStatusRequest, TaskAwaitRequest,
+    TaskCompleteRequest, TaskFailRequest, TaskTouchRequest, TraceSamplerGetRequest,
     TraceSamplerSetRequest, TrustedKeyDeleteRequest, TrustedKeyInvalidateRequest,
     TrustedKeyReactivateRequest, TrustedKeyRegisterRequest, TrustedKeysGetRequest,
-    WorkflowExplainRequest,
+    WorkerDeregisterRequest, WorkerDrainRequest, WorkerGetRequest, WorkerHeartbeatRequest,
+    WorkerRegisterRequest, WorkersGetRequest, WorkflowExplainRequest,
 };
 
 /// One REST route of one event type.
@@ -216,6 +218,17 @@ pub const SPELLINGS: &[Spelling] = &[
     spell(PUT, "/definitions/{definition}/enable", RunDefinitionSetEnabledRequest, definitions::enable, Value(definitions::enabled), &described::definitions::ENABLE).taking(Limit::SMALL),
     spell(PUT, "/definitions/{definition}/disable", RunDefinitionSetEnabledRequest, definitions::disable, Value(definitions::enabled), &described::definitions::DISABLE).taking(Limit::SMALL),
     spell(DELETE, "/definitions/{definition}", RunDefinitionDeleteRequest, definitions::one, Value(definitions::deleted), &described::definitions::DELETE).taking(Limit::SMALL),
+    // Workers, and the tasks that they pull (`runs.md` §5).
+    spell(PUT, "/workers/{workerId}", WorkerRegisterRequest, workers::of_worker, Value(workers::registered), &described::workers::REGISTER).taking(Limit::SMALL),
+    spell(POST, "/workers/{workerId}/heartbeat", WorkerHeartbeatRequest, workers::of_worker, Value(workers::standing), &described::workers::HEARTBEAT).taking(Limit::SMALL),
+    spell(POST, "/workers/{workerId}/drain", WorkerDrainRequest, workers::one, Value(workers::standing), &described::workers::DRAIN).taking(Limit::SMALL),
+    spell(DELETE, "/workers/{workerId}", WorkerDeregisterRequest, workers::one, Value(workers::standing), &described::workers::DEREGISTER).taking(Limit::SMALL),
+    spell(GET, "/workers", WorkersGetRequest, workers::list, Value(workers::page), &described::workers::LIST),
+    spell(GET, "/workers/{workerId}", WorkerGetRequest, workers::one, Value(workers::worker), &described::workers::GET),
+    spell(POST, "/tasks/await", TaskAwaitRequest, workers::ask, Value(workers::taken), &described::workers::AWAIT).taking(Limit::SMALL),
+    spell(POST, "/tasks/{taskId}/complete", TaskCompleteRequest, workers::of_task, Value(workers::completed), &described::workers::COMPLETE),
+    spell(POST, "/tasks/{taskId}/fail", TaskFailRequest, workers::of_task, Value(workers::failed), &described::workers::FAIL),
+    spell(POST, "/tasks/{taskId}/touch", TaskTouchRequest, workers::of_task, Value(workers::touched), &described::workers::TOUCH).taking(Limit::SMALL),
     // Messages (`rest.md` §6).
     spell(POST, "/message/new/{subject}", MessageCreateRequest, message::create, Value(message::created), &described::message::CREATE).taking(Limit::BY_STATUS),
     spell(GET, "/message/{messageId}", MessageGetRequest, message::one, Value(message::message), &described::message::GET),

@@ -14,6 +14,7 @@ pub(super) mod providers;
 pub(super) mod search;
 pub(super) mod settings;
 pub(super) mod trusted_keys;
+pub(super) mod workers;
 
 use std::borrow::Cow;
 
