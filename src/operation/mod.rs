@@ -70,6 +70,7 @@ mod transition_entity;
 mod update_entities;
 mod update_entity;
 mod validate_model;
+mod workers;
 mod writing;
 
 use std::{panic::AssertUnwindSafe, sync::LazyLock, time::Instant};
@@ -397,5 +398,6 @@ mod tests {
         EventType::EntityFunctionCalculationRequest,
         EventType::EntityProcessorCalculationRequest,
         EventType::EventCancelRequest,
+        EventType::TaskCalculationRequest,
     ];
 }

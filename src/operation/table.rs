@@ -63,6 +63,10 @@ use super::{
     update_entities::UpdateEntities,
     update_entity::UpdateEntity,
     validate_model::ValidateModel,
+    workers::{
+        AwaitTasks, BeatWorker, CompleteTask, DeregisterWorker, DrainWorker, FailTask, GetWorker,
+        ListWorkers, RegisterWorker, TouchTask,
+    },
 };
 
 /// Every operation there is.
@@ -114,6 +118,16 @@ pub const ROUTES: &[Route] = &[
     Route::to::<FollowRuns>(),
     Route::to::<GetPlan>(),
     Route::to::<ListMembers>(),
+    Route::to::<RegisterWorker>(),
+    Route::to::<BeatWorker>(),
+    Route::to::<DrainWorker>(),
+    Route::to::<DeregisterWorker>(),
+    Route::to::<ListWorkers>(),
+    Route::to::<GetWorker>(),
+    Route::to::<AwaitTasks>(),
+    Route::to::<CompleteTask>(),
+    Route::to::<FailTask>(),
+    Route::to::<TouchTask>(),
     Route::to::<CreateDefinition>(),
     Route::to::<ValidateDefinition>(),
     Route::to::<ListDefinitions>(),

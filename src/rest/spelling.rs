@@ -11,7 +11,7 @@ use super::{
     parts::Parts,
     write::{
         account, actions, audit, clients, definitions, entity, feed, key_pairs, members, message,
-        model, providers, runs, search, settings, trusted_keys,
+        model, providers, runs, search, settings, trusted_keys, workers,
     },
 };
 use crate::error::Failure;
@@ -39,9 +39,11 @@ use crate::event::EventType::{
     RunDefinitionGetRequest, RunDefinitionSetEnabledRequest, RunDefinitionValidateRequest,
     RunDefinitionsGetRequest, RunGetRequest, RunHistoryGetRequest, RunHistorySubscribeRequest,
     RunSignalRequest, RunStartRequest, RunsGetRequest, SnapshotCancelRequest, SnapshotGetRequest,
-    SnapshotGetStatusRequest, TraceSamplerGetRequest, TraceSamplerSetRequest,
-    TrustedKeyDeleteRequest, TrustedKeyInvalidateRequest, TrustedKeyReactivateRequest,
-    TrustedKeyRegisterRequest, TrustedKeysGetRequest, WorkflowExplainRequest,
+    SnapshotGetStatusRequest, TaskAwaitRequest, TaskCompleteRequest, TaskFailRequest,
+    TaskTouchRequest, TraceSamplerGetRequest, TraceSamplerSetRequest, TrustedKeyDeleteRequest,
+    TrustedKeyInvalidateRequest, TrustedKeyReactivateRequest, TrustedKeyRegisterRequest,
+    TrustedKeysGetRequest, WorkerDeregisterRequest, WorkerDrainRequest, WorkerGetRequest,
+    WorkerHeartbeatRequest, WorkerRegisterRequest, WorkersGetRequest, WorkflowExplainRequest,
 };
 
 /// One REST route of one event type.
@@ -236,6 +238,17 @@ pub const SPELLINGS: &[Spelling] = &[
     spell(PUT, "/actions/{action}/enable", ActionSetEnabledRequest, actions::enable, Value(actions::enabled), &described::actions::ENABLE).taking(Limit::SMALL),
     spell(PUT, "/actions/{action}/disable", ActionSetEnabledRequest, actions::disable, Value(actions::enabled), &described::actions::DISABLE).taking(Limit::SMALL),
     spell(DELETE, "/actions/{action}", ActionDeleteRequest, actions::one, Value(actions::deleted), &described::actions::DELETE).taking(Limit::SMALL),
+    // Workers, and the tasks that they pull (`runs.md` §5).
+    spell(PUT, "/workers/{workerId}", WorkerRegisterRequest, workers::of_worker, Value(workers::registered), &described::workers::REGISTER).taking(Limit::SMALL),
+    spell(POST, "/workers/{workerId}/heartbeat", WorkerHeartbeatRequest, workers::of_worker, Value(workers::standing), &described::workers::HEARTBEAT).taking(Limit::SMALL),
+    spell(POST, "/workers/{workerId}/drain", WorkerDrainRequest, workers::one, Value(workers::standing), &described::workers::DRAIN).taking(Limit::SMALL),
+    spell(DELETE, "/workers/{workerId}", WorkerDeregisterRequest, workers::one, Value(workers::standing), &described::workers::DEREGISTER).taking(Limit::SMALL),
+    spell(GET, "/workers", WorkersGetRequest, workers::list, Value(workers::page), &described::workers::LIST),
+    spell(GET, "/workers/{workerId}", WorkerGetRequest, workers::one, Value(workers::worker), &described::workers::GET),
+    spell(POST, "/tasks/await", TaskAwaitRequest, workers::ask, Value(workers::taken), &described::workers::AWAIT).taking(Limit::SMALL),
+    spell(POST, "/tasks/{taskId}/complete", TaskCompleteRequest, workers::of_task, Value(workers::completed), &described::workers::COMPLETE),
+    spell(POST, "/tasks/{taskId}/fail", TaskFailRequest, workers::of_task, Value(workers::failed), &described::workers::FAIL),
+    spell(POST, "/tasks/{taskId}/touch", TaskTouchRequest, workers::of_task, Value(workers::touched), &described::workers::TOUCH).taking(Limit::SMALL),
     // Messages (`rest.md` §6).
     spell(POST, "/message/new/{subject}", MessageCreateRequest, message::create, Value(message::created), &described::message::CREATE).taking(Limit::BY_STATUS),
     spell(GET, "/message/{messageId}", MessageGetRequest, message::one, Value(message::message), &described::message::GET),

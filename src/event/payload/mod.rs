@@ -27,8 +27,10 @@ pub mod search;
 pub mod settings;
 pub mod statistics;
 pub mod stream;
+pub mod tasks;
 mod text;
 pub mod trusted_keys;
+pub mod workers;
 pub mod workflow;
 
 use std::{borrow::Cow, sync::Arc};

@@ -25,6 +25,7 @@ pub(super) mod runs;
 pub(super) mod search;
 pub(super) mod statistics;
 pub(super) mod trusted_keys;
+pub(super) mod workers;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 

@@ -131,6 +131,12 @@ const JOB: Parameter = Parameter::path("jobId", name, "The background search.");
 const KEY_ID: Parameter = Parameter::path("keyId", name, "The key pair, by its `kid`.");
 const MESSAGE_ID: Parameter = Parameter::path("messageId", uuid, "The message.");
 const SUBJECT: Parameter = Parameter::path("subject", name, "The subject.");
+const TASK: Parameter = Parameter::path("taskId", name, "The task.");
+const WORKER: Parameter = Parameter::path(
+    "workerId",
+    |_| json_schema!({"type": "string", "minLength": 1, "maxLength": 128}),
+    "The worker; of a member on a stream its `memberId`.",
+);
 const TRANSACTION_ID: Parameter = Parameter::path("transactionId", name, "The transaction.");
 pub(in crate::rest) const TRUSTED_KEY: Parameter =
     Parameter::path("keyId", name, "The trusted key, by its `kid`.");
@@ -169,8 +175,10 @@ const PARTS: &[Parameter] = &[
     MODEL_VERSION,
     PROVIDER_ID,
     SUBJECT,
+    TASK,
     TRANSACTION_ID,
     TRANSITION,
+    WORKER,
 ];
 
 /// A part of a path, by its name.
