@@ -123,6 +123,11 @@ codes! {
     /// An internal error; the log has its cause under the ticket.
     ServerError = "SERVER_ERROR", 500, Never;
     RunDefinitionDisabled = "RUN_DEFINITION_DISABLED", 409, Never;
+    /// The chosen identifier belongs to another run.
+    RunExists = "RUN_EXISTS", 409, Never;
+    /// The run has ended; nothing changes it any more.
+    RunFinished = "RUN_FINISHED", 409, Never;
+    RunNotFound = "RUN_NOT_FOUND", 404, Never;
     RunDefinitionNotFound = "RUN_DEFINITION_NOT_FOUND", 404, Never;
     /// A damaged page of the database; only a backup helps.
     StorageDamaged = "STORAGE_DAMAGED", 500, Never;
@@ -225,6 +230,9 @@ impl Code {
             Self::PolymorphicSlot => "a value is an object, a list or a scalar where the model has another of these; no change level permits that",
             Self::PreconditionRequired => "a patch requires `If-Match` with the transaction it is based on, or `*`",
             Self::RunDefinitionDisabled => "the definition, or this version of it, is disabled; enable it first",
+            Self::RunExists => "another run has the `runId`; choose another, or leave it out",
+            Self::RunFinished => "the run has ended, with the status in `properties.status`; nothing changes it any more",
+            Self::RunNotFound => "there is no such run, or it belongs to another tenant",
             Self::RunDefinitionNotFound => "the definition does not exist in this namespace, not in this version, or belongs to another tenant; create it first",
             Self::ScanBudgetExhausted => "the search would test a pattern on more than `CYODA_SQLITE_SEARCH_SCAN_LIMIT` entities; add a condition that narrows it",
             Self::ScheduleFunctionInvalidResult => "the schedule function of a member returned an invalid schedule; fix the member",
@@ -292,6 +300,8 @@ pub struct Failure {
     status: Option<StatusCode>,
     origin: Origin,
     warnings: Option<Box<Warnings>>,
+    /// Members of the failed answer beside those of every answer.
+    members: Properties,
 }
 
 /// Warnings collected before a failure.
@@ -319,6 +329,7 @@ impl Failure {
             status: None,
             origin: Origin::Operation,
             warnings: None,
+            members: Properties::new(),
         }
     }
 
@@ -356,6 +367,7 @@ impl Failure {
                 cause: cause.into(),
             },
             warnings: None,
+            members: Properties::new(),
         }
     }
 
@@ -398,6 +410,18 @@ impl Failure {
     pub fn with(mut self, name: &'static str, value: impl Into<Value>) -> Self {
         self.properties.push((name, value.into()));
         self
+    }
+
+    /// The same failure, whose answer has this member, too.
+    #[must_use]
+    pub fn with_member(mut self, name: &'static str, value: impl Into<Value>) -> Self {
+        self.members.push((name, value.into()));
+        self
+    }
+
+    /// The members of the failed answer beside those of every answer.
+    pub fn members(&self) -> &[(&'static str, Value)] {
+        &self.members
     }
 
     /// The same failure with the code and status of another profile.

@@ -40,6 +40,22 @@ event_types! {
     EventStreamEnd,
 
     // Who is connected.
+    RunStartRequest,
+    RunStartResponse,
+    RunGetRequest,
+    RunGetResponse,
+    RunsGetRequest,
+    RunsGetResponse,
+    RunSignalRequest,
+    RunSignalResponse,
+    RunCancelRequest,
+    RunCancelResponse,
+    RunHistoryGetRequest,
+    RunHistoryGetResponse,
+    RunHistorySubscribeRequest,
+    RunHistoryEvent,
+    PlanGetRequest,
+    PlanGetResponse,
     ComputeMembersGetRequest,
     ComputeMembersGetResponse,
 

@@ -51,6 +51,7 @@ mod paging;
 mod patch_entity;
 mod receiving;
 mod reply;
+mod runs;
 mod schema;
 mod search_entities;
 mod search_results;

@@ -6,6 +6,7 @@
 //! is read by the unit, so that the unit gets a conflict if it changes before the commit. What was
 //! parsed of a record is kept in memory for as long as the record stays the same.
 
+mod action;
 mod change;
 mod definition;
 mod error;
@@ -17,6 +18,7 @@ use std::sync::Arc;
 
 use crate::storage::Storage;
 
+pub use action::Action;
 pub use change::{Change, Created, Enabled, delete, set_enabled};
 pub use definition::{Definition, Described, Listed};
 pub use error::Error;

@@ -24,6 +24,7 @@ use super::{
     recent::Recent,
     record_cache::RecordCache,
     room::Room,
+    run::Runs,
     submission::Submission,
     usage::Usage,
 };
@@ -44,6 +45,7 @@ pub(super) struct Inner {
     pub(super) catalog: Catalog,
     pub(super) names: Names,
     pub(super) recent: Recent,
+    pub(super) runs: Runs,
     pub(super) records: RecordCache,
     pub(super) instants: Instants,
     pub(super) clock: Clock,

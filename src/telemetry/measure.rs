@@ -32,6 +32,8 @@ const TENANT_REFUSALS: &str = "interlock_tenant_limit_refusals_total";
 const STORAGE_DAMAGE: &str = "interlock_storage_damage_total";
 const EXPENSIVE_WORK: &str = "interlock_expensive_work_running";
 const PANICS: &str = "interlock_panics_total";
+const TASKS_FINISHED: &str = "interlock_tasks_finished_total";
+const TASKS_OPEN: &str = "interlock_tasks_open";
 const WORKERS: &str = "interlock_runtime_workers";
 const ALIVE_TASKS: &str = "interlock_runtime_alive_tasks";
 const QUEUE_DEPTH: &str = "interlock_runtime_global_queue_depth";
@@ -356,6 +358,27 @@ impl Limited {
     }
 }
 
+/// Counts a task that ended, by the kind of the task and its outcome.
+pub fn task_finished(kind: &'static str, outcome: &str) {
+    const KNOWN: [&str; 5] = [
+        "success",
+        "failure",
+        "timeout",
+        "cancelled",
+        "execution_failure",
+    ];
+    // Outcomes of their own are of no bounded number.
+    let known = KNOWN.into_iter().find(|known| *known == outcome);
+    counter!(TASKS_FINISHED, "kind" => kind, "outcome" => known.unwrap_or("other")).increment(1);
+}
+
+/// Sets how many tasks wait, and how many are with a member or worker.
+pub fn tasks_open(pending: usize, running: usize) {
+    for (status, count) in [("pending", pending), ("running", running)] {
+        gauge!(TASKS_OPEN, "status" => status).set(u32::try_from(count).unwrap_or(u32::MAX));
+    }
+}
+
 /// Counts a panic.
 pub(super) fn panicked() {
     counter!(PANICS).increment(1);
@@ -408,6 +431,7 @@ impl Exporter {
                 limit.counter().absolute(0);
             }
             indexes(0, 0);
+            tasks_open(0, 0);
         }
         exporter
     }
@@ -496,6 +520,8 @@ pub const METRICS: &[Metric] = &[
     metric(EXPENSIVE_WORK, MetricKind::Gauge, "kind", "conditions being read (`reading`), entities being evaluated (`judging`) and modules being executed (`modules`) on separate threads"),
     metric(PANICS, MetricKind::Counter, "", "contained panics"),
     metric(STORAGE_DAMAGE, MetricKind::Counter, "", "reads that met a damaged page of the database"),
+    metric(TASKS_FINISHED, MetricKind::Counter, "kind, outcome", "ended tasks, by kind (`action`, `connector`, `item`) and outcome; `other` stands for outcomes of an action's own"),
+    metric(TASKS_OPEN, MetricKind::Gauge, "status", "tasks that are not over: `pending`, `running`"),
     metric(WORKERS, MetricKind::Gauge, "", "worker threads of the runtime"),
     metric(ALIVE_TASKS, MetricKind::Gauge, "", "tasks that have not ended"),
     metric(QUEUE_DEPTH, MetricKind::Gauge, "", "tasks waiting for a thread"),

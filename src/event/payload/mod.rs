@@ -21,6 +21,7 @@ pub mod model;
 mod object;
 pub mod paging;
 pub mod providers;
+pub mod runs;
 pub mod search;
 pub mod settings;
 pub mod statistics;

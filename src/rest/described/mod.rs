@@ -20,6 +20,7 @@ pub(super) mod oauth;
 pub(super) mod operators;
 pub(super) mod parameter;
 pub(super) mod providers;
+pub(super) mod runs;
 pub(super) mod search;
 pub(super) mod statistics;
 pub(super) mod trusted_keys;

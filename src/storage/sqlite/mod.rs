@@ -19,6 +19,7 @@ mod place;
 mod read;
 mod record;
 mod rows;
+mod run;
 mod scan_page;
 mod script;
 mod sorter;
