@@ -130,8 +130,6 @@ codes! {
     RunFinished = "RUN_FINISHED", 409, Never;
     RunNotFound = "RUN_NOT_FOUND", 404, Never;
     RunDefinitionNotFound = "RUN_DEFINITION_NOT_FOUND", 404, Never;
-    /// The run has ended; nothing changes it any more.
-    RunFinished = "RUN_FINISHED", 409, Never;
     /// A damaged page of the database; only a backup helps.
     StorageDamaged = "STORAGE_DAMAGED", 500, Never;
     /// The storage is unavailable for writes; retry later.
@@ -242,7 +240,6 @@ impl Code {
             Self::RunFinished => "the run has ended, with the status in `properties.status`; nothing changes it any more",
             Self::RunNotFound => "there is no such run, or it belongs to another tenant",
             Self::RunDefinitionNotFound => "the definition does not exist in this namespace, not in this version, or belongs to another tenant; create it first",
-            Self::RunFinished => "the run has ended, with the status in `properties.status`; nothing changes it any more",
             Self::ScanBudgetExhausted => "the search would test a pattern on more than `CYODA_SQLITE_SEARCH_SCAN_LIMIT` entities; add a condition that narrows it",
             Self::ScheduleFunctionInvalidResult => "the schedule function of a member returned an invalid schedule; fix the member",
             Self::SearchJobAlreadyTerminal => "the background search has ended; `properties.currentStatus` has its status",

@@ -12,6 +12,7 @@ mod ends;
 mod entity;
 mod list;
 mod look;
+mod modules;
 mod plans;
 mod send;
 mod start;
@@ -33,6 +34,8 @@ use crate::error::{Code, Failure};
 use crate::id::{RunId, Tenant};
 use crate::program::Arrival;
 use crate::storage::{Attribution, RunKey, StoredRun};
+pub(super) use modules::Modules;
+
 use ends::TaskEnds;
 use state::RunState as State;
 
