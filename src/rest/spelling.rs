@@ -11,7 +11,7 @@ use super::{
     parts::Parts,
     write::{
         account, actions, audit, clients, definitions, entity, feed, key_pairs, members, message,
-        model, providers, search, settings, trusted_keys,
+        model, providers, search, settings, topics, trusted_keys,
     },
 };
 use crate::error::Failure;
@@ -37,10 +37,10 @@ use crate::event::EventType::{
     OidcProviderUpdateRequest, OidcProvidersGetRequest, OidcProvidersReloadRequest,
     RunDefinitionCreateRequest, RunDefinitionDeleteRequest, RunDefinitionGetRequest,
     RunDefinitionSetEnabledRequest, RunDefinitionValidateRequest, RunDefinitionsGetRequest,
-    SnapshotCancelRequest, SnapshotGetRequest, SnapshotGetStatusRequest, TraceSamplerGetRequest,
-    TraceSamplerSetRequest, TrustedKeyDeleteRequest, TrustedKeyInvalidateRequest,
-    TrustedKeyReactivateRequest, TrustedKeyRegisterRequest, TrustedKeysGetRequest,
-    WorkflowExplainRequest,
+    SnapshotCancelRequest, SnapshotGetRequest, SnapshotGetStatusRequest, TopicGetRequest,
+    TopicPublishRequest, TopicsGetRequest, TraceSamplerGetRequest, TraceSamplerSetRequest,
+    TrustedKeyDeleteRequest, TrustedKeyInvalidateRequest, TrustedKeyReactivateRequest,
+    TrustedKeyRegisterRequest, TrustedKeysGetRequest, WorkflowExplainRequest,
 };
 
 /// One REST route of one event type.
@@ -224,6 +224,10 @@ pub const SPELLINGS: &[Spelling] = &[
     spell(PUT, "/actions/{action}/enable", ActionSetEnabledRequest, actions::enable, Value(actions::enabled), &described::actions::ENABLE).taking(Limit::SMALL),
     spell(PUT, "/actions/{action}/disable", ActionSetEnabledRequest, actions::disable, Value(actions::enabled), &described::actions::DISABLE).taking(Limit::SMALL),
     spell(DELETE, "/actions/{action}", ActionDeleteRequest, actions::one, Value(actions::deleted), &described::actions::DELETE).taking(Limit::SMALL),
+    // Topics (`runs.md` §5).
+    spell(POST, "/topics/{topic}", TopicPublishRequest, topics::publish, Value(topics::published), &described::topics::PUBLISH).taking(Limit::LARGE),
+    spell(GET, "/topics/{topic}", TopicGetRequest, topics::one, Value(topics::part), &described::topics::GET),
+    spell(GET, "/topics", TopicsGetRequest, topics::list, Value(topics::page), &described::topics::LIST),
     // Messages (`rest.md` §6).
     spell(POST, "/message/new/{subject}", MessageCreateRequest, message::create, Value(message::created), &described::message::CREATE).taking(Limit::BY_STATUS),
     spell(GET, "/message/{messageId}", MessageGetRequest, message::one, Value(message::message), &described::message::GET),

@@ -27,6 +27,7 @@ pub mod settings;
 pub mod statistics;
 pub mod stream;
 mod text;
+pub mod topics;
 pub mod trusted_keys;
 pub mod workflow;
 

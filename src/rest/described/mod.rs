@@ -23,6 +23,7 @@ pub(super) mod parameter;
 pub(super) mod providers;
 pub(super) mod search;
 pub(super) mod statistics;
+pub(super) mod topics;
 pub(super) mod trusted_keys;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};

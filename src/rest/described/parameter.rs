@@ -129,6 +129,7 @@ const JOB: Parameter = Parameter::path("jobId", name, "The background search.");
 const KEY_ID: Parameter = Parameter::path("keyId", name, "The key pair, by its `kid`.");
 const MESSAGE_ID: Parameter = Parameter::path("messageId", uuid, "The message.");
 const SUBJECT: Parameter = Parameter::path("subject", name, "The subject.");
+const TOPIC: Parameter = Parameter::path("topic", name, "The name of the topic.");
 const TRANSACTION_ID: Parameter = Parameter::path("transactionId", name, "The transaction.");
 pub(in crate::rest) const TRUSTED_KEY: Parameter =
     Parameter::path("keyId", name, "The trusted key, by its `kid`.");
@@ -165,6 +166,7 @@ const PARTS: &[Parameter] = &[
     MODEL_VERSION,
     PROVIDER_ID,
     SUBJECT,
+    TOPIC,
     TRANSACTION_ID,
     TRANSITION,
 ];

@@ -14,6 +14,7 @@ pub(super) mod model;
 pub(super) mod providers;
 pub(super) mod search;
 pub(super) mod settings;
+pub(super) mod topics;
 pub(super) mod trusted_keys;
 
 use std::borrow::Cow;

@@ -32,12 +32,13 @@ mod record;
 mod scan_page;
 mod settings;
 mod task;
+mod topic;
 mod version;
 
 pub(in crate::storage) use batch::{
     Batch, CommitRow, DeltaRow, EntityMove, Folded, Freed, KeyRow, MessageGone, MessageRow,
     NewClaim, NewDecision, NewEntity, NewVersion, OutcomeRow, RecordGone, RecordPut, Removals,
-    TaskDone, TaskRow,
+    TaskDone, TaskRow, TopicEventRow, TopicPut,
 };
 pub(in crate::storage) use chore::{FilledKey, JobChore, Upkeep};
 pub(in crate::storage) use claim::Claim;
@@ -60,5 +61,7 @@ pub(in crate::storage) use scan_page::{Entry, LifecycleEntry, Lifecycles, Reache
 pub use scan_page::{ScanLifecycle, ScanPage, ScanRow};
 pub use settings::{Durability, IndexSettings, Migrate, Place, Settings, UsedIndexes};
 pub use task::{Task, TaskKind, TaskPage};
+pub use topic::{ListedTopic, TopicEvent, TopicKey};
+pub(in crate::storage) use topic::{TopicHead, TopicPage, TopicRow};
 pub use version::{Listed, Message, Recorded, Version};
 pub(in crate::storage) use version::{Newest, UNCOMMITTED};

@@ -8,6 +8,7 @@ mod model;
 mod outcomes;
 mod records;
 mod tasks;
+mod topics;
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -15,7 +16,7 @@ use foldhash::HashMap;
 
 use super::{
     Error, Snapshot, Storage,
-    draft::{Attribution, Base, Growth, MessageChange, Outcome, Records},
+    draft::{Attribution, Base, Growth, MessageChange, Outcome, Publication, Records},
     port::{Definitions, EntityRow, UNCOMMITTED, Version},
     task::{Decision, TaskChange},
 };
@@ -63,6 +64,8 @@ pub struct UnitOfWork {
     outcomes: Vec<Outcome>,
     /// What it has read of records; of its changes only a rollback takes any back.
     records: Records,
+    /// In the order in which they were made; only a rollback takes any back.
+    publications: Vec<Publication>,
     /// What its documents add to their models.
     growth: Growth,
     /// The transaction that the request began with, where this is a later one.
@@ -131,6 +134,7 @@ impl Storage {
             growth: Growth::default(),
             outcomes: Vec::new(),
             records: Records::default(),
+            publications: Vec::new(),
             entry: None,
             undo: Vec::new(),
             marks: 0,
