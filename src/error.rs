@@ -124,11 +124,19 @@ codes! {
     /// An internal error; the log has its cause under the ticket.
     ServerError = "SERVER_ERROR", 500, Never;
     RunDefinitionDisabled = "RUN_DEFINITION_DISABLED", 409, Never;
+    /// The chosen identifier belongs to another run.
+    RunExists = "RUN_EXISTS", 409, Never;
+    /// The run has ended; nothing changes it any more.
+    RunFinished = "RUN_FINISHED", 409, Never;
+    RunNotFound = "RUN_NOT_FOUND", 404, Never;
     RunDefinitionNotFound = "RUN_DEFINITION_NOT_FOUND", 404, Never;
     /// A damaged page of the database; only a backup helps.
     StorageDamaged = "STORAGE_DAMAGED", 500, Never;
     /// The storage is unavailable for writes; retry later.
     StorageUnavailable = "STORAGE_UNAVAILABLE", 503, Later;
+    /// Another worker has the task now.
+    TaskLeaseLost = "TASK_LEASE_LOST", 409, Never;
+    TaskNotFound = "TASK_NOT_FOUND", 404, Never;
     /// A tenant has reached a limit.
     TenantLimitExceeded = "TENANT_LIMIT_EXCEEDED", 429, Later;
     TooManyRequests = "TOO_MANY_REQUESTS", 429, Later;
@@ -153,6 +161,7 @@ codes! {
     UnsupportedMediaType = "UNSUPPORTED_MEDIA_TYPE", 415, Never;
     /// An import that breaks a static rule of workflows, or a document with errors.
     ValidationFailed = "VALIDATION_FAILED", 400, Never;
+    WorkerNotFound = "WORKER_NOT_FOUND", 404, Never;
     WorkflowFailed = "WORKFLOW_FAILED", 400, Never;
     /// A definition of a version that the profile does not support.
     WorkflowSchemaVersionUnsupported = "WORKFLOW_SCHEMA_VERSION_UNSUPPORTED", 400, Never;
@@ -228,6 +237,9 @@ impl Code {
             Self::PolymorphicSlot => "a value is an object, a list or a scalar where the model has another of these; no change level permits that",
             Self::PreconditionRequired => "a patch requires `If-Match` with the transaction it is based on, or `*`",
             Self::RunDefinitionDisabled => "the definition, or this version of it, is disabled; enable it first",
+            Self::RunExists => "another run has the `runId`; choose another, or leave it out",
+            Self::RunFinished => "the run has ended, with the status in `properties.status`; nothing changes it any more",
+            Self::RunNotFound => "there is no such run, or it belongs to another tenant",
             Self::RunDefinitionNotFound => "the definition does not exist in this namespace, not in this version, or belongs to another tenant; create it first",
             Self::ScanBudgetExhausted => "the search would test a pattern on more than `CYODA_SQLITE_SEARCH_SCAN_LIMIT` entities; add a condition that narrows it",
             Self::ScheduleFunctionInvalidResult => "the schedule function of a member returned an invalid schedule; fix the member",
@@ -241,6 +253,8 @@ impl Code {
             Self::TenantLimitExceeded => "the tenant has reached a limit set by the operator; `properties.limit` names it, `properties.retryAfterMs` says when to retry",
             Self::TooManyRequests => "too many requests are in flight or waiting, or their bytes exceed `INTERLOCK_RECEIVING_BYTES`; wait for answers before sending more",
             Self::TopicNotFound => "the topic does not exist in this namespace, or belongs to another tenant; publish an event to it first",
+            Self::TaskLeaseLost => "the worker no longer has the task: its lease has ended, and the task goes to another worker; stop working on it",
+            Self::TaskNotFound => "there is no such task, or it belongs to another tenant",
             Self::TransactionExpired => "the transaction token has expired",
             Self::TransactionNotFound => "the transaction has already ended",
             Self::TransactionTooLarge => "the transaction reads or writes too much; split it",
@@ -254,6 +268,7 @@ impl Code {
             Self::UnsupportedKeyType => "only RSA keys are supported",
             Self::UnsupportedMediaType => "a patch is `application/merge-patch+json` or `application/json-patch+json`",
             Self::ValidationFailed => "a definition is invalid; the message names the place, and `properties.findings`, where it is there, everything that was found",
+            Self::WorkerNotFound => "the worker is not registered in this namespace, or belongs to another tenant; register it, also after the service was restarted",
             Self::WorkflowFailed => "a processor, a criterion or an engine limit failed the transition; nothing was written",
             Self::WorkflowSchemaVersionUnsupported => "the profile `cyoda-0.8` accepts the schema versions 1.1 to 1.3 only",
             Self::WorkflowNotFound => "the model has no imported workflow",
@@ -296,6 +311,8 @@ pub struct Failure {
     status: Option<StatusCode>,
     origin: Origin,
     warnings: Option<Box<Warnings>>,
+    /// Members of the failed answer beside those of every answer.
+    members: Properties,
 }
 
 /// Warnings collected before a failure.
@@ -323,6 +340,7 @@ impl Failure {
             status: None,
             origin: Origin::Operation,
             warnings: None,
+            members: Properties::new(),
         }
     }
 
@@ -360,6 +378,7 @@ impl Failure {
                 cause: cause.into(),
             },
             warnings: None,
+            members: Properties::new(),
         }
     }
 
@@ -402,6 +421,18 @@ impl Failure {
     pub fn with(mut self, name: &'static str, value: impl Into<Value>) -> Self {
         self.properties.push((name, value.into()));
         self
+    }
+
+    /// The same failure, whose answer has this member, too.
+    #[must_use]
+    pub fn with_member(mut self, name: &'static str, value: impl Into<Value>) -> Self {
+        self.members.push((name, value.into()));
+        self
+    }
+
+    /// The members of the failed answer beside those of every answer.
+    pub fn members(&self) -> &[(&'static str, Value)] {
+        &self.members
     }
 
     /// The same failure with the code and status of another profile.

@@ -7,7 +7,7 @@
 //! names and failures   id  clock  error  compat  json  telemetry  pool
 //! pure                 entity  callout  model  condition  workflow  expr  program  dialect
 //!                      engine  explain
-//! services             storage  auth  audit  compute  runtime  search
+//! services             storage  auth  audit  compute  wasm  runtime  search
 //! protocol             event  operation  help
 //! edges                grpc  rest  cli
 //! the process          app
@@ -43,6 +43,7 @@ pub mod registry;
 pub mod runtime;
 pub mod search;
 pub mod storage;
+pub mod wasm;
 
 pub mod event;
 pub mod help;

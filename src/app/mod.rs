@@ -35,7 +35,7 @@ use tracing::{error, info, warn};
 
 use crate::auth::Authenticator;
 use crate::clock::Clock;
-use crate::compute::Members;
+use crate::compute::{Members, tasks::Channels};
 use crate::event::EventType;
 use crate::grpc;
 use crate::help::{Facts, Library};
@@ -118,15 +118,22 @@ async fn serve(
         operation::recall(&storage, tokens).await?;
         tasks.spawn(tokens.federation().clone().keep(stop.clone()));
     }
-    let registry = connections::Registry::new(caps(&config));
-    let listeners = Listeners::bind(&config.listen, tls.as_ref(), &registry).await?;
+    let connections_open = connections::Registry::new(caps(&config));
+    let listeners = Listeners::bind(&config.listen, tls.as_ref(), &connections_open).await?;
     let members = Members::default();
+    let registry = Registry::new(storage.clone());
+    let channels = Channels::new(Clock::System, config.tasks);
     let runtime = Runtime::new(
         storage.clone(),
+        registry.clone(),
         members.clone(),
+        channels.clone(),
         Clock::System,
         config.runtime,
     );
+    let ends = runtime.task_ends();
+    let (taking, stopping) = (channels.clone(), stop.clone());
+    tasks.spawn(async move { taking.run(ends, stopping).await });
     if config.look_after_tasks {
         tasks.spawn(
             runtime
@@ -147,11 +154,12 @@ async fn serve(
     tasks.spawn(tenants.clone().keep_small(stop.clone()));
     let services = Services {
         runtime,
-        registry: Registry::new(storage.clone()),
+        registry,
         telemetry: telemetry.clone(),
         groups_max: config.groups_max,
         search_timeout: config.search_timeout,
         members: members.clone(),
+        channels: channels.clone(),
         in_work: TaskTracker::new(),
         stopping: stop.clone(),
         keys: Keys::new(config.idempotency_life),
@@ -165,6 +173,7 @@ async fn serve(
     let service = grpc::Service {
         services: services.clone(),
         members,
+        channels,
         authenticator: authenticator.clone(),
         streams: config.streams,
         message_max: config.grpc_message_max,

@@ -1,6 +1,6 @@
 //! The command line: the service, and a client of it.
 //!
-//! May use: [`crate::id`], [`crate::telemetry`], [`crate::workflow`], [`crate::storage`],
+//! May use: [`crate::id`], [`crate::clock`], [`crate::telemetry`], [`crate::workflow`], [`crate::storage`],
 //! [`crate::event`], [`crate::operation`], [`crate::help`], [`crate::app`], [`crate::dialect`].
 //! The only place that prints.
 #![expect(
@@ -69,6 +69,7 @@ Examples:
   interlock call EntityCreateRequest @new.json --metadata x-mock-tenant=acme
   interlock workflow draw order.json            draw a workflow in Mermaid or DOT
   interlock flo validate workflow -f order.yaml check a step workflow without a service
+  interlock flo workflow start order '{}'       start a run of a step workflow
   interlock init                                write a file that explains every setting
   interlock health && echo ready
 
@@ -114,10 +115,22 @@ Topics: interlock help cloudevents, and cloudevents <type> for the payload of a 
     /// Draw workflows.
     #[command(subcommand)]
     Workflow(workflow::Command),
-    /// Check documents of step workflows.
+    /// Step workflows: their definitions, runs, actions, workers and topics.
     #[command(
         subcommand,
-        after_help = "Example:\n  interlock flo validate workflow -f order.yaml\n\nThe program does the same under the name `flo` (a link): flo validate workflow -f order.yaml\n\nTopics: interlock help flo-documents."
+        after_help = "\
+Examples:
+  interlock flo workflow create -f order.yaml
+  interlock flo workflow start order '{\"order_id\":\"ORD-123\"}' --idempotency-key order-123
+  interlock flo workflow history $RUN --follow
+  interlock flo workflow signal $RUN --type approval '{\"decision\":\"approved\"}'
+  interlock flo validate workflow -f order.yaml
+
+The program does the same under the name `flo` (a link): ln -s interlock flo
+
+The exit code is 1 if the service refuses or cannot be reached, 2 for invalid arguments.
+
+Topics: interlock help runs, flo-documents."
     )]
     Flo(flo::Command),
     /// Explain why an entity did or did not move, test by test.

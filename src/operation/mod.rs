@@ -52,6 +52,7 @@ mod paging;
 mod patch_entity;
 mod receiving;
 mod reply;
+mod runs;
 mod schema;
 mod search_entities;
 mod search_results;
@@ -70,6 +71,7 @@ mod transition_entity;
 mod update_entities;
 mod update_entity;
 mod validate_model;
+mod workers;
 mod writing;
 
 use std::{panic::AssertUnwindSafe, sync::LazyLock, time::Instant};
@@ -397,5 +399,6 @@ mod tests {
         EventType::EntityFunctionCalculationRequest,
         EventType::EntityProcessorCalculationRequest,
         EventType::EventCancelRequest,
+        EventType::TaskCalculationRequest,
     ];
 }

@@ -71,6 +71,14 @@ impl Paging {
     }
 }
 
+/// Where a list of numbered items goes on; none at its end.
+pub(super) fn plain(next: Option<String>) -> Pagination {
+    Pagination {
+        has_next: next.is_some(),
+        next_cursor: next,
+    }
+}
+
 /// Where the list goes on after an item of that name; none at its end.
 pub(super) fn pagination(last: Option<&str>) -> Pagination {
     Pagination {

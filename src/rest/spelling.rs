@@ -11,7 +11,7 @@ use super::{
     parts::Parts,
     write::{
         account, actions, audit, clients, definitions, entity, feed, key_pairs, members, message,
-        model, providers, search, settings, topics, trusted_keys,
+        model, providers, runs, search, settings, topics, trusted_keys, workers,
     },
 };
 use crate::error::Failure;
@@ -34,13 +34,17 @@ use crate::event::EventType::{
     KeyPairReactivateRequest, LogLevelGetRequest, LogLevelSetRequest, MessageCreateRequest,
     MessageDeleteRequest, MessageGetRequest, OidcProviderDeleteRequest,
     OidcProviderInvalidateRequest, OidcProviderReactivateRequest, OidcProviderRegisterRequest,
-    OidcProviderUpdateRequest, OidcProvidersGetRequest, OidcProvidersReloadRequest,
-    RunDefinitionCreateRequest, RunDefinitionDeleteRequest, RunDefinitionGetRequest,
-    RunDefinitionSetEnabledRequest, RunDefinitionValidateRequest, RunDefinitionsGetRequest,
-    SnapshotCancelRequest, SnapshotGetRequest, SnapshotGetStatusRequest, TopicGetRequest,
-    TopicPublishRequest, TopicsGetRequest, TraceSamplerGetRequest, TraceSamplerSetRequest,
-    TrustedKeyDeleteRequest, TrustedKeyInvalidateRequest, TrustedKeyReactivateRequest,
-    TrustedKeyRegisterRequest, TrustedKeysGetRequest, WorkflowExplainRequest,
+    OidcProviderUpdateRequest, OidcProvidersGetRequest, OidcProvidersReloadRequest, PlanGetRequest,
+    RunCancelRequest, RunDefinitionCreateRequest, RunDefinitionDeleteRequest,
+    RunDefinitionGetRequest, RunDefinitionSetEnabledRequest, RunDefinitionValidateRequest,
+    RunDefinitionsGetRequest, RunGetRequest, RunHistoryGetRequest, RunHistorySubscribeRequest,
+    RunSignalRequest, RunStartRequest, RunsGetRequest, SnapshotCancelRequest, SnapshotGetRequest,
+    SnapshotGetStatusRequest, TaskAwaitRequest, TaskCompleteRequest, TaskFailRequest,
+    TaskTouchRequest, TopicGetRequest, TopicPublishRequest, TopicsGetRequest,
+    TraceSamplerGetRequest, TraceSamplerSetRequest, TrustedKeyDeleteRequest,
+    TrustedKeyInvalidateRequest, TrustedKeyReactivateRequest, TrustedKeyRegisterRequest,
+    TrustedKeysGetRequest, WorkerDeregisterRequest, WorkerDrainRequest, WorkerGetRequest,
+    WorkerHeartbeatRequest, WorkerRegisterRequest, WorkersGetRequest, WorkflowExplainRequest,
 };
 
 /// One REST route of one event type.
@@ -217,6 +221,17 @@ pub const SPELLINGS: &[Spelling] = &[
     spell(PUT, "/definitions/{definition}/enable", RunDefinitionSetEnabledRequest, definitions::enable, Value(definitions::enabled), &described::definitions::ENABLE).taking(Limit::SMALL),
     spell(PUT, "/definitions/{definition}/disable", RunDefinitionSetEnabledRequest, definitions::disable, Value(definitions::enabled), &described::definitions::DISABLE).taking(Limit::SMALL),
     spell(DELETE, "/definitions/{definition}", RunDefinitionDeleteRequest, definitions::one, Value(definitions::deleted), &described::definitions::DELETE).taking(Limit::SMALL),
+    // Runs (`runs.md` §4).
+    spell(POST, "/runs", RunStartRequest, runs::start, Value(runs::started), &described::runs::START),
+    spell(GET, "/runs", RunsGetRequest, runs::list, Value(runs::page), &described::runs::LIST),
+    spell(GET, "/runs/stream", RunHistorySubscribeRequest, runs::follow, Live(runs::event_of_many), &described::runs::FOLLOW),
+    spell(GET, "/runs/{runId}", RunGetRequest, runs::one, Value(runs::run), &described::runs::GET),
+    spell(DELETE, "/runs/{runId}", RunCancelRequest, runs::of_run, Value(runs::cancelled), &described::runs::DELETE),
+    spell(POST, "/runs/{runId}/cancel", RunCancelRequest, runs::of_run, Value(runs::cancelled), &described::runs::CANCEL),
+    spell(POST, "/runs/{runId}/signal", RunSignalRequest, runs::of_run, Value(runs::signalled), &described::runs::SIGNAL),
+    spell(GET, "/runs/{runId}/history", RunHistoryGetRequest, runs::history, Value(runs::events), &described::runs::HISTORY),
+    spell(GET, "/runs/{runId}/history/stream", RunHistorySubscribeRequest, runs::follow_one, Live(runs::event), &described::runs::FOLLOW_ONE),
+    spell(GET, "/definitions/{definition}/plans/{plan}", PlanGetRequest, runs::plan, Value(runs::executors), &described::runs::PLAN),
     // Actions (`runs.md` §5).
     spell(PUT, "/actions/{action}", ActionRegisterRequest, actions::register, Value(actions::registered), &described::actions::REGISTER),
     spell(GET, "/actions", ActionsGetRequest, actions::list, Value(actions::page), &described::actions::LIST),
@@ -228,6 +243,17 @@ pub const SPELLINGS: &[Spelling] = &[
     spell(POST, "/topics/{topic}", TopicPublishRequest, topics::publish, Value(topics::published), &described::topics::PUBLISH).taking(Limit::LARGE),
     spell(GET, "/topics/{topic}", TopicGetRequest, topics::one, Value(topics::part), &described::topics::GET),
     spell(GET, "/topics", TopicsGetRequest, topics::list, Value(topics::page), &described::topics::LIST),
+    // Workers, and the tasks that they pull (`runs.md` §5).
+    spell(PUT, "/workers/{workerId}", WorkerRegisterRequest, workers::of_worker, Value(workers::registered), &described::workers::REGISTER).taking(Limit::SMALL),
+    spell(POST, "/workers/{workerId}/heartbeat", WorkerHeartbeatRequest, workers::of_worker, Value(workers::standing), &described::workers::HEARTBEAT).taking(Limit::SMALL),
+    spell(POST, "/workers/{workerId}/drain", WorkerDrainRequest, workers::one, Value(workers::standing), &described::workers::DRAIN).taking(Limit::SMALL),
+    spell(DELETE, "/workers/{workerId}", WorkerDeregisterRequest, workers::one, Value(workers::standing), &described::workers::DEREGISTER).taking(Limit::SMALL),
+    spell(GET, "/workers", WorkersGetRequest, workers::list, Value(workers::page), &described::workers::LIST),
+    spell(GET, "/workers/{workerId}", WorkerGetRequest, workers::one, Value(workers::worker), &described::workers::GET),
+    spell(POST, "/tasks/await", TaskAwaitRequest, workers::ask, Value(workers::taken), &described::workers::AWAIT).taking(Limit::SMALL),
+    spell(POST, "/tasks/{taskId}/complete", TaskCompleteRequest, workers::of_task, Value(workers::completed), &described::workers::COMPLETE),
+    spell(POST, "/tasks/{taskId}/fail", TaskFailRequest, workers::of_task, Value(workers::failed), &described::workers::FAIL),
+    spell(POST, "/tasks/{taskId}/touch", TaskTouchRequest, workers::of_task, Value(workers::touched), &described::workers::TOUCH).taking(Limit::SMALL),
     // Messages (`rest.md` §6).
     spell(POST, "/message/new/{subject}", MessageCreateRequest, message::create, Value(message::created), &described::message::CREATE).taking(Limit::BY_STATUS),
     spell(GET, "/message/{messageId}", MessageGetRequest, message::one, Value(message::message), &described::message::GET),

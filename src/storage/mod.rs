@@ -41,6 +41,7 @@ mod identity;
 mod index;
 mod instant;
 mod job;
+mod known_runs;
 mod log;
 mod lookup;
 mod missed;
@@ -51,6 +52,8 @@ mod port;
 mod recent;
 mod record_cache;
 mod room;
+mod run;
+mod run_feed;
 mod snapshot;
 mod sorter;
 mod sqlite;
@@ -80,16 +83,20 @@ pub use error::Error;
 pub use feed::{Feed, Wanted};
 pub use handle::Storage;
 pub use job::{JobPlan, JobTenant, NewJob};
+pub use known_runs::WokenRun;
 pub use missed::{Sought, Wish};
 pub use port::{
     Definitions, Durability, Finished, Identity, IdentityChange, IdentityKind, Index, IndexRow,
     IndexSettings, IndexState, Job, JobEnd, JobRow, JobState, Keyed, Listed, ListedTopic, Message,
     Migrate, Ordered, Place, Print, Probe, Record, RecordKey, RecordKind, RecordRow, Recorded,
-    Remembered, ScanLifecycle, ScanPage, ScanRow, Settings, StoredProducer, Task, TaskKey,
-    TaskKind, TaskLine, TaskPage, TaskRef, TopicEvent, TopicKey, UsedIndexes, Version,
+    Remembered, RunEvents, RunKey, RunKeyKind, RunName, RunsWanted, ScanLifecycle, ScanPage,
+    ScanRow, Settings, StoredProducer, StoredRun, Subject, Task, TaskKey, TaskKind, TaskLine,
+    TaskPage, TaskRef, TopicEvent, TopicKey, UsedIndexes, Version,
 };
+pub use run::RunEnd;
+pub use run_feed::{FollowedRuns, RunFeed};
 pub use snapshot::{History, ModelCount, Scan, Snapshot};
 pub use sorter::Sorter;
 pub use sweep::Sweep;
 pub use task::NewTask;
-pub use unit::{Mark, UnitOfWork};
+pub use unit::{Mark, NewRun, RunAdvance, UnitOfWork};

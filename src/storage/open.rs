@@ -16,6 +16,7 @@ use super::{
     health::Health,
     index::Indexes,
     instant::Instants,
+    known_runs::Runs,
     missed::MissedIndexes,
     names::Names,
     past::Past,
@@ -66,8 +67,11 @@ impl Storage {
         // What is due is read later: a service with a long backlog starts as soon as another.
         let (lines, last) = (database.task_lines().await?, database.newest_task().await?);
         let agenda = Agenda::new(clock.read(), lines, last);
+        let awaiting = database.runs_that_await().await?;
+        let runs = Runs::new(database.newest_run().await?, awaiting);
         let storage = Self(Arc::new(Inner {
             database,
+            runs,
             cache: Cache::default(),
             past: Past::default(),
             catalog: Catalog::default(),

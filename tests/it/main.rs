@@ -80,5 +80,6 @@ mod trusted_keys;
 mod turns;
 mod unique_keys;
 mod warnings;
+mod workers;
 mod workflow;
 mod xml;

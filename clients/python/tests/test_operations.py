@@ -9,6 +9,7 @@ from definitions import ALL, PARCEL, SAMPLE, TAG, holds, make_model, transition,
 from servers import BINARY
 
 import interlock.operations
+import interlock.runs
 from interlock import (
     Client,
     Count,
@@ -48,7 +49,8 @@ async def test_every_operation_of_the_server_has_a_method() -> None:
         BINARY, "events", "--format", "json", stdout=asyncio.subprocess.PIPE
     )
     answered, _ = await listing.communicate()
-    known = set(re.findall(r'"(\w+Request)"', inspect.getsource(interlock.operations)))
+    sources = map(inspect.getsource, (interlock.operations, interlock.runs))
+    known = set(re.findall(r'"(\w+Request)"', "".join(sources)))
     assert {row["request"] for row in json.loads(answered)} <= known
 
 

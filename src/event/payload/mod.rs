@@ -22,13 +22,16 @@ pub mod model;
 mod object;
 pub mod paging;
 pub mod providers;
+pub mod runs;
 pub mod search;
 pub mod settings;
 pub mod statistics;
 pub mod stream;
+pub mod tasks;
 mod text;
 pub mod topics;
 pub mod trusted_keys;
+pub mod workers;
 pub mod workflow;
 
 use std::{borrow::Cow, sync::Arc};

@@ -21,10 +21,12 @@ pub(super) mod oauth;
 pub(super) mod operators;
 pub(super) mod parameter;
 pub(super) mod providers;
+pub(super) mod runs;
 pub(super) mod search;
 pub(super) mod statistics;
 pub(super) mod topics;
 pub(super) mod trusted_keys;
+pub(super) mod workers;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 

@@ -124,12 +124,20 @@ const CHANGE_LEVEL: Parameter = Parameter::path(
 );
 const ACTION: Parameter = Parameter::path("action", name, "The name of the action.");
 const DEFINITION: Parameter = Parameter::path("definition", name, "The name of the definition.");
+const PLAN: Parameter = Parameter::path("plan", name, "The name of the plan.");
+const RUN: Parameter = Parameter::path("runId", name, "The run.");
 const DATA_FORMAT: Parameter = Parameter::path("dataFormat", format, "The format of the sample.");
 const JOB: Parameter = Parameter::path("jobId", name, "The background search.");
 const KEY_ID: Parameter = Parameter::path("keyId", name, "The key pair, by its `kid`.");
 const MESSAGE_ID: Parameter = Parameter::path("messageId", uuid, "The message.");
 const SUBJECT: Parameter = Parameter::path("subject", name, "The subject.");
 const TOPIC: Parameter = Parameter::path("topic", name, "The name of the topic.");
+const TASK: Parameter = Parameter::path("taskId", name, "The task.");
+const WORKER: Parameter = Parameter::path(
+    "workerId",
+    |_| json_schema!({"type": "string", "minLength": 1, "maxLength": 128}),
+    "The worker; of a member on a stream its `memberId`.",
+);
 const TRANSACTION_ID: Parameter = Parameter::path("transactionId", name, "The transaction.");
 pub(in crate::rest) const TRUSTED_KEY: Parameter =
     Parameter::path("keyId", name, "The trusted key, by its `kid`.");
@@ -158,6 +166,8 @@ const PARTS: &[Parameter] = &[
     CONVERTER,
     DATA_FORMAT,
     DEFINITION,
+    PLAN,
+    RUN,
     ENTITY_ID,
     ENTITY_NAME,
     JOB,
@@ -167,8 +177,10 @@ const PARTS: &[Parameter] = &[
     PROVIDER_ID,
     SUBJECT,
     TOPIC,
+    TASK,
     TRANSACTION_ID,
     TRANSITION,
+    WORKER,
 ];
 
 /// A part of a path, by its name.

@@ -12,10 +12,12 @@ pub(super) mod members;
 pub(super) mod message;
 pub(super) mod model;
 pub(super) mod providers;
+pub(super) mod runs;
 pub(super) mod search;
 pub(super) mod settings;
 pub(super) mod topics;
 pub(super) mod trusted_keys;
+pub(super) mod workers;
 
 use std::borrow::Cow;
 

@@ -6,7 +6,7 @@ use tokio::sync::watch;
 use super::{Survivor, rows::Rows, sweeper::Sweeper};
 use crate::clock::Timestamp;
 use crate::entity::{Image, Position, Sequence};
-use crate::id::{EntityId, Tenant};
+use crate::id::{EntityId, RunId, Tenant};
 use crate::storage::{
     Storage,
     draft::Draft,
@@ -30,6 +30,7 @@ pub(super) struct Validated {
 pub(super) struct Flight {
     pub(super) validated: Validated,
     written: HashSet<EntityId>,
+    runs: HashSet<RunId>,
     /// Records that were changed, and whose they are.
     records: HashSet<(Tenant, RecordKey)>,
     syncing: Syncing,
@@ -39,6 +40,8 @@ impl Flight {
     pub(super) fn new(validated: Validated, syncing: Syncing) -> Self {
         let drafts = validated.survivors.iter();
         let drafts = drafts.map(|survivor| &survivor.submission.draft);
+        let runs = drafts.clone().flat_map(|draft| &draft.runs);
+        let runs = runs.map(|write| write.id).collect();
         let written = drafts
             .clone()
             .flat_map(|draft| draft.bases().map(|(id, _)| id));
@@ -48,6 +51,7 @@ impl Flight {
         });
         Self {
             written: written.collect(),
+            runs,
             records: records.collect(),
             validated,
             syncing,
@@ -62,7 +66,9 @@ impl Flight {
                 let draft = &submission.draft;
                 let replaced = draft.bases().map(|(id, _)| id);
                 let mut seen = replaced.chain(draft.reads.keys().copied());
-                seen.any(|id| self.written.contains(&id)) || self.decides_records(draft)
+                seen.any(|id| self.written.contains(&id))
+                    || draft.runs.iter().any(|run| self.runs.contains(&run.id))
+                    || self.decides_records(draft)
             })
     }
 
@@ -131,6 +137,9 @@ pub(super) fn announce(
         for removal in &draft.removals {
             storage.cache.forget(removal.id);
         }
+        storage.runs.moved(draft.bases().map(|(id, _)| id));
+        let runs = draft.stored_runs(survivor.tenant, survivor.first);
+        storage.runs.committed(&draft.tenant, runs);
         for (key, record) in draft.records.committed(survivor.committed) {
             storage.records.put(&draft.tenant, key, record);
         }

@@ -60,6 +60,7 @@ impl Committer {
                 .extend(found.into_iter().map(|(id, position)| (id, Some(position))));
         }
         view.holders = holders(&self.storage, drafts()).await?;
+        view_runs(&self.storage, &mut view, batch).await?;
         view.records = records(&self.storage, drafts()).await?;
         view.topics = topics(&self.storage, &mut self.newest_topic, drafts()).await?;
         Ok(view)
@@ -178,6 +179,38 @@ async fn holders<'a>(
         }
     }
     Ok(holders)
+}
+
+/// Where the runs of a batch are, and which have the keys of its new ones; of none, without a
+/// trip.
+async fn view_runs(storage: &Storage, view: &mut View, batch: &[Submission]) -> Result<(), Error> {
+    let mut unknown = Vec::new();
+    for submission in batch {
+        let draft = &*submission.draft;
+        for write in &draft.runs {
+            if write.base.is_some() {
+                let known = storage.0.runs.position(write.id);
+                if known.is_none() {
+                    unknown.push(write.id);
+                }
+                view.runs.insert(write.id, known);
+            }
+            if let Some(tenant) = storage.tenant_row(&draft.tenant).await?
+                && !write.keys.is_empty()
+            {
+                let found = storage.0.database.run_keys(tenant, &write.keys).await?;
+                let found = found.into_iter();
+                let named = found.map(|(key, run)| ((draft.tenant.clone(), key), run));
+                view.run_keys.extend(named);
+            }
+        }
+    }
+    if !unknown.is_empty() {
+        let found = storage.0.database.run_positions(&unknown).await?;
+        let found = found.into_iter();
+        view.runs.extend(found.map(|(run, at)| (run, Some(at))));
+    }
+    Ok(())
 }
 
 /// The positions of what units have read of records; of nothing, without a trip.

@@ -6,6 +6,7 @@ mod keys;
 mod message;
 mod outcome;
 mod record;
+mod run;
 mod topic;
 
 use std::sync::Arc;
@@ -29,6 +30,7 @@ pub(super) use message::{MessageChange, add_message_rows};
 pub use outcome::{Once, Outcome};
 pub(super) use outcome::{Taken, outcome_row, outcome_rows};
 pub(super) use record::{RecordChange, RecordView, Records, Seen, add_record_rows};
+pub(super) use run::{RunWrite, add_run_rows};
 pub(super) use topic::{EVENT_BYTES, Publication, TopicView};
 pub use topic::{NewTopicEvent, Published};
 
@@ -58,6 +60,7 @@ pub(super) struct Draft {
     /// What was decided about entities that are not changed.
     pub(super) decisions: Vec<Decision>,
     pub(super) tasks: Vec<TaskChange>,
+    pub(super) runs: Vec<RunWrite>,
     pub(super) messages: Vec<MessageChange>,
     /// What the documents add to their models.
     pub(super) widenings: Vec<Widening>,
@@ -133,6 +136,7 @@ impl Draft {
             removals: Vec::new(),
             decisions: Vec::new(),
             tasks: Vec::new(),
+            runs: Vec::new(),
             messages: Vec::new(),
             widenings: Vec::new(),
             outcomes: Vec::new(),
@@ -149,6 +153,7 @@ impl Draft {
             && self.removals.is_empty()
             && self.decisions.is_empty()
             && self.tasks.is_empty()
+            && self.runs.is_empty()
             && self.messages.is_empty()
             && self.outcomes.is_empty()
             && self.records.changes.is_empty()

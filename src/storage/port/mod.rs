@@ -29,6 +29,7 @@ mod key;
 mod model;
 mod outcome;
 mod record;
+mod run;
 mod scan_page;
 mod settings;
 mod task;
@@ -37,8 +38,9 @@ mod version;
 
 pub(in crate::storage) use batch::{
     Batch, CommitRow, DeltaRow, EntityMove, Folded, Freed, KeyRow, MessageGone, MessageRow,
-    NewClaim, NewDecision, NewEntity, NewVersion, OutcomeRow, RecordGone, RecordPut, Removals,
-    TaskDone, TaskRow, TopicEventRow, TopicPut,
+    NewClaim, NewDecision, NewEntity, NewRun, NewVersion, OutcomeRow, RecordGone, RecordPut,
+    Removals, RunEnd, RunEventRow, RunKeyRow, RunMove, RunTimer, TaskDone, TaskRow, TimerDone,
+    TopicEventRow, TopicPut,
 };
 pub(in crate::storage) use chore::{FilledKey, JobChore, Upkeep};
 pub(in crate::storage) use claim::Claim;
@@ -57,10 +59,12 @@ pub(in crate::storage) use outcome::Stored;
 pub use outcome::{Print, Remembered};
 pub(in crate::storage) use record::RecordPage;
 pub use record::{Record, RecordKey, RecordKind, RecordRow, StoredProducer};
+pub(in crate::storage) use run::RunNameRow;
+pub use run::{RunEvents, RunKey, RunKeyKind, RunName, RunsWanted, StoredRun};
 pub(in crate::storage) use scan_page::{Entry, LifecycleEntry, Lifecycles, Reached, ScanRequest};
 pub use scan_page::{ScanLifecycle, ScanPage, ScanRow};
 pub use settings::{Durability, IndexSettings, Migrate, Place, Settings, UsedIndexes};
-pub use task::{Task, TaskKind, TaskPage};
+pub use task::{Subject, Task, TaskKind, TaskPage};
 pub use topic::{ListedTopic, TopicEvent, TopicKey};
 pub(in crate::storage) use topic::{TopicHead, TopicPage, TopicRow};
 pub use version::{Listed, Message, Recorded, Version};

@@ -19,7 +19,7 @@ impl State {
         }
     }
 
-    fn insist(&mut self, holds: bool, what: impl FnOnce() -> String) {
+    pub(super) fn insist(&mut self, holds: bool, what: impl FnOnce() -> String) {
         if !holds {
             self.violations.push(what());
         }
@@ -84,6 +84,7 @@ impl State {
             let before = self.tasks.insert(task.k, task.clone());
             self.insist(before.is_none(), || format!("{task:?} a second time"));
         }
+        self.write_runs(batch);
         for message in &batch.messages {
             let key = (message.id, message.t);
             let before = self.messages.insert(key, message.clone());

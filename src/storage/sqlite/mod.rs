@@ -19,6 +19,8 @@ mod place;
 mod read;
 mod record;
 mod rows;
+mod run;
+mod run_rows;
 mod scan_page;
 mod script;
 mod sorter;

@@ -33,25 +33,32 @@ const MESSAGE_GONE: &str = include_str!("sql/batch/message_gone.sql");
 const MESSAGES: &str = include_str!("sql/batch/messages.sql");
 const MOVES: &str = include_str!("sql/batch/moves.sql");
 const OUTCOMES: &str = include_str!("sql/batch/outcomes.sql");
+const RUN_EVENTS: &str = include_str!("sql/batch/run_events.sql");
+const RUN_KEYS: &str = include_str!("sql/batch/run_keys.sql");
+const RUNS: &str = include_str!("sql/batch/runs.sql");
+const RUNS_ENDED: &str = include_str!("sql/batch/runs_ended.sql");
+const RUNS_MOVED: &str = include_str!("sql/batch/runs_moved.sql");
 const RECORD_GONE: &str = include_str!("sql/batch/record_gone.sql");
 const RECORDS: &str = include_str!("sql/batch/records.sql");
 const TASKS: &str = include_str!("sql/batch/tasks.sql");
 const TASKS_DONE: &str = include_str!("sql/batch/tasks_done.sql");
 const TOPIC_EVENTS: &str = include_str!("sql/batch/topic_events.sql");
 const TOPICS: &str = include_str!("sql/batch/topics.sql");
+const TIMERS: &str = include_str!("sql/batch/timers.sql");
+const TIMERS_DONE: &str = include_str!("sql/batch/timers_done.sql");
 const VERSIONS: &str = include_str!("sql/batch/versions.sql");
 
 /// What the one row of a statement in a file begins with.
 const ROWS: &str = "values ";
 
 /// Rows of a table, as values of a statement.
-trait Row {
+pub(super) trait Row {
     const COLUMNS: usize;
     fn bind(&self, values: &mut Script);
 }
 
 /// A statement, as it is written.
-struct Script {
+pub(super) struct Script {
     /// None where it is known already.
     text: Option<String>,
     values: Result<SqliteArguments, BoxDynError>,
@@ -141,7 +148,7 @@ impl Script {
         text.push_str(tail.trim_end());
     }
 
-    fn bind<'q, T: Encode<'q, Sqlite> + Type<Sqlite>>(&mut self, value: T) -> &mut Self {
+    pub(super) fn bind<'q, T: Encode<'q, Sqlite> + Type<Sqlite>>(&mut self, value: T) -> &mut Self {
         if let Ok(values) = &mut self.values
             && let Err(error) = values.add(value)
         {
@@ -243,6 +250,14 @@ impl Batch {
         write(script, FOLDED, part(&self.folded, from), size);
         // A new task replaces one of the same entity, kind and name.
         write(script, TASKS, part(&self.tasks, from), size);
+        // A new timer replaces that of the same run.
+        write(script, TIMERS_DONE, part(&self.timers_done, from), size);
+        write(script, TIMERS, part(&self.timers, from), size);
+        write(script, RUNS, part(&self.runs, from), size);
+        write(script, RUNS_MOVED, part(&self.runs_moved, from), size);
+        write(script, RUNS_ENDED, part(&self.runs_ended, from), size);
+        write(script, RUN_EVENTS, part(&self.run_events, from), size);
+        write(script, RUN_KEYS, part(&self.run_keys, from), size);
         write(script, MESSAGES, part(&self.messages, from), size);
         delete(script, MESSAGE_GONE, part(&self.messages_gone, from));
         // In their order: several units may have put one of the same name.

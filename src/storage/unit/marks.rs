@@ -8,6 +8,7 @@ pub struct Mark {
     undo: usize,
     decisions: usize,
     tasks: usize,
+    runs: usize,
     messages: usize,
     growth: usize,
     outcomes: usize,
@@ -23,6 +24,7 @@ impl UnitOfWork {
             undo: self.undo.len(),
             decisions: self.decisions.len(),
             tasks: self.tasks.len(),
+            runs: self.runs.mark(),
             messages: self.messages.len(),
             growth: self.growth.len(),
             outcomes: self.outcomes.len(),
@@ -41,6 +43,7 @@ impl UnitOfWork {
         }
         self.decisions.truncate(mark.decisions);
         self.tasks.truncate(mark.tasks);
+        self.runs.roll_back_to(mark.runs);
         self.messages.truncate(mark.messages);
         self.growth.truncate(mark.growth);
         self.outcomes.truncate(mark.outcomes);
@@ -53,6 +56,7 @@ impl UnitOfWork {
         self.marks -= 1;
         if self.marks == 0 {
             self.undo.clear();
+            self.runs.forget_marks();
         }
     }
 }

@@ -7,6 +7,7 @@ mod messages;
 mod model;
 mod outcomes;
 mod records;
+mod runs;
 mod tasks;
 mod topics;
 
@@ -27,6 +28,8 @@ use crate::model::Extension;
 use crate::telemetry::measure::Open;
 
 pub use marks::Mark;
+use runs::Runs;
+pub use runs::{NewRun, RunAdvance};
 
 /// How many bytes of writes a unit holds at most.
 const BYTES_MAX: usize = 64 << 20;
@@ -58,6 +61,7 @@ pub struct UnitOfWork {
     decisions: Vec<Decision>,
     /// In the order in which they were made; only a rollback takes any back.
     tasks: Vec<TaskChange>,
+    runs: Runs,
     /// Likewise.
     messages: Vec<MessageChange>,
     /// Likewise.
@@ -130,6 +134,7 @@ impl Storage {
             bytes: 0,
             decisions: Vec::new(),
             tasks: Vec::new(),
+            runs: Runs::default(),
             messages: Vec::new(),
             growth: Growth::default(),
             outcomes: Vec::new(),

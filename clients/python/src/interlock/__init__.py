@@ -1,13 +1,14 @@
 """An asyncio client of Interlock.
 
-`Client` sends requests to a server; `Member` runs the processors, criteria and schedules of
-workflows. Both use CloudEvents over one multiplexed gRPC stream. The modules, from the public API
-down to the wire:
+`Client` sends requests to a server; `Member` runs the processors, criteria, schedules and actions
+of workflows; `Worker` pulls the tasks of actions. All use CloudEvents over one multiplexed gRPC
+stream. The modules, from the public API down to the wire:
 
-    client, member      the two ways to connect
+    client, member, worker  the ways to connect
     operations          the operations of a server, one method for each event type
-    calculation         calls to a member, and their responses
-    records             the values in answers
+    runs                the operations of step workflows: `client.runs`
+    calculation, tasks  calls to a member, and their responses
+    records, run_records  the values in answers
     explanation         the values of explanations
     errors              failures as exceptions
     connection          one stream after the other, with back-off
@@ -29,6 +30,8 @@ from interlock.calculation import (
 from interlock.client import Client
 from interlock.connection import Metadata
 from interlock.errors import (
+    ActionDisabled,
+    ActionNotFound,
     AnswerNotRead,
     BadRequest,
     ClientClosed,
@@ -43,6 +46,7 @@ from interlock.errors import (
     FeatureDisabled,
     Forbidden,
     IdempotencyConflict,
+    IncidentNotFound,
     IncompatibleType,
     InterlockError,
     InvalidChangeLevel,
@@ -69,15 +73,23 @@ from interlock.errors import (
     OutcomeUnknown,
     PolymorphicSlot,
     RequestCancelled,
+    RunDefinitionDisabled,
+    RunDefinitionNotFound,
+    RunExists,
+    RunFinished,
+    RunNotFound,
     SearchJobAlreadyTerminal,
     SearchJobNotFound,
     SearchResultLimit,
     ServerError,
     StorageUnavailable,
+    TaskLeaseLost,
+    TaskNotFound,
     TenantLimitExceeded,
     TokenClientNotFound,
     TooManyRequests,
     TooManyTrustedKeys,
+    TopicNotFound,
     TransactionExpired,
     TransactionNotFound,
     TransitionNotFound,
@@ -88,6 +100,7 @@ from interlock.errors import (
     UnknownEventType,
     UnsupportedKeyType,
     ValidationError,
+    WorkerNotFound,
     WorkflowFailed,
     WorkflowNotFound,
     WrongModelState,
@@ -151,9 +164,38 @@ from interlock.records import (
     Violation,
     Written,
 )
+from interlock.run_records import (
+    Action,
+    CreatedDefinition,
+    Definition,
+    DefinitionName,
+    Finding,
+    NewEvent,
+    Plan,
+    PlanExecutor,
+    ReceivedSignal,
+    Reported,
+    Run,
+    RunEvent,
+    RunStatus,
+    Signalled,
+    Started,
+    StepResult,
+    Task,
+    TopicEvent,
+    Validated,
+    Waiting,
+    WorkerState,
+)
+from interlock.runs import Runs
+from interlock.tasks import Outcome, Pending, TaskContext
+from interlock.worker import Worker
 
 __all__ = [
     "Account",
+    "Action",
+    "ActionDisabled",
+    "ActionNotFound",
     "Aggregation",
     "AllDeleted",
     "AnswerNotRead",
@@ -177,11 +219,14 @@ __all__ = [
     "ConnectionLost",
     "Context",
     "Count",
+    "CreatedDefinition",
     "Credentials",
     "CriterionFunction",
     "CriterionGroup",
     "CriterionLeaf",
     "CriterionPart",
+    "Definition",
+    "DefinitionName",
     "Deleted",
     "DispatchTimeout",
     "Entity",
@@ -196,11 +241,13 @@ __all__ = [
     "FailedItem",
     "FeatureDisabled",
     "FeedChange",
+    "Finding",
     "Forbidden",
     "Group",
     "Guard",
     "IdempotencyConflict",
     "Imported",
+    "IncidentNotFound",
     "IncompatibleType",
     "Index",
     "InterlockError",
@@ -225,6 +272,7 @@ __all__ = [
     "ModelNotFound",
     "ModelNotLocked",
     "NewEntity",
+    "NewEvent",
     "No",
     "NoComputeMember",
     "NotFound",
@@ -237,11 +285,26 @@ __all__ = [
     "OidcProviderNotFound",
     "Operations",
     "OrderBy",
+    "Outcome",
     "OutcomeUnknown",
+    "Pending",
+    "Plan",
+    "PlanExecutor",
     "PolymorphicSlot",
+    "ReceivedSignal",
     "Rejected",
+    "Reported",
     "RequestCancelled",
     "Retryable",
+    "Run",
+    "RunDefinitionDisabled",
+    "RunDefinitionNotFound",
+    "RunEvent",
+    "RunExists",
+    "RunFinished",
+    "RunNotFound",
+    "RunStatus",
+    "Runs",
     "Sampler",
     "Schedule",
     "SearchExplanation",
@@ -249,13 +312,22 @@ __all__ = [
     "SearchJobNotFound",
     "SearchResultLimit",
     "ServerError",
+    "Signalled",
     "Snapshot",
+    "Started",
+    "StepResult",
     "StorageUnavailable",
+    "Task",
+    "TaskContext",
+    "TaskLeaseLost",
+    "TaskNotFound",
     "TenantLimitExceeded",
     "TokenClient",
     "TokenClientNotFound",
     "TooManyRequests",
     "TooManyTrustedKeys",
+    "TopicEvent",
+    "TopicNotFound",
     "TransactionExpired",
     "TransactionNotFound",
     "Transition",
@@ -271,8 +343,13 @@ __all__ = [
     "UnknownEventType",
     "UnsupportedKeyType",
     "Update",
+    "Validated",
     "ValidationError",
     "Violation",
+    "Waiting",
+    "Worker",
+    "WorkerNotFound",
+    "WorkerState",
     "WorkflowFailed",
     "WorkflowNotFound",
     "Written",

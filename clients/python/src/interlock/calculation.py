@@ -34,22 +34,28 @@ class Kind(StrEnum):
     PROCESSOR = "processor"
     CRITERION = "criteria"
     SCHEDULE = "function"
+    ACTION = "action"
 
 
 class Rejected(Exception):
     """Raised by a processor to reject the transition. The text is returned to the caller.
 
     A criterion or a schedule that raises it ends the whole request as well. A criterion that
-    merely does not hold returns False or `No`.
+    merely does not hold returns False or `No`. An action that raises it fails; its `code` is what
+    a plan calls fatal or retryable.
     """
+
+    def __init__(self, *reasons: object, code: str | None = None) -> None:
+        super().__init__(*reasons)
+        self.code = code
 
 
 class Retryable(Rejected):
-    """Raised by a processor or a criterion that may succeed if it is retried.
+    """Raised by a processor, a criterion or an action that may succeed if it is retried.
 
     The server retries, at another member if there is one, if the workflow says
-    `"retryPolicy": "FIXED"` of it. What must not be done twice is best done under
-    `Context.dispatch_key`, or after whatever may raise this.
+    `"retryPolicy": "FIXED"` of it; an action as often as it was registered with. What must not be
+    done twice is best done under `Context.dispatch_key`, or after whatever may raise this.
     """
 
 
@@ -195,7 +201,7 @@ class Calculation:
         roles = events.attribute(event, "authclaims") or ""
         transition = payload.get("transition", {})
         context = Context(
-            client=Operations(_Transaction(stream, token)),
+            client=Operations(Transaction(stream, token)),
             name=payload[f"{kind}Name"],
             entity_id=payload["entityId"],
             parameters=payload.get("parameters"),
@@ -275,7 +281,7 @@ _RETURNS = {
 }
 
 
-class _Transaction:
+class Transaction:
     """Asks in the transaction of a calculation: on its stream, with its token."""
 
     def __init__(self, stream: Stream, token: str | None) -> None:
@@ -283,7 +289,9 @@ class _Transaction:
         self._lane = Lane(_IN_FLIGHT, token=token) if token else None
 
     async def ask(self, kind: str, payload: Mapping[str, Any], *, key: str | None = None) -> Answer:
+        """Send a request with the token of the transaction, if there is one."""
         return await self._stream.ask(kind, payload, self._lane, key=key)
 
     def listen(self, kind: str, payload: Mapping[str, Any]) -> AsyncGenerator[CloudEvent, None]:
+        """Refuse: an endless answer is no part of a transaction."""
         raise errors.NotSupported("an endless answer cannot be part of a transaction; use a client")

@@ -104,6 +104,57 @@ class SearchJobNotFound(NotFound, code="SEARCH_JOB_NOT_FOUND"):
     """No such snapshot search."""
 
 
+class RunDefinitionNotFound(NotFound, code="RUN_DEFINITION_NOT_FOUND"):
+    """No definition of that name, or not of that version."""
+
+
+class RunNotFound(NotFound, code="RUN_NOT_FOUND"):
+    """No such run."""
+
+
+class ActionNotFound(NotFound, code="ACTION_NOT_FOUND"):
+    """No action of that name is registered."""
+
+
+class TaskNotFound(NotFound, code="TASK_NOT_FOUND"):
+    """No such task, or its run is gone."""
+
+
+class WorkerNotFound(NotFound, code="WORKER_NOT_FOUND"):
+    """The worker is not registered, or has been silent for too long."""
+
+
+class TopicNotFound(NotFound, code="TOPIC_NOT_FOUND"):
+    """No event was published to a topic of that name."""
+
+
+class IncidentNotFound(NotFound, code="INCIDENT_NOT_FOUND"):
+    """No such incident."""
+
+
+class RunDefinitionDisabled(InterlockError, code="RUN_DEFINITION_DISABLED"):
+    """The definition is disabled: enable it before a run is started."""
+
+
+class ActionDisabled(InterlockError, code="ACTION_DISABLED"):
+    """The action is disabled: enable it before it is invoked."""
+
+
+class RunExists(InterlockError, code="RUN_EXISTS"):
+    """Another run has the id that the start asks for."""
+
+
+class RunFinished(InterlockError, code="RUN_FINISHED"):
+    """The run has ended, and nothing of it changes again.
+
+    `properties["status"]` says how.
+    """
+
+
+class TaskLeaseLost(InterlockError, code="TASK_LEASE_LOST"):
+    """Another worker has the task now."""
+
+
 class SearchJobAlreadyTerminal(InterlockError, code="SEARCH_JOB_ALREADY_TERMINAL"):
     """A snapshot search that is not running cannot be cancelled."""
 

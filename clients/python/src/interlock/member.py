@@ -1,4 +1,4 @@
-"""A compute member: runs the processors, criteria and schedules of workflows for a server."""
+"""A compute member: runs the processors, criteria, schedules and actions of workflows."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import contextlib
 import logging
 import signal
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -34,6 +34,7 @@ from interlock.connection import (
 from interlock.operations import Operations
 from interlock.records import Entity
 from interlock.stream import Stream
+from interlock.tasks import CANCEL, Outcome, Pending, TaskCall, TaskContext
 
 Document = dict[str, Any]
 
@@ -45,6 +46,8 @@ Criterion = TypeVar("Criterion", bound=Callable[[Entity, Context], Awaitable[boo
 DetachedCriterion = TypeVar("DetachedCriterion", bound=Callable[[Context], Awaitable[bool | No]])
 Scheduler = TypeVar("Scheduler", bound=Callable[[Entity, Context], Awaitable[Schedule]])
 DetachedScheduler = TypeVar("DetachedScheduler", bound=Callable[[Context], Awaitable[Schedule]])
+ActionResult = Mapping[str, Any] | Outcome | Pending | None
+Action = TypeVar("Action", bound=Callable[[Any, TaskContext], Awaitable[ActionResult]])
 
 _Attached = TypeVar("_Attached", bound=Callable[[Entity, Context], Awaitable[Any]])
 _Detached = TypeVar("_Detached", bound=Callable[[Context], Awaitable[Any]])
@@ -75,6 +78,8 @@ class Member:
         target: str = "localhost:9090",
         *,
         tags: Iterable[str] = (),
+        namespace: str | None = None,
+        labels: Mapping[str, str] | None = None,
         concurrency: int = 64,
         metadata: Metadata | None = None,
         credentials: grpc.ChannelCredentials | None = None,
@@ -87,9 +92,11 @@ class Member:
         Args:
             target: where the server's gRPC port is, as `host:port`.
             tags: the member's tags; it is called for processors that require no others.
-            concurrency: how many calculations run at once; further ones wait. One that a running
-                calculation has caused in its own transaction runs besides, because that one waits
-                for it.
+            namespace: of the actions that the member executes; None is the server's default.
+            labels: what an invocation may ask for besides.
+            concurrency: how many calculations run at once, and how many tasks besides; further ones
+                wait. One that a running calculation has caused in its own transaction runs
+                besides, because that one waits for it.
             metadata: as for `Client`; the caller needs the role `ROLE_M2M`. Whatever a coroutine
                 function raises ends the member.
             credentials: as for `Client`.
@@ -99,8 +106,14 @@ class Member:
 
         """
         self._tags = list(tags)
+        self._namespace = namespace
+        self._labels = dict(labels or {})
+        self._concurrency = concurrency
         self._places = asyncio.Semaphore(concurrency)
-        self._handlers: dict[tuple[Kind, str], Callable[[Calculation], Awaitable[Any]]] = {}
+        # A task may cause calculations in its transaction, so it must not take their places.
+        self._task_places = asyncio.Semaphore(concurrency)
+        self._handlers: dict[tuple[Kind, str], Callable[[Any], Awaitable[Any]]] = {}
+        self._tasks: dict[str, asyncio.Task[None]] = {}
         self._working: dict[asyncio.Task[None], Stream] = {}
         self._transactions: Counter[str] = Counter()
         self._greeting: asyncio.Future[CloudEvent] | None = None
@@ -161,6 +174,29 @@ class Member:
     def detached_schedule(self, name: str) -> Callable[[DetachedScheduler], DetachedScheduler]:
         """Register a schedule to which the workflow does not attach the entity."""
         return self._detached(Kind.SCHEDULE, name)
+
+    def action(self, name: str) -> Callable[[Action], Action]:
+        """Register the function that executes the action of that name for step workflows.
+
+        It is given the input of the step, and returns the output as a mapping (None is `{}`), an
+        `Outcome` with a name of its own, or `Pending`. Whatever it raises is the outcome
+        `failure`; see `Rejected` and `Retryable`. Register actions before the member joins: the
+        server is told their names then.
+
+            @member.action("charge-payment")
+            async def charge_payment(order: Any, context: TaskContext) -> dict[str, Any]:
+                await context.client.create(("charge", 1), {"order": order["order_id"]})
+                return {"charge_id": context.idempotency_key}
+        """
+
+        def register(function: Action) -> Action:
+            async def handle(call: TaskCall) -> Any:
+                return await function(call.input, call.context)
+
+            self._handlers[Kind.ACTION, name] = handle
+            return function
+
+        return register
 
     def _attached(self, kind: Kind, name: str) -> Callable[[_Attached], _Attached]:
         def register(function: _Attached) -> _Attached:
@@ -269,9 +305,21 @@ class Member:
 
     async def _join(self, stream: Stream) -> None:
         self._greeting = asyncio.get_running_loop().create_future()
-        stream.send(events.event(events.JOIN, {"tags": self._tags}))
+        stream.send(events.event(events.JOIN, {"tags": self._tags} | self._announced()))
         greeting = events.answer(await stream.first(self._greeting))
         log.info("joined %s as member %s", self._connection.target, greeting["memberId"])
+
+    def _announced(self) -> dict[str, Any]:
+        """Return what the server has to know of a member that executes actions."""
+        actions = sorted(name for kind, name in self._handlers if kind is Kind.ACTION)
+        if not actions:
+            return {}
+        announced = {"actions": actions, "maxConcurrency": self._concurrency}
+        if self._labels:
+            announced["labels"] = self._labels
+        if self._namespace is not None:
+            announced["namespace"] = self._namespace
+        return announced
 
     def _receive(self, stream: Stream, event: CloudEvent) -> None:
         try:
@@ -284,6 +332,10 @@ class Member:
                 self._greeting.set_result(event)
             elif Calculation.is_asked_by(event):
                 self._begin(stream, Calculation.read(event, stream))
+            elif TaskCall.is_asked_by(event):
+                self._begin_task(stream, TaskCall.read(event, stream))
+            elif event.type == CANCEL:
+                self._cancel_task(events.payload(event))
         except Exception:
             # One invalid event is no reason to end the stream.
             log.exception("an event of the server could not be read: %s", event.type)
@@ -291,8 +343,9 @@ class Member:
     def _begin(self, stream: Stream, calculation: Calculation) -> None:
         # A running calculation waits for those it has caused in its transaction: were they to
         # wait for its place, or to be left when the member stops, neither would ever end.
+        # Of a task the transaction is not known, so while there are tasks any may be one of those.
         is_nested = calculation.context.transaction_id in self._transactions
-        if self._stopping.is_set() and not is_nested:
+        if self._stopping.is_set() and not is_nested and not self._tasks:
             return
         if len(self._working) >= CALLS_MAX:
             busy = Retryable(f"this member already has {CALLS_MAX} calculations in flight")
@@ -301,6 +354,28 @@ class Member:
         task = asyncio.create_task(self._work(stream, calculation, is_nested=is_nested))
         self._working[task] = stream
         task.add_done_callback(self._working.pop)
+
+    def _begin_task(self, stream: Stream, call: TaskCall) -> None:
+        if self._stopping.is_set():
+            return
+        if len(self._working) >= CALLS_MAX:
+            stream.send(call.failed(Retryable(f"this member already has {CALLS_MAX} calls")))
+            return
+        task = asyncio.create_task(self._work_on_task(stream, call))
+        self._tasks[call.id] = task
+        self._working[task] = stream
+        task.add_done_callback(self._working.pop)
+        task.add_done_callback(lambda _task: self._tasks.pop(call.id, None))
+
+    async def _work_on_task(self, stream: Stream, call: TaskCall) -> None:
+        async with self._task_places:
+            stream.send(await self._calculate(stream, call))
+
+    def _cancel_task(self, payload: Mapping[str, Any]) -> None:
+        """Give up a task that the server has given up; it expects no answer."""
+        if (task := self._tasks.get(payload["requestId"])) is not None:
+            log.info("task %s was cancelled: %s", payload["taskId"], payload.get("reason", ""))
+            task.cancel()
 
     async def _work(self, stream: Stream, calculation: Calculation, *, is_nested: bool) -> None:
         async with contextlib.nullcontext() if is_nested else self._places:
@@ -320,7 +395,7 @@ class Member:
             if self._transactions[transaction] == 0:
                 del self._transactions[transaction]
 
-    async def _calculate(self, stream: Stream, calculation: Calculation) -> CloudEvent:
+    async def _calculate(self, stream: Stream, calculation: Calculation | TaskCall) -> CloudEvent:
         """Run a calculation, and return the response."""
         name = calculation.context.name
         kind = calculation.kind.name.lower()

@@ -50,6 +50,7 @@ from interlock.records import (
     Written,
     audited,
 )
+from interlock.runs import Runs
 from interlock.stream import Answer
 
 ModelName = tuple[str, int]
@@ -132,6 +133,11 @@ class Operations:
         """Send requests through `asker`."""
         self._asker = asker
 
+    @property
+    def runs(self) -> Runs:
+        """Step workflows: definitions, runs, actions, tasks, workers and topics."""
+        return Runs(self)
+
     # Any event type.
 
     async def call(
@@ -179,6 +185,19 @@ class Operations:
                     raise TypeError(f"{event_type} has a single answer; use `call`")
                 elif sent != came:
                     raise errors.ServerError(f"{sent} answers were sent, but {came} arrived")
+
+    async def listen(
+        self, event_type: str, payload: Mapping[str, Any]
+    ) -> AsyncGenerator[dict[str, Any], None]:
+        """Send any request with an endless answer, on a call of its own, and yield the payloads.
+
+        Raises:
+            NotSupported: within the transaction of a calculation.
+
+        """
+        async with aclosing(self._asker.listen(event_type, payload)) as answers:
+            async for event in answers:
+                yield events.answer(event)
 
     # Models.
 

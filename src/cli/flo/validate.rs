@@ -1,4 +1,4 @@
-//! `interlock flo`: step workflows.
+//! `flo validate`: checks a document without a service.
 
 use std::{
     fs::File,
@@ -6,24 +6,15 @@ use std::{
     process::ExitCode,
 };
 
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, Subcommand};
 use serde::Serialize;
 
-use super::failed;
-use crate::dialect::{
-    DOCUMENT_BYTES_MAX, Finding, Findings,
-    flo::{Document, is_namespace},
-};
+use super::options::{Format, namespace};
+use crate::cli::failed;
+use crate::dialect::{DOCUMENT_BYTES_MAX, Finding, Findings, flo::Document};
 
 #[derive(Subcommand)]
-pub(super) enum Command {
-    /// Check a document without a service.
-    #[command(subcommand)]
-    Validate(Validate),
-}
-
-#[derive(Subcommand)]
-pub(super) enum Validate {
+pub(in crate::cli) enum Command {
     /// Check the document of a step workflow and print every finding.
     #[command(after_help = "\
 Examples:
@@ -39,30 +30,22 @@ Topics: interlock help flo-documents.")]
 }
 
 #[derive(Args)]
-pub(super) struct Workflow {
+pub(in crate::cli) struct Workflow {
     /// The document, or - for standard input.
     #[arg(short, long, value_name = "FILE")]
     file: String,
     /// The namespace the document is for: one that names another is refused.
     #[arg(short, long, value_parser = namespace)]
     namespace: Option<String>,
-    /// How the findings are printed.
+    /// How the findings are printed: a line each and the totals, or one JSON object.
     #[arg(long, visible_alias = "output", value_enum, default_value_t = Format::Text)]
     format: Format,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Format {
-    /// A line for each finding, and the totals.
-    Text,
-    /// One JSON object.
-    Json,
 }
 
 /// Why there are no findings.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot read {0}; give the path of a document, or - for standard input")]
-struct Unreadable(String, #[source] io::Error);
+pub(super) struct Unreadable(String, #[source] io::Error);
 
 /// What `--format json` prints: the answer of a validation by the service.
 #[derive(Serialize)]
@@ -93,16 +76,8 @@ impl<'a> From<&'a Finding> for Listed<'a> {
     }
 }
 
-fn namespace(text: &str) -> Result<String, String> {
-    if is_namespace(text) {
-        Ok(text.to_owned())
-    } else {
-        Err("a namespace is 1 to 64 letters, digits, dots, hyphens or underscores".to_owned())
-    }
-}
-
 pub(super) fn run(command: &Command) -> ExitCode {
-    let Command::Validate(Validate::Workflow(arguments)) = command;
+    let Command::Workflow(arguments) = command;
     let document = match read(&arguments.file) {
         Ok(document) => document,
         Err(error) => return failed(&error),
@@ -120,7 +95,7 @@ pub(super) fn run(command: &Command) -> ExitCode {
 }
 
 /// The bytes of a file, of which no more are read than show that it is too large.
-fn read(file: &str) -> Result<Vec<u8>, Unreadable> {
+pub(super) fn read(file: &str) -> Result<Vec<u8>, Unreadable> {
     let mut bytes = Vec::new();
     let most = DOCUMENT_BYTES_MAX as u64 + 1;
     let read = if file == "-" {

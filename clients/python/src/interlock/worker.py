@@ -1,0 +1,277 @@
+"""A worker: pulls the tasks of actions from a server, where a member is sent them."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import signal
+import uuid
+from collections.abc import Awaitable, Callable, Mapping
+from datetime import timedelta
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+import grpc
+
+from interlock import errors
+from interlock.client import Client
+from interlock.connection import CONNECT_TIMEOUT, Metadata
+from interlock.run_records import Task
+from interlock.runs import Runs
+from interlock.tasks import failure, outcome
+
+Handler = TypeVar("Handler", bound=Callable[[Any, Task], Awaitable[Any]])
+
+BLOCK = timedelta(seconds=30)
+"""How long the server may keep a request for tasks waiting."""
+
+TOUCH_EVERY = 10.0
+"""How often the lease of a task is extended while it is worked on, in seconds."""
+
+# The delay between two attempts to reach the server, in seconds: doubling.
+_FIRST_DELAY = 0.1
+_LONGEST_DELAY = 5.0
+
+log = logging.getLogger("interlock")
+
+
+class Worker:
+    """Pulls the tasks of some actions, executes them, and reports their outcomes.
+
+        worker = Worker("localhost:9090", "w1")
+
+        @worker.action("charge-payment")
+        async def charge_payment(order: Any, task: Task) -> dict[str, Any]:
+            return {"charge_id": task.idempotency_key or task.task_id}
+
+        asyncio.run(worker.run())
+
+    Functions return and raise what those of `Member.action` do. A worker has no transaction: what
+    it writes through `client` commits by itself, and should carry an idempotency key that is made
+    of the task's. Leases are extended while a function runs. When the server cannot be reached,
+    the worker registers again, however long that takes.
+    """
+
+    def __init__(
+        self,
+        target: str = "localhost:9090",
+        worker_id: str | None = None,
+        *,
+        namespace: str | None = None,
+        labels: Mapping[str, str] | None = None,
+        concurrency: int = 10,
+        metadata: Metadata | None = None,
+        credentials: grpc.ChannelCredentials | None = None,
+        connect_timeout: float = CONNECT_TIMEOUT,
+    ) -> None:
+        """Prepare; nothing is connected yet.
+
+        Args:
+            target: where the server's gRPC port is, as `host:port`.
+            worker_id: how the server lists it; by default an id that no other worker has.
+            namespace: of the actions; None is the server's default.
+            labels: what an invocation may ask for besides.
+            concurrency: how many tasks it works on at once.
+            metadata: as for `Client`; the caller needs the role `ROLE_M2M`.
+            credentials: as for `Client`.
+            connect_timeout: as for `Client`.
+
+        """
+        self.worker_id = worker_id or f"worker-{uuid.uuid4()}"
+        self.client = Client(
+            target, metadata=metadata, credentials=credentials, connect_timeout=connect_timeout
+        )
+        """All operations, on the worker's stream."""
+        self._namespace = namespace
+        self._labels = dict(labels or {})
+        self._concurrency = concurrency
+        self._places = asyncio.Semaphore(concurrency)
+        self._handlers: dict[str, Callable[[Any, Task], Awaitable[Any]]] = {}
+        self._working: set[asyncio.Task[None]] = set()
+        self._stopping = asyncio.Event()
+        self._serving: asyncio.Task[None] | None = None
+
+    def action(self, name: str) -> Callable[[Handler], Handler]:
+        """Register the function that executes the action of that name; it is given the task."""
+
+        def register(function: Handler) -> Handler:
+            self._handlers[name] = function
+            return function
+
+        return register
+
+    async def run(self) -> None:
+        """Work until `stop` is called, the server drains it, or SIGTERM or SIGINT is received.
+
+        What is being worked on is finished first.
+
+        Raises:
+            Unauthorized, Forbidden: the server does not take this caller as a worker.
+
+        """
+        loop = asyncio.get_running_loop()
+        signals = (signal.SIGTERM, signal.SIGINT)
+        for number in signals:
+            loop.add_signal_handler(number, self._stopping.set)
+        self._serving = asyncio.create_task(self._serve())
+        stopping = asyncio.create_task(self._stopping.wait())
+        try:
+            await asyncio.wait((self._serving, stopping), return_when=asyncio.FIRST_COMPLETED)
+            if self._serving.done():
+                self._serving.result()
+        finally:
+            stopping.cancel()
+            await self.stop()
+            for number in signals:
+                loop.remove_signal_handler(number)
+
+    async def stop(self, timeout: float = 30.0) -> None:
+        """Drain: finish what is being worked on, for so many seconds at most, and leave."""
+        self._stopping.set()
+        with contextlib.suppress(errors.InterlockError, TimeoutError):
+            async with asyncio.timeout(timeout):
+                await self._runs.workers.drain(self.worker_id)
+        if self._serving is not None:
+            self._serving.cancel()
+            await asyncio.gather(self._serving, return_exceptions=True)
+        if self._working:
+            await asyncio.wait(self._working, timeout=timeout)
+        for task in list(self._working):
+            task.cancel()
+        await asyncio.gather(*self._working, return_exceptions=True)
+        with contextlib.suppress(errors.InterlockError):
+            await self._runs.workers.deregister(self.worker_id)
+        await self.client.close()
+
+    async def __aenter__(self) -> Self:
+        """Register, and work in the background.
+
+        Raises:
+            ConnectionLost: the server cannot be reached within the connect timeout.
+            Unauthorized, Forbidden: the server does not take this caller as a worker.
+
+        """
+        every = await self._register()
+        self._serving = asyncio.create_task(self._serve(every))
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.stop()
+
+    @property
+    def _runs(self) -> Runs:
+        runs = self.client.runs
+        return runs if self._namespace is None else runs.within(self._namespace)
+
+    async def _register(self) -> timedelta:
+        return await self._runs.workers.register(
+            self.worker_id,
+            sorted(self._handlers),
+            max_concurrency=self._concurrency,
+            labels=self._labels or None,
+        )
+
+    async def _serve(self, every: timedelta | None = None) -> None:
+        """Pull tasks; after a failure that may pass, register and begin again."""
+        delay = _FIRST_DELAY
+        while not self._stopping.is_set():
+            try:
+                interval = every or await self._register()
+                delay, every = _FIRST_DELAY, None
+                async with asyncio.TaskGroup() as together:
+                    together.create_task(self._stay_known(interval))
+                    together.create_task(self._pull())
+            except* (errors.Unauthorized, errors.Forbidden) as refused:
+                raise refused.exceptions[0] from None
+            except* errors.InterlockError as lost:
+                log.warning("worker %s: %s; trying again", self.worker_id, lost.exceptions[0])
+            await asyncio.sleep(delay)
+            delay = min(_LONGEST_DELAY, 2 * delay)
+
+    async def _stay_known(self, interval: timedelta) -> None:
+        while True:
+            await asyncio.sleep(interval.total_seconds())
+            load = len(self._working) / self._concurrency
+            if await self._runs.workers.heartbeat(self.worker_id, load=min(1.0, load)):
+                log.info("worker %s is drained", self.worker_id)
+                self._stopping.set()
+
+    async def _pull(self) -> None:
+        names = sorted(self._handlers)
+        while not self._stopping.is_set():
+            await self._places.acquire()
+            tasks = []
+            try:
+                tasks = list(await self._runs.tasks.take(self.worker_id, names, wait=BLOCK))
+            finally:
+                if not tasks:
+                    self._places.release()
+            for task in tasks:
+                working = asyncio.create_task(self._work(task))
+                self._working.add(working)
+                working.add_done_callback(self._done)
+
+    def _done(self, working: asyncio.Task[None]) -> None:
+        self._working.discard(working)
+        self._places.release()
+
+    async def _work(self, task: Task) -> None:
+        """Execute a task and report what came of it."""
+        executing = asyncio.ensure_future(self._execute(task))
+        touching = asyncio.create_task(self._touch(task, executing))
+        try:
+            report = await executing
+        except asyncio.CancelledError:
+            executing.cancel()
+            return
+        finally:
+            touching.cancel()
+        try:
+            await self._report(task, report)
+        except errors.InterlockError as error:
+            # The lease ends, and the task is delivered again.
+            log.warning("the outcome of task %s could not be reported: %s", task.task_id, error)
+
+    async def _execute(self, task: Task) -> dict[str, Any]:
+        try:
+            return outcome(await self._handlers[task.name](task.input, task))
+        except Exception as error:
+            log.info("action %s failed: %s", task.name, error)
+            return failure(error)
+
+    async def _report(self, task: Task, report: Mapping[str, Any]) -> None:
+        tasks = self.client.runs.tasks
+        if (error := report.get("error")) is None:
+            await tasks.complete(
+                task.task_id,
+                report["output"],
+                outcome=report["outcome"],
+                worker_id=self.worker_id,
+            )
+        else:
+            await tasks.fail(
+                task.task_id,
+                error["message"],
+                code=error.get("code"),
+                retry=error.get("retryable", False),
+                worker_id=self.worker_id,
+            )
+
+    async def _touch(self, task: Task, executing: asyncio.Future[dict[str, Any]]) -> None:
+        """Keep the lease while the task is executed; give it up when the server has."""
+        while True:
+            await asyncio.sleep(TOUCH_EVERY)
+            try:
+                await self.client.runs.tasks.touch(task.task_id, worker_id=self.worker_id)
+            except (errors.TaskNotFound, errors.TaskLeaseLost, errors.RunFinished) as gone:
+                log.info("task %s is given up: %s", task.task_id, gone)
+                executing.cancel()
+                return
+            except errors.InterlockError as lost:
+                log.warning("the lease of task %s could not be extended: %s", task.task_id, lost)

@@ -1,0 +1,307 @@
+//! What every command that calls a service has: its options, one request, a list in pages.
+
+use std::{process::ExitCode, str::FromStr};
+
+use clap::{Args, ValueEnum};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::show::{Finding, totals};
+use crate::app::config::Config;
+use crate::cli::{
+    block_on,
+    client::{self, Target},
+    failed, with_config,
+};
+use crate::dialect::flo::is_namespace;
+use crate::event::{Event, EventType, payload::Object};
+use crate::id::MessageId;
+use crate::operation::Route;
+
+/// The most items of one page.
+pub(super) const PAGE: usize = 1000;
+
+/// The namespace, the format, and the service.
+#[derive(Args)]
+pub(super) struct Options {
+    /// The namespace; by default `default`.
+    #[arg(short, long, value_parser = namespace)]
+    namespace: Option<String>,
+    /// How the answer is printed.
+    #[arg(long, visible_alias = "output", value_enum, default_value_t = Format::Text)]
+    pub(super) format: Format,
+    #[command(flatten)]
+    target: Target,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum Format {
+    /// Sentences and tables.
+    Text,
+    /// JSON; of a list or a history, one object per line.
+    Json,
+}
+
+/// JSON on the command line, kept digit for digit.
+#[derive(Debug, Clone)]
+pub(super) struct Json(Box<RawValue>);
+
+impl Json {
+    pub(super) fn get(&self) -> &str {
+        self.0.get()
+    }
+}
+
+impl FromStr for Json {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let bad = |error| format!("not JSON: {error}; put JSON in single quotes in a shell");
+        serde_json::from_str(text).map(Self).map_err(bad)
+    }
+}
+
+pub(super) fn namespace(text: &str) -> Result<String, String> {
+    if is_namespace(text) {
+        Ok(text.to_owned())
+    } else {
+        Err("a namespace is 1 to 64 letters, digits, dots, hyphens or underscores".to_owned())
+    }
+}
+
+/// Why a command did not do what it says.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Error {
+    #[error(transparent)]
+    Client(#[from] client::Error),
+    #[error("{0}")]
+    Refused(Refusal),
+    #[error("{0} is not offered by this build; install the version of the service")]
+    Unoffered(&'static str),
+    #[error("the service ended the call without an answer; try again")]
+    Silent,
+    #[error(transparent)]
+    File(#[from] super::validate::Unreadable),
+    #[error("{0} is not UTF-8 text; a document is YAML or JSON")]
+    NotText(String),
+    #[error("cannot read the module {0}; give the path of a binary or text module")]
+    Module(String, #[source] std::io::Error),
+}
+
+/// The error of an answer.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Refusal {
+    pub(super) message: String,
+    properties: Properties,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Properties {
+    findings: Vec<Finding>,
+}
+
+impl std::fmt::Display for Refusal {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl Refusal {
+    /// Whether it has this code, which is the text before the first colon.
+    pub(super) fn is(&self, code: &str) -> bool {
+        self.message.split(':').next() == Some(code)
+    }
+}
+
+/// The service that the options name.
+pub(super) struct Service<'a> {
+    config: Config,
+    options: &'a Options,
+}
+
+/// Calls the service; the exit code is 1 if it fails or refuses.
+pub(super) fn with_service<'a, Work>(
+    options: &'a Options,
+    work: impl FnOnce(Service<'a>) -> Work,
+) -> ExitCode
+where
+    Work: Future<Output = Result<(), Error>>,
+{
+    with_config(|config| match block_on(work(Service { config, options })) {
+        Ok(Ok(())) => ExitCode::SUCCESS,
+        Ok(Err(error)) => {
+            if let Error::Refused(refusal) = &error
+                && !refusal.properties.findings.is_empty()
+            {
+                report(&refusal.properties.findings);
+            }
+            failed(&error)
+        }
+        Err(error) => failed(&error),
+    })
+}
+
+/// Prints findings and their totals to standard error.
+pub(super) fn report(findings: &[Finding]) {
+    for finding in findings {
+        eprintln!("{finding}");
+    }
+    eprintln!("{}", totals(findings));
+}
+
+impl Service<'_> {
+    pub(super) const fn is_json(&self) -> bool {
+        matches!(self.options.format, Format::Json)
+    }
+
+    /// The namespace as a member of a request, if one is given.
+    pub(super) fn in_namespace(&self, members: Object) -> Object {
+        match &self.options.namespace {
+            Some(namespace) => members.text("namespace", namespace),
+            None => members,
+        }
+    }
+
+    /// Sends a request with one answer, and returns the payload of the answer.
+    pub(super) async fn ask(
+        &self,
+        kind: &'static str,
+        members: impl FnOnce(Object) -> Object,
+    ) -> Result<String, Error> {
+        let mut answer = None;
+        let mut keep = |text: &str| {
+            answer = Some(text.to_owned());
+            Ok(())
+        };
+        self.send(kind, members, &mut keep).await?;
+        let answer = answer.ok_or(Error::Silent)?;
+        match refused(&answer)? {
+            Some(refusal) => Err(Error::Refused(refusal)),
+            None => Ok(answer),
+        }
+    }
+
+    /// Sends a request; `heard` is given the payload of each answer.
+    pub(super) async fn send(
+        &self,
+        kind: &'static str,
+        members: impl FnOnce(Object) -> Object,
+        heard: &mut (dyn FnMut(&str) -> Result<(), client::Error> + Send),
+    ) -> Result<(), Error> {
+        let route = EventType::from_name(kind)
+            .and_then(Route::of)
+            .ok_or(Error::Unoffered(kind))?;
+        let id = MessageId::fresh().to_string();
+        let payload = members(Object::new().text("id", &id)).finish();
+        let mut event = Event::ours(route.request, payload);
+        event.id = id.into();
+        let target = &self.options.target;
+        Ok(target.ask(&self.config, route, event, heard).await?)
+    }
+
+    /// Reads the items of all pages, up to `limit` of them.
+    pub(super) async fn items(
+        &self,
+        kind: &'static str,
+        limit: usize,
+        members: impl Fn(Object) -> Object,
+    ) -> Result<Vec<Box<RawValue>>, Error> {
+        let mut items = Vec::new();
+        let mut cursor: Option<String> = None;
+        while items.len() < limit {
+            let size = (limit - items.len()).min(PAGE);
+            let page = |object| {
+                let object = number(members(object), "limit", size);
+                maybe(object, "cursor", cursor.as_deref())
+            };
+            let answer = self.ask(kind, page).await?;
+            let page: Page = client::read(&answer)?;
+            items.extend(page.items);
+            cursor = page.pagination.next_cursor;
+            if !page.pagination.has_next || cursor.is_none() {
+                break;
+            }
+        }
+        Ok(items)
+    }
+}
+
+#[derive(Deserialize)]
+struct Page {
+    items: Vec<Box<RawValue>>,
+    #[serde(default)]
+    pagination: Pagination,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Pagination {
+    has_next: bool,
+    next_cursor: Option<String>,
+}
+
+/// The error of an answer, if it is one.
+pub(super) fn refused(answer: &str) -> Result<Option<Refusal>, client::Error> {
+    #[derive(Deserialize)]
+    struct Outcome {
+        success: Option<bool>,
+        error: Option<Refusal>,
+    }
+    let outcome: Outcome = client::read(answer)?;
+    Ok((outcome.success == Some(false)).then(|| outcome.error.unwrap_or_default()))
+}
+
+/// A member that is absent unless it has a value.
+pub(super) fn maybe(object: Object, name: &str, value: Option<&str>) -> Object {
+    match value {
+        Some(value) => object.text(name, value),
+        None => object,
+    }
+}
+
+/// The same, of JSON.
+pub(super) fn maybe_json(object: Object, name: &str, value: Option<&Json>) -> Object {
+    match value {
+        Some(value) => object.raw(name, value.get()),
+        None => object,
+    }
+}
+
+/// The same, of a number.
+pub(super) fn maybe_number(object: Object, name: &str, value: Option<u64>) -> Object {
+    match value {
+        Some(value) => object.raw(name, &value.to_string()),
+        None => object,
+    }
+}
+
+pub(super) fn number(object: Object, name: &str, value: usize) -> Object {
+    object.raw(name, &value.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_is_read_with_its_code_and_findings() {
+        let answer = r#"{"success":false,"error":{"code":"CLIENT_ERROR","message":"VALIDATION_FAILED: 1 error",
+            "properties":{"findings":[{"code":"E201","severity":"error","message":"m","location":"charge"}]}}}"#;
+        let refusal = refused(answer).expect("JSON").expect("a refusal");
+        assert!(refusal.is("VALIDATION_FAILED"));
+        assert!(!refusal.is("BAD_REQUEST"));
+        assert_eq!(refusal.properties.findings.len(), 1);
+        let found = refused(r#"{"success":true,"error":null}"#).expect("JSON");
+        assert!(found.is_none());
+    }
+
+    #[test]
+    fn json_keeps_its_digits_and_other_text_is_refused() {
+        let json: Json = r#"{"amount":99.990}"#.parse().expect("JSON");
+        assert_eq!(json.get(), r#"{"amount":99.990}"#);
+        let error = "{amount:1}".parse::<Json>().expect_err("no JSON");
+        assert!(error.starts_with("not JSON"), "{error}");
+    }
+}

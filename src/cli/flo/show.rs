@@ -1,0 +1,262 @@
+//! How answers are shown: the status line, findings, tables.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+/// A finding as the service reports it.
+#[derive(Debug, Deserialize)]
+pub(super) struct Finding {
+    code: String,
+    severity: String,
+    message: String,
+    #[serde(default)]
+    location: Option<String>,
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "[{}] {}: {}", self.code, self.severity, self.message)?;
+        match &self.location {
+            Some(location) => write!(f, " at '{location}'"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// How many errors and warnings there are, as `flo validate` prints it.
+pub(super) fn totals(findings: &[Finding]) -> String {
+    let errors = findings
+        .iter()
+        .filter(|one| one.severity == "error")
+        .count();
+    let warnings = findings.len() - errors;
+    let plural = |count: usize| if count == 1 { "" } else { "s" };
+    format!(
+        "{errors} error{}, {warnings} warning{}",
+        plural(errors),
+        plural(warnings)
+    )
+}
+
+/// A run as the service answers it; what no command shows is left out.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Run {
+    pub(super) run_id: String,
+    pub(super) definition: Definition,
+    pub(super) status: String,
+    #[serde(default)]
+    pub(super) current_step: Option<String>,
+    #[serde(default)]
+    input: Option<Box<RawValue>>,
+    #[serde(default)]
+    output: Option<Box<RawValue>>,
+    pub(super) created_at: String,
+    #[serde(default)]
+    started_at: Option<String>,
+    #[serde(default)]
+    finished_at: Option<String>,
+    #[serde(default)]
+    waiting: Option<Waiting>,
+    #[serde(default)]
+    parent_run_id: Option<String>,
+    #[serde(default)]
+    error: Option<RunError>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct Definition {
+    pub(super) name: String,
+    pub(super) version: String,
+}
+
+#[derive(Debug, Deserialize)]
+struct Waiting {
+    #[serde(rename = "for")]
+    what: String,
+    #[serde(default)]
+    name: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+struct RunError {
+    #[serde(default)]
+    code: Option<String>,
+    message: String,
+}
+
+/// What `flo workflow status` prints; the order of the members is part of it.
+#[derive(Serialize)]
+struct Status<'a> {
+    run_id: &'a str,
+    workflow: &'a str,
+    version: &'a str,
+    status: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    current_step: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    input: Option<&'a RawValue>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    output: Option<&'a RawValue>,
+    created_at: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    started_at: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    completed_at: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    wait_signal: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parent_run_id: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+}
+
+impl Run {
+    pub(super) fn is_finished(&self) -> bool {
+        matches!(
+            &*self.status,
+            "completed" | "failed" | "cancelled" | "timed_out"
+        )
+    }
+
+    /// One line of JSON.
+    pub(super) fn status_line(&self) -> String {
+        let awaited = self.waiting.as_ref().filter(|wait| wait.what == "signal");
+        let status = Status {
+            run_id: &self.run_id,
+            workflow: &self.definition.name,
+            version: &self.definition.version,
+            status: &self.status,
+            current_step: self.current_step.as_deref(),
+            input: self.input.as_deref(),
+            output: self.output.as_deref(),
+            created_at: &self.created_at,
+            started_at: self.started_at.as_deref(),
+            completed_at: self.finished_at.as_deref(),
+            wait_signal: awaited.and_then(|wait| wait.name.as_deref()),
+            parent_run_id: self.parent_run_id.as_deref(),
+            error: self.error.as_ref().map(|error| match &error.code {
+                Some(code) => format!("{code}: {}", error.message),
+                None => error.message.clone(),
+            }),
+        };
+        serde_json::to_string(&status).unwrap_or_default()
+    }
+}
+
+/// A table: heads, and rows below them.
+pub(super) struct Table<const COLUMNS: usize> {
+    heads: [&'static str; COLUMNS],
+    rows: Vec<[String; COLUMNS]>,
+}
+
+impl<const COLUMNS: usize> Table<COLUMNS> {
+    pub(super) const fn new(heads: [&'static str; COLUMNS]) -> Self {
+        Self {
+            heads,
+            rows: Vec::new(),
+        }
+    }
+
+    pub(super) fn row(&mut self, cells: [String; COLUMNS]) {
+        self.rows.push(cells);
+    }
+}
+
+/// Columns as wide as their widest cell; the last one is not padded.
+impl<const COLUMNS: usize> fmt::Display for Table<COLUMNS> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut widths = self.heads.map(|head| head.chars().count());
+        for row in &self.rows {
+            for (width, cell) in widths.iter_mut().zip(row) {
+                *width = (*width).max(cell.chars().count());
+            }
+        }
+        let heads = self.heads.map(str::to_owned);
+        for (number, cells) in std::iter::once(&heads).chain(&self.rows).enumerate() {
+            let mut line = String::new();
+            for (cell, width) in cells.iter().zip(widths) {
+                line.push_str(&format!("{cell:<width$}  "));
+            }
+            if number > 0 {
+                f.write_str("\n")?;
+            }
+            f.write_str(line.trim_end())?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(text: &str) -> Run {
+        serde_json::from_str(text).expect("a run")
+    }
+
+    #[test]
+    fn the_status_line_leaves_out_what_is_absent() {
+        let run = run(r#"{"runId":"wfrun-1","kind":"flo","namespace":"default",
+            "definition":{"name":"order","version":"1.0.0","digest":"00"},"status":"pending",
+            "input":{"amount":99.990},"steps":{},"signals":[],"createdAt":"t0","lastSequence":1}"#);
+        assert_eq!(
+            run.status_line(),
+            r#"{"run_id":"wfrun-1","workflow":"order","version":"1.0.0","status":"pending","input":{"amount":99.990},"created_at":"t0"}"#
+        );
+    }
+
+    #[test]
+    fn the_status_line_has_its_members_in_order() {
+        let waiting = run(
+            r#"{"runId":"r","definition":{"name":"w","version":"1"},"status":"waiting",
+            "error":{"code":"CONFLICT","message":"lost"},"parentRunId":"p","finishedAt":"t2","startedAt":"t1",
+            "waiting":{"for":"signal","name":"approval","until":"t9"},"output":null,"input":{},
+            "currentStep":"await","createdAt":"t0"}"#,
+        );
+        assert_eq!(
+            waiting.status_line(),
+            r#"{"run_id":"r","workflow":"w","version":"1","status":"waiting","current_step":"await","input":{},"created_at":"t0","started_at":"t1","completed_at":"t2","wait_signal":"approval","parent_run_id":"p","error":"CONFLICT: lost"}"#
+        );
+        let parked = run(
+            r#"{"runId":"r","definition":{"name":"w","version":"1"},"status":"waiting",
+            "waiting":{"for":"task","name":"charge"},"output":{"a":1},"error":{"message":"late"},"createdAt":"t0"}"#,
+        );
+        assert_eq!(
+            parked.status_line(),
+            r#"{"run_id":"r","workflow":"w","version":"1","status":"waiting","output":{"a":1},"created_at":"t0","error":"late"}"#
+        );
+    }
+
+    #[test]
+    fn findings_are_shown_as_the_validation_shows_them() {
+        let findings: Vec<Finding> = serde_json::from_str(
+            r#"[{"code":"E201","severity":"error","message":"no such step","location":"charge"},
+                {"code":"E303","severity":"warning","message":"no end"}]"#,
+        )
+        .expect("findings");
+        let lines: Vec<String> = findings.iter().map(ToString::to_string).collect();
+        assert_eq!(
+            lines,
+            [
+                "[E201] error: no such step at 'charge'",
+                "[E303] warning: no end"
+            ]
+        );
+        assert_eq!(totals(&findings), "1 error, 1 warning");
+        assert_eq!(totals(&[]), "0 errors, 0 warnings");
+    }
+
+    #[test]
+    fn columns_are_as_wide_as_their_widest_cell() {
+        let mut table = Table::new(["A", "NAME", "X"]);
+        table.row(["1".to_owned(), "größer".to_owned(), String::new()]);
+        table.row(["22".to_owned(), "n".to_owned(), "last".to_owned()]);
+        assert_eq!(
+            table.to_string(),
+            "A   NAME    X\n1   größer\n22  n       last"
+        );
+    }
+}
