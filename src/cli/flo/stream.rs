@@ -36,7 +36,7 @@ pub(in crate::cli) struct Append {
     /// The payload of the event.
     #[arg(value_name = "JSON", allow_negative_numbers = true)]
     payload: Json,
-    /// The key: triggers with mode key_shared start the runs of one key in order.
+    /// The key: triggers with mode `key_shared` start the runs of one key in order.
     #[arg(long)]
     key: Option<String>,
     /// The type, which plans can name to clear their caches.

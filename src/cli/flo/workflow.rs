@@ -426,7 +426,7 @@ async fn list_runs(service: Service<'_>, given: &ListRuns) -> Result<(), Error> 
         } else {
             let run: Run = client::read(item.get())?;
             table.row([
-                run.run_id,
+                run.id,
                 run.definition.name,
                 run.definition.version,
                 run.status,
