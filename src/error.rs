@@ -122,6 +122,13 @@ codes! {
     SearchTimeout = "SEARCH_TIMEOUT", 503, Later;
     /// An internal error; the log has its cause under the ticket.
     ServerError = "SERVER_ERROR", 500, Never;
+    RunDefinitionDisabled = "RUN_DEFINITION_DISABLED", 409, Never;
+    /// The chosen identifier belongs to another run.
+    RunExists = "RUN_EXISTS", 409, Never;
+    /// The run has ended; nothing changes it any more.
+    RunFinished = "RUN_FINISHED", 409, Never;
+    RunNotFound = "RUN_NOT_FOUND", 404, Never;
+    RunDefinitionNotFound = "RUN_DEFINITION_NOT_FOUND", 404, Never;
     /// A damaged page of the database; only a backup helps.
     StorageDamaged = "STORAGE_DAMAGED", 500, Never;
     /// The storage is unavailable for writes; retry later.
@@ -147,7 +154,7 @@ codes! {
     UnsupportedKeyType = "UNSUPPORTED_KEY_TYPE", 400, Never;
     /// A patch in an unsupported format.
     UnsupportedMediaType = "UNSUPPORTED_MEDIA_TYPE", 415, Never;
-    /// An import that breaks a static rule of workflows.
+    /// An import that breaks a static rule of workflows, or a document with errors.
     ValidationFailed = "VALIDATION_FAILED", 400, Never;
     WorkflowFailed = "WORKFLOW_FAILED", 400, Never;
     /// A definition of a version that the profile does not support.
@@ -222,6 +229,11 @@ impl Code {
             Self::OutcomeUnknown => "the commit may or may not have happened; read before you repeat the request",
             Self::PolymorphicSlot => "a value is an object, a list or a scalar where the model has another of these; no change level permits that",
             Self::PreconditionRequired => "a patch requires `If-Match` with the transaction it is based on, or `*`",
+            Self::RunDefinitionDisabled => "the definition, or this version of it, is disabled; enable it first",
+            Self::RunExists => "another run has the `runId`; choose another, or leave it out",
+            Self::RunFinished => "the run has ended, with the status in `properties.status`; nothing changes it any more",
+            Self::RunNotFound => "there is no such run, or it belongs to another tenant",
+            Self::RunDefinitionNotFound => "the definition does not exist in this namespace, not in this version, or belongs to another tenant; create it first",
             Self::ScanBudgetExhausted => "the search would test a pattern on more than `CYODA_SQLITE_SEARCH_SCAN_LIMIT` entities; add a condition that narrows it",
             Self::ScheduleFunctionInvalidResult => "the schedule function of a member returned an invalid schedule; fix the member",
             Self::SearchJobAlreadyTerminal => "the background search has ended; `properties.currentStatus` has its status",
@@ -245,7 +257,7 @@ impl Code {
             Self::UnsupportedAlgorithm => "only RS256 keys are supported",
             Self::UnsupportedKeyType => "only RSA keys are supported",
             Self::UnsupportedMediaType => "a patch is `application/merge-patch+json` or `application/json-patch+json`",
-            Self::ValidationFailed => "a definition is invalid; the message names the place",
+            Self::ValidationFailed => "a definition is invalid; the message names the place, and `properties.findings`, where it is there, everything that was found",
             Self::WorkflowFailed => "a processor, a criterion or an engine limit failed the transition; nothing was written",
             Self::WorkflowSchemaVersionUnsupported => "the profile `cyoda-0.8` accepts the schema versions 1.1 to 1.3 only",
             Self::WorkflowNotFound => "the model has no imported workflow",
@@ -288,6 +300,8 @@ pub struct Failure {
     status: Option<StatusCode>,
     origin: Origin,
     warnings: Option<Box<Warnings>>,
+    /// Members of the failed answer beside those of every answer.
+    members: Properties,
 }
 
 /// Warnings collected before a failure.
@@ -315,6 +329,7 @@ impl Failure {
             status: None,
             origin: Origin::Operation,
             warnings: None,
+            members: Properties::new(),
         }
     }
 
@@ -352,6 +367,7 @@ impl Failure {
                 cause: cause.into(),
             },
             warnings: None,
+            members: Properties::new(),
         }
     }
 
@@ -394,6 +410,18 @@ impl Failure {
     pub fn with(mut self, name: &'static str, value: impl Into<Value>) -> Self {
         self.properties.push((name, value.into()));
         self
+    }
+
+    /// The same failure, whose answer has this member, too.
+    #[must_use]
+    pub fn with_member(mut self, name: &'static str, value: impl Into<Value>) -> Self {
+        self.members.push((name, value.into()));
+        self
+    }
+
+    /// The members of the failed answer beside those of every answer.
+    pub fn members(&self) -> &[(&'static str, Value)] {
+        &self.members
     }
 
     /// The same failure with the code and status of another profile.

@@ -126,6 +126,37 @@ uuid_ids! {
     ProviderId;
 }
 
+/// Identifies a run: a number that grows with the time at which the run was created
+/// (`runs.md` §3). Clients read its text as opaque.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct RunId(i64);
+
+impl RunId {
+    /// What the text of an identifier begins with that nobody chose.
+    pub const PREFIX: &'static str = "wfrun-";
+
+    pub const fn new(number: i64) -> Self {
+        Self(number)
+    }
+
+    pub const fn number(self) -> i64 {
+        self.0
+    }
+
+    /// The identifier whose text this is; none of a text that somebody chose.
+    pub fn parse(text: &str) -> Option<Self> {
+        let digits = text.strip_prefix(Self::PREFIX)?;
+        let is_plain = digits.bytes().all(|byte| byte.is_ascii_digit()) && !digits.starts_with('0');
+        digits.parse().ok().filter(|_| is_plain).map(Self)
+    }
+}
+
+impl fmt::Display for RunId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{}", Self::PREFIX, self.0)
+    }
+}
+
 fresh_ids! { EntityId TransactionId MemberId CallId DispatchKey Ticket MessageId EdgeMessageId JobId ProviderId }
 
 names! {

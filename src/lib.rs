@@ -7,7 +7,7 @@
 //! names and failures   id  clock  error  compat  json  telemetry  pool
 //! pure                 entity  callout  model  condition  workflow  expr  program  dialect
 //!                      engine  explain
-//! services             storage  auth  audit  compute  runtime  search
+//! services             storage  auth  audit  compute  wasm  runtime  search
 //! protocol             event  operation  help
 //! edges                grpc  rest  cli
 //! the process          app
@@ -39,9 +39,11 @@ pub mod workflow;
 pub mod audit;
 pub mod auth;
 pub mod compute;
+pub mod registry;
 pub mod runtime;
 pub mod search;
 pub mod storage;
+pub mod wasm;
 
 pub mod event;
 pub mod help;

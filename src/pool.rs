@@ -1,5 +1,5 @@
-//! Threads for expensive work: compiling patterns, and evaluating large documents with large
-//! conditions.
+//! Threads for expensive work: compiling patterns, evaluating large documents with large
+//! conditions, and executing modules of users.
 //!
 //! May use: [`crate::telemetry`].
 //! Such work runs outside of the threads that serve requests, a few pieces at a time. Each tenant
@@ -55,6 +55,14 @@ struct Line {
     share: Option<Arc<Semaphore>>,
 }
 
+/// A slot of a pool, until this is dropped. The fields are dropped in their order: the line last.
+#[derive(Debug)]
+pub struct Slot {
+    _place: Option<OwnedSemaphorePermit>,
+    _turn: Option<OwnedSemaphorePermit>,
+    _line: Line,
+}
+
 /// Sets its flag when it is dropped.
 struct Leaving(Arc<AtomicBool>);
 
@@ -82,6 +90,11 @@ impl Pool {
         Self::new(kind, places, places / 2)
     }
 
+    /// A pool for modules of users: so many slots, and so many of them for one tenant.
+    pub fn for_modules(places: usize, share: usize) -> Self {
+        Self::new(Expensive::Modules, places, share)
+    }
+
     fn new(kind: Expensive, places: usize, share: usize) -> Self {
         Self {
             kind,
@@ -103,6 +116,21 @@ impl Pool {
         }
     }
 
+    /// Waits for a slot when it is its tenant's turn. The slot is free again once it is dropped.
+    pub async fn enter(&self, party: u64) -> Slot {
+        let line = self.line(party);
+        let turn = match &line.share {
+            Some(share) => acquire(share).await,
+            None => None,
+        };
+        let place = acquire(&self.places).await;
+        Slot {
+            _place: place,
+            _turn: turn,
+            _line: line,
+        }
+    }
+
     /// Runs a piece of work when it is its tenant's turn. If this future is dropped, the work does
     /// not begin, or its flag is set.
     pub async fn run<T: Send + 'static>(
@@ -110,19 +138,14 @@ impl Pool {
         party: u64,
         work: impl FnOnce(&AtomicBool) -> T + Send + 'static,
     ) -> T {
-        let line = self.line(party);
-        let turn = match &line.share {
-            Some(share) => acquire(share).await,
-            None => None,
-        };
-        let place = acquire(&self.places).await;
+        let slot = self.enter(party).await;
         let stop = Arc::new(AtomicBool::new(false));
         let _leaving = Leaving(Arc::clone(&stop));
         let (span, kind) = (Span::current(), self.kind);
         let work = spawn_blocking(move || {
             let measured = kind.begin();
             let done = span.in_scope(|| work(&stop));
-            drop((measured, place, turn, line));
+            drop((measured, slot));
             done
         });
         match work.await.map_err(JoinError::try_into_panic) {

@@ -20,12 +20,13 @@ use super::{
 };
 use crate::auth::{Authenticator, Rules};
 use crate::compat::Compat;
-use crate::compute;
+use crate::compute::{self, tasks};
 use crate::engine::Limits;
 use crate::grpc::StreamSettings;
 use crate::operation::Limits as TenantLimits;
+use crate::program;
 use crate::rest::{Bearer, Detail, Origins};
-use crate::runtime;
+use crate::runtime::{self, RunSettings};
 use crate::search::JobSettings;
 use crate::storage::{self, Durability, IndexSettings, Migrate, Place, UsedIndexes};
 
@@ -47,6 +48,9 @@ pub struct Config {
     pub runtime: runtime::Settings,
     /// Whether timers fire.
     pub look_after_tasks: bool,
+    /// How many WebAssembly actions are executed at the same moment.
+    pub wasm_concurrency: usize,
+    pub tasks: tasks::Settings,
     pub streams: StreamSettings,
     /// How long outcomes of requests with an idempotency key are kept.
     pub idempotency_life: Duration,
@@ -430,8 +434,22 @@ impl Config {
                 token_life: sources.duration("TX_TOKEN_TTL")?,
                 expiry_grace: sources.duration("SCHEDULER_EXPIRY_GRACE")?,
                 task_pause: sources.duration("SCHEDULER_REDISPATCH_BACKOFF")?,
+                runs: RunSettings {
+                    limits: program::Limits {
+                        steps_max: sources.count("RUNS_MAX_STEPS")? as u64,
+                        depth_max: u32::try_from(sources.count("RUNS_MAX_CHILD_DEPTH")?)
+                            .unwrap_or(u32::MAX),
+                        payload_max: sources.count("RUNS_MAX_INPUT_BYTES")?,
+                    },
+                    tasks_wait: sources.duration("TASKS_WAIT")?,
+                },
+            },
+            tasks: tasks::Settings {
+                lease: sources.duration("TASKS_LEASE")?,
+                waiting_bytes_max: tasks::Settings::WAITING_BYTES,
             },
             look_after_tasks: sources.truth("SCHEDULER_ENABLED")?,
+            wasm_concurrency: sources.count("WASM_CONCURRENCY")?,
             streams: StreamSettings {
                 in_flight_max: sources.count("STREAM_MAX_IN_FLIGHT")?,
                 queued_max: sources.count("STREAM_MAX_QUEUED")?,

@@ -1,7 +1,8 @@
 //! The process: configuration, telemetry, wiring, shutdown.
 //!
 //! May use: [`crate::clock`], [`crate::compat`], [`crate::telemetry`], [`crate::entity`],
-//! [`crate::engine`], [`crate::error`], [`crate::storage`], [`crate::auth`], [`crate::compute`], [`crate::runtime`],
+//! [`crate::engine`], [`crate::error`], [`crate::storage`], [`crate::auth`], [`crate::compute`],
+//! [`crate::registry`], [`crate::runtime`],
 //! [`crate::search`], [`crate::event`], [`crate::operation`], [`crate::help`], [`crate::grpc`],
 //! [`crate::rest`].
 
@@ -34,11 +35,12 @@ use tracing::{error, info, warn};
 
 use crate::auth::Authenticator;
 use crate::clock::Clock;
-use crate::compute::Members;
+use crate::compute::{Members, tasks::Channels};
 use crate::event::EventType;
 use crate::grpc;
 use crate::help::{Facts, Library};
 use crate::operation::{self, EventSchema, Keys, Receiving, Services, Tenants};
+use crate::registry::Registry;
 use crate::rest::{self, Gateway};
 use crate::runtime::Runtime;
 use crate::search::Jobs;
@@ -116,15 +118,22 @@ async fn serve(
         operation::recall(&storage, tokens).await?;
         tasks.spawn(tokens.federation().clone().keep(stop.clone()));
     }
-    let registry = connections::Registry::new(caps(&config));
-    let listeners = Listeners::bind(&config.listen, tls.as_ref(), &registry).await?;
+    let connections_open = connections::Registry::new(caps(&config));
+    let listeners = Listeners::bind(&config.listen, tls.as_ref(), &connections_open).await?;
     let members = Members::default();
+    let registry = Registry::new(storage.clone());
+    let channels = Channels::new(Clock::System, config.tasks);
     let runtime = Runtime::new(
         storage.clone(),
+        registry.clone(),
         members.clone(),
+        channels.clone(),
         Clock::System,
         config.runtime,
     );
+    let ends = runtime.task_ends();
+    let (taking, stopping) = (channels.clone(), stop.clone());
+    tasks.spawn(async move { taking.run(ends, stopping).await });
     if config.look_after_tasks {
         tasks.spawn(
             runtime
@@ -145,6 +154,7 @@ async fn serve(
     tasks.spawn(tenants.clone().keep_small(stop.clone()));
     let services = Services {
         runtime,
+        registry,
         telemetry: telemetry.clone(),
         groups_max: config.groups_max,
         search_timeout: config.search_timeout,

@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, fmt};
 
 /// A set of tags, compared case-insensitively (`grpc.md` §11).
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Tags(BTreeSet<Box<str>>);
 
 impl Tags {

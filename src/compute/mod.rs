@@ -1,13 +1,14 @@
 //! The connected compute members, and calls to them.
 //!
 //! May use: [`crate::id`], [`crate::clock`], [`crate::telemetry`], [`crate::entity`],
-//! [`crate::callout`].
+//! [`crate::callout`], [`crate::error`], [`crate::program`].
 //! Must not: wait for one member on behalf of another. Each member has its own bounded queue and
 //! table of calls in flight; the edge that holds its stream drains the one and completes the other
 //! (`grpc.md` §9–§12).
 
 mod call;
 mod member;
+pub mod tasks;
 
 use std::sync::Arc;
 

@@ -40,6 +40,22 @@ event_types! {
     EventStreamEnd,
 
     // Who is connected.
+    RunStartRequest,
+    RunStartResponse,
+    RunGetRequest,
+    RunGetResponse,
+    RunsGetRequest,
+    RunsGetResponse,
+    RunSignalRequest,
+    RunSignalResponse,
+    RunCancelRequest,
+    RunCancelResponse,
+    RunHistoryGetRequest,
+    RunHistoryGetResponse,
+    RunHistorySubscribeRequest,
+    RunHistoryEvent,
+    PlanGetRequest,
+    PlanGetResponse,
     ComputeMembersGetRequest,
     ComputeMembersGetResponse,
 
@@ -70,6 +86,20 @@ event_types! {
     EntityWorkflowExportResponse,
     EntityWorkflowImportRequest,
     EntityWorkflowImportResponse,
+
+    // Definitions of runs (`runs.md` §4).
+    RunDefinitionCreateRequest,
+    RunDefinitionCreateResponse,
+    RunDefinitionDeleteRequest,
+    RunDefinitionDeleteResponse,
+    RunDefinitionGetRequest,
+    RunDefinitionGetResponse,
+    RunDefinitionSetEnabledRequest,
+    RunDefinitionSetEnabledResponse,
+    RunDefinitionValidateRequest,
+    RunDefinitionValidateResponse,
+    RunDefinitionsGetRequest,
+    RunDefinitionsGetResponse,
 
     // Messages.
     MessageCreateRequest,

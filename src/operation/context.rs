@@ -17,7 +17,7 @@ use super::{
 use crate::auth::{Authenticator, Caller, Login, Rules};
 use crate::clock::Timestamp;
 use crate::compute::{Members, Principal};
-use crate::error::Failure;
+use crate::error::{Code, Failure};
 use crate::event::{
     Event, TOKEN_ATTRIBUTE,
     payload::{
@@ -26,6 +26,7 @@ use crate::event::{
     },
 };
 use crate::id::{EntityId, ModelKey, TransactionId};
+use crate::registry::Registry;
 use crate::runtime::{Initiator, Promise, Runtime, Session};
 use crate::search::Jobs;
 use crate::storage::{self, Attribution, Committed, Definitions, ModelChange, Outcome, Storage};
@@ -35,6 +36,8 @@ use crate::telemetry::Telemetry;
 #[derive(Debug, Clone)]
 pub struct Services {
     pub runtime: Runtime,
+    /// What runs are made of.
+    pub registry: Registry,
     pub telemetry: Telemetry,
     /// How many groups grouped statistics may have.
     pub groups_max: usize,
@@ -157,6 +160,10 @@ impl Context {
         self.services.runtime.storage()
     }
 
+    pub const fn registry(&self) -> &Registry {
+        &self.services.registry
+    }
+
     /// How many groups grouped statistics may have.
     pub const fn groups_max(&self) -> usize {
         self.services.groups_max
@@ -182,6 +189,18 @@ impl Context {
     /// Whether the request carries a transaction token.
     pub const fn has_token(&self) -> bool {
         self.token.is_some()
+    }
+
+    /// Refuses a transaction token, for what is no part of a transaction (`runs.md` §2).
+    pub(super) fn refuse_token(&self) -> Result<(), Failure> {
+        if self.has_token() {
+            return Err(Failure::new(
+                Code::BadRequest,
+                "this operation is not part of a transaction; repeat the request without the \
+                 transaction token",
+            ));
+        }
+        Ok(())
     }
 
     pub fn initiator(&self) -> Initiator {

@@ -3,7 +3,8 @@
 //! May use: [`crate::id`], [`crate::clock`], [`crate::error`], [`crate::compat`],
 //! [`crate::telemetry`], [`crate::entity`], [`crate::model`], [`crate::condition`],
 //! [`crate::workflow`], [`crate::storage`], [`crate::audit`], [`crate::auth`], [`crate::compute`],
-//! [`crate::runtime`], [`crate::search`], [`crate::event`], [`crate::pool`].
+//! [`crate::runtime`], [`crate::search`], [`crate::event`], [`crate::pool`], [`crate::dialect`],
+//! [`crate::registry`].
 //! Every API calls [`dispatch`] (`architecture.md` §1). To add an operation: its types in
 //! [`crate::event`], a file here with `parse` and `run`, a row in [`table`], and its path in REST.
 
@@ -19,6 +20,7 @@ mod count_entities;
 mod create_entities;
 mod create_entity;
 mod create_message;
+mod definitions;
 mod delete_entities;
 mod delete_entity;
 mod delete_messages;
@@ -45,9 +47,11 @@ mod list_models;
 mod list_transitions;
 mod lock_model;
 mod once;
+mod paging;
 mod patch_entity;
 mod receiving;
 mod reply;
+mod runs;
 mod schema;
 mod search_entities;
 mod search_results;

@@ -36,13 +36,17 @@ pub struct Limits {
     pub payload_max: usize,
 }
 
+impl Limits {
+    pub const DEFAULT: Self = Self {
+        steps_max: 10_000,
+        depth_max: 10,
+        payload_max: 1 << 20,
+    };
+}
+
 impl Default for Limits {
     fn default() -> Self {
-        Self {
-            steps_max: 10_000,
-            depth_max: 10,
-            payload_max: 1 << 20,
-        }
+        Self::DEFAULT
     }
 }
 

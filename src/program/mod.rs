@@ -38,7 +38,7 @@ pub use form::{
 };
 pub use history::{EventKind, HistoryEvent};
 pub use run::{
-    Begin, Payload, Position, Run, RunError, Signal, StartedBy, Status, StepResult, Waiting,
+    Begin, Payload, Position, Run, RunError, Signal, StartedBy, Status, StepResult, Then, Waiting,
 };
 
 #[cfg(test)]

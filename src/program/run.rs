@@ -109,6 +109,25 @@ impl Status {
         }
     }
 
+    const ALL: [Self; 7] = [
+        Self::Pending,
+        Self::Running,
+        Self::Waiting,
+        Self::Completed,
+        Self::Failed,
+        Self::Cancelled,
+        Self::TimedOut,
+    ];
+
+    /// The number that stands for it.
+    pub const fn number(self) -> u8 {
+        self as u8
+    }
+
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|status| status.as_str() == name)
+    }
+
     /// Whether nothing changes it any more.
     pub const fn is_end(self) -> bool {
         match self {
@@ -338,6 +357,11 @@ impl Run {
             Waiting::Timer { until, .. } => Some(*until),
             Waiting::Child { .. } => None,
         }
+    }
+
+    /// The number of the last task that was recorded; 0 before the first.
+    pub const fn last_task(&self) -> u64 {
+        self.ordinal
     }
 
     /// The task that is out and has not been answered: after a crash it is sent again.

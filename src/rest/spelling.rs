@@ -10,8 +10,8 @@ use super::{
     described::{self, Description},
     parts::Parts,
     write::{
-        account, audit, clients, entity, feed, key_pairs, members, message, model, providers,
-        search, settings, trusted_keys,
+        account, audit, clients, definitions, entity, feed, key_pairs, members, message, model,
+        providers, runs, search, settings, trusted_keys,
     },
 };
 use crate::error::Failure;
@@ -33,11 +33,14 @@ use crate::event::EventType::{
     KeyPairReactivateRequest, LogLevelGetRequest, LogLevelSetRequest, MessageCreateRequest,
     MessageDeleteRequest, MessageGetRequest, OidcProviderDeleteRequest,
     OidcProviderInvalidateRequest, OidcProviderReactivateRequest, OidcProviderRegisterRequest,
-    OidcProviderUpdateRequest, OidcProvidersGetRequest, OidcProvidersReloadRequest,
-    SnapshotCancelRequest, SnapshotGetRequest, SnapshotGetStatusRequest, TraceSamplerGetRequest,
-    TraceSamplerSetRequest, TrustedKeyDeleteRequest, TrustedKeyInvalidateRequest,
-    TrustedKeyReactivateRequest, TrustedKeyRegisterRequest, TrustedKeysGetRequest,
-    WorkflowExplainRequest,
+    OidcProviderUpdateRequest, OidcProvidersGetRequest, OidcProvidersReloadRequest, PlanGetRequest,
+    RunCancelRequest, RunDefinitionCreateRequest, RunDefinitionDeleteRequest,
+    RunDefinitionGetRequest, RunDefinitionSetEnabledRequest, RunDefinitionValidateRequest,
+    RunDefinitionsGetRequest, RunGetRequest, RunHistoryGetRequest, RunHistorySubscribeRequest,
+    RunSignalRequest, RunStartRequest, RunsGetRequest, SnapshotCancelRequest, SnapshotGetRequest,
+    SnapshotGetStatusRequest, TraceSamplerGetRequest, TraceSamplerSetRequest,
+    TrustedKeyDeleteRequest, TrustedKeyInvalidateRequest, TrustedKeyReactivateRequest,
+    TrustedKeyRegisterRequest, TrustedKeysGetRequest, WorkflowExplainRequest,
 };
 
 /// One REST route of one event type.
@@ -206,6 +209,25 @@ pub const SPELLINGS: &[Spelling] = &[
     spell(GET, "/search/async/{jobId}/status", SnapshotGetStatusRequest, search::snapshot, Value(search::snapshot_status), &described::search::STATUS),
     spell(GET, "/search/async/{jobId}", SnapshotGetRequest, search::snapshot_page, Page(entity::envelope), &described::search::RESULTS),
     spell(PUT, "/search/async/{jobId}/cancel", SnapshotCancelRequest, search::snapshot, Value(search::snapshot_cancelled), &described::search::CANCEL),
+    // Definitions of runs (`runs.md` §4).
+    spell(POST, "/definitions", RunDefinitionCreateRequest, definitions::document, Value(definitions::created), &described::definitions::CREATE),
+    spell(POST, "/definitions/validate", RunDefinitionValidateRequest, definitions::document, Value(definitions::validated), &described::definitions::VALIDATE),
+    spell(GET, "/definitions", RunDefinitionsGetRequest, definitions::list, Value(definitions::page), &described::definitions::LIST),
+    spell(GET, "/definitions/{definition}", RunDefinitionGetRequest, definitions::one, Value(definitions::described), &described::definitions::GET),
+    spell(PUT, "/definitions/{definition}/enable", RunDefinitionSetEnabledRequest, definitions::enable, Value(definitions::enabled), &described::definitions::ENABLE).taking(Limit::SMALL),
+    spell(PUT, "/definitions/{definition}/disable", RunDefinitionSetEnabledRequest, definitions::disable, Value(definitions::enabled), &described::definitions::DISABLE).taking(Limit::SMALL),
+    spell(DELETE, "/definitions/{definition}", RunDefinitionDeleteRequest, definitions::one, Value(definitions::deleted), &described::definitions::DELETE).taking(Limit::SMALL),
+    // Runs (`runs.md` §4).
+    spell(POST, "/runs", RunStartRequest, runs::start, Value(runs::started), &described::runs::START),
+    spell(GET, "/runs", RunsGetRequest, runs::list, Value(runs::page), &described::runs::LIST),
+    spell(GET, "/runs/stream", RunHistorySubscribeRequest, runs::follow, Live(runs::event_of_many), &described::runs::FOLLOW),
+    spell(GET, "/runs/{runId}", RunGetRequest, runs::one, Value(runs::run), &described::runs::GET),
+    spell(DELETE, "/runs/{runId}", RunCancelRequest, runs::of_run, Value(runs::cancelled), &described::runs::DELETE),
+    spell(POST, "/runs/{runId}/cancel", RunCancelRequest, runs::of_run, Value(runs::cancelled), &described::runs::CANCEL),
+    spell(POST, "/runs/{runId}/signal", RunSignalRequest, runs::of_run, Value(runs::signalled), &described::runs::SIGNAL),
+    spell(GET, "/runs/{runId}/history", RunHistoryGetRequest, runs::history, Value(runs::events), &described::runs::HISTORY),
+    spell(GET, "/runs/{runId}/history/stream", RunHistorySubscribeRequest, runs::follow_one, Live(runs::event), &described::runs::FOLLOW_ONE),
+    spell(GET, "/definitions/{definition}/plans/{plan}", PlanGetRequest, runs::plan, Value(runs::executors), &described::runs::PLAN),
     // Messages (`rest.md` §6).
     spell(POST, "/message/new/{subject}", MessageCreateRequest, message::create, Value(message::created), &described::message::CREATE).taking(Limit::BY_STATUS),
     spell(GET, "/message/{messageId}", MessageGetRequest, message::one, Value(message::message), &described::message::GET),

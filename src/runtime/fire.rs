@@ -16,8 +16,8 @@ use crate::compute::Principal;
 use crate::engine::{Entry, Run, RunRecord, Start, StartKind};
 use crate::entity::{Actor, ActorKind, Document};
 use crate::error::{Code, Failure};
-use crate::id::{StateName, TransitionName};
-use crate::storage::{Attribution, Due, NextTask, Task, TaskKind};
+use crate::id::{EntityId, StateName, TransitionName};
+use crate::storage::{Attribution, Due, NextTask, Subject, Task, TaskKind};
 
 /// How many tasks are executed at once.
 const AT_ONCE: usize = 256;
@@ -44,7 +44,7 @@ const AFTER_TROUBLE: Duration = Duration::from_secs(1);
 const TICK: Duration = Duration::from_micros(1);
 
 /// The result of executing a task.
-enum Done {
+pub(super) enum Done {
     /// The task was removed.
     Yes,
     /// The task is retried after that time.
@@ -64,7 +64,18 @@ impl Runtime {
     pub async fn look_after_tasks(self, tasks: TaskTracker, stop: CancellationToken) {
         let each_max = IN_FLIGHT_MAX.min(self.0.settings.calls.out_max.div_ceil(2));
         let turns = Turns::new(AT_ONCE, each_max);
+        tasks.spawn({
+            let (runtime, stop) = (self.clone(), stop.clone());
+            async move { stop.run_until_cancelled(runtime.resume_runs()).await }
+        });
         while !stop.is_cancelled() {
+            turns.admit(
+                self.storage()
+                    .woken_runs()
+                    .into_iter()
+                    .map(Due::of_run)
+                    .collect(),
+            );
             while let Some((due, seat)) = turns.begin() {
                 tasks.spawn(self.clone().look_after_one(due, seat));
             }
@@ -84,6 +95,7 @@ impl Runtime {
             tokio::select! {
                 () = pause => {}
                 () = self.storage().tasks_changed() => {}
+                () = self.storage().runs_woken() => {}
                 () = turns.changed() => {}
                 () = stop.cancelled() => {}
             }
@@ -121,20 +133,23 @@ impl Runtime {
     }
 
     async fn look_after_one(self, due: Due, seat: TaskInFlight) {
-        let task = due.task.handle();
+        let task = due.task.clone();
         let looked = AssertUnwindSafe(self.look_after(due, seat));
         if looked.catch_unwind().await.is_err() {
             // The panic is logged; the task is unchanged.
-            self.storage().postpone(task, AFTER_TROUBLE);
+            self.again(&task, AFTER_TROUBLE).await;
         }
     }
 
     async fn look_after(&self, due: Due, seat: TaskInFlight) {
-        let task = due.task.handle();
-        let entity = due.task.entity;
-        let done = match due.task.kind {
-            TaskKind::Schedule | TaskKind::Timer => self.fire(due, seat).await,
-            TaskKind::Continuation => self.go_on_with(due.task, seat).await,
+        let of = due.task.clone();
+        let subject = of.subject;
+        let done = match (subject, due.task.kind) {
+            (Subject::Run(run), _) => self.look_at_run(&due.task, run, seat).await,
+            (Subject::Entity(entity), TaskKind::Continuation) => {
+                self.go_on_with(due.task, entity, seat).await
+            }
+            (Subject::Entity(entity), _) => self.fire(due, entity, seat).await,
         };
         let pause = match done {
             Ok(Done::Yes) => return,
@@ -142,15 +157,28 @@ impl Runtime {
             Err(failure) if failure.code() == Code::Conflict => AFTER_CONFLICT,
             Err(failure) => {
                 let cause = failure.internal_cause().map(|(_, cause)| cause);
-                warn!(%failure, cause, entity.id = %entity, "a task failed; it will be retried");
+                warn!(%failure, cause, task.subject = ?subject, "a task failed; it will be retried");
                 self.0.settings.task_pause
             }
         };
-        self.storage().postpone(task, pause);
+        self.again(&of, pause).await;
+    }
+
+    /// Has a task looked at again after a pause.
+    async fn again(&self, task: &Task, pause: Duration) {
+        match task.subject {
+            Subject::Run(run) if !task.is_stored() => {
+                tokio::time::sleep(pause).await;
+                if let Err(error) = self.storage().wake_run(&task.tenant, run).await {
+                    warn!(%error, run.id = %run, "a run could not be looked at again");
+                }
+            }
+            Subject::Run(_) | Subject::Entity(_) => self.storage().postpone(task.handle(), pause),
+        }
     }
 
     /// `workflow-engine.md` §9.4.
-    async fn fire(&self, due: Due, seat: TaskInFlight) -> Result<Done, Failure> {
+    async fn fire(&self, due: Due, entity: EntityId, seat: TaskInFlight) -> Result<Done, Failure> {
         let Due { task, seen } = due;
         let body = TimerBody::read(&task)?;
         let state = StateName::from(body.state());
@@ -176,7 +204,7 @@ impl Runtime {
                 tasks = Some(of_it);
                 Some(base)
             }
-            None => unit.read(task.entity).await?,
+            None => unit.read(entity).await?,
         };
         let Some(base) = base.filter(|base| base.image.state == state) else {
             unit.drop_task(&task);
@@ -238,7 +266,12 @@ impl Runtime {
     }
 
     /// Resumes a partially committed run, unless the entity has moved since.
-    async fn go_on_with(&self, task: Task, seat: TaskInFlight) -> Result<Done, Failure> {
+    async fn go_on_with(
+        &self,
+        task: Task,
+        entity: EntityId,
+        seat: TaskInFlight,
+    ) -> Result<Done, Failure> {
         let continuation = Continuation::read(&task)?;
         let by = Initiator {
             tenant: task.tenant.clone(),
@@ -262,14 +295,14 @@ impl Runtime {
         }
         session.follow(continuation.entry)?;
         let unit = session.unit()?;
-        let base = unit.read(task.entity).await?;
+        let base = unit.read(entity).await?;
         let written = continuation.written;
         let Some(base) = base.filter(|base| base.image.transaction == written) else {
             unit.drop_task(&task);
             session.finish(&by.cancel).await?;
             return Ok(Done::Yes);
         };
-        info!(entity.id = %task.entity, "a partially committed run resumes");
+        info!(entity.id = %entity, "a partially committed run resumes");
         let definitions = self.definitions(&mut session, &base.image.model).await?;
         let run = Run::update(
             &base.image,
@@ -292,7 +325,7 @@ impl Runtime {
             }
             // Members may reconnect; every other failure would repeat.
             Err(Stopped::Engine(error)) if !is_of_timer && !error.is_about_members() => {
-                warn!(%error, entity.id = %task.entity, "a partially committed run failed; the entity stays as it is");
+                warn!(%error, entity.id = %entity, "a partially committed run failed; the entity stays as it is");
                 session.abandon_unfinished().await;
                 let mut session = self.session_for(&by, by.attribution());
                 session.unit()?.drop_task(&task);
@@ -309,7 +342,7 @@ fn document(json: &crate::entity::Json) -> Result<Document, Failure> {
 }
 
 /// The principal of work that no request asked for.
-fn system() -> Principal {
+pub(super) fn system() -> Principal {
     Principal {
         actor: Actor {
             kind: ActorKind::System,
@@ -364,8 +397,9 @@ mod tests {
             token_life: Duration::from_secs(1),
             expiry_grace: Duration::ZERO,
             task_pause: Duration::from_secs(1),
+            runs: crate::runtime::RunSettings::DEFAULT,
         };
-        Runtime::new(storage, Members::default(), clock, settings)
+        Runtime::alone(storage, Members::default(), clock, settings)
     }
 
     /// The task, once its turn has come.
@@ -451,7 +485,7 @@ mod tests {
         session.finish(&by.cancel).await.expect("commits");
 
         let (due, seat) = begun(due);
-        let done = runtime.fire(due, seat).await;
+        let done = runtime.fire(due, id, seat).await;
         assert!(matches!(done, Ok(Done::Yes)));
         assert_eq!(state(&runtime, &by, id).await, "A");
         let mut unit = runtime.storage().unit(&by.tenant, by.attribution());
@@ -460,7 +494,7 @@ mod tests {
         assert_eq!(armed.due.micros(), 2_000_000);
         clock.advance_ms(1_000);
         let (due, seat) = begun(armed);
-        let done = runtime.fire(due, seat).await;
+        let done = runtime.fire(due, id, seat).await;
         assert!(matches!(done, Ok(Done::Yes)));
         assert_eq!(state(&runtime, &by, id).await, "B");
     }

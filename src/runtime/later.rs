@@ -23,8 +23,8 @@ pub(super) struct TimerBody {
 }
 
 /// The principal on whose behalf a task is executed.
-#[derive(Serialize, Deserialize)]
-struct By {
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct By {
     kind: String,
     name: String,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -61,7 +61,7 @@ struct ContinuationBody {
 const CONTINUATION: &str = "continuation";
 
 impl By {
-    fn of(actor: &Actor, roles: &[Box<str>]) -> Self {
+    pub(super) fn of(actor: &Actor, roles: &[Box<str>]) -> Self {
         Self {
             kind: actor.kind.as_str().to_owned(),
             name: actor.name.to_string(),
@@ -69,7 +69,7 @@ impl By {
         }
     }
 
-    fn principal(self) -> Result<Principal, Failure> {
+    pub(super) fn principal(self) -> Result<Principal, Failure> {
         Ok(Principal {
             actor: Actor {
                 kind: self.kind.parse().map_err(unreadable)?,
@@ -156,7 +156,7 @@ pub(super) const fn timer_kind(kind: TaskKind) -> Option<TimerKind> {
     match kind {
         TaskKind::Schedule => Some(TimerKind::Transition),
         TaskKind::Timer => Some(TimerKind::Processor),
-        TaskKind::Continuation => None,
+        TaskKind::Continuation | TaskKind::Run => None,
     }
 }
 

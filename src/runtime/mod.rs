@@ -14,6 +14,7 @@ mod drive;
 mod explain;
 mod fire;
 mod later;
+pub mod runs;
 mod session;
 #[cfg(test)]
 mod simulation;
@@ -31,10 +32,11 @@ use tokio_util::sync::CancellationToken;
 
 use crate::clock::Clock;
 use crate::compat::Compat;
-use crate::compute::{self, Members, Principal};
+use crate::compute::{self, Members, Principal, tasks::Channels};
 use crate::engine::Limits;
 use crate::error::{Code, Coded, Properties};
 use crate::id::{EntityId, Tenant, TransactionId};
+use crate::registry::Registry;
 use crate::storage::{Attribution, Storage};
 use crate::telemetry::measure::Step;
 
@@ -57,6 +59,22 @@ pub struct Settings {
     pub expiry_grace: Duration,
     /// The pause before a failed task is retried.
     pub task_pause: Duration,
+    pub runs: RunSettings,
+}
+
+/// Settings of runs of step workflows (`runs.md` §9).
+#[derive(Debug, Clone, Copy)]
+pub struct RunSettings {
+    pub limits: crate::program::Limits,
+    /// How long a task waits for a worker, unless its action says otherwise.
+    pub tasks_wait: Duration,
+}
+
+impl RunSettings {
+    pub const DEFAULT: Self = Self {
+        limits: crate::program::Limits::DEFAULT,
+        tasks_wait: Duration::from_hours(24),
+    };
 }
 
 /// Drives runs; cheap to clone.
@@ -71,6 +89,9 @@ struct Inner {
     settings: Settings,
     transactions: Arc<Transactions>,
     signer: Signer,
+    registry: Registry,
+    channels: Channels,
+    plans: runs::Plans,
 }
 
 /// The caller of a run.
@@ -132,10 +153,34 @@ impl Coded for Error {
     }
 }
 
+#[cfg(test)]
 impl Runtime {
-    pub fn new(storage: Storage, members: Members, clock: Clock, settings: Settings) -> Self {
+    /// A runtime of its own registry and channels.
+    fn alone(storage: Storage, members: Members, clock: Clock, settings: Settings) -> Self {
+        let registry = Registry::new(storage.clone());
+        let of_tasks = compute::tasks::Settings {
+            lease: Duration::from_secs(30),
+            waiting_bytes_max: compute::tasks::Settings::WAITING_BYTES,
+        };
+        let channels = Channels::new(clock.clone(), of_tasks);
+        Self::new(storage, registry, members, channels, clock, settings)
+    }
+}
+
+impl Runtime {
+    pub fn new(
+        storage: Storage,
+        registry: Registry,
+        members: Members,
+        channels: Channels,
+        clock: Clock,
+        settings: Settings,
+    ) -> Self {
         Self(Arc::new(Inner {
             storage,
+            registry,
+            channels,
+            plans: runs::Plans::default(),
             members,
             clock,
             settings,

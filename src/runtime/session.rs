@@ -380,7 +380,7 @@ impl Unfinished {
         let mut unit = self.storage.unit(&task.tenant, self.attribution.clone());
         unit.drop_task(&task);
         if let Err(error) = unit.commit(&CancellationToken::new()).await {
-            warn!(%error, entity.id = %task.entity, "a continuation could not be removed; it will be retried");
+            warn!(%error, task.subject = ?task.subject, "a continuation could not be removed; it will be retried");
             self.task = Some(task);
         }
     }

@@ -34,7 +34,7 @@ use super::{
     steps::Steps,
     task::NewTask,
 };
-use crate::clock::Reading;
+use crate::clock::{Reading, Timestamp};
 
 use line::Line;
 
@@ -131,6 +131,17 @@ impl Noted {
             due: task.due.micros(),
             key,
         })
+    }
+}
+
+impl Noted {
+    /// The timer of a run.
+    pub(super) const fn of_run(tenant: TenantRow, due: Timestamp, key: i64) -> Self {
+        Self {
+            line: TaskLine(tenant.0),
+            due: due.micros(),
+            key,
+        }
     }
 }
 

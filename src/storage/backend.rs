@@ -14,14 +14,18 @@ use super::{
     port::{
         ActorRow, Batch, ChangeRange, Claim, Definitions, EntityRow, Failure, Identity, Index,
         Indexable, Job, JobRow, Leaving, Listed, Message, ModelCommit, ModelRow, Newest, Ordered,
-        Probe, Reached, Recorded, Remembered, ScanRequest, Settings, Stored, StoredJob, Stretch,
-        Syncing, Task, TaskKey, TaskLine, TaskPage, TenantRow, Upkeep, Version,
+        Probe, Reached, Record, RecordKey, RecordPage, RecordRow, Recorded, Remembered, RunEvents,
+        RunKey, RunName, RunNameRow, RunsWanted, ScanRequest, Settings, Stored, StoredJob,
+        StoredProducer, StoredRun, Stretch, Syncing, Task, TaskKey, TaskLine, TaskPage, TenantRow,
+        Upkeep, Version,
     },
     sqlite::{self, Sqlite},
 };
 use crate::clock::Timestamp;
 use crate::entity::{Actor, Change, Changed, Position, Sequence};
-use crate::id::{EdgeMessageId, EntityId, JobId, ModelKey, StateName, Tenant, TransactionId};
+use crate::id::{
+    EdgeMessageId, EntityId, JobId, ModelKey, RunId, StateName, Tenant, TransactionId,
+};
 use crate::workflow::Workflow;
 
 #[cfg(test)]
@@ -183,7 +187,31 @@ reads! {
     tasks(keys: &[TaskKey]) -> Vec<Task>;
     tasks_of(entity: EntityRow) -> Vec<Task>;
 
+    newest_run() -> RunId;
+    run(tenant: TenantRow, id: RunId) -> Option<StoredRun>;
+    /// The current position of each of these runs that there is.
+    run_positions(runs: &[RunId]) -> Vec<(RunId, Position)>;
+    /// The keys that runs have, and which.
+    run_keys(tenant: TenantRow, keys: &[RunKey]) -> Vec<(RunKey, RunId)>;
+    /// A page of runs, the newest first.
+    runs(tenant: TenantRow, wanted: &RunsWanted, limit: i64) -> Vec<StoredRun>;
+    /// The next runs of which work is out.
+    runs_that_are_out(after: RunId, limit: i64) -> Vec<(Tenant, RunId)>;
+    /// All runs that wait for entities.
+    runs_that_await() -> Vec<(EntityId, TenantRow, Tenant, RunId)>;
+    /// The advances of a run that have events after that number.
+    run_events(run: RunId, after: i64, limit: i64) -> Vec<RunEvents>;
+    /// The advances of all runs of a tenant after a position and up to another.
+    run_events_after(tenant: TenantRow, after: Position, until: Position, limit: i64) -> Vec<RunEvents>;
+
     message(tenant: TenantRow, id: EdgeMessageId) -> Option<Message>;
+    record(tenant: TenantRow, key: &RecordKey) -> Option<Record>;
+    /// Records of a kind in a namespace, by name.
+    records(page: RecordPage<'_>) -> Vec<Record>;
+    /// Of those records that there are, the place in the list and the commit that wrote each last.
+    record_positions(names: &[(TenantRow, RecordKey)]) -> Vec<(usize, Position)>;
+    /// What starts runs by itself, of all tenants: those after a place.
+    producers(after: RecordRow, limit: i64) -> Vec<StoredProducer>;
     identities() -> Vec<Identity>;
     /// The claims that are held, and by whom.
     holders(claims: &[Claim]) -> Vec<(Claim, EntityId)>;
@@ -197,6 +225,7 @@ reads! {
     /// How many bytes tenants have in what is after a position and up to another.
     usage(from: i64, to: i64) -> Vec<(Tenant, i64)>;
     usage_of_messages(until: Sequence) -> Vec<(Tenant, i64)>;
+    usage_of_records(until: Sequence) -> Vec<(Tenant, i64)>;
 
     /// All indexes there are.
     indexes() -> Vec<Index>;
@@ -335,6 +364,21 @@ impl Writer {
             WriterKind::Sqlite(writer) => Ok(writer.tenant(tenant).await?),
             #[cfg(test)]
             WriterKind::Simulated(database) => Ok(database.state().add_tenant(tenant)),
+        }
+    }
+
+    /// The row of the name of a definition, which is made if there is none.
+    pub(super) async fn run_name(
+        &mut self,
+        tenant: TenantRow,
+        name: &RunName,
+    ) -> Result<RunNameRow, Error> {
+        #[cfg(test)]
+        let _still = self.still();
+        match &mut self.kind {
+            WriterKind::Sqlite(writer) => Ok(writer.run_name(tenant, name).await?),
+            #[cfg(test)]
+            WriterKind::Simulated(database) => Ok(database.state().run_name(tenant, name)),
         }
     }
 

@@ -4,10 +4,10 @@
 use std::collections::HashMap;
 
 #[cfg(test)]
-use super::port::{TaskKind, TaskLine};
+use super::port::TaskLine;
 use super::{
-    Error, Storage, UnitOfWork,
-    port::{Task, TaskKey, TaskRef, Version},
+    Error, Storage, UnitOfWork, WokenRun,
+    port::{Subject, Task, TaskKey, TaskKind, TaskRef, Version},
 };
 use crate::clock::Timestamp;
 use crate::entity::{Position, Sequence};
@@ -17,8 +17,26 @@ use crate::id::{EntityId, Tenant};
 #[derive(Debug)]
 pub struct Due {
     pub task: Task,
-    /// None if the entity is moving, is not there, or comes after much else that is large.
+    /// None of a run's, and if the entity is moving, is not there, or comes after much else that
+    /// is large.
     pub seen: Option<Seen>,
+}
+
+impl Due {
+    /// That a run is to be looked at.
+    pub fn of_run(woken: WokenRun) -> Self {
+        let task = Task {
+            key: TaskKey(0),
+            line: woken.line,
+            tenant: woken.tenant,
+            subject: Subject::Run(woken.run),
+            kind: TaskKind::Run,
+            name: "".into(),
+            due: Timestamp::from_micros(0),
+            body: "".into(),
+        };
+        Self { task, seen: None }
+    }
 }
 
 #[cfg(test)]
@@ -29,7 +47,7 @@ impl Due {
             key: TaskKey(key),
             line: TaskLine(line),
             tenant: "t".into(),
-            entity: EntityId::NIL,
+            subject: Subject::Entity(EntityId::NIL),
             kind: TaskKind::Timer,
             name: "later".into(),
             due: Timestamp::from_micros(0),
@@ -65,19 +83,21 @@ impl Storage {
             if keys.contains(&task.key) {
                 due.push(task.clone());
             }
-            tasks.entry(task.entity).or_default().push(task);
+            if let Subject::Entity(entity) = task.subject {
+                tasks.entry(entity).or_default().push(task);
+            }
         }
         due.sort_unstable_by_key(|task| task.due);
         let mut bases = self.current(&due).await?;
         let with_entity = |task: Task| {
-            let base = bases
-                .remove(&task.entity)
-                .filter(|base| base.live && base.position.0 <= as_of.0);
+            let entity = task.entity();
+            let base = entity.and_then(|entity| bases.remove(&entity));
+            let base = base.filter(|base| base.live && base.position.0 <= as_of.0);
             let seen = base.map(|base| Seen {
                 at,
                 as_of,
+                tasks: tasks.get(&base.image.id).cloned().unwrap_or_default(),
                 base,
-                tasks: tasks.get(&task.entity).cloned().unwrap_or_default(),
             });
             Due { task, seen }
         };
@@ -89,11 +109,14 @@ impl Storage {
         let mut found = HashMap::with_capacity(due.len());
         let mut unknown: HashMap<&Tenant, Vec<EntityId>> = HashMap::new();
         for task in due {
-            match self.0.cache.get(task.entity) {
+            let Some(entity) = task.entity() else {
+                continue;
+            };
+            match self.0.cache.get(entity) {
                 Some(known) => {
-                    found.insert(task.entity, known);
+                    found.insert(entity, known);
                 }
-                None => unknown.entry(&task.tenant).or_default().push(task.entity),
+                None => unknown.entry(&task.tenant).or_default().push(entity),
             }
         }
         for (tenant, ids) in unknown {

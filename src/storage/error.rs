@@ -8,7 +8,7 @@ use super::{
 };
 use crate::entity::{Position, Sequence};
 use crate::error::{Code, Coded, Properties};
-use crate::id::{EntityId, ModelKey};
+use crate::id::{EntityId, ModelKey, RunId};
 use crate::model::{InvalidKeys, InvalidValue, Lock};
 
 /// Why storage did not do what was asked.
@@ -20,6 +20,8 @@ pub enum Error {
         "a request with the same idempotency key was committed meanwhile; repeat it to be told its outcome"
     )]
     Repeated,
+    #[error("run {0} has the key already")]
+    RunExists(RunId),
     #[error("model {0} not found")]
     ModelNotFound(ModelKey),
     #[error("model {0} is not locked; lock it before making entities")]
@@ -123,7 +125,7 @@ impl From<OpenError> for Error {
 impl Coded for Error {
     fn code(&self) -> Code {
         match self {
-            Self::Conflict | Self::Repeated => Code::Conflict,
+            Self::Conflict | Self::Repeated | Self::RunExists(_) => Code::Conflict,
             Self::ModelNotFound(_) => Code::ModelNotFound,
             Self::ModelNotLocked(_) => Code::ModelNotLocked,
             Self::ModelAlreadyLocked(_) => Code::ModelAlreadyLocked,
@@ -191,6 +193,7 @@ impl Coded for Error {
                 ("retryAfterMs", 1_000.into()),
             ],
             Self::NotYet { latest, .. } => vec![("newest", latest.0.into())],
+            Self::RunExists(run) => vec![("runId", run.to_string().into())],
             Self::Conflict
             | Self::Repeated
             | Self::ModelNotLocked(_)

@@ -22,7 +22,9 @@ use super::{
     past::Past,
     port::{Definitions, Listed, TaskLine, TaskPage, TaskRef, TenantRow, Upkeep},
     recent::Recent,
+    record_cache::RecordCache,
     room::Room,
+    run::Runs,
     submission::Submission,
     usage::Usage,
 };
@@ -43,6 +45,8 @@ pub(super) struct Inner {
     pub(super) catalog: Catalog,
     pub(super) names: Names,
     pub(super) recent: Recent,
+    pub(super) runs: Runs,
+    pub(super) records: RecordCache,
     pub(super) instants: Instants,
     pub(super) clock: Clock,
     pub(super) submissions: mpsc::Sender<Submission>,

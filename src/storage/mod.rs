@@ -49,7 +49,10 @@ mod open;
 mod past;
 mod port;
 mod recent;
+mod record_cache;
 mod room;
+mod run;
+mod run_feed;
 mod snapshot;
 mod sorter;
 mod sqlite;
@@ -83,11 +86,15 @@ pub use missed::{Sought, Wish};
 pub use port::{
     Definitions, Durability, Finished, Identity, IdentityChange, IdentityKind, Index, IndexRow,
     IndexSettings, IndexState, Job, JobEnd, JobRow, JobState, Keyed, Listed, Message, Migrate,
-    Ordered, Place, Print, Probe, Recorded, Remembered, ScanLifecycle, ScanPage, ScanRow, Settings,
-    Task, TaskKey, TaskKind, TaskLine, TaskPage, TaskRef, UsedIndexes, Version,
+    Ordered, Place, Print, Probe, Record, RecordKey, RecordKind, RecordRow, Recorded, Remembered,
+    RunEvents, RunKey, RunKeyKind, RunName, RunsWanted, ScanLifecycle, ScanPage, ScanRow, Settings,
+    StoredProducer, StoredRun, Subject, Task, TaskKey, TaskKind, TaskLine, TaskPage, TaskRef,
+    UsedIndexes, Version,
 };
+pub use run::{RunEnd, WokenRun};
+pub use run_feed::{FollowedRuns, RunFeed};
 pub use snapshot::{History, ModelCount, Scan, Snapshot};
 pub use sorter::Sorter;
 pub use sweep::Sweep;
 pub use task::NewTask;
-pub use unit::{Mark, UnitOfWork};
+pub use unit::{Mark, NewRun, RunAdvance, UnitOfWork};

@@ -1,14 +1,14 @@
-//! Tenants and actors by name: small rows that are made once and never change.
+//! Tenants, actors and definitions of runs by name: small rows that are made once and never change.
 
 use std::sync::{PoisonError, RwLock};
 
 use foldhash::HashMap;
 
-use super::port::{ActorRow, TenantRow};
+use super::port::{ActorRow, RunName, RunNameRow, TenantRow};
 use crate::entity::Actor;
 use crate::id::Tenant;
 
-/// How many actors are remembered; beyond, they are looked up again.
+/// How many actors, and names of definitions, are remembered; beyond, they are looked up again.
 const ACTORS_MAX: usize = 100_000;
 
 /// A lock, not a task: read by every request, written once per name.
@@ -16,6 +16,7 @@ const ACTORS_MAX: usize = 100_000;
 pub(super) struct Names {
     tenants: RwLock<HashMap<Tenant, TenantRow>>,
     actors: quick_cache::sync::Cache<(TenantRow, Actor), ActorRow>,
+    runs: quick_cache::sync::Cache<(TenantRow, RunName), RunNameRow>,
 }
 
 impl Default for Names {
@@ -23,6 +24,7 @@ impl Default for Names {
         Self {
             tenants: RwLock::default(),
             actors: quick_cache::sync::Cache::new(ACTORS_MAX),
+            runs: quick_cache::sync::Cache::new(ACTORS_MAX),
         }
     }
 }
@@ -49,5 +51,13 @@ impl Names {
 
     pub(super) fn know_actor(&self, tenant: TenantRow, actor: &Actor, row: ActorRow) {
         self.actors.insert((tenant, actor.clone()), row);
+    }
+
+    pub(super) fn run_name(&self, tenant: TenantRow, name: &RunName) -> Option<RunNameRow> {
+        self.runs.get(&(tenant, name.clone()))
+    }
+
+    pub(super) fn know_run_name(&self, tenant: TenantRow, name: &RunName, row: RunNameRow) {
+        self.runs.insert((tenant, name.clone()), row);
     }
 }

@@ -21,7 +21,9 @@ use super::{
     past::Past,
     port::{Newest, Settings},
     recent::Recent,
+    record_cache::RecordCache,
     room::Room,
+    run::Runs,
     usage::Usage,
 };
 use crate::clock::Clock;
@@ -65,13 +67,17 @@ impl Storage {
         // What is due is read later: a service with a long backlog starts as soon as another.
         let (lines, last) = (database.task_lines().await?, database.newest_task().await?);
         let agenda = Agenda::new(clock.read(), lines, last);
+        let awaiting = database.runs_that_await().await?;
+        let runs = Runs::new(database.newest_run().await?, awaiting);
         let storage = Self(Arc::new(Inner {
             database,
+            runs,
             cache: Cache::default(),
             past: Past::default(),
             catalog: Catalog::default(),
             names: Names::default(),
             recent: Recent::new(newest.sequence),
+            records: RecordCache::default(),
             instants: Instants::new(newest.at),
             clock,
             submissions,

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use super::port::{EntityRow, Task, TaskKey, TaskKind};
+use super::port::{EntityRow, Subject, Task, TaskKey, TaskKind};
 use crate::clock::Timestamp;
 use crate::id::EntityId;
 
@@ -32,14 +32,14 @@ pub(super) enum TaskChange {
 pub(super) struct Dropped {
     /// 0 of one that is not stored.
     pub(super) key: TaskKey,
-    pub(super) entity: EntityId,
+    pub(super) subject: Subject,
     pub(super) kind: TaskKind,
     pub(super) name: Arc<str>,
 }
 
 impl Dropped {
     pub(super) fn is(&self, task: &Task) -> bool {
-        (self.entity, self.kind, &self.name) == (task.entity, task.kind, &task.name)
+        (self.subject, self.kind, &self.name) == (task.subject, task.kind, &task.name)
     }
 }
 

@@ -6,6 +6,7 @@ mod lines;
 mod many;
 mod models;
 mod outcomes;
+mod records;
 mod tasks;
 mod widening;
 

@@ -7,11 +7,11 @@ use foldhash::HashMap;
 
 use super::{
     Error,
-    draft::{Draft, FOLDED_AT, Holders, ModelChange, Taken, encode_schema},
-    port::{Definitions, Edit, Effect, ModelRow, TenantRow},
+    draft::{Draft, FOLDED_AT, Holders, ModelChange, RecordView, Taken, encode_schema},
+    port::{Definitions, Edit, Effect, ModelRow, RunKey, TenantRow},
 };
 use crate::entity::{Position, Sequence};
-use crate::id::{EntityId, ModelKey, Tenant};
+use crate::id::{EntityId, ModelKey, RunId, Tenant};
 use crate::model::{ChangeLevel, Lock, Schema};
 
 /// What units are validated against.
@@ -20,12 +20,18 @@ pub(super) struct View {
     /// The current positions of the entities that the batch mentions; none where there is no
     /// such entity.
     pub(super) current: HashMap<EntityId, Option<Position>>,
+    /// Those of the runs that it advances.
+    pub(super) runs: HashMap<RunId, Option<Position>>,
+    /// Which runs have the keys that its new runs bring.
+    pub(super) run_keys: HashMap<(Tenant, RunKey), RunId>,
     /// The models that the batch mentions.
     pub(super) models: HashMap<(Tenant, ModelKey), Option<ModelView>>,
     /// Who holds what the batch claims of unique keys.
     pub(super) holders: Holders,
     /// What is stored for the idempotency keys of the batch.
     pub(super) taken: Taken,
+    /// The records that the batch has read.
+    pub(super) records: RecordView,
 }
 
 /// What validation wants to know of a model.
@@ -106,8 +112,37 @@ impl View {
     }
 }
 
+impl View {
+    /// Whether the runs of a unit are where it has read them, and its new runs bring new keys.
+    fn runs_hold(&self, draft: &Draft) -> Result<(), Error> {
+        for write in &draft.runs {
+            let current = self.runs.get(&write.id).copied().flatten();
+            if write.base.is_some() && current != write.base {
+                return Err(Error::Conflict);
+            }
+            for key in &write.keys {
+                let name = (draft.tenant.clone(), key.clone());
+                if let Some(run) = self.run_keys.get(&name) {
+                    return Err(Error::RunExists(*run));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes over the runs of a survivor.
+    fn take_runs(&mut self, draft: &Draft, first: Position) {
+        for (write, position) in draft.runs.iter().zip(draft.run_positions(first)) {
+            self.runs.insert(write.id, Some(position));
+            let keys = write.keys.iter();
+            self.run_keys
+                .extend(keys.map(|key| ((draft.tenant.clone(), key.clone()), write.id)));
+        }
+    }
+}
+
 /// Validates one unit whose first write would take `first`; the sequence it gets if it survives.
-/// Its writes and then its removals take the positions from `first` on, in their order.
+/// Its writes, its runs and its removals take the positions from `first` on, in their order.
 pub(super) fn validate(view: &mut View, draft: &Draft, first: Position) -> Result<Sequence, Error> {
     if !view.taken.leaves_room_for(draft) {
         return Err(Error::Repeated);
@@ -139,18 +174,32 @@ pub(super) fn validate(view: &mut View, draft: &Draft, first: Position) -> Resul
     let writes_hold = draft
         .bases()
         .all(|(id, base)| current(&id) == base.map(|base| base.position));
-    if !reads_hold || !writes_hold {
+    let records_hold = view.records.holds(&draft.tenant, &draft.records);
+    if !reads_hold || !writes_hold || !records_hold {
         return Err(Error::Conflict);
     }
+    view.runs_hold(draft)?;
     view.holders.give(draft)?;
     view.taken.take(draft);
-    let mut position = first;
+    view.take_runs(draft, first);
+    let (mut position, mut writes) = (first, draft.writes.len());
     for (id, _) in draft.bases() {
+        if writes == 0 {
+            // Runs stand between what is written and what is removed.
+            position.0 += draft.run_length();
+        }
+        writes = writes.wrapping_sub(1);
         view.current.insert(id, Some(position));
         position.0 += 1;
     }
+    if draft.removals.is_empty() {
+        position.0 += draft.run_length();
+    }
     let decisions = i64::try_from(draft.decisions.len()).unwrap_or(i64::MAX);
-    Ok(Sequence(position.0 + decisions))
+    let sequence = position.0 + decisions;
+    view.records
+        .change(&draft.tenant, &draft.records, Position(sequence));
+    Ok(Sequence(sequence))
 }
 
 /// Validates a change of a model (`models-and-entities.md` §2).

@@ -32,6 +32,8 @@ const TENANT_REFUSALS: &str = "interlock_tenant_limit_refusals_total";
 const STORAGE_DAMAGE: &str = "interlock_storage_damage_total";
 const EXPENSIVE_WORK: &str = "interlock_expensive_work_running";
 const PANICS: &str = "interlock_panics_total";
+const TASKS_FINISHED: &str = "interlock_tasks_finished_total";
+const TASKS_OPEN: &str = "interlock_tasks_open";
 const WORKERS: &str = "interlock_runtime_workers";
 const ALIVE_TASKS: &str = "interlock_runtime_alive_tasks";
 const QUEUE_DEPTH: &str = "interlock_runtime_global_queue_depth";
@@ -296,6 +298,8 @@ pub enum Expensive {
     Reading,
     /// Evaluating entities.
     Judging,
+    /// Executing WebAssembly modules.
+    Modules,
 }
 
 /// A piece of such work, until this is dropped.
@@ -303,7 +307,7 @@ pub enum Expensive {
 pub struct Running(Gauge);
 
 impl Expensive {
-    const ALL: [Self; 2] = [Self::Reading, Self::Judging];
+    const ALL: [Self; 3] = [Self::Reading, Self::Judging, Self::Modules];
 
     /// Counts a piece of work that begins now.
     pub fn begin(self) -> Running {
@@ -316,6 +320,7 @@ impl Expensive {
         let kind = match self {
             Self::Reading => "reading",
             Self::Judging => "judging",
+            Self::Modules => "modules",
         };
         gauge!(EXPENSIVE_WORK, "kind" => kind)
     }
@@ -350,6 +355,27 @@ impl Limited {
             Self::StoredBytes => "stored_bytes",
         };
         counter!(TENANT_REFUSALS, "limit" => limit)
+    }
+}
+
+/// Counts a task that ended, by the kind of the task and its outcome.
+pub fn task_finished(kind: &'static str, outcome: &str) {
+    const KNOWN: [&str; 5] = [
+        "success",
+        "failure",
+        "timeout",
+        "cancelled",
+        "execution_failure",
+    ];
+    // Outcomes of their own are of no bounded number.
+    let known = KNOWN.into_iter().find(|known| *known == outcome);
+    counter!(TASKS_FINISHED, "kind" => kind, "outcome" => known.unwrap_or("other")).increment(1);
+}
+
+/// Sets how many tasks wait, and how many are with a member or worker.
+pub fn tasks_open(pending: usize, running: usize) {
+    for (status, count) in [("pending", pending), ("running", running)] {
+        gauge!(TASKS_OPEN, "status" => status).set(u32::try_from(count).unwrap_or(u32::MAX));
     }
 }
 
@@ -405,6 +431,7 @@ impl Exporter {
                 limit.counter().absolute(0);
             }
             indexes(0, 0);
+            tasks_open(0, 0);
         }
         exporter
     }
@@ -490,9 +517,11 @@ pub const METRICS: &[Metric] = &[
     metric(CONNECTIONS, MetricKind::Gauge, "port", "open connections: `rest`, `grpc`, `admin`"),
     metric(CONNECTIONS_ENDED, MetricKind::Counter, "reason", "connections and requests ended by the server"),
     metric(TENANT_REFUSALS, MetricKind::Counter, "limit", "requests rejected because their tenant reached a limit"),
-    metric(EXPENSIVE_WORK, MetricKind::Gauge, "kind", "conditions being read (`reading`) and entities being evaluated (`judging`) on separate threads"),
+    metric(EXPENSIVE_WORK, MetricKind::Gauge, "kind", "conditions being read (`reading`), entities being evaluated (`judging`) and modules being executed (`modules`) on separate threads"),
     metric(PANICS, MetricKind::Counter, "", "contained panics"),
     metric(STORAGE_DAMAGE, MetricKind::Counter, "", "reads that met a damaged page of the database"),
+    metric(TASKS_FINISHED, MetricKind::Counter, "kind, outcome", "ended tasks, by kind (`action`, `connector`, `item`) and outcome; `other` stands for outcomes of an action's own"),
+    metric(TASKS_OPEN, MetricKind::Gauge, "status", "tasks that are not over: `pending`, `running`"),
     metric(WORKERS, MetricKind::Gauge, "", "worker threads of the runtime"),
     metric(ALIVE_TASKS, MetricKind::Gauge, "", "tasks that have not ended"),
     metric(QUEUE_DEPTH, MetricKind::Gauge, "", "tasks waiting for a thread"),

@@ -18,6 +18,7 @@ mod conformance;
 mod connections;
 mod conventions;
 mod cors;
+mod definitions;
 mod deletion;
 mod diagram;
 mod durability;

@@ -550,6 +550,10 @@ impl Tally {
         let connection = server.connect_as(&[("authorization", &other)]).await;
         // Something of its own, so that no answer without an end is silent.
         stage(&connection, "theirs").await;
+        // What is created again is answered otherwise than what is new.
+        let kind = "RunDefinitionCreateRequest";
+        let created = example(kind, &named.model, &named.entity);
+        connection.ok(kind, created).await;
         let nothing = Named::nothing();
         for route in ROUTES {
             for api in apis(route) {

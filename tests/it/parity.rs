@@ -11,6 +11,9 @@ use crate::support::{Connection, Rest, Server, create, locked_model, payload_of,
 /// The id of nothing.
 pub(crate) const NIL: &str = "00000000-0000-0000-0000-000000000000";
 
+/// The smallest step workflow.
+const DOCUMENT: &str = "kind: Workflow\nname: flow\nversion: 1\nstart:\n  run: '@actions/a'\n  transitions: {success: flo.Completed}\n";
+
 /// A request of every type that the table has, made from a stage on which it succeeds or is
 /// known to be answered in-band.
 pub(crate) fn example(kind: &str, model: &Value, id: &str) -> Value {
@@ -110,6 +113,12 @@ pub(crate) fn example(kind: &str, model: &Value, id: &str) -> Value {
             json!({"snapshotId": nil})
         }
         "EntityStatsQueryRequest" => json!({"model": model, "groupBy": ["state"]}),
+        "RunDefinitionCreateRequest" | "RunDefinitionValidateRequest" => {
+            json!({"document": DOCUMENT})
+        }
+        "RunDefinitionsGetRequest" => json!({}),
+        "RunDefinitionGetRequest" | "RunDefinitionDeleteRequest" => json!({"name": "none"}),
+        "RunDefinitionSetEnabledRequest" => json!({"name": "none", "enabled": true}),
         "MessageCreateRequest" => json!({"header": {"subject": "s"}, "payload": {"n": 1}}),
         "MessageGetRequest" | "MessageDeleteRequest" => json!({"messageId": nil}),
         other => panic!("{other} has no example: every operation needs one"),
@@ -273,6 +282,7 @@ fn spelled(path: &str, kind: &str, model: &Value, id: &str) -> (String, String) 
         ("{messageId}", NIL),
         ("{providerId}", NIL),
         ("{subject}", "s"),
+        ("{definition}", "none"),
         ("{first}", first),
         ("{second}", second),
         ("{third}", third),
@@ -312,6 +322,7 @@ fn spelled(path: &str, kind: &str, model: &Value, id: &str) -> (String, String) 
         | "OidcProviderRegisterRequest"
         | "TrustedKeyReactivateRequest"
         | "TrustedKeyRegisterRequest" => example(kind, model, id).to_string(),
+        "RunDefinitionCreateRequest" | "RunDefinitionValidateRequest" => DOCUMENT.to_owned(),
         "EntityStatsQueryRequest" => json!({"groupBy": ["state"]}).to_string(),
         "MessageCreateRequest" => json!({"payload": {"n": 1}}).to_string(),
         "MessageDeleteRequest" if !path.contains('{') => "[]".to_owned(),

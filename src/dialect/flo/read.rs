@@ -11,7 +11,7 @@ use crate::program::{
     Mapping, Name, Plan, START_IN_PATHS, SearchAttribute, Step, Terminal, TerminalStatus,
 };
 
-/// The longest name of a workflow, in bytes.
+/// The longest name of a workflow, and the longest version, in bytes.
 const NAME_BYTES_MAX: usize = 256;
 
 const STATUSES: [(&str, TerminalStatus); 4] = [
@@ -227,6 +227,12 @@ fn read_version(fields: &mut Fields<'_>, findings: &mut Findings) -> Option<Box<
     };
     if version.is_empty() {
         findings.error("E102", &at, "the `version` is empty");
+    } else if version.len() > NAME_BYTES_MAX {
+        let message = format!(
+            "the version has {} bytes; at most {NAME_BYTES_MAX}",
+            version.len()
+        );
+        findings.error("E109", &at, message);
     }
     Some(version.into())
 }

@@ -71,6 +71,8 @@ struct Whole<'a, A> {
     request_id: Option<&'a str>,
     #[serde(flatten)]
     members: Option<&'a A>,
+    #[serde(flatten)]
+    of_failure: Option<Properties<'a>>,
 }
 
 /// The text of an answer that succeeded.
@@ -82,6 +84,7 @@ pub fn text<A: Answer>(request: &str, warnings: &[String], answer: &A) -> String
         warnings,
         request_id: (A::REQUEST_ID != RequestId::Never).then_some(request),
         members: Some(answer),
+        of_failure: None,
     };
     let Some(members) = A::BY_HAND else {
         return write(&whole, USUAL_BYTES + answer.extra_bytes());
@@ -112,6 +115,7 @@ pub fn failed<A: Answer>(request: &str, failure: &Failure) -> String {
         warnings: failure.warnings(),
         request_id: (A::REQUEST_ID == RequestId::Always).then_some(request),
         members: placeholder.as_ref(),
+        of_failure: Some(Properties(failure.members())).filter(|members| !members.is_empty()),
     };
     write(&whole, USUAL_BYTES)
 }

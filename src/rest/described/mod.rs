@@ -7,6 +7,7 @@
 
 pub(super) mod audit;
 pub(super) mod clients;
+pub(super) mod definitions;
 pub(super) mod entity;
 pub(super) mod events;
 pub(super) mod feed;
@@ -19,6 +20,7 @@ pub(super) mod oauth;
 pub(super) mod operators;
 pub(super) mod parameter;
 pub(super) mod providers;
+pub(super) mod runs;
 pub(super) mod search;
 pub(super) mod statistics;
 pub(super) mod trusted_keys;
@@ -51,6 +53,7 @@ pub(super) enum Tag {
     Search,
     Statistics,
     Audit,
+    Runs,
     Messages,
     Account,
     Identity,
@@ -67,6 +70,7 @@ impl Tag {
         Self::Search,
         Self::Statistics,
         Self::Audit,
+        Self::Runs,
         Self::Messages,
         Self::Account,
         Self::Identity,
@@ -83,6 +87,7 @@ impl Tag {
             Self::Search => "Search",
             Self::Statistics => "Statistics",
             Self::Audit => "Audit",
+            Self::Runs => "Runs",
             Self::Messages => "Messages",
             Self::Account => "Account",
             Self::Identity => "Identity",
@@ -100,6 +105,7 @@ impl Tag {
             Self::Search => "Find entities by condition.",
             Self::Statistics => "Counts and aggregates of entities.",
             Self::Audit => "What happened to entities, and why.",
+            Self::Runs => "Step workflows: their definitions, and what they are made of.",
             Self::Messages => "JSON under a subject, stored beside entities.",
             Self::Account => "The caller.",
             Self::Identity => "Clients, keys and providers of the tenant.",

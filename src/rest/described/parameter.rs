@@ -122,6 +122,9 @@ const CHANGE_LEVEL: Parameter = Parameter::path(
     change_level,
     "How far entities may widen the model; each level permits what the lower ones do.",
 );
+const DEFINITION: Parameter = Parameter::path("definition", name, "The name of the definition.");
+const PLAN: Parameter = Parameter::path("plan", name, "The name of the plan.");
+const RUN: Parameter = Parameter::path("runId", name, "The run.");
 const DATA_FORMAT: Parameter = Parameter::path("dataFormat", format, "The format of the sample.");
 const JOB: Parameter = Parameter::path("jobId", name, "The background search.");
 const KEY_ID: Parameter = Parameter::path("keyId", name, "The key pair, by its `kid`.");
@@ -153,6 +156,9 @@ const PARTS: &[Parameter] = &[
     CLIENT_ID,
     CONVERTER,
     DATA_FORMAT,
+    DEFINITION,
+    PLAN,
+    RUN,
     ENTITY_ID,
     ENTITY_NAME,
     JOB,

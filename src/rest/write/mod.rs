@@ -3,6 +3,7 @@
 pub(super) mod account;
 pub(super) mod audit;
 pub(super) mod clients;
+pub(super) mod definitions;
 pub(super) mod entity;
 pub(super) mod feed;
 pub(super) mod key_pairs;
@@ -10,11 +11,15 @@ pub(super) mod members;
 pub(super) mod message;
 pub(super) mod model;
 pub(super) mod providers;
+pub(super) mod runs;
 pub(super) mod search;
 pub(super) mod settings;
 pub(super) mod trusted_keys;
 
 use std::borrow::Cow;
+
+use indexmap::IndexMap;
+use serde_json::value::RawValue;
 
 use super::parts::Parts;
 use crate::error::{Code, Failure};
@@ -59,4 +64,19 @@ fn known_format(format: &str) -> Result<&str, Failure> {
             "unsupported format `{format}`; use JSON or XML"
         )))
     }
+}
+
+/// Adds the members of the body, if there is one, but those that have these names: they stand in
+/// the path or the query, which come before the body (`runs.md` §2).
+fn members(parts: &Parts, object: Object, named: &[&str]) -> Result<Object, Failure> {
+    if parts.text()?.trim().is_empty() {
+        return Ok(object);
+    }
+    let members: IndexMap<String, &RawValue> = parts.json_as("JSON object")?;
+    let own = members
+        .into_iter()
+        .filter(|(name, _)| !named.contains(&name.as_str()));
+    Ok(own.fold(object, |object, (name, value)| {
+        object.raw(&name, value.get())
+    }))
 }

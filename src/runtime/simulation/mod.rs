@@ -56,6 +56,7 @@ const SETTINGS: Settings = Settings {
     token_life: Duration::from_mins(1),
     expiry_grace: Duration::from_millis(100),
     task_pause: Duration::from_secs(1),
+    runs: crate::runtime::RunSettings::DEFAULT,
 };
 
 /// Where everything is kept, and what outlives a crash.
@@ -207,7 +208,7 @@ async fn live(
         set_up(world, &storage).await;
     }
     let members = Members::default();
-    let runtime = Runtime::new(storage.clone(), members.clone(), clock.clone(), SETTINGS);
+    let runtime = Runtime::alone(storage.clone(), members.clone(), clock.clone(), SETTINGS);
     let (looking, stop) = (TaskTracker::new(), CancellationToken::new());
     looking.spawn(
         runtime

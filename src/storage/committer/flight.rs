@@ -6,10 +6,11 @@ use tokio::sync::watch;
 use super::{Survivor, rows::Rows, sweeper::Sweeper};
 use crate::clock::Timestamp;
 use crate::entity::{Image, Position, Sequence};
-use crate::id::EntityId;
+use crate::id::{EntityId, RunId, Tenant};
 use crate::storage::{
     Storage,
-    port::{EntityRow, Failure, ModelRow, Syncing, Version},
+    draft::Draft,
+    port::{EntityRow, Failure, ModelRow, RecordKey, Syncing, Version},
     submission::Submission,
 };
 
@@ -29,6 +30,9 @@ pub(super) struct Validated {
 pub(super) struct Flight {
     pub(super) validated: Validated,
     written: HashSet<EntityId>,
+    runs: HashSet<RunId>,
+    /// Records that were changed, and whose they are.
+    records: HashSet<(Tenant, RecordKey)>,
     syncing: Syncing,
 }
 
@@ -36,9 +40,19 @@ impl Flight {
     pub(super) fn new(validated: Validated, syncing: Syncing) -> Self {
         let drafts = validated.survivors.iter();
         let drafts = drafts.map(|survivor| &survivor.submission.draft);
-        let written = drafts.flat_map(|draft| draft.bases().map(|(id, _)| id));
+        let runs = drafts.clone().flat_map(|draft| &draft.runs);
+        let runs = runs.map(|write| write.id).collect();
+        let written = drafts
+            .clone()
+            .flat_map(|draft| draft.bases().map(|(id, _)| id));
+        let records = drafts.flat_map(|draft| {
+            let changed = draft.records.changes.iter();
+            changed.map(|change| (draft.tenant.clone(), change.key.clone()))
+        });
         Self {
             written: written.collect(),
+            runs,
+            records: records.collect(),
             validated,
             syncing,
         }
@@ -53,7 +67,19 @@ impl Flight {
                 let replaced = draft.bases().map(|(id, _)| id);
                 let mut seen = replaced.chain(draft.reads.keys().copied());
                 seen.any(|id| self.written.contains(&id))
+                    || draft.runs.iter().any(|run| self.runs.contains(&run.id))
+                    || self.decides_records(draft)
             })
+    }
+
+    /// Whether a unit has read a record that this changes.
+    fn decides_records(&self, draft: &Draft) -> bool {
+        !self.records.is_empty()
+            && draft
+                .records
+                .reads
+                .keys()
+                .any(|key| self.records.contains(&(draft.tenant.clone(), key.clone())))
     }
 }
 
@@ -110,6 +136,12 @@ pub(super) fn announce(
         }
         for removal in &draft.removals {
             storage.cache.forget(removal.id);
+        }
+        storage.runs.moved(draft.bases().map(|(id, _)| id));
+        let runs = draft.stored_runs(survivor.tenant, survivor.first);
+        storage.runs.committed(&draft.tenant, runs);
+        for (key, record) in draft.records.committed(survivor.committed) {
+            storage.records.put(&draft.tenant, key, record);
         }
     }
     let now = storage.clock.now();

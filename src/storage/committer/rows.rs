@@ -13,7 +13,8 @@ use crate::storage::{
     draft::{self, Attribution, Committed, Draft, Write},
     port::{
         ActorRow, Batch, CommitRow, DeltaRow, EntityMove, EntityRow, Folded, Freed, NewDecision,
-        NewEntity, NewVersion, Removals, TaskDone, TaskKey, TaskRow, TenantRow,
+        NewEntity, NewVersion, Removals, RunName, RunNameRow, RunTimer, Subject, TaskDone, TaskKey,
+        TaskKind, TaskRow, TenantRow,
     },
     task::TaskChange,
     validate::NewDelta,
@@ -148,8 +149,49 @@ impl Committer {
             .freed
             .extend(freed.map(|removal| Freed(removal.base.row.0)));
         draft::add_message_rows(draft, tenant, committed, batch);
+        draft::add_record_rows(&draft.records, tenant, committed, batch);
+        self.runs(tenant, draft, first, rows).await?;
         self.tasks(tenant, draft, &written, rows);
         Ok(tenant)
+    }
+
+    /// Adds the runs of one unit, with their timers.
+    async fn runs(
+        &mut self,
+        tenant: TenantRow,
+        draft: &Draft,
+        first: Position,
+        rows: &mut Rows,
+    ) -> Result<(), Error> {
+        let mut names = Vec::with_capacity(draft.runs.len());
+        for write in &draft.runs {
+            names.push(self.run_name(tenant, &write.name).await?);
+        }
+        draft::add_run_rows(draft, tenant, &names, first, &mut rows.batch);
+        for write in &draft.runs {
+            let Some(due) = write.due else { continue };
+            let newest = self.newest_task.get_or_insert(0);
+            *newest += 1;
+            rows.batch.timers.push(RunTimer {
+                k: *newest,
+                due: due.micros(),
+                t: tenant.0,
+                r: write.id.number(),
+                kind: TaskKind::Run.code(),
+            });
+            rows.noted.push(Noted::of_run(tenant, due, *newest));
+        }
+        Ok(())
+    }
+
+    async fn run_name(&mut self, tenant: TenantRow, name: &RunName) -> Result<RunNameRow, Error> {
+        if let Some(row) = self.storage.0.names.run_name(tenant, name) {
+            return Ok(row);
+        }
+        let writer = self.writer.as_mut().ok_or(Error::Stopped)?;
+        let row = writer.run_name(tenant, name).await?;
+        self.storage.0.names.know_run_name(tenant, name, row);
+        Ok(row)
     }
 
     /// Adds the changes of tasks; of several of one name the last counts.
@@ -164,10 +206,10 @@ impl Committer {
         for change in &draft.tasks {
             match change {
                 TaskChange::Put(task) => {
-                    puts.insert((task.entity, task.kind, &task.name), task);
+                    puts.insert((Subject::Entity(task.entity), task.kind, &task.name), task);
                 }
                 TaskChange::Drop(task) => {
-                    puts.remove(&(task.entity, task.kind, &task.name));
+                    puts.remove(&(task.subject, task.kind, &task.name));
                     if task.key != TaskKey(0) {
                         rows.batch.tasks_done.push(TaskDone(task.key.0));
                     }

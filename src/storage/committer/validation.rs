@@ -10,7 +10,7 @@ use crate::clock::Timestamp;
 use crate::entity::{Position, Sequence};
 use crate::storage::{
     Error, Storage,
-    draft::{Committed, Draft, Holders, Taken, claimed},
+    draft::{Committed, Draft, Holders, RecordView, Taken, claimed},
     submission::Submission,
     validate::{self, ModelView, View},
 };
@@ -60,6 +60,8 @@ impl Committer {
                 .extend(found.into_iter().map(|(id, position)| (id, Some(position))));
         }
         view.holders = holders(&self.storage, drafts()).await?;
+        view_runs(&self.storage, &mut view, batch).await?;
+        view.records = records(&self.storage, drafts()).await?;
         Ok(view)
     }
 
@@ -169,4 +171,74 @@ async fn holders<'a>(
         }
     }
     Ok(holders)
+}
+
+/// Where the runs of a batch are, and which have the keys of its new ones; of none, without a
+/// trip.
+async fn view_runs(storage: &Storage, view: &mut View, batch: &[Submission]) -> Result<(), Error> {
+    let mut unknown = Vec::new();
+    for submission in batch {
+        let draft = &*submission.draft;
+        for write in &draft.runs {
+            if write.base.is_some() {
+                let known = storage.0.runs.position(write.id);
+                if known.is_none() {
+                    unknown.push(write.id);
+                }
+                view.runs.insert(write.id, known);
+            }
+            if let Some(tenant) = storage.tenant_row(&draft.tenant).await?
+                && !write.keys.is_empty()
+            {
+                let found = storage.0.database.run_keys(tenant, &write.keys).await?;
+                let found = found.into_iter();
+                let named = found.map(|(key, run)| ((draft.tenant.clone(), key), run));
+                view.run_keys.extend(named);
+            }
+        }
+    }
+    if !unknown.is_empty() {
+        let found = storage.0.database.run_positions(&unknown).await?;
+        let found = found.into_iter();
+        view.runs.extend(found.map(|(run, at)| (run, Some(at))));
+    }
+    Ok(())
+}
+
+/// The positions of what units have read of records; of nothing, without a trip.
+async fn records<'a>(
+    storage: &Storage,
+    drafts: impl Iterator<Item = &'a Draft>,
+) -> Result<RecordView, Error> {
+    let mut view = RecordView::default();
+    let (mut names, mut tenants) = (Vec::new(), Vec::new());
+    for draft in drafts {
+        for key in draft.records.reads.keys() {
+            if view.knows(&draft.tenant, key) {
+                continue;
+            }
+            let known = storage.0.records.get(&draft.tenant, key);
+            view.know(
+                &draft.tenant,
+                key,
+                known.as_ref().map(|known| known.position),
+            );
+            if known.is_some() {
+                continue;
+            }
+            // A tenant that has never written has no records.
+            if let Some(row) = storage.tenant_row(&draft.tenant).await? {
+                names.push((row, key.clone()));
+                tenants.push(&draft.tenant);
+            }
+        }
+    }
+    if !names.is_empty() {
+        for (place, position) in storage.0.database.record_positions(&names).await? {
+            if let (Some((_, key)), Some(tenant)) = (names.get(place), tenants.get(place)) {
+                view.know(tenant, key, Some(position));
+            }
+        }
+    }
+    Ok(view)
 }

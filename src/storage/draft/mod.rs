@@ -5,6 +5,8 @@ mod growth;
 mod keys;
 mod message;
 mod outcome;
+mod record;
+mod run;
 
 use std::sync::Arc;
 
@@ -26,6 +28,8 @@ pub(super) use keys::KeyChanges;
 pub(super) use message::{MessageChange, add_message_rows};
 pub use outcome::{Once, Outcome};
 pub(super) use outcome::{Taken, outcome_row, outcome_rows};
+pub(super) use record::{RecordChange, RecordView, Records, Seen, add_record_rows};
+pub(super) use run::{RunWrite, add_run_rows};
 
 /// Who is to be remembered for a write (`models-and-entities.md` §10).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,11 +57,14 @@ pub(super) struct Draft {
     /// What was decided about entities that are not changed.
     pub(super) decisions: Vec<Decision>,
     pub(super) tasks: Vec<TaskChange>,
+    pub(super) runs: Vec<RunWrite>,
     pub(super) messages: Vec<MessageChange>,
     /// What the documents add to their models.
     pub(super) widenings: Vec<Widening>,
     /// What is to be answered to repeats of the requests that this is the work of.
     pub(super) outcomes: Vec<Outcome>,
+    /// What was read of records, and is done to them.
+    pub(super) records: Records,
     /// The transaction that the request began with, where this is a later one.
     pub(super) entry: Option<TransactionId>,
     /// A unit that changes a model does nothing else.
@@ -124,9 +131,11 @@ impl Draft {
             removals: Vec::new(),
             decisions: Vec::new(),
             tasks: Vec::new(),
+            runs: Vec::new(),
             messages: Vec::new(),
             widenings: Vec::new(),
             outcomes: Vec::new(),
+            records: Records::default(),
             entry: None,
             model: None,
         }
@@ -138,8 +147,10 @@ impl Draft {
             && self.removals.is_empty()
             && self.decisions.is_empty()
             && self.tasks.is_empty()
+            && self.runs.is_empty()
             && self.messages.is_empty()
             && self.outcomes.is_empty()
+            && self.records.changes.is_empty()
     }
 
     /// Every entity that is written or deleted, and the version it replaces.
@@ -198,5 +209,6 @@ impl Draft {
         i64::try_from(stored)
             .unwrap_or(i64::MAX)
             .saturating_add(messages)
+            .saturating_add(self.records.growth())
     }
 }

@@ -21,9 +21,20 @@ pub(in crate::storage) struct Batch {
     pub(in crate::storage) tasks: Vec<TaskRow>,
     /// Tasks that are done or void.
     pub(in crate::storage) tasks_done: Vec<TaskDone>,
+    /// The timers of runs, and runs that have none any more.
+    pub(in crate::storage) timers: Vec<RunTimer>,
+    pub(in crate::storage) timers_done: Vec<TimerDone>,
+    pub(in crate::storage) runs: Vec<NewRun>,
+    pub(in crate::storage) runs_moved: Vec<RunMove>,
+    pub(in crate::storage) runs_ended: Vec<RunEnd>,
+    pub(in crate::storage) run_events: Vec<RunEventRow>,
+    pub(in crate::storage) run_keys: Vec<RunKeyRow>,
     pub(in crate::storage) messages: Vec<MessageRow>,
     pub(in crate::storage) outcomes: Vec<OutcomeRow>,
     pub(in crate::storage) messages_gone: Vec<MessageGone>,
+    pub(in crate::storage) records: Vec<RecordPut>,
+    /// None of them is put by the same batch.
+    pub(in crate::storage) records_gone: Vec<RecordGone>,
     pub(in crate::storage) deltas: Vec<DeltaRow>,
     /// Models whose earlier deltas are not needed any more.
     pub(in crate::storage) folded: Vec<Folded>,
@@ -52,6 +63,66 @@ pub(in crate::storage) struct TaskRow {
     pub(in crate::storage) body: Arc<str>,
 }
 
+/// When a run is to be looked at. It replaces what the run had.
+#[derive(Debug, Clone)]
+pub(in crate::storage) struct RunTimer {
+    pub(in crate::storage) k: i64,
+    pub(in crate::storage) due: i64,
+    pub(in crate::storage) t: i64,
+    pub(in crate::storage) r: i64,
+    pub(in crate::storage) kind: i64,
+}
+
+/// A run that has no timer any more.
+#[derive(Debug)]
+pub(in crate::storage) struct TimerDone(pub(in crate::storage) i64);
+
+#[derive(Debug, Clone)]
+pub(in crate::storage) struct NewRun {
+    pub(in crate::storage) r: i64,
+    pub(in crate::storage) t: i64,
+    pub(in crate::storage) q: i64,
+    pub(in crate::storage) up: Option<i64>,
+    pub(in crate::storage) e: Option<Uuid>,
+    pub(in crate::storage) created: i64,
+    pub(in crate::storage) moved: RunMove,
+}
+
+/// A run after an advance.
+#[derive(Debug, Clone)]
+pub(in crate::storage) struct RunMove {
+    pub(in crate::storage) r: i64,
+    pub(in crate::storage) n: i64,
+    pub(in crate::storage) status: i64,
+    pub(in crate::storage) out: bool,
+    pub(in crate::storage) timer: bool,
+    pub(in crate::storage) awaits: Option<Uuid>,
+    pub(in crate::storage) ended: Option<i64>,
+    pub(in crate::storage) state: Arc<str>,
+}
+
+/// A run that has ended.
+#[derive(Debug, Clone)]
+pub(in crate::storage) struct RunEnd(pub(in crate::storage) RunMove);
+
+/// The events of one advance.
+#[derive(Debug, Clone)]
+pub(in crate::storage) struct RunEventRow {
+    pub(in crate::storage) n: i64,
+    pub(in crate::storage) r: i64,
+    pub(in crate::storage) last: i64,
+    pub(in crate::storage) record: Arc<str>,
+}
+
+#[derive(Debug, Clone)]
+pub(in crate::storage) struct RunKeyRow {
+    pub(in crate::storage) t: i64,
+    pub(in crate::storage) kind: i64,
+    pub(in crate::storage) scope: Arc<str>,
+    pub(in crate::storage) key: Arc<str>,
+    pub(in crate::storage) r: i64,
+}
+
 #[derive(Debug, Clone)]
 pub(in crate::storage) struct MessageRow {
     pub(in crate::storage) id: Uuid,
@@ -67,6 +138,23 @@ pub(in crate::storage) struct MessageRow {
 pub(in crate::storage) struct MessageGone {
     pub(in crate::storage) id: Uuid,
     pub(in crate::storage) t: i64,
+}
+
+/// The name of a record; as a row, one that there shall be no more.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(in crate::storage) struct RecordGone {
+    pub(in crate::storage) t: i64,
+    pub(in crate::storage) kind: i64,
+    pub(in crate::storage) ns: Arc<str>,
+    pub(in crate::storage) name: Arc<str>,
+}
+
+/// A record that is made or replaced.
+#[derive(Debug, Clone)]
+pub(in crate::storage) struct RecordPut {
+    pub(in crate::storage) key: RecordGone,
+    pub(in crate::storage) n: i64,
+    pub(in crate::storage) body: Arc<str>,
 }
 
 #[derive(Debug)]
@@ -188,8 +276,21 @@ impl Batch {
         }
     }
 
+    /// Makes or replaces a record after everything that is in the batch so far; of several rows of
+    /// one name the last counts.
+    pub(in crate::storage) fn put_record(&mut self, record: RecordPut) {
+        self.records_gone.retain(|gone| *gone != record.key);
+        self.records.push(record);
+    }
+
+    /// Deletes a record, likewise.
+    pub(in crate::storage) fn drop_record(&mut self, key: RecordGone) {
+        self.records.retain(|put| put.key != key);
+        self.records_gone.push(key);
+    }
+
     /// How many rows of each table are written, or taken out one by one.
-    pub(in crate::storage) const fn lengths(&self) -> [usize; 14] {
+    pub(in crate::storage) const fn lengths(&self) -> [usize; 23] {
         [
             self.commits.len(),
             self.created.len(),
@@ -199,12 +300,21 @@ impl Batch {
             self.claims.len(),
             self.tasks.len(),
             self.tasks_done.len(),
+            self.timers.len(),
+            self.timers_done.len(),
+            self.runs.len(),
+            self.runs_moved.len(),
+            self.runs_ended.len(),
+            self.run_events.len(),
+            self.run_keys.len(),
             self.messages.len(),
             self.outcomes.len(),
             self.messages_gone.len(),
             self.deltas.len(),
             self.keys_removed.len(),
             self.keys_added.len(),
+            self.records.len(),
+            self.records_gone.len(),
         ]
     }
 

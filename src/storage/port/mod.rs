@@ -28,6 +28,8 @@ mod job;
 mod key;
 mod model;
 mod outcome;
+mod record;
+mod run;
 mod scan_page;
 mod settings;
 mod task;
@@ -35,7 +37,8 @@ mod version;
 
 pub(in crate::storage) use batch::{
     Batch, CommitRow, DeltaRow, EntityMove, Folded, Freed, KeyRow, MessageGone, MessageRow,
-    NewClaim, NewDecision, NewEntity, NewVersion, OutcomeRow, Removals, TaskDone, TaskRow,
+    NewClaim, NewDecision, NewEntity, NewRun, NewVersion, OutcomeRow, RecordGone, RecordPut,
+    Removals, RunEnd, RunEventRow, RunKeyRow, RunMove, RunTimer, TaskDone, TaskRow, TimerDone,
 };
 pub(in crate::storage) use chore::{FilledKey, JobChore, Upkeep};
 pub(in crate::storage) use claim::Claim;
@@ -52,9 +55,13 @@ pub use key::{IndexRow, JobRow, TaskKey, TaskLine, TaskRef};
 pub(in crate::storage) use model::{Edit, Effect, ModelCommit};
 pub(in crate::storage) use outcome::Stored;
 pub use outcome::{Print, Remembered};
+pub(in crate::storage) use record::RecordPage;
+pub use record::{Record, RecordKey, RecordKind, RecordRow, StoredProducer};
+pub(in crate::storage) use run::RunNameRow;
+pub use run::{RunEvents, RunKey, RunKeyKind, RunName, RunsWanted, StoredRun};
 pub(in crate::storage) use scan_page::{Entry, LifecycleEntry, Lifecycles, Reached, ScanRequest};
 pub use scan_page::{ScanLifecycle, ScanPage, ScanRow};
 pub use settings::{Durability, IndexSettings, Migrate, Place, Settings, UsedIndexes};
-pub use task::{Task, TaskKind, TaskPage};
+pub use task::{Subject, Task, TaskKind, TaskPage};
 pub use version::{Listed, Message, Recorded, Version};
 pub(in crate::storage) use version::{Newest, UNCOMMITTED};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{TaskKey, TaskLine, TaskRef};
 use crate::clock::Timestamp;
-use crate::id::{EntityId, Tenant};
+use crate::id::{EntityId, RunId, Tenant};
 
 /// What a task is; part of its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -15,16 +15,27 @@ pub enum TaskKind {
     Timer,
     /// The rest of a run that has committed a part of what it did.
     Continuation,
+    /// What a run does next.
+    Run,
+}
+
+/// What a task belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Subject {
+    Entity(EntityId),
+    Run(RunId),
 }
 
 impl TaskKind {
-    pub(in crate::storage) const ALL: [Self; 3] = [Self::Schedule, Self::Timer, Self::Continuation];
+    pub(in crate::storage) const ALL: [Self; 4] =
+        [Self::Schedule, Self::Timer, Self::Continuation, Self::Run];
 
     pub(in crate::storage) const fn code(self) -> i64 {
         match self {
             Self::Schedule => 1,
             Self::Timer => 2,
             Self::Continuation => 3,
+            Self::Run => 4,
         }
     }
 
@@ -40,7 +51,7 @@ pub struct Task {
     pub key: TaskKey,
     pub line: TaskLine,
     pub tenant: Tenant,
-    pub entity: EntityId,
+    pub subject: Subject,
     pub kind: TaskKind,
     pub name: Arc<str>,
     pub due: Timestamp,
@@ -52,6 +63,19 @@ impl Task {
         TaskRef {
             line: self.line,
             key: self.key,
+        }
+    }
+
+    /// Whether the table has it. A run may be looked at without a task of its own.
+    pub const fn is_stored(&self) -> bool {
+        self.key.0 != 0
+    }
+
+    /// The entity that it belongs to; none of that of a run.
+    pub const fn entity(&self) -> Option<EntityId> {
+        match self.subject {
+            Subject::Entity(id) => Some(id),
+            Subject::Run(_) => None,
         }
     }
 }

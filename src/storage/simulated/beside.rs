@@ -6,10 +6,10 @@ use std::{collections::BTreeSet, sync::Arc};
 use super::State;
 use crate::clock::Timestamp;
 use crate::entity::Json;
-use crate::id::{EdgeMessageId, EntityId};
+use crate::id::{EdgeMessageId, EntityId, RunId};
 use crate::storage::port::{
-    Claim, EntityRow, Identity, IdentityChange, Message, OutcomeRow, Remembered, Stored, Task,
-    TaskKey, TaskKind, TaskLine, TaskPage, TaskRow, TenantRow, Upkeep,
+    Claim, EntityRow, Identity, IdentityChange, Message, OutcomeRow, Remembered, RunTimer, Stored,
+    Subject, Task, TaskKey, TaskKind, TaskLine, TaskPage, TaskRow, TenantRow, Upkeep,
 };
 
 impl State {
@@ -18,11 +18,15 @@ impl State {
     }
 
     pub(in crate::storage) fn newest_task(&self) -> i64 {
-        self.tasks.last_key_value().map_or(0, |(k, _)| *k)
+        let newest = |k: Option<&i64>| k.copied().unwrap_or(0);
+        let tasks = newest(self.tasks.keys().next_back());
+        tasks.max(newest(self.timers.keys().next_back()))
     }
 
     pub(in crate::storage) fn task_lines(&self) -> Vec<TaskLine> {
-        let lines: BTreeSet<i64> = self.tasks.values().map(|task| task.t).collect();
+        let lines = self.tasks.values().map(|task| task.t);
+        let lines = lines.chain(self.timers.values().map(|timer| timer.t));
+        let lines: BTreeSet<i64> = lines.collect();
         lines.into_iter().map(TaskLine).collect()
     }
 
@@ -34,7 +38,13 @@ impl State {
                 && (task.kind != continuation || task.k <= page.began_with)
         };
         let all = self.tasks.values().filter(is_on_it);
-        let mut due: Vec<_> = all.map(|task| (task.due, task.k)).collect();
+        let timers = self
+            .timers
+            .values()
+            .map(|timer| (timer.due, timer.k, timer.t));
+        let timers = timers.filter(|(due, k, t)| *t == page.line.0 && (*due, *k) > page.after);
+        let timers = timers.map(|(due, k, _)| (due, k));
+        let mut due: Vec<_> = all.map(|task| (task.due, task.k)).chain(timers).collect();
         due.sort_unstable();
         due.truncate(page.limit);
         due
@@ -47,7 +57,22 @@ impl State {
             .tasks
             .values()
             .filter(|task| entities.contains(&task.e));
-        of_them.map(|row| self.task(row)).collect()
+        let timers = keys.iter().filter_map(|key| self.timers.get(&key.0));
+        let timers = timers.map(|timer| self.timer(timer));
+        of_them.map(|row| self.task(row)).chain(timers).collect()
+    }
+
+    fn timer(&self, row: &RunTimer) -> Task {
+        Task {
+            key: TaskKey(row.k),
+            line: TaskLine(row.t),
+            tenant: self.tenants[usize::try_from(row.t - 1).expect("a row")].clone(),
+            subject: Subject::Run(RunId::new(row.r)),
+            kind: TaskKind::Run,
+            name: "".into(),
+            due: Timestamp::from_micros(row.due),
+            body: "".into(),
+        }
     }
 
     pub(in crate::storage) fn message(
@@ -77,7 +102,7 @@ impl State {
             key: TaskKey(row.k),
             line: TaskLine(row.t),
             tenant: self.tenants[usize::try_from(row.t - 1).expect("a row")].clone(),
-            entity: EntityId::from_uuid(self.entities[&row.e].made.id),
+            subject: Subject::Entity(EntityId::from_uuid(self.entities[&row.e].made.id)),
             kind: kind.expect("a kind"),
             name: Arc::clone(&row.name),
             due: Timestamp::from_micros(row.due),

@@ -8,8 +8,10 @@ mod beside;
 mod disturbance;
 mod entities;
 mod models;
+mod named;
 mod pages;
 mod records;
+mod runs;
 mod write;
 
 use std::{
@@ -21,8 +23,9 @@ use futures_util::{FutureExt as _, future};
 use uuid::Uuid;
 
 use super::port::{
-    Batch, CommitRow, Identity, IdentityKind, MessageRow, NewDecision, NewEntity, NewVersion,
-    OutcomeRow, Syncing, TaskRow, TenantRow,
+    Batch, CommitRow, Identity, IdentityKind, MessageRow, NewDecision, NewEntity, NewRun,
+    NewVersion, OutcomeRow, RecordGone, RecordPut, RunEventRow, RunName, RunTimer, Syncing,
+    TaskRow, TenantRow,
 };
 use crate::entity::Actor;
 use crate::id::{EntityId, ModelKey, Tenant};
@@ -50,11 +53,19 @@ pub(in crate::storage) struct State {
     versions: BTreeMap<i64, NewVersion>,
     decisions: BTreeMap<i64, NewDecision>,
     tasks: BTreeMap<i64, TaskRow>,
+    timers: BTreeMap<i64, RunTimer>,
+    run_names: Vec<(TenantRow, RunName)>,
+    runs: BTreeMap<i64, NewRun>,
+    run_events: BTreeMap<i64, RunEventRow>,
+    /// By tenant, kind, scope and key.
+    run_keys: BTreeMap<(i64, i64, Arc<str>, Arc<str>), i64>,
     messages: HashMap<(Uuid, i64), MessageRow>,
     /// Who holds what value of what key of what model.
     claims: BTreeMap<(i64, i64, Vec<u8>), i64>,
     /// By tenant, key and part.
     outcomes: BTreeMap<(i64, Arc<str>, i64), OutcomeRow>,
+    /// With their rows.
+    records: BTreeMap<RecordGone, (i64, RecordPut)>,
     /// By kind and name.
     identities: BTreeMap<(IdentityKind, Arc<str>), Identity>,
     /// What a database would have refused.

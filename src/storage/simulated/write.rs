@@ -19,7 +19,7 @@ impl State {
         }
     }
 
-    fn insist(&mut self, holds: bool, what: impl FnOnce() -> String) {
+    pub(super) fn insist(&mut self, holds: bool, what: impl FnOnce() -> String) {
         if !holds {
             self.violations.push(what());
         }
@@ -84,6 +84,7 @@ impl State {
             let before = self.tasks.insert(task.k, task.clone());
             self.insist(before.is_none(), || format!("{task:?} a second time"));
         }
+        self.write_runs(batch);
         for message in &batch.messages {
             let key = (message.id, message.t);
             let before = self.messages.insert(key, message.clone());
@@ -92,6 +93,7 @@ impl State {
         for gone in &batch.messages_gone {
             self.messages.remove(&(gone.id, gone.t));
         }
+        self.write_records(batch);
         for delta in &batch.deltas {
             let model = &mut self.models[usize::try_from(delta.m - 1).expect("a row")];
             let added = Schema::decode(&delta.delta).expect("what was encoded");

@@ -17,7 +17,9 @@ mod packed;
 mod pages;
 mod place;
 mod read;
+mod record;
 mod rows;
+mod run;
 mod scan_page;
 mod script;
 mod sorter;
@@ -306,7 +308,8 @@ mod tests {
 
     use super::*;
     use crate::storage::port::{
-        Batch, EntityMove, Freed, IndexSettings, KeyRow, MessageGone, NewDecision, TaskDone,
+        Batch, EntityMove, Freed, IndexSettings, KeyRow, MessageGone, NewDecision, RecordGone,
+        TaskDone,
     };
 
     fn settings(place: Place) -> Settings {
@@ -362,6 +365,12 @@ mod tests {
                 id: uuid::Uuid::nil(),
                 t: 1,
             }],
+            records_gone: vec![RecordGone {
+                t: 1,
+                kind: 1,
+                ns: "n".into(),
+                name: "r".into(),
+            }],
             keys_removed: vec![KeyRow {
                 p: 1,
                 key: key(),
@@ -384,8 +393,15 @@ mod tests {
                 .expect(statement);
             for (_, _, _, step) in rows {
                 let scanned = step.strip_prefix("SCAN ").unwrap_or("constant");
-                let is_table =
-                    ["entity", "message", "search_key", "task", "unique_key"].contains(&scanned);
+                let is_table = [
+                    "entity",
+                    "message",
+                    "record",
+                    "search_key",
+                    "task",
+                    "unique_key",
+                ]
+                .contains(&scanned);
                 assert!(!is_table, "{statement}: {step}");
             }
         }

@@ -34,6 +34,7 @@ const TRAIL: &str = include_str!("sql/trail.sql");
 const UNIQUE_KEY_HOLDERS: &str = include_str!("sql/unique_key_holders.sql");
 const USAGE: &str = include_str!("sql/usage.sql");
 const USAGE_MESSAGES: &str = include_str!("sql/usage_messages.sql");
+const USAGE_RECORDS: &str = include_str!("sql/usage_records.sql");
 const VERSION_AS_OF: &str = include_str!("sql/version_as_of.sql");
 const VERSION_BY_TRANSACTION: &str = include_str!("sql/version_by_transaction.sql");
 const VERSION_CURRENT: &str = include_str!("sql/version_current.sql");
@@ -114,6 +115,17 @@ impl Sqlite {
         until: Sequence,
     ) -> Result<Vec<(Tenant, i64)>, Error> {
         let rows: Vec<(String, i64)> = sqlx::query_as(USAGE_MESSAGES)
+            .bind(until.0)
+            .fetch_all(&self.reads)
+            .await?;
+        Ok(by_tenant(rows))
+    }
+
+    pub(in crate::storage) async fn usage_of_records(
+        &self,
+        until: Sequence,
+    ) -> Result<Vec<(Tenant, i64)>, Error> {
+        let rows: Vec<(String, i64)> = sqlx::query_as(USAGE_RECORDS)
             .bind(until.0)
             .fetch_all(&self.reads)
             .await?;

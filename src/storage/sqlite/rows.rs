@@ -11,11 +11,11 @@ use super::packed::{Names, uuid};
 use crate::clock::Timestamp;
 use crate::engine::Record;
 use crate::entity::{Actor, Change, ChangeKind, Changed, Image, Json, Path, Position};
-use crate::id::{EntityId, ModelKey, TransactionId};
+use crate::id::{EntityId, ModelKey, RunId, TransactionId};
 use crate::model::{ChangeLevel, Lock, UniqueKeys};
 use crate::storage::port::{
-    EntityRow, Error, Index, IndexRow, IndexState, Message, ModelRow, OfModel, Recorded, Task,
-    TaskKey, TaskKind, TaskLine, TenantRow, Use, Version,
+    EntityRow, Error, Index, IndexRow, IndexState, Message, ModelRow, OfModel, Recorded, Subject,
+    Task, TaskKey, TaskKind, TaskLine, TenantRow, Use, Version,
 };
 
 /// A version, joined with its entity, commit and model.
@@ -305,7 +305,8 @@ pub(super) struct TaskData {
     k: i64,
     t: i64,
     tenant: String,
-    id: Uuid,
+    id: Option<Uuid>,
+    r: Option<i64>,
     kind: i64,
     name: String,
     due: i64,
@@ -324,11 +325,22 @@ impl TryFrom<TaskData> for Task {
                 column: "kind",
                 row: row.k,
             })?;
+        let subject = match (row.id, row.r) {
+            (Some(id), _) => Subject::Entity(EntityId::from_uuid(id)),
+            (None, Some(r)) => Subject::Run(RunId::new(r)),
+            (None, None) => {
+                return Err(Error::Inconsistent {
+                    table: "task",
+                    column: "r",
+                    row: row.k,
+                });
+            }
+        };
         Ok(Self {
             key: TaskKey(row.k),
             line: TaskLine(row.t),
             tenant: row.tenant.into(),
-            entity: EntityId::from_uuid(row.id),
+            subject,
             kind,
             name: row.name.into(),
             due: Timestamp::from_micros(row.due),

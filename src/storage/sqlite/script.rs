@@ -14,7 +14,8 @@ use sqlx_sqlite::{Sqlite, SqliteArguments};
 use super::{read::json_list, rows::encode_kind};
 use crate::storage::port::{
     Batch, CommitRow, DeltaRow, EntityMove, Folded, Freed, KeyRow, MessageGone, MessageRow,
-    NewClaim, NewDecision, NewEntity, NewVersion, OutcomeRow, Removals, TaskDone, TaskRow,
+    NewClaim, NewDecision, NewEntity, NewRun, NewVersion, OutcomeRow, RecordGone, RecordPut,
+    Removals, RunEnd, RunEventRow, RunKeyRow, RunMove, RunTimer, TaskDone, TaskRow, TimerDone,
 };
 
 pub(super) const BEGIN: &str = include_str!("sql/begin.sql");
@@ -32,8 +33,17 @@ const MESSAGE_GONE: &str = include_str!("sql/batch/message_gone.sql");
 const MESSAGES: &str = include_str!("sql/batch/messages.sql");
 const MOVES: &str = include_str!("sql/batch/moves.sql");
 const OUTCOMES: &str = include_str!("sql/batch/outcomes.sql");
+const RUN_EVENTS: &str = include_str!("sql/batch/run_events.sql");
+const RUN_KEYS: &str = include_str!("sql/batch/run_keys.sql");
+const RUNS: &str = include_str!("sql/batch/runs.sql");
+const RUNS_ENDED: &str = include_str!("sql/batch/runs_ended.sql");
+const RUNS_MOVED: &str = include_str!("sql/batch/runs_moved.sql");
+const RECORD_GONE: &str = include_str!("sql/batch/record_gone.sql");
+const RECORDS: &str = include_str!("sql/batch/records.sql");
 const TASKS: &str = include_str!("sql/batch/tasks.sql");
 const TASKS_DONE: &str = include_str!("sql/batch/tasks_done.sql");
+const TIMERS: &str = include_str!("sql/batch/timers.sql");
+const TIMERS_DONE: &str = include_str!("sql/batch/timers_done.sql");
 const VERSIONS: &str = include_str!("sql/batch/versions.sql");
 
 /// What the one row of a statement in a file begins with.
@@ -75,6 +85,7 @@ struct Shape {
     tables: u32,
     freed: usize,
     messages_gone: usize,
+    records_gone: usize,
     keys_removed: usize,
 }
 
@@ -199,6 +210,7 @@ impl Batch {
             tables: tables.fold(0, |tables, (_, table)| tables | 1 << table),
             freed: padded(self.freed.len()),
             messages_gone: padded(self.messages_gone.len()),
+            records_gone: padded(self.records_gone.len()),
             keys_removed: padded(self.keys_removed.len()),
         }
     }
@@ -236,8 +248,19 @@ impl Batch {
         write(script, FOLDED, part(&self.folded, from), size);
         // A new task replaces one of the same entity, kind and name.
         write(script, TASKS, part(&self.tasks, from), size);
+        // A new timer replaces that of the same run.
+        write(script, TIMERS_DONE, part(&self.timers_done, from), size);
+        write(script, TIMERS, part(&self.timers, from), size);
+        write(script, RUNS, part(&self.runs, from), size);
+        write(script, RUNS_MOVED, part(&self.runs_moved, from), size);
+        write(script, RUNS_ENDED, part(&self.runs_ended, from), size);
+        write(script, RUN_EVENTS, part(&self.run_events, from), size);
+        write(script, RUN_KEYS, part(&self.run_keys, from), size);
         write(script, MESSAGES, part(&self.messages, from), size);
         delete(script, MESSAGE_GONE, part(&self.messages_gone, from));
+        // In their order: several units may have put one of the same name.
+        write(script, RECORDS, part(&self.records, from), size);
+        delete(script, RECORD_GONE, part(&self.records_gone, from));
         delete(script, KEY_REMOVED, part(&self.keys_removed, from));
         write(script, KEYS_ADDED, part(&self.keys_added, from), size);
     }
@@ -356,6 +379,76 @@ impl Row for TaskRow {
     }
 }
 
+impl Row for RunTimer {
+    const COLUMNS: usize = 5;
+
+    fn bind(&self, values: &mut Script) {
+        values.bind(self.k).bind(self.due).bind(self.t);
+        values.bind(self.r).bind(self.kind);
+    }
+}
+
+impl Row for TimerDone {
+    const COLUMNS: usize = 1;
+
+    fn bind(&self, values: &mut Script) {
+        values.bind(self.0);
+    }
+}
+
+impl Row for NewRun {
+    const COLUMNS: usize = 13;
+
+    fn bind(&self, values: &mut Script) {
+        let moved = &self.moved;
+        values.bind(self.r).bind(self.t).bind(self.q).bind(moved.n);
+        values.bind(moved.status).bind(moved.out).bind(moved.timer);
+        values.bind(self.up).bind(self.e).bind(moved.awaits);
+        values
+            .bind(self.created)
+            .bind(moved.ended)
+            .bind(Arc::clone(&moved.state));
+    }
+}
+
+impl Row for RunMove {
+    const COLUMNS: usize = 7;
+
+    fn bind(&self, values: &mut Script) {
+        values.bind(self.r).bind(self.n).bind(self.status);
+        values.bind(self.out).bind(self.timer).bind(self.awaits);
+        values.bind(Arc::clone(&self.state));
+    }
+}
+
+impl Row for RunEnd {
+    const COLUMNS: usize = 8;
+
+    fn bind(&self, values: &mut Script) {
+        self.0.bind(values);
+        values.bind(self.0.ended);
+    }
+}
+
+impl Row for RunEventRow {
+    const COLUMNS: usize = 4;
+
+    fn bind(&self, values: &mut Script) {
+        values.bind(self.n).bind(self.r).bind(self.last);
+        values.bind(Arc::clone(&self.record));
+    }
+}
+
+impl Row for RunKeyRow {
+    const COLUMNS: usize = 5;
+
+    fn bind(&self, values: &mut Script) {
+        values.bind(self.t).bind(self.kind);
+        values.bind(Arc::clone(&self.scope));
+        values.bind(Arc::clone(&self.key)).bind(self.r);
+    }
+}
+
 impl Row for MessageRow {
     const COLUMNS: usize = 6;
 
@@ -373,6 +466,26 @@ impl Row for MessageGone {
 
     fn bind(&self, values: &mut Script) {
         values.bind(self.id).bind(self.t);
+    }
+}
+
+impl Row for RecordGone {
+    const COLUMNS: usize = 4;
+
+    fn bind(&self, values: &mut Script) {
+        values.bind(self.t).bind(self.kind);
+        values
+            .bind(Arc::clone(&self.ns))
+            .bind(Arc::clone(&self.name));
+    }
+}
+
+impl Row for RecordPut {
+    const COLUMNS: usize = 6;
+
+    fn bind(&self, values: &mut Script) {
+        self.key.bind(values);
+        values.bind(self.n).bind(Arc::clone(&self.body));
     }
 }
 

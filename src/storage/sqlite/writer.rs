@@ -23,7 +23,8 @@ use crate::clock::Timestamp;
 use crate::entity::Actor;
 use crate::id::Tenant;
 use crate::storage::port::{
-    ActorRow, Batch, Cause, Durability, Error, Failure, ModelCommit, Syncing, TenantRow, Upkeep,
+    ActorRow, Batch, Cause, Durability, Error, Failure, ModelCommit, RunName, RunNameRow, Syncing,
+    TenantRow, Upkeep,
 };
 
 const ACTOR_PUT: &str = include_str!("sql/actor_put.sql");
@@ -34,6 +35,7 @@ const OUTCOME_SWEEP: &str = include_str!("sql/outcome_sweep.sql");
 const REMOVE_ENTITIES: &str = include_str!("sql/remove_entities.sql");
 const REMOVE_VERSIONS: &str = include_str!("sql/remove_versions.sql");
 const ROLLBACK: &str = include_str!("sql/rollback.sql");
+const RUN_NAME_PUT: &str = include_str!("sql/run_name_put.sql");
 pub(super) const TENANT_PUT: &str = include_str!("sql/tenant_put.sql");
 const UNIQUE_KEY_FREE: &str = include_str!("sql/unique_key_free.sql");
 
@@ -299,6 +301,21 @@ impl Writer {
             .fetch_one(borrowed.connection())
             .await?;
         Ok(ActorRow(row))
+    }
+
+    pub(in crate::storage) async fn run_name(
+        &mut self,
+        tenant: TenantRow,
+        name: &RunName,
+    ) -> Result<RunNameRow, Error> {
+        let mut borrowed = self.held.borrow().await?;
+        let row = sqlx::query_scalar(RUN_NAME_PUT)
+            .bind(tenant.0)
+            .bind(&*name.namespace)
+            .bind(&*name.name)
+            .fetch_one(borrowed.connection())
+            .await?;
+        Ok(RunNameRow(row))
     }
 
     /// Writes a change of a model in a transaction of its own.

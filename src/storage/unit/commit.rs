@@ -83,9 +83,11 @@ impl UnitOfWork {
             removals,
             decisions: self.decisions,
             tasks: self.tasks,
+            runs: self.runs.into_writes(),
             messages: self.messages,
             widenings: self.growth.into_widenings(),
             outcomes: self.outcomes,
+            records: self.records,
             entry: self.entry,
             model: None,
         })

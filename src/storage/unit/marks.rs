@@ -8,9 +8,11 @@ pub struct Mark {
     undo: usize,
     decisions: usize,
     tasks: usize,
+    runs: usize,
     messages: usize,
     growth: usize,
     outcomes: usize,
+    records: usize,
 }
 
 impl UnitOfWork {
@@ -21,9 +23,11 @@ impl UnitOfWork {
             undo: self.undo.len(),
             decisions: self.decisions.len(),
             tasks: self.tasks.len(),
+            runs: self.runs.mark(),
             messages: self.messages.len(),
             growth: self.growth.len(),
             outcomes: self.outcomes.len(),
+            records: self.records.changes.len(),
         }
     }
 
@@ -37,9 +41,11 @@ impl UnitOfWork {
         }
         self.decisions.truncate(mark.decisions);
         self.tasks.truncate(mark.tasks);
+        self.runs.roll_back_to(mark.runs);
         self.messages.truncate(mark.messages);
         self.growth.truncate(mark.growth);
         self.outcomes.truncate(mark.outcomes);
+        self.records.changes.truncate(mark.records);
     }
 
     /// Keeps what was changed since the mark, which is no more.
@@ -47,6 +53,7 @@ impl UnitOfWork {
         self.marks -= 1;
         if self.marks == 0 {
             self.undo.clear();
+            self.runs.forget_marks();
         }
     }
 }

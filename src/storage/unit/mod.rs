@@ -6,6 +6,8 @@ mod marks;
 mod messages;
 mod model;
 mod outcomes;
+mod records;
+mod runs;
 mod tasks;
 
 use std::{collections::BTreeMap, sync::Arc};
@@ -14,7 +16,7 @@ use foldhash::HashMap;
 
 use super::{
     Error, Snapshot, Storage,
-    draft::{Attribution, Base, Growth, MessageChange, Outcome},
+    draft::{Attribution, Base, Growth, MessageChange, Outcome, Records},
     port::{Definitions, EntityRow, UNCOMMITTED, Version},
     task::{Decision, TaskChange},
 };
@@ -25,6 +27,8 @@ use crate::model::Extension;
 use crate::telemetry::measure::Open;
 
 pub use marks::Mark;
+use runs::Runs;
+pub use runs::{NewRun, RunAdvance};
 
 /// How many bytes of writes a unit holds at most.
 const BYTES_MAX: usize = 64 << 20;
@@ -56,10 +60,13 @@ pub struct UnitOfWork {
     decisions: Vec<Decision>,
     /// In the order in which they were made; only a rollback takes any back.
     tasks: Vec<TaskChange>,
+    runs: Runs,
     /// Likewise.
     messages: Vec<MessageChange>,
     /// Likewise.
     outcomes: Vec<Outcome>,
+    /// What it has read of records; of its changes only a rollback takes any back.
+    records: Records,
     /// What its documents add to their models.
     growth: Growth,
     /// The transaction that the request began with, where this is a later one.
@@ -124,9 +131,11 @@ impl Storage {
             bytes: 0,
             decisions: Vec::new(),
             tasks: Vec::new(),
+            runs: Runs::default(),
             messages: Vec::new(),
             growth: Growth::default(),
             outcomes: Vec::new(),
+            records: Records::default(),
             entry: None,
             undo: Vec::new(),
             marks: 0,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{UnitOfWork, WRITE_BYTES};
 use crate::storage::{
     Error,
-    port::{EntityRow, Task, TaskKey, TaskLine, Version},
+    port::{EntityRow, Subject, Task, TaskKey, TaskLine, Version},
     task::{Dropped, NewTask, TaskChange},
 };
 
@@ -32,7 +32,7 @@ impl UnitOfWork {
                         key,
                         line,
                         tenant: self.tenant.clone(),
-                        entity: new.entity,
+                        subject: Subject::Entity(new.entity),
                         kind: new.kind,
                         name: Arc::clone(&new.name),
                         due: new.due,
@@ -57,7 +57,7 @@ impl UnitOfWork {
     pub fn drop_task(&mut self, task: &Task) {
         self.tasks.push(TaskChange::Drop(Dropped {
             key: task.key,
-            entity: task.entity,
+            subject: task.subject,
             kind: task.kind,
             name: Arc::clone(&task.name),
         }));

@@ -1,0 +1,114 @@
+//! What all tenants share: time, timers, and what has to be awaited.
+
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+
+use tokio::{
+    sync::{Notify, mpsc, oneshot},
+    time::Instant,
+};
+
+use super::{
+    Settings,
+    spec::{End, Reported},
+};
+use crate::clock::Clock;
+use crate::error::Failure;
+use crate::id::Tenant;
+
+/// What all tenants share.
+#[derive(Debug)]
+pub(super) struct Desk {
+    pub(super) clock: Clock,
+    /// How long a worker has a task without a sign of life.
+    pub(super) lease: Duration,
+    /// How many bytes of waiting tasks are kept in memory for each tenant.
+    pub(super) waiting_bytes_max: usize,
+    timers: BTreeMap<Timer, (Tenant, Arc<str>)>,
+    jobs: mpsc::UnboundedSender<Job>,
+    earlier: Arc<Notify>,
+    next: u64,
+}
+
+/// When a timer is due, and its number.
+pub(super) type Timer = (Instant, u64);
+
+/// What has to be awaited.
+#[derive(Debug)]
+pub(super) enum Job {
+    /// Report the end of a task.
+    Report {
+        tenant: Tenant,
+        task: Arc<str>,
+        end: End,
+        /// Who asked for it; else it is repeated until it succeeds.
+        asked: Option<oneshot::Sender<Result<Reported, Failure>>>,
+    },
+    /// Load a task of which only the id was kept.
+    Load { tenant: Tenant, task: Arc<str> },
+    /// Report an answer that came after the end of its task; it is not repeated.
+    Late {
+        tenant: Tenant,
+        task: Arc<str>,
+        end: End,
+    },
+    /// Discard what was written with the token of a delivery.
+    Discard {
+        tenant: Tenant,
+        task: Arc<str>,
+        attempt: u32,
+    },
+}
+
+impl Desk {
+    pub(super) fn new(
+        clock: Clock,
+        settings: Settings,
+        jobs: mpsc::UnboundedSender<Job>,
+        earlier: Arc<Notify>,
+    ) -> Self {
+        Self {
+            clock,
+            lease: settings.lease,
+            waiting_bytes_max: settings.waiting_bytes_max,
+            timers: BTreeMap::new(),
+            jobs,
+            earlier,
+            next: 0,
+        }
+    }
+
+    pub(super) const fn number(&mut self) -> u64 {
+        self.next += 1;
+        self.next
+    }
+
+    pub(super) fn job(&self, job: Job) {
+        // The driver is gone only when the process stops.
+        let _ = self.jobs.send(job);
+    }
+
+    /// Sets a timer for a task.
+    pub(super) fn set(&mut self, at: Instant, tenant: Tenant, task: Arc<str>) -> Timer {
+        let timer = (at, self.number());
+        self.timers.insert(timer, (tenant, task));
+        if self.due() == Some(at) {
+            self.earlier.notify_one();
+        }
+        timer
+    }
+
+    pub(super) fn unset(&mut self, timer: Timer) {
+        self.timers.remove(&timer);
+    }
+
+    /// When the next timer is due.
+    pub(super) fn due(&self) -> Option<Instant> {
+        self.timers.first_key_value().map(|((at, _), _)| *at)
+    }
+
+    /// A timer that is due.
+    pub(super) fn take_due(&mut self, now: Instant) -> Option<(Tenant, Arc<str>)> {
+        let first = self.timers.first_entry()?;
+        (first.key().0 <= now).then(|| first.remove())
+    }
+}

@@ -1,0 +1,260 @@
+//! What of the channels waits: timers, and reports to who started the tasks.
+
+use std::{
+    collections::{HashMap, VecDeque},
+    panic::AssertUnwindSafe,
+    sync::Arc,
+    time::Duration,
+};
+
+use futures_util::FutureExt as _;
+use tokio::{
+    sync::mpsc,
+    task::JoinSet,
+    time::{Instant, sleep, sleep_until},
+};
+use tokio_util::sync::CancellationToken;
+use tracing::{error, warn};
+
+use super::{
+    Channels,
+    desk::Job,
+    spec::{End, Ends, Reported},
+};
+use crate::error::Failure;
+use crate::id::Tenant;
+use crate::program::Answer;
+use crate::telemetry::measure;
+
+/// How many reports of one tenant are stored at once; further ones wait, and hold up only theirs.
+const REPORTS_MAX: usize = 256;
+
+/// The pauses between the attempts to store a report, the first and the longest.
+const AGAIN_FIRST: Duration = Duration::from_millis(50);
+const AGAIN_LONGEST: Duration = Duration::from_secs(30);
+
+/// How often the numbers of open tasks are measured.
+const MEASURED_EVERY: Duration = Duration::from_secs(5);
+
+/// The outcome of a task that was accepted, and whose end is reported later.
+const PENDING: &str = "pending";
+
+/// The reports of one tenant.
+#[derive(Default)]
+struct Line {
+    at_work: usize,
+    waiting: VecDeque<Job>,
+}
+
+/// Runs until `stop`: fires timers, reports ends, loads tasks.
+pub(super) async fn run(
+    channels: Channels,
+    mut jobs: mpsc::UnboundedReceiver<Job>,
+    ends: Arc<dyn Ends>,
+    stop: CancellationToken,
+) {
+    let mut lines: HashMap<Tenant, Line> = HashMap::new();
+    let mut at_work = JoinSet::new();
+    let mut measured = tokio::time::interval(MEASURED_EVERY);
+    loop {
+        let due = channels.due();
+        let timer = async {
+            match due {
+                Some(at) => sleep_until(at).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            () = stop.cancelled() => return,
+            job = jobs.recv() => {
+                let Some(job) = job else { return };
+                let tenant = job.tenant().clone();
+                let line = lines.entry(tenant).or_default();
+                if line.at_work < REPORTS_MAX {
+                    line.at_work += 1;
+                    at_work.spawn(perform(channels.clone(), Arc::clone(&ends), job));
+                } else {
+                    line.waiting.push_back(job);
+                }
+            }
+            Some(Ok(tenant)) = at_work.join_next() => {
+                if let Some(line) = lines.get_mut(&tenant) {
+                    match line.waiting.pop_front() {
+                        Some(job) => {
+                            at_work.spawn(perform(channels.clone(), Arc::clone(&ends), job));
+                        }
+                        None => line.at_work -= 1,
+                    }
+                    if line.at_work == 0 {
+                        lines.remove(&tenant);
+                    }
+                }
+            }
+            () = timer => channels.fire(),
+            () = channels.earlier() => {}
+            _ = measured.tick() => channels.measure(),
+        }
+    }
+}
+
+impl Job {
+    const fn tenant(&self) -> &Tenant {
+        match self {
+            Self::Report { tenant, .. }
+            | Self::Load { tenant, .. }
+            | Self::Late { tenant, .. }
+            | Self::Discard { tenant, .. } => tenant,
+        }
+    }
+}
+
+/// Performs a job; its tenant.
+async fn perform(channels: Channels, ends: Arc<dyn Ends>, job: Job) -> Tenant {
+    match job {
+        Job::Report {
+            tenant,
+            task,
+            end,
+            asked: Some(asked),
+        } => {
+            count(&channels, &tenant, &task, &end);
+            let reported = ended(&*ends, &tenant, &task, end).await;
+            channels.settled(&tenant, &task, reported.as_ref().ok().copied());
+            // Who asked may be gone.
+            let _ = asked.send(reported);
+            tenant
+        }
+        Job::Report {
+            tenant, task, end, ..
+        } => {
+            count(&channels, &tenant, &task, &end);
+            let reported = report(&*ends, &tenant, &task, &end).await;
+            channels.settled(&tenant, &task, Some(reported));
+            tenant
+        }
+        Job::Load { tenant, task } => {
+            let loaded = ends.load(&tenant, &task).await;
+            if let Err(failure) = &loaded {
+                log(&task, failure);
+            }
+            channels.loaded(&tenant, &task, loaded);
+            tenant
+        }
+        Job::Late { tenant, task, end } => {
+            if let Err(failure) = ended(&*ends, &tenant, &task, end).await {
+                log(&task, &failure);
+            }
+            tenant
+        }
+        Job::Discard {
+            tenant,
+            task,
+            attempt,
+        } => {
+            ends.discard(&tenant, &task, attempt);
+            tenant
+        }
+    }
+}
+
+/// Reports an end; a panic is a failure.
+async fn ended(
+    ends: &dyn Ends,
+    tenant: &Tenant,
+    task: &str,
+    end: End,
+) -> Result<Reported, Failure> {
+    let reported = AssertUnwindSafe(ends.ended(tenant, task, end));
+    let caught = reported.catch_unwind().await;
+    caught.unwrap_or_else(|_| {
+        Err(Failure::internal(
+            "panic while the end of a task was stored",
+        ))
+    })
+}
+
+/// Reports an end until it is stored.
+async fn report(ends: &dyn Ends, tenant: &Tenant, task: &str, end: &End) -> Reported {
+    let mut pause = AGAIN_FIRST;
+    loop {
+        match ended(ends, tenant, task, end.clone()).await {
+            Ok(reported) => return reported,
+            Err(failure) => log(task, &failure),
+        }
+        sleep(pause).await;
+        pause = (pause * 2).min(AGAIN_LONGEST);
+    }
+}
+
+fn log(task: &str, failure: &Failure) {
+    match failure.internal_cause() {
+        Some((ticket, cause)) => {
+            error!(task.id = task, %ticket, cause, "the end of a task could not be stored; it is tried again");
+        }
+        None => {
+            warn!(task.id = task, %failure, "the end of a task could not be stored; it is tried again");
+        }
+    }
+}
+
+/// Counts an end by kind and outcome. A task that answered `pending` has not ended.
+fn count(channels: &Channels, tenant: &Tenant, task: &str, end: &End) {
+    let Some(kind) = channels.kind(tenant, task) else {
+        return;
+    };
+    let outcome = match &end.answer {
+        Answer::Outcome { outcome, .. } if &**outcome == PENDING => return,
+        Answer::Outcome { outcome, .. } => outcome,
+        Answer::Deadline => "timeout",
+        Answer::Lost { .. } => "execution_failure",
+    };
+    measure::task_finished(kind.as_str(), outcome);
+}
+
+impl Channels {
+    /// Does what is due.
+    fn fire(&self) {
+        let now = Instant::now();
+        loop {
+            // The lock is given back between two, so that nobody waits for all of them.
+            let mut state = self.lock();
+            let Some((tenant, task)) = state.desk.take_due(now) else {
+                return;
+            };
+            state.with(&tenant, |pool, desk| pool.due(desk, &task));
+        }
+    }
+
+    fn due(&self) -> Option<Instant> {
+        self.lock().desk.due()
+    }
+
+    fn settled(&self, tenant: &Tenant, task: &Arc<str>, reported: Option<Reported>) {
+        self.with(tenant, |pool, desk| pool.settled(desk, task, reported));
+    }
+
+    fn loaded(
+        &self,
+        tenant: &Tenant,
+        task: &Arc<str>,
+        loaded: Result<Option<super::TaskSpec>, Failure>,
+    ) {
+        self.with(tenant, |pool, desk| pool.loaded(desk, task, loaded));
+    }
+
+    fn kind(&self, tenant: &Tenant, task: &str) -> Option<super::TaskKind> {
+        let state = self.lock();
+        let pool = state.pools.get(tenant)?;
+        pool.kind(task)
+    }
+
+    fn measure(&self) {
+        let state = self.lock();
+        let counts = state.pools.values().map(super::pool::Pool::counts);
+        let (pending, running) = counts.fold((0, 0), |(pending, running), counts| {
+            (pending + counts.0, running + counts.1)
+        });
+        drop(state);
+        measure::tasks_open(pending, running);
+    }
+}

@@ -1,0 +1,372 @@
+//! How tasks end: by an answer, a deadline, a lost worker, or because nobody wants them any more.
+
+use std::{sync::Arc, time::Duration};
+
+use tokio::{sync::oneshot, time::Instant};
+
+use super::{
+    answer::{Verdict, by_engine, failed, failure},
+    desk::{Desk, Job},
+    held::{NotYours, Out, Phase},
+    lanes::Capability,
+    pool::{LOAD_AGAIN, Pool},
+    spec::{End, Reported},
+    worker::{Channel, Sent, Worker},
+};
+use crate::clock::Timestamp;
+use crate::error::Failure;
+use crate::program::Answer;
+
+/// How often a task is delivered again because of conflicts.
+const CONFLICTS_MAX: u32 = 10;
+
+/// The code of a task that no member or worker can do.
+const NO_MEMBER: &str = "NO_COMPUTE_MEMBER_FOR_TAG";
+
+/// The code of a task whose members or workers were lost.
+const DISCONNECTED: &str = "COMPUTE_MEMBER_DISCONNECTED";
+
+/// Longer than any pause that matters.
+const YEAR: Duration = Duration::from_hours(24 * 365);
+
+impl Pool {
+    /// Reports the end of a task.
+    fn report(&mut self, desk: &mut Desk, id: &Arc<str>, answer: Answer, keeps_writes: bool) {
+        let tenant = self.tenant();
+        let Some(held) = self.tasks.get_mut(id) else {
+            return;
+        };
+        held.phase = Phase::Reporting(None);
+        let end = End {
+            attempt: held.attempt,
+            answer,
+            keeps_writes,
+        };
+        self.set_timer(desk, id, None);
+        desk.job(Job::Report {
+            tenant,
+            task: Arc::clone(id),
+            end,
+            asked: None,
+        });
+    }
+
+    fn discard(&self, desk: &Desk, id: &Arc<str>) {
+        if let Some(held) = self.tasks.get(id) {
+            desk.job(Job::Discard {
+                tenant: self.tenant(),
+                task: Arc::clone(id),
+                attempt: held.attempt,
+            });
+        }
+    }
+
+    /// Whether another delivery may follow a failed one, and after how many that count.
+    fn may_retry(&self, id: &str) -> Option<u32> {
+        let held = self.tasks.get(id)?;
+        let counted = held.attempt - held.conflicts;
+        let most = held.spec.as_ref()?.retries_max;
+        (counted <= most).then_some(counted)
+    }
+
+    /// A delivery was lost with its worker.
+    pub(super) fn lost(&mut self, desk: &mut Desk, id: &Arc<str>) {
+        let Some(out) = self.take_back(id) else {
+            return;
+        };
+        self.unanswered(id, out);
+        self.discard(desk, id);
+        if self.may_retry(id).is_some() {
+            self.place(desk, id);
+        } else {
+            let message = "the member or worker that had the task was lost";
+            let answer = by_engine(DISCONNECTED, message);
+            self.report(desk, id, answer, false);
+        }
+        self.refill(desk, out.worker);
+    }
+
+    /// A member has answered.
+    pub(super) fn answered(&mut self, desk: &mut Desk, id: &Arc<str>, verdict: Verdict) {
+        let Some(out) = self.take_back(id) else {
+            return;
+        };
+        self.conclude(desk, id, verdict);
+        self.refill(desk, out.worker);
+    }
+
+    /// What an answer leads to.
+    fn conclude(&mut self, desk: &mut Desk, id: &Arc<str>, verdict: Verdict) {
+        if let Verdict::Failed {
+            retryable: true, ..
+        } = verdict
+            && let Some(counted) = self.may_retry(id)
+        {
+            self.pause(desk, id, counted);
+            return;
+        }
+        let keeps_writes = matches!(verdict, Verdict::Outcome { .. });
+        self.report(desk, id, verdict.into(), keeps_writes);
+    }
+
+    /// Delivers a task again after its pause.
+    fn pause(&mut self, desk: &mut Desk, id: &Arc<str>, counted: u32) {
+        self.discard(desk, id);
+        let Some(held) = self.tasks.get_mut(id) else {
+            return;
+        };
+        held.phase = Phase::Paused;
+        let delay = held.spec.as_ref().map_or(Duration::ZERO, |spec| {
+            let times = 1_u32.checked_shl(counted.saturating_sub(1));
+            spec.retry_delay.saturating_mul(times.unwrap_or(u32::MAX))
+        });
+        if delay.is_zero() {
+            self.set_timer(desk, id, None);
+            self.place(desk, id);
+        } else {
+            let now = Instant::now();
+            let at = now.checked_add(delay).unwrap_or(now + YEAR);
+            self.set_timer(desk, id, Some(at));
+        }
+    }
+
+    /// The time of a task is over.
+    pub(super) fn due(&mut self, desk: &mut Desk, id: &Arc<str>) {
+        let now = Instant::now();
+        let Some(held) = self.tasks.get_mut(id) else {
+            return;
+        };
+        held.timer = None;
+        match held.phase {
+            Phase::Waiting => self.waited(desk, id),
+            Phase::Paused => self.place(desk, id),
+            Phase::Loading => desk.job(Job::Load {
+                tenant: self.tenant(),
+                task: Arc::clone(id),
+            }),
+            Phase::Out(out) if out.limit.lease.is_some_and(|lease| lease <= now) => {
+                self.lost(desk, id);
+            }
+            Phase::Out(out) => {
+                self.take_back(id);
+                self.unanswered(id, out);
+                self.report(desk, id, Answer::Deadline, false);
+                self.refill(desk, out.worker);
+            }
+            Phase::Reporting(_) => {}
+        }
+    }
+
+    /// Nobody has taken a task for as long as it may wait.
+    fn waited(&mut self, desk: &mut Desk, id: &Arc<str>) {
+        let now = desk.clock.now();
+        let Some(held) = self.tasks.get(id) else {
+            return;
+        };
+        if self.has_taker(held, now) {
+            let again = held.wait.max(LOAD_AGAIN);
+            self.set_timer(desk, id, Some(Instant::now() + again));
+            return;
+        }
+        let message = match &held.required.capability {
+            Capability::Action(namespace, name) => format!(
+                "no member or worker of namespace {namespace} took a task of the action {name}; start one that announces it"
+            ),
+            _ => format!(
+                "no member with the tags [{}] took the task; start one that declares them",
+                held.required.tags
+            ),
+        };
+        self.dequeue(id);
+        self.report(desk, id, by_engine(NO_MEMBER, &message), false);
+    }
+
+    /// Nobody wants a task any more.
+    pub(super) fn give_up(&mut self, desk: &mut Desk, task: &str, reason: &str) {
+        let Some((id, _)) = self.tasks.get_key_value(task) else {
+            return;
+        };
+        let id = Arc::clone(id);
+        let out = self.take_back(&id);
+        if let Some(out) = out {
+            self.discard(desk, &id);
+            self.unanswered(&id, out);
+            self.cancel_delivery(&id, out, reason);
+        }
+        self.forget(desk, &id);
+        if let Some(out) = out {
+            self.refill(desk, out.worker);
+        }
+    }
+
+    /// Sends a member that a task is cancelled, if it was sent as a task.
+    fn cancel_delivery(&self, id: &Arc<str>, out: Out, reason: &str) {
+        let is_task = self
+            .tasks
+            .get(id)
+            .is_some_and(|held| held.required.capability != Capability::Processor);
+        let worker = self.workers.get(&out.worker);
+        if let (true, Some(call), Some(worker)) = (is_task, out.call, worker)
+            && let Channel::Stream(stream) = &worker.channel
+        {
+            let _ = stream.outbox.send(Sent::Cancel {
+                task: Arc::clone(id),
+                call,
+                reason: reason.into(),
+            });
+        }
+    }
+
+    pub(super) fn forget(&mut self, desk: &mut Desk, id: &Arc<str>) {
+        self.dequeue(id);
+        self.take_back(id);
+        self.set_timer(desk, id, None);
+        self.tasks.remove(id);
+    }
+
+    /// Whether a worker may act on a task now.
+    fn check_lease(&self, task: &str, worker: Option<&str>) -> Result<Arc<str>, NotYours> {
+        let (id, held) = self.tasks.get_key_value(task).ok_or(NotYours::NotHeld)?;
+        let out = held.out();
+        let holder = out.and_then(|out| self.workers.get(&out.worker));
+        match (worker, holder) {
+            (Some(worker), Some(holder)) if *holder.id != *worker => Err(NotYours::LeaseLost),
+            _ => Ok(Arc::clone(id)),
+        }
+    }
+
+    /// A worker, or any caller, ends a task; the answer is sent once it is stored. For a failure
+    /// that may be repeated it is none: the task is delivered again.
+    pub(super) fn end(
+        &mut self,
+        desk: &mut Desk,
+        task: &str,
+        worker: Option<&str>,
+        verdict: Verdict,
+    ) -> Result<Option<oneshot::Receiver<Result<Reported, Failure>>>, NotYours> {
+        let id = self.check_lease(task, worker)?;
+        let keeps_writes = matches!(verdict, Verdict::Outcome { .. });
+        if let (
+            Verdict::Failed {
+                retryable: true, ..
+            },
+            Some(out),
+            Some(counted),
+        ) = (&verdict, self.out(&id), self.may_retry(&id))
+        {
+            self.take_back(&id);
+            if let Some(call) = out.call {
+                self.answers(out.worker, call);
+            }
+            self.pause(desk, &id, counted);
+            self.refill(desk, out.worker);
+            return Ok(None);
+        }
+        let answer = verdict.into();
+        let tenant = self.tenant();
+        self.dequeue(&id);
+        let Some(held) = self.tasks.get_mut(&id) else {
+            return Err(NotYours::NotHeld);
+        };
+        let out = held.out();
+        held.phase = Phase::Reporting(out);
+        let end = End {
+            attempt: held.attempt,
+            keeps_writes,
+            answer,
+        };
+        self.set_timer(desk, &id, None);
+        let (asked, reported) = oneshot::channel();
+        desk.job(Job::Report {
+            tenant,
+            task: id,
+            end,
+            asked: Some(asked),
+        });
+        Ok(Some(reported))
+    }
+
+    /// The end of a task was stored, or could not be.
+    pub(super) fn settled(&mut self, desk: &mut Desk, id: &Arc<str>, reported: Option<Reported>) {
+        let Some(held) = self.tasks.get_mut(id) else {
+            return;
+        };
+        let Phase::Reporting(out) = held.phase else {
+            return;
+        };
+        match (reported, out) {
+            // The worker that asked for it has the task as before.
+            (None, Some(out)) => {
+                held.phase = Phase::Out(out);
+                self.set_timer(desk, id, Some(out.limit.first()));
+                return;
+            }
+            (None, None) => self.place(desk, id),
+            (Some(Reported::Conflict), _) => {
+                held.conflicts += 1;
+                let gives_up = held.conflicts > CONFLICTS_MAX;
+                self.take_back(id);
+                if gives_up {
+                    let message = "the writes of the task conflicted with others too often";
+                    self.report(desk, id, failure(failed(Some("CONFLICT"), message)), false);
+                } else {
+                    self.place(desk, id);
+                }
+            }
+            (Some(_), _) => {
+                if let Some(Out {
+                    call: Some(call),
+                    worker,
+                    ..
+                }) = out
+                    && let Some(Worker {
+                        channel: Channel::Stream(stream),
+                        ..
+                    }) = self.workers.get_mut(&worker)
+                {
+                    stream.calls.remove(&call);
+                }
+                self.forget(desk, id);
+            }
+        }
+        if let Some(out) = out {
+            self.refill(desk, out.worker);
+        }
+    }
+
+    /// Extends the lease or the deadline of a task; until when.
+    pub(super) fn touch(
+        &mut self,
+        desk: &mut Desk,
+        task: &str,
+        worker: Option<&str>,
+        extend: Duration,
+        progress: Option<Arc<str>>,
+    ) -> Result<Timestamp, NotYours> {
+        let id = self.check_lease(task, worker)?;
+        let until = desk.clock.now().after(extend);
+        let at = Instant::now() + extend;
+        let Some(held) = self.tasks.get_mut(&id) else {
+            return Err(NotYours::NotHeld);
+        };
+        if let Phase::Reporting(Some(_)) = held.phase {
+            return Ok(until);
+        }
+        let Phase::Out(out) = &mut held.phase else {
+            return Err(NotYours::LeaseLost);
+        };
+        // A touch never takes time away.
+        let limit = &mut out.limit;
+        if let Some(lease) = limit.lease {
+            limit.lease = Some(lease.max(at));
+        }
+        limit.deadline = limit.deadline.max(at);
+        limit.until = limit.until.max(until);
+        let (first, until) = (limit.first(), limit.until);
+        if progress.is_some() {
+            held.progress = progress;
+        }
+        self.set_timer(desk, &id, Some(first));
+        Ok(until)
+    }
+}

@@ -1,0 +1,110 @@
+//! A task that a channel holds.
+
+use std::{cmp::Reverse, sync::Arc, time::Duration};
+
+use super::{
+    desk::Timer,
+    lanes::{Place, Requirement},
+    spec::{TaskKind, TaskSpec},
+    worker::Limit,
+};
+use crate::clock::Timestamp;
+use crate::id::CallId;
+
+/// A task that is not over.
+#[derive(Debug)]
+pub(super) struct Held {
+    /// None while it waits and only its id is kept.
+    pub(super) spec: Option<Arc<TaskSpec>>,
+    pub(super) required: Requirement,
+    pub(super) kind: TaskKind,
+    pub(super) namespace: Arc<str>,
+    pub(super) name: Arc<str>,
+    pub(super) priority: u8,
+    pub(super) wait: Duration,
+    /// Its age, as a count.
+    pub(super) number: u64,
+    /// How many deliveries were made.
+    pub(super) attempt: u32,
+    /// How many of them ended in a conflict.
+    pub(super) conflicts: u32,
+    pub(super) phase: Phase,
+    pub(super) timer: Option<Timer>,
+    /// The worker that had it last.
+    pub(super) last: Option<u64>,
+    pub(super) progress: Option<Arc<str>>,
+}
+
+#[derive(Debug)]
+pub(super) enum Phase {
+    /// For a taker.
+    Waiting,
+    /// Before it is delivered again.
+    Paused,
+    Loading,
+    Out(Out),
+    /// Its end is being stored. A worker keeps the task until it is.
+    Reporting(Option<Out>),
+}
+
+/// A delivery in flight.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Out {
+    pub(super) worker: u64,
+    /// None if a worker has pulled it.
+    pub(super) call: Option<CallId>,
+    pub(super) limit: Limit,
+}
+
+/// What a task looks like from outside.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TaskView {
+    /// Whether a worker has it.
+    pub running: bool,
+    /// Deliveries so far.
+    pub attempt: u32,
+    pub taken_by: Option<Arc<str>>,
+    /// JSON, as the worker reported it.
+    pub progress: Option<Arc<str>>,
+    /// When the lease or the time for an answer ends.
+    pub until: Option<Timestamp>,
+}
+
+/// Why a worker may not act on a task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum NotYours {
+    /// No channel holds it.
+    NotHeld,
+    /// Another worker has it, or is about to get it.
+    LeaseLost,
+}
+
+impl Held {
+    pub(super) fn place(&self) -> Place {
+        (Reverse(self.priority), self.number)
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        let text = |spec: &Arc<TaskSpec>| {
+            let context = spec.context.as_deref().map_or(0, str::len);
+            spec.input.len() + context + size_of::<TaskSpec>()
+        };
+        self.spec.as_ref().map_or(0, text)
+    }
+
+    /// The delivery in flight.
+    pub(super) const fn out(&self) -> Option<Out> {
+        match self.phase {
+            Phase::Out(out) | Phase::Reporting(Some(out)) => Some(out),
+            Phase::Waiting | Phase::Paused | Phase::Loading | Phase::Reporting(None) => None,
+        }
+    }
+
+    pub(super) const fn is_out(&self) -> bool {
+        matches!(self.phase, Phase::Out(_))
+    }
+
+    pub(super) const fn runs(&self) -> bool {
+        self.out().is_some()
+    }
+}

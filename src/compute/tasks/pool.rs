@@ -1,0 +1,502 @@
+//! One tenant's workers and tasks: who gets which task. Nothing here waits.
+
+use std::{
+    collections::{BTreeSet, HashMap},
+    sync::Arc,
+    time::Duration,
+};
+
+use tokio::{sync::oneshot, time::Instant};
+
+use super::{
+    desk::{Desk, Job},
+    held::{Held, Out, Phase, TaskView},
+    lanes::{Actions, DEFAULT_NAMESPACE, Lanes, Requirement},
+    spec::{TaskKind, TaskSpec},
+    worker::{Channel, Delivery, Leased, Limit, Parked, Sent, Worker},
+};
+use crate::clock::Timestamp;
+use crate::error::Failure;
+use crate::id::{CallId, Tenant};
+
+/// The pause before a kept task is loaded again after an error.
+pub(super) const LOAD_AGAIN: Duration = Duration::from_secs(1);
+
+#[derive(Debug, Default)]
+pub(super) struct Pool {
+    tenant: Option<Tenant>,
+    pub(super) workers: HashMap<u64, Worker>,
+    /// Members, and workers with requests that wait.
+    takers: BTreeSet<u64>,
+    pub(super) tasks: HashMap<Arc<str>, Held>,
+    lanes: Lanes,
+    waiting_bytes: usize,
+}
+
+impl Pool {
+    pub(super) fn of(tenant: &Tenant) -> Self {
+        Self {
+            tenant: Some(tenant.clone()),
+            ..Self::default()
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.workers.is_empty() && self.tasks.is_empty()
+    }
+
+    pub(super) fn tenant(&self) -> Tenant {
+        self.tenant.clone().unwrap_or_else(|| "".into())
+    }
+
+    /// How many tasks wait, and how many are with a worker.
+    pub(super) fn counts(&self) -> (usize, usize) {
+        let running = self.workers.values().map(|worker| worker.running.len());
+        let running = running.sum();
+        (self.tasks.len().saturating_sub(running), running)
+    }
+
+    /// The same for each action: its namespace and name.
+    pub(super) fn counts_by_action(&self) -> HashMap<(Arc<str>, Arc<str>), (usize, usize)> {
+        let mut counts = HashMap::new();
+        for held in self.tasks.values() {
+            let name = (Arc::clone(&held.namespace), Arc::clone(&held.name));
+            let (pending, running) = counts.entry(name).or_insert((0, 0));
+            *(if held.runs() { running } else { pending }) += 1;
+        }
+        counts
+    }
+
+    pub(super) fn view(&self, task: &str) -> Option<TaskView> {
+        let held = self.tasks.get(task)?;
+        let out = held.out();
+        let worker = out.and_then(|out| self.workers.get(&out.worker));
+        Some(TaskView {
+            running: out.is_some(),
+            attempt: held.attempt,
+            taken_by: worker.map(|worker| Arc::clone(&worker.id)),
+            progress: held.progress.clone(),
+            until: out.map(|out| out.limit.until),
+        })
+    }
+
+    /// Takes over a task.
+    pub(super) fn accept(&mut self, desk: &mut Desk, spec: TaskSpec) {
+        let id = Arc::clone(&spec.id);
+        if self.tasks.contains_key(&id) {
+            return;
+        }
+        let held = Held {
+            required: Requirement::from(&spec),
+            kind: spec.kind,
+            namespace: Arc::clone(&spec.namespace),
+            name: Arc::clone(&spec.name),
+            priority: spec.priority,
+            wait: spec.wait,
+            spec: Some(Arc::new(spec)),
+            number: desk.number(),
+            attempt: 0,
+            conflicts: 0,
+            phase: Phase::Paused,
+            timer: None,
+            last: None,
+            progress: None,
+        };
+        self.tasks.insert(Arc::clone(&id), held);
+        self.place(desk, &id);
+    }
+
+    /// Hands a task to a taker, or lets it wait.
+    pub(super) fn place(&mut self, desk: &mut Desk, id: &Arc<str>) {
+        while let Some(worker) = self.taker(id) {
+            if self.deliver(desk, id, worker) {
+                return;
+            }
+        }
+        self.enqueue(desk, id);
+    }
+
+    /// The taker with the fewest tasks; the last one only if there is no other.
+    pub(super) fn taker(&self, id: &str) -> Option<u64> {
+        let held = self.tasks.get(id)?;
+        let fits = |number: &&u64| {
+            let Some(worker) = self.workers.get(number) else {
+                return false;
+            };
+            worker.has_room()
+                && match &worker.channel {
+                    Channel::Stream(_) => worker.offer().fits(&held.required),
+                    Channel::Pull(parked) => parked
+                        .iter()
+                        .any(|parked| worker.offer_of(&parked.actions).fits(&held.required)),
+                }
+        };
+        let rank = |number: &&u64| {
+            let worker = &self.workers[number];
+            let had_it = held.last == Some(**number);
+            (had_it, worker.running.len(), worker.last_turn)
+        };
+        self.takers.iter().filter(fits).min_by_key(rank).copied()
+    }
+
+    /// Whether somebody could do the task, though not now.
+    pub(super) fn has_taker(&self, held: &Held, now: Timestamp) -> bool {
+        self.workers.values().any(|worker| {
+            !worker.draining && worker.is_healthy(now) && worker.offer().fits(&held.required)
+        })
+    }
+
+    /// Gives a task to a worker; false if the worker is gone.
+    fn deliver(&mut self, desk: &mut Desk, id: &Arc<str>, number: u64) -> bool {
+        let turn = desk.number();
+        let Some(worker) = self.workers.get_mut(&number) else {
+            return false;
+        };
+        let Some(held) = self.tasks.get_mut(id) else {
+            return true;
+        };
+        let Some(spec) = held.spec.clone() else {
+            return true;
+        };
+        worker.last_turn = turn;
+        let attempt = held.attempt + 1;
+        let (wall, now) = (desk.clock.now(), Instant::now());
+        let deadline = wall.after(spec.timeout);
+        let at = now + spec.timeout;
+        let (call, limit) = match &mut worker.channel {
+            Channel::Stream(stream) => {
+                let call = CallId::fresh();
+                let delivery = Delivery {
+                    spec,
+                    call,
+                    attempt,
+                    deadline,
+                };
+                if stream.outbox.send(Sent::Task(delivery)).is_err() {
+                    self.takers.remove(&number);
+                    return false;
+                }
+                stream.calls.insert(call, Arc::clone(id));
+                let limit = Limit {
+                    deadline: at,
+                    lease: None,
+                    until: deadline,
+                };
+                (Some(call), limit)
+            }
+            Channel::Pull(parked) => {
+                let offer = |parked: &Parked| parked.actions.contain(&spec.name);
+                let Some(place) = parked.iter().position(offer) else {
+                    return false;
+                };
+                let limit = Limit {
+                    deadline: at,
+                    lease: Some(now + desk.lease),
+                    until: wall.after(desk.lease.min(spec.timeout)),
+                };
+                let leased = Leased {
+                    spec,
+                    attempt,
+                    taken_by: Arc::clone(&worker.id),
+                    until: limit.until,
+                };
+                let parked_one = parked.remove(place);
+                if parked.is_empty() {
+                    self.takers.remove(&number);
+                }
+                let Some(Parked { hand, .. }) = parked_one else {
+                    return false;
+                };
+                if hand.send(vec![leased]).is_err() {
+                    return false;
+                }
+                (None, limit)
+            }
+        };
+        worker.running.insert(Arc::clone(id));
+        held.attempt = attempt;
+        held.last = Some(number);
+        held.progress = None;
+        held.phase = Phase::Out(Out {
+            worker: number,
+            call,
+            limit,
+        });
+        self.set_timer(desk, id, Some(limit.first()));
+        true
+    }
+
+    fn enqueue(&mut self, desk: &mut Desk, id: &Arc<str>) {
+        let Some(held) = self.tasks.get_mut(id) else {
+            return;
+        };
+        held.phase = Phase::Waiting;
+        let bytes = held.bytes();
+        if self.waiting_bytes + bytes > desk.waiting_bytes_max {
+            held.spec = None;
+        } else {
+            self.waiting_bytes += bytes;
+        }
+        let (place, wait) = (held.place(), held.wait);
+        self.lanes.push(&held.required, place, Arc::clone(id));
+        self.set_timer(desk, id, Some(Instant::now() + wait));
+    }
+
+    /// Takes a task out of its lane.
+    pub(super) fn dequeue(&mut self, id: &str) {
+        let Some(held) = self.tasks.get_mut(id) else {
+            return;
+        };
+        if matches!(held.phase, Phase::Waiting) {
+            held.phase = Phase::Paused;
+            self.lanes.remove(&held.required, held.place());
+            self.waiting_bytes -= held.bytes();
+        }
+    }
+
+    pub(super) fn set_timer(&mut self, desk: &mut Desk, id: &Arc<str>, at: Option<Instant>) {
+        let tenant = self.tenant();
+        let Some(held) = self.tasks.get_mut(id) else {
+            return;
+        };
+        if let Some(timer) = held.timer.take() {
+            desk.unset(timer);
+        }
+        if let Some(at) = at {
+            held.timer = Some(desk.set(at, tenant, Arc::clone(id)));
+        }
+    }
+
+    /// Gives a worker that has room what waits for it.
+    pub(super) fn refill(&mut self, desk: &mut Desk, number: u64) {
+        let mut loading = 0;
+        loop {
+            let Some(worker) = self.workers.get(&number) else {
+                return;
+            };
+            if !worker.has_room() || worker.running.len() + loading >= worker.max as usize {
+                return;
+            }
+            let first = match &worker.channel {
+                Channel::Stream(_) => self.lanes.first(&worker.offer()),
+                Channel::Pull(parked) => parked
+                    .iter()
+                    .find_map(|parked| self.lanes.first(&worker.offer_of(&parked.actions))),
+            };
+            let Some(id) = first.cloned() else { return };
+            if !self.take(desk, &id) {
+                loading += 1;
+            } else if !self.deliver(desk, &id, number) {
+                self.place(desk, &id);
+                return;
+            }
+        }
+    }
+
+    /// Takes a task that waits; false if it has to be loaded first.
+    fn take(&mut self, desk: &mut Desk, id: &Arc<str>) -> bool {
+        self.dequeue(id);
+        let Some(held) = self.tasks.get_mut(id) else {
+            return true;
+        };
+        if held.spec.is_some() {
+            return true;
+        }
+        held.phase = Phase::Loading;
+        self.set_timer(desk, id, None);
+        desk.job(Job::Load {
+            tenant: self.tenant(),
+            task: Arc::clone(id),
+        });
+        false
+    }
+
+    /// A task was loaded.
+    pub(super) fn loaded(
+        &mut self,
+        desk: &mut Desk,
+        id: &Arc<str>,
+        loaded: Result<Option<TaskSpec>, Failure>,
+    ) {
+        let Some(held) = self.tasks.get_mut(id) else {
+            return;
+        };
+        match loaded {
+            Ok(Some(spec)) => {
+                held.spec = Some(Arc::new(spec));
+                self.place(desk, id);
+                return;
+            }
+            Ok(None) => self.forget(desk, id),
+            Err(_) => {
+                held.phase = Phase::Loading;
+                self.set_timer(desk, id, Some(Instant::now() + LOAD_AGAIN));
+            }
+        }
+        // Who would have got it has room for another.
+        for taker in self.takers.iter().copied().collect::<Vec<_>>() {
+            self.refill(desk, taker);
+        }
+    }
+
+    /// Hands over as many tasks as wait, up to a number, to a request.
+    pub(super) fn take_now(
+        &mut self,
+        desk: &mut Desk,
+        number: u64,
+        actions: &Actions,
+        most: usize,
+    ) -> Vec<Leased> {
+        let mut taken = Vec::new();
+        while taken.len() < most {
+            let Some(worker) = self.workers.get(&number) else {
+                break;
+            };
+            if !worker.has_room() {
+                break;
+            }
+            let first = self.lanes.first(&worker.offer_of(actions)).cloned();
+            let Some(id) = first else { break };
+            if !self.take(desk, &id) {
+                // It is handed to the request once it is loaded.
+                break;
+            }
+            let (hand, mut given) = oneshot::channel();
+            let parked = Parked {
+                number: 0,
+                actions: actions.clone(),
+                hand,
+            };
+            if let Some(Worker {
+                channel: Channel::Pull(waiting),
+                ..
+            }) = self.workers.get_mut(&number)
+            {
+                waiting.push_front(parked);
+            }
+            if !self.deliver(desk, &id, number) {
+                self.place(desk, &id);
+                break;
+            }
+            taken.extend(given.try_recv().into_iter().flatten());
+        }
+        self.note_takers(number);
+        taken
+    }
+
+    /// Whether a worker is a taker: a member is, and a worker with requests that wait.
+    pub(super) fn note_takers(&mut self, number: u64) {
+        let takes = match self.workers.get(&number).map(|worker| &worker.channel) {
+            Some(Channel::Stream(_)) => true,
+            Some(Channel::Pull(parked)) => !parked.is_empty(),
+            None => false,
+        };
+        if takes {
+            self.takers.insert(number);
+        } else {
+            self.takers.remove(&number);
+        }
+    }
+
+    pub(super) fn out(&self, id: &str) -> Option<Out> {
+        self.tasks.get(id)?.out()
+    }
+
+    /// Takes a delivery back from its worker; the one that it was.
+    pub(super) fn take_back(&mut self, id: &Arc<str>) -> Option<Out> {
+        let out = self.out(id)?;
+        if let Some(worker) = self.workers.get_mut(&out.worker) {
+            worker.running.remove(id);
+        }
+        Some(out)
+    }
+
+    /// Remembers that a delivery to a member ended without an answer.
+    pub(super) fn unanswered(&mut self, id: &Arc<str>, out: Out) {
+        let attempt = self.tasks.get(id).map_or(0, |held| held.attempt);
+        if let (Some(call), Some(worker)) = (out.call, self.workers.get_mut(&out.worker))
+            && let Channel::Stream(stream) = &mut worker.channel
+        {
+            stream.end(call, id, attempt);
+        }
+    }
+
+    /// Adds a worker.
+    pub(super) fn join(&mut self, desk: &mut Desk, worker: Worker) -> u64 {
+        let number = desk.number();
+        self.workers.insert(number, worker);
+        self.note_takers(number);
+        self.refill(desk, number);
+        number
+    }
+
+    /// Removes a worker; what it had is lost.
+    pub(super) fn leave(&mut self, desk: &mut Desk, number: u64) {
+        self.takers.remove(&number);
+        let Some(worker) = self.workers.get_mut(&number) else {
+            return;
+        };
+        // Nothing is sent to it any more.
+        worker.draining = true;
+        let mut had: Vec<_> = worker.running.iter().cloned().collect();
+        had.sort_by_key(|id| self.tasks.get(id).map(|held| held.number));
+        for id in &had {
+            if self.tasks.get(id).is_some_and(Held::is_out) {
+                self.lost(desk, id);
+            }
+        }
+        self.workers.remove(&number);
+    }
+
+    /// The worker of that id in a namespace; a member has its namespace, or the usual one.
+    pub(super) fn find(&self, namespace: &str, id: &str) -> Option<u64> {
+        let is_it = |worker: &Worker| {
+            let own = worker.namespace.as_deref().unwrap_or(DEFAULT_NAMESPACE);
+            *worker.id == *id && own == namespace
+        };
+        let found = self.workers.iter().find(|(_, worker)| is_it(worker));
+        found.map(|(number, _)| *number)
+    }
+
+    /// Gives back tasks that were handed out and not received.
+    pub(super) fn give_back(&mut self, desk: &mut Desk, ids: &[Arc<str>]) {
+        for id in ids {
+            let Some(held) = self.tasks.get_mut(id) else {
+                continue;
+            };
+            if held.is_out() {
+                held.attempt -= 1;
+                self.take_back(id);
+                self.place(desk, id);
+            }
+        }
+    }
+
+    /// The task of a delivery to a member, which is answered with this.
+    pub(super) fn answers(&mut self, number: u64, call: CallId) -> Option<Arc<str>> {
+        let worker = self.workers.get_mut(&number)?;
+        let Channel::Stream(stream) = &mut worker.channel else {
+            return None;
+        };
+        stream.calls.remove(&call)
+    }
+
+    /// Notes that a worker lives, which names itself and has the task.
+    pub(super) fn saw(&mut self, desk: &Desk, task: &str, id: Option<&str>) {
+        let out = self.tasks.get(task).and_then(Held::out);
+        if let Some(worker) = out.and_then(|out| self.workers.get_mut(&out.worker))
+            && id == Some(&*worker.id)
+        {
+            worker.seen = desk.clock.now();
+        }
+    }
+
+    pub(super) fn kind(&self, task: &str) -> Option<TaskKind> {
+        self.tasks.get(task).map(|held| held.kind)
+    }
+
+    /// The specification of a task.
+    pub(super) fn spec(&self, task: &str) -> Option<Arc<TaskSpec>> {
+        self.tasks.get(task)?.spec.clone()
+    }
+}

@@ -1,0 +1,149 @@
+//! A task, and the interface to what started it.
+
+use std::{collections::BTreeMap, fmt, sync::Arc, time::Duration};
+
+use futures_util::future::BoxFuture;
+
+use crate::callout::Tags;
+use crate::clock::Timestamp;
+use crate::compute::Principal;
+use crate::error::Failure;
+use crate::id::Tenant;
+use crate::program::Answer;
+
+/// The labels that a worker has or a task requires.
+pub type Labels = BTreeMap<Box<str>, Box<str>>;
+
+/// A task whose intent is stored.
+#[derive(Debug, Clone)]
+pub struct TaskSpec {
+    /// The same for every delivery, also after a restart.
+    pub id: Arc<str>,
+    pub tenant: Tenant,
+    pub namespace: Arc<str>,
+    pub kind: TaskKind,
+    /// The action, the connector, or the worker of a manager.
+    pub name: Arc<str>,
+    pub dispatch: Dispatch,
+    /// What a member must have.
+    pub tags: Tags,
+    pub labels: Labels,
+    /// Higher ones are sent first.
+    pub priority: u8,
+    /// JSON.
+    pub input: Arc<str>,
+    pub run: Option<OfRun>,
+    pub context: Option<Arc<str>>,
+    pub idempotency_key: Arc<str>,
+    pub principal: Principal,
+    /// How long one delivery may take.
+    pub timeout: Duration,
+    /// How many deliveries may follow the first, conflicts aside.
+    pub retries_max: u32,
+    /// The pause before the second delivery; each further one is twice as long.
+    pub retry_delay: Duration,
+    /// How long it waits for a taker.
+    pub wait: Duration,
+    /// How many bytes its output may have.
+    pub output_max: usize,
+    pub created: Timestamp,
+}
+
+/// The run of a task, and the step in it.
+#[derive(Debug, Clone)]
+pub struct OfRun {
+    pub run: Arc<str>,
+    pub definition: Arc<str>,
+    pub version: Arc<str>,
+    pub step: Box<str>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TaskKind {
+    Action,
+    Connector,
+    Item,
+}
+
+/// The form in which a task is sent to a member.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Dispatch {
+    /// As a task.
+    Task,
+    /// As a call of a processor, which every member understands.
+    Processor,
+}
+
+impl TaskKind {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Action => "action",
+            Self::Connector => "connector",
+            Self::Item => "item",
+        }
+    }
+}
+
+/// How a task ended.
+#[derive(Debug, Clone)]
+pub struct End {
+    /// The delivery that was answered or failed, from 1; 0 if none is known.
+    pub attempt: u32,
+    pub answer: Answer,
+    /// Whether what the member wrote with the token of that delivery is kept.
+    pub keeps_writes: bool,
+}
+
+/// What became of a reported end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reported {
+    Applied,
+    /// Nobody waited for it any more; it is recorded.
+    Late,
+    /// There is no such task.
+    Unknown,
+    /// The commit met a conflict; the task is to be delivered again.
+    Conflict,
+}
+
+/// What is known of a task that no channel holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    /// It answered `pending`, and its outcome is waited for.
+    Accepted,
+    /// Nobody waits for it; the status of its run or of itself.
+    Closed(&'static str),
+    Unknown,
+}
+
+/// Who started tasks, and stores how they end.
+pub trait Ends: fmt::Debug + Send + Sync {
+    /// Records the end of a task. After an error it is reported again, unless a worker asked for
+    /// it, which then receives the error.
+    fn ended<'a>(
+        &'a self,
+        tenant: &'a Tenant,
+        task: &'a str,
+        end: End,
+    ) -> BoxFuture<'a, Result<Reported, Failure>>;
+
+    /// The transaction token of a delivery on a stream.
+    fn token(&self, spec: &TaskSpec, attempt: u32) -> Option<Arc<str>>;
+
+    /// Discards what was written with the token of a delivery: it has failed.
+    fn discard(&self, tenant: &Tenant, task: &str, attempt: u32);
+
+    /// A task that waited for so long that only its id was kept; none if it is not wanted any more.
+    fn load<'a>(
+        &'a self,
+        tenant: &'a Tenant,
+        task: &'a str,
+    ) -> BoxFuture<'a, Result<Option<TaskSpec>, Failure>>;
+
+    /// What is known of a task that no channel holds.
+    fn standing<'a>(
+        &'a self,
+        tenant: &'a Tenant,
+        task: &'a str,
+    ) -> BoxFuture<'a, Result<Standing, Failure>>;
+}

@@ -1,0 +1,60 @@
+//! Enables or disables a definition, or one version of it.
+
+use std::sync::Arc;
+
+use super::texts;
+use crate::error::Failure;
+use crate::event::{
+    EventType,
+    payload::{self, definitions},
+};
+use crate::operation::{Access, Context, Family, Operation, Output, paging};
+use crate::registry;
+
+pub(in crate::operation) struct SetDefinitionEnabled {
+    namespace: Arc<str>,
+    name: String,
+    version: Option<String>,
+    enabled: bool,
+}
+
+impl Operation for SetDefinitionEnabled {
+    type Payload = definitions::SetEnabled;
+    type Answer = definitions::Enabled;
+
+    const REQUEST: EventType = EventType::RunDefinitionSetEnabledRequest;
+    const RESPONSE: EventType = EventType::RunDefinitionSetEnabledResponse;
+    const FAMILY: Family = Family::Model;
+    const ACCESS: Access = Access::Write;
+    const STORES: bool = false;
+
+    fn parse(payload: &str) -> Result<Self, Failure> {
+        let request: definitions::SetEnabled = payload::decode(payload)?;
+        Ok(Self {
+            namespace: paging::namespace(request.namespace)?,
+            name: request.name,
+            version: request.version,
+            enabled: request.enabled,
+        })
+    }
+
+    async fn run(self, cx: Context) -> Result<Output<Self::Answer>, Failure> {
+        cx.refuse_token()?;
+        let mut session = cx.session().await?;
+        let version = self.version.as_deref();
+        let set = registry::set_enabled(
+            session.unit()?,
+            &self.namespace,
+            &self.name,
+            version,
+            self.enabled,
+        );
+        let set = set.await?;
+        let enabled = definitions::Enabled {
+            name: set.name.to_string(),
+            enabled: set.enabled,
+            disabled_versions: texts(&set.disabled_versions),
+        };
+        cx.finish(session, enabled, Vec::new()).await
+    }
+}

@@ -1,0 +1,70 @@
+//! Cancels a run with the runs below it.
+
+use crate::error::{Code, Failure};
+use crate::event::{
+    EventType,
+    payload::{self, runs},
+};
+use crate::operation::{Access, Context, Family, Operation, Output};
+
+/// The reason of a request that says none.
+const REASON: &str = "cancelled by user";
+
+/// How often a cancel is tried again that met another advance of the run.
+const TRIES: usize = 10;
+
+pub(in crate::operation) struct CancelRun {
+    run: String,
+    reason: String,
+}
+
+impl Operation for CancelRun {
+    type Payload = runs::Cancel;
+    type Answer = runs::Cancelled;
+
+    const REQUEST: EventType = EventType::RunCancelRequest;
+    const RESPONSE: EventType = EventType::RunCancelResponse;
+    const FAMILY: Family = Family::Entity;
+    const ACCESS: Access = Access::Write;
+
+    fn parse(payload: &str) -> Result<Self, Failure> {
+        let request: runs::Cancel = payload::decode(payload)?;
+        Ok(Self {
+            run: request.run_id,
+            reason: request.reason.unwrap_or_else(|| REASON.to_owned()),
+        })
+    }
+
+    async fn run(self, cx: Context) -> Result<Output<Self::Answer>, Failure> {
+        let by = cx.initiator();
+        let mut tries = 0;
+        loop {
+            tries += 1;
+            let mut session = cx.session_for(0, |_, _| String::new()).await?;
+            let runtime = cx.runtime();
+            let arrived = runtime
+                .cancel_run(&mut session, &by, &self.run, &self.reason)
+                .await?;
+            let answer = runs::Cancelled {
+                run_id: self.run.clone(),
+                status: arrived.status.as_str().to_owned(),
+            };
+            let has_joined = session.has_joined();
+            match cx.finish(session, answer, Vec::new()).await {
+                Ok(output) => {
+                    if !has_joined {
+                        runtime.after_advance(&by.tenant, arrived);
+                    }
+                    return Ok(output);
+                }
+                Err(failure) => {
+                    runtime.advance_failed(&by.tenant, &arrived);
+                    let again = failure.code() == Code::Conflict && tries < TRIES && !has_joined;
+                    if !again {
+                        return Err(failure);
+                    }
+                }
+            }
+        }
+    }
+}

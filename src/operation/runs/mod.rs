@@ -1,0 +1,163 @@
+//! Runs of step workflows (`runs.md` §4).
+
+mod cancel;
+mod follow;
+mod get;
+mod history;
+mod list;
+mod plan;
+mod signal;
+mod start;
+
+use serde_json::value::RawValue;
+
+use crate::entity::Position;
+use crate::error::{Code, Failure};
+use crate::event::payload::{
+    AsText, RawJson,
+    runs::{DefinitionName, Event, Fault, Run, Signal, StepResult, Waiting},
+};
+use crate::program::{HistoryEvent, StartedBy, Then, Waiting as WaitsFor};
+use crate::runtime::runs::{RunDetails, Shown};
+
+pub(super) use cancel::CancelRun;
+pub(super) use follow::FollowRuns;
+pub(super) use get::GetRun;
+pub(super) use history::GetHistory;
+pub(super) use list::ListRuns;
+pub(super) use plan::GetPlan;
+pub(super) use signal::SignalRun;
+pub(super) use start::StartRun;
+
+/// How many bytes an input or a payload has at most.
+const PAYLOAD_MAX: usize = 1 << 20;
+
+/// The kind of all runs that there are.
+const KIND: &str = "flo";
+
+/// The JSON of an input or a payload, within its limit.
+fn json(given: Option<&RawValue>, otherwise: &str, what: &'static str) -> Result<String, Failure> {
+    let text = given.map_or(otherwise, RawValue::get);
+    if text.len() > PAYLOAD_MAX {
+        return Err(Failure::new(
+            Code::BadRequest,
+            format!(
+                "the {what} has {} bytes; at most {PAYLOAD_MAX} are allowed",
+                text.len()
+            ),
+        )
+        .with("parameter", what));
+    }
+    Ok(text.to_owned())
+}
+
+impl From<Shown> for Run {
+    fn from(shown: Shown) -> Self {
+        let (stored, state) = (shown.stored, shown.state);
+        let run = state.run;
+        let attributes = run.attributes.iter();
+        let attributes =
+            attributes.map(|(name, json)| (name.to_string(), RawJson::trusted(&**json)));
+        Self {
+            run_id: run.id.to_string(),
+            kind: KIND,
+            namespace: stored.name.namespace.to_string(),
+            definition: DefinitionName {
+                name: stored.name.name.to_string(),
+                version: state.version.to_string(),
+                digest: Some(state.digest.to_string()),
+            },
+            status: run.status.as_str(),
+            current_step: run.position.as_ref().map(|at| at.name().to_owned()),
+            input: None,
+            output: None,
+            error: run.error.map(|error| Fault {
+                code: error.code.map(Into::into),
+                message: error.message.into(),
+            }),
+            steps: None,
+            signals: None,
+            waiting: run.waiting.as_ref().map(waiting),
+            search_attributes: attributes.collect(),
+            parent_run_id: shown.parent.map(Into::into),
+            entity_id: stored.entity.map(|entity| entity.to_string()),
+            idempotency_key: state.key.map(Into::into),
+            started_by: started_by(run.started_by),
+            created_at: AsText(run.created),
+            started_at: run.started.map(AsText),
+            finished_at: run.ended.map(AsText),
+            last_sequence: run.sequence,
+        }
+    }
+}
+
+impl From<RunDetails> for Run {
+    fn from(details: RunDetails) -> Self {
+        let steps = details.steps.into_iter().map(|step| {
+            let result = StepResult {
+                outcome: step.outcome.into(),
+                output: RawJson::trusted(step.output),
+                executions: step.executions,
+            };
+            (String::from(step.name), result)
+        });
+        let signals = details.signals.into_iter().map(|signal| Signal {
+            kind: signal.kind.to_string(),
+            payload: RawJson::trusted(signal.payload),
+            received_at: AsText(signal.at),
+            consumed: signal.is_consumed,
+        });
+        Self {
+            input: Some(RawJson::trusted(details.input)),
+            output: details.output.map(RawJson::trusted),
+            steps: Some(steps.collect()),
+            signals: Some(signals.collect()),
+            ..Self::from(details.shown)
+        }
+    }
+}
+
+const fn started_by(by: StartedBy) -> &'static str {
+    match by {
+        StartedBy::Caller => "caller",
+        StartedBy::Schedule => "schedule",
+        StartedBy::Trigger => "trigger",
+        StartedBy::Parent => "parent",
+        StartedBy::Transition => "transition",
+    }
+}
+
+fn waiting(waits: &WaitsFor) -> Waiting {
+    let (what, name, until) = match waits {
+        WaitsFor::Signal { kind, until } => ("signal", kind.to_string(), *until),
+        WaitsFor::Task { task, until, .. } => ("task", task.action.to_string(), *until),
+        WaitsFor::Child { run } => ("child", run.to_string(), None),
+        WaitsFor::Timer { then, until } => {
+            let name = match then {
+                Then::Retry | Then::Attempt => "retry",
+                Then::Poll => "poll",
+            };
+            ("timer", name.to_owned(), Some(*until))
+        }
+        WaitsFor::Entity { entity, until, .. } => ("entity", entity.to_string(), *until),
+    };
+    Waiting {
+        what,
+        name: Some(name),
+        until: until.map(AsText),
+    }
+}
+
+/// An event whose last of the same advance stands at a position.
+fn event(run: &str, event: HistoryEvent, last: (u64, Position)) -> Event {
+    let before = i64::try_from(last.0.saturating_sub(event.sequence)).unwrap_or(0);
+    Event {
+        run_id: run.to_owned(),
+        sequence: event.sequence,
+        position: last.1.0 - before,
+        event_type: event.kind.as_str(),
+        detail: event.detail.to_string(),
+        time: AsText(event.at()),
+        data: event.data.map(RawJson::trusted),
+    }
+}

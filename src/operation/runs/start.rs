@@ -1,0 +1,150 @@
+//! Starts a run, or finds the one that has its idempotency key.
+
+use std::{sync::Arc, time::Duration};
+
+use serde_json::value::RawValue;
+
+use super::json;
+use crate::error::{Code, Failure};
+use crate::event::{
+    EventType,
+    payload::{
+        self, answer,
+        runs::{self, DefinitionName, Run, Started},
+    },
+};
+use crate::operation::{Access, Context, Family, Operation, Output, paging};
+use crate::program::StartedBy;
+use crate::runtime::runs::{RunStarted, StartRun as Start};
+use crate::storage::RunName;
+
+/// How long a caller may wait for the end of a run.
+const WAIT_MAX: u64 = 30_000;
+
+/// How many characters an idempotency key has at most.
+const KEY_MAX: usize = 255;
+
+/// How often a start is tried again that met another with the same key.
+const TRIES: usize = 5;
+
+pub(in crate::operation) struct StartRun {
+    start: Start,
+    wait: Duration,
+}
+
+impl Operation for StartRun {
+    type Payload = runs::Start<'static>;
+    type Answer = Started;
+
+    const REQUEST: EventType = EventType::RunStartRequest;
+    const RESPONSE: EventType = EventType::RunStartResponse;
+    const FAMILY: Family = Family::Entity;
+    const ACCESS: Access = Access::Write;
+
+    fn parse(payload: &str) -> Result<Self, Failure> {
+        let request: runs::Start<'_> = payload::decode(payload)?;
+        let wait = request.wait_ms.unwrap_or(0);
+        if wait > WAIT_MAX {
+            return Err(Failure::new(
+                Code::BadRequest,
+                format!("waitMs is {wait}; 0 to {WAIT_MAX} are allowed"),
+            ));
+        }
+        let key = request.idempotency_key;
+        if let Some(key) = &key
+            && key.chars().count() > KEY_MAX
+        {
+            return Err(Failure::new(
+                Code::BadRequest,
+                format!("idempotencyKey has more than {KEY_MAX} characters"),
+            ));
+        }
+        let namespace = paging::namespace(request.namespace)?;
+        Ok(Self {
+            start: Start {
+                name: RunName {
+                    namespace,
+                    name: request.definition.into(),
+                },
+                version: request.version.map(Into::into),
+                input: json(request.input, "{}", "input")?.into(),
+                key: key.map(Into::into),
+                id: request.run_id.map(Into::into),
+                entity: None,
+                parent: None,
+                started_by: StartedBy::Caller,
+            },
+            wait: Duration::from_millis(wait),
+        })
+    }
+
+    async fn run(self, cx: Context) -> Result<Output<Self::Answer>, Failure> {
+        let name = Arc::clone(&self.start.name.name);
+        let mut tries = 0;
+        loop {
+            tries += 1;
+            let mut session = cx.session_for(0, |_, _| String::new()).await?;
+            let by = cx.initiator();
+            let start = self.start.clone();
+            let started = cx.runtime().start_run(&mut session, &by, start).await?;
+            let may_wait = !self.wait.is_zero() && !session.has_joined();
+            let answer = shown(&name, &started);
+            match cx.finish(session, answer, Vec::new()).await {
+                Ok(Output::One(answer, warnings)) if may_wait => {
+                    let answer = self.waited(&cx, &started, answer).await?;
+                    return Ok(Output::One(answer, warnings));
+                }
+                // Another start with the same key was committed first: it is found now.
+                Err(failure) if failure.code() == Code::Conflict && tries < TRIES => {}
+                finished => return finished,
+            }
+        }
+    }
+}
+
+fn shown(name: &str, started: &RunStarted) -> Started {
+    Started {
+        run_id: started.id.to_string(),
+        kind: super::KIND.to_owned(),
+        definition: DefinitionName {
+            name: name.to_owned(),
+            version: started.version.to_string(),
+            digest: None,
+        },
+        status: started.status.as_str().to_owned(),
+        created: started.is_new,
+        run: None,
+    }
+}
+
+impl StartRun {
+    /// Waits for the end of the run, and adds the run if that comes in time.
+    async fn waited(
+        &self,
+        cx: &Context,
+        started: &RunStarted,
+        answer: Started,
+    ) -> Result<Started, Failure> {
+        let mut end = cx.storage().run_end(started.run);
+        let tenant = &cx.caller().tenant;
+        let has_ended = cx.runtime().stored_run(tenant, &started.id).await?;
+        if has_ended.ended.is_none() {
+            tokio::select! {
+                () = end.reached() => {}
+                () = tokio::time::sleep(self.wait) => {}
+                () = cx.cancel().cancelled() => {}
+                () = cx.stopping().cancelled() => {}
+            }
+        }
+        let details = cx.runtime().run_details(tenant, &started.id).await?;
+        let run = Run::from(details);
+        let (status, has_ended) = (run.status, run.finished_at.is_some());
+        let text = has_ended.then(|| answer::json(&run));
+        let text = text.map(RawValue::from_string).transpose();
+        Ok(Started {
+            status: status.to_owned(),
+            run: text.map_err(|error| Failure::internal(error.to_string()))?,
+            ..answer
+        })
+    }
+}

@@ -1,0 +1,56 @@
+//! Why the registry did not do what was asked.
+
+use std::sync::Arc;
+
+use crate::error::{Code, Coded, Properties};
+use crate::storage;
+
+/// Why the registry did not do what was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error("no definition is named \"{name}\" in the namespace \"{namespace}\"; create it first")]
+    DefinitionNotFound { namespace: Arc<str>, name: Arc<str> },
+    #[error(
+        "the definition \"{name}\" has no version \"{version}\"; leave the version out to use the latest"
+    )]
+    VersionNotFound { name: Arc<str>, version: Arc<str> },
+    #[error("the definition \"{name}\" is disabled; enable it first")]
+    Disabled { name: Arc<str> },
+    #[error("version \"{version}\" of the definition \"{name}\" is disabled; enable it first")]
+    VersionDisabled { name: Arc<str>, version: Arc<str> },
+    #[error(
+        "the definition \"{name}\" is a saga; it is deleted with the bundle that it belongs to"
+    )]
+    OfBundle { name: Arc<str> },
+    #[error("the stored {what} \"{name}\" cannot be read")]
+    Unreadable { what: &'static str, name: Arc<str> },
+    #[error(transparent)]
+    Storage(#[from] storage::Error),
+}
+
+impl Coded for Error {
+    fn code(&self) -> Code {
+        match self {
+            Self::DefinitionNotFound { .. } | Self::VersionNotFound { .. } => {
+                Code::RunDefinitionNotFound
+            }
+            Self::Disabled { .. } | Self::VersionDisabled { .. } => Code::RunDefinitionDisabled,
+            Self::OfBundle { .. } => Code::BadRequest,
+            Self::Unreadable { .. } => Code::ServerError,
+            Self::Storage(error) => error.code(),
+        }
+    }
+
+    fn properties(&self) -> Properties {
+        match self {
+            Self::DefinitionNotFound { name, .. }
+            | Self::Disabled { name }
+            | Self::OfBundle { name } => vec![("name", (&**name).into())],
+            Self::VersionNotFound { name, version } | Self::VersionDisabled { name, version } => {
+                vec![("name", (&**name).into()), ("version", (&**version).into())]
+            }
+            Self::Unreadable { .. } => Properties::new(),
+            Self::Storage(error) => error.properties(),
+        }
+    }
+}

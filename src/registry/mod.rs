@@ -1,0 +1,48 @@
+//! What runs are made of: definitions with their compiled programs.
+//!
+//! May use: [`crate::id`], [`crate::clock`], [`crate::error`], [`crate::entity`],
+//! [`crate::program`], [`crate::dialect`], [`crate::storage`].
+//! Everything here is a record of a tenant and namespace. What decides something in a unit of work
+//! is read by the unit, so that the unit gets a conflict if it changes before the commit. What was
+//! parsed of a record is kept in memory for as long as the record stays the same.
+
+mod action;
+mod change;
+mod definition;
+mod error;
+mod head;
+mod new;
+
+use std::sync::Arc;
+
+use crate::storage::Storage;
+
+pub use action::Action;
+pub use change::{Change, Created, Enabled, delete, set_enabled};
+pub use definition::{Definition, Described, Listed};
+pub use error::Error;
+pub use head::{DefinitionKind, Idempotency};
+pub use new::{KeptFinding, NewDefinition};
+
+use definition::{Heads, Programs};
+
+/// Reads what runs are made of; cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Registry(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    storage: Storage,
+    heads: Heads,
+    programs: Programs,
+}
+
+impl Registry {
+    pub fn new(storage: Storage) -> Self {
+        Self(Arc::new(Inner {
+            storage,
+            heads: definition::heads(),
+            programs: definition::programs(),
+        }))
+    }
+}

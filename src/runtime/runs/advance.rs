@@ -1,0 +1,258 @@
+//! Advances: what an arrival makes of a run, and of the runs above and below it, in one unit.
+
+use std::{collections::VecDeque, sync::Arc};
+
+use super::{
+    State, not_found,
+    plans::{Followed, PermitTaken},
+    state::refused,
+};
+use crate::clock::Timestamp;
+use crate::error::Failure;
+use crate::id::RunId;
+use crate::program::{self, Arrival, Effect, HistoryEvent, Next, Program, Status, World};
+use crate::runtime::{Initiator, Runtime, Session};
+use crate::storage::StoredRun;
+
+/// What became of an arrival.
+#[derive(Debug)]
+pub struct Arrived {
+    /// Whether what arrived was taken: an answer by the task that is out, a signal by a wait.
+    pub is_taken: bool,
+    /// Whether there is anything to commit.
+    pub is_changed: bool,
+    pub status: Status,
+    /// What follows the commit, and for which run.
+    pub(super) effects: Vec<(Box<str>, Followed)>,
+    pub(super) permits: Vec<PermitTaken>,
+}
+
+impl Arrived {
+    /// Whether a step took the signal that has arrived.
+    pub const fn has_matched(&self) -> bool {
+        self.is_taken
+    }
+}
+
+impl Default for Arrived {
+    fn default() -> Self {
+        Self {
+            is_taken: false,
+            is_changed: false,
+            status: Status::Pending,
+            effects: Vec::new(),
+            permits: Vec::new(),
+        }
+    }
+}
+
+/// One run during its advance.
+pub(super) struct Advancing<'a> {
+    pub(super) stored: &'a StoredRun,
+    pub(super) by: &'a Initiator,
+    /// How often this advance has met a conflict.
+    pub(super) conflicts: u32,
+    pub(super) depth: u32,
+    /// What is known of its history and not committed.
+    pub(super) fresh: Vec<HistoryEvent>,
+    pub(super) program: Arc<Program>,
+    pub(super) now: Timestamp,
+    pub(super) permits: Vec<PermitTaken>,
+}
+
+impl Runtime {
+    /// Advances a run by an arrival, and the runs above and below it that this concerns. The unit
+    /// of the session then has the outcome.
+    pub(super) async fn advance_in(
+        &self,
+        session: &mut Session,
+        by: &Initiator,
+        run: RunId,
+        arrival: Arrival,
+        conflicts: u32,
+    ) -> Result<Arrived, Failure> {
+        let mut arrived = Arrived::default();
+        let mut queue = VecDeque::from([(run, arrival)]);
+        let mut is_first = true;
+        while let Some((run, arrival)) = queue.pop_front() {
+            let stored = session.unit()?.run(run).await?;
+            let Some(stored) = stored else {
+                if is_first {
+                    return Err(not_found(&run.to_string()));
+                }
+                continue;
+            };
+            let begun = State::read(&stored)?;
+            let had_ended = begun.run.status.is_end();
+            if had_ended && !is_first {
+                continue;
+            }
+            let (state, turn) =
+                Box::pin(self.advance_one(session, by, &stored, begun, arrival, conflicts))
+                    .await
+                    .inspect_err(|_| {
+                        for permit in &arrived.permits {
+                            self.0
+                                .plans
+                                .give_back(&by.tenant, permit, self.0.clock.now());
+                        }
+                    })?;
+            let Turned {
+                program,
+                history,
+                effects,
+                permits,
+                is_taken,
+            } = turn;
+            if is_first {
+                arrived.is_taken = is_taken;
+                arrived.status = state.run.status;
+            }
+            is_first = false;
+            arrived.permits.extend(permits);
+            if !is_taken && history.is_empty() {
+                continue;
+            }
+            arrived.is_changed = true;
+            session
+                .unit()?
+                .advance_run(&stored, state.stored(&history)?)?;
+            if state.run.status.is_end()
+                && !had_ended
+                && let Some(parent) = stored.parent
+            {
+                queue.push_back((parent, ended(&state, &history)));
+            }
+            for effect in effects {
+                match effect {
+                    Effect::CancelChild { run, reason } => {
+                        if let Ok(child) = self.find_run(&by.tenant, &run).await {
+                            queue.push_back((child, Arrival::Cancel { reason }));
+                        }
+                    }
+                    // Who looks at the run after the commit finds it.
+                    Effect::Send(_) => {}
+                    effect => {
+                        let followed = Followed {
+                            namespace: Arc::clone(&stored.name.namespace),
+                            workflow: Arc::clone(&stored.name.name),
+                            program: Arc::clone(&program),
+                            effect,
+                        };
+                        arrived.effects.push((state.run.id.clone(), followed));
+                    }
+                }
+            }
+        }
+        Ok(arrived)
+    }
+
+    /// Takes all turns of one arrival.
+    async fn advance_one(
+        &self,
+        session: &mut Session,
+        by: &Initiator,
+        stored: &StoredRun,
+        mut state: State,
+        arrival: Arrival,
+        conflicts: u32,
+    ) -> Result<(State, Turned), Failure> {
+        let (registry, namespace) = (&self.0.registry, &stored.name.namespace);
+        let program = registry
+            .program(&by.tenant, namespace, &state.digest)
+            .await?;
+        let starter = state.initiator(by)?;
+        let mut advancing = Advancing {
+            stored,
+            by: &starter,
+            conflicts,
+            depth: state.run.depth,
+            fresh: Vec::new(),
+            program: Arc::clone(&program),
+            now: self.0.clock.now(),
+            permits: Vec::new(),
+        };
+        let id = state.run.id.clone();
+        let mut turned = Turned {
+            program: Arc::clone(&program),
+            history: Vec::new(),
+            effects: Vec::new(),
+            permits: Vec::new(),
+            is_taken: false,
+        };
+        let mut arrival = arrival;
+        let mut run = state.run;
+        loop {
+            let world = World {
+                program: &program,
+                now: advancing.now,
+                chance: chance(stored.id, run.sequence, advancing.now),
+                limits: self.0.settings.runs.limits,
+            };
+            let advanced = run.advance(arrival, &world);
+            let turn = match advanced {
+                Ok(turn) => turn,
+                Err(refusal) => return Err(refused(&id, refusal)),
+            };
+            advancing.fresh.extend(turn.history);
+            turned.effects.extend(turn.effects);
+            turned.is_taken |= turn.taken;
+            run = turn.run;
+            match turn.next {
+                Next::Ask(ask) => {
+                    let reply = self.reply(session, &mut advancing, ask).await;
+                    match reply {
+                        Ok(reply) => arrival = Arrival::Replied(reply),
+                        Err(failure) => {
+                            for permit in &advancing.permits {
+                                self.0.plans.give_back(&by.tenant, permit, advancing.now);
+                            }
+                            return Err(failure);
+                        }
+                    }
+                }
+                Next::Park | Next::End => break,
+            }
+        }
+        state.run = run;
+        turned.history = advancing.fresh;
+        turned.permits = advancing.permits;
+        Ok((state, turned))
+    }
+}
+
+/// What all turns of one arrival leave behind.
+#[derive(Debug)]
+struct Turned {
+    program: Arc<Program>,
+    history: Vec<HistoryEvent>,
+    effects: Vec<Effect>,
+    permits: Vec<PermitTaken>,
+    is_taken: bool,
+}
+
+/// The end of a run, as it arrives at its parent.
+fn ended(state: &State, history: &[HistoryEvent]) -> Arrival {
+    let output = state.run.output.as_ref().and_then(|output| match output {
+        program::Payload::Inline(text) => Some(Arc::from(&**text)),
+        program::Payload::At(sequence) => {
+            let mut events = history.iter();
+            let event = events.find(|event| event.sequence == *sequence);
+            event.map(|event| Arc::from(event.payload()))
+        }
+    });
+    Arrival::ChildEnded {
+        run: state.run.id.clone(),
+        status: state.run.status,
+        output,
+    }
+}
+
+/// A number that differs from turn to turn: jitter and shuffles need no better one.
+fn chance(run: RunId, sequence: u64, now: Timestamp) -> u64 {
+    let mut mixed = run.number().unsigned_abs() ^ now.micros().unsigned_abs().rotate_left(32);
+    mixed ^= sequence.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^ (mixed >> 31)
+}

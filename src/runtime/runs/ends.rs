@@ -1,0 +1,124 @@
+//! How tasks end: what channels report, and what they ask (`runs.md` §5.2).
+
+use std::{fmt, sync::Arc};
+
+use futures_util::{FutureExt as _, future::BoxFuture};
+
+use super::{State, send::parts};
+use crate::compute::tasks::{End, Ends, Reported, Standing, TaskSpec};
+use crate::error::{Code, Failure};
+use crate::id::Tenant;
+use crate::program::{Arrival, Waiting};
+use crate::runtime::Runtime;
+
+/// Stores how tasks end.
+pub(super) struct TaskEnds(pub(in crate::runtime) Runtime);
+
+impl fmt::Debug for TaskEnds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("TaskEnds")
+    }
+}
+
+impl Ends for TaskEnds {
+    fn ended<'a>(
+        &'a self,
+        tenant: &'a Tenant,
+        task: &'a str,
+        end: End,
+    ) -> BoxFuture<'a, Result<Reported, Failure>> {
+        self.0.task_ended(tenant, task, end).boxed()
+    }
+
+    fn token(&self, _spec: &TaskSpec, _attempt: u32) -> Option<Arc<str>> {
+        None
+    }
+
+    fn discard(&self, _tenant: &Tenant, _task: &str, _attempt: u32) {}
+
+    fn load<'a>(
+        &'a self,
+        tenant: &'a Tenant,
+        task: &'a str,
+    ) -> BoxFuture<'a, Result<Option<TaskSpec>, Failure>> {
+        self.0.task_to_send(tenant, task).boxed()
+    }
+
+    fn standing<'a>(
+        &'a self,
+        tenant: &'a Tenant,
+        task: &'a str,
+    ) -> BoxFuture<'a, Result<Standing, Failure>> {
+        self.0.task_standing(tenant, task).boxed()
+    }
+}
+
+impl Runtime {
+    pub(super) async fn task_ended(
+        &self,
+        tenant: &Tenant,
+        task: &str,
+        end: End,
+    ) -> Result<Reported, Failure> {
+        let Some((run, ordinal)) = parts(task) else {
+            return Ok(Reported::Unknown);
+        };
+        let found = match self.find_run(tenant, run).await {
+            Err(failure) if failure.code() == Code::RunNotFound => return Ok(Reported::Unknown),
+            found => found?,
+        };
+        let stored = self.storage().run(tenant, found).await?;
+        let last = match stored {
+            Some(stored) => State::read(&stored)?.run.last_task(),
+            None => return Ok(Reported::Unknown),
+        };
+        // It was never sent.
+        if ordinal == 0 || ordinal > last {
+            return Ok(Reported::Unknown);
+        }
+        let arrival = Arrival::Answered {
+            ordinal,
+            answer: end.answer,
+        };
+        let arrived = self.arrive(tenant, found, arrival).await?;
+        Ok(if arrived.is_taken {
+            Reported::Applied
+        } else {
+            Reported::Late
+        })
+    }
+
+    /// A task that is still to be done.
+    async fn task_to_send(&self, tenant: &Tenant, task: &str) -> Result<Option<TaskSpec>, Failure> {
+        let Some((run, ordinal)) = parts(task) else {
+            return Ok(None);
+        };
+        let stored = match self.stored_run(tenant, run).await {
+            Err(failure) if failure.code() == Code::RunNotFound => return Ok(None),
+            stored => stored?,
+        };
+        let state = State::read(&stored)?;
+        match state.run.outstanding() {
+            Some(task) if task.ordinal == ordinal => {
+                self.task_spec(tenant, &stored, &state, task).await
+            }
+            Some(_) | None => Ok(None),
+        }
+    }
+
+    async fn task_standing(&self, tenant: &Tenant, task: &str) -> Result<Standing, Failure> {
+        let Some((run, ordinal)) = parts(task) else {
+            return Ok(Standing::Unknown);
+        };
+        let stored = match self.stored_run(tenant, run).await {
+            Err(failure) if failure.code() == Code::RunNotFound => return Ok(Standing::Unknown),
+            stored => stored?,
+        };
+        let run = State::read(&stored)?.run;
+        Ok(match &run.waiting {
+            Some(Waiting::Task { task, .. }) if task.ordinal == ordinal => Standing::Accepted,
+            _ if (1..=run.last_task()).contains(&ordinal) => Standing::Closed(run.status.as_str()),
+            _ => Standing::Unknown,
+        })
+    }
+}

@@ -1,0 +1,249 @@
+//! Steps that work on entities, in the commit of their run (`runs.md` §6).
+
+use std::sync::Arc;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::{CONFLICTS_MAX, advance::Advancing};
+use crate::clock::PointInTime;
+use crate::entity::{Document, Image, Patch};
+use crate::error::{Code, Failure};
+use crate::id::{EntityId, ModelKey, TransitionName};
+use crate::program::{EntityAnswer, EntityStep};
+use crate::runtime::{Content, NewEntity, Runtime, Session, Update};
+use crate::storage::Version;
+
+#[derive(Deserialize)]
+struct Create<'a> {
+    model: Model,
+    #[serde(borrow)]
+    data: &'a RawValue,
+}
+
+#[derive(Deserialize)]
+struct Model {
+    name: String,
+    version: i32,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Change<'a> {
+    entity_id: String,
+    #[serde(borrow)]
+    data: Option<&'a RawValue>,
+    #[serde(borrow)]
+    patch: Option<&'a RawValue>,
+    transition: Option<String>,
+    if_match: Option<Box<str>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Get {
+    entity_id: String,
+    point_in_time: Option<String>,
+}
+
+fn malformed(message: impl Into<String>) -> Failure {
+    Failure::new(Code::BadRequest, message)
+}
+
+fn read<'a, T: Deserialize<'a>>(input: &'a str) -> Result<T, Failure> {
+    // An array would be read as the fields in their order.
+    if !input.trim_start().starts_with('{') {
+        return Err(malformed("the input is not an object"));
+    }
+    serde_json::from_str(input).map_err(|error| malformed(format!("the input: {error}")))
+}
+
+fn entity_id(text: &str) -> Result<EntityId, Failure> {
+    text.parse()
+        .map_err(|_| malformed(format!("entityId `{text}` is not a UUID")))
+}
+
+fn document(data: &RawValue) -> Result<Document, Failure> {
+    Document::parse(data.get()).map_err(|error| malformed(error.to_string()))
+}
+
+/// Whether a failure says something about the request, not about the service: it becomes the
+/// outcome of the step.
+fn is_an_outcome(failure: &Failure) -> bool {
+    !matches!(
+        failure.code(),
+        Code::Cancelled
+            | Code::OutcomeUnknown
+            | Code::ServerError
+            | Code::StorageDamaged
+            | Code::StorageUnavailable
+    )
+}
+
+fn refused(failure: &Failure) -> EntityAnswer {
+    EntityAnswer::Refused {
+        code: failure.code().as_str().into(),
+        message: failure.message().into(),
+        retryable: failure.retryable(),
+    }
+}
+
+/// The answer that shows an entity.
+fn shown(image: &Image) -> Arc<str> {
+    let head = serde_json::json!({
+        "entityId": image.id.to_string(),
+        "model": {"name": &*image.model.name, "version": image.model.version},
+        "state": image.state.as_str(),
+        "transactionId": image.transaction.to_string(),
+    });
+    // The document is copied as a text, so that its digits stay.
+    let head = head.to_string();
+    let open = head.strip_suffix('}').unwrap_or(&head);
+    format!("{open},\"data\":{}}}", image.document.as_str()).into()
+}
+
+impl Runtime {
+    /// Does a step's work on an entity, or says why it was refused. What was refused leaves nothing
+    /// behind.
+    pub(super) async fn work_on(
+        &self,
+        session: &mut Session,
+        advancing: &Advancing<'_>,
+        step: EntityStep,
+        input: &str,
+        wanted: &[Box<str>],
+    ) -> Result<EntityAnswer, Failure> {
+        if advancing.conflicts >= CONFLICTS_MAX {
+            return Ok(EntityAnswer::Refused {
+                code: Code::Conflict.as_str().into(),
+                message: "the entity was changed by others each time; try again later".into(),
+                retryable: true,
+            });
+        }
+        let mark = session.unit()?.mark();
+        match self.try_step(session, advancing, step, input, wanted).await {
+            Ok(answer) => {
+                session.unit()?.release(mark);
+                Ok(answer)
+            }
+            Err(failure) if is_an_outcome(&failure) => {
+                let unit = session.unit()?;
+                unit.roll_back_to(&mark);
+                unit.release(mark);
+                Ok(refused(&failure))
+            }
+            Err(failure) => Err(failure),
+        }
+    }
+
+    async fn try_step(
+        &self,
+        session: &mut Session,
+        advancing: &Advancing<'_>,
+        step: EntityStep,
+        input: &str,
+        wanted: &[Box<str>],
+    ) -> Result<EntityAnswer, Failure> {
+        let by = advancing.by;
+        match step {
+            EntityStep::Create => {
+                let create: Create<'_> = read(input)?;
+                let entity = NewEntity {
+                    model: ModelKey::new(&create.model.name, create.model.version),
+                    document: document(create.data)?,
+                };
+                let created = self.create(session, entity, by).await?;
+                written(session, created.id)
+            }
+            EntityStep::Update | EntityStep::Transition => {
+                let change: Change<'_> = read(input)?;
+                let update = change.into_update(step)?;
+                let id = update.id;
+                self.update(session, update, by).await?;
+                written(session, id)
+            }
+            EntityStep::Get => {
+                let get: Get = read(input)?;
+                let id = entity_id(&get.entity_id)?;
+                let version = match get.point_in_time.as_deref() {
+                    None => session.unit()?.read(id).await?,
+                    Some(instant) => {
+                        let instant = PointInTime::parse(instant)
+                            .map_err(|error| malformed(error.to_string()))?;
+                        self.storage().entity_at(&by.tenant, id, &instant).await?
+                    }
+                };
+                let version = version.ok_or_else(|| absent(id))?;
+                Ok(EntityAnswer::Done {
+                    output: shown(&version.image),
+                })
+            }
+            EntityStep::Search => self.search_step(session, input).await,
+            EntityStep::Await => {
+                let get: Get = read(input)?;
+                let id = entity_id(&get.entity_id)?;
+                // The commit fails if it moves meanwhile, so no move is missed.
+                let version = session.unit()?.read(id).await?;
+                let version: Version = version.ok_or_else(|| absent(id))?;
+                let state = version.image.state.as_str();
+                if wanted.iter().any(|wanted| **wanted == *state) {
+                    return Ok(EntityAnswer::Reached {
+                        state: state.into(),
+                        output: shown(&version.image),
+                    });
+                }
+                Ok(EntityAnswer::NotYet)
+            }
+        }
+    }
+
+    /// Searches are not part of a run's transaction yet.
+    async fn search_step(&self, _: &mut Session, _: &str) -> Result<EntityAnswer, Failure> {
+        Err(Failure::new(
+            Code::FeatureDisabled,
+            "@entity/search is not available yet; use @entity/get",
+        ))
+    }
+}
+
+fn absent(id: EntityId) -> Failure {
+    Failure::new(Code::EntityNotFound, "entity not found").with("entityId", id.to_string())
+}
+
+/// The answer of a write.
+fn written(session: &mut Session, id: EntityId) -> Result<EntityAnswer, Failure> {
+    let transaction = session.entry();
+    let unit = session.unit()?;
+    let state = unit
+        .peek_own(id)
+        .map(|version| version.image.state.as_str().to_owned());
+    let output = serde_json::json!({
+        "entityId": id.to_string(),
+        "state": state,
+        "transactionId": transaction.to_string(),
+    });
+    Ok(EntityAnswer::Done {
+        output: output.to_string().into(),
+    })
+}
+
+impl Change<'_> {
+    fn into_update(self, step: EntityStep) -> Result<Update, Failure> {
+        let content = match (step, self.data, self.patch) {
+            (EntityStep::Transition, ..) => Content::Kept,
+            (_, Some(data), None) => Content::Replaced(document(data)?),
+            (_, None, Some(patch)) => Content::Patched(Patch::Merge(document(patch)?)),
+            (_, _, _) => return Err(malformed("send either `data` or `patch`")),
+        };
+        let transition = self.transition.map(TransitionName::from);
+        if step == EntityStep::Transition && transition.is_none() {
+            return Err(malformed("the input has no `transition`"));
+        }
+        Ok(Update {
+            id: entity_id(&self.entity_id)?,
+            content,
+            transition,
+            if_match: self.if_match,
+        })
+    }
+}

@@ -1,0 +1,171 @@
+//! Lists of runs (`runs.md` §4, `orchestration.md` 1.13).
+
+use std::sync::Arc;
+
+use super::{Shown, State};
+use crate::error::Failure;
+use crate::id::{EntityId, RunId, Tenant};
+use crate::program::{Payload, Status};
+use crate::runtime::Runtime;
+use crate::storage::{RunName, RunsWanted};
+
+/// How many runs are read at a time.
+const PAGE: i64 = 256;
+
+/// How many runs are looked at for one page of answers; what follows is for the next page.
+const LOOKED_AT_MAX: usize = 20_000;
+
+/// Which runs are asked for.
+#[derive(Debug, Clone)]
+pub struct RunsAsked {
+    pub namespace: Arc<str>,
+    pub name: Option<Arc<str>>,
+    pub version: Option<Box<str>>,
+    pub statuses: Vec<Status>,
+    /// A text that is part of an id, name, step, input or attribute, whatever its case.
+    pub search: Option<Box<str>>,
+    pub attributes: Vec<AttributeFilter>,
+    pub entity: Option<EntityId>,
+    pub parent: Option<RunId>,
+    /// The runs before it.
+    pub before: Option<RunId>,
+    pub limit: usize,
+}
+
+/// A filter by a search attribute.
+#[derive(Debug, Clone)]
+pub struct AttributeFilter {
+    pub name: Box<str>,
+    pub comparison: Comparison,
+    pub value: Box<str>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Comparison {
+    Equal,
+    Less,
+    Greater,
+}
+
+impl AttributeFilter {
+    /// Reads `a=x`, `n<5` or `n>5`.
+    pub fn parse(text: &str) -> Option<Self> {
+        let at = text.find(['=', '<', '>'])?;
+        let (name, rest) = text.split_at(at);
+        let comparison = match rest.as_bytes().first()? {
+            b'=' => Comparison::Equal,
+            b'<' => Comparison::Less,
+            _ => Comparison::Greater,
+        };
+        (!name.is_empty()).then(|| Self {
+            name: name.into(),
+            comparison,
+            value: rest[1..].into(),
+        })
+    }
+
+    fn holds(&self, state: &State) -> bool {
+        let mut attributes = state.run.attributes.iter();
+        let Some((_, json)) = attributes.find(|(name, _)| *name == self.name) else {
+            return false;
+        };
+        let text = crate::expr::string(json);
+        match self.comparison {
+            Comparison::Equal => {
+                let text = text.as_deref().unwrap_or(json);
+                *text == *self.value && &**json != "null"
+            }
+            Comparison::Less | Comparison::Greater => {
+                // Texts have no order here.
+                let numbers = json.parse::<f64>().ok().zip(self.value.parse::<f64>().ok());
+                numbers
+                    .filter(|_| text.is_none())
+                    .is_some_and(|(one, other)| match self.comparison {
+                        Comparison::Less => one < other,
+                        Comparison::Greater | Comparison::Equal => one > other,
+                    })
+            }
+        }
+    }
+}
+
+impl Runtime {
+    /// The runs that are asked for, the newest first. With them comes the one after which to
+    /// continue, if there may be more.
+    pub async fn list_runs(
+        &self,
+        tenant: &Tenant,
+        asked: &RunsAsked,
+    ) -> Result<(Vec<Shown>, Option<RunId>), Failure> {
+        let mut wanted = RunsWanted {
+            name: asked.name.as_ref().map(|name| RunName {
+                namespace: Arc::clone(&asked.namespace),
+                name: Arc::clone(name),
+            }),
+            parent: asked.parent,
+            entity: asked.entity,
+            before: asked.before,
+        };
+        let (mut found, mut looked_at) = (Vec::new(), 0);
+        loop {
+            let page = self.storage().runs(tenant, &wanted, PAGE).await?;
+            let is_last = i64::try_from(page.len()).is_ok_and(|rows| rows < PAGE);
+            for stored in page {
+                if found.len() == asked.limit || looked_at == LOOKED_AT_MAX {
+                    return Ok((found, wanted.before));
+                }
+                looked_at += 1;
+                wanted.before = Some(stored.id);
+                let name = &stored.name;
+                let is_of_name = asked.name.as_ref().is_none_or(|asked| *asked == name.name);
+                if name.namespace != asked.namespace || !is_of_name || name.name.starts_with('@') {
+                    continue;
+                }
+                let shown = self.shown_run(tenant, Arc::new(stored)).await?;
+                if self.is_asked_for(&shown, asked).await? {
+                    found.push(shown);
+                }
+            }
+            if is_last {
+                return Ok((found, None));
+            }
+            tokio::task::yield_now().await;
+        }
+    }
+
+    async fn is_asked_for(&self, shown: &Shown, asked: &RunsAsked) -> Result<bool, Failure> {
+        let state = &shown.state;
+        let version = asked.version.as_ref();
+        if version.is_some_and(|version| **version != *state.version)
+            || (!asked.statuses.is_empty() && !asked.statuses.contains(&state.run.status))
+            || asked
+                .parent
+                .is_some_and(|up| shown.stored.parent != Some(up))
+            || asked
+                .entity
+                .is_some_and(|of| shown.stored.entity != Some(of))
+            || !asked.attributes.iter().all(|filter| filter.holds(state))
+        {
+            return Ok(false);
+        }
+        let Some(search) = &asked.search else {
+            return Ok(true);
+        };
+        let search = search.to_lowercase();
+        let has = |text: &str| text.to_lowercase().contains(&search);
+        let step = state.run.position.as_ref().map_or("", |at| at.name());
+        if has(&state.run.id) || has(&shown.stored.name.name) || has(step) {
+            return Ok(true);
+        }
+        if state.run.attributes.iter().any(|(_, json)| has(json)) {
+            return Ok(true);
+        }
+        Ok(match &state.run.input {
+            Payload::Inline(text) => has(text),
+            Payload::At(sequence) => {
+                let input = self.stored_value(shown.stored.id, *sequence).await?;
+                has(&input)
+            }
+        })
+    }
+}

@@ -1,0 +1,92 @@
+//! Looking at runs: what is to be done for one, after a commit, at its time, and after a restart.
+
+use tokio_util::sync::CancellationToken;
+use tracing::warn;
+
+use super::State;
+use crate::error::Failure;
+use crate::id::RunId;
+use crate::program::{Arrival, Status, Waiting};
+use crate::runtime::{
+    Initiator, Runtime,
+    fire::{Done, system},
+    turns::TaskInFlight,
+};
+use crate::storage::{Attribution, Task};
+
+/// How many runs are read at a time that were at work when the service stopped.
+const PAGE: i64 = 1_000;
+
+impl Runtime {
+    /// Does what a run needs done now: it takes its first step, or its time has come, or a task of
+    /// it is to be sent. A timer that is of no use any more is removed.
+    pub(in crate::runtime) async fn look_at_run(
+        &self,
+        task: &Task,
+        run: RunId,
+        _seat: TaskInFlight,
+    ) -> Result<Done, Failure> {
+        let Some(stored) = self.storage().run(&task.tenant, run).await? else {
+            return self.drop_timer(task).await;
+        };
+        let state = State::read(&stored)?;
+        let now = self.0.clock.now();
+        let arrival = match (state.run.status, &state.run.waiting) {
+            (Status::Pending, _) => Some(Arrival::Start),
+            _ if state.run.due().is_some_and(|due| due <= now) => Some(Arrival::Due),
+            (_, Some(Waiting::Entity { .. })) => Some(Arrival::EntityMoved),
+            _ => None,
+        };
+        if let Some(arrival) = arrival {
+            self.arrive(&task.tenant, run, arrival).await?;
+            return Ok(Done::Yes);
+        }
+        if let Some(out) = state.run.outstanding() {
+            self.send_task(&task.tenant, &stored, &state, out).await?;
+        }
+        if task.is_stored() && state.run.due().is_none() {
+            return self.drop_timer(task).await;
+        }
+        Ok(Done::Yes)
+    }
+
+    async fn drop_timer(&self, task: &Task) -> Result<Done, Failure> {
+        if task.is_stored() {
+            let attribution = Attribution {
+                author: system().actor,
+                executor: None,
+            };
+            let by = Initiator {
+                tenant: task.tenant.clone(),
+                principal: system(),
+                cancel: CancellationToken::new(),
+            };
+            let mut session = self.session_for(&by, attribution);
+            session.unit()?.drop_task(task);
+            session.finish(&by.cancel).await?;
+        }
+        Ok(Done::Yes)
+    }
+
+    /// Has all runs looked at that were at work when the service stopped.
+    pub(in crate::runtime) async fn resume_runs(&self) {
+        let mut after = RunId::new(0);
+        loop {
+            match self.storage().runs_that_are_out(after, PAGE).await {
+                Ok(page) => {
+                    let Some((_, last)) = page.last() else { return };
+                    after = *last;
+                    for (tenant, run) in page {
+                        if let Err(error) = self.storage().wake_run(&tenant, run).await {
+                            warn!(%error, run.id = %run, "a run could not be resumed");
+                        }
+                    }
+                }
+                Err(error) => {
+                    warn!(%error, "the runs at work could not be read; retrying");
+                    tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+                }
+            }
+        }
+    }
+}

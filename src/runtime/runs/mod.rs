@@ -1,0 +1,186 @@
+//! Runs of step workflows: from what arrives to the commit that follows it (`runs.md`).
+//!
+//! A run lives nowhere: whatever arrives for it, a start, an answer, a due time, a signal, is taken
+//! by loading the run, advancing the pure machine of [`crate::program`], and committing with a
+//! comparison of its position. What a commit makes necessary, to take the first step or to send a
+//! task, is found by looking at the run again ([`Runtime::look_at_run`]): after the commit, when a
+//! timer fires, and after a restart.
+
+mod advance;
+mod ask;
+mod ends;
+mod entity;
+mod list;
+mod look;
+mod plans;
+mod send;
+mod start;
+mod state;
+mod view;
+
+pub use advance::Arrived;
+pub use list::{AttributeFilter, RunsAsked};
+pub use plans::Plans;
+pub use start::{RunStarted, StartRun};
+pub use state::{RunState, events};
+pub use view::{RunDetails, Shown};
+
+use std::sync::Arc;
+
+use super::{Initiator, Runtime, Session, fire::system};
+use crate::compute::tasks::Ends;
+use crate::error::{Code, Failure};
+use crate::id::{RunId, Tenant};
+use crate::program::Arrival;
+use crate::storage::{Attribution, RunKey, StoredRun};
+use ends::TaskEnds;
+use state::RunState as State;
+
+/// How often an advance is tried again that met a conflict.
+const CONFLICTS_MAX: u32 = 10;
+
+fn not_found(id: &str) -> Failure {
+    Failure::new(Code::RunNotFound, format!("there is no run {id}")).with("runId", id)
+}
+
+impl Runtime {
+    /// The run that has that identifier, also if somebody chose it.
+    pub async fn find_run(&self, tenant: &Tenant, id: &str) -> Result<RunId, Failure> {
+        let storage = self.storage();
+        let found = match RunId::parse(id) {
+            Some(run) => storage.run(tenant, run).await?.map(|run| run.id),
+            None => storage.run_of_key(tenant, &RunKey::chosen(id)).await?,
+        };
+        found.ok_or_else(|| not_found(id))
+    }
+
+    /// A run as it was committed last, by its identifier.
+    pub async fn stored_run(&self, tenant: &Tenant, id: &str) -> Result<Arc<StoredRun>, Failure> {
+        let run = self.find_run(tenant, id).await?;
+        let stored = self.storage().run(tenant, run).await?;
+        stored.ok_or_else(|| not_found(id))
+    }
+
+    /// What stores how tasks end.
+    pub fn task_ends(&self) -> Arc<dyn Ends> {
+        Arc::new(TaskEnds(self.clone()))
+    }
+
+    /// What is stored of a run.
+    pub fn run_state(&self, stored: &StoredRun) -> Result<RunState, Failure> {
+        State::read(stored)
+    }
+
+    /// Delivers a signal, in the transaction of a session.
+    pub async fn signal_run(
+        &self,
+        session: &mut Session,
+        by: &Initiator,
+        id: &str,
+        kind: &str,
+        payload: Arc<str>,
+    ) -> Result<Arrived, Failure> {
+        if kind.is_empty() || kind.starts_with('_') {
+            return Err(Failure::new(
+                Code::BadRequest,
+                "the type of a signal is not empty and does not begin with `_`",
+            ));
+        }
+        let arrival = Arrival::Signal {
+            kind: kind.into(),
+            payload,
+        };
+        let run = self.find_run(&by.tenant, id).await?;
+        self.advance_in(session, by, run, arrival, 0).await
+    }
+
+    /// Cancels a run with the runs below it, in the transaction of a session.
+    pub async fn cancel_run(
+        &self,
+        session: &mut Session,
+        by: &Initiator,
+        id: &str,
+        reason: &str,
+    ) -> Result<Arrived, Failure> {
+        let arrival = Arrival::Cancel {
+            reason: reason.into(),
+        };
+        let run = self.find_run(&by.tenant, id).await?;
+        self.advance_in(session, by, run, arrival, 0).await
+    }
+
+    /// What the run wants done after the commit of an advance.
+    pub fn after_advance(&self, tenant: &Tenant, arrived: Arrived) {
+        for (run, effect) in arrived.effects {
+            self.take_effect(tenant, &run, effect);
+        }
+    }
+
+    /// Gives back what an advance has taken that was not committed.
+    pub fn advance_failed(&self, tenant: &Tenant, arrived: &Arrived) {
+        for permit in &arrived.permits {
+            self.0.plans.give_back(tenant, permit, self.0.clock.now());
+        }
+    }
+
+    /// Takes an arrival in a transaction of its own.
+    pub(super) async fn arrive(
+        &self,
+        tenant: &Tenant,
+        run: RunId,
+        arrival: Arrival,
+    ) -> Result<Arrived, Failure> {
+        let mut conflicts = 0;
+        loop {
+            let (by, mut session) = self.session_of_run(tenant, run).await?;
+            let arrived = self
+                .advance_in(&mut session, &by, run, arrival.clone(), conflicts)
+                .await?;
+            if !arrived.is_changed {
+                return Ok(arrived);
+            }
+            match session.finish(&by.cancel).await {
+                Ok(()) => {
+                    let effects = Arrived {
+                        effects: arrived.effects,
+                        ..Arrived::default()
+                    };
+                    self.after_advance(tenant, effects);
+                    return Ok(Arrived {
+                        effects: Vec::new(),
+                        ..arrived
+                    });
+                }
+                Err(failure) => {
+                    self.advance_failed(tenant, &arrived);
+                    conflicts += 1;
+                    if failure.code() != Code::Conflict || conflicts > CONFLICTS_MAX {
+                        return Err(failure);
+                    }
+                }
+            }
+        }
+    }
+
+    /// A session that writes for who started a run.
+    async fn session_of_run(
+        &self,
+        tenant: &Tenant,
+        run: RunId,
+    ) -> Result<(Initiator, Session), Failure> {
+        let stored = self.storage().run(tenant, run).await?;
+        let stored = stored.ok_or_else(|| not_found(&run.to_string()))?;
+        let by = Initiator {
+            tenant: tenant.clone(),
+            principal: system(),
+            cancel: tokio_util::sync::CancellationToken::new(),
+        };
+        let by = State::read(&stored)?.initiator(&by)?;
+        let attribution = Attribution {
+            author: by.principal.actor.clone(),
+            executor: Some(system().actor),
+        };
+        let session = self.session_for(&by, attribution);
+        Ok((by, session))
+    }
+}

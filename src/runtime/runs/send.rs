@@ -1,0 +1,101 @@
+//! Tasks of runs, as they are sent (`runs.md` §5).
+
+use std::sync::Arc;
+
+use super::State;
+use crate::compute::tasks::{End, OfRun, Reported, TaskKind, TaskSpec};
+use crate::error::Failure;
+use crate::id::Tenant;
+use crate::program::{Answer, Payload, Task};
+use crate::runtime::Runtime;
+use crate::storage::StoredRun;
+
+impl Runtime {
+    /// Hands the task that is out to whoever can do it. One that is handed over already stays as
+    /// it is.
+    pub(super) async fn send_task(
+        &self,
+        tenant: &Tenant,
+        stored: &StoredRun,
+        state: &State,
+        task: &Task,
+    ) -> Result<(), Failure> {
+        let id = task_id(&state.run.id, task.ordinal);
+        match self.task_spec(tenant, stored, state, task).await? {
+            Some(spec) => self.0.channels.send(spec),
+            // The action was deleted after its task was recorded.
+            None => {
+                let answer = Answer::Lost {
+                    code: "ACTION_NOT_FOUND".into(),
+                    message: format!("the action \"{}\" is not registered", task.action).into(),
+                };
+                let end = End {
+                    attempt: 0,
+                    answer,
+                    keeps_writes: false,
+                };
+                let _: Reported = self.task_ended(tenant, &id, end).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A task as it is delivered; none if its action is not registered any more.
+    pub(super) async fn task_spec(
+        &self,
+        tenant: &Tenant,
+        stored: &StoredRun,
+        state: &State,
+        task: &Task,
+    ) -> Result<Option<TaskSpec>, Failure> {
+        let namespace = &stored.name.namespace;
+        let registry = &self.0.registry;
+        let Some(action) = registry.action(tenant, namespace, &task.action).await? else {
+            return Ok(None);
+        };
+        let input = match &task.input {
+            Payload::Inline(text) => Arc::from(&**text),
+            Payload::At(sequence) => self.stored_value(stored.id, *sequence).await?,
+        };
+        let step = state.run.position.as_ref().map_or("", |at| at.name());
+        let settings = &self.0.settings.runs;
+        Ok(Some(TaskSpec {
+            id: task_id(&state.run.id, task.ordinal),
+            tenant: tenant.clone(),
+            namespace: Arc::clone(namespace),
+            kind: TaskKind::Action,
+            name: Arc::from(&*task.action),
+            dispatch: action.dispatch,
+            tags: action.tags.clone(),
+            labels: state.labels(),
+            priority: state.priority(),
+            input,
+            run: state.is_listed().then(|| OfRun {
+                run: Arc::from(&*state.run.id),
+                definition: Arc::clone(&stored.name.name),
+                version: Arc::clone(&state.version),
+                step: step.into(),
+            }),
+            context: action.context.clone(),
+            idempotency_key: task_id(&state.run.id, task.key),
+            principal: state.principal()?,
+            timeout: action.timeout(),
+            retries_max: action.max_retries,
+            retry_delay: action.retry_delay(),
+            wait: action.wait().unwrap_or(settings.tasks_wait),
+            output_max: action.max_output_bytes,
+            created: self.0.clock.now(),
+        }))
+    }
+}
+
+/// The identifier of a task.
+pub(super) fn task_id(run: &str, ordinal: u64) -> Arc<str> {
+    format!("{run}.{ordinal}").into()
+}
+
+/// The run and the ordinal that an identifier of a task names.
+pub(super) fn parts(task: &str) -> Option<(&str, u64)> {
+    let (run, ordinal) = task.rsplit_once('.')?;
+    Some((run, ordinal.parse().ok()?))
+}

@@ -1,0 +1,166 @@
+//! Starting runs (`runs.md` §4, `orchestration.md` 1.10).
+
+use std::sync::Arc;
+
+use super::State;
+use crate::error::{Code, Failure};
+use crate::id::{EntityId, RunId};
+use crate::program::{Begin, Run, StartedBy, Status};
+use crate::registry::Idempotency;
+use crate::runtime::{Initiator, Runtime, Session, later::By};
+use crate::storage::{NewRun, RunKey, RunName};
+
+/// How many characters an identifier has at most that a caller chooses.
+const ID_MAX: usize = 128;
+
+/// A run to start.
+#[derive(Debug, Clone)]
+pub struct StartRun {
+    pub name: RunName,
+    /// None: the latest.
+    pub version: Option<Box<str>>,
+    /// JSON.
+    pub input: Arc<str>,
+    pub key: Option<Box<str>>,
+    /// The identifier, if the caller chooses it.
+    pub id: Option<Box<str>>,
+    /// The entity that it is started for.
+    pub entity: Option<EntityId>,
+    /// The run above it, and its own depth.
+    pub parent: Option<(RunId, u32)>,
+    pub started_by: StartedBy,
+}
+
+/// A run that was started, or that was there already.
+#[derive(Debug, Clone)]
+pub struct RunStarted {
+    pub run: RunId,
+    pub id: Box<str>,
+    pub version: Arc<str>,
+    pub status: Status,
+    pub is_new: bool,
+}
+
+impl Runtime {
+    /// Starts a run in the transaction of a session, or finds the one that has its key. It takes
+    /// its first step after the commit.
+    pub async fn start_run(
+        &self,
+        session: &mut Session,
+        by: &Initiator,
+        start: StartRun,
+    ) -> Result<RunStarted, Failure> {
+        let RunName { namespace, name } = &start.name;
+        let (registry, version) = (&self.0.registry, start.version.as_deref());
+        let unit = session.unit()?;
+        // What is read by the unit stays as it is until the commit.
+        let definition = registry
+            .definition_in(unit, namespace, name, version)
+            .await?;
+        definition.check_enabled()?;
+        let is_by_caller = start.started_by == StartedBy::Caller;
+        let key = start.key.filter(|key| !key.is_empty());
+        let key = match definition.idempotency {
+            Idempotency::None => None,
+            Idempotency::Required if key.is_none() && is_by_caller => {
+                return Err(Failure::new(
+                    Code::BadRequest,
+                    format!(
+                        "workflow {} requires an idempotency key; send `idempotencyKey`",
+                        start.name.name
+                    ),
+                ));
+            }
+            Idempotency::Optional | Idempotency::Required => key,
+        };
+        let mut keys = Vec::new();
+        if let Some(key) = &key {
+            let key = RunKey::idempotency(&start.name, key);
+            if let Some(run) = self.storage().run_of_key(&by.tenant, &key).await? {
+                return self.existing(by, run).await;
+            }
+            keys.push(key);
+        }
+        if let Some(id) = &start.id {
+            check_id(id)?;
+            let chosen = RunKey::chosen(id);
+            if self
+                .storage()
+                .run_of_key(&by.tenant, &chosen)
+                .await?
+                .is_some()
+            {
+                return Err(exists(id));
+            }
+            keys.push(chosen);
+        }
+        let run = self.storage().fresh_run();
+        let id = start.id.unwrap_or_else(|| run.to_string().into());
+        let now = self.0.clock.now();
+        let begin = Begin {
+            id: id.clone(),
+            started_by: start.started_by,
+            depth: start.parent.map_or(0, |(_, depth)| depth),
+            input: start.input,
+            now,
+        };
+        let (begun, event) = Run::begin(begin, &definition.program);
+        let state = State {
+            version: definition.version.clone(),
+            digest: definition.digest.clone(),
+            by: By::of(&by.principal.actor, &by.principal.roles),
+            key,
+            invoked: None,
+            run: begun,
+        };
+        let new = NewRun {
+            id: run,
+            name: start.name,
+            parent: start.parent.map(|(parent, _)| parent),
+            entity: start.entity,
+            keys,
+            created: now,
+        };
+        session.unit()?.begin_run(new, state.stored(&[event])?)?;
+        Ok(RunStarted {
+            run,
+            id,
+            version: state.version,
+            status: Status::Pending,
+            is_new: true,
+        })
+    }
+
+    /// The run that has the key of another start.
+    async fn existing(&self, by: &Initiator, run: RunId) -> Result<RunStarted, Failure> {
+        let stored = self.storage().run(&by.tenant, run).await?;
+        let stored = stored.ok_or_else(|| super::not_found(&run.to_string()))?;
+        let state = State::read(&stored)?;
+        Ok(RunStarted {
+            run,
+            id: state.run.id,
+            version: state.version,
+            status: state.run.status,
+            is_new: false,
+        })
+    }
+}
+
+/// The failure of a start whose identifier is taken.
+pub(super) fn exists(id: &str) -> Failure {
+    let message = format!("there is a run {id} already; choose another `runId`");
+    Failure::new(Code::RunExists, message).with("runId", id)
+}
+
+fn check_id(id: &str) -> Result<(), Failure> {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._:-".contains(&byte);
+    let is_ours = id.starts_with(RunId::PREFIX) || id.starts_with("wf_") || id == "stream";
+    if (1..=ID_MAX).contains(&id.len()) && id.bytes().all(is_plain) && !is_ours {
+        return Ok(());
+    }
+    Err(Failure::new(
+        Code::BadRequest,
+        "`runId` has 1 to 128 letters, digits or `._:-`, and is not `stream` and not one that the \
+         service gives",
+    ))
+}

@@ -1,0 +1,132 @@
+//! A run as it is stored: what it follows, whose it is, and where it stands.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::Failure;
+use crate::program::{self, HistoryEvent, Run, Status, Waiting};
+use crate::runtime::{Initiator, later::By};
+use crate::storage::{RunAdvance, StoredRun};
+
+/// The state of a run, as JSON.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct RunState {
+    /// The version of its definition.
+    pub version: Arc<str>,
+    /// The digest of the form that it follows, whatever the definition becomes.
+    pub digest: Arc<str>,
+    pub(super) by: By,
+    /// The idempotency key that it was started with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<Box<str>>,
+    /// What an invocation of an action asks for beside its input.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) invoked: Option<Invoked>,
+    pub run: Run,
+}
+
+/// What an invocation of an action asks for (`runs.md` §5).
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct Invoked {
+    pub priority: u8,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub labels: BTreeMap<Box<str>, Box<str>>,
+}
+
+/// The priority of tasks for which none is given.
+const PRIORITY: u8 = 10;
+
+impl RunState {
+    pub(super) fn read(stored: &StoredRun) -> Result<Self, Failure> {
+        serde_json::from_str(&stored.state).map_err(|error| {
+            Failure::internal(format!("run {} is not readable: {error}", stored.id))
+        })
+    }
+
+    /// Whose the run is, as members are told.
+    pub(super) fn principal(&self) -> Result<crate::compute::Principal, Failure> {
+        self.by.clone().principal()
+    }
+
+    pub(super) fn labels(&self) -> BTreeMap<Box<str>, Box<str>> {
+        let invoked = self.invoked.as_ref();
+        invoked
+            .map(|invoked| invoked.labels.clone())
+            .unwrap_or_default()
+    }
+
+    pub(super) fn priority(&self) -> u8 {
+        self.invoked
+            .as_ref()
+            .map_or(PRIORITY, |invoked| invoked.priority)
+    }
+
+    /// Whether it is one of the runs that callers see, and not an invocation.
+    pub(super) const fn is_listed(&self) -> bool {
+        self.invoked.is_none()
+    }
+
+    /// Who started it.
+    pub(super) fn initiator(&self, by: &Initiator) -> Result<Initiator, Failure> {
+        Ok(Initiator {
+            tenant: by.tenant.clone(),
+            principal: self.by.clone().principal()?,
+            cancel: by.cancel.clone(),
+        })
+    }
+
+    /// What is to be stored, with the events that are new.
+    pub(super) fn stored(&self, history: &[HistoryEvent]) -> Result<RunAdvance, Failure> {
+        let run = &self.run;
+        let awaits = match &run.waiting {
+            Some(Waiting::Entity { entity, .. }) => entity.parse().ok(),
+            Some(_) | None => None,
+        };
+        let events = history.iter().map(encode).collect::<Result<_, _>>()?;
+        Ok(RunAdvance {
+            status: run.status.number(),
+            is_out: run.status == Status::Pending || run.outstanding().is_some(),
+            due: run.due(),
+            awaits,
+            ended: run.ended,
+            state: encode(self)?,
+            events,
+            last: run.sequence,
+        })
+    }
+}
+
+fn encode(value: &impl Serialize) -> Result<Arc<str>, Failure> {
+    let text = serde_json::to_string(value);
+    text.map(Into::into)
+        .map_err(|error| Failure::internal(error.to_string()))
+}
+
+/// The events of an advance, as they are stored.
+pub fn events(record: &str) -> Result<Vec<HistoryEvent>, Failure> {
+    serde_json::from_str(record)
+        .map_err(|error| Failure::internal(format!("a history is not readable: {error}")))
+}
+
+/// An event that is to be committed.
+pub(super) fn event(text: &str) -> Result<HistoryEvent, Failure> {
+    serde_json::from_str(text)
+        .map_err(|error| Failure::internal(format!("a history is not readable: {error}")))
+}
+
+/// The failure that a machine's refusal is.
+pub(super) fn refused(id: &str, refusal: program::Refusal) -> Failure {
+    use crate::error::Code;
+    match refusal {
+        program::Refusal::Finished(status) => Failure::new(
+            Code::RunFinished,
+            format!("run {id} is {}", status.as_str()),
+        )
+        .with("status", status.as_str()),
+        program::Refusal::TooManySignals => {
+            Failure::new(Code::TooManyRequests, format!("run {id}: {refusal}"))
+        }
+        program::Refusal::NotAsked => Failure::internal(format!("run {id}: {refusal}")),
+    }
+}

@@ -1,0 +1,109 @@
+//! Records as a database has them.
+
+use std::sync::Arc;
+
+use super::TenantRow;
+use crate::entity::Position;
+use crate::id::Tenant;
+
+/// What a record is about; part of its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum RecordKind {
+    /// What there is of one name of a definition: its versions, and which are disabled.
+    Definition,
+    /// The compiled form that runs follow, named by its digest.
+    Program,
+    Action,
+    /// What starts runs by itself: a schedule or a trigger.
+    Producer,
+    /// A value that an action in WebAssembly keeps.
+    Variable,
+    /// One version of a definition, with its document as it was sent.
+    Document,
+    /// The code of an action.
+    Module,
+}
+
+impl RecordKind {
+    #[cfg(test)]
+    pub(in crate::storage) const ALL: [Self; 7] = [
+        Self::Definition,
+        Self::Program,
+        Self::Action,
+        Self::Producer,
+        Self::Variable,
+        Self::Document,
+        Self::Module,
+    ];
+
+    pub(in crate::storage) const fn code(self) -> i64 {
+        match self {
+            Self::Definition => 1,
+            Self::Program => 2,
+            Self::Action => 3,
+            // An index of the table knows it by this number.
+            Self::Producer => 4,
+            Self::Variable => 5,
+            Self::Document => 6,
+            Self::Module => 7,
+        }
+    }
+}
+
+/// The name of a record; a tenant has one of each name at most.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct RecordKey {
+    pub kind: RecordKind,
+    pub namespace: Arc<str>,
+    pub name: Arc<str>,
+}
+
+impl RecordKey {
+    pub fn new(
+        kind: RecordKind,
+        namespace: impl Into<Arc<str>>,
+        name: impl Into<Arc<str>>,
+    ) -> Self {
+        Self {
+            kind,
+            namespace: namespace.into(),
+            name: name.into(),
+        }
+    }
+}
+
+/// A small named document.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Record {
+    pub key: RecordKey,
+    /// The commit that wrote it last.
+    pub position: Position,
+    pub body: Arc<str>,
+}
+
+/// A place among all records of the database; later ones are larger.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct RecordRow(pub(in crate::storage) i64);
+
+impl RecordRow {
+    /// Before all others.
+    pub const FIRST: Self = Self(0);
+}
+
+/// A record that starts runs by itself, and whose it is.
+#[derive(Debug, Clone)]
+pub struct StoredProducer {
+    pub row: RecordRow,
+    pub tenant: Tenant,
+    pub record: Arc<Record>,
+}
+
+/// Some of a tenant's records of one kind and namespace: by name, those after one.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::storage) struct RecordPage<'a> {
+    pub(in crate::storage) tenant: TenantRow,
+    pub(in crate::storage) kind: RecordKind,
+    pub(in crate::storage) namespace: &'a str,
+    pub(in crate::storage) after: Option<&'a str>,
+    pub(in crate::storage) limit: i64,
+}

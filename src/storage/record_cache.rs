@@ -1,0 +1,102 @@
+//! The newest versions of records, in memory.
+
+use std::{
+    hash::{BuildHasher as _, RandomState},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use super::port::{Record, RecordKey};
+use crate::id::Tenant;
+
+/// How many bytes of bodies are kept.
+const BYTES_MAX: u64 = 32 << 20;
+
+/// What an entry takes beside its body, roughly.
+const ENTRY_BYTES: u64 = 300;
+
+/// How many entries are expected.
+const ENTRIES: usize = 16 << 10;
+
+/// How many counters tell that a record may have been committed.
+const GENERATIONS: usize = 256;
+
+/// A name, and whose it is.
+type Name = (Tenant, RecordKey);
+
+/// Current records by name, kept as [`super::cache::Cache`] keeps entities: the committer puts each
+/// in after its commit, and what a reader fills in yields to anything committed since it read.
+#[derive(Debug)]
+pub(super) struct RecordCache {
+    records: quick_cache::sync::Cache<Name, Arc<Record>, Bytes>,
+    /// Grown when a record of that slot is committed. Mutexes, not a task: held while one entry is
+    /// looked up and changed.
+    generations: Box<[Mutex<u64>]>,
+    slots: RandomState,
+}
+
+/// What records take.
+#[derive(Debug, Clone)]
+struct Bytes;
+
+impl quick_cache::Weighter<Name, Arc<Record>> for Bytes {
+    fn weight(&self, _: &Name, record: &Arc<Record>) -> u64 {
+        record.body.len() as u64 + ENTRY_BYTES
+    }
+}
+
+/// When a reader began to read a record.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Generation(u64);
+
+impl Default for RecordCache {
+    fn default() -> Self {
+        Self {
+            records: quick_cache::sync::Cache::with_weighter(ENTRIES, BYTES_MAX, Bytes),
+            generations: (0..GENERATIONS).map(|_| Mutex::new(0)).collect(),
+            slots: RandomState::new(),
+        }
+    }
+}
+
+fn name(tenant: &Tenant, key: &RecordKey) -> Name {
+    (tenant.clone(), key.clone())
+}
+
+impl RecordCache {
+    pub(super) fn get(&self, tenant: &Tenant, key: &RecordKey) -> Option<Arc<Record>> {
+        self.records.get(&name(tenant, key))
+    }
+
+    fn slot(&self, name: &Name) -> MutexGuard<'_, u64> {
+        let slot = self.slots.hash_one(name) % GENERATIONS as u64;
+        let slot = &self.generations[usize::try_from(slot).unwrap_or(0)];
+        slot.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// To be asked for before reading what [`Self::fill`] is given.
+    pub(super) fn generation(&self, tenant: &Tenant, key: &RecordKey) -> Generation {
+        Generation(*self.slot(&name(tenant, key)))
+    }
+
+    /// Keeps what a reader has read.
+    pub(super) fn fill(&self, tenant: &Tenant, record: &Arc<Record>, since: Generation) {
+        let name = name(tenant, &record.key);
+        let generation = self.slot(&name);
+        if *generation == since.0 {
+            self.records.insert(name.clone(), Arc::clone(record));
+        }
+    }
+
+    /// Keeps what was just committed; of one that was dropped, nothing.
+    pub(super) fn put(&self, tenant: &Tenant, key: &RecordKey, record: Option<Record>) {
+        let name = name(tenant, key);
+        let mut generation = self.slot(&name);
+        *generation += 1;
+        match record {
+            Some(record) => self.records.insert(name.clone(), Arc::new(record)),
+            None => {
+                self.records.remove(&name);
+            }
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! Records: small named documents.
+
+use std::sync::Arc;
+
+use sqlx::FromRow;
+
+use super::Sqlite;
+use crate::entity::Position;
+use crate::storage::port::{
+    Error, Record, RecordKey, RecordKind, RecordPage, RecordRow, StoredProducer, TenantRow,
+};
+
+const RECORD_GET: &str = include_str!("sql/record_get.sql");
+const RECORD_LIST: &str = include_str!("sql/record_list.sql");
+const RECORD_POSITIONS: &str = include_str!("sql/record_positions.sql");
+const RECORD_PRODUCERS: &str = include_str!("sql/record_producers.sql");
+
+#[derive(Debug, FromRow)]
+struct ProducerData {
+    c: i64,
+    tenant: String,
+    ns: String,
+    name: String,
+    n: i64,
+    body: String,
+}
+
+impl Sqlite {
+    pub(in crate::storage) async fn record(
+        &self,
+        tenant: TenantRow,
+        key: &RecordKey,
+    ) -> Result<Option<Record>, Error> {
+        let row: Option<(i64, String)> = sqlx::query_as(RECORD_GET)
+            .bind(tenant.0)
+            .bind(key.kind.code())
+            .bind(&*key.namespace)
+            .bind(&*key.name)
+            .fetch_optional(&self.reads)
+            .await?;
+        Ok(row.map(|(n, body)| Record {
+            key: key.clone(),
+            position: Position(n),
+            body: body.into(),
+        }))
+    }
+
+    /// Records of a kind in a namespace, by name.
+    pub(in crate::storage) async fn records(
+        &self,
+        page: RecordPage<'_>,
+    ) -> Result<Vec<Record>, Error> {
+        let rows: Vec<(String, i64, String)> = sqlx::query_as(RECORD_LIST)
+            .bind(page.tenant.0)
+            .bind(page.kind.code())
+            .bind(page.namespace)
+            .bind(page.after)
+            .bind(page.limit)
+            .fetch_all(&self.reads)
+            .await?;
+        let namespace: Arc<str> = page.namespace.into();
+        let record = |(name, n, body): (String, i64, String)| Record {
+            key: RecordKey::new(page.kind, Arc::clone(&namespace), name),
+            position: Position(n),
+            body: body.into(),
+        };
+        Ok(rows.into_iter().map(record).collect())
+    }
+
+    /// Which commit wrote each of these records last; none of those that are not there.
+    pub(in crate::storage) async fn record_positions(
+        &self,
+        names: &[(TenantRow, RecordKey)],
+    ) -> Result<Vec<(usize, Position)>, Error> {
+        let list: Vec<(i64, i64, &str, &str)> = names
+            .iter()
+            .map(|(tenant, key)| (tenant.0, key.kind.code(), &*key.namespace, &*key.name))
+            .collect();
+        let rows: Vec<(i64, i64)> = sqlx::query_as(RECORD_POSITIONS)
+            .bind(serde_json::to_string(&list).unwrap_or_default())
+            .fetch_all(&self.reads)
+            .await?;
+        let found = rows
+            .into_iter()
+            .map(|(place, n)| (usize::try_from(place).unwrap_or(usize::MAX), Position(n)));
+        Ok(found.collect())
+    }
+
+    /// What starts runs by itself, of all tenants.
+    pub(in crate::storage) async fn producers(
+        &self,
+        after: RecordRow,
+        limit: i64,
+    ) -> Result<Vec<StoredProducer>, Error> {
+        let rows: Vec<ProducerData> = sqlx::query_as(RECORD_PRODUCERS)
+            .bind(after.0)
+            .bind(limit)
+            .fetch_all(&self.reads)
+            .await?;
+        let producer = |row: ProducerData| StoredProducer {
+            row: RecordRow(row.c),
+            tenant: row.tenant.into(),
+            record: Arc::new(Record {
+                key: RecordKey::new(RecordKind::Producer, row.ns, row.name),
+                position: Position(row.n),
+                body: row.body.into(),
+            }),
+        };
+        Ok(rows.into_iter().map(producer).collect())
+    }
+}

@@ -1,0 +1,247 @@
+//! Runs, their keys and their histories.
+
+use sqlx::FromRow;
+use uuid::Uuid;
+
+use super::{Sqlite, read::json_list};
+use crate::clock::Timestamp;
+use crate::entity::Position;
+use crate::id::{EntityId, RunId, Tenant};
+use crate::storage::port::{Error, RunEvents, RunKey, RunName, RunsWanted, StoredRun, TenantRow};
+
+const RUN_AWAITING: &str = include_str!("sql/run_awaiting.sql");
+const RUN_EVENT_AFTER: &str = include_str!("sql/run_event_after.sql");
+const RUN_EVENT_OF: &str = include_str!("sql/run_event_of.sql");
+const RUN_GET: &str = include_str!("sql/run_get.sql");
+const RUN_KEY_GET: &str = include_str!("sql/run_key_get.sql");
+const RUN_LIST: &str = include_str!("sql/run_list.sql");
+const RUN_LIST_BELOW: &str = include_str!("sql/run_list_below.sql");
+const RUN_LIST_FOR: &str = include_str!("sql/run_list_for.sql");
+const RUN_LIST_OF: &str = include_str!("sql/run_list_of.sql");
+const RUN_NEWEST: &str = include_str!("sql/run_newest.sql");
+const RUN_OUT: &str = include_str!("sql/run_out.sql");
+const RUN_POSITIONS: &str = include_str!("sql/run_positions.sql");
+
+#[derive(Debug, FromRow)]
+struct RunData {
+    r: i64,
+    n: i64,
+    status: i64,
+    out: bool,
+    timer: bool,
+    up: Option<i64>,
+    e: Option<Uuid>,
+    awaits: Option<Uuid>,
+    created: i64,
+    ended: Option<i64>,
+    state: String,
+    ns: String,
+    name: String,
+}
+
+impl RunData {
+    fn stored(self, tenant: TenantRow) -> Result<StoredRun, Error> {
+        Ok(StoredRun {
+            id: RunId::new(self.r),
+            tenant,
+            name: RunName {
+                namespace: self.ns.into(),
+                name: self.name.into(),
+            },
+            position: Position(self.n),
+            status: u8::try_from(self.status).map_err(|_| Error::Inconsistent {
+                table: "run",
+                column: "status",
+                row: self.r,
+            })?,
+            is_out: self.out,
+            has_timer: self.timer,
+            parent: self.up.map(RunId::new),
+            entity: self.e.map(EntityId::from_uuid),
+            awaits: self.awaits.map(EntityId::from_uuid),
+            created: Timestamp::from_micros(self.created),
+            ended: self.ended.map(Timestamp::from_micros),
+            state: self.state.into(),
+        })
+    }
+}
+
+#[derive(Debug, FromRow)]
+struct EventData {
+    n: i64,
+    r: i64,
+    last: i64,
+    record: String,
+}
+
+impl From<EventData> for RunEvents {
+    fn from(row: EventData) -> Self {
+        Self {
+            run: RunId::new(row.r),
+            position: Position(row.n),
+            last: u64::try_from(row.last).unwrap_or(0),
+            record: row.record.into(),
+        }
+    }
+}
+
+fn named(rows: Vec<(String, i64)>) -> Vec<(Tenant, RunId)> {
+    let rows = rows.into_iter();
+    rows.map(|(tenant, r)| (tenant.into(), RunId::new(r)))
+        .collect()
+}
+
+impl Sqlite {
+    pub(in crate::storage) async fn newest_run(&self) -> Result<RunId, Error> {
+        let newest = sqlx::query_scalar(RUN_NEWEST)
+            .fetch_one(&self.reads)
+            .await?;
+        Ok(RunId::new(newest))
+    }
+
+    pub(in crate::storage) async fn run(
+        &self,
+        tenant: TenantRow,
+        id: RunId,
+    ) -> Result<Option<StoredRun>, Error> {
+        let row: Option<RunData> = sqlx::query_as(RUN_GET)
+            .bind(id.number())
+            .bind(tenant.0)
+            .fetch_optional(&self.reads)
+            .await?;
+        row.map(|row| row.stored(tenant)).transpose()
+    }
+
+    pub(in crate::storage) async fn run_positions(
+        &self,
+        runs: &[RunId],
+    ) -> Result<Vec<(RunId, Position)>, Error> {
+        let list = json_list(runs.iter().map(|run| run.number()));
+        let rows: Vec<(i64, i64)> = sqlx::query_as(RUN_POSITIONS)
+            .bind(list)
+            .fetch_all(&self.reads)
+            .await?;
+        let rows = rows.into_iter();
+        Ok(rows.map(|(r, n)| (RunId::new(r), Position(n))).collect())
+    }
+
+    /// The keys that runs have, and which.
+    pub(in crate::storage) async fn run_keys(
+        &self,
+        tenant: TenantRow,
+        keys: &[RunKey],
+    ) -> Result<Vec<(RunKey, RunId)>, Error> {
+        let mut found = Vec::new();
+        for key in keys {
+            let run: Option<i64> = sqlx::query_scalar(RUN_KEY_GET)
+                .bind(tenant.0)
+                .bind(key.kind.code())
+                .bind(&*key.scope)
+                .bind(&*key.key)
+                .fetch_optional(&self.reads)
+                .await?;
+            found.extend(run.map(|run| (key.clone(), RunId::new(run))));
+        }
+        Ok(found)
+    }
+
+    pub(in crate::storage) async fn runs(
+        &self,
+        tenant: TenantRow,
+        wanted: &RunsWanted,
+        limit: i64,
+    ) -> Result<Vec<StoredRun>, Error> {
+        let text = match wanted {
+            RunsWanted {
+                parent: Some(_), ..
+            } => RUN_LIST_BELOW,
+            RunsWanted {
+                entity: Some(_), ..
+            } => RUN_LIST_FOR,
+            RunsWanted { name: Some(_), .. } => RUN_LIST_OF,
+            RunsWanted { .. } => RUN_LIST,
+        };
+        let before = wanted.before.map_or(i64::MAX, RunId::number);
+        let query = sqlx::query_as(text).bind(tenant.0).bind(before).bind(limit);
+        let query = match wanted {
+            RunsWanted {
+                parent: Some(parent),
+                ..
+            } => query.bind(parent.number()),
+            RunsWanted {
+                entity: Some(entity),
+                ..
+            } => query.bind(entity.uuid()),
+            RunsWanted {
+                name: Some(name), ..
+            } => query
+                .bind(name.namespace.to_string())
+                .bind(name.name.to_string()),
+            RunsWanted { .. } => query,
+        };
+        let rows: Vec<RunData> = query.fetch_all(&self.reads).await?;
+        rows.into_iter().map(|row| row.stored(tenant)).collect()
+    }
+
+    pub(in crate::storage) async fn runs_that_are_out(
+        &self,
+        after: RunId,
+        limit: i64,
+    ) -> Result<Vec<(Tenant, RunId)>, Error> {
+        let rows: Vec<(String, i64)> = sqlx::query_as(RUN_OUT)
+            .bind(after.number())
+            .bind(limit)
+            .fetch_all(&self.reads)
+            .await?;
+        Ok(named(rows))
+    }
+
+    pub(in crate::storage) async fn runs_that_await(
+        &self,
+    ) -> Result<Vec<(EntityId, TenantRow, Tenant, RunId)>, Error> {
+        let rows: Vec<(Uuid, i64, String, i64)> =
+            sqlx::query_as(RUN_AWAITING).fetch_all(&self.reads).await?;
+        let row = |(entity, t, tenant, r): (Uuid, i64, String, i64)| {
+            let tenant = Tenant::from(tenant);
+            (
+                EntityId::from_uuid(entity),
+                TenantRow(t),
+                tenant,
+                RunId::new(r),
+            )
+        };
+        Ok(rows.into_iter().map(row).collect())
+    }
+
+    pub(in crate::storage) async fn run_events(
+        &self,
+        run: RunId,
+        after: i64,
+        limit: i64,
+    ) -> Result<Vec<RunEvents>, Error> {
+        let rows: Vec<EventData> = sqlx::query_as(RUN_EVENT_OF)
+            .bind(run.number())
+            .bind(after)
+            .bind(limit)
+            .fetch_all(&self.reads)
+            .await?;
+        Ok(rows.into_iter().map(RunEvents::from).collect())
+    }
+
+    pub(in crate::storage) async fn run_events_after(
+        &self,
+        tenant: TenantRow,
+        after: Position,
+        until: Position,
+        limit: i64,
+    ) -> Result<Vec<RunEvents>, Error> {
+        let rows: Vec<EventData> = sqlx::query_as(RUN_EVENT_AFTER)
+            .bind(after.0)
+            .bind(until.0)
+            .bind(tenant.0)
+            .bind(limit)
+            .fetch_all(&self.reads)
+            .await?;
+        Ok(rows.into_iter().map(RunEvents::from).collect())
+    }
+}

@@ -1,0 +1,1 @@
+delete from record where (t, kind, ns, name) = (?, ?, ?, ?);

@@ -1,0 +1,1 @@
+select r, n from run where r in (select value from json_each(?1))

@@ -1,0 +1,194 @@
+//! What a unit does to runs.
+
+use std::sync::Arc;
+
+use foldhash::HashMap;
+
+use super::{UnitOfWork, WRITE_BYTES};
+use crate::clock::Timestamp;
+use crate::entity::Position;
+use crate::id::{EntityId, RunId};
+use crate::storage::{
+    Error,
+    draft::RunWrite,
+    port::{RunKey, RunName, StoredRun},
+};
+
+/// A run that is to be created.
+#[derive(Debug, Clone)]
+pub struct NewRun {
+    pub id: RunId,
+    pub name: RunName,
+    pub parent: Option<RunId>,
+    /// The entity that it is started for.
+    pub entity: Option<EntityId>,
+    /// What no other run of the tenant may have.
+    pub keys: Vec<RunKey>,
+    pub created: Timestamp,
+}
+
+/// What a run becomes.
+#[derive(Debug, Clone)]
+pub struct RunAdvance {
+    /// As `program::Status` is numbered.
+    pub status: u8,
+    /// Whether work of it is to be sent, and to be sent again after a restart.
+    pub is_out: bool,
+    /// When it is to be looked at.
+    pub due: Option<Timestamp>,
+    /// The entity that it waits for.
+    pub awaits: Option<EntityId>,
+    pub ended: Option<Timestamp>,
+    /// JSON.
+    pub state: Arc<str>,
+    /// The new events of its history, each a JSON object.
+    pub events: Vec<Arc<str>>,
+    /// The number of its last event.
+    pub last: u64,
+}
+
+/// The runs of a unit.
+#[derive(Debug, Default)]
+pub(super) struct Runs {
+    /// In the order of their first change.
+    order: Vec<RunId>,
+    writes: HashMap<RunId, RunWrite>,
+    /// What a rollback puts back, oldest first; kept while there is a mark.
+    undo: Vec<(RunId, Option<RunWrite>)>,
+}
+
+impl Runs {
+    fn put(&mut self, write: RunWrite, is_marked: bool) {
+        let id = write.id;
+        let before = self.writes.insert(id, write);
+        if before.is_none() {
+            self.order.push(id);
+        }
+        if is_marked {
+            self.undo.push((id, before));
+        }
+    }
+
+    pub(super) const fn mark(&self) -> usize {
+        self.undo.len()
+    }
+
+    pub(super) fn roll_back_to(&mut self, mark: usize) {
+        for (id, before) in self.undo.drain(mark..).rev() {
+            match before {
+                Some(before) => {
+                    self.writes.insert(id, before);
+                }
+                None => {
+                    self.writes.remove(&id);
+                    self.order.retain(|other| *other != id);
+                }
+            }
+        }
+    }
+
+    pub(super) fn forget_marks(&mut self) {
+        self.undo.clear();
+    }
+
+    pub(super) fn into_writes(mut self) -> Vec<RunWrite> {
+        let order = std::mem::take(&mut self.order);
+        let writes = order.iter().filter_map(|id| self.writes.remove(id));
+        writes.collect()
+    }
+}
+
+impl UnitOfWork {
+    /// A run as this unit sees it: as it has left it, or as it was committed last. The commit fails
+    /// if someone else advances it meanwhile and this unit does, too.
+    pub async fn run(&self, id: RunId) -> Result<Option<Arc<StoredRun>>, Error> {
+        let Some(write) = self.runs.writes.get(&id) else {
+            return self.storage.run(&self.tenant, id).await;
+        };
+        // The tenant of what is not stored yet is not asked for by anybody.
+        let tenant = self.storage.tenant_row(&self.tenant).await?;
+        Ok(Some(Arc::new(StoredRun {
+            id,
+            tenant: tenant.unwrap_or(crate::storage::port::TenantRow(0)),
+            name: write.name.clone(),
+            position: write.base.unwrap_or(Position(0)),
+            status: write.status,
+            is_out: write.is_out,
+            has_timer: write.had_timer,
+            parent: write.parent,
+            entity: write.entity,
+            awaits: write.awaits,
+            created: write.created,
+            ended: write.ended,
+            state: Arc::clone(&write.state),
+        })))
+    }
+
+    /// The events that this unit adds to a run, each a JSON object.
+    pub fn run_events(&self, id: RunId) -> &[Arc<str>] {
+        let write = self.runs.writes.get(&id);
+        write.map_or(&[], |write| &write.events)
+    }
+
+    /// A new run.
+    pub fn begin_run(&mut self, new: NewRun, advance: RunAdvance) -> Result<(), Error> {
+        self.put_run(RunWrite {
+            id: new.id,
+            base: None,
+            name: new.name,
+            parent: new.parent,
+            entity: new.entity,
+            keys: new.keys,
+            created: new.created,
+            had_timer: false,
+            status: advance.status,
+            is_out: advance.is_out,
+            due: advance.due,
+            awaits: advance.awaits,
+            ended: advance.ended,
+            state: advance.state,
+            events: advance.events,
+            last: advance.last,
+        })
+    }
+
+    /// What a run becomes that [`Self::run`] has given.
+    pub fn advance_run(&mut self, base: &StoredRun, advance: RunAdvance) -> Result<(), Error> {
+        let earlier = self.runs.writes.get(&base.id);
+        let mut write = earlier.cloned().unwrap_or_else(|| RunWrite {
+            id: base.id,
+            base: Some(base.position),
+            name: base.name.clone(),
+            parent: base.parent,
+            entity: base.entity,
+            keys: Vec::new(),
+            created: base.created,
+            had_timer: base.has_timer,
+            status: 0,
+            is_out: false,
+            due: None,
+            awaits: None,
+            ended: None,
+            state: Arc::clone(&advance.state),
+            events: Vec::new(),
+            last: 0,
+        });
+        write.status = advance.status;
+        write.is_out = advance.is_out;
+        write.due = advance.due;
+        write.awaits = advance.awaits;
+        write.ended = advance.ended;
+        write.state = advance.state;
+        write.last = advance.last;
+        write.events.extend(advance.events);
+        self.put_run(write)
+    }
+
+    fn put_run(&mut self, write: RunWrite) -> Result<(), Error> {
+        let events: usize = write.events.iter().map(|event| event.len()).sum();
+        self.grow(write.state.len() + events + WRITE_BYTES)?;
+        let is_marked = self.marks > 0;
+        self.runs.put(write, is_marked);
+        Ok(())
+    }
+}
