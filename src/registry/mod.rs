@@ -1,4 +1,4 @@
-//! What runs are made of: definitions with their compiled programs.
+//! What runs are made of: definitions with their compiled programs, and what starts them by itself.
 //!
 //! May use: [`crate::id`], [`crate::clock`], [`crate::error`], [`crate::entity`],
 //! [`crate::program`], [`crate::dialect`], [`crate::storage`].
@@ -12,6 +12,7 @@ mod definition;
 mod error;
 mod head;
 mod new;
+pub mod producer;
 
 use std::sync::Arc;
 
