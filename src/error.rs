@@ -37,6 +37,7 @@ macro_rules! codes {
 }
 
 codes! {
+    ActionNotFound = "ACTION_NOT_FOUND", 404, Never;
     /// A second join on a stream.
     AlreadyJoined = "ALREADY_JOINED", 409, Never;
     /// Syntax, unsupported formats, schema violations that are not about the type of a leaf.
@@ -133,6 +134,9 @@ codes! {
     StorageDamaged = "STORAGE_DAMAGED", 500, Never;
     /// The storage is unavailable for writes; retry later.
     StorageUnavailable = "STORAGE_UNAVAILABLE", 503, Later;
+    /// Another worker has the task now.
+    TaskLeaseLost = "TASK_LEASE_LOST", 409, Never;
+    TaskNotFound = "TASK_NOT_FOUND", 404, Never;
     /// A tenant has reached a limit.
     TenantLimitExceeded = "TENANT_LIMIT_EXCEEDED", 429, Later;
     TooManyRequests = "TOO_MANY_REQUESTS", 429, Later;
@@ -156,6 +160,7 @@ codes! {
     UnsupportedMediaType = "UNSUPPORTED_MEDIA_TYPE", 415, Never;
     /// An import that breaks a static rule of workflows, or a document with errors.
     ValidationFailed = "VALIDATION_FAILED", 400, Never;
+    WorkerNotFound = "WORKER_NOT_FOUND", 404, Never;
     WorkflowFailed = "WORKFLOW_FAILED", 400, Never;
     /// A definition of a version that the profile does not support.
     WorkflowSchemaVersionUnsupported = "WORKFLOW_SCHEMA_VERSION_UNSUPPORTED", 400, Never;
@@ -181,6 +186,7 @@ impl Code {
     #[rustfmt::skip]
     pub const fn meaning(self) -> &'static str {
         match self {
+            Self::ActionNotFound => "the action does not exist in this namespace, or belongs to another tenant; register it first",
             Self::AlreadyJoined => "the member has already joined on this stream; open another stream",
             Self::BadRequest => "the request cannot be read or does not match the model; the message names the place, correct it",
             Self::Cancelled => "the caller cancelled the request; nothing was written",
@@ -245,6 +251,8 @@ impl Code {
             Self::StorageUnavailable => "the storage is unavailable for writes; retry later, and see the log",
             Self::TenantLimitExceeded => "the tenant has reached a limit set by the operator; `properties.limit` names it, `properties.retryAfterMs` says when to retry",
             Self::TooManyRequests => "too many requests are in flight or waiting, or their bytes exceed `INTERLOCK_RECEIVING_BYTES`; wait for answers before sending more",
+            Self::TaskLeaseLost => "the worker no longer has the task: its lease has ended, and the task goes to another worker; stop working on it",
+            Self::TaskNotFound => "there is no such task, or it belongs to another tenant",
             Self::TransactionExpired => "the transaction token has expired",
             Self::TransactionNotFound => "the transaction has already ended",
             Self::TransactionTooLarge => "the transaction reads or writes too much; split it",
@@ -258,6 +266,7 @@ impl Code {
             Self::UnsupportedKeyType => "only RSA keys are supported",
             Self::UnsupportedMediaType => "a patch is `application/merge-patch+json` or `application/json-patch+json`",
             Self::ValidationFailed => "a definition is invalid; the message names the place, and `properties.findings`, where it is there, everything that was found",
+            Self::WorkerNotFound => "the worker is not registered in this namespace, or belongs to another tenant; register it, also after the service was restarted",
             Self::WorkflowFailed => "a processor, a criterion or an engine limit failed the transition; nothing was written",
             Self::WorkflowSchemaVersionUnsupported => "the profile `cyoda-0.8` accepts the schema versions 1.1 to 1.3 only",
             Self::WorkflowNotFound => "the model has no imported workflow",

@@ -159,6 +159,7 @@ async fn serve(
         groups_max: config.groups_max,
         search_timeout: config.search_timeout,
         members: members.clone(),
+        channels: channels.clone(),
         in_work: TaskTracker::new(),
         stopping: stop.clone(),
         keys: Keys::new(config.idempotency_life),
@@ -172,6 +173,7 @@ async fn serve(
     let service = grpc::Service {
         services: services.clone(),
         members,
+        channels,
         authenticator: authenticator.clone(),
         streams: config.streams,
         message_max: config.grpc_message_max,

@@ -33,6 +33,9 @@ event_types! {
     EntityCriteriaCalculationResponse,
     EntityFunctionCalculationRequest,
     EntityFunctionCalculationResponse,
+    TaskCalculationRequest,
+    TaskCalculationResponse,
+    TaskCancelEvent,
 
     // The stream itself (`stream.md` §2).
     EventAckResponse,
@@ -58,6 +61,28 @@ event_types! {
     PlanGetResponse,
     ComputeMembersGetRequest,
     ComputeMembersGetResponse,
+
+    // Workers, and the tasks that they pull (`runs.md` §5).
+    TaskAwaitRequest,
+    TaskAwaitResponse,
+    TaskCompleteRequest,
+    TaskCompleteResponse,
+    TaskFailRequest,
+    TaskFailResponse,
+    TaskTouchRequest,
+    TaskTouchResponse,
+    WorkerDeregisterRequest,
+    WorkerDeregisterResponse,
+    WorkerDrainRequest,
+    WorkerDrainResponse,
+    WorkerGetRequest,
+    WorkerGetResponse,
+    WorkerHeartbeatRequest,
+    WorkerHeartbeatResponse,
+    WorkerRegisterRequest,
+    WorkerRegisterResponse,
+    WorkersGetRequest,
+    WorkersGetResponse,
 
     // Models.
     EntityModelDeleteRequest,
@@ -100,6 +125,18 @@ event_types! {
     RunDefinitionValidateResponse,
     RunDefinitionsGetRequest,
     RunDefinitionsGetResponse,
+
+    // Actions (`runs.md` §5).
+    ActionDeleteRequest,
+    ActionDeleteResponse,
+    ActionGetRequest,
+    ActionGetResponse,
+    ActionRegisterRequest,
+    ActionRegisterResponse,
+    ActionSetEnabledRequest,
+    ActionSetEnabledResponse,
+    ActionsGetRequest,
+    ActionsGetResponse,
 
     // Messages.
     MessageCreateRequest,

@@ -13,12 +13,12 @@ use crate::event::{
 use crate::id::{CallId, EntityId};
 
 /// The principal that caused a call (`grpc.md` §9.6).
-const AUTH_TYPE: &str = "authtype";
-const AUTH_ID: &str = "authid";
-const AUTH_CLAIMS: &str = "authclaims";
+pub(super) const AUTH_TYPE: &str = "authtype";
+pub(super) const AUTH_ID: &str = "authid";
+pub(super) const AUTH_CLAIMS: &str = "authclaims";
 
 /// The same for every attempt of one call.
-const DISPATCH_KEY: &str = "dispatchkey";
+pub(super) const DISPATCH_KEY: &str = "dispatchkey";
 
 /// A call as an event.
 pub(super) fn call(request: &Request) -> Event {
@@ -84,6 +84,7 @@ pub(super) fn answer(event: &Event) -> Result<Answered, Failure> {
     let call = answer.request_id.parse().ok();
     let outcome = if answer.success == Some(false) {
         let error = answer.error.unwrap_or(compute::AnswerError {
+            code: None,
             message: None,
             retryable: None,
         });

@@ -8,6 +8,7 @@
 mod member;
 mod method;
 mod stream;
+mod task;
 
 use std::{sync::Arc, time::Duration};
 
@@ -16,7 +17,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tonic::{Request, Response, Status, Streaming};
 
 use crate::auth::{Authenticator, Login};
-use crate::compute::Members;
+use crate::compute::{Members, tasks::Channels};
 use crate::error::Failure;
 use crate::event::{frame::Frame, proto::service::cloud_events_service_server::CloudEventsService};
 use crate::operation::{Family, Hold, Services};
@@ -56,6 +57,7 @@ impl StreamSettings {
 pub struct Service {
     pub services: Services,
     pub members: Members,
+    pub channels: Channels,
     pub authenticator: Authenticator,
     pub streams: StreamSettings,
     /// The maximum size of a message in bytes, for error messages.

@@ -16,7 +16,7 @@ use super::{
 };
 use crate::auth::{Authenticator, Caller, Login, Rules};
 use crate::clock::Timestamp;
-use crate::compute::{Members, Principal};
+use crate::compute::{Members, Principal, tasks::Channels};
 use crate::error::{Code, Failure};
 use crate::event::{
     Event, TOKEN_ATTRIBUTE,
@@ -44,6 +44,8 @@ pub struct Services {
     /// How long a search may take that somebody waits for.
     pub search_timeout: Duration,
     pub members: Members,
+    /// Who does tasks.
+    pub channels: Channels,
     /// Every request in flight, of any API.
     pub in_work: TaskTracker,
     /// Cancelled when the server begins to stop; endless answers end then.
@@ -146,6 +148,10 @@ impl Context {
 
     pub const fn members(&self) -> &Members {
         &self.services.members
+    }
+
+    pub const fn channels(&self) -> &Channels {
+        &self.services.channels
     }
 
     pub const fn runtime(&self) -> &Runtime {

@@ -1,6 +1,9 @@
 //! Lists the connected compute members of the caller's tenant (`stream.md` §3).
 
+use std::collections::HashMap;
+
 use super::{Access, Context, Family, Operation, Output};
+use crate::compute::tasks::WorkerFacts;
 use crate::error::Failure;
 use crate::event::{
     EventType,
@@ -26,8 +29,16 @@ impl Operation for ListMembers {
     }
 
     async fn run(self, cx: Context) -> Result<Output<Self::Answer>, Failure> {
-        let connected = cx.members().connected(&cx.caller().tenant);
-        let members = connected.iter().map(|member| Member {
+        let tenant = &cx.caller().tenant;
+        let connected = cx.members().connected(tenant);
+        let by_id = |facts: WorkerFacts| (facts.id.to_string(), facts);
+        let announced = cx.channels().members(tenant).into_iter().map(by_id);
+        let mut announced: HashMap<_, _> = announced.collect();
+        let members = connected.iter().map(|member| {
+            let announced = announced.remove(&member.id.to_string());
+            (member, announced)
+        });
+        let members = members.map(|(member, announced)| Member {
             member_id: AsText(member.id),
             tags: member.tags.iter().map(Into::into).collect(),
             node: NODE,
@@ -36,6 +47,16 @@ impl Operation for ListMembers {
             served: member.served,
             failed: member.failed,
             last_seen: AsText(member.seen),
+            max_concurrency: announced
+                .as_ref()
+                .filter(|facts| facts.announces_max)
+                .map(|facts| facts.max_concurrency),
+            namespace: announced.as_ref().and_then(|facts| facts.namespace.clone()),
+            actions: announced
+                .as_ref()
+                .map(|facts| facts.actions.clone())
+                .unwrap_or_default(),
+            labels: announced.map(|facts| facts.labels).unwrap_or_default(),
         });
         Ok(Output::one(Members {
             members: members.collect(),

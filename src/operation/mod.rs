@@ -8,6 +8,7 @@
 //! Every API calls [`dispatch`] (`architecture.md` §1). To add an operation: its types in
 //! [`crate::event`], a file here with `parse` and `run`, a row in [`table`], and its path in REST.
 
+mod actions;
 mod ahead;
 mod answer;
 mod audit_entity;
@@ -69,6 +70,7 @@ mod transition_entity;
 mod update_entities;
 mod update_entity;
 mod validate_model;
+mod workers;
 mod writing;
 
 use std::{panic::AssertUnwindSafe, sync::LazyLock, time::Instant};
@@ -396,5 +398,6 @@ mod tests {
         EventType::EntityFunctionCalculationRequest,
         EventType::EntityProcessorCalculationRequest,
         EventType::EventCancelRequest,
+        EventType::TaskCalculationRequest,
     ];
 }

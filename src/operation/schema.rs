@@ -13,7 +13,7 @@ use crate::auth::Permission;
 use crate::error::{Code, Retry};
 use crate::event::{
     EventType,
-    payload::{self, compute, stream},
+    payload::{self, compute, stream, tasks},
 };
 
 /// The schema of a request.
@@ -242,6 +242,22 @@ const PROTOCOL: &[EventSchema] = &[
         EventType::EntityFunctionCalculationResponse,
         Sender::Client,
         payload::<compute::Answer<'_>>,
+    ),
+    event(
+        EventType::TaskCalculationRequest,
+        Sender::Server,
+        written::<tasks::TaskRequest<'_>>,
+    )
+    .answered_by(EventType::TaskCalculationResponse),
+    event(
+        EventType::TaskCalculationResponse,
+        Sender::Client,
+        payload::<tasks::TaskAnswer<'_>>,
+    ),
+    event(
+        EventType::TaskCancelEvent,
+        Sender::Server,
+        written::<tasks::TaskCancel<'_>>,
     ),
     event(
         EventType::EventAckResponse,

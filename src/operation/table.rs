@@ -3,6 +3,7 @@
 
 use super::{
     Route,
+    actions::{DeleteAction, GetAction, ListActions, RegisterAction, SetActionEnabled},
     audit_entity::AuditEntity,
     audit_finished::AuditFinished,
     cancel_search::CancelSearch,
@@ -62,6 +63,10 @@ use super::{
     update_entities::UpdateEntities,
     update_entity::UpdateEntity,
     validate_model::ValidateModel,
+    workers::{
+        AwaitTasks, BeatWorker, CompleteTask, DeregisterWorker, DrainWorker, FailTask, GetWorker,
+        ListWorkers, RegisterWorker, TouchTask,
+    },
 };
 
 /// Every operation there is.
@@ -113,12 +118,27 @@ pub const ROUTES: &[Route] = &[
     Route::to::<FollowRuns>(),
     Route::to::<GetPlan>(),
     Route::to::<ListMembers>(),
+    Route::to::<RegisterWorker>(),
+    Route::to::<BeatWorker>(),
+    Route::to::<DrainWorker>(),
+    Route::to::<DeregisterWorker>(),
+    Route::to::<ListWorkers>(),
+    Route::to::<GetWorker>(),
+    Route::to::<AwaitTasks>(),
+    Route::to::<CompleteTask>(),
+    Route::to::<FailTask>(),
+    Route::to::<TouchTask>(),
     Route::to::<CreateDefinition>(),
     Route::to::<ValidateDefinition>(),
     Route::to::<ListDefinitions>(),
     Route::to::<GetDefinition>(),
     Route::to::<SetDefinitionEnabled>(),
     Route::to::<DeleteDefinition>(),
+    Route::to::<RegisterAction>(),
+    Route::to::<ListActions>(),
+    Route::to::<GetAction>(),
+    Route::to::<SetActionEnabled>(),
+    Route::to::<DeleteAction>(),
     Route::to::<CreateMessage>(),
     Route::to::<GetMessage>(),
     Route::to::<DeleteMessages>(),

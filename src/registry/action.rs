@@ -1,38 +1,201 @@
-//! TEMP
-use super::{Error, Registry};
-use crate::callout::Tags;
-use crate::compute::tasks::Dispatch;
-use crate::id::Tenant;
+//! Actions: registered names of work that steps of runs ask for.
+
 use std::{sync::Arc, time::Duration};
-#[derive(Debug, Clone)]
+
+use serde::{Deserialize, Serialize};
+
+use super::{Error, Registry};
+use crate::id::Tenant;
+use crate::storage::{Record, RecordKey, RecordKind, UnitOfWork};
+
+/// A registered action.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Action {
-    pub enabled: bool,
-    pub dispatch: Dispatch,
-    pub tags: Tags,
+    pub name: Arc<str>,
+    /// How often it was registered.
+    pub version: u64,
+    pub dispatch: ActionDispatch,
+    /// What a member must have to be sent its tasks.
+    pub tags: Vec<Box<str>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<Arc<str>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<Arc<str>>,
+    /// The `parameters` of a call of a processor.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<Arc<str>>,
     pub timeout_ms: u64,
+    /// How many deliveries may follow the first.
     pub max_retries: u32,
     pub retry_delay_ms: u64,
-    pub max_output_bytes: usize,
+    /// How long a task waits for a taker; none: as the settings say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wait_ms: Option<u64>,
+    /// None: as the settings say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_input_bytes: Option<u64>,
+    pub max_output_bytes: u64,
+    pub enabled: bool,
+    /// None of one that members or workers do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wasm: Option<WasmAction>,
 }
+
+/// Who is sent the tasks of an action, and in which form.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ActionDispatch {
+    /// A member that announced the name, or a pull worker.
+    Task,
+    /// Any member with the tags, as a call of a processor.
+    Processor,
+}
+
+/// What an action in WebAssembly runs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct WasmAction {
+    /// The name of the record with the code.
+    pub module: Arc<str>,
+    pub entrypoint: Arc<str>,
+    pub memory_limit_bytes: u64,
+}
+
+impl ActionDispatch {
+    /// The form of that name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        [Self::Task, Self::Processor]
+            .into_iter()
+            .find(|dispatch| dispatch.as_str() == name)
+    }
+
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Task => "task",
+            Self::Processor => "processor",
+        }
+    }
+}
+
 impl Action {
-    pub fn timeout(&self) -> Duration {
+    /// How long one delivery may take.
+    pub const fn timeout(&self) -> Duration {
         Duration::from_millis(self.timeout_ms)
     }
-    pub fn retry_delay(&self) -> Duration {
+
+    /// The pause before the second delivery.
+    pub const fn retry_delay(&self) -> Duration {
         Duration::from_millis(self.retry_delay_ms)
     }
+
+    /// How long a task waits for a taker; none: as the settings say.
     pub fn wait(&self) -> Option<Duration> {
-        None
+        self.wait_ms.map(Duration::from_millis)
+    }
+
+    fn read(record: &Record) -> Result<Self, Error> {
+        serde_json::from_str(&record.body).map_err(|_| Error::Unreadable {
+            what: "action",
+            name: Arc::clone(&record.key.name),
+        })
+    }
+
+    fn write(&self) -> Arc<str> {
+        serde_json::to_string(self).unwrap_or_default().into()
+    }
+
+    /// Registers it, or replaces what there is of its name: its version is set here. Whether the
+    /// name is new.
+    pub async fn register(
+        &mut self,
+        unit: &mut UnitOfWork,
+        namespace: &str,
+    ) -> Result<bool, Error> {
+        let key = key(namespace, &self.name);
+        let before = unit.read_record(&key).await?;
+        self.version = match &before {
+            Some(before) => Self::read(before)?.version + 1,
+            None => 1,
+        };
+        unit.put_record(key, self.write())?;
+        Ok(before.is_none())
+    }
+
+    /// Enables or disables one. Open tasks continue.
+    pub async fn set_enabled(
+        unit: &mut UnitOfWork,
+        namespace: &str,
+        name: &str,
+        enabled: bool,
+    ) -> Result<(), Error> {
+        let key = key(namespace, name);
+        let record = unit.read_record(&key).await?;
+        let record = record.ok_or_else(|| not_found(namespace, name))?;
+        let mut action = Self::read(&record)?;
+        if action.enabled != enabled {
+            action.enabled = enabled;
+            unit.put_record(key, action.write())?;
+        }
+        Ok(())
+    }
+
+    /// Deletes one. Open tasks continue.
+    pub async fn delete(unit: &mut UnitOfWork, namespace: &str, name: &str) -> Result<(), Error> {
+        let key = key(namespace, name);
+        if unit.read_record(&key).await?.is_none() {
+            return Err(not_found(namespace, name));
+        }
+        Ok(unit.drop_record(key)?)
     }
 }
+
 impl Registry {
+    /// The action of that name, whether it is enabled or not.
     pub async fn action(
         &self,
-        _tenant: &Tenant,
-        _ns: &str,
-        _name: &str,
-    ) -> Result<Option<Arc<Action>>, Error> {
-        Ok(None)
+        tenant: &Tenant,
+        namespace: &str,
+        name: &str,
+    ) -> Result<Option<Action>, Error> {
+        let key = key(namespace, name);
+        let record = self.0.storage.record(tenant, &key).await?;
+        record.map(|record| Action::read(&record)).transpose()
+    }
+
+    /// The same, where it must be there.
+    pub async fn action_named(
+        &self,
+        tenant: &Tenant,
+        namespace: &str,
+        name: &str,
+    ) -> Result<Action, Error> {
+        let found = self.action(tenant, namespace, name).await?;
+        found.ok_or_else(|| not_found(namespace, name))
+    }
+
+    /// The actions of a namespace, by name: those after one, `limit` at most.
+    pub async fn actions(
+        &self,
+        tenant: &Tenant,
+        namespace: &str,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<Action>, Error> {
+        let storage = &self.0.storage;
+        let found = storage.records(tenant, RecordKind::Action, namespace, after, limit);
+        let found = found.await?;
+        found.iter().map(|record| Action::read(record)).collect()
+    }
+}
+
+fn key(namespace: &str, name: &str) -> RecordKey {
+    RecordKey::new(RecordKind::Action, namespace, name)
+}
+
+fn not_found(namespace: &str, name: &str) -> Error {
+    Error::ActionNotFound {
+        namespace: namespace.into(),
+        name: name.into(),
     }
 }

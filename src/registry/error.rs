@@ -22,6 +22,8 @@ pub enum Error {
         "the definition \"{name}\" is a saga; it is deleted with the bundle that it belongs to"
     )]
     OfBundle { name: Arc<str> },
+    #[error("no action is named \"{name}\" in the namespace \"{namespace}\"; register it first")]
+    ActionNotFound { namespace: Arc<str>, name: Arc<str> },
     #[error("the stored {what} \"{name}\" cannot be read")]
     Unreadable { what: &'static str, name: Arc<str> },
     #[error(transparent)]
@@ -36,6 +38,7 @@ impl Coded for Error {
             }
             Self::Disabled { .. } | Self::VersionDisabled { .. } => Code::RunDefinitionDisabled,
             Self::OfBundle { .. } => Code::BadRequest,
+            Self::ActionNotFound { .. } => Code::ActionNotFound,
             Self::Unreadable { .. } => Code::ServerError,
             Self::Storage(error) => error.code(),
         }
@@ -44,6 +47,7 @@ impl Coded for Error {
     fn properties(&self) -> Properties {
         match self {
             Self::DefinitionNotFound { name, .. }
+            | Self::ActionNotFound { name, .. }
             | Self::Disabled { name }
             | Self::OfBundle { name } => vec![("name", (&**name).into())],
             Self::VersionNotFound { name, version } | Self::VersionDisabled { name, version } => {

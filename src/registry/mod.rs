@@ -1,4 +1,5 @@
-//! What runs are made of: definitions with their compiled programs, and what starts them by itself.
+//! What runs are made of: definitions with their compiled programs, what starts them by itself, and
+//! actions.
 //!
 //! May use: [`crate::id`], [`crate::clock`], [`crate::error`], [`crate::entity`],
 //! [`crate::program`], [`crate::dialect`], [`crate::storage`].
@@ -18,7 +19,7 @@ use std::sync::Arc;
 
 use crate::storage::Storage;
 
-pub use action::Action;
+pub use action::{Action, ActionDispatch, WasmAction};
 pub use change::{Change, Created, Enabled, delete, set_enabled};
 pub use definition::{Definition, Described, Listed};
 pub use error::Error;

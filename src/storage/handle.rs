@@ -17,6 +17,7 @@ use super::{
     health::Health,
     index::Indexes,
     instant::Instants,
+    known_runs::Runs,
     missed::MissedIndexes,
     names::Names,
     past::Past,
@@ -24,7 +25,6 @@ use super::{
     recent::Recent,
     record_cache::RecordCache,
     room::Room,
-    run::Runs,
     submission::Submission,
     usage::Usage,
 };

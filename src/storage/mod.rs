@@ -41,6 +41,7 @@ mod identity;
 mod index;
 mod instant;
 mod job;
+mod known_runs;
 mod log;
 mod lookup;
 mod missed;
@@ -82,6 +83,7 @@ pub use error::Error;
 pub use feed::{Feed, Wanted};
 pub use handle::Storage;
 pub use job::{JobPlan, JobTenant, NewJob};
+pub use known_runs::WokenRun;
 pub use missed::{Sought, Wish};
 pub use port::{
     Definitions, Durability, Finished, Identity, IdentityChange, IdentityKind, Index, IndexRow,
@@ -91,7 +93,7 @@ pub use port::{
     StoredProducer, StoredRun, Subject, Task, TaskKey, TaskKind, TaskLine, TaskPage, TaskRef,
     UsedIndexes, Version,
 };
-pub use run::{RunEnd, WokenRun};
+pub use run::RunEnd;
 pub use run_feed::{FollowedRuns, RunFeed};
 pub use snapshot::{History, ModelCount, Scan, Snapshot};
 pub use sorter::Sorter;

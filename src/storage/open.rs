@@ -16,6 +16,7 @@ use super::{
     health::Health,
     index::Indexes,
     instant::Instants,
+    known_runs::Runs,
     missed::MissedIndexes,
     names::Names,
     past::Past,
@@ -23,7 +24,6 @@ use super::{
     recent::Recent,
     record_cache::RecordCache,
     room::Room,
-    run::Runs,
     usage::Usage,
 };
 use crate::clock::Clock;

@@ -6,6 +6,7 @@
 )]
 
 mod account;
+mod actions;
 mod adaptive;
 mod attack;
 mod attacked;
@@ -78,5 +79,6 @@ mod trusted_keys;
 mod turns;
 mod unique_keys;
 mod warnings;
+mod workers;
 mod workflow;
 mod xml;

@@ -116,9 +116,21 @@ pub(crate) fn example(kind: &str, model: &Value, id: &str) -> Value {
         "RunDefinitionCreateRequest" | "RunDefinitionValidateRequest" => {
             json!({"document": DOCUMENT})
         }
-        "RunDefinitionsGetRequest" => json!({}),
+        "RunDefinitionsGetRequest" | "ActionsGetRequest" => json!({}),
+        "ActionRegisterRequest" => json!({"name": "act"}),
+        "ActionGetRequest" | "ActionDeleteRequest" => json!({"name": "none"}),
+        "ActionSetEnabledRequest" => json!({"name": "none", "enabled": true}),
         "RunDefinitionGetRequest" | "RunDefinitionDeleteRequest" => json!({"name": "none"}),
         "RunDefinitionSetEnabledRequest" => json!({"name": "none", "enabled": true}),
+        "WorkerRegisterRequest" => json!({"workerId": "worker", "actions": ["a"]}),
+        "WorkerGetRequest"
+        | "WorkerHeartbeatRequest"
+        | "WorkerDrainRequest"
+        | "WorkerDeregisterRequest" => json!({"workerId": "none"}),
+        "WorkersGetRequest" => json!({}),
+        "TaskAwaitRequest" => json!({"workerId": "none", "actions": ["a"], "blockMs": 0}),
+        "TaskCompleteRequest" | "TaskTouchRequest" => json!({"taskId": "none"}),
+        "TaskFailRequest" => json!({"taskId": "none", "error": {"message": "no"}}),
         "MessageCreateRequest" => json!({"header": {"subject": "s"}, "payload": {"n": 1}}),
         "MessageGetRequest" | "MessageDeleteRequest" => json!({"messageId": nil}),
         other => panic!("{other} has no example: every operation needs one"),
@@ -266,6 +278,11 @@ fn spelled(path: &str, kind: &str, model: &Value, id: &str) -> (String, String) 
     } else {
         "SIMPLE_VIEW"
     };
+    let worker = if kind == "WorkerRegisterRequest" {
+        "worker"
+    } else {
+        "none"
+    };
     let mut filled = path.to_owned();
     for (part, value) in [
         ("{entityName}", name),
@@ -283,6 +300,9 @@ fn spelled(path: &str, kind: &str, model: &Value, id: &str) -> (String, String) 
         ("{providerId}", NIL),
         ("{subject}", "s"),
         ("{definition}", "none"),
+        ("{action}", "none"),
+        ("{workerId}", worker),
+        ("{taskId}", "none"),
         ("{first}", first),
         ("{second}", second),
         ("{third}", third),
@@ -323,6 +343,8 @@ fn spelled(path: &str, kind: &str, model: &Value, id: &str) -> (String, String) 
         | "TrustedKeyReactivateRequest"
         | "TrustedKeyRegisterRequest" => example(kind, model, id).to_string(),
         "RunDefinitionCreateRequest" | "RunDefinitionValidateRequest" => DOCUMENT.to_owned(),
+        "WorkerRegisterRequest" => json!({"actions": ["a"]}).to_string(),
+        "TaskAwaitRequest" | "TaskFailRequest" => example(kind, model, id).to_string(),
         "EntityStatsQueryRequest" => json!({"groupBy": ["state"]}).to_string(),
         "MessageCreateRequest" => json!({"payload": {"n": 1}}).to_string(),
         "MessageDeleteRequest" if !path.contains('{') => "[]".to_owned(),

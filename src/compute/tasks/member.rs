@@ -1,6 +1,9 @@
 //! Members: they are sent tasks on their stream, and answer there.
 
-use std::sync::Arc;
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
 
 use tokio::sync::mpsc;
 
@@ -23,6 +26,7 @@ pub struct TaskMembership {
     channels: Channels,
     tenant: Tenant,
     number: u64,
+    busy: Arc<AtomicUsize>,
 }
 
 /// An answer of a member, by the type of its event.
@@ -45,15 +49,18 @@ impl Channels {
         announced: Announced,
         outbox: mpsc::UnboundedSender<Sent>,
     ) -> TaskMembership {
-        let number = self.with(tenant, |pool, desk| {
+        let (number, busy) = self.with(tenant, |pool, desk| {
             let channel = Channel::Stream(Stream::new(outbox));
             let (id, now) = (id.to_string().into(), desk.clock.now());
-            pool.join(desk, Worker::new(id, announced, CONCURRENCY, now, channel))
+            let worker = Worker::new(id, announced, CONCURRENCY, now, channel);
+            let busy = Arc::clone(&worker.busy);
+            (pool.join(desk, worker), busy)
         });
         TaskMembership {
             channels: self.clone(),
             tenant: tenant.clone(),
             number,
+            busy,
         }
     }
 
@@ -77,10 +84,16 @@ impl TaskMembership {
 
     /// Whether the member has tasks to answer.
     pub fn has_tasks_out(&self) -> bool {
-        let state = self.channels.lock();
-        let pool = state.pools.get(&self.tenant);
-        let worker = pool.and_then(|pool| pool.workers.get(&self.number));
-        worker.is_some_and(|worker| !worker.running.is_empty())
+        self.busy.load(Ordering::Relaxed) > 0
+    }
+
+    /// No more tasks are sent.
+    pub fn drain(&self) {
+        self.channels.with(&self.tenant, |pool, _| {
+            if let Some(worker) = pool.workers.get_mut(&self.number) {
+                worker.draining = true;
+            }
+        });
     }
 
     /// Takes an answer; false if it is to nothing that was sent on this stream, or the second one.

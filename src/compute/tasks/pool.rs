@@ -51,7 +51,7 @@ impl Pool {
 
     /// How many tasks wait, and how many are with a worker.
     pub(super) fn counts(&self) -> (usize, usize) {
-        let running = self.workers.values().map(|worker| worker.running.len());
+        let running = self.workers.values().map(|worker| worker.running().len());
         let running = running.sum();
         (self.tasks.len().saturating_sub(running), running)
     }
@@ -134,7 +134,7 @@ impl Pool {
         let rank = |number: &&u64| {
             let worker = &self.workers[number];
             let had_it = held.last == Some(**number);
-            (had_it, worker.running.len(), worker.last_turn)
+            (had_it, worker.running().len(), worker.last_turn)
         };
         self.takers.iter().filter(fits).min_by_key(rank).copied()
     }
@@ -213,7 +213,7 @@ impl Pool {
                 (None, limit)
             }
         };
-        worker.running.insert(Arc::clone(id));
+        worker.begin(id);
         held.attempt = attempt;
         held.last = Some(number);
         held.progress = None;
@@ -274,7 +274,7 @@ impl Pool {
             let Some(worker) = self.workers.get(&number) else {
                 return;
             };
-            if !worker.has_room() || worker.running.len() + loading >= worker.max as usize {
+            if !worker.has_room() || worker.running().len() + loading >= worker.max as usize {
                 return;
             }
             let first = match &worker.channel {
@@ -406,7 +406,7 @@ impl Pool {
     pub(super) fn take_back(&mut self, id: &Arc<str>) -> Option<Out> {
         let out = self.out(id)?;
         if let Some(worker) = self.workers.get_mut(&out.worker) {
-            worker.running.remove(id);
+            worker.end(id);
         }
         Some(out)
     }
@@ -438,7 +438,7 @@ impl Pool {
         };
         // Nothing is sent to it any more.
         worker.draining = true;
-        let mut had: Vec<_> = worker.running.iter().cloned().collect();
+        let mut had: Vec<_> = worker.running().iter().cloned().collect();
         had.sort_by_key(|id| self.tasks.get(id).map(|held| held.number));
         for id in &had {
             if self.tasks.get(id).is_some_and(Held::is_out) {

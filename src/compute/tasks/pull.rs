@@ -131,15 +131,8 @@ impl Channels {
                 now,
                 Channel::Pull(VecDeque::new()),
             );
-            let Worker {
-                running,
-                channel,
-                last_turn,
-                ..
-            } = std::mem::replace(old, new);
-            old.running = running;
-            old.channel = channel;
-            old.last_turn = last_turn;
+            let before = std::mem::replace(old, new);
+            old.inherit(before);
             pool.refill(desk, number);
             Ok(())
         })
@@ -393,7 +386,7 @@ fn make_room(pool: &mut Pool, now: Timestamp) -> Result<(), Refused> {
         return Ok(());
     }
     pool.workers.retain(|_, worker| {
-        !is_worker(worker) || worker.is_healthy(now) || !worker.running.is_empty()
+        !is_worker(worker) || worker.is_healthy(now) || !worker.running().is_empty()
     });
     if count(pool) < WORKERS_MAX {
         return Ok(());
@@ -477,7 +470,7 @@ impl WorkerFacts {
             healthy: worker.is_healthy(now),
             draining: worker.draining,
             load: worker.load,
-            running: worker.running.len(),
+            running: worker.running().len(),
             seen: worker.seen,
             is_member: worker.is_member(),
         }

@@ -2,7 +2,10 @@
 
 use std::{
     collections::{HashMap, HashSet, VecDeque},
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::Duration,
 };
 
@@ -88,7 +91,9 @@ pub(super) struct Worker {
     pub(super) metadata: Option<Arc<str>>,
     pub(super) draining: bool,
     pub(super) load: Option<f64>,
-    pub(super) running: HashSet<Arc<str>>,
+    running: HashSet<Arc<str>>,
+    /// Their number, for who must not wait for the lock.
+    pub(super) busy: Arc<AtomicUsize>,
     /// When it was last chosen, as a count of deliveries.
     pub(super) last_turn: u64,
     /// When something last arrived from it.
@@ -171,6 +176,7 @@ impl Worker {
             draining: false,
             load: None,
             running: HashSet::new(),
+            busy: Arc::default(),
             last_turn: 0,
             seen: now,
             channel,
@@ -179,6 +185,28 @@ impl Worker {
 
     pub(super) const fn is_member(&self) -> bool {
         matches!(self.channel, Channel::Stream(_))
+    }
+
+    pub(super) fn running(&self) -> &HashSet<Arc<str>> {
+        &self.running
+    }
+
+    pub(super) fn begin(&mut self, task: &Arc<str>) {
+        self.running.insert(Arc::clone(task));
+        self.busy.store(self.running.len(), Ordering::Relaxed);
+    }
+
+    pub(super) fn end(&mut self, task: &str) {
+        self.running.remove(task);
+        self.busy.store(self.running.len(), Ordering::Relaxed);
+    }
+
+    /// Takes over what it had from its registration before.
+    pub(super) fn inherit(&mut self, before: Self) {
+        self.running = before.running;
+        self.busy = before.busy;
+        self.channel = before.channel;
+        self.last_turn = before.last_turn;
     }
 
     pub(super) fn has_room(&self) -> bool {

@@ -1,12 +1,15 @@
 //! Payloads between the server and its compute members (`grpc.md` §9).
 
+use std::{collections::BTreeMap, sync::Arc};
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Value, value::RawValue};
 
-use super::{AsText, Object, RawJson, RequiredText, json, search::CommittedMeta};
+use super::{AsText, Object, RawJson, RequiredText, json, search::CommittedMeta, tasks::Offered};
 use crate::callout::{Callee, Target, TransitionContext};
 use crate::entity::Image;
+use crate::error::Failure;
 use crate::event::EventType;
 use crate::id::{CallId, EntityId, MemberId, Tenant, TransactionId, WorkflowName};
 
@@ -19,6 +22,31 @@ pub struct Join {
     pub tags: Option<Vec<String>>,
     #[serde(default)]
     pub joined_legal_entity_id: Option<String>,
+    /// The namespace whose tasks it takes; if absent, `default`.
+    #[serde(default)]
+    namespace: Option<Arc<str>>,
+    /// The actions that it does; `*` stands for all of them.
+    #[serde(default)]
+    actions: Option<Vec<String>>,
+    /// How many tasks it takes at a time.
+    #[serde(default)]
+    max_concurrency: Option<u32>,
+    /// What tasks may require of it.
+    #[serde(default)]
+    labels: Option<BTreeMap<Box<str>, Box<str>>>,
+}
+
+impl Join {
+    /// What it says of tasks.
+    pub fn offered(&mut self) -> Result<Offered, Failure> {
+        let offered = Offered {
+            namespace: self.namespace.take(),
+            actions: self.actions.take().unwrap_or_default(),
+            max_concurrency: self.max_concurrency,
+            labels: self.labels.take().unwrap_or_default(),
+        };
+        offered.check()
+    }
 }
 
 /// What a member says it has done.
@@ -53,6 +81,9 @@ pub struct Answer<'a> {
 
 #[derive(Deserialize, JsonSchema)]
 pub struct AnswerError {
+    /// Of a task that is sent as a call of a processor.
+    #[serde(default)]
+    pub code: Option<String>,
     #[serde(default)]
     pub message: Option<String>,
     #[serde(default)]

@@ -1,5 +1,7 @@
 //! Payloads about connected compute members (`stream.md` §3).
 
+use std::{collections::BTreeMap, sync::Arc};
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -50,4 +52,15 @@ pub struct Member {
     pub failed: u64,
     /// When something last came from it.
     pub last_seen: AsText<Timestamp>,
+    /// The namespace whose tasks it takes, as it announced it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub namespace: Option<Arc<str>>,
+    /// The actions that it announced.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub actions: Vec<Arc<str>>,
+    /// How many tasks it takes at a time, as it announced it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_concurrency: Option<u32>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub labels: BTreeMap<Box<str>, Box<str>>,
 }

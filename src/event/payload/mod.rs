@@ -5,6 +5,7 @@
 //! the requests of the edges.
 
 pub mod account;
+pub mod actions;
 pub mod answer;
 pub mod audit;
 pub mod clients;
@@ -26,8 +27,10 @@ pub mod search;
 pub mod settings;
 pub mod statistics;
 pub mod stream;
+pub mod tasks;
 mod text;
 pub mod trusted_keys;
+pub mod workers;
 pub mod workflow;
 
 use std::{borrow::Cow, sync::Arc};

@@ -17,17 +17,20 @@ use tokio_util::sync::CancellationToken;
 use tonic::{Status, Streaming};
 use tracing::{debug, info, warn};
 
-use super::{Service, invalid, member, message_too_large};
+use super::{Service, invalid, member, message_too_large, task};
 use crate::auth::{self, Login, ROLE_M2M};
 use crate::callout::Tags;
-use crate::compute::{self, Membership};
+use crate::compute::{
+    self, Membership,
+    tasks::{Announced, Channels, Sent, TaskMembership},
+};
 use crate::error::{Code, Failure};
 use crate::event::{
     Event, EventType,
     frame::Frame,
     payload::{self, stream},
 };
-use crate::id::{MemberId, MessageId};
+use crate::id::{CallId, MemberId, MessageId};
 use crate::operation::{Hold, acknowledgement, refusal};
 
 pub use outbound::Outbound;
@@ -83,6 +86,7 @@ struct Session {
 /// A membership, and the task that sends calls to the member.
 struct Joined {
     membership: Membership,
+    tasks: TaskMembership,
     _forwarding: tokio_util::sync::DropGuard,
 }
 
@@ -197,7 +201,7 @@ impl Session {
     fn owes_answers(&self) -> bool {
         self.membership
             .as_ref()
-            .is_some_and(|joined| joined.membership.has_calls_out())
+            .is_some_and(|joined| joined.membership.has_calls_out() || joined.tasks.has_tasks_out())
     }
 
     /// Finishes the requests in flight; only requests that belong to them are still accepted.
@@ -207,6 +211,9 @@ impl Session {
         let in_work = self.service.services.in_work.clone();
         in_work.close();
         let is_member = self.membership.is_some();
+        if let Some(joined) = &self.membership {
+            joined.tasks.drain();
+        }
         let done = timeout(GRACE, async {
             // A member is called as long as requests may need it.
             if is_member {
@@ -256,6 +263,7 @@ impl Session {
             EventType::EntityProcessorCalculationResponse
             | EventType::EntityCriteriaCalculationResponse
             | EventType::EntityFunctionCalculationResponse => self.answered(&event),
+            EventType::TaskCalculationResponse => self.task_answered(&event),
             EventType::EventCancelRequest => self.cancel(&event),
             _ => self.request(event),
         }
@@ -309,7 +317,7 @@ impl Session {
             );
             return Ok(());
         }
-        let join: payload::compute::Join = event
+        let mut join: payload::compute::Join = event
             .text()
             .and_then(payload::decode)
             .map_err(|failure| invalid(&failure))?;
@@ -319,12 +327,22 @@ impl Session {
         let tenant = &self.login.caller.tenant;
         if join
             .joined_legal_entity_id
+            .take()
             .is_some_and(|given| !given.is_empty() && given != tenant.as_str())
         {
             return Err(Status::permission_denied("tenant mismatch"));
         }
         let id = MemberId::fresh();
         let tags: Tags = join.tags.iter().flatten().map(String::as_str).collect();
+        let offered = join.offered().map_err(|failure| invalid(&failure))?;
+        let announced = Announced {
+            namespace: offered.namespace,
+            actions: offered.actions,
+            tags: tags.clone(),
+            labels: offered.labels,
+            max_concurrency: offered.max_concurrency,
+            ..Announced::default()
+        };
         info!(member.id = %id, %tenant, %tags, "member joined");
         let (outbox, calls) = mpsc::channel(CALLS_QUEUED);
         let now = self.service.services.now();
@@ -344,8 +362,19 @@ impl Session {
             forwarding.clone(),
         );
         self.service.tasks.spawn(forward);
+        let (outbox, sent) = mpsc::unbounded_channel();
+        let tasks = self.service.channels.join(tenant, id, announced, outbox);
+        let forward = forward_tasks(
+            sent,
+            self.service.channels.clone(),
+            self.queue.clone(),
+            Arc::clone(&self.requests),
+            forwarding.clone(),
+        );
+        self.service.tasks.spawn(forward);
         self.membership = Some(Joined {
             membership,
+            tasks,
             _forwarding: forwarding.drop_guard(),
         });
         Ok(())
@@ -361,7 +390,7 @@ impl Session {
                             warn!(%failure, call.id = %call, "a member's response is about another entity");
                             self.refuse(&event.id, &failure);
                         }
-                        membership.answered(call, answered.response)
+                        membership.answered(call, answered.response) || self.is_of_task(event, call)
                     }
                     _ => false,
                 };
@@ -371,6 +400,34 @@ impl Session {
             }
             Err(failure) => {
                 warn!(%failure, "a member's response could not be read");
+                self.refuse(&event.id, &failure);
+                if let Some(joined) = &self.membership {
+                    // It may be to a task, which ends with it.
+                    let _ = task::answer(event, &joined.tasks);
+                }
+            }
+        }
+    }
+
+    /// Whether a response is to a task that was sent as a call of a processor.
+    fn is_of_task(&self, event: &Event, call: CallId) -> bool {
+        let tasks = self.membership.as_ref().map(|joined| &joined.tasks);
+        tasks.is_some_and(|tasks| {
+            tasks.knows(call) && task::answer(event, tasks).is_ok_and(|known| known)
+        })
+    }
+
+    /// Takes a member's answer to a task.
+    fn task_answered(&self, event: &Event) {
+        let answered = match &self.membership {
+            Some(joined) => task::answer(event, &joined.tasks),
+            None => Ok(false),
+        };
+        match answered {
+            Ok(true) => {}
+            Ok(false) => debug!(event.id = %event.id, "an answer to a task that is not in flight"),
+            Err(failure) => {
+                warn!(%failure, "a member's answer to a task could not be read");
                 self.refuse(&event.id, &failure);
             }
         }
@@ -422,6 +479,32 @@ async fn forward(
         // Reading may have stopped for lack of room; now a response is expected.
         requests.nudge();
         if queue.send(member::call(&request)).await.is_err() {
+            return;
+        }
+    }
+}
+
+/// Sends tasks to a member as fast as it reads them.
+async fn forward_tasks(
+    mut tasks: mpsc::UnboundedReceiver<Sent>,
+    channels: Channels,
+    queue: Queue,
+    requests: Arc<Requests>,
+    stop: CancellationToken,
+) {
+    loop {
+        let sent = tokio::select! {
+            sent = tasks.recv() => sent,
+            () = stop.cancelled() => None,
+        };
+        let Some(sent) = sent else { return };
+        // Reading may have stopped for lack of room; now an answer is expected.
+        requests.nudge();
+        let token = match &sent {
+            Sent::Task(delivery) => channels.token(delivery),
+            Sent::Cancel { .. } => None,
+        };
+        if queue.send(task::event(&sent, token)).await.is_err() {
             return;
         }
     }

@@ -5,6 +5,7 @@
 //! there is one), the type of what it answers, and the codes only it can answer. What every
 //! request can meet, and every one that writes, is added from the table of operations.
 
+pub(super) mod actions;
 pub(super) mod audit;
 pub(super) mod clients;
 pub(super) mod definitions;
@@ -24,6 +25,7 @@ pub(super) mod runs;
 pub(super) mod search;
 pub(super) mod statistics;
 pub(super) mod trusted_keys;
+pub(super) mod workers;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 

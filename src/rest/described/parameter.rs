@@ -122,6 +122,7 @@ const CHANGE_LEVEL: Parameter = Parameter::path(
     change_level,
     "How far entities may widen the model; each level permits what the lower ones do.",
 );
+const ACTION: Parameter = Parameter::path("action", name, "The name of the action.");
 const DEFINITION: Parameter = Parameter::path("definition", name, "The name of the definition.");
 const PLAN: Parameter = Parameter::path("plan", name, "The name of the plan.");
 const RUN: Parameter = Parameter::path("runId", name, "The run.");
@@ -130,6 +131,12 @@ const JOB: Parameter = Parameter::path("jobId", name, "The background search.");
 const KEY_ID: Parameter = Parameter::path("keyId", name, "The key pair, by its `kid`.");
 const MESSAGE_ID: Parameter = Parameter::path("messageId", uuid, "The message.");
 const SUBJECT: Parameter = Parameter::path("subject", name, "The subject.");
+const TASK: Parameter = Parameter::path("taskId", name, "The task.");
+const WORKER: Parameter = Parameter::path(
+    "workerId",
+    |_| json_schema!({"type": "string", "minLength": 1, "maxLength": 128}),
+    "The worker; of a member on a stream its `memberId`.",
+);
 const TRANSACTION_ID: Parameter = Parameter::path("transactionId", name, "The transaction.");
 pub(in crate::rest) const TRUSTED_KEY: Parameter =
     Parameter::path("keyId", name, "The trusted key, by its `kid`.");
@@ -152,6 +159,7 @@ pub(in crate::rest) const EXPORT_CONVERTER: Parameter =
 
 /// What parts of paths are where a description does not say otherwise.
 const PARTS: &[Parameter] = &[
+    ACTION,
     CHANGE_LEVEL,
     CLIENT_ID,
     CONVERTER,
@@ -167,8 +175,10 @@ const PARTS: &[Parameter] = &[
     MODEL_VERSION,
     PROVIDER_ID,
     SUBJECT,
+    TASK,
     TRANSACTION_ID,
     TRANSITION,
+    WORKER,
 ];
 
 /// A part of a path, by its name.

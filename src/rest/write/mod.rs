@@ -1,6 +1,7 @@
 //! Payloads from requests, and bodies from answers: one pair of functions per spelling.
 
 pub(super) mod account;
+pub(super) mod actions;
 pub(super) mod audit;
 pub(super) mod clients;
 pub(super) mod definitions;
@@ -15,6 +16,7 @@ pub(super) mod runs;
 pub(super) mod search;
 pub(super) mod settings;
 pub(super) mod trusted_keys;
+pub(super) mod workers;
 
 use std::borrow::Cow;
 

@@ -3,10 +3,12 @@
 use std::sync::Arc;
 
 use super::State;
-use crate::compute::tasks::{End, OfRun, Reported, TaskKind, TaskSpec};
+use crate::callout::Tags;
+use crate::compute::tasks::{Dispatch, End, OfRun, Reported, TaskKind, TaskSpec};
 use crate::error::Failure;
 use crate::id::Tenant;
 use crate::program::{Answer, Payload, Task};
+use crate::registry::ActionDispatch;
 use crate::runtime::Runtime;
 use crate::storage::StoredRun;
 
@@ -65,8 +67,11 @@ impl Runtime {
             namespace: Arc::clone(namespace),
             kind: TaskKind::Action,
             name: Arc::from(&*task.action),
-            dispatch: action.dispatch,
-            tags: action.tags.clone(),
+            dispatch: match action.dispatch {
+                ActionDispatch::Task => Dispatch::Task,
+                ActionDispatch::Processor => Dispatch::Processor,
+            },
+            tags: Tags::parse(&action.tags.join(",")),
             labels: state.labels(),
             priority: state.priority(),
             input,
@@ -83,7 +88,7 @@ impl Runtime {
             retries_max: action.max_retries,
             retry_delay: action.retry_delay(),
             wait: action.wait().unwrap_or(settings.tasks_wait),
-            output_max: action.max_output_bytes,
+            output_max: usize::try_from(action.max_output_bytes).unwrap_or(usize::MAX),
             created: self.0.clock.now(),
         }))
     }

@@ -20,6 +20,7 @@ mod read;
 mod record;
 mod rows;
 mod run;
+mod run_rows;
 mod scan_page;
 mod script;
 mod sorter;

@@ -14,8 +14,8 @@ use sqlx_sqlite::{Sqlite, SqliteArguments};
 use super::{read::json_list, rows::encode_kind};
 use crate::storage::port::{
     Batch, CommitRow, DeltaRow, EntityMove, Folded, Freed, KeyRow, MessageGone, MessageRow,
-    NewClaim, NewDecision, NewEntity, NewRun, NewVersion, OutcomeRow, RecordGone, RecordPut,
-    Removals, RunEnd, RunEventRow, RunKeyRow, RunMove, RunTimer, TaskDone, TaskRow, TimerDone,
+    NewClaim, NewDecision, NewEntity, NewVersion, OutcomeRow, RecordGone, RecordPut, Removals,
+    TaskDone, TaskRow,
 };
 
 pub(super) const BEGIN: &str = include_str!("sql/begin.sql");
@@ -50,13 +50,13 @@ const VERSIONS: &str = include_str!("sql/batch/versions.sql");
 const ROWS: &str = "values ";
 
 /// Rows of a table, as values of a statement.
-trait Row {
+pub(super) trait Row {
     const COLUMNS: usize;
     fn bind(&self, values: &mut Script);
 }
 
 /// A statement, as it is written.
-struct Script {
+pub(super) struct Script {
     /// None where it is known already.
     text: Option<String>,
     values: Result<SqliteArguments, BoxDynError>,
@@ -146,7 +146,7 @@ impl Script {
         text.push_str(tail.trim_end());
     }
 
-    fn bind<'q, T: Encode<'q, Sqlite> + Type<Sqlite>>(&mut self, value: T) -> &mut Self {
+    pub(super) fn bind<'q, T: Encode<'q, Sqlite> + Type<Sqlite>>(&mut self, value: T) -> &mut Self {
         if let Ok(values) = &mut self.values
             && let Err(error) = values.add(value)
         {
@@ -376,76 +376,6 @@ impl Row for TaskRow {
             .bind(Arc::clone(&self.name))
             .bind(Arc::clone(&self.body))
             .bind(0_i64);
-    }
-}
-
-impl Row for RunTimer {
-    const COLUMNS: usize = 5;
-
-    fn bind(&self, values: &mut Script) {
-        values.bind(self.k).bind(self.due).bind(self.t);
-        values.bind(self.r).bind(self.kind);
-    }
-}
-
-impl Row for TimerDone {
-    const COLUMNS: usize = 1;
-
-    fn bind(&self, values: &mut Script) {
-        values.bind(self.0);
-    }
-}
-
-impl Row for NewRun {
-    const COLUMNS: usize = 13;
-
-    fn bind(&self, values: &mut Script) {
-        let moved = &self.moved;
-        values.bind(self.r).bind(self.t).bind(self.q).bind(moved.n);
-        values.bind(moved.status).bind(moved.out).bind(moved.timer);
-        values.bind(self.up).bind(self.e).bind(moved.awaits);
-        values
-            .bind(self.created)
-            .bind(moved.ended)
-            .bind(Arc::clone(&moved.state));
-    }
-}
-
-impl Row for RunMove {
-    const COLUMNS: usize = 7;
-
-    fn bind(&self, values: &mut Script) {
-        values.bind(self.r).bind(self.n).bind(self.status);
-        values.bind(self.out).bind(self.timer).bind(self.awaits);
-        values.bind(Arc::clone(&self.state));
-    }
-}
-
-impl Row for RunEnd {
-    const COLUMNS: usize = 8;
-
-    fn bind(&self, values: &mut Script) {
-        self.0.bind(values);
-        values.bind(self.0.ended);
-    }
-}
-
-impl Row for RunEventRow {
-    const COLUMNS: usize = 4;
-
-    fn bind(&self, values: &mut Script) {
-        values.bind(self.n).bind(self.r).bind(self.last);
-        values.bind(Arc::clone(&self.record));
-    }
-}
-
-impl Row for RunKeyRow {
-    const COLUMNS: usize = 5;
-
-    fn bind(&self, values: &mut Script) {
-        values.bind(self.t).bind(self.kind);
-        values.bind(Arc::clone(&self.scope));
-        values.bind(Arc::clone(&self.key)).bind(self.r);
     }
 }
 

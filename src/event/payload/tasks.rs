@@ -1,0 +1,175 @@
+//! Tasks on a member's stream (`runs.md` §5.2).
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use super::{AsText, RawJson, decode, json};
+use crate::clock::Timestamp;
+use crate::error::{Code, Failure};
+use crate::id::{CallId, MessageId};
+
+/// How long the name of an action may be, in bytes.
+pub const NAME_MAX: usize = 256;
+
+/// How many actions or labels may be announced at once.
+const ANNOUNCED_MAX: usize = 1_000;
+
+/// A task, as a member is sent it.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct TaskRequest<'a> {
+    pub id: AsText<CallId>,
+    /// New for every delivery; the answer names it.
+    pub request_id: AsText<CallId>,
+    /// The same for every delivery.
+    pub task_id: &'a str,
+    /// From 1.
+    pub attempt: u32,
+    #[schemars(extend("enum" = ["action", "connector", "item"]))]
+    pub kind: &'static str,
+    /// The action, the connector, or the worker of a manager.
+    pub name: &'a str,
+    pub namespace: &'a str,
+    pub input: RawJson,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run_id: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub definition: Option<OfDefinition<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub step: Option<&'a str>,
+    /// When the task counts as not answered.
+    pub deadline: AsText<Timestamp>,
+    /// The same until a task of the step has been answered.
+    pub idempotency_key: &'a str,
+    /// The `context` of the action.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub context: Option<&'a str>,
+    pub success: bool,
+}
+
+/// The definition of a run.
+#[derive(Serialize, JsonSchema)]
+#[schemars(inline)]
+pub struct OfDefinition<'a> {
+    pub name: &'a str,
+    pub version: &'a str,
+}
+
+/// What a member answers to a task.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct TaskAnswer<'a> {
+    pub request_id: String,
+    /// Absent means true.
+    #[serde(default)]
+    pub success: Option<bool>,
+    /// Absent means `success`; `pending`: accepted, the outcome is reported by `TaskComplete`.
+    #[serde(default)]
+    pub outcome: Option<String>,
+    /// Absent means `{}`.
+    #[serde(default, borrow)]
+    pub output: Option<&'a RawValue>,
+    #[serde(default)]
+    pub error: Option<TaskError>,
+    #[serde(default)]
+    pub warnings: Option<Vec<String>>,
+}
+
+/// Why a task failed.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct TaskError {
+    #[serde(default)]
+    pub code: Option<String>,
+    #[serde(default)]
+    pub message: Option<String>,
+    /// Whether another delivery may help.
+    #[serde(default)]
+    pub retryable: Option<bool>,
+}
+
+/// Tells a member that a task is not wanted any more.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct TaskCancel<'a> {
+    id: AsText<MessageId>,
+    task_id: &'a str,
+    /// That of the delivery.
+    request_id: AsText<CallId>,
+    reason: &'a str,
+}
+
+/// The text of that.
+pub fn cancel(task: &str, call: CallId, reason: &str) -> String {
+    json(&TaskCancel {
+        id: AsText(MessageId::fresh()),
+        task_id: task,
+        request_id: AsText(call),
+        reason,
+    })
+}
+
+/// The request that an answer names, if that much of it is readable.
+pub fn request_of(answer: &str) -> Option<CallId> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Named {
+        request_id: String,
+    }
+    let named: Named = decode(answer).ok()?;
+    named.request_id.parse().ok()
+}
+
+/// What a member or worker says it can do.
+#[derive(Debug, Default)]
+pub struct Offered {
+    pub namespace: Option<Arc<str>>,
+    pub actions: Vec<String>,
+    pub max_concurrency: Option<u32>,
+    pub labels: BTreeMap<Box<str>, Box<str>>,
+}
+
+impl Offered {
+    /// Checks what was said.
+    pub fn check(self) -> Result<Self, Failure> {
+        let bad = |parameter: &'static str, message: String| {
+            Err(Failure::new(Code::BadRequest, message).with("parameter", parameter))
+        };
+        if let Some(namespace) = self.namespace.as_deref()
+            && !is_namespace(namespace)
+        {
+            return bad(
+                "namespace",
+                format!(
+                    "\"{namespace}\" is not a valid namespace: use 1 to 64 letters, digits, dots, hyphens or underscores"
+                ),
+            );
+        }
+        if self.actions.len() > ANNOUNCED_MAX || self.labels.len() > ANNOUNCED_MAX {
+            let message = format!("at most {ANNOUNCED_MAX} actions and labels may be announced");
+            return bad("actions", message);
+        }
+        let is_name = |name: &String| (1..=NAME_MAX).contains(&name.len());
+        if let Some(name) = self.actions.iter().find(|name| !is_name(name)) {
+            let message =
+                format!("\"{name}\" is not the name of an action: use 1 to {NAME_MAX} bytes");
+            return bad("actions", message);
+        }
+        if self.max_concurrency == Some(0) {
+            let message = "maxConcurrency is 0; use 1 or more, or leave it out";
+            return bad("maxConcurrency", message.to_owned());
+        }
+        Ok(self)
+    }
+}
+
+/// Whether a text may name a namespace.
+fn is_namespace(text: &str) -> bool {
+    (1..=64).contains(&text.len())
+        && text
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-'))
+}

@@ -1,0 +1,43 @@
+//! Deletes an action. Open tasks continue.
+
+use std::sync::Arc;
+
+use crate::error::Failure;
+use crate::event::{
+    EventType,
+    payload::{self, actions},
+};
+use crate::operation::{Access, Context, Family, Operation, Output, paging};
+use crate::registry::Action;
+
+pub(in crate::operation) struct DeleteAction {
+    namespace: Arc<str>,
+    name: String,
+}
+
+impl Operation for DeleteAction {
+    type Payload = actions::Get;
+    type Answer = actions::Deleted;
+
+    const REQUEST: EventType = EventType::ActionDeleteRequest;
+    const RESPONSE: EventType = EventType::ActionDeleteResponse;
+    const FAMILY: Family = Family::Model;
+    const ACCESS: Access = Access::Write;
+    const STORES: bool = false;
+
+    fn parse(payload: &str) -> Result<Self, Failure> {
+        let request: actions::Get = payload::decode(payload)?;
+        Ok(Self {
+            namespace: paging::namespace(request.namespace)?,
+            name: request.name,
+        })
+    }
+
+    async fn run(self, cx: Context) -> Result<Output<Self::Answer>, Failure> {
+        cx.refuse_token()?;
+        let mut session = cx.session().await?;
+        Action::delete(session.unit()?, &self.namespace, &self.name).await?;
+        let deleted = actions::Deleted { name: self.name };
+        cx.finish(session, deleted, Vec::new()).await
+    }
+}

@@ -1,0 +1,47 @@
+//! Actions: what steps of runs ask members and workers for (`runs.md` §5).
+
+mod delete;
+mod get;
+mod list;
+mod register;
+mod set_enabled;
+
+use crate::event::payload::actions::{Item, Wasm};
+use crate::registry::Action;
+
+pub(super) use delete::DeleteAction;
+pub(super) use get::GetAction;
+pub(super) use list::ListActions;
+pub(super) use register::RegisterAction;
+pub(super) use set_enabled::SetActionEnabled;
+
+impl From<Action> for Item {
+    fn from(action: Action) -> Self {
+        let text = |text: std::sync::Arc<str>| text.to_string();
+        Self {
+            name: action.name.to_string(),
+            kind: if action.wasm.is_some() {
+                "wasm"
+            } else {
+                "user"
+            },
+            dispatch: action.dispatch.as_str(),
+            tags: action.tags.into_iter().map(Into::into).collect(),
+            owner: action.owner.map(text),
+            description: action.description.map(text),
+            context: action.context.map(text),
+            timeout_ms: action.timeout_ms,
+            max_retries: action.max_retries,
+            retry_delay_ms: action.retry_delay_ms,
+            wait_ms: action.wait_ms,
+            max_input_bytes: action.max_input_bytes,
+            max_output_bytes: action.max_output_bytes,
+            enabled: action.enabled,
+            wasm: action.wasm.map(|wasm| Wasm {
+                entrypoint: wasm.entrypoint.to_string(),
+                memory_limit_bytes: wasm.memory_limit_bytes,
+            }),
+            version: action.version,
+        }
+    }
+}

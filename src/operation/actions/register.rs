@@ -1,0 +1,191 @@
+//! Registers an action, or replaces what there is of its name.
+
+use std::{ops::RangeInclusive, sync::Arc};
+
+use crate::error::{Code, Failure};
+use crate::event::{
+    EventType,
+    payload::{self, actions},
+};
+use crate::operation::{Access, Context, Family, Operation, Output, paging};
+use crate::registry::{Action, ActionDispatch};
+
+/// The longest name, owner and tag, in bytes.
+const NAME_BYTES_MAX: usize = 256;
+
+/// The longest description and context, in bytes.
+const TEXT_BYTES_MAX: usize = 64 << 10;
+
+/// How many tags an action has at most.
+const TAGS_MAX: usize = 100;
+
+/// The longest of all times but the timeout: 30 days.
+const TIME_MS_MAX: i64 = 30 * 24 * 60 * 60 * 1_000;
+
+const TIMEOUT_MS: i64 = 30_000;
+const TIMEOUT_MS_MAX: i64 = 24 * 60 * 60 * 1_000;
+const RETRIES: i64 = 3;
+const RETRIES_MAX: i64 = 100;
+const RETRY_DELAY_MS: i64 = 1_000;
+const OUTPUT_BYTES: i64 = 1 << 20;
+const BYTES_MAX: i64 = 64 << 20;
+
+pub(in crate::operation) struct RegisterAction {
+    namespace: Arc<str>,
+    action: Action,
+}
+
+impl Operation for RegisterAction {
+    type Payload = actions::Register;
+    type Answer = actions::Registered;
+
+    const REQUEST: EventType = EventType::ActionRegisterRequest;
+    const RESPONSE: EventType = EventType::ActionRegisterResponse;
+    const FAMILY: Family = Family::Model;
+    const ACCESS: Access = Access::Write;
+
+    fn parse(payload: &str) -> Result<Self, Failure> {
+        let request: actions::Register = payload::decode(payload)?;
+        Ok(Self {
+            namespace: paging::namespace(request.namespace.clone())?,
+            action: read(request)?,
+        })
+    }
+
+    async fn run(self, cx: Context) -> Result<Output<Self::Answer>, Failure> {
+        cx.refuse_token()?;
+        let Self {
+            namespace,
+            mut action,
+        } = self;
+        let mut session = cx.session().await?;
+        let created = action.register(session.unit()?, &namespace).await?;
+        let registered = actions::Registered {
+            name: action.name.to_string(),
+            version: action.version,
+            created,
+        };
+        cx.finish(session, registered, Vec::new()).await
+    }
+}
+
+fn read(request: actions::Register) -> Result<Action, Failure> {
+    if request.name.is_empty() {
+        return Err(bad("name", "the name is empty; give it 1 to 256 bytes"));
+    }
+    match request.kind.as_deref() {
+        None | Some("user") => {}
+        Some("wasm") => {
+            let message = "this server does not run actions in WebAssembly; use the type user";
+            return Err(bad("type", message));
+        }
+        Some(other) => {
+            let message = format!("\"{other}\" is not a type of action; use user or wasm");
+            return Err(bad("type", message));
+        }
+    }
+    let dispatch = match request.dispatch.as_deref() {
+        None => ActionDispatch::Task,
+        Some(name) => ActionDispatch::from_name(name).ok_or_else(|| {
+            let message = format!("\"{name}\" is not a form of dispatch; use task or processor");
+            bad("dispatch", message)
+        })?,
+    };
+    Ok(Action {
+        name: text("name", request.name, NAME_BYTES_MAX)?,
+        version: 0,
+        dispatch,
+        tags: tags(request.tags.unwrap_or_default())?,
+        owner: optional("owner", request.owner, NAME_BYTES_MAX)?,
+        description: optional("description", request.description, TEXT_BYTES_MAX)?,
+        context: optional("context", request.context, TEXT_BYTES_MAX)?,
+        timeout_ms: within(
+            "timeoutMs",
+            request.timeout_ms.unwrap_or(TIMEOUT_MS),
+            1..=TIMEOUT_MS_MAX,
+        )?,
+        max_retries: within(
+            "maxRetries",
+            request.max_retries.unwrap_or(RETRIES),
+            0..=RETRIES_MAX,
+        )?,
+        retry_delay_ms: within(
+            "retryDelayMs",
+            request.retry_delay_ms.unwrap_or(RETRY_DELAY_MS),
+            0..=TIME_MS_MAX,
+        )?,
+        wait_ms: maybe_within("waitMs", request.wait_ms, 0..=TIME_MS_MAX)?,
+        max_input_bytes: maybe_within("maxInputBytes", request.max_input_bytes, 1..=BYTES_MAX)?,
+        max_output_bytes: within(
+            "maxOutputBytes",
+            request.max_output_bytes.unwrap_or(OUTPUT_BYTES),
+            1..=BYTES_MAX,
+        )?,
+        enabled: request.enabled.unwrap_or(true),
+        wasm: None,
+    })
+}
+
+fn bad(parameter: &'static str, message: impl Into<String>) -> Failure {
+    Failure::new(Code::BadRequest, message).with("parameter", parameter)
+}
+
+fn text(parameter: &'static str, text: String, max: usize) -> Result<Arc<str>, Failure> {
+    if text.len() > max {
+        let message = format!("{parameter} has {} bytes; at most {max}", text.len());
+        return Err(bad(parameter, message));
+    }
+    Ok(text.into())
+}
+
+fn optional(
+    parameter: &'static str,
+    given: Option<String>,
+    max: usize,
+) -> Result<Option<Arc<str>>, Failure> {
+    given.map(|given| text(parameter, given, max)).transpose()
+}
+
+fn tags(given: Vec<String>) -> Result<Vec<Box<str>>, Failure> {
+    if given.len() > TAGS_MAX {
+        let message = format!("there are {} tags; at most {TAGS_MAX}", given.len());
+        return Err(bad("tags", message));
+    }
+    let is_tag = |tag: &String| {
+        (1..=NAME_BYTES_MAX).contains(&tag.len()) && !tag.contains([',', ';']) && tag.trim() == tag
+    };
+    if let Some(tag) = given.iter().find(|tag| !is_tag(tag)) {
+        let message = format!(
+            "\"{tag}\" is not a valid tag: use 1 to {NAME_BYTES_MAX} bytes without commas, \
+             semicolons and outer spaces"
+        );
+        return Err(bad("tags", message));
+    }
+    Ok(given.into_iter().map(Into::into).collect())
+}
+
+fn within<T: TryFrom<i64>>(
+    parameter: &'static str,
+    number: i64,
+    bounds: RangeInclusive<i64>,
+) -> Result<T, Failure> {
+    let within = T::try_from(number).ok();
+    within.filter(|_| bounds.contains(&number)).ok_or_else(|| {
+        let message = format!(
+            "{parameter} {number} is not within {} to {}",
+            bounds.start(),
+            bounds.end()
+        );
+        bad(parameter, message)
+    })
+}
+
+fn maybe_within<T: TryFrom<i64>>(
+    parameter: &'static str,
+    number: Option<i64>,
+    bounds: RangeInclusive<i64>,
+) -> Result<Option<T>, Failure> {
+    number
+        .map(|number| within(parameter, number, bounds))
+        .transpose()
+}

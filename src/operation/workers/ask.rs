@@ -1,0 +1,92 @@
+//! Gives a worker tasks, and waits for some (`runs.md` §5).
+
+use std::{sync::Arc, time::Duration};
+
+use super::{refused, within};
+use crate::auth::{Permission, ROLE_M2M};
+use crate::compute::tasks::Leased;
+use crate::error::{Code, Failure};
+use crate::event::{
+    EventType,
+    payload::{self, AsText, RawJson, workers},
+};
+use crate::operation::{Access, Context, Family, Operation, Output, paging};
+
+/// How many actions a request may name.
+const ACTIONS_MAX: usize = 100;
+
+pub(in crate::operation) struct AwaitTasks {
+    namespace: Arc<str>,
+    worker: String,
+    actions: Vec<String>,
+    patience: Duration,
+    most: usize,
+}
+
+impl Operation for AwaitTasks {
+    type Payload = workers::Await;
+    type Answer = workers::Taken;
+
+    const REQUEST: EventType = EventType::TaskAwaitRequest;
+    const RESPONSE: EventType = EventType::TaskAwaitResponse;
+    const FAMILY: Family = Family::Entity;
+    const ACCESS: Access = Access::Write;
+    const STORES: bool = false;
+    const NEEDS: Permission = Permission::Role(ROLE_M2M);
+    const ONCE: bool = false;
+
+    fn parse(payload: &str) -> Result<Self, Failure> {
+        let request: workers::Await = payload::decode(payload)?;
+        let count = request.actions.len();
+        if !(1..=ACTIONS_MAX).contains(&count) {
+            let message = format!("actions has {count} names; use 1 to {ACTIONS_MAX}");
+            return Err(Failure::new(Code::BadRequest, message).with("parameter", "actions"));
+        }
+        let block = within(request.block_ms, 30_000, 0, 300_000, "blockMs")?;
+        let most = within(request.max, 1, 1, 100, "max")?;
+        Ok(Self {
+            namespace: paging::namespace(request.namespace)?,
+            worker: request.worker_id,
+            actions: request.actions,
+            patience: Duration::from_millis(block),
+            most: usize::try_from(most).unwrap_or(1),
+        })
+    }
+
+    async fn run(self, cx: Context) -> Result<Output<Self::Answer>, Failure> {
+        cx.refuse_token()?;
+        let (tenant, worker) = (&cx.caller().tenant, &*self.worker);
+        let channels = cx.channels();
+        let asked = channels.ask(tenant, &self.namespace, worker, &self.actions, self.most);
+        let asked = asked.map_err(|why| refused(why, Some(worker), ""))?;
+        // Dropped, it gives back what was not received.
+        let taken = tokio::select! {
+            taken = asked.tasks(self.patience) => taken,
+            () = cx.cancel().cancelled() => Vec::new(),
+            () = cx.stopping().cancelled() => Vec::new(),
+        };
+        let tasks = taken.into_iter().map(task).collect();
+        Ok(Output::one(workers::Taken { tasks }))
+    }
+}
+
+fn task(leased: Leased) -> workers::Task {
+    let spec = &*leased.spec;
+    let run = spec.run.as_ref();
+    workers::Task {
+        task_id: Arc::clone(&spec.id),
+        kind: spec.kind.as_str(),
+        name: Arc::clone(&spec.name),
+        namespace: Arc::clone(&spec.namespace),
+        status: "running",
+        input: RawJson::trusted(Arc::clone(&spec.input)),
+        attempt: leased.attempt,
+        run_id: run.map(|run| Arc::clone(&run.run)),
+        step: run.map(|run| run.step.clone()),
+        taken_by: leased.taken_by,
+        lease_until: AsText(leased.until),
+        created_at: AsText(spec.created),
+        idempotency_key: Arc::clone(&spec.idempotency_key),
+        context: spec.context.clone(),
+    }
+}

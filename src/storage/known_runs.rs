@@ -1,0 +1,198 @@
+//! What is known of runs in memory: those that were advanced lately, which are to be looked at, and
+//! who waits for what.
+
+use std::sync::{
+    Arc, Mutex, MutexGuard, PoisonError,
+    atomic::{AtomicI64, Ordering},
+};
+
+use foldhash::HashMap;
+use tokio::sync::{Notify, watch};
+
+use super::port::{StoredRun, TaskLine, TenantRow};
+use crate::clock::Timestamp;
+use crate::entity::Position;
+use crate::id::{EntityId, RunId, Tenant};
+
+/// How many bytes of current runs are kept in memory.
+const CACHE_BYTES: u64 = 32 << 20;
+
+/// How many runs there are of ordinary size; more are no harm.
+const ENTRIES: usize = 32 << 10;
+
+/// What a run takes beside its state, roughly.
+const RUN_BYTES: u64 = 300;
+
+/// How many nanoseconds lie between two identifiers at most, beside those that pass.
+const GAP: i64 = 1_000;
+
+/// What is known of runs in memory.
+///
+/// What is in the cache is current: only the committer puts runs in, after their commit and in
+/// order. What was evicted is read from the database each time.
+#[derive(Debug)]
+pub(super) struct Runs {
+    current: quick_cache::sync::Cache<RunId, Arc<StoredRun>, Bytes>,
+    /// The last identifier.
+    last: AtomicI64,
+    /// Runs that are to be looked at since something was committed.
+    woken: Mutex<Vec<WokenRun>>,
+    has_woken: Notify,
+    /// The entities that runs wait for.
+    awaited: Mutex<HashMap<EntityId, Vec<WokenRun>>>,
+    /// Who waits for the end of runs.
+    ends: Mutex<HashMap<RunId, watch::Sender<bool>>>,
+}
+
+/// A run that is to be looked at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WokenRun {
+    pub tenant: Tenant,
+    pub line: TaskLine,
+    pub run: RunId,
+}
+
+#[derive(Debug, Clone)]
+struct Bytes;
+
+impl quick_cache::Weighter<RunId, Arc<StoredRun>> for Bytes {
+    fn weight(&self, _: &RunId, run: &Arc<StoredRun>) -> u64 {
+        run.state.len() as u64 + RUN_BYTES
+    }
+}
+
+impl Runs {
+    /// Nothing is known yet but the newest identifier, and which runs wait for entities.
+    pub(super) fn new(newest: RunId, awaiting: Vec<(EntityId, TenantRow, Tenant, RunId)>) -> Self {
+        let mut awaited: HashMap<EntityId, Vec<WokenRun>> = HashMap::default();
+        for (entity, line, tenant, run) in awaiting {
+            let woken = woken(&tenant, line, run);
+            awaited.entry(entity).or_default().push(woken);
+        }
+        Self {
+            current: quick_cache::sync::Cache::with_weighter(ENTRIES, CACHE_BYTES, Bytes),
+            last: AtomicI64::new(newest.number()),
+            woken: Mutex::default(),
+            has_woken: Notify::new(),
+            awaited: Mutex::new(awaited),
+            ends: Mutex::default(),
+        }
+    }
+
+    /// Takes over the runs of a unit that was committed.
+    pub(super) fn committed(&self, tenant: &Tenant, runs: impl Iterator<Item = StoredRun>) {
+        for run in runs {
+            if run.is_out {
+                self.wake(tenant, run.tenant, run.id);
+            }
+            let before = self.current.peek(&run.id).and_then(|run| run.awaits);
+            if before != run.awaits {
+                let mut awaited = lock(&self.awaited);
+                if let Some(entity) = before {
+                    forget(&mut awaited, entity, run.id);
+                }
+                if let Some(entity) = run.awaits {
+                    let woken = woken(tenant, run.tenant, run.id);
+                    awaited.entry(entity).or_default().push(woken);
+                }
+            }
+            if run.ended.is_some()
+                && let Some(waiting) = lock(&self.ends).get(&run.id)
+            {
+                waiting.send_replace(true);
+            }
+            self.current.insert(run.id, Arc::new(run));
+        }
+    }
+
+    /// Has the runs looked at that wait for one of these entities.
+    pub(super) fn moved(&self, entities: impl Iterator<Item = EntityId>) {
+        let awaited = lock(&self.awaited);
+        if awaited.is_empty() {
+            return;
+        }
+        let runs = entities.filter_map(|entity| awaited.get(&entity)).flatten();
+        let before = lock(&self.woken).len();
+        lock(&self.woken).extend(runs.cloned());
+        if lock(&self.woken).len() > before {
+            self.has_woken.notify_one();
+        }
+    }
+
+    /// Has a run looked at.
+    pub(super) fn wake(&self, tenant: &Tenant, line: TenantRow, run: RunId) {
+        lock(&self.woken).push(woken(tenant, line, run));
+        self.has_woken.notify_one();
+    }
+
+    /// A run that was advanced lately.
+    pub(super) fn get(&self, id: RunId) -> Option<Arc<StoredRun>> {
+        self.current.get(&id)
+    }
+
+    /// Waits for the end of a run from here on.
+    pub(super) fn end_of(&self, run: RunId) -> watch::Receiver<bool> {
+        let mut ends = lock(&self.ends);
+        let ended = ends.entry(run).or_insert_with(|| watch::Sender::new(false));
+        ended.subscribe()
+    }
+
+    /// The last of those that wait for the end of a run may be about to leave.
+    pub(super) fn leave_end(&self, run: RunId) {
+        let mut ends = lock(&self.ends);
+        if ends.get(&run).is_some_and(|end| end.receiver_count() <= 1) {
+            ends.remove(&run);
+        }
+    }
+
+    /// The runs that are to be looked at since this was asked last.
+    pub(super) fn woken(&self) -> Vec<WokenRun> {
+        std::mem::take(&mut *lock(&self.woken))
+    }
+
+    pub(super) async fn has_woken(&self) {
+        self.has_woken.notified().await;
+    }
+
+    pub(super) fn position(&self, id: RunId) -> Option<Position> {
+        self.current.peek(&id).map(|run| run.position)
+    }
+
+    /// An identifier greater than those before it, which does not show how many there were.
+    pub(super) fn fresh(&self, now: Timestamp) -> RunId {
+        let now = now.micros().saturating_mul(1_000);
+        let next = |last: i64| {
+            let from = last.max(now);
+            // The golden ratio spreads the gaps; nothing has to be random.
+            let spread = from.wrapping_mul(0x61c8_8646_80b5_83eb).unsigned_abs() >> 32;
+            from.saturating_add(1 + i64::try_from(spread).unwrap_or(0) % GAP)
+        };
+        let ordering = Ordering::Relaxed;
+        let fetched = self
+            .last
+            .fetch_update(ordering, ordering, |last| Some(next(last)));
+        let (Ok(last) | Err(last)) = fetched;
+        RunId::new(next(last))
+    }
+}
+
+fn woken(tenant: &Tenant, line: TenantRow, run: RunId) -> WokenRun {
+    WokenRun {
+        tenant: tenant.clone(),
+        line: TaskLine(line.0),
+        run,
+    }
+}
+
+fn forget(awaited: &mut HashMap<EntityId, Vec<WokenRun>>, entity: EntityId, run: RunId) {
+    if let Some(runs) = awaited.get_mut(&entity) {
+        runs.retain(|woken| woken.run != run);
+        if runs.is_empty() {
+            awaited.remove(&entity);
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
