@@ -133,7 +133,7 @@ async def test_refusals_are_exceptions(client: Client) -> None:
 
 
 async def test_definitions_are_listed_disabled_and_deleted(client: Client) -> None:
-    await client.runs.definitions.create(one_step("one-step", "act"))
+    await prepared(client, "act")
     await client.runs.definitions.create(one_step("one-step", "act") | {"version": "2.0.0"})
     (listed,) = [one async for one in client.runs.definitions.list()]
     assert (listed.name, listed.version, listed.is_enabled) == ("one-step", "2.0.0", True)
