@@ -140,6 +140,7 @@ codes! {
     /// A tenant has reached a limit.
     TenantLimitExceeded = "TENANT_LIMIT_EXCEEDED", 429, Later;
     TooManyRequests = "TOO_MANY_REQUESTS", 429, Later;
+    TopicNotFound = "TOPIC_NOT_FOUND", 404, Never;
     TransactionExpired = "TRANSACTION_EXPIRED", 410, Never;
     TransactionNotFound = "TRANSACTION_NOT_FOUND", 404, Never;
     /// One transaction has more reads or writes than the limit.
@@ -251,6 +252,7 @@ impl Code {
             Self::StorageUnavailable => "the storage is unavailable for writes; retry later, and see the log",
             Self::TenantLimitExceeded => "the tenant has reached a limit set by the operator; `properties.limit` names it, `properties.retryAfterMs` says when to retry",
             Self::TooManyRequests => "too many requests are in flight or waiting, or their bytes exceed `INTERLOCK_RECEIVING_BYTES`; wait for answers before sending more",
+            Self::TopicNotFound => "the topic does not exist in this namespace, or belongs to another tenant; publish an event to it first",
             Self::TaskLeaseLost => "the worker no longer has the task: its lease has ended, and the task goes to another worker; stop working on it",
             Self::TaskNotFound => "there is no such task, or it belongs to another tenant",
             Self::TransactionExpired => "the transaction token has expired",

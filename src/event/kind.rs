@@ -138,6 +138,14 @@ event_types! {
     ActionsGetRequest,
     ActionsGetResponse,
 
+    // Topics (`runs.md` §5).
+    TopicGetRequest,
+    TopicGetResponse,
+    TopicPublishRequest,
+    TopicPublishResponse,
+    TopicsGetRequest,
+    TopicsGetResponse,
+
     // Messages.
     MessageCreateRequest,
     MessageCreateResponse,

@@ -66,6 +66,7 @@ mod submit_search;
 mod subscribe_changes;
 mod subscribe_search;
 mod table;
+mod topics;
 mod transition_entity;
 mod update_entities;
 mod update_entity;

@@ -11,7 +11,7 @@ use super::{
     parts::Parts,
     write::{
         account, actions, audit, clients, definitions, entity, feed, key_pairs, members, message,
-        model, providers, runs, search, settings, trusted_keys, workers,
+        model, providers, runs, search, settings, topics, trusted_keys, workers,
     },
 };
 use crate::error::Failure;
@@ -40,7 +40,8 @@ use crate::event::EventType::{
     RunDefinitionsGetRequest, RunGetRequest, RunHistoryGetRequest, RunHistorySubscribeRequest,
     RunSignalRequest, RunStartRequest, RunsGetRequest, SnapshotCancelRequest, SnapshotGetRequest,
     SnapshotGetStatusRequest, TaskAwaitRequest, TaskCompleteRequest, TaskFailRequest,
-    TaskTouchRequest, TraceSamplerGetRequest, TraceSamplerSetRequest, TrustedKeyDeleteRequest,
+    TaskTouchRequest, TopicGetRequest, TopicPublishRequest, TopicsGetRequest,
+    TraceSamplerGetRequest, TraceSamplerSetRequest, TrustedKeyDeleteRequest,
     TrustedKeyInvalidateRequest, TrustedKeyReactivateRequest, TrustedKeyRegisterRequest,
     TrustedKeysGetRequest, WorkerDeregisterRequest, WorkerDrainRequest, WorkerGetRequest,
     WorkerHeartbeatRequest, WorkerRegisterRequest, WorkersGetRequest, WorkflowExplainRequest,
@@ -238,6 +239,10 @@ pub const SPELLINGS: &[Spelling] = &[
     spell(PUT, "/actions/{action}/enable", ActionSetEnabledRequest, actions::enable, Value(actions::enabled), &described::actions::ENABLE).taking(Limit::SMALL),
     spell(PUT, "/actions/{action}/disable", ActionSetEnabledRequest, actions::disable, Value(actions::enabled), &described::actions::DISABLE).taking(Limit::SMALL),
     spell(DELETE, "/actions/{action}", ActionDeleteRequest, actions::one, Value(actions::deleted), &described::actions::DELETE).taking(Limit::SMALL),
+    // Topics (`runs.md` §5).
+    spell(POST, "/topics/{topic}", TopicPublishRequest, topics::publish, Value(topics::published), &described::topics::PUBLISH).taking(Limit::LARGE),
+    spell(GET, "/topics/{topic}", TopicGetRequest, topics::one, Value(topics::part), &described::topics::GET),
+    spell(GET, "/topics", TopicsGetRequest, topics::list, Value(topics::page), &described::topics::LIST),
     // Workers, and the tasks that they pull (`runs.md` §5).
     spell(PUT, "/workers/{workerId}", WorkerRegisterRequest, workers::of_worker, Value(workers::registered), &described::workers::REGISTER).taking(Limit::SMALL),
     spell(POST, "/workers/{workerId}/heartbeat", WorkerHeartbeatRequest, workers::of_worker, Value(workers::standing), &described::workers::HEARTBEAT).taking(Limit::SMALL),

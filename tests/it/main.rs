@@ -76,6 +76,7 @@ mod timer_trail;
 mod timers;
 mod tls;
 mod tokens;
+mod topics;
 mod trusted_keys;
 mod turns;
 mod unique_keys;

@@ -29,6 +29,7 @@ pub mod statistics;
 pub mod stream;
 pub mod tasks;
 mod text;
+pub mod topics;
 pub mod trusted_keys;
 pub mod workers;
 pub mod workflow;

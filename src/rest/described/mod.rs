@@ -24,6 +24,7 @@ pub(super) mod providers;
 pub(super) mod runs;
 pub(super) mod search;
 pub(super) mod statistics;
+pub(super) mod topics;
 pub(super) mod trusted_keys;
 pub(super) mod workers;
 

@@ -15,6 +15,7 @@ pub(super) mod providers;
 pub(super) mod runs;
 pub(super) mod search;
 pub(super) mod settings;
+pub(super) mod topics;
 pub(super) mod trusted_keys;
 pub(super) mod workers;
 
