@@ -19,6 +19,7 @@ from interlock import (
     Pending,
     Rejected,
     Retryable,
+    Run,
     RunDefinitionDisabled,
     RunDefinitionNotFound,
     RunExists,
@@ -50,6 +51,11 @@ def one_step(name: str, action: str, **step: Any) -> dict[str, Any]:
     }
 
 
+async def finished(client: Client, run_id: str) -> Run:
+    async with asyncio.timeout(20):
+        return await client.runs.finished(run_id)
+
+
 async def prepared(client: Client, action: str, **registered: Any) -> None:
     await client.runs.actions.register(action, **registered)
     await client.runs.definitions.create(one_step("one-step", action))
@@ -75,7 +81,7 @@ async def test_a_run_is_started_signalled_and_followed(client: Client, member: M
     async with member:
         started = await client.runs.start("order-approval", order, idempotency_key="order-123")
         assert (started.is_new, started.definition) == (True, ("order-approval", "1.0.0"))
-        async with aclosing(client.runs.follow(started.run_id)) as history:
+        async with asyncio.timeout(20), aclosing(client.runs.follow(started.run_id)) as history:
             async for event in history:
                 if event.event_type == "waiting_for_signal":
                     break
@@ -90,7 +96,7 @@ async def test_a_run_is_started_signalled_and_followed(client: Client, member: M
         assert (context.run_id, context.step) == (started.run_id, "start")
         signalled = await client.runs.signal(started.run_id, "approval", {"approver": "Ada"})
         assert (signalled.matched, signalled.status) == (True, "completed")
-        run = await client.runs.finished(started.run_id)
+        run = await finished(client, started.run_id)
     assert (run.status, run.output) == ("completed", {"charge": "ch_1", "by": "Ada"})
     events = [(event.event_type, event.sequence) async for event in client.runs.history(run.run_id)]
     assert [name for name, _ in events] == [
@@ -127,9 +133,10 @@ async def test_refusals_are_exceptions(client: Client) -> None:
         await anext(client.runs.topics.read("nothing"))
     with pytest.raises(ValidationError) as refused:
         await client.runs.definitions.create("kind: Workflow\nname: w\nversion: 1.0.0\n")
-    assert [finding["code"] for finding in refused.value.properties["findings"]] == ["E103"]
+    assert "E103" in [finding["code"] for finding in refused.value.properties["findings"]]
     found = await client.runs.definitions.validate("kind: Workflow\nname: w\nversion: 1.0.0\n")
-    assert (found.is_valid, [finding.code for finding in found.findings]) == (False, ["E103"])
+    assert not found.is_valid
+    assert ("E103", "error") in [(one.code, one.severity) for one in found.findings]
 
 
 async def test_definitions_are_listed_disabled_and_deleted(client: Client) -> None:
@@ -171,7 +178,7 @@ async def test_what_an_action_writes_is_committed_with_its_outcome_or_not_at_all
     async with member:
         for of, status in (("done", "completed"), ("failed", "failed"), ("fraud", "cancelled")):
             started = await client.runs.start("one-step", {"of": of})
-            assert (await client.runs.finished(started.run_id)).status == status
+            assert (await finished(client, started.run_id)).status == status
     notes = {entity.data["of"] async for entity in client.list_entities(NOTE)}
     assert notes == {"done", "fraud"}
 
@@ -188,7 +195,7 @@ async def test_a_retryable_failure_is_delivered_again(client: Client, member: Me
     await prepared(client, "busy", retry_delay=timedelta(milliseconds=10))
     async with member:
         started = await client.runs.start("one-step")
-        assert (await client.runs.finished(started.run_id)).status == "completed"
+        assert (await finished(client, started.run_id)).status == "completed"
     assert [attempt for _, attempt in attempts] == [1, 2, 3]
     assert len({task for task, _ in attempts}) == 1
 
@@ -204,10 +211,10 @@ async def test_a_pending_task_is_completed_later(client: Client, member: Member)
     await prepared(client, "slow")
     async with member:
         started = await client.runs.start("one-step")
-        task = await tasks.get()
+        task = await asyncio.wait_for(tasks.get(), 20)
     reported = await client.runs.tasks.complete(task, {"n": 7})
     assert reported.applied
-    run = await client.runs.finished(started.run_id)
+    run = await finished(client, started.run_id)
     assert (run.status, run.output) == ("completed", {"is": {"n": 7}})
     assert not (await client.runs.tasks.complete(task)).applied
     assert (await client.runs.tasks.get(task)).outcome == "success"
@@ -252,7 +259,7 @@ async def test_a_worker_pulls_tasks_until_it_is_stopped(
         ends = []
         for number in (1, 2):
             started = await client.runs.start("one-step", {"n": number})
-            ends.append(await client.runs.finished(started.run_id))
+            ends.append(await finished(client, started.run_id))
     assert [run.status for run in ends] == ["completed", "failed"]
     assert ends[0].output == {"is": {"n": 1}}
     assert ends[1].steps["start"].output == {
