@@ -32,6 +32,7 @@ mod explain;
 mod faults;
 mod feed;
 mod flo;
+mod flo_service;
 mod guesses;
 mod help;
 mod history;
