@@ -59,6 +59,8 @@ const SOURCES: &[Source] = &[
     topic("openapi", include_str!("topics/openapi.md"), &["rest"]).with(&["json", "yaml", "tags"]),
     topic("errors", include_str!("topics/errors.md"), &["rest", "grpc", "transactions"]).with(&["json"]),
     topic("config", include_str!("topics/config.md"), &["cli", "operators"]).with(&["all"]),
+    topic("definitions", include_str!("topics/definitions.md"), &["flo-documents", "topics", "members", "idempotency"]),
+    topic("topics", include_str!("topics/topics.md"), &["definitions", "transactions", "idempotency", "flo-documents"]),
     topic("cli", include_str!("topics/cli.md"), &["config", "getting-started", "flo-documents"]),
     topic("operators", include_str!("topics/operators.md"), &["config", "security", "reference", "benchmark", "attacks"]),
     topic("attacks", include_str!("topics/attacks.md"), &["operators", "security"]),
