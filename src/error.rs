@@ -37,6 +37,8 @@ macro_rules! codes {
 }
 
 codes! {
+    /// The action takes no tasks until it is enabled.
+    ActionDisabled = "ACTION_DISABLED", 409, Never;
     ActionNotFound = "ACTION_NOT_FOUND", 404, Never;
     /// A second join on a stream.
     AlreadyJoined = "ALREADY_JOINED", 409, Never;
@@ -140,6 +142,7 @@ codes! {
     /// A tenant has reached a limit.
     TenantLimitExceeded = "TENANT_LIMIT_EXCEEDED", 429, Later;
     TooManyRequests = "TOO_MANY_REQUESTS", 429, Later;
+    TopicNotFound = "TOPIC_NOT_FOUND", 404, Never;
     TransactionExpired = "TRANSACTION_EXPIRED", 410, Never;
     TransactionNotFound = "TRANSACTION_NOT_FOUND", 404, Never;
     /// One transaction has more reads or writes than the limit.
@@ -186,6 +189,7 @@ impl Code {
     #[rustfmt::skip]
     pub const fn meaning(self) -> &'static str {
         match self {
+            Self::ActionDisabled => "the action is disabled; enable it first",
             Self::ActionNotFound => "the action does not exist in this namespace, or belongs to another tenant; register it first",
             Self::AlreadyJoined => "the member has already joined on this stream; open another stream",
             Self::BadRequest => "the request cannot be read or does not match the model; the message names the place, correct it",
@@ -251,6 +255,7 @@ impl Code {
             Self::StorageUnavailable => "the storage is unavailable for writes; retry later, and see the log",
             Self::TenantLimitExceeded => "the tenant has reached a limit set by the operator; `properties.limit` names it, `properties.retryAfterMs` says when to retry",
             Self::TooManyRequests => "too many requests are in flight or waiting, or their bytes exceed `INTERLOCK_RECEIVING_BYTES`; wait for answers before sending more",
+            Self::TopicNotFound => "the topic does not exist in this namespace, or belongs to another tenant; publish an event to it first",
             Self::TaskLeaseLost => "the worker no longer has the task: its lease has ended, and the task goes to another worker; stop working on it",
             Self::TaskNotFound => "there is no such task, or it belongs to another tenant",
             Self::TransactionExpired => "the transaction token has expired",

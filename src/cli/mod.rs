@@ -74,10 +74,10 @@ Examples:
   interlock health && echo ready
 
 Topics: getting-started, tutorial, models, unique-keys, entities, idempotency, workflows, criteria,
-processors, timers, flo-documents, members, transactions, search, indexes, statistics, history, changes, explain,
-messages, cloudevents, grpc, rest, openapi, errors, config, cli, operators, security, attacks,
-reference, benchmark, contributing, design. `interlock help` lists them, `interlock help <topic>`
-prints one.
+processors, timers, flo-documents, runs, actions, topics, members, transactions, search, indexes,
+statistics, history, changes, explain, messages, cloudevents, grpc, rest, openapi, errors, config,
+cli, operators, security, attacks, reference, benchmark, contributing, design. `interlock help`
+lists them, `interlock help <topic>` prints one.
 
 Settings are read from the environment and from .env files; `interlock help config` lists them.";
 
@@ -267,7 +267,7 @@ fn words(given: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let mut words: Vec<_> = given.collect();
     let name = words.first().map(Path::new).and_then(Path::file_stem);
     if name.is_some_and(|name| name == "flo") {
-        words.insert(1, "flo".into());
+        words.splice(..1, ["interlock".into(), "flo".into()]);
     }
     words
 }

@@ -57,6 +57,12 @@ event_types! {
     RunHistoryGetResponse,
     RunHistorySubscribeRequest,
     RunHistoryEvent,
+    ActionInvokeRequest,
+    ActionInvokeResponse,
+    TaskGetRequest,
+    TaskGetResponse,
+    TasksGetRequest,
+    TasksGetResponse,
     PlanGetRequest,
     PlanGetResponse,
     ComputeMembersGetRequest,
@@ -137,6 +143,14 @@ event_types! {
     ActionSetEnabledResponse,
     ActionsGetRequest,
     ActionsGetResponse,
+
+    // Topics (`runs.md` §5).
+    TopicGetRequest,
+    TopicGetResponse,
+    TopicPublishRequest,
+    TopicPublishResponse,
+    TopicsGetRequest,
+    TopicsGetResponse,
 
     // Messages.
     MessageCreateRequest,

@@ -7,6 +7,7 @@ use super::{
     definition::{found, not_found},
     head::{Head, VersionHead, document_key, head_key, program_key},
     new::{StoredDocument, shortened},
+    producer,
 };
 use crate::clock::Timestamp;
 use crate::storage::UnitOfWork;
@@ -94,6 +95,7 @@ impl NewDefinition {
             unit.put_record(program, Arc::clone(&self.program))?;
         }
         unit.put_record(key, head.write())?;
+        producer::define(unit, namespace, &self.document, now).await?;
         Ok(Created::Done(change))
     }
 }
@@ -105,6 +107,7 @@ pub async fn set_enabled(
     name: &str,
     version: Option<&str>,
     enabled: bool,
+    now: Timestamp,
 ) -> Result<Enabled, Error> {
     let key = head_key(namespace, name);
     let record = unit.read_record(&key).await?;
@@ -124,6 +127,9 @@ pub async fn set_enabled(
     if head != before {
         unit.put_record(key, head.write())?;
     }
+    if enabled {
+        producer::resume(unit, namespace, name, head == before, now).await?;
+    }
     Ok(Enabled {
         name: Arc::clone(&record.key.name),
         enabled: !head.disabled,
@@ -138,6 +144,7 @@ pub async fn delete(
     namespace: &str,
     name: &str,
     version: Option<&str>,
+    now: Timestamp,
 ) -> Result<usize, Error> {
     let key = head_key(namespace, name);
     let record = unit.read_record(&key).await?;
@@ -147,21 +154,32 @@ pub async fn delete(
         return Err(Error::OfBundle { name: name.into() });
     }
     found(&record.key.name, &head, version)?;
+    let latest = head
+        .versions
+        .last()
+        .map(|latest| Arc::clone(&latest.version));
     let is_gone = |one: &VersionHead| version.is_none_or(|version| *one.version == *version);
     let (gone, left): (Vec<_>, Vec<_>) = head.versions.into_iter().partition(is_gone);
     for version in &gone {
         unit.drop_record(document_key(namespace, name, &version.version))?;
     }
     head.versions = left;
-    if let Some(latest) = head.versions.last() {
-        let document = document_key(namespace, name, &latest.version);
+    if let Some(left) = head.versions.last() {
+        let head_version = Arc::clone(&left.version);
+        let document = document_key(namespace, name, &head_version);
         if let Some(stored) = unit.read_record(&document).await? {
             let stored = StoredDocument::read(&document, &stored.body)?;
             head.description = shortened(&stored.description);
+            if latest.as_ref() != Some(&head_version)
+                && let (Some(new), _) = NewDefinition::read(namespace, &stored.document)
+            {
+                producer::define(unit, namespace, &new.document, now).await?;
+            }
         }
         unit.put_record(key, head.write())?;
     } else {
         unit.drop_record(key)?;
+        producer::remove(unit, namespace, name).await?;
     }
     Ok(gone.len())
 }

@@ -1,4 +1,5 @@
-//! What runs are made of: definitions with their compiled programs, and actions.
+//! What runs are made of: definitions with their compiled programs, what starts them by itself, and
+//! actions.
 //!
 //! May use: [`crate::id`], [`crate::clock`], [`crate::error`], [`crate::entity`],
 //! [`crate::program`], [`crate::dialect`], [`crate::storage`].
@@ -12,12 +13,13 @@ mod definition;
 mod error;
 mod head;
 mod new;
+pub mod producer;
 
 use std::sync::Arc;
 
 use crate::storage::Storage;
 
-pub use action::{Action, ActionDispatch, WasmAction};
+pub use action::{Action, ActionDispatch, WasmAction, put_module};
 pub use change::{Change, Created, Enabled, delete, set_enabled};
 pub use definition::{Definition, Described, Listed};
 pub use error::Error;

@@ -13,11 +13,11 @@ use super::{
     Error,
     port::{
         ActorRow, Batch, ChangeRange, Claim, Definitions, EntityRow, Failure, Identity, Index,
-        Indexable, Job, JobRow, Leaving, Listed, Message, ModelCommit, ModelRow, Newest, Ordered,
-        Probe, Reached, Record, RecordKey, RecordPage, RecordRow, Recorded, Remembered, RunEvents,
-        RunKey, RunName, RunNameRow, RunsWanted, ScanRequest, Settings, Stored, StoredJob,
-        StoredProducer, StoredRun, Stretch, Syncing, Task, TaskKey, TaskLine, TaskPage, TenantRow,
-        Upkeep, Version,
+        Indexable, Job, JobRow, Leaving, Listed, ListedTopic, Message, ModelCommit, ModelRow,
+        Newest, Ordered, Probe, Reached, Record, RecordKey, RecordPage, RecordRow, Recorded,
+        Remembered, RunEvents, RunKey, RunName, RunNameRow, RunsWanted, ScanRequest, Settings,
+        Stored, StoredJob, StoredProducer, StoredRun, Stretch, Syncing, Task, TaskKey, TaskLine,
+        TaskPage, TenantRow, TopicEvent, TopicHead, TopicKey, TopicPage, TopicRow, Upkeep, Version,
     },
     sqlite::{self, Sqlite},
 };
@@ -212,6 +212,16 @@ reads! {
     record_positions(names: &[(TenantRow, RecordKey)]) -> Vec<(usize, Position)>;
     /// What starts runs by itself, of all tenants: those after a place.
     producers(after: RecordRow, limit: i64) -> Vec<StoredProducer>;
+    newest_topic() -> TopicRow;
+    /// Of those topics that there are, the place in the list and how far each goes.
+    topic_heads(names: &[(TenantRow, TopicKey)]) -> Vec<(usize, TopicHead)>;
+    /// The sequences of those events of a topic that have one of these ids.
+    topic_ids(topic: TopicRow, ids: &[Arc<str>]) -> Vec<(Arc<str>, i64)>;
+    /// The sequence of the oldest event that is kept.
+    topic_first(topic: TopicRow) -> Option<i64>;
+    /// The events of a topic after a sequence, up to a number of them and of bytes.
+    topic_events(topic: TopicRow, after: i64, limit: i64, bytes: i64) -> Vec<TopicEvent>;
+    topics(page: TopicPage<'_>) -> Vec<ListedTopic>;
     identities() -> Vec<Identity>;
     /// The claims that are held, and by whom.
     holders(claims: &[Claim]) -> Vec<(Claim, EntityId)>;
@@ -226,6 +236,7 @@ reads! {
     usage(from: i64, to: i64) -> Vec<(Tenant, i64)>;
     usage_of_messages(until: Sequence) -> Vec<(Tenant, i64)>;
     usage_of_records(until: Sequence) -> Vec<(Tenant, i64)>;
+    usage_of_topics(until: Sequence) -> Vec<(Tenant, i64)>;
 
     /// All indexes there are.
     indexes() -> Vec<Index>;

@@ -77,7 +77,7 @@ mod tests;
 pub use agenda::NextTask;
 #[cfg(test)]
 pub(crate) use backend::{Disturbance, Moment, Simulated};
-pub use draft::{Attribution, Committed, ModelChange, Once, Outcome};
+pub use draft::{Attribution, Committed, ModelChange, NewTopicEvent, Once, Outcome, Published};
 pub use due::{Due, Seen};
 pub use error::Error;
 pub use feed::{Feed, Wanted};
@@ -87,11 +87,11 @@ pub use known_runs::WokenRun;
 pub use missed::{Sought, Wish};
 pub use port::{
     Definitions, Durability, Finished, Identity, IdentityChange, IdentityKind, Index, IndexRow,
-    IndexSettings, IndexState, Job, JobEnd, JobRow, JobState, Keyed, Listed, Message, Migrate,
-    Ordered, Place, Print, Probe, Record, RecordKey, RecordKind, RecordRow, Recorded, Remembered,
-    RunEvents, RunKey, RunKeyKind, RunName, RunsWanted, ScanLifecycle, ScanPage, ScanRow, Settings,
-    StoredProducer, StoredRun, Subject, Task, TaskKey, TaskKind, TaskLine, TaskPage, TaskRef,
-    UsedIndexes, Version,
+    IndexSettings, IndexState, Job, JobEnd, JobRow, JobState, Keyed, Listed, ListedTopic, Message,
+    Migrate, Ordered, Place, Print, Probe, Record, RecordKey, RecordKind, RecordRow, Recorded,
+    Remembered, RunEvents, RunKey, RunKeyKind, RunName, RunsWanted, ScanLifecycle, ScanPage,
+    ScanRow, Settings, StoredProducer, StoredRun, Subject, Task, TaskKey, TaskKind, TaskLine,
+    TaskPage, TaskRef, TopicEvent, TopicKey, UsedIndexes, Version,
 };
 pub use run::RunEnd;
 pub use run_feed::{FollowedRuns, RunFeed};

@@ -1,11 +1,14 @@
 //! The newest versions of records, in memory.
 
 use std::{
+    collections::HashSet,
     hash::{BuildHasher as _, RandomState},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use super::port::{Record, RecordKey};
+use tokio::sync::Notify;
+
+use super::port::{Record, RecordKey, RecordKind};
 use crate::id::Tenant;
 
 /// How many bytes of bodies are kept.
@@ -32,6 +35,10 @@ pub(super) struct RecordCache {
     /// looked up and changed.
     generations: Box<[Mutex<u64>]>,
     slots: RandomState,
+    /// Producers that were committed since this was asked last. A mutex, not a task:
+    /// held while one name is put in, or all are taken.
+    changed: Mutex<HashSet<Name>>,
+    has_changed: Notify,
 }
 
 /// What records take.
@@ -54,8 +61,14 @@ impl Default for RecordCache {
             records: quick_cache::sync::Cache::with_weighter(ENTRIES, BYTES_MAX, Bytes),
             generations: (0..GENERATIONS).map(|_| Mutex::new(0)).collect(),
             slots: RandomState::new(),
+            changed: Mutex::default(),
+            has_changed: Notify::new(),
         }
     }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn name(tenant: &Tenant, key: &RecordKey) -> Name {
@@ -87,9 +100,23 @@ impl RecordCache {
         }
     }
 
+    /// The producers that were committed since this was asked last.
+    pub(super) fn take_changed(&self) -> HashSet<Name> {
+        std::mem::take(&mut *lock(&self.changed))
+    }
+
+    /// Returns once there may be such.
+    pub(super) async fn changed(&self) {
+        self.has_changed.notified().await;
+    }
+
     /// Keeps what was just committed; of one that was dropped, nothing.
     pub(super) fn put(&self, tenant: &Tenant, key: &RecordKey, record: Option<Record>) {
         let name = name(tenant, key);
+        if key.kind == RecordKind::Producer {
+            lock(&self.changed).insert(name.clone());
+            self.has_changed.notify_one();
+        }
         let mut generation = self.slot(&name);
         *generation += 1;
         match record {

@@ -49,6 +49,10 @@ impl Storage {
             .add_counted(self.0.database.usage_of_records(until).await)
             .await
         {}
+        while !self
+            .add_counted(self.0.database.usage_of_topics(until).await)
+            .await
+        {}
         info!(until = until.0, "what tenants have stored is counted");
     }
 

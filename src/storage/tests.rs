@@ -8,6 +8,7 @@ mod models;
 mod outcomes;
 mod records;
 mod tasks;
+mod topics;
 mod widening;
 
 use std::{sync::Arc, time::Duration};

@@ -7,7 +7,7 @@ use foldhash::HashMap;
 
 use super::{
     Error,
-    draft::{Draft, FOLDED_AT, Holders, ModelChange, RecordView, Taken, encode_schema},
+    draft::{Draft, FOLDED_AT, Holders, ModelChange, RecordView, Taken, TopicView, encode_schema},
     port::{Definitions, Edit, Effect, ModelRow, RunKey, TenantRow},
 };
 use crate::entity::{Position, Sequence};
@@ -32,6 +32,8 @@ pub(super) struct View {
     pub(super) taken: Taken,
     /// The records that the batch has read.
     pub(super) records: RecordView,
+    /// How far the topics go that the batch publishes to.
+    pub(super) topics: TopicView,
 }
 
 /// What validation wants to know of a model.
@@ -178,6 +180,7 @@ pub(super) fn validate(view: &mut View, draft: &Draft, first: Position) -> Resul
     if !reads_hold || !writes_hold || !records_hold {
         return Err(Error::Conflict);
     }
+    view.topics.check(&draft.tenant, &draft.publications)?;
     view.runs_hold(draft)?;
     view.holders.give(draft)?;
     view.taken.take(draft);

@@ -132,6 +132,25 @@ impl Pattern {
     }
 }
 
+/// A file with the tables and the durability of the service, and nothing in it.
+pub(crate) async fn tables_of_the_service(file: &Path) -> SqliteConnection {
+    let mut connection = SqliteConnectOptions::new()
+        .filename(file)
+        .create_if_missing(true)
+        .journal_mode(SqliteJournalMode::Wal)
+        .synchronous(SqliteSynchronous::Full)
+        .pragma("wal_autocheckpoint", "8000")
+        .pragma("cache_size", "-12800")
+        .connect()
+        .await
+        .expect("a database");
+    sqlx::migrate!("src/storage/sqlite/migrations")
+        .run(&mut connection)
+        .await
+        .expect("the tables of the service");
+    connection
+}
+
 /// A bare client that inserts the same rows into the same tables and indexes, as durably.
 pub(crate) struct Inserts {
     connection: SqliteConnection,
@@ -145,22 +164,8 @@ const GROUPS: &[usize] = &[32, 64, 128, 256];
 
 impl Inserts {
     pub(crate) async fn open(file: &Path, pattern: Pattern) -> Self {
-        let mut connection = SqliteConnectOptions::new()
-            .filename(file)
-            .create_if_missing(true)
-            .journal_mode(SqliteJournalMode::Wal)
-            .synchronous(SqliteSynchronous::Full)
-            .pragma("wal_autocheckpoint", "8000")
-            .pragma("cache_size", "-12800")
-            .connect()
-            .await
-            .expect("a database");
-        sqlx::migrate!("src/storage/sqlite/migrations")
-            .run(&mut connection)
-            .await
-            .expect("the tables of the service");
         Self {
-            connection,
+            connection: tables_of_the_service(file).await,
             pattern,
             rows: 0,
         }

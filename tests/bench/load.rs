@@ -100,7 +100,11 @@ impl Recorder {
     }
 
     pub(crate) fn record(&mut self, began: Instant) {
-        let now = Instant::now();
+        self.record_until(began, Instant::now());
+    }
+
+    /// The same for what ended before now.
+    pub(crate) fn record_until(&mut self, began: Instant, now: Instant) {
         self.measured.total += self.measured.group;
         if (self.from..self.until).contains(&now) {
             let nanos = u64::try_from((now - began).as_nanos()).unwrap_or(u64::MAX);

@@ -10,6 +10,7 @@
 mod auth;
 mod feed;
 mod floor;
+mod frozen;
 mod load;
 mod machine;
 mod member;
@@ -20,7 +21,11 @@ mod reads;
 mod report;
 mod rest;
 mod row;
+mod run_rows;
+mod runs;
+mod schedules;
 mod search;
+mod sleepers;
 mod timers;
 mod weight;
 
@@ -48,7 +53,7 @@ struct Options {
     /// How many rounds each row has.
     #[arg(long, default_value_t = 5)]
     rounds: usize,
-    /// Only rows whose name begins like this (T1 … T5, REST, T7 … T9, T12, T13, auth, pages, start, memory, size); may be repeated.
+    /// Only rows whose name begins like this (T1 … T5, REST, T7 … T9, T12 … T19, T21, WASM, auth, pages, start, memory, size); may be repeated.
     #[arg(long, value_name = "NAME")]
     only: Vec<String>,
     /// How many connections share the unary calls in flight.
@@ -138,9 +143,25 @@ async fn measure(options: &Options) {
         report::progress(row.name);
         report.add_row(row, &row.measure(&plan).await);
     }
+    for row in runs::ROWS.iter().filter(|row| options.includes(row.name)) {
+        report::progress(row.name);
+        report.add_runs(row, &row.measure(&plan).await);
+    }
     if options.includes(timers::NAME) {
         report::progress(timers::NAME);
         report.add_timers(&timers::measure(&plan).await);
+    }
+    if options.includes(sleepers::NAME) {
+        report::progress(sleepers::NAME);
+        report.add_sleepers(&sleepers::measure(&plan).await);
+    }
+    if options.includes(schedules::NAME) {
+        report::progress(schedules::NAME);
+        report.add_schedules(&schedules::measure(&plan).await);
+    }
+    if options.includes(frozen::NAME) {
+        report::progress(frozen::NAME);
+        report.add_frozen(&frozen::measure(&plan).await);
     }
     if options.includes(reads::T8) {
         report::progress(reads::T8);

@@ -45,9 +45,27 @@ struct Attached<'a> {
 
 impl Member {
     /// Joins; returns once the service has greeted it.
-    pub(crate) async fn join(mut client: Client) -> Self {
+    pub(crate) async fn join(client: Client) -> Self {
+        Self::join_with(client, "", |_: &str| ()).await
+    }
+
+    /// The same for a member that executes an action; `came` hears of each task that comes.
+    pub(crate) async fn join_for_tasks(
+        client: Client,
+        action: &str,
+        came: impl Fn(&str) + Send + 'static,
+    ) -> Self {
+        let announced = format!(r#","actions":["{action}"],"maxConcurrency":100000"#);
+        Self::join_with(client, &announced, came).await
+    }
+
+    async fn join_with(
+        mut client: Client,
+        announced: &str,
+        came: impl Fn(&str) + Send + 'static,
+    ) -> Self {
         let (outbox, frames) = mpsc::unbounded_channel();
-        let join = format!(r#"{{"id":"join","tags":["{TAG}"]}}"#);
+        let join = format!(r#"{{"id":"join","tags":["{TAG}"]{announced}}}"#);
         let send = |frame: Frame| outbox.send(frame).expect("the stream is open");
         send(event("CalculationMemberJoinEvent", "join", join, []));
         let mut calls = client
@@ -61,7 +79,7 @@ impl Member {
         let task = tokio::spawn(async move {
             while let Ok(Some(frame)) = calls.message().await {
                 let size = frame.0.len();
-                if let Some(answer) = answer(frame) {
+                if let Some(answer) = answer(frame, &came) {
                     seen[0].store(size, Ordering::Relaxed);
                     seen[1].store(answer.0.len(), Ordering::Relaxed);
                     let _ = outbox.send(answer);
@@ -87,14 +105,31 @@ impl Drop for Member {
 }
 
 /// The answer to a call; to anything else, none.
-fn answer(frame: Frame) -> Option<Frame> {
+fn answer(frame: Frame, came: &impl Fn(&str)) -> Option<Frame> {
     let request = decode(frame);
+    if request.r#type == "TaskCalculationRequest" {
+        came(text(&request));
+        return Some(executed(text(&request)));
+    }
     let call = || -> Call<'_> { serde_json::from_str(text(&request)).expect("a call") };
     match request.r#type.as_str() {
         "EntityProcessorCalculationRequest" => Some(processed(&call())),
         "EntityFunctionCalculationRequest" => Some(computed(&call())),
         _ => None,
     }
+}
+
+fn executed(task: &str) -> Frame {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Task<'a> {
+        request_id: &'a str,
+    }
+    let Task { request_id } = serde_json::from_str(task).expect("a task");
+    let text = format!(
+        r#"{{"id":"{request_id}","requestId":"{request_id}","success":true,"outcome":"success","output":{{"charge_id":"ch_1"}}}}"#
+    );
+    event("TaskCalculationResponse", request_id, text, [])
 }
 
 fn computed(call: &Call<'_>) -> Frame {

@@ -8,11 +8,12 @@
 use std::time::Duration;
 
 use crate::{
-    auth, feed,
+    auth, feed, frozen,
     load::Measured,
     reads,
     row::{Goal, Outcome, Row},
-    search, timers,
+    runs::RunRow,
+    schedules, search, sleepers, timers,
     weight::{Weight, What, megabytes},
 };
 
@@ -31,6 +32,9 @@ const HEAD: [&str; 7] = [
 const LATE_MAX: Duration = Duration::from_millis(50);
 const FIRES_MIN: f64 = 10_000.0;
 const MEMORY_MAX: f64 = 200.0;
+
+/// The goal of T21: how many times as late.
+const BESIDE_MAX: f64 = 1.2;
 
 /// The goals of T9: how late, how many in a second, how many MB.
 const DELIVERY_MAX: Duration = Duration::from_millis(10);
@@ -55,6 +59,21 @@ const TOKEN_MAX: f64 = 15.0;
 
 impl Report {
     pub(crate) fn add_row(&mut self, row: &Row, outcome: &Outcome) {
+        self.add_compared(row.name, row.workload, (row.goal, None), outcome);
+    }
+
+    pub(crate) fn add_runs(&mut self, row: &RunRow, outcome: &Outcome) {
+        self.add_compared(row.name, row.workload, (row.goal, row.absolute), outcome);
+    }
+
+    /// A row beside its floor; besides, seconds at most or items per second at least.
+    fn add_compared(
+        &mut self,
+        name: &str,
+        workload: &str,
+        (goal, absolute): (Goal, Option<f64>),
+        outcome: &Outcome,
+    ) {
         let ratios = outcome.ratios();
         let ratio = middle(&ratios);
         let (lowest, highest) = (ratios[0], ratios[ratios.len() - 1]);
@@ -62,13 +81,19 @@ impl Report {
             middle_of(outcome.services.clone()),
             middle_of(outcome.floors.clone()),
         );
-        let [measured, floor, ratio, goal, reached] = match row.goal {
+        let [measured, floor, ratio, goal, reached] = match goal {
             Goal::Latency(times) => [
                 milliseconds(Duration::from_secs_f64(measured)),
                 milliseconds(Duration::from_secs_f64(floor)),
                 format!("{ratio:.2} × [{lowest:.2} .. {highest:.2}]"),
-                format!("p50 ≤ {times} ×"),
-                verdict(ratio <= times, false),
+                match absolute {
+                    Some(most) => format!("p50 ≤ {times} ×, ≤ {:.1} ms", most * 1e3),
+                    None => format!("p50 ≤ {times} ×"),
+                },
+                verdict(
+                    ratio <= times && absolute.is_none_or(|most| measured <= most),
+                    false,
+                ),
             ],
             Goal::Rate(share) => [
                 thousands(measured),
@@ -79,14 +104,16 @@ impl Report {
                     lowest * 100.0,
                     highest * 100.0
                 ),
-                format!("≥ {:.0} %", share * 100.0),
-                verdict(ratio >= share, ratio >= share / 2.0),
+                rate_goal(share, absolute),
+                verdict(
+                    ratio >= share && absolute.is_none_or(|least| measured >= least),
+                    ratio >= share / 2.0,
+                ),
             ],
         };
-        let name = row.name.to_owned();
         self.lines.push([
-            name,
-            row.workload.to_owned(),
+            name.to_owned(),
+            workload.to_owned(),
             measured,
             floor,
             ratio,
@@ -95,7 +122,7 @@ impl Report {
         ]);
         self.details.push(format!(
             "{}: {:.1} µs of a core for each; {:.0} MB resident in the end; other programs used {:.0} % of the machine",
-            row.name,
+            name,
             outcome.cpu_each.as_secs_f64() * 1e6,
             megabytes(outcome.memory),
             outcome.others * 100.0
@@ -149,6 +176,91 @@ impl Report {
             outcome.cpu_each.as_secs_f64() * 1e6,
             outcome.others * 100.0
         ));
+    }
+
+    /// A line without a floor.
+    fn add_alone(&mut self, name: &str, workload: String, measured: String, goal: (&str, bool)) {
+        let (goal, reached) = (goal.0.to_owned(), verdict(goal.1, false));
+        let none = || "—".to_owned();
+        self.lines.push([
+            name.to_owned(),
+            workload,
+            measured,
+            none(),
+            none(),
+            goal,
+            reached,
+        ]);
+    }
+
+    pub(crate) fn add_sleepers(&mut self, outcome: &sleepers::Outcome) {
+        let late = |quantile| Duration::from_micros(outcome.late.value_at_quantile(quantile));
+        let p99 = late(0.99);
+        let (sleeping, rate) = (sleepers::SLEEPING, sleepers::STEADY_RATE);
+        self.add_alone(
+            sleepers::NAME,
+            format!("{sleeping} sleeping runs, {rate} due in a second: p99 late"),
+            milliseconds(p99),
+            ("≤ 50 ms", p99 <= LATE_MAX),
+        );
+        self.add_alone(
+            sleepers::NAME,
+            format!("sleeping runs, {} due at once", sleepers::BURST),
+            thousands(outcome.wakes),
+            ("≥ 10 k/s", outcome.wakes >= FIRES_MIN),
+        );
+        self.add_alone(
+            sleepers::NAME,
+            "memory of a sleeping run".to_owned(),
+            format!("{:.0} B", outcome.memory_each),
+            ("≤ 200 B", outcome.memory_each <= MEMORY_MAX),
+        );
+        self.details.push(format!(
+            "{}: late p50 {}   p99 {}   p99.9 {}   max {}",
+            sleepers::NAME,
+            milliseconds(late(0.5)),
+            milliseconds(p99),
+            milliseconds(late(0.999)),
+            milliseconds(late(1.0))
+        ));
+    }
+
+    pub(crate) fn add_schedules(&mut self, outcome: &schedules::Outcome) {
+        let p99 = Duration::from_micros(outcome.late.value_at_quantile(0.99));
+        let (count, fires) = (schedules::SCHEDULES, outcome.fires);
+        self.add_alone(
+            schedules::NAME,
+            format!("{count} schedules, {fires} instants: p99 late"),
+            milliseconds(p99),
+            ("≤ 50 ms", p99 <= LATE_MAX),
+        );
+        let (missed, doubled) = (outcome.missed, outcome.doubled);
+        self.add_alone(
+            schedules::NAME,
+            "instants without a start, and with two".to_owned(),
+            format!("{missed}, {doubled}"),
+            ("0, 0", missed + doubled == 0),
+        );
+    }
+
+    pub(crate) fn add_frozen(&mut self, outcome: &frozen::Outcome) {
+        let (alone, beside) = (
+            middle_of(outcome.alone.clone()),
+            middle_of(outcome.beside.clone()),
+        );
+        let ratio = beside / alone;
+        self.lines.push([
+            frozen::NAME.to_owned(),
+            format!(
+                "timers beside {} calls of a frozen member: p99 late; floor: alone",
+                frozen::CALLS
+            ),
+            milliseconds(Duration::from_secs_f64(beside)),
+            milliseconds(Duration::from_secs_f64(alone)),
+            format!("{ratio:.2} ×"),
+            format!("≤ {BESIDE_MAX} ×"),
+            verdict(ratio <= BESIDE_MAX, false),
+        ]);
     }
 
     pub(crate) fn add_past(&mut self, outcome: &reads::Past) {
@@ -417,6 +529,18 @@ impl Report {
         for detail in &self.details {
             println!("{detail}");
         }
+    }
+}
+
+/// The goal of a rate: a share of the floor, so many in a second, both, or none.
+fn rate_goal(share: f64, absolute: Option<f64>) -> String {
+    let share = (share > 0.0).then(|| format!("≥ {:.0} %", share * 100.0));
+    let least = absolute.map(|least| format!("≥ {}", thousands(least)));
+    let goals: Vec<String> = share.into_iter().chain(least).collect();
+    if goals.is_empty() {
+        "—".to_owned()
+    } else {
+        goals.join(", ")
     }
 }
 

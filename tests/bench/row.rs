@@ -95,6 +95,7 @@ pub(crate) const ROWS: &[Row] = &[
 ];
 
 /// What was measured of a row.
+#[derive(Default)]
 pub(crate) struct Outcome {
     /// One of each for each round: seconds, or items per second.
     pub(crate) services: Vec<f64>,
@@ -187,7 +188,7 @@ impl Outcome {
         ratios
     }
 
-    fn add(&mut self, loads: impl Iterator<Item = (String, Measured)>) {
+    pub(crate) fn add(&mut self, loads: impl Iterator<Item = (String, Measured)>) {
         for (name, load) in loads {
             match self.loads.iter_mut().find(|(known, _)| *known == name) {
                 Some((_, known)) => *known = known.clone().and(&load),

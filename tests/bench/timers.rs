@@ -36,19 +36,19 @@ const STEADY: u32 = 10 * STEADY_RATE;
 pub(crate) const BURST: u32 = 50_000;
 
 /// What counts as never, for a row of a few minutes.
-const FAR_MS: i64 = 86_400_000;
+pub(crate) const FAR_MS: i64 = 86_400_000;
 
 /// What is later than that counts as that late.
-const LATEST_US: u64 = 600_000_000;
+pub(crate) const LATEST_US: u64 = 600_000_000;
 
 /// Timers are armed before the first is due, with this to spare.
-const SPARE: Duration = Duration::from_secs(3);
+pub(crate) const SPARE: Duration = Duration::from_secs(3);
 
 /// How many creations are in flight while timers are armed.
-const IN_FLIGHT: usize = 256;
+pub(crate) const IN_FLIGHT: usize = 256;
 
 /// How often the file is asked whether all have fired.
-const GLANCE: Duration = Duration::from_millis(250);
+pub(crate) const GLANCE: Duration = Duration::from_millis(250);
 
 /// What was measured.
 pub(crate) struct Outcome {
@@ -131,7 +131,7 @@ pub(crate) async fn measure(plan: &Plan) -> Outcome {
 }
 
 /// Creates an entity with a timer for each of these times.
-async fn arm(clients: &[Client], dues: Vec<i64>) {
+pub(crate) async fn arm(clients: &[Client], dues: Vec<i64>) {
     let dues = Arc::new(Mutex::new(dues.into_iter()));
     let mut callers = JoinSet::new();
     for client in clients.iter().cycle().take(IN_FLIGHT) {
@@ -150,38 +150,38 @@ async fn arm(clients: &[Client], dues: Vec<i64>) {
     }
 }
 
-async fn open(file: &Path) -> SqliteConnection {
+pub(crate) async fn open(file: &Path) -> SqliteConnection {
     let options = SqliteConnectOptions::new().filename(file).read_only(true);
     options.connect().await.expect("the file can be read")
 }
 
 /// When the next timer is due, in microseconds.
-async fn next_due(file: &mut SqliteConnection) -> i64 {
+pub(crate) async fn next_due(file: &mut SqliteConnection) -> i64 {
     let due = sqlx::query_scalar("select min(due) from task where t = (select min(t) from task)");
     due.fetch_one(file).await.expect("timers are armed")
 }
 
 /// When timers fired, in microseconds, and when they were due, in milliseconds.
-async fn fired(file: &mut SqliteConnection) -> Vec<(i64, i64)> {
+pub(crate) async fn fired(file: &mut SqliteConnection) -> Vec<(i64, i64)> {
     const FIRED: &str = r#"select c.at, cast(json_extract(v.data, '$.reference') as integer)
         from version v join "commit" c on c.seq = v.seq where v.kind = 1"#;
     sqlx::query_as(FIRED).fetch_all(file).await.expect("reads")
 }
 
-fn now_ms() -> i64 {
+pub(crate) fn now_ms() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     milliseconds(since.expect("after 1970"))
 }
 
-fn milliseconds(time: Duration) -> i64 {
+pub(crate) fn milliseconds(time: Duration) -> i64 {
     i64::try_from(time.as_millis()).expect("not that long")
 }
 
-async fn sleep_until(ms: i64) {
+pub(crate) async fn sleep_until(ms: i64) {
     let left = u64::try_from(ms - now_ms()).unwrap_or(0);
     sleep(Duration::from_millis(left)).await;
 }
 
-fn bytes(bytes: u64) -> f64 {
+pub(crate) fn bytes(bytes: u64) -> f64 {
     f64::from(u32::try_from(bytes).expect("less than 4 GB"))
 }

@@ -116,7 +116,9 @@ pub(crate) fn example(kind: &str, model: &Value, id: &str) -> Value {
         "RunDefinitionCreateRequest" | "RunDefinitionValidateRequest" => {
             json!({"document": DOCUMENT})
         }
-        "RunDefinitionsGetRequest" | "ActionsGetRequest" => json!({}),
+        "RunDefinitionsGetRequest" | "ActionsGetRequest" | "TopicsGetRequest" => json!({}),
+        "TopicPublishRequest" => json!({"topic": "said", "events": [{"payload": 1, "id": "e"}]}),
+        "TopicGetRequest" => json!({"topic": "none"}),
         "ActionRegisterRequest" => json!({"name": "act"}),
         "ActionGetRequest" | "ActionDeleteRequest" => json!({"name": "none"}),
         "ActionSetEnabledRequest" => json!({"name": "none", "enabled": true}),
@@ -301,6 +303,7 @@ fn spelled(path: &str, kind: &str, model: &Value, id: &str) -> (String, String) 
         ("{subject}", "s"),
         ("{definition}", "none"),
         ("{action}", "none"),
+        ("{topic}", "none"),
         ("{workerId}", worker),
         ("{taskId}", "none"),
         ("{first}", first),
@@ -308,6 +311,12 @@ fn spelled(path: &str, kind: &str, model: &Value, id: &str) -> (String, String) 
         ("{third}", third),
     ] {
         filled = filled.replace(part, value);
+    }
+    if kind == "TopicPublishRequest" {
+        filled = filled.replace("/none", "/said");
+    }
+    if kind == "ActionRegisterRequest" {
+        filled = filled.replace("/none", "/act");
     }
     if kind == "KeyPairGetRequest" {
         filled = format!("{filled}?audience=client");
@@ -343,6 +352,7 @@ fn spelled(path: &str, kind: &str, model: &Value, id: &str) -> (String, String) 
         | "TrustedKeyReactivateRequest"
         | "TrustedKeyRegisterRequest" => example(kind, model, id).to_string(),
         "RunDefinitionCreateRequest" | "RunDefinitionValidateRequest" => DOCUMENT.to_owned(),
+        "TopicPublishRequest" => example(kind, model, id).to_string(),
         "WorkerRegisterRequest" => json!({"actions": ["a"]}).to_string(),
         "TaskAwaitRequest" | "TaskFailRequest" => example(kind, model, id).to_string(),
         "EntityStatsQueryRequest" => json!({"groupBy": ["state"]}).to_string(),

@@ -187,7 +187,7 @@ async fn register(service: Service<'_>, given: &Register) -> Result<(), Error> {
             object.raw("tags", &text_list(&given.tags))
         }
     };
-    let answer = service.ask("ActionRegisterRequest", request).await?;
+    let answer = service.ask("ActionRegister", request).await?;
     let Registered { version } = client::read(&answer)?;
     if service.is_json() {
         println!("{answer}");
@@ -210,23 +210,21 @@ async fn invoke(service: Service<'_>, given: &Invoke) -> Result<(), Error> {
         let object = service.in_namespace(object).text("name", &given.name);
         object.raw("input", given.input.get())
     };
-    let answer = service.ask("ActionInvokeRequest", request).await?;
+    let answer = service.ask("ActionInvoke", request).await?;
     println!("{}", task::of(&answer)?);
     Ok(())
 }
 
 async fn status(service: Service<'_>, given: &OfTask) -> Result<(), Error> {
     let request = |object: Object| object.text("taskId", &given.task);
-    let answer = service.ask("TaskGetRequest", request).await?;
+    let answer = service.ask("TaskGet", request).await?;
     println!("{}", task::of(&answer)?);
     Ok(())
 }
 
 async fn runs(service: Service<'_>, given: &Runs) -> Result<(), Error> {
     let request = |object| maybe(service.in_namespace(object), "name", given.name.as_deref());
-    let tasks = service
-        .items("TasksGetRequest", given.limit, request)
-        .await?;
+    let tasks = service.items("TasksGet", given.limit, request).await?;
     if service.is_json() {
         for task in &tasks {
             println!("{task}");
@@ -256,9 +254,7 @@ struct Listed {
 
 async fn list(service: Service<'_>) -> Result<(), Error> {
     let request = |object| service.in_namespace(object);
-    let items = service
-        .items("ActionsGetRequest", usize::MAX, request)
-        .await?;
+    let items = service.items("ActionsGet", usize::MAX, request).await?;
     let heads = [
         "NAME", "TYPE", "DISPATCH", "VERSION", "ENABLED", "PENDING", "RUNNING", "OWNER",
     ];
@@ -291,7 +287,7 @@ async fn enable(service: Service<'_>, given: &OfAction, enabled: bool) -> Result
         let object = service.in_namespace(object).text("name", &given.name);
         object.truth("enabled", enabled)
     };
-    let answer = service.ask("ActionSetEnabledRequest", request).await?;
+    let answer = service.ask("ActionSetEnabled", request).await?;
     if service.is_json() {
         println!("{answer}");
     } else {
@@ -303,7 +299,7 @@ async fn enable(service: Service<'_>, given: &OfAction, enabled: bool) -> Result
 
 async fn delete(service: Service<'_>, given: &OfAction) -> Result<(), Error> {
     let request = |object| service.in_namespace(object).text("name", &given.name);
-    let answer = service.ask("ActionDeleteRequest", request).await?;
+    let answer = service.ask("ActionDelete", request).await?;
     if service.is_json() {
         println!("{answer}");
     } else {

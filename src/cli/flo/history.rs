@@ -82,7 +82,7 @@ async fn read(service: &Service<'_>, given: &History) -> Result<(), Error> {
             let object = object.raw("fromSequence", &reached.to_string());
             number(object, "limit", size)
         };
-        let answer = service.ask("RunHistoryGetRequest", request).await?;
+        let answer = service.ask("RunHistoryGet", request).await?;
         let Page { items } = client::read(&answer)?;
         for event in &items {
             printer.print(event)?;
@@ -114,7 +114,7 @@ async fn follow(service: &Service<'_>, given: &History) -> Result<(), Error> {
         };
         let mut hear = |text: &str| followed.hear(text);
         let ended = service
-            .send("RunHistorySubscribeRequest", request, &mut hear)
+            .send("RunHistorySubscribe", request, &mut hear)
             .await;
         let is_new = followed.reached > from;
         was_reached |= is_new;
@@ -140,7 +140,7 @@ async fn is_finished(service: &Service<'_>, given: &History) -> Result<bool, Err
         run: Run,
     }
     let request = |object: Object| object.text("runId", &given.run);
-    let answer = service.ask("RunGetRequest", request).await?;
+    let answer = service.ask("RunGet", request).await?;
     let Got { run } = client::read(&answer)?;
     Ok(run.is_finished())
 }

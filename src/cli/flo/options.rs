@@ -164,10 +164,10 @@ impl Service<'_> {
         }
     }
 
-    /// Sends a request with one answer, and returns the payload of the answer.
+    /// Performs an operation that has one answer, and returns the payload of the answer.
     pub(super) async fn ask(
         &self,
-        kind: &'static str,
+        operation: &'static str,
         members: impl FnOnce(Object) -> Object,
     ) -> Result<String, Error> {
         let mut answer = None;
@@ -175,7 +175,7 @@ impl Service<'_> {
             answer = Some(text.to_owned());
             Ok(())
         };
-        self.send(kind, members, &mut keep).await?;
+        self.send(operation, members, &mut keep).await?;
         let answer = answer.ok_or(Error::Silent)?;
         match refused(&answer)? {
             Some(refusal) => Err(Error::Refused(refusal)),
@@ -183,16 +183,16 @@ impl Service<'_> {
         }
     }
 
-    /// Sends a request; `heard` is given the payload of each answer.
+    /// Performs an operation; `heard` is given the payload of each answer.
     pub(super) async fn send(
         &self,
-        kind: &'static str,
+        operation: &'static str,
         members: impl FnOnce(Object) -> Object,
         heard: &mut (dyn FnMut(&str) -> Result<(), client::Error> + Send),
     ) -> Result<(), Error> {
-        let route = EventType::from_name(kind)
+        let route = EventType::from_name(&format!("{operation}Request"))
             .and_then(Route::of)
-            .ok_or(Error::Unoffered(kind))?;
+            .ok_or(Error::Unoffered(operation))?;
         let id = MessageId::fresh().to_string();
         let payload = members(Object::new().text("id", &id)).finish();
         let mut event = Event::ours(route.request, payload);
@@ -204,7 +204,7 @@ impl Service<'_> {
     /// Reads the items of all pages, up to `limit` of them.
     pub(super) async fn items(
         &self,
-        kind: &'static str,
+        operation: &'static str,
         limit: usize,
         members: impl Fn(Object) -> Object,
     ) -> Result<Vec<Box<RawValue>>, Error> {
@@ -216,7 +216,7 @@ impl Service<'_> {
                 let object = number(members(object), "limit", size);
                 maybe(object, "cursor", cursor.as_deref())
             };
-            let answer = self.ask(kind, page).await?;
+            let answer = self.ask(operation, page).await?;
             let page: Page = client::read(&answer)?;
             items.extend(page.items);
             cursor = page.pagination.next_cursor;

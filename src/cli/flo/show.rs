@@ -1,6 +1,6 @@
 //! How answers are shown: the status line, findings, tables.
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -44,7 +44,8 @@ pub(super) fn totals(findings: &[Finding]) -> String {
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Run {
-    pub(super) run_id: String,
+    #[serde(rename = "runId")]
+    pub(super) id: String,
     pub(super) definition: Definition,
     pub(super) status: String,
     #[serde(default)]
@@ -89,7 +90,7 @@ struct RunError {
 
 /// What `flo workflow status` prints; the order of the members is part of it.
 #[derive(Serialize)]
-struct Status<'a> {
+struct StatusLine<'a> {
     run_id: &'a str,
     workflow: &'a str,
     version: &'a str,
@@ -124,8 +125,8 @@ impl Run {
     /// One line of JSON.
     pub(super) fn status_line(&self) -> String {
         let awaited = self.waiting.as_ref().filter(|wait| wait.what == "signal");
-        let status = Status {
-            run_id: &self.run_id,
+        let line = StatusLine {
+            run_id: &self.id,
             workflow: &self.definition.name,
             version: &self.definition.version,
             status: &self.status,
@@ -142,7 +143,7 @@ impl Run {
                 None => error.message.clone(),
             }),
         };
-        serde_json::to_string(&status).unwrap_or_default()
+        serde_json::to_string(&line).unwrap_or_default()
     }
 }
 
@@ -178,7 +179,7 @@ impl<const COLUMNS: usize> fmt::Display for Table<COLUMNS> {
         for (number, cells) in std::iter::once(&heads).chain(&self.rows).enumerate() {
             let mut line = String::new();
             for (cell, width) in cells.iter().zip(widths) {
-                line.push_str(&format!("{cell:<width$}  "));
+                write!(line, "{cell:<width$}  ")?;
             }
             if number > 0 {
                 f.write_str("\n")?;

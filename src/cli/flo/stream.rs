@@ -36,7 +36,7 @@ pub(in crate::cli) struct Append {
     /// The payload of the event.
     #[arg(value_name = "JSON", allow_negative_numbers = true)]
     payload: Json,
-    /// The key: triggers with mode key_shared start the runs of one key in order.
+    /// The key: triggers with mode `key_shared` start the runs of one key in order.
     #[arg(long)]
     key: Option<String>,
     /// The type, which plans can name to clear their caches.
@@ -76,7 +76,7 @@ async fn append(service: Service<'_>, given: &Append) -> Result<(), Error> {
         let object = service.in_namespace(object).text("topic", &given.name);
         object.raw("events", &list([&event]))
     };
-    let answer = service.ask("TopicPublishRequest", request).await?;
+    let answer = service.ask("TopicPublish", request).await?;
     if service.is_json() {
         println!("{answer}");
         return Ok(());
@@ -104,7 +104,7 @@ async fn read(service: Service<'_>, given: &Read) -> Result<(), Error> {
             let object = object.raw("fromSequence", &reached.to_string());
             number(object, "limit", PAGE)
         };
-        let answer = service.ask("TopicGetRequest", request).await?;
+        let answer = service.ask("TopicGet", request).await?;
         let Page { items } = client::read(&answer)?;
         for item in &items {
             println!("{item}");

@@ -9,7 +9,7 @@ use crate::cli::client;
 /// What a table shows of a task.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Task {
+struct Listed {
     task_id: String,
     name: String,
     status: String,
@@ -27,7 +27,7 @@ pub(super) fn table(tasks: &[Box<RawValue>]) -> Result<String, client::Error> {
     ];
     let mut table = Table::new(heads);
     for task in tasks {
-        let task: Task = client::read(task.get())?;
+        let task: Listed = client::read(task.get())?;
         table.row([
             task.task_id,
             task.name,

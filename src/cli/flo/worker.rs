@@ -156,7 +156,7 @@ async fn register(service: Service<'_>, given: &Register) -> Result<(), Error> {
         let object = service.in_namespace(object).text("workerId", &given.worker);
         object.raw("actions", &text_list(&given.actions))
     };
-    let answer = service.ask("WorkerRegisterRequest", request).await?;
+    let answer = service.ask("WorkerRegister", request).await?;
     if service.is_json() {
         println!("{answer}");
     } else {
@@ -175,7 +175,7 @@ async fn await_task(service: Service<'_>, given: &Await) -> Result<(), Error> {
         let object = object.raw("actions", &text_list(&given.actions));
         maybe_number(object, "blockMs", given.block)
     };
-    let answer = service.ask("TaskAwaitRequest", request).await?;
+    let answer = service.ask("TaskAwait", request).await?;
     let Given { tasks } = client::read(&answer)?;
     for task in tasks {
         println!("{task}");
@@ -197,7 +197,7 @@ async fn complete(service: Service<'_>, given: &Complete) -> Result<(), Error> {
         let object = maybe(object, "outcome", given.outcome.as_deref());
         maybe_json(object, "output", given.output.as_ref())
     };
-    let answer = service.ask("TaskCompleteRequest", request).await?;
+    let answer = service.ask("TaskComplete", request).await?;
     let reported: Reported = client::read(&answer)?;
     if service.is_json() {
         println!("{answer}");
@@ -221,7 +221,7 @@ async fn fail(service: Service<'_>, given: &Fail) -> Result<(), Error> {
             object
         }
     };
-    let answer = service.ask("TaskFailRequest", request).await?;
+    let answer = service.ask("TaskFail", request).await?;
     let reported: Reported = client::read(&answer)?;
     if service.is_json() {
         println!("{answer}");
@@ -246,7 +246,7 @@ async fn touch(service: Service<'_>, given: &OfTask) -> Result<(), Error> {
         until: String,
     }
     let request = |object: Object| object.text("taskId", &given.task);
-    let answer = service.ask("TaskTouchRequest", request).await?;
+    let answer = service.ask("TaskTouch", request).await?;
     let Touched { until } = client::read(&answer)?;
     if service.is_json() {
         println!("{answer}");
@@ -258,7 +258,7 @@ async fn touch(service: Service<'_>, given: &OfTask) -> Result<(), Error> {
 
 async fn drain(service: Service<'_>, given: &OfWorker) -> Result<(), Error> {
     let request = |object| service.in_namespace(object).text("workerId", &given.worker);
-    let answer = service.ask("WorkerDrainRequest", request).await?;
+    let answer = service.ask("WorkerDrain", request).await?;
     if service.is_json() {
         println!("{answer}");
     } else {
@@ -282,9 +282,7 @@ struct Listed {
 
 async fn list(service: Service<'_>) -> Result<(), Error> {
     let request = |object| service.in_namespace(object);
-    let items = service
-        .items("WorkersGetRequest", usize::MAX, request)
-        .await?;
+    let items = service.items("WorkersGet", usize::MAX, request).await?;
     let heads = [
         "WORKER",
         "ON A STREAM",
@@ -321,6 +319,6 @@ async fn list(service: Service<'_>) -> Result<(), Error> {
 
 async fn info(service: Service<'_>, given: &OfWorker) -> Result<(), Error> {
     let request = |object| service.in_namespace(object).text("workerId", &given.worker);
-    println!("{}", service.ask("WorkerGetRequest", request).await?);
+    println!("{}", service.ask("WorkerGet", request).await?);
     Ok(())
 }

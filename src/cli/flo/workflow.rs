@@ -257,7 +257,7 @@ async fn create(service: Service<'_>, given: &Create) -> Result<(), Error> {
     let document = String::from_utf8(validate::read(&given.file)?)
         .map_err(|_| Error::NotText(given.file.clone()))?;
     let request = |object| service.in_namespace(object).text("document", &document);
-    let answer = service.ask("RunDefinitionCreateRequest", request).await?;
+    let answer = service.ask("RunDefinitionCreate", request).await?;
     let created: Created = client::read(&answer)?;
     if !created.findings.is_empty() {
         report(&created.findings);
@@ -309,7 +309,7 @@ async fn ask_to_start(
         let object = maybe(object, "runId", given.run_id.as_deref());
         maybe(object, "idempotencyKey", key)
     };
-    let answer = service.ask("RunStartRequest", request).await?;
+    let answer = service.ask("RunStart", request).await?;
     let Started { run_id } = client::read(&answer)?;
     Ok(run_id)
 }
@@ -338,7 +338,7 @@ async fn document(
             version,
         )
     };
-    let answer = service.ask("RunDefinitionGetRequest", request).await?;
+    let answer = service.ask("RunDefinitionGet", request).await?;
     let Defined { document } = client::read(&answer)?;
     // A document that was sent as an object is JSON; as a text, that text.
     let text = if document.get().starts_with('"') {
@@ -355,7 +355,7 @@ async fn status(service: Service<'_>, given: &OfRun) -> Result<(), Error> {
         run: Run,
     }
     let request = |object: Object| object.text("runId", &given.run);
-    let answer = service.ask("RunGetRequest", request).await?;
+    let answer = service.ask("RunGet", request).await?;
     let Got { run } = client::read(&answer)?;
     println!("{}", run.status_line());
     Ok(())
@@ -372,7 +372,7 @@ async fn signal(service: Service<'_>, given: &Signal) -> Result<(), Error> {
         let object = object.text("runId", &given.run).text("type", &given.kind);
         maybe_json(object, "payload", payload)
     };
-    let answer = service.ask("RunSignalRequest", request).await?;
+    let answer = service.ask("RunSignal", request).await?;
     let Signalled { matched, status } = client::read(&answer)?;
     let (kind, run) = (&given.kind, &given.run);
     if service.is_json() {
@@ -394,7 +394,7 @@ async fn cancel(service: Service<'_>, given: &Cancel) -> Result<(), Error> {
         let object = object.text("runId", &given.run);
         maybe(object, "reason", given.reason.as_deref())
     };
-    let answer = service.ask("RunCancelRequest", request).await?;
+    let answer = service.ask("RunCancel", request).await?;
     let Cancelled { status } = client::read(&answer)?;
     if service.is_json() {
         println!("{answer}");
@@ -416,9 +416,7 @@ async fn list_runs(service: Service<'_>, given: &ListRuns) -> Result<(), Error> 
         }
         maybe(object, "search", given.search.as_deref())
     };
-    let items = service
-        .items("RunsGetRequest", given.limit, request)
-        .await?;
+    let items = service.items("RunsGet", given.limit, request).await?;
     let mut table = Table::new(["RUN", "WORKFLOW", "VERSION", "STATUS", "STEP", "CREATED"]);
     for item in &items {
         if service.is_json() {
@@ -426,7 +424,7 @@ async fn list_runs(service: Service<'_>, given: &ListRuns) -> Result<(), Error> 
         } else {
             let run: Run = client::read(item.get())?;
             table.row([
-                run.run_id,
+                run.id,
                 run.definition.name,
                 run.definition.version,
                 run.status,
@@ -457,7 +455,7 @@ struct Listed {
 async fn list(service: Service<'_>) -> Result<(), Error> {
     let request = |object| service.in_namespace(object);
     let items = service
-        .items("RunDefinitionsGetRequest", usize::MAX, request)
+        .items("RunDefinitionsGet", usize::MAX, request)
         .await?;
     let heads = [
         "NAME",
@@ -511,9 +509,7 @@ async fn enable(service: Service<'_>, given: &OfDefinition, enabled: bool) -> Re
         let object = service.in_namespace(object).text("name", &given.name);
         maybe(object, "version", given.version.as_deref()).truth("enabled", enabled)
     };
-    let answer = service
-        .ask("RunDefinitionSetEnabledRequest", request)
-        .await?;
+    let answer = service.ask("RunDefinitionSetEnabled", request).await?;
     if service.is_json() {
         println!("{answer}");
     } else {
@@ -528,7 +524,7 @@ async fn delete(service: Service<'_>, given: &OfDefinition) -> Result<(), Error>
         let object = service.in_namespace(object).text("name", &given.name);
         maybe(object, "version", given.version.as_deref())
     };
-    let answer = service.ask("RunDefinitionDeleteRequest", request).await?;
+    let answer = service.ask("RunDefinitionDelete", request).await?;
     if service.is_json() {
         println!("{answer}");
     } else {

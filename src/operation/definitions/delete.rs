@@ -39,8 +39,8 @@ impl Operation for DeleteDefinition {
         cx.refuse_token()?;
         let mut session = cx.session().await?;
         let version = self.version.as_deref();
-        let unit = session.unit()?;
-        let deleted = registry::delete(unit, &self.namespace, &self.name, version).await?;
+        let (unit, now) = (session.unit()?, cx.storage().now());
+        let deleted = registry::delete(unit, &self.namespace, &self.name, version, now).await?;
         let deleted = definitions::Deleted {
             name: self.name,
             deleted,

@@ -48,6 +48,7 @@ impl Operation for SetDefinitionEnabled {
             &self.name,
             version,
             self.enabled,
+            cx.storage().now(),
         );
         let set = set.await?;
         let enabled = definitions::Enabled {

@@ -13,6 +13,7 @@ pub(super) mod entity;
 pub(super) mod events;
 pub(super) mod feed;
 pub(super) mod help;
+pub(super) mod invocations;
 pub(super) mod key_pairs;
 pub(super) mod members;
 pub(super) mod message;
@@ -24,6 +25,7 @@ pub(super) mod providers;
 pub(super) mod runs;
 pub(super) mod search;
 pub(super) mod statistics;
+pub(super) mod topics;
 pub(super) mod trusted_keys;
 pub(super) mod workers;
 

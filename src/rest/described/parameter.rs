@@ -131,6 +131,7 @@ const JOB: Parameter = Parameter::path("jobId", name, "The background search.");
 const KEY_ID: Parameter = Parameter::path("keyId", name, "The key pair, by its `kid`.");
 const MESSAGE_ID: Parameter = Parameter::path("messageId", uuid, "The message.");
 const SUBJECT: Parameter = Parameter::path("subject", name, "The subject.");
+const TOPIC: Parameter = Parameter::path("topic", name, "The name of the topic.");
 const TASK: Parameter = Parameter::path("taskId", name, "The task.");
 const WORKER: Parameter = Parameter::path(
     "workerId",
@@ -175,6 +176,7 @@ const PARTS: &[Parameter] = &[
     MODEL_VERSION,
     PROVIDER_ID,
     SUBJECT,
+    TOPIC,
     TASK,
     TRANSACTION_ID,
     TRANSITION,

@@ -7,6 +7,7 @@ pub(super) mod clients;
 pub(super) mod definitions;
 pub(super) mod entity;
 pub(super) mod feed;
+pub(super) mod invocations;
 pub(super) mod key_pairs;
 pub(super) mod members;
 pub(super) mod message;
@@ -15,6 +16,7 @@ pub(super) mod providers;
 pub(super) mod runs;
 pub(super) mod search;
 pub(super) mod settings;
+pub(super) mod topics;
 pub(super) mod trusted_keys;
 pub(super) mod workers;
 

@@ -11,6 +11,7 @@ mod model;
 mod recovery;
 mod rows;
 mod sweeper;
+mod topics;
 mod upkeep;
 mod validation;
 mod waiting;
@@ -24,7 +25,7 @@ use super::{
     backend::Writer,
     chore::{Chore, Reply},
     draft::Committed,
-    port::{Batch, Cause, EntityRow, Failure, Syncing, TenantRow},
+    port::{Batch, Cause, EntityRow, Failure, Syncing, TenantRow, TopicRow},
     submission::Submission,
 };
 use crate::entity::{Position, Sequence};
@@ -48,6 +49,8 @@ pub(super) struct Committer {
     newest_entity: Option<EntityRow>,
     /// The newest row of `task`, likewise.
     newest_task: Option<i64>,
+    /// The newest row of `topic`, likewise.
+    newest_topic: Option<TopicRow>,
     /// How the database failed while a batch was validated.
     failure: Option<Failure>,
     /// What was taken out of the inbox.
@@ -86,6 +89,7 @@ impl Committer {
             next: newest.0 + 1,
             newest_entity: None,
             newest_task: None,
+            newest_topic: None,
             failure: None,
             waiting: Waiting::default(),
             flight: None,

@@ -5,7 +5,7 @@ use std::{
     sync::Arc,
 };
 
-use super::{Committer, Survivor, answer, flight::Validated, rows::Rows};
+use super::{Committer, Survivor, answer, flight::Validated, rows::Rows, topics::topics};
 use crate::clock::Timestamp;
 use crate::entity::{Position, Sequence};
 use crate::storage::{
@@ -62,6 +62,7 @@ impl Committer {
         view.holders = holders(&self.storage, drafts()).await?;
         view_runs(&self.storage, &mut view, batch).await?;
         view.records = records(&self.storage, drafts()).await?;
+        view.topics = topics(&self.storage, &mut self.newest_topic, drafts()).await?;
         Ok(view)
     }
 
@@ -91,6 +92,13 @@ impl Committer {
                         // No later than this, since what comes after relies on it.
                         Ok(tenant) => view.widen(&submission.draft).map(|deltas| {
                             rows.add_deltas(deltas, committed.sequence);
+                            self.publish(
+                                tenant,
+                                &submission.draft,
+                                committed,
+                                &mut view,
+                                &mut rows,
+                            );
                             (tenant, committed)
                         }),
                         Err(error) => Err(error),

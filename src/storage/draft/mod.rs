@@ -7,6 +7,7 @@ mod message;
 mod outcome;
 mod record;
 mod run;
+mod topic;
 
 use std::sync::Arc;
 
@@ -30,6 +31,8 @@ pub use outcome::{Once, Outcome};
 pub(super) use outcome::{Taken, outcome_row, outcome_rows};
 pub(super) use record::{RecordChange, RecordView, Records, Seen, add_record_rows};
 pub(super) use run::{RunWrite, add_run_rows};
+pub(super) use topic::{EVENT_BYTES, Publication, TopicView};
+pub use topic::{NewTopicEvent, Published};
 
 /// Who is to be remembered for a write (`models-and-entities.md` §10).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -65,6 +68,8 @@ pub(super) struct Draft {
     pub(super) outcomes: Vec<Outcome>,
     /// What was read of records, and is done to them.
     pub(super) records: Records,
+    /// What is added to topics.
+    pub(super) publications: Vec<Publication>,
     /// The transaction that the request began with, where this is a later one.
     pub(super) entry: Option<TransactionId>,
     /// A unit that changes a model does nothing else.
@@ -136,6 +141,7 @@ impl Draft {
             widenings: Vec::new(),
             outcomes: Vec::new(),
             records: Records::default(),
+            publications: Vec::new(),
             entry: None,
             model: None,
         }
@@ -151,6 +157,7 @@ impl Draft {
             && self.messages.is_empty()
             && self.outcomes.is_empty()
             && self.records.changes.is_empty()
+            && self.publications.is_empty()
     }
 
     /// Every entity that is written or deleted, and the version it replaces.
@@ -210,5 +217,6 @@ impl Draft {
             .unwrap_or(i64::MAX)
             .saturating_add(messages)
             .saturating_add(self.records.growth())
+            .saturating_add(self.publications.iter().map(Publication::bytes).sum())
     }
 }

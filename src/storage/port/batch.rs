@@ -35,6 +35,8 @@ pub(in crate::storage) struct Batch {
     pub(in crate::storage) records: Vec<RecordPut>,
     /// None of them is put by the same batch.
     pub(in crate::storage) records_gone: Vec<RecordGone>,
+    pub(in crate::storage) topics: Vec<TopicPut>,
+    pub(in crate::storage) topic_events: Vec<TopicEventRow>,
     pub(in crate::storage) deltas: Vec<DeltaRow>,
     /// Models whose earlier deltas are not needed any more.
     pub(in crate::storage) folded: Vec<Folded>,
@@ -155,6 +157,27 @@ pub(in crate::storage) struct RecordPut {
     pub(in crate::storage) key: RecordGone,
     pub(in crate::storage) n: i64,
     pub(in crate::storage) body: Arc<str>,
+}
+
+/// A topic, and how far it goes now.
+#[derive(Debug, Clone)]
+pub(in crate::storage) struct TopicPut {
+    pub(in crate::storage) o: i64,
+    pub(in crate::storage) t: i64,
+    pub(in crate::storage) ns: Arc<str>,
+    pub(in crate::storage) name: Arc<str>,
+    pub(in crate::storage) last: i64,
+}
+
+#[derive(Debug, Clone)]
+pub(in crate::storage) struct TopicEventRow {
+    pub(in crate::storage) o: i64,
+    pub(in crate::storage) n: i64,
+    pub(in crate::storage) at: i64,
+    pub(in crate::storage) id: Option<Arc<str>>,
+    pub(in crate::storage) key: Option<Arc<str>>,
+    pub(in crate::storage) kind: Option<Arc<str>>,
+    pub(in crate::storage) data: Arc<str>,
 }
 
 #[derive(Debug)]
@@ -290,7 +313,7 @@ impl Batch {
     }
 
     /// How many rows of each table are written, or taken out one by one.
-    pub(in crate::storage) const fn lengths(&self) -> [usize; 23] {
+    pub(in crate::storage) const fn lengths(&self) -> [usize; 25] {
         [
             self.commits.len(),
             self.created.len(),
@@ -315,6 +338,8 @@ impl Batch {
             self.keys_added.len(),
             self.records.len(),
             self.records_gone.len(),
+            self.topics.len(),
+            self.topic_events.len(),
         ]
     }
 

@@ -33,12 +33,14 @@ mod run;
 mod scan_page;
 mod settings;
 mod task;
+mod topic;
 mod version;
 
 pub(in crate::storage) use batch::{
     Batch, CommitRow, DeltaRow, EntityMove, Folded, Freed, KeyRow, MessageGone, MessageRow,
     NewClaim, NewDecision, NewEntity, NewRun, NewVersion, OutcomeRow, RecordGone, RecordPut,
     Removals, RunEnd, RunEventRow, RunKeyRow, RunMove, RunTimer, TaskDone, TaskRow, TimerDone,
+    TopicEventRow, TopicPut,
 };
 pub(in crate::storage) use chore::{FilledKey, JobChore, Upkeep};
 pub(in crate::storage) use claim::Claim;
@@ -63,5 +65,7 @@ pub(in crate::storage) use scan_page::{Entry, LifecycleEntry, Lifecycles, Reache
 pub use scan_page::{ScanLifecycle, ScanPage, ScanRow};
 pub use settings::{Durability, IndexSettings, Migrate, Place, Settings, UsedIndexes};
 pub use task::{Subject, Task, TaskKind, TaskPage};
+pub use topic::{ListedTopic, TopicEvent, TopicKey};
+pub(in crate::storage) use topic::{TopicHead, TopicPage, TopicRow};
 pub use version::{Listed, Message, Recorded, Version};
 pub(in crate::storage) use version::{Newest, UNCOMMITTED};

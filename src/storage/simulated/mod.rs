@@ -12,6 +12,7 @@ mod named;
 mod pages;
 mod records;
 mod runs;
+mod topics;
 mod write;
 
 use std::{
@@ -25,7 +26,7 @@ use uuid::Uuid;
 use super::port::{
     Batch, CommitRow, Identity, IdentityKind, MessageRow, NewDecision, NewEntity, NewRun,
     NewVersion, OutcomeRow, RecordGone, RecordPut, RunEventRow, RunName, RunTimer, Syncing,
-    TaskRow, TenantRow,
+    TaskRow, TenantRow, TopicEventRow, TopicPut,
 };
 use crate::entity::Actor;
 use crate::id::{EntityId, ModelKey, Tenant};
@@ -66,6 +67,9 @@ pub(in crate::storage) struct State {
     outcomes: BTreeMap<(i64, Arc<str>, i64), OutcomeRow>,
     /// With their rows.
     records: BTreeMap<RecordGone, (i64, RecordPut)>,
+    topics: BTreeMap<i64, TopicPut>,
+    /// By topic and sequence.
+    topic_events: BTreeMap<(i64, i64), TopicEventRow>,
     /// By kind and name.
     identities: BTreeMap<(IdentityKind, Arc<str>), Identity>,
     /// What a database would have refused.

@@ -94,6 +94,7 @@ impl State {
             self.messages.remove(&(gone.id, gone.t));
         }
         self.write_records(batch);
+        self.write_topics(batch);
         for delta in &batch.deltas {
             let model = &mut self.models[usize::try_from(delta.m - 1).expect("a row")];
             let added = Schema::decode(&delta.delta).expect("what was encoded");

@@ -27,6 +27,7 @@ mod sorter;
 mod statement;
 mod tail;
 mod task;
+mod topic;
 mod upkeep;
 mod writer;
 

@@ -15,7 +15,7 @@ use super::{read::json_list, rows::encode_kind};
 use crate::storage::port::{
     Batch, CommitRow, DeltaRow, EntityMove, Folded, Freed, KeyRow, MessageGone, MessageRow,
     NewClaim, NewDecision, NewEntity, NewVersion, OutcomeRow, RecordGone, RecordPut, Removals,
-    TaskDone, TaskRow,
+    TaskDone, TaskRow, TopicEventRow, TopicPut,
 };
 
 pub(super) const BEGIN: &str = include_str!("sql/begin.sql");
@@ -42,6 +42,8 @@ const RECORD_GONE: &str = include_str!("sql/batch/record_gone.sql");
 const RECORDS: &str = include_str!("sql/batch/records.sql");
 const TASKS: &str = include_str!("sql/batch/tasks.sql");
 const TASKS_DONE: &str = include_str!("sql/batch/tasks_done.sql");
+const TOPIC_EVENTS: &str = include_str!("sql/batch/topic_events.sql");
+const TOPICS: &str = include_str!("sql/batch/topics.sql");
 const TIMERS: &str = include_str!("sql/batch/timers.sql");
 const TIMERS_DONE: &str = include_str!("sql/batch/timers_done.sql");
 const VERSIONS: &str = include_str!("sql/batch/versions.sql");
@@ -261,6 +263,9 @@ impl Batch {
         // In their order: several units may have put one of the same name.
         write(script, RECORDS, part(&self.records, from), size);
         delete(script, RECORD_GONE, part(&self.records_gone, from));
+        // Likewise: several units may have published to one.
+        write(script, TOPICS, part(&self.topics, from), size);
+        write(script, TOPIC_EVENTS, part(&self.topic_events, from), size);
         delete(script, KEY_REMOVED, part(&self.keys_removed, from));
         write(script, KEYS_ADDED, part(&self.keys_added, from), size);
     }
@@ -416,6 +421,31 @@ impl Row for RecordPut {
     fn bind(&self, values: &mut Script) {
         self.key.bind(values);
         values.bind(self.n).bind(Arc::clone(&self.body));
+    }
+}
+
+impl Row for TopicPut {
+    const COLUMNS: usize = 5;
+
+    fn bind(&self, values: &mut Script) {
+        values.bind(self.o).bind(self.t);
+        values
+            .bind(Arc::clone(&self.ns))
+            .bind(Arc::clone(&self.name))
+            .bind(self.last);
+    }
+}
+
+impl Row for TopicEventRow {
+    const COLUMNS: usize = 7;
+
+    fn bind(&self, values: &mut Script) {
+        values.bind(self.o).bind(self.n).bind(self.at);
+        values
+            .bind(self.id.clone())
+            .bind(self.key.clone())
+            .bind(self.kind.clone())
+            .bind(Arc::clone(&self.data));
     }
 }
 

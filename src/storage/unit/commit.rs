@@ -88,6 +88,7 @@ impl UnitOfWork {
             widenings: self.growth.into_widenings(),
             outcomes: self.outcomes,
             records: self.records,
+            publications: self.publications,
             entry: self.entry,
             model: None,
         })

@@ -13,6 +13,7 @@ pub struct Mark {
     growth: usize,
     outcomes: usize,
     records: usize,
+    publications: usize,
 }
 
 impl UnitOfWork {
@@ -28,6 +29,7 @@ impl UnitOfWork {
             growth: self.growth.len(),
             outcomes: self.outcomes.len(),
             records: self.records.changes.len(),
+            publications: self.publications.len(),
         }
     }
 
@@ -46,6 +48,7 @@ impl UnitOfWork {
         self.growth.truncate(mark.growth);
         self.outcomes.truncate(mark.outcomes);
         self.records.changes.truncate(mark.records);
+        self.publications.truncate(mark.publications);
     }
 
     /// Keeps what was changed since the mark, which is no more.

@@ -9,6 +9,7 @@ mod outcomes;
 mod records;
 mod runs;
 mod tasks;
+mod topics;
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -16,7 +17,7 @@ use foldhash::HashMap;
 
 use super::{
     Error, Snapshot, Storage,
-    draft::{Attribution, Base, Growth, MessageChange, Outcome, Records},
+    draft::{Attribution, Base, Growth, MessageChange, Outcome, Publication, Records},
     port::{Definitions, EntityRow, UNCOMMITTED, Version},
     task::{Decision, TaskChange},
 };
@@ -67,6 +68,8 @@ pub struct UnitOfWork {
     outcomes: Vec<Outcome>,
     /// What it has read of records; of its changes only a rollback takes any back.
     records: Records,
+    /// In the order in which they were made; only a rollback takes any back.
+    publications: Vec<Publication>,
     /// What its documents add to their models.
     growth: Growth,
     /// The transaction that the request began with, where this is a later one.
@@ -136,6 +139,7 @@ impl Storage {
             growth: Growth::default(),
             outcomes: Vec::new(),
             records: Records::default(),
+            publications: Vec::new(),
             entry: None,
             undo: Vec::new(),
             marks: 0,

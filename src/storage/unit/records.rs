@@ -4,7 +4,7 @@
 //! stored, so that a unit reads what is committed at the moment, whatever its snapshot; if that has
 //! moved when the unit commits, it gets a conflict.
 
-use std::sync::Arc;
+use std::{collections::HashSet, sync::Arc};
 
 use super::UnitOfWork;
 use crate::entity::Position;
@@ -76,6 +76,17 @@ impl Storage {
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         let found = self.0.database.producers(after, limit).await?;
         self.once_durable(found).await
+    }
+
+    /// The producers that were committed since this was asked last, and the tenants that they
+    /// belong to.
+    pub fn changed_producers(&self) -> HashSet<(Tenant, RecordKey)> {
+        self.0.records.take_changed()
+    }
+
+    /// Returns once there may be such.
+    pub async fn producers_changed(&self) {
+        self.0.records.changed().await;
     }
 }
 

@@ -1,0 +1,162 @@
+//! Adds events to a topic, which begins with its first event.
+
+use std::{
+    hash::{DefaultHasher, Hash as _, Hasher as _},
+    sync::{Arc, LazyLock},
+};
+
+use tokio::sync::Semaphore;
+
+use crate::entity::Document;
+use crate::error::{Code, Failure};
+use crate::event::{
+    EventType,
+    payload::{self, topics},
+};
+use crate::id::Tenant;
+use crate::operation::{Access, Context, Family, Operation, Output, paging, reply::cancelled};
+use crate::storage::{NewTopicEvent, TopicKey};
+
+/// The longest name of a topic, and the longest type, key and id of an event, in bytes.
+const NAME_BYTES_MAX: usize = 256;
+
+/// The largest payload, in bytes.
+const PAYLOAD_BYTES_MAX: usize = 1 << 20;
+
+/// How many events a request has at most.
+const EVENTS_MAX: usize = 1_000;
+
+/// How often a request whose answer is kept for repeats is tried, where others publish to the same
+/// topic meanwhile.
+const ATTEMPTS: usize = 20;
+
+/// The turns of such requests: of two for the same topic one waits for the other, so that they do
+/// not conflict. Which of them a topic has is decided by its hash.
+static TURNS: LazyLock<Vec<Semaphore>> =
+    LazyLock::new(|| (0..TURNS_COUNT).map(|_| Semaphore::new(1)).collect());
+
+const TURNS_COUNT: usize = 256;
+
+pub(in crate::operation) struct PublishToTopic {
+    topic: TopicKey,
+    events: Vec<NewTopicEvent>,
+}
+
+impl Operation for PublishToTopic {
+    type Payload = topics::Publish<'static>;
+    type Answer = topics::Published;
+
+    const REQUEST: EventType = EventType::TopicPublishRequest;
+    const RESPONSE: EventType = EventType::TopicPublishResponse;
+    const FAMILY: Family = Family::Entity;
+    const ACCESS: Access = Access::Write;
+
+    fn parse(payload: &str) -> Result<Self, Failure> {
+        let request: topics::Publish<'_> = payload::decode(payload)?;
+        let namespace = paging::namespace(request.namespace)?;
+        let count = request.events.len();
+        if !(1..=EVENTS_MAX).contains(&count) {
+            let message = format!("there are {count} events; give 1 to {EVENTS_MAX} at a time");
+            return Err(bad("events", message));
+        }
+        let name = name("topic", request.topic)?;
+        let events = request.events.into_iter().enumerate();
+        let events = events.map(|(index, event)| read(event).map_err(|bad| bad.of_item(index)));
+        Ok(Self {
+            topic: TopicKey::new(namespace, name),
+            events: events.collect::<Result<_, _>>()?,
+        })
+    }
+
+    async fn run(self, cx: Context) -> Result<Output<Self::Answer>, Failure> {
+        if cx.has_token() {
+            return self.within_transaction(&cx).await;
+        }
+        if cx.promised().is_some() {
+            return self.once(&cx).await;
+        }
+        let mut session = cx.session().await?;
+        let published = session.unit()?.publish(self.topic, self.events)?;
+        session.finish(cx.cancel()).await?;
+        Ok(Output::one(topics::Published {
+            sequences: published.sequences().to_vec(),
+        }))
+    }
+}
+
+impl PublishToTopic {
+    /// The sequences are given when the transaction commits, which is not waited for.
+    async fn within_transaction(self, cx: &Context) -> Result<Output<topics::Published>, Failure> {
+        let mut session = cx.session().await?;
+        session.unit()?.publish(self.topic, self.events)?;
+        let published = topics::Published {
+            sequences: Vec::new(),
+        };
+        cx.finish(session, published, Vec::new()).await
+    }
+
+    /// The answer is committed with the events, so that the sequences must be known before.
+    async fn once(self, cx: &Context) -> Result<Output<topics::Published>, Failure> {
+        let turn = turn(&cx.caller().tenant, &self.topic).acquire();
+        let _turn = tokio::select! {
+            turn = turn => turn,
+            () = cx.cancel().cancelled() => return Err(cancelled()),
+        };
+        let mut attempt = 1;
+        loop {
+            let mut session = cx.session().await?;
+            let unit = session.unit()?;
+            let publishing = unit.publish_next(self.topic.clone(), self.events.clone());
+            let published = topics::Published {
+                sequences: publishing.await?,
+            };
+            match cx.finish(session, published, Vec::new()).await {
+                Err(failure) if failure.code() == Code::Conflict && attempt < ATTEMPTS => {
+                    attempt += 1;
+                }
+                outcome => return outcome,
+            }
+        }
+    }
+}
+
+fn turn(tenant: &Tenant, topic: &TopicKey) -> &'static Semaphore {
+    let mut hasher = DefaultHasher::new();
+    (tenant, topic).hash(&mut hasher);
+    let turn = hasher.finish() % TURNS_COUNT as u64;
+    &TURNS[usize::try_from(turn).unwrap_or(0)]
+}
+
+fn read(event: topics::NewEvent<'_>) -> Result<NewTopicEvent, Failure> {
+    let bytes = event.payload.get().len();
+    if bytes > PAYLOAD_BYTES_MAX {
+        let message = format!("the payload has {bytes} bytes; at most {PAYLOAD_BYTES_MAX}");
+        return Err(bad("payload", message));
+    }
+    let payload = Document::from_raw(event.payload)
+        .map_err(|error| Failure::malformed(format!("invalid payload: {error}")))?;
+    let optional = |parameter: &'static str, given: Option<String>| {
+        given.map(|given| name(parameter, given)).transpose()
+    };
+    Ok(NewTopicEvent {
+        payload: payload.json().shared(),
+        kind: optional("type", event.kind)?,
+        key: optional("key", event.key)?,
+        id: optional("id", event.id)?,
+    })
+}
+
+fn name(parameter: &'static str, given: String) -> Result<Arc<str>, Failure> {
+    if (1..=NAME_BYTES_MAX).contains(&given.len()) {
+        return Ok(given.into());
+    }
+    let message = format!(
+        "{parameter} has {} bytes; give it 1 to {NAME_BYTES_MAX}",
+        given.len()
+    );
+    Err(bad(parameter, message))
+}
+
+fn bad(parameter: &'static str, message: String) -> Failure {
+    Failure::new(Code::BadRequest, message).with("parameter", parameter)
+}

@@ -1,0 +1,136 @@
+//! Topics and their events.
+
+use std::sync::Arc;
+
+use sqlx::FromRow;
+
+use super::Sqlite;
+use crate::clock::Timestamp;
+use crate::storage::port::{
+    Error, ListedTopic, TenantRow, TopicEvent, TopicHead, TopicKey, TopicPage, TopicRow,
+};
+
+const TOPIC_EVENTS: &str = include_str!("sql/topic_events.sql");
+const TOPIC_FIRST: &str = include_str!("sql/topic_first.sql");
+const TOPIC_HEADS: &str = include_str!("sql/topic_heads.sql");
+const TOPIC_IDS: &str = include_str!("sql/topic_ids.sql");
+const TOPIC_LIST: &str = include_str!("sql/topic_list.sql");
+const TOPIC_NEWEST: &str = include_str!("sql/topic_newest.sql");
+
+#[derive(Debug, FromRow)]
+struct EventData {
+    n: i64,
+    at: i64,
+    id: Option<String>,
+    key: Option<String>,
+    r#type: Option<String>,
+    data: String,
+}
+
+impl From<EventData> for TopicEvent {
+    fn from(row: EventData) -> Self {
+        Self {
+            sequence: row.n,
+            at: Timestamp::from_micros(row.at),
+            payload: row.data.into(),
+            kind: row.r#type.map(Into::into),
+            key: row.key.map(Into::into),
+            id: row.id.map(Into::into),
+        }
+    }
+}
+
+impl Sqlite {
+    pub(in crate::storage) async fn newest_topic(&self) -> Result<TopicRow, Error> {
+        let newest: i64 = sqlx::query_scalar(TOPIC_NEWEST)
+            .fetch_one(&self.reads)
+            .await?;
+        Ok(TopicRow(newest))
+    }
+
+    /// Of those topics that there are, the place in the list and how far each goes.
+    pub(in crate::storage) async fn topic_heads(
+        &self,
+        names: &[(TenantRow, TopicKey)],
+    ) -> Result<Vec<(usize, TopicHead)>, Error> {
+        let list: Vec<(i64, &str, &str)> = names
+            .iter()
+            .map(|(tenant, key)| (tenant.0, &*key.namespace, &*key.name))
+            .collect();
+        let rows: Vec<(i64, i64, i64)> = sqlx::query_as(TOPIC_HEADS)
+            .bind(serde_json::to_string(&list).unwrap_or_default())
+            .fetch_all(&self.reads)
+            .await?;
+        let head = |(place, o, last): (i64, i64, i64)| {
+            let head = TopicHead {
+                row: TopicRow(o),
+                last,
+            };
+            (usize::try_from(place).unwrap_or(usize::MAX), head)
+        };
+        Ok(rows.into_iter().map(head).collect())
+    }
+
+    /// The sequences of those events of a topic that have one of these ids.
+    pub(in crate::storage) async fn topic_ids(
+        &self,
+        topic: TopicRow,
+        ids: &[Arc<str>],
+    ) -> Result<Vec<(Arc<str>, i64)>, Error> {
+        let rows: Vec<(String, i64)> = sqlx::query_as(TOPIC_IDS)
+            .bind(topic.0)
+            .bind(serde_json::to_string(ids).unwrap_or_default())
+            .fetch_all(&self.reads)
+            .await?;
+        Ok(rows.into_iter().map(|(id, n)| (id.into(), n)).collect())
+    }
+
+    /// The sequence of the oldest event that is kept.
+    pub(in crate::storage) async fn topic_first(
+        &self,
+        topic: TopicRow,
+    ) -> Result<Option<i64>, Error> {
+        Ok(sqlx::query_scalar(TOPIC_FIRST)
+            .bind(topic.0)
+            .fetch_one(&self.reads)
+            .await?)
+    }
+
+    /// The events of a topic after a sequence, up to a number of them and of bytes.
+    pub(in crate::storage) async fn topic_events(
+        &self,
+        topic: TopicRow,
+        after: i64,
+        limit: i64,
+        bytes: i64,
+    ) -> Result<Vec<TopicEvent>, Error> {
+        let rows: Vec<EventData> = sqlx::query_as(TOPIC_EVENTS)
+            .bind(topic.0)
+            .bind(after)
+            .bind(limit)
+            .bind(bytes)
+            .fetch_all(&self.reads)
+            .await?;
+        Ok(rows.into_iter().map(TopicEvent::from).collect())
+    }
+
+    /// Topics of a namespace, by name.
+    pub(in crate::storage) async fn topics(
+        &self,
+        page: TopicPage<'_>,
+    ) -> Result<Vec<ListedTopic>, Error> {
+        let rows: Vec<(String, i64, i64)> = sqlx::query_as(TOPIC_LIST)
+            .bind(page.tenant.0)
+            .bind(page.namespace)
+            .bind(page.after)
+            .bind(page.limit)
+            .fetch_all(&self.reads)
+            .await?;
+        let listed = |(name, first, last): (String, i64, i64)| ListedTopic {
+            name: name.into(),
+            first,
+            last,
+        };
+        Ok(rows.into_iter().map(listed).collect())
+    }
+}
