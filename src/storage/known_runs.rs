@@ -82,9 +82,7 @@ impl Runs {
     /// Takes over the runs of a unit that was committed.
     pub(super) fn committed(&self, tenant: &Tenant, runs: impl Iterator<Item = StoredRun>) {
         for run in runs {
-            if run.is_out {
-                self.wake(tenant, run.tenant, run.id);
-            }
+            let out = run.is_out.then_some((run.tenant, run.id));
             let before = self.current.peek(&run.id).and_then(|run| run.awaits);
             if before != run.awaits {
                 let mut awaited = lock(&self.awaited);
@@ -102,6 +100,10 @@ impl Runs {
                 waiting.send_replace(true);
             }
             self.current.insert(run.id, Arc::new(run));
+            // Who looks at it from now on sees what was committed.
+            if let Some((line, id)) = out {
+                self.wake(tenant, line, id);
+            }
         }
     }
 

@@ -71,6 +71,7 @@ mod sorting;
 mod statistics;
 mod stream;
 mod support;
+mod tasks;
 mod tenancy;
 mod timer_trail;
 mod timers;

@@ -19,7 +19,7 @@ use tracing::{error, warn};
 use super::{
     Channels,
     desk::Job,
-    spec::{End, Ends, Reported},
+    spec::{End, Ends, Reported, TaskKind},
 };
 use crate::error::Failure;
 use crate::id::Tenant;
@@ -117,7 +117,9 @@ async fn perform(channels: Channels, ends: Arc<dyn Ends>, job: Job) -> Tenant {
             end,
             asked: Some(asked),
         } => {
-            count(&channels, &tenant, &task, &end);
+            if let Some(kind) = channels.kind(&tenant, &task) {
+                count(kind, &end);
+            }
             let reported = ended(&*ends, &tenant, &task, end).await;
             channels.settled(&tenant, &task, reported.as_ref().ok().copied());
             // Who asked may be gone.
@@ -127,7 +129,9 @@ async fn perform(channels: Channels, ends: Arc<dyn Ends>, job: Job) -> Tenant {
         Job::Report {
             tenant, task, end, ..
         } => {
-            count(&channels, &tenant, &task, &end);
+            if let Some(kind) = channels.kind(&tenant, &task) {
+                count(kind, &end);
+            }
             let reported = report(&*ends, &tenant, &task, &end).await;
             channels.settled(&tenant, &task, Some(reported));
             tenant
@@ -198,10 +202,7 @@ fn log(task: &str, failure: &Failure) {
 }
 
 /// Counts an end by kind and outcome. A task that answered `pending` has not ended.
-fn count(channels: &Channels, tenant: &Tenant, task: &str, end: &End) {
-    let Some(kind) = channels.kind(tenant, task) else {
-        return;
-    };
+pub(super) fn count(kind: TaskKind, end: &End) {
     let outcome = match &end.answer {
         Answer::Outcome { outcome, .. } if &**outcome == PENDING => return,
         Answer::Outcome { outcome, .. } => outcome,
@@ -242,7 +243,7 @@ impl Channels {
         self.with(tenant, |pool, desk| pool.loaded(desk, task, loaded));
     }
 
-    fn kind(&self, tenant: &Tenant, task: &str) -> Option<super::TaskKind> {
+    fn kind(&self, tenant: &Tenant, task: &str) -> Option<TaskKind> {
         let state = self.lock();
         let pool = state.pools.get(tenant)?;
         pool.kind(task)

@@ -9,7 +9,7 @@ use super::{
     desk::{Desk, Job},
     held::{NotYours, Out, Phase},
     lanes::Capability,
-    pool::{LOAD_AGAIN, Pool},
+    pool::{LOAD_AGAIN, Pool, YEAR},
     spec::{End, Reported},
     worker::{Channel, Sent, Worker},
 };
@@ -25,9 +25,6 @@ const NO_MEMBER: &str = "NO_COMPUTE_MEMBER_FOR_TAG";
 
 /// The code of a task whose members or workers were lost.
 const DISCONNECTED: &str = "COMPUTE_MEMBER_DISCONNECTED";
-
-/// Longer than any pause that matters.
-const YEAR: Duration = Duration::from_hours(24 * 365);
 
 impl Pool {
     /// Reports the end of a task.
@@ -124,9 +121,7 @@ impl Pool {
             self.set_timer(desk, id, None);
             self.place(desk, id);
         } else {
-            let now = Instant::now();
-            let at = now.checked_add(delay).unwrap_or(now + YEAR);
-            self.set_timer(desk, id, Some(at));
+            self.set_timer(desk, id, Some(Instant::now() + delay.min(YEAR)));
         }
     }
 
@@ -164,7 +159,7 @@ impl Pool {
             return;
         };
         if self.has_taker(held, now) {
-            let again = held.wait.max(LOAD_AGAIN);
+            let again = held.wait.clamp(LOAD_AGAIN, YEAR);
             self.set_timer(desk, id, Some(Instant::now() + again));
             return;
         }

@@ -22,6 +22,9 @@ use crate::id::{CallId, Tenant};
 /// The pause before a kept task is loaded again after an error.
 pub(super) const LOAD_AGAIN: Duration = Duration::from_secs(1);
 
+/// Longer than any pause that matters.
+pub(super) const YEAR: Duration = Duration::from_hours(24 * 365);
+
 #[derive(Debug, Default)]
 pub(super) struct Pool {
     tenant: Option<Tenant>,
@@ -239,7 +242,7 @@ impl Pool {
         }
         let (place, wait) = (held.place(), held.wait);
         self.lanes.push(&held.required, place, Arc::clone(id));
-        self.set_timer(desk, id, Some(Instant::now() + wait));
+        self.set_timer(desk, id, Some(Instant::now() + wait.min(YEAR)));
     }
 
     /// Takes a task out of its lane.

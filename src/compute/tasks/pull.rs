@@ -14,10 +14,11 @@ use tokio::{
 use super::{
     Channels,
     answer::{Answered, Verdict},
+    drive::count,
     held::NotYours,
     lanes::{Actions, DEFAULT_NAMESPACE},
     pool::Pool,
-    spec::{End, Labels, Reported, Standing},
+    spec::{End, Labels, Reported, Standing, TaskKind},
     worker::{Announced, Channel, Leased, Parked, Worker},
 };
 use crate::callout::Tags;
@@ -335,6 +336,9 @@ impl Channels {
         };
         for _ in 0..CONFLICTS_MAX {
             let reported = ends.ended(tenant, task, end.clone()).await?;
+            if reported == Reported::Applied {
+                count(TaskKind::Action, &end);
+            }
             if reported != Reported::Conflict {
                 return Ok(reported);
             }

@@ -852,6 +852,11 @@ async fn a_silent_worker_is_unhealthy() {
     assert!(!healthy());
     bench.pull("w1", 1, 0).await;
     assert!(healthy());
+    // While it waits for tasks, it is not silent.
+    tokio::join!(bench.pull("w1", 1, 300), async {
+        sleep(Duration::from_secs(299)).await;
+        assert!(healthy());
+    });
 }
 
 #[tokio::test(start_paused = true)]

@@ -228,9 +228,13 @@ impl Worker {
         }
     }
 
-    /// A member is healthy as long as its stream is open.
+    /// A member is healthy as long as its stream is open, a worker as long as it waits for tasks,
+    /// and a while longer.
     pub(super) fn is_healthy(&self, now: Timestamp) -> bool {
-        self.is_member() || now.since(self.seen) <= SILENCE
+        match &self.channel {
+            Channel::Stream(_) => true,
+            Channel::Pull(parked) => !parked.is_empty() || now.since(self.seen) <= SILENCE,
+        }
     }
 }
 

@@ -1,0 +1,457 @@
+//! Tasks of runs: sent to members, pulled by workers, lost and delivered again (`runs.md` §5).
+
+use std::time::Duration;
+
+use interlock::event::{Event, EventType};
+use serde_json::{Value, json};
+use tokio::time::timeout;
+
+use crate::support::{Connection, Member, Reply, Server, payload_of, request};
+
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A workflow of one step, which runs an action.
+const DOCUMENT: &str = "kind: Workflow\nname: one-step\nversion: \"1\"\nstart:\n  run: \"@actions/charge\"\n  transitions:\n    success: flo.Completed\n    failure: flo.Failed\n    timeout: flo.Failed\n    execution_failure: flo.Failed\n";
+
+/// A client with that workflow, and the action with these settings.
+async fn stage(server: &Server, action: Value) -> Connection {
+    let connection = server.connect().await;
+    let mut payload = action;
+    payload["name"] = json!("charge");
+    connection.ok("ActionRegisterRequest", payload).await;
+    let document = json!({"document": DOCUMENT});
+    connection.ok("RunDefinitionCreateRequest", document).await;
+    connection
+}
+
+/// Starts a run; its id.
+async fn start(connection: &Connection) -> String {
+    let payload = json!({"definition": "one-step", "input": {"amount": 99.99}});
+    let started = connection.ok("RunStartRequest", payload).await;
+    started["runId"].as_str().expect("an id").to_owned()
+}
+
+/// Waits for the end of a run; the run.
+async fn finished(connection: &Connection, run: &str) -> Value {
+    let follow = json!({"runId": run, "fromSequence": 0});
+    connection.all("RunHistorySubscribeRequest", follow).await;
+    let run = json!({"runId": run});
+    connection.ok("RunGetRequest", run).await["run"].take()
+}
+
+/// The types and details of a run's history, once there is one of that type.
+async fn history(connection: &Connection, run: &str, until: &str) -> Vec<(String, String)> {
+    let read = async {
+        loop {
+            let payload = json!({"runId": run});
+            let page = connection.ok("RunHistoryGetRequest", payload).await;
+            let items = page["items"].as_array().expect("a list").iter();
+            let text = |item: &Value, name: &str| item[name].as_str().expect("a text").to_owned();
+            let events: Vec<_> = items
+                .map(|item| (text(item, "eventType"), text(item, "detail")))
+                .collect();
+            if events.iter().any(|(kind, _)| kind == until) {
+                return events;
+            }
+            tokio::task::yield_now().await;
+        }
+    };
+    timeout(PATIENCE, read).await.expect("it is recorded")
+}
+
+/// A member that announced the action.
+struct Doer(Connection);
+
+impl Doer {
+    async fn join(server: &Server) -> Self {
+        Self::join_as(server, json!({"actions": ["charge"]})).await
+    }
+
+    async fn join_as(server: &Server, announced: Value) -> Self {
+        let connection = server.connect().await;
+        let join = request("CalculationMemberJoinEvent", "join", announced);
+        connection.send(join).await;
+        let greeting = connection.unasked().await.expect("a greeting");
+        assert_eq!(greeting.kind, EventType::CalculationMemberGreetEvent);
+        Self(connection)
+    }
+
+    /// The next event of that type.
+    async fn next(&self, kind: EventType) -> Event {
+        loop {
+            let event = self.0.unasked().await.expect("the stream is open");
+            if event.kind == kind {
+                return event;
+            }
+        }
+    }
+
+    async fn task(&self) -> Value {
+        payload_of(&self.next(EventType::TaskCalculationRequest).await)
+    }
+
+    async fn answer(&self, task: &Value, answer: Value) {
+        self.answer_as("TaskCalculationResponse", task, answer)
+            .await;
+    }
+
+    async fn answer_as(&self, kind: &str, task: &Value, mut answer: Value) {
+        answer["requestId"] = task["requestId"].clone();
+        self.0.send(request(kind, &self.0.fresh_id(), answer)).await;
+    }
+}
+
+#[tokio::test]
+async fn a_task_is_sent_as_documented_and_its_answer_ends_the_step() {
+    let server = Server::start();
+    let connection = stage(&server, json!({"timeoutMs": 10_000, "context": "mode=a"})).await;
+    let doer = Doer::join(&server).await;
+    let run = start(&connection).await;
+    let event = doer.next(EventType::TaskCalculationRequest).await;
+    let mut task = payload_of(&event);
+    let id = task["taskId"].clone();
+    assert_eq!(id, json!(format!("{run}.1")));
+    for (name, value) in [
+        ("authtype", "user"),
+        ("authid", "mock-user-001"),
+        ("authclaims", "ROLE_ADMIN,ROLE_M2M"),
+        ("dispatchkey", id.as_str().expect("a text")),
+    ] {
+        assert_eq!(event.attribute(name), Some(value), "{name}");
+    }
+    assert_eq!(task["id"], task["requestId"]);
+    let answer = json!({"success": true, "output": {"charge_id": "ch_1"}});
+    doer.answer(&task, answer).await;
+    for each_time in ["id", "requestId", "deadline"] {
+        task[each_time].take();
+    }
+    let expected = json!({"id": null, "requestId": null, "taskId": id, "attempt": 1,
+        "kind": "action", "name": "charge", "namespace": "default", "input": {"amount": 99.99},
+        "runId": run, "definition": {"name": "one-step", "version": "1"}, "step": "start",
+        "deadline": null, "idempotencyKey": id, "context": "mode=a", "success": true});
+    assert_eq!(task, expected);
+    let run = finished(&connection, &run).await;
+    assert_eq!(run["status"], "completed");
+    assert_eq!(
+        run["steps"]["start"],
+        json!({"outcome": "success", "output": {"charge_id": "ch_1"}, "executions": 1})
+    );
+}
+
+#[tokio::test]
+async fn an_answer_that_cannot_count_is_an_execution_failure_and_the_next_run_is_unhurt() {
+    let server = Server::start();
+    let connection = stage(&server, json!({"maxOutputBytes": 1_000})).await;
+    let doer = Doer::join(&server).await;
+    let processor = "EntityProcessorCalculationResponse";
+    let response = "TaskCalculationResponse";
+    for (kind, answer) in [
+        (response, json!({"outcome": 5})),
+        (response, json!({"success": "yes"})),
+        (response, json!({"error": []})),
+        (response, json!({"outcome": ""})),
+        (response, json!({"outcome": "_start"})),
+        (response, json!({"outcome": "target_disabled"})),
+        (response, json!({"outcome": "x".repeat(129)})),
+        (response, json!({"output": "x".repeat(1_000)})),
+        (
+            response,
+            json!({"success": false, "output": "x".repeat(1_000)}),
+        ),
+        (processor, json!({"payload": {"data": {"a": 1}}})),
+    ] {
+        let run = start(&connection).await;
+        let task = doer.task().await;
+        doer.answer_as(kind, &task, answer.clone()).await;
+        let run = finished(&connection, &run).await;
+        let step = &run["steps"]["start"];
+        assert_eq!(step["outcome"], "execution_failure", "{answer}: {run}");
+        assert_eq!(run["status"], "failed", "{answer}");
+    }
+    let run = start(&connection).await;
+    doer.answer(&doer.task().await, json!({})).await;
+    assert_eq!(finished(&connection, &run).await["status"], "completed");
+}
+
+#[tokio::test]
+async fn the_first_of_two_answers_counts_and_only_that_of_who_has_the_task() {
+    let server = Server::start();
+    let connection = stage(&server, json!({})).await;
+    let doer = Doer::join(&server).await;
+    let run = start(&connection).await;
+    let task = doer.task().await;
+    let other = Doer::join(&server).await;
+    let stolen = json!({"success": false, "error": {"message": "stolen"}});
+    other.answer(&task, stolen).await;
+    // What the other sent is read before this is answered.
+    other.0.ok("ComputeMembersGetRequest", json!({})).await;
+    doer.answer(&task, json!({"output": {"n": 1}})).await;
+    doer.answer(&task, json!({"output": {"n": 2}})).await;
+    doer.0.ok("ComputeMembersGetRequest", json!({})).await;
+    let run = finished(&connection, &run).await;
+    assert_eq!(run["status"], "completed");
+    assert_eq!(run["steps"]["start"]["output"], json!({"n": 1}));
+}
+
+#[tokio::test]
+async fn an_answer_after_the_deadline_is_recorded_as_late() {
+    let server = Server::start();
+    let connection = stage(&server, json!({"timeoutMs": 200})).await;
+    let doer = Doer::join(&server).await;
+    let run = start(&connection).await;
+    let task = doer.task().await;
+    let ended = finished(&connection, &run).await;
+    assert_eq!(ended["steps"]["start"]["outcome"], "timeout", "{ended}");
+    doer.answer(&task, json!({})).await;
+    let events = history(&connection, &run, "late_answer").await;
+    let last = events.last().expect("events");
+    assert_eq!(last, &("late_answer".to_owned(), "success".to_owned()));
+    let again = json!({"taskId": task["taskId"], "outcome": "failure"});
+    let late = connection.ok("TaskCompleteRequest", again).await;
+    assert_eq!(late["applied"], false);
+    let touch = json!({"taskId": task["taskId"]});
+    assert_eq!(
+        connection.fails("TaskTouchRequest", touch).await,
+        "RUN_FINISHED"
+    );
+}
+
+#[tokio::test]
+async fn a_member_that_vanishes_loses_its_task_to_another_under_the_same_id() {
+    let server = Server::start();
+    let connection = stage(&server, json!({})).await;
+    let first = Doer::join(&server).await;
+    let run = start(&connection).await;
+    let task = first.task().await;
+    let second = Doer::join(&server).await;
+    first.0.abort();
+    let again = second.task().await;
+    assert_eq!(again["taskId"], task["taskId"]);
+    assert_eq!(again["idempotencyKey"], task["idempotencyKey"]);
+    assert_ne!(again["requestId"], task["requestId"]);
+    assert_eq!(again["attempt"], 2);
+    second.answer(&again, json!({})).await;
+    assert_eq!(finished(&connection, &run).await["status"], "completed");
+}
+
+#[tokio::test]
+async fn a_task_that_loses_its_members_too_often_fails() {
+    let server = Server::start();
+    let connection = stage(&server, json!({"maxRetries": 1})).await;
+    let run = start(&connection).await;
+    for attempt in 1..=2 {
+        let doer = Doer::join(&server).await;
+        assert_eq!(doer.task().await["attempt"], attempt);
+        doer.0.abort();
+    }
+    let run = finished(&connection, &run).await;
+    let step = &run["steps"]["start"];
+    assert_eq!(step["outcome"], "execution_failure");
+    assert!(
+        run.to_string().contains("COMPUTE_MEMBER_DISCONNECTED"),
+        "{run}"
+    );
+}
+
+#[tokio::test]
+async fn a_failure_that_may_pass_is_delivered_again() {
+    let server = Server::start();
+    let connection = stage(&server, json!({"maxRetries": 1, "retryDelayMs": 10})).await;
+    let doer = Doer::join(&server).await;
+    let run = start(&connection).await;
+    let busy = json!({"success": false,
+        "error": {"code": "BUSY", "message": "busy", "retryable": true}});
+    for attempt in 1..=2 {
+        let task = doer.task().await;
+        assert_eq!(task["attempt"], attempt);
+        doer.answer(&task, busy.clone()).await;
+    }
+    let run = finished(&connection, &run).await;
+    assert_eq!(
+        run["steps"]["start"],
+        json!({"outcome": "failure", "output": {"error": "busy", "error_code": "BUSY"},
+            "executions": 1})
+    );
+}
+
+#[tokio::test]
+async fn a_task_without_a_taker_fails_after_its_wait() {
+    let server = Server::start();
+    let connection = stage(&server, json!({"waitMs": 100})).await;
+    let run = start(&connection).await;
+    let run = finished(&connection, &run).await;
+    assert_eq!(run["steps"]["start"]["outcome"], "execution_failure");
+    assert!(
+        run.to_string().contains("NO_COMPUTE_MEMBER_FOR_TAG"),
+        "{run}"
+    );
+}
+
+#[tokio::test]
+async fn a_task_that_was_accepted_is_completed_later_by_anyone() {
+    let server = Server::start();
+    let connection = stage(&server, json!({})).await;
+    let doer = Doer::join(&server).await;
+    let run = start(&connection).await;
+    let task = doer.task().await;
+    doer.answer(&task, json!({"outcome": "pending"})).await;
+    doer.0.ok("ComputeMembersGetRequest", json!({})).await;
+    doer.0.abort();
+    let path = format!(
+        "/api/tasks/{}/complete",
+        task["taskId"].as_str().expect("an id")
+    );
+    let body = json!({"output": {"late": true}}).to_string();
+    let completed = server.rest().post(&path, body.clone()).await.ok();
+    assert_eq!(
+        completed,
+        json!({"taskId": task["taskId"], "applied": true})
+    );
+    let ended = finished(&connection, &run).await;
+    assert_eq!(ended["status"], "completed");
+    assert_eq!(ended["steps"]["start"]["output"], json!({"late": true}));
+    let again = server.rest().post(&path, body).await.ok();
+    assert_eq!(again["applied"], false);
+}
+
+#[tokio::test]
+async fn a_member_that_knows_only_processors_is_called_as_one() {
+    let server = Server::start();
+    let action = json!({"dispatch": "processor", "tags": ["billing"], "context": "c"});
+    let connection = stage(&server, action).await;
+    let member = Member::join(&server, &["billing"]).await;
+    for (data, outcome, output) in [
+        (json!({"id": 7}), "success", json!({"id": 7})),
+        (
+            json!({"outcome": "failure", "output": [1]}),
+            "failure",
+            json!([1]),
+        ),
+    ] {
+        let run = start(&connection).await;
+        let call = member.next().await;
+        assert_eq!(call.processor(), "charge");
+        assert_eq!(call.data(), &json!({"amount": 99.99}));
+        let nil = "00000000-0000-0000-0000-000000000000";
+        assert_eq!(
+            (&call.payload["entityId"], &call.payload["parameters"]),
+            (&json!(nil), &json!("c"))
+        );
+        assert_eq!(call.payload["workflow"]["name"], "one-step");
+        assert_eq!(call.payload["transition"]["name"], "start");
+        let meta = &call.payload["payload"]["meta"];
+        assert_eq!(meta["modelKey"], json!({"name": "charge", "version": 1}));
+        assert_eq!(meta["id"], nil);
+        member.reply(&call, Reply::Data(data)).await;
+        let run = finished(&connection, &run).await;
+        assert_eq!(run["steps"]["start"]["outcome"], outcome);
+        assert_eq!(run["steps"]["start"]["output"], output);
+    }
+    let run = start(&connection).await;
+    let call = member.next().await;
+    member.reply(&call, Reply::Failure("no")).await;
+    let run = finished(&connection, &run).await;
+    assert_eq!(
+        run["steps"]["start"]["output"],
+        json!({"error": "no", "error_code": "X"})
+    );
+}
+
+#[tokio::test]
+async fn a_worker_pulls_a_task_and_loses_it_with_its_lease() {
+    let server = Server::with(&[("INTERLOCK_TASKS_LEASE", "300ms")]);
+    let connection = stage(&server, json!({})).await;
+    for worker in ["w1", "w2"] {
+        let payload = json!({"workerId": worker, "actions": ["charge"]});
+        connection.ok("WorkerRegisterRequest", payload).await;
+    }
+    let pull = async |worker: &str| {
+        let payload = json!({"workerId": worker, "actions": ["charge"], "blockMs": 30_000});
+        connection.ok("TaskAwaitRequest", payload).await["tasks"][0].take()
+    };
+    let run = start(&connection).await;
+    let mut task = pull("w1").await;
+    let id = task["taskId"].clone();
+    for each_time in ["leaseUntil", "createdAt"] {
+        assert!(task[each_time].take().is_string(), "{each_time}");
+    }
+    let expected = json!({"taskId": id, "kind": "action", "name": "charge",
+        "namespace": "default", "status": "running", "input": {"amount": 99.99}, "attempt": 1,
+        "runId": run, "step": "start", "takenBy": "w1", "leaseUntil": null, "createdAt": null,
+        "idempotencyKey": id});
+    assert_eq!(task, expected);
+    let again = pull("w2").await;
+    assert_eq!((&again["taskId"], &again["attempt"]), (&id, &json!(2)));
+    for kind in ["TaskTouchRequest", "TaskCompleteRequest"] {
+        let payload = json!({"taskId": id, "workerId": "w1"});
+        assert_eq!(connection.fails(kind, payload).await, "TASK_LEASE_LOST");
+    }
+    let touch = json!({"taskId": id, "workerId": "w2", "extendMs": 60_000, "progress": 0.5});
+    connection.ok("TaskTouchRequest", touch).await;
+    let completed = json!({"taskId": id, "workerId": "w2", "output": {"by": "w2"}});
+    let completed = connection.ok("TaskCompleteRequest", completed).await;
+    assert_eq!(completed["applied"], true);
+    let run = finished(&connection, &run).await;
+    assert_eq!(run["steps"]["start"]["output"], json!({"by": "w2"}));
+}
+
+#[tokio::test]
+async fn a_worker_that_fails_a_task_may_ask_for_another_delivery() {
+    let server = Server::start();
+    let connection = stage(&server, json!({"maxRetries": 1, "retryDelayMs": 10})).await;
+    let payload = json!({"workerId": "w1", "actions": ["charge"]});
+    connection.ok("WorkerRegisterRequest", payload).await;
+    let run = start(&connection).await;
+    for will_retry in [true, false] {
+        let payload = json!({"workerId": "w1", "actions": ["*"], "blockMs": 30_000});
+        let taken = connection.ok("TaskAwaitRequest", payload).await;
+        let failed = json!({"taskId": taken["tasks"][0]["taskId"], "workerId": "w1",
+            "retry": true, "error": {"code": "X", "message": "no"}});
+        let failed = connection.ok("TaskFailRequest", failed).await;
+        assert_eq!(
+            (&failed["applied"], &failed["willRetry"]),
+            (&json!(true), &json!(will_retry))
+        );
+    }
+    let run = finished(&connection, &run).await;
+    assert_eq!(run["steps"]["start"]["outcome"], "failure");
+}
+
+#[tokio::test]
+async fn a_run_that_is_cancelled_cancels_its_task() {
+    let server = Server::start();
+    let connection = stage(&server, json!({})).await;
+    let doer = Doer::join(&server).await;
+    let run = start(&connection).await;
+    let task = doer.task().await;
+    connection
+        .ok("RunCancelRequest", json!({"runId": run}))
+        .await;
+    let cancel = payload_of(&doer.next(EventType::TaskCancelEvent).await);
+    assert_eq!(
+        (&cancel["taskId"], &cancel["requestId"]),
+        (&task["taskId"], &task["requestId"])
+    );
+    assert!(cancel["reason"].is_string(), "{cancel}");
+    // An answer that crosses it is recorded.
+    doer.answer(&task, json!({})).await;
+    history(&connection, &run, "late_answer").await;
+}
+
+#[tokio::test]
+async fn a_task_is_delivered_again_after_a_crash_under_the_same_id() {
+    let mut server = Server::on_disk(&[]);
+    let connection = stage(&server, json!({})).await;
+    let doer = Doer::join(&server).await;
+    let run = start(&connection).await;
+    let task = doer.task().await;
+    server.kill();
+    server.restart();
+    let connection = server.connect().await;
+    let doer = Doer::join(&server).await;
+    let again = doer.task().await;
+    assert_eq!(again["taskId"], task["taskId"]);
+    assert_eq!(again["idempotencyKey"], task["idempotencyKey"]);
+    doer.answer(&again, json!({})).await;
+    assert_eq!(finished(&connection, &run).await["status"], "completed");
+}
