@@ -33,7 +33,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("auth",      &["clock", "entity", "error", "id"]),
     ("compute",   &["callout", "clock", "entity", "error", "id", "program", "telemetry"]),
     ("wasm",      &["clock", "dialect", "expr", "id", "pool", "program"]),
-    ("runtime",   &["callout", "clock", "compat", "compute", "engine", "entity", "error", "explain", "expr", "id", "model", "pool", "program", "registry", "storage", "telemetry", "workflow"]),
+    ("runtime",   &["callout", "clock", "compat", "compute", "dialect", "engine", "entity", "error", "explain", "expr", "id", "model", "pool", "program", "registry", "storage", "telemetry", "wasm", "workflow"]),
     ("search",    &["clock", "condition", "entity", "error", "id", "model", "pool", "storage"]),
     ("event",     &["callout", "clock", "condition", "engine", "entity", "error", "explain", "id", "json", "model", "workflow"]),
     ("operation", &["audit", "auth", "clock", "compat", "compute", "condition", "dialect", "entity", "error", "event", "id", "model", "pool", "program", "registry", "runtime", "search", "storage", "telemetry", "workflow"]),

@@ -46,6 +46,7 @@ use crate::runtime::Runtime;
 use crate::search::Jobs;
 use crate::storage::Storage;
 use crate::telemetry::Telemetry;
+use crate::wasm::Wasm;
 
 use config::Config;
 use listen::{Listeners, Serving};
@@ -128,6 +129,7 @@ async fn serve(
         registry.clone(),
         members.clone(),
         channels.clone(),
+        Wasm::new(Clock::System, config.wasm_concurrency, stop.clone()),
         Clock::System,
         config.runtime,
     );

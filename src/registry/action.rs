@@ -2,7 +2,9 @@
 
 use std::{sync::Arc, time::Duration};
 
+use base64::{Engine as _, prelude::BASE64_STANDARD};
 use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
 
 use super::{Error, Registry};
 use crate::id::Tenant;
@@ -150,7 +152,38 @@ impl Action {
     }
 }
 
+/// Stores the code of actions in WebAssembly and returns the name of its record, which is made of
+/// the code.
+pub async fn put_module(
+    unit: &mut UnitOfWork,
+    namespace: &str,
+    code: &[u8],
+) -> Result<Arc<str>, Error> {
+    let name: Arc<str> = hex::encode(Sha256::digest(code)).into();
+    let key = module_key(namespace, &name);
+    if unit.read_record(&key).await?.is_none() {
+        unit.put_record(key, BASE64_STANDARD.encode(code).into())?;
+    }
+    Ok(name)
+}
+
 impl Registry {
+    /// The code of an action in WebAssembly, by the name of its record.
+    pub async fn module(
+        &self,
+        tenant: &Tenant,
+        namespace: &str,
+        name: &str,
+    ) -> Result<Vec<u8>, Error> {
+        let key = module_key(namespace, name);
+        let record = self.0.storage.record(tenant, &key).await?;
+        let code = record.map(|record| BASE64_STANDARD.decode(&*record.body));
+        code.and_then(Result::ok).ok_or_else(|| Error::Unreadable {
+            what: "module",
+            name: name.into(),
+        })
+    }
+
     /// The action of that name, whether it is enabled or not.
     pub async fn action(
         &self,
@@ -187,6 +220,10 @@ impl Registry {
         let found = found.await?;
         found.iter().map(|record| Action::read(record)).collect()
     }
+}
+
+fn module_key(namespace: &str, name: &str) -> RecordKey {
+    RecordKey::new(RecordKind::Module, namespace, name)
 }
 
 fn key(namespace: &str, name: &str) -> RecordKey {

@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 use crate::storage::Storage;
 
-pub use action::{Action, ActionDispatch, WasmAction};
+pub use action::{Action, ActionDispatch, WasmAction, put_module};
 pub use change::{Change, Created, Enabled, delete, set_enabled};
 pub use definition::{Definition, Described, Listed};
 pub use error::Error;

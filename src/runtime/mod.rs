@@ -3,7 +3,7 @@
 //! May use: [`crate::id`], [`crate::clock`], [`crate::error`], [`crate::compat`],
 //! [`crate::telemetry`], [`crate::entity`], [`crate::callout`], [`crate::model`],
 //! [`crate::workflow`], [`crate::engine`], [`crate::explain`], [`crate::storage`],
-//! [`crate::compute`], [`crate::pool`].
+//! [`crate::compute`], [`crate::pool`], [`crate::wasm`], [`crate::dialect`].
 //! A [`Session`] is one request working on a unit: its own, or an open one that the request joins
 //! with a token. While a member is called the unit is parked, so that the member's requests can
 //! join it (`grpc.md` §10).
@@ -39,6 +39,7 @@ use crate::id::{EntityId, Tenant, TransactionId};
 use crate::registry::Registry;
 use crate::storage::{Attribution, Storage};
 use crate::telemetry::measure::Step;
+use crate::wasm::Wasm;
 
 pub use explain::{Explained, Supposed};
 pub use session::{Promise, Session};
@@ -92,6 +93,7 @@ struct Inner {
     registry: Registry,
     channels: Channels,
     plans: runs::Plans,
+    modules: runs::Modules,
 }
 
 /// The caller of a run.
@@ -163,7 +165,8 @@ impl Runtime {
             waiting_bytes_max: compute::tasks::Settings::WAITING_BYTES,
         };
         let channels = Channels::new(clock.clone(), of_tasks);
-        Self::new(storage, registry, members, channels, clock, settings)
+        let wasm = Wasm::new(clock.clone(), 1, CancellationToken::new());
+        Self::new(storage, registry, members, channels, wasm, clock, settings)
     }
 }
 
@@ -173,6 +176,7 @@ impl Runtime {
         registry: Registry,
         members: Members,
         channels: Channels,
+        wasm: Wasm,
         clock: Clock,
         settings: Settings,
     ) -> Self {
@@ -181,6 +185,7 @@ impl Runtime {
             registry,
             channels,
             plans: runs::Plans::default(),
+            modules: runs::Modules::new(wasm),
             members,
             clock,
             settings,

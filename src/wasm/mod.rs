@@ -24,9 +24,10 @@ use futures_util::future::BoxFuture;
 use quick_cache::sync::Cache;
 use sha2::{Digest as _, Sha256};
 use tokio::time::{Instant, timeout_at};
+use tokio_util::sync::CancellationToken;
 
 use crate::clock::Clock;
-use crate::dialect::{Finding, Findings};
+use crate::dialect::Findings;
 use crate::id::Tenant;
 use crate::pool::Pool;
 use crate::program::Answer;
@@ -142,6 +143,8 @@ pub struct Wasm(Arc<Shared>);
 #[derive(Debug)]
 struct Shared {
     clock: Clock,
+    /// Calls end without an answer once the service stops.
+    stop: CancellationToken,
     /// Where slices run.
     slices: Pool,
     /// The places of instances.
@@ -161,10 +164,11 @@ impl quick_cache::Weighter<[u8; 32], Arc<Compiled>> for Bytes {
 
 impl Wasm {
     /// Runs at most so many instances at the same moment.
-    pub fn new(clock: Clock, concurrency: usize) -> Self {
+    pub fn new(clock: Clock, concurrency: usize, stop: CancellationToken) -> Self {
         let concurrency = concurrency.max(1);
         Self(Arc::new(Shared {
             clock,
+            stop,
             slices: Pool::for_modules(concurrency, concurrency),
             instances: Pool::for_modules(concurrency * INSTANCES_PER_PLACE, concurrency),
             compiled: Cache::with_weighter(CACHE_ENTRIES, CACHE_BYTES_MAX, Bytes),
@@ -172,7 +176,7 @@ impl Wasm {
     }
 
     /// Everything that is wrong with an action's module; it can be registered if there is nothing.
-    pub async fn check(&self, tenant: &Tenant, action: &Action) -> Vec<Finding> {
+    pub async fn check(&self, tenant: &Tenant, action: &Action) -> Findings {
         let mut findings = Findings::default();
         match self.compiled(party(tenant), &action.module).await {
             Ok(compiled) => {
@@ -180,7 +184,7 @@ impl Wasm {
             }
             Err(found) => findings = found,
         }
-        findings.listed().to_vec()
+        findings
     }
 
     async fn compiled(&self, party: u64, module: &Module) -> Result<Arc<Compiled>, Findings> {
@@ -200,8 +204,14 @@ impl Wasm {
         kept.await
     }
 
-    /// Calls a module and returns how its task ended. Dropping the future ends the call.
-    pub async fn call(&self, call: Call) -> Answer {
+    /// Calls a module and returns how its task ended; none if the service stops. Dropping the
+    /// future ends the call.
+    pub async fn call(&self, call: Call) -> Option<Answer> {
+        let stop = &self.0.stop;
+        stop.run_until_cancelled(self.answer(call)).await
+    }
+
+    async fn answer(&self, call: Call) -> Answer {
         let party = party(&call.tenant);
         let compiled = match self.compiled(party, &call.action.module).await {
             Ok(compiled) => compiled,

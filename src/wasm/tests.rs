@@ -91,7 +91,7 @@ fn action(wat: &str) -> Action {
 }
 
 fn wasm() -> Wasm {
-    Wasm::new(Clock::System, 2)
+    Wasm::new(Clock::System, 2, CancellationToken::new())
 }
 
 async fn call(wasm: &Wasm, action: Action, input: &str, variables: Arc<Kept>) -> Answer {
@@ -103,7 +103,8 @@ async fn call(wasm: &Wasm, action: Action, input: &str, variables: Arc<Kept>) ->
         variables,
     });
     let limit = Duration::from_mins(2);
-    tokio::time::timeout(limit, call).await.expect("it ends")
+    let answer = tokio::time::timeout(limit, call).await;
+    answer.expect("it ends").expect("the service runs")
 }
 
 /// How a call of the module ends: an outcome with its output, or a code.
@@ -274,9 +275,10 @@ async fn an_allocator_that_misbehaves_is_no_answer() {
 
 async fn findings(action: Action) -> Vec<&'static str> {
     let found = wasm().check(&Tenant::from("a"), &action).await;
+    let found = found.listed();
     assert!(found.iter().all(|one| one.severity == Severity::Error));
     assert!(found.iter().all(|one| one.location.is_some()));
-    found.into_iter().map(|one| one.code).collect()
+    found.iter().map(|one| one.code).collect()
 }
 
 #[tokio::test]
@@ -566,7 +568,7 @@ async fn a_module_built_against_wasi_finds_time_chance_and_a_log() {
             "the module returned -108".to_owned(),
         ),
     ] {
-        let wasm = Wasm::new(Clock::Manual(clock.clone()), 1);
+        let wasm = Wasm::new(Clock::Manual(clock.clone()), 1, CancellationToken::new());
         let wat = module(WASI, body, data);
         let answer = call(&wasm, action(&wat), "{}", Arc::default()).await;
         let Answer::Outcome { output, .. } = answer else {
@@ -578,7 +580,10 @@ async fn a_module_built_against_wasi_finds_time_chance_and_a_log() {
 
 #[tokio::test]
 async fn a_call_that_loops_leaves_others_their_turns() {
-    let (wasm, loops) = (Wasm::new(Clock::System, 1), module("", FOR_EVER, ""));
+    let (wasm, loops) = (
+        Wasm::new(Clock::System, 1, CancellationToken::new()),
+        module("", FOR_EVER, ""),
+    );
     let endless = tokio::spawn({
         let wasm = wasm.clone();
         async move { call(&wasm, action(&loops), "{}", Arc::default()).await }
@@ -593,7 +598,7 @@ async fn a_call_that_loops_leaves_others_their_turns() {
             variables: Arc::new(Kept::default()),
         });
         let answer = tokio::time::timeout(Duration::from_secs(20), answer).await;
-        let answer = answer.expect("its turn comes");
+        let answer = answer.expect("its turn comes").expect("the service runs");
         assert!(matches!(answer, Answer::Outcome { output, .. } if *output == *input));
     }
     // Nobody waits for the other one any more: its place is free for its own tenant, too.
@@ -647,7 +652,7 @@ async fn the_example_modules_serve_the_quick_start() {
         (&ship, order, "success", r#"{"tracking":"TRK-"#),
     ] {
         let tenant = Tenant::from("a");
-        assert_eq!(wasm.check(&tenant, action).await, []);
+        assert_eq!(wasm.check(&tenant, action).await.listed(), []);
         let answer = call(&wasm, action.clone(), input, Arc::clone(&kept)).await;
         let Answer::Outcome {
             outcome: is,
@@ -664,4 +669,21 @@ async fn the_example_modules_serve_the_quick_start() {
     }
     let stored = kept.lock().expect("there").get("charges").cloned();
     assert_eq!(stored.as_deref(), Some(&b"00010"[..]));
+}
+
+#[tokio::test]
+async fn a_call_ends_without_an_answer_when_the_service_stops() {
+    let stop = CancellationToken::new();
+    let wasm = Wasm::new(Clock::System, 1, stop.clone());
+    let mut calling = Box::pin(wasm.call(Call {
+        tenant: Tenant::from("a"),
+        action: Arc::new(action(&handle(FOR_EVER))),
+        task: "wfrun-1.1".into(),
+        input: "{}".into(),
+        variables: Arc::new(Kept::default()),
+    }));
+    assert!(futures_util::poll!(&mut calling).is_pending());
+    stop.cancel();
+    let ended = tokio::time::timeout(Duration::from_secs(20), calling).await;
+    assert_eq!(ended.expect("it ends"), None);
 }

@@ -1,5 +1,6 @@
 //! Actions: registered, listed, disabled, deleted, through REST and as events (`runs.md` §5).
 
+use base64::{Engine as _, prelude::BASE64_STANDARD};
 use serde_json::{Value, json};
 
 use crate::support::{Connection, Server, code};
@@ -209,4 +210,95 @@ async fn rest_registers_by_path_with_the_members_as_the_body() {
     assert_eq!(deleted, json!({"name": "plain"}));
     let refused = rest.put("/api/actions/a", r#"{"timeoutMs": "x"}"#).await;
     refused.refused(400, "BAD_REQUEST");
+}
+
+/// A module in the text format, as it is registered.
+fn wasm(text: &str) -> Value {
+    json!({"module": BASE64_STANDARD.encode(text)})
+}
+
+const MODULE: &str = r#"(module (memory (export "memory") 1)
+    (func (export "alloc") (param i32) (result i32) (i32.const 1024))
+    (func (export "dealloc") (param i32 i32))
+    (func (export "handle") (param i32 i32) (result i64) (i64.const 0))
+    (func (export "other") (param i32 i32) (result i64) (i64.const -1)))"#;
+
+#[tokio::test]
+async fn a_module_is_registered_with_its_entrypoint_and_its_memory() {
+    let server = Server::start();
+    let connection = server.connect().await;
+    register(
+        &connection,
+        json!({"name": "plain", "type": "wasm", "wasm": wasm(MODULE)}),
+    )
+    .await;
+    let plain = get(&connection, "plain").await;
+    assert_eq!(plain["type"], "wasm");
+    assert_eq!(
+        plain["wasm"],
+        json!({"entrypoint": "handle", "memoryLimitBytes": 16_777_216})
+    );
+    let mut other = wasm(MODULE);
+    other["entrypoint"] = json!("other");
+    other["memoryLimitBytes"] = json!(65_536);
+    register(
+        &connection,
+        json!({"name": "other", "type": "wasm", "wasm": other}),
+    )
+    .await;
+    assert_eq!(
+        get(&connection, "other").await["wasm"],
+        json!({"entrypoint": "other", "memoryLimitBytes": 65_536})
+    );
+}
+
+#[tokio::test]
+async fn a_module_that_cannot_be_called_is_refused_with_its_findings() {
+    let server = Server::start();
+    let connection = server.connect().await;
+    let foreign = MODULE.replace("(module", r#"(module (import "env" "abort" (func))"#);
+    let large = MODULE.replace("\"memory\") 1", "\"memory\") 257");
+    let mut small = wasm(MODULE);
+    small["memoryLimitBytes"] = json!(65_535);
+    let mut unknown = wasm(MODULE);
+    unknown["entrypoint"] = json!("unknown");
+    for (module, codes) in [
+        (wasm("(module)"), json!(["W102", "W102", "W102"])),
+        (wasm("not a module"), json!(["W101"])),
+        (wasm(""), json!(["W101"])),
+        (wasm(&foreign), json!(["W104"])),
+        (wasm(&large), json!(["W106"])),
+        (small, json!(["W106"])),
+        (unknown, json!(["W102"])),
+    ] {
+        let payload = json!({"name": "bad", "type": "wasm", "wasm": module});
+        let refused = connection.call("ActionRegisterRequest", payload).await;
+        assert_eq!(code(&refused), "VALIDATION_FAILED", "{refused:?}");
+        let findings = &refused["error"]["properties"]["findings"];
+        let found = findings.as_array().expect("a list").iter();
+        let found: Vec<_> = found.map(|one| one["code"].clone()).collect();
+        assert_eq!(json!(found), codes, "{refused:?}");
+    }
+    for payload in [
+        json!({"name": "bad", "type": "wasm"}),
+        json!({"name": "bad", "wasm": wasm(MODULE)}),
+        json!({"name": "bad", "type": "wasm", "wasm": {"module": "?"}}),
+        json!({"name": "bad", "type": "wasm",
+            "wasm": {"module": BASE64_STANDARD.encode(MODULE), "memoryLimitBytes": 16_777_217}}),
+    ] {
+        let refused = connection
+            .call("ActionRegisterRequest", payload.clone())
+            .await;
+        assert_eq!(code(&refused), "BAD_REQUEST", "{payload}");
+    }
+}
+
+#[tokio::test]
+async fn only_an_administrator_registers_modules() {
+    let server = Server::with(&[("INTERLOCK_IAM_MOCK_ROLES", "ROLE_M2M")]);
+    let connection = server.connect().await;
+    let payload = json!({"name": "plain", "type": "wasm", "wasm": wasm(MODULE)});
+    let refused = connection.call("ActionRegisterRequest", payload).await;
+    assert_eq!(code(&refused), "FORBIDDEN", "{refused:?}");
+    register(&connection, json!({"name": "user"})).await;
 }

@@ -50,9 +50,27 @@ pub struct Register {
     /// True if absent.
     #[serde(default)]
     pub enabled: Option<bool>,
+    /// Of the type `wasm`: what is called.
+    #[serde(default)]
+    pub wasm: Option<Module>,
     /// `default` if absent.
     #[serde(default)]
     pub namespace: Option<String>,
+}
+
+/// The code of an action in WebAssembly.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "ActionModule")]
+pub struct Module {
+    /// Base64 of the binary module, or of a text in the WebAssembly text format.
+    pub module: String,
+    /// The exported function that is called; `handle` if absent.
+    #[serde(default)]
+    pub entrypoint: Option<String>,
+    /// At most 16777216, which is the default.
+    #[serde(default)]
+    pub memory_limit_bytes: Option<i64>,
 }
 
 #[derive(Deserialize, JsonSchema)]

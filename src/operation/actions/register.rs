@@ -2,13 +2,16 @@
 
 use std::{ops::RangeInclusive, sync::Arc};
 
+use base64::{Engine as _, prelude::BASE64_STANDARD};
+
+use crate::auth::{Permission, ROLE_ADMIN};
 use crate::error::{Code, Failure};
 use crate::event::{
     EventType,
     payload::{self, actions},
 };
-use crate::operation::{Access, Context, Family, Operation, Output, paging};
-use crate::registry::{Action, ActionDispatch};
+use crate::operation::{Access, Context, Family, Operation, Output, definitions, paging};
+use crate::registry::{self, Action, ActionDispatch, WasmAction};
 
 /// The longest name, owner and tag, in bytes.
 const NAME_BYTES_MAX: usize = 256;
@@ -30,9 +33,23 @@ const RETRY_DELAY_MS: i64 = 1_000;
 const OUTPUT_BYTES: i64 = 1 << 20;
 const BYTES_MAX: i64 = 64 << 20;
 
+/// The function of a module that is called.
+const ENTRYPOINT: &str = "handle";
+
+/// The memory of a module: 256 pages.
+const MEMORY_BYTES: i64 = 16 << 20;
+
 pub(in crate::operation) struct RegisterAction {
     namespace: Arc<str>,
     action: Action,
+    module: Option<NewModule>,
+}
+
+/// The code of an action in WebAssembly.
+struct NewModule {
+    code: Vec<u8>,
+    entrypoint: Arc<str>,
+    memory_limit_bytes: u64,
 }
 
 impl Operation for RegisterAction {
@@ -45,10 +62,13 @@ impl Operation for RegisterAction {
     const ACCESS: Access = Access::Write;
 
     fn parse(payload: &str) -> Result<Self, Failure> {
-        let request: actions::Register = payload::decode(payload)?;
+        let mut request: actions::Register = payload::decode(payload)?;
+        check_type(&request)?;
+        let module = request.wasm.take().map(module).transpose()?;
         Ok(Self {
             namespace: paging::namespace(request.namespace.clone())?,
             action: read(request)?,
+            module,
         })
     }
 
@@ -57,8 +77,20 @@ impl Operation for RegisterAction {
         let Self {
             namespace,
             mut action,
+            module,
         } = self;
+        if let Some(module) = &module {
+            module.check(&cx).await?;
+        }
         let mut session = cx.session().await?;
+        if let Some(module) = module {
+            let code = registry::put_module(session.unit()?, &namespace, &module.code).await?;
+            action.wasm = Some(WasmAction {
+                module: code,
+                entrypoint: module.entrypoint,
+                memory_limit_bytes: module.memory_limit_bytes,
+            });
+        }
         let created = action.register(session.unit()?, &namespace).await?;
         let registered = actions::Registered {
             name: action.name.to_string(),
@@ -72,17 +104,6 @@ impl Operation for RegisterAction {
 fn read(request: actions::Register) -> Result<Action, Failure> {
     if request.name.is_empty() {
         return Err(bad("name", "the name is empty; give it 1 to 256 bytes"));
-    }
-    match request.kind.as_deref() {
-        None | Some("user") => {}
-        Some("wasm") => {
-            let message = "this server does not run actions in WebAssembly; use the type user";
-            return Err(bad("type", message));
-        }
-        Some(other) => {
-            let message = format!("\"{other}\" is not a type of action; use user or wasm");
-            return Err(bad("type", message));
-        }
     }
     let dispatch = match request.dispatch.as_deref() {
         None => ActionDispatch::Task,
@@ -124,6 +145,64 @@ fn read(request: actions::Register) -> Result<Action, Failure> {
         enabled: request.enabled.unwrap_or(true),
         wasm: None,
     })
+}
+
+fn check_type(request: &actions::Register) -> Result<(), Failure> {
+    match (request.kind.as_deref(), &request.wasm) {
+        (None | Some("user"), None) | (Some("wasm"), Some(_)) => {}
+        (None | Some("user"), Some(_)) => {
+            let message = "`wasm` belongs to actions of the type wasm only";
+            return Err(bad("wasm", message));
+        }
+        (Some("wasm"), None) => {
+            let message = "an action of the type wasm needs `wasm` with its `module`";
+            return Err(bad("wasm", message));
+        }
+        (Some(other), _) => {
+            let message = format!("\"{other}\" is not a type of action; use user or wasm");
+            return Err(bad("type", message));
+        }
+    }
+    Ok(())
+}
+
+fn module(given: actions::Module) -> Result<NewModule, Failure> {
+    let code = BASE64_STANDARD.decode(given.module.as_bytes());
+    let code = code.map_err(|_| {
+        bad(
+            "wasm.module",
+            "the module is not valid base64; encode its bytes with padding",
+        )
+    })?;
+    let entrypoint = given.entrypoint.unwrap_or_else(|| ENTRYPOINT.to_owned());
+    Ok(NewModule {
+        code,
+        entrypoint: text("wasm.entrypoint", entrypoint, NAME_BYTES_MAX)?,
+        memory_limit_bytes: within(
+            "wasm.memoryLimitBytes",
+            given.memory_limit_bytes.unwrap_or(MEMORY_BYTES),
+            1..=MEMORY_BYTES,
+        )?,
+    })
+}
+
+impl NewModule {
+    /// Only administrators register modules, and only modules that can be called.
+    async fn check(&self, cx: &Context) -> Result<(), Failure> {
+        Permission::Role(ROLE_ADMIN).check(cx.caller())?;
+        let tenant = &cx.caller().tenant;
+        let found = cx.runtime().check_module(
+            tenant,
+            &self.code,
+            &self.entrypoint,
+            self.memory_limit_bytes,
+        );
+        let found = found.await;
+        if found.has_errors() {
+            return Err(definitions::invalid("module", &found));
+        }
+        Ok(())
+    }
 }
 
 fn bad(parameter: &'static str, message: impl Into<String>) -> Failure {

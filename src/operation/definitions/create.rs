@@ -46,7 +46,7 @@ impl Operation for CreateDefinition {
             document,
         } = self;
         let (new, found) = read(&cx, &namespace, document).await?;
-        let new = new.ok_or_else(|| invalid(&found))?;
+        let new = new.ok_or_else(|| invalid("document", &found))?;
         let mut session = cx.session().await?;
         let unit = session.unit()?;
         let now = cx.storage().now();
@@ -77,7 +77,7 @@ fn taken(new: &NewDefinition) -> Failure {
         new.document.name
     );
     found.error("E109", "name", message);
-    invalid(&found)
+    invalid("document", &found)
 }
 
 /// Reads a document, on a thread of its own if it is large.

@@ -58,13 +58,13 @@ fn findings(found: &Findings) -> Vec<Finding> {
     listed.map(|one| KeptFinding::from(one).into()).collect()
 }
 
-/// A document with errors.
-fn invalid(found: &Findings) -> Failure {
+/// A document, or something else of that name, with errors.
+pub(super) fn invalid(what: &str, found: &Findings) -> Failure {
     let first = found.listed().iter().find(|one| is_error(one));
     let first = first.map(|one| format!(": {one}")).unwrap_or_default();
     let errors = found.errors();
     let plural = if errors == 1 { "" } else { "s" };
-    let message = format!("the document has {errors} error{plural}{first}");
+    let message = format!("the {what} has {errors} error{plural}{first}");
     let listed = serde_json::to_value(findings(found)).unwrap_or_default();
     Failure::new(Code::ValidationFailed, message).with("findings", listed)
 }

@@ -36,6 +36,8 @@ use crate::error::{Code, Failure};
 use crate::id::{RunId, Tenant};
 use crate::program::Arrival;
 use crate::storage::{Attribution, RunKey, StoredRun};
+pub(super) use modules::Modules;
+
 use ends::TaskEnds;
 use state::RunState as State;
 
