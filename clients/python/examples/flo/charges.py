@@ -130,17 +130,17 @@ async def play(client: Operations, stripe: Provider, adyen: Provider, *, quick: 
     document = (HERE / "payment-processing.yaml").read_text()
     cooldown = COOLDOWN
     if quick:
-        cooldown = timedelta(seconds=2)
-        document = document.replace("cooldown_ms: 30000", "cooldown_ms: 2000")
+        cooldown = timedelta(seconds=3)
+        document = document.replace("cooldown_ms: 30000", "cooldown_ms: 3000")
     await prepare(client, document)
     story = Story(client, stripe, adyen)
     await story.act(
         "Stripe fails: it rejects every card", 5, stripe="rejects cards", adyen="healthy"
     )
-    await story.act("Adyen is pending, and is asked again", 1, stripe="healthy", adyen="pending")
     await story.act(
         "Adyen is down while Stripe's breaker is open", 1, stripe="healthy", adyen="down"
     )
+    await story.act("Adyen is pending, and is asked again", 1, stripe="healthy", adyen="pending")
     print(f"\n(the breaker cools down for {cooldown.total_seconds():g} s)")
     await asyncio.sleep(cooldown.total_seconds())
     await story.act("Stripe is healthy again, Adyen is down", 2, stripe="healthy", adyen="down")
@@ -165,7 +165,7 @@ def main() -> None:
         "--timeout", type=float, default=5, help="how long to wait for the server, in seconds"
     )
     parser.add_argument(
-        "--quick", action="store_true", help="use a copy whose breaker cools down within 2 s"
+        "--quick", action="store_true", help="use a copy whose breaker cools down within 3 s"
     )
     try:
         asyncio.run(run(parser.parse_args()))
