@@ -37,6 +37,8 @@ macro_rules! codes {
 }
 
 codes! {
+    /// The action takes no tasks until it is enabled.
+    ActionDisabled = "ACTION_DISABLED", 409, Never;
     ActionNotFound = "ACTION_NOT_FOUND", 404, Never;
     /// A second join on a stream.
     AlreadyJoined = "ALREADY_JOINED", 409, Never;
@@ -186,6 +188,7 @@ impl Code {
     #[rustfmt::skip]
     pub const fn meaning(self) -> &'static str {
         match self {
+            Self::ActionDisabled => "the action is disabled; enable it first",
             Self::ActionNotFound => "the action does not exist in this namespace, or belongs to another tenant; register it first",
             Self::AlreadyJoined => "the member has already joined on this stream; open another stream",
             Self::BadRequest => "the request cannot be read or does not match the model; the message names the place, correct it",

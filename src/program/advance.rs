@@ -304,7 +304,7 @@ pub(super) fn matched(output: Output) -> Ended {
 }
 
 /// Whether an action may give this outcome (`runs.md` §5.2).
-fn is_of_an_action(outcome: &str) -> bool {
+pub(super) fn is_of_an_action(outcome: &str) -> bool {
     let by_engine = ["execution_failure", "target_not_found", "target_disabled"];
     (1..=128).contains(&outcome.len()) && !outcome.starts_with('_') && !by_engine.contains(&outcome)
 }

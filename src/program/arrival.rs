@@ -61,6 +61,8 @@ pub enum Ask {
     Load(Vec<u64>),
     /// Whether an action can be called.
     Action(Name),
+    /// To do an action that is done within the turn.
+    Call { action: Name, input: Arc<str> },
     /// To start a run below this one.
     Child { reference: Name, input: Arc<str> },
     /// To work on an entity; `wanted` are the states of [`EntityStep::Await`].
@@ -83,6 +85,7 @@ pub enum Ask {
 pub enum Reply {
     Loaded(Vec<(u64, Arc<str>)>),
     Action(Availability),
+    Called(Answer),
     Child(StartedChild),
     Entity(EntityAnswer),
     Order(Chosen),
@@ -95,6 +98,8 @@ pub enum Availability {
     Ready {
         timeout: Option<Duration>,
     },
+    /// It is done within the turn, by [`Ask::Call`].
+    Here,
     Missing,
     Disabled,
 }

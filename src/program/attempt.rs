@@ -140,6 +140,9 @@ impl<'w> Machine<'w> {
             (None, Some(payload)) => Some(SentInput::Kept(payload.clone())),
             (None, None) => None,
         };
+        if found == Availability::Here {
+            return self.call_here(&executor.action, input);
+        }
         match self.available(&executor.action, found) {
             Err(ended) => {
                 // The input is not stored yet; the next executor takes it.
@@ -221,7 +224,8 @@ impl<'w> Machine<'w> {
                 event.data = Some(text);
                 Payload::At(event.sequence)
             }
-            _ => Payload::Inline("null".into()),
+            // Its value is the input of the pass.
+            _ => Payload::Inline(text.as_ref().into()),
         }
     }
 

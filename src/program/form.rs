@@ -36,6 +36,38 @@ pub struct Program {
     pub output: Option<Mapping>,
 }
 
+impl Program {
+    /// One step that runs an action with the input of the run.
+    pub fn of_action(action: &str) -> Self {
+        let completed = Name::from("flo.Completed");
+        Self {
+            form: FORM,
+            name: action.into(),
+            version: "1".into(),
+            entry: Step {
+                kind: Kind::Run {
+                    target: Target::Action(action.into()),
+                    input: None,
+                    retry: None,
+                    poll: None,
+                },
+                transitions: vec![("success".into(), completed.clone())],
+            },
+            steps: BTreeMap::new(),
+            terminals: BTreeMap::from([(
+                completed,
+                Terminal {
+                    status: TerminalStatus::Completed,
+                    output: None,
+                },
+            )]),
+            plans: BTreeMap::new(),
+            search_attributes: Vec::new(),
+            output: None,
+        }
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Step {
     pub kind: Kind,

@@ -34,6 +34,11 @@ pub(super) enum Doing {
     CallingAction(Input),
     /// The same, for the executor of a plan.
     AttemptingAction,
+    /// An action is done within the turn, with the input that this payload is.
+    CallHere(Name, Payload),
+    /// The same, while it is done. The input of a plan's pass that is stored nowhere yet goes with
+    /// it.
+    CalledHere(Option<Arc<str>>),
     StartingChild(Name),
     CallingEntity,
     LookingAtEntity(Awaited),
@@ -196,11 +201,13 @@ impl<'w> Machine<'w> {
             Doing::Ended(ended) if self.run.pass.is_some() => self.attempt_ended(ended),
             Doing::Ended(ended) => self.ended(ended),
             Doing::Attempt => self.attempt(),
+            Doing::CallHere(action, payload) => self.call_here_with(&action, &payload),
             Doing::Finish(ending) => self.finish(ending),
             // What has been asked for is continued by `replied`.
             asked @ (Doing::Loading(..)
             | Doing::CallingAction(_)
             | Doing::AttemptingAction
+            | Doing::CalledHere(_)
             | Doing::StartingChild(_)
             | Doing::CallingEntity
             | Doing::LookingAtEntity(..)
@@ -225,6 +232,7 @@ impl<'w> Machine<'w> {
             }
             (Doing::CallingAction(input), Reply::Action(found)) => self.call_action(input, found),
             (Doing::AttemptingAction, Reply::Action(found)) => self.attempt_action(found),
+            (Doing::CalledHere(fresh), Reply::Called(answer)) => self.called_here(fresh, answer),
             (Doing::StartingChild(name), Reply::Child(child)) => self.started_child(&name, child),
             (Doing::CallingEntity, Reply::Entity(answer)) => self.entity_answered(None, answer),
             (Doing::LookingAtEntity(awaited), Reply::Entity(answer)) => {

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::{
-    advance::matched,
-    arrival::{Ask, Availability, Effect, StartedChild, Task},
+    advance::{is_of_an_action, matched},
+    arrival::{Answer, Ask, Availability, Effect, StartedChild, Task},
     form::{Kind, Name, START_IN_PATHS, Step, Target, Wait},
     history::EventKind,
     input::{Input, Prepared, cache_key},
@@ -118,6 +118,15 @@ impl Machine<'_> {
         else {
             return fail("the step is not in the program");
         };
+        if found == Availability::Here {
+            return self.call_here(
+                name,
+                match input {
+                    Input::Whole => None,
+                    Input::Mapped(text) => Some(SentInput::New(text)),
+                },
+            );
+        }
         match self.available(name, found) {
             Err(ended) => Flow::Go(Doing::Ended(ended)),
             Ok(timeout) => match input {
@@ -135,6 +144,7 @@ impl Machine<'_> {
     ) -> Result<Option<std::time::Duration>, Ended> {
         let (event, outcome, code, what) = match found {
             Availability::Ready { timeout } => return Ok(timeout),
+            Availability::Here => return Ok(None),
             Availability::Missing => (
                 EventKind::ActionNotFound,
                 "target_not_found",
@@ -189,6 +199,61 @@ impl Machine<'_> {
             accepted: false,
             until: None,
         })
+    }
+
+    /// Does an action within the turn; without an input it gets that of the run.
+    pub(super) fn call_here(&mut self, action: &Name, input: Option<SentInput>) -> Flow {
+        match input {
+            Some(SentInput::New(text)) => {
+                let fresh = self.run.pass.is_some().then(|| Arc::clone(&text));
+                self.ask_call(action, text, fresh)
+            }
+            Some(SentInput::Kept(payload)) => self.call_here_with(action, &payload),
+            None => {
+                let payload = self.run.input.clone();
+                self.call_here_with(action, &payload)
+            }
+        }
+    }
+
+    pub(super) fn call_here_with(&mut self, action: &Name, payload: &Payload) -> Flow {
+        match (self.run.lacks(payload), self.run.text(payload)) {
+            (Some(at), _) => load(vec![at], Doing::CallHere(action.clone(), payload.clone())),
+            (None, text) => {
+                let input = Arc::from(text.unwrap_or("null"));
+                self.ask_call(action, input, None)
+            }
+        }
+    }
+
+    fn ask_call(&self, action: &Name, input: Arc<str>, fresh: Option<Arc<str>>) -> Flow {
+        let ask = Ask::Call {
+            action: action.clone(),
+            input,
+        };
+        Flow::Ask(ask, Doing::CalledHere(fresh))
+    }
+
+    /// An action was done within the turn.
+    pub(super) fn called_here(&mut self, fresh: Option<Arc<str>>, answer: Answer) -> Flow {
+        let ended = match answer {
+            Answer::Outcome { outcome, .. } if !is_of_an_action(&outcome) => {
+                let message = format!("an action cannot answer with the outcome \"{outcome}\"");
+                Ended::by_engine("execution_failure", "BAD_REQUEST", &message)
+            }
+            Answer::Outcome { outcome, output } => Ended::business(&outcome, output),
+            Answer::Deadline => Ended::deadline("the action did not answer in time"),
+            Answer::Lost { code, message } => {
+                Ended::by_engine("execution_failure", &code, &message)
+            }
+        };
+        // Another attempt of a plan's executor may come after a pause.
+        let is_kept = fresh.is_some();
+        let at = self.push_with(EventKind::ActionCompleted, &ended.outcome, fresh);
+        if is_kept && let Some(pass) = self.run.pass.as_mut() {
+            pass.input = Some(Payload::At(at));
+        }
+        Flow::Go(Doing::Ended(ended))
     }
 
     pub(super) fn started_child(&mut self, reference: &str, child: StartedChild) -> Flow {

@@ -10,15 +10,15 @@ use super::{
     described::{self, Description},
     parts::Parts,
     write::{
-        account, actions, audit, clients, definitions, entity, feed, key_pairs, members, message,
-        model, providers, runs, search, settings, trusted_keys, workers,
+        account, actions, audit, clients, definitions, entity, feed, invocations, key_pairs,
+        members, message, model, providers, runs, search, settings, trusted_keys, workers,
     },
 };
 use crate::error::Failure;
 use crate::event::EventType::{
-    self, AccountGetRequest, ActionDeleteRequest, ActionGetRequest, ActionRegisterRequest,
-    ActionSetEnabledRequest, ActionsGetRequest, ClientCreateRequest, ClientDeleteRequest,
-    ClientSecretResetRequest, ClientsGetRequest, ComputeMembersGetRequest,
+    self, AccountGetRequest, ActionDeleteRequest, ActionGetRequest, ActionInvokeRequest,
+    ActionRegisterRequest, ActionSetEnabledRequest, ActionsGetRequest, ClientCreateRequest,
+    ClientDeleteRequest, ClientSecretResetRequest, ClientsGetRequest, ComputeMembersGetRequest,
     EntityAuditFinishedGetRequest, EntityAuditGetRequest, EntityChangesMetadataGetRequest,
     EntityChangesSubscribeRequest, EntityCreateCollectionRequest, EntityCreateRequest,
     EntityDeleteAllRequest, EntityDeleteRequest, EntityGetAllRequest, EntityGetRequest,
@@ -40,10 +40,11 @@ use crate::event::EventType::{
     RunDefinitionsGetRequest, RunGetRequest, RunHistoryGetRequest, RunHistorySubscribeRequest,
     RunSignalRequest, RunStartRequest, RunsGetRequest, SnapshotCancelRequest, SnapshotGetRequest,
     SnapshotGetStatusRequest, TaskAwaitRequest, TaskCompleteRequest, TaskFailRequest,
-    TaskTouchRequest, TraceSamplerGetRequest, TraceSamplerSetRequest, TrustedKeyDeleteRequest,
-    TrustedKeyInvalidateRequest, TrustedKeyReactivateRequest, TrustedKeyRegisterRequest,
-    TrustedKeysGetRequest, WorkerDeregisterRequest, WorkerDrainRequest, WorkerGetRequest,
-    WorkerHeartbeatRequest, WorkerRegisterRequest, WorkersGetRequest, WorkflowExplainRequest,
+    TaskGetRequest, TaskTouchRequest, TasksGetRequest, TraceSamplerGetRequest,
+    TraceSamplerSetRequest, TrustedKeyDeleteRequest, TrustedKeyInvalidateRequest,
+    TrustedKeyReactivateRequest, TrustedKeyRegisterRequest, TrustedKeysGetRequest,
+    WorkerDeregisterRequest, WorkerDrainRequest, WorkerGetRequest, WorkerHeartbeatRequest,
+    WorkerRegisterRequest, WorkersGetRequest, WorkflowExplainRequest,
 };
 
 /// One REST route of one event type.
@@ -249,6 +250,10 @@ pub const SPELLINGS: &[Spelling] = &[
     spell(POST, "/tasks/{taskId}/complete", TaskCompleteRequest, workers::of_task, Value(workers::completed), &described::workers::COMPLETE),
     spell(POST, "/tasks/{taskId}/fail", TaskFailRequest, workers::of_task, Value(workers::failed), &described::workers::FAIL),
     spell(POST, "/tasks/{taskId}/touch", TaskTouchRequest, workers::of_task, Value(workers::touched), &described::workers::TOUCH).taking(Limit::SMALL),
+    // Invocations of actions, and tasks (`runs.md` §5).
+    spell(POST, "/actions/{action}/invoke", ActionInvokeRequest, invocations::invoke, Value(invocations::invoked), &described::invocations::INVOKE),
+    spell(GET, "/tasks", TasksGetRequest, invocations::list, Value(invocations::page), &described::invocations::LIST),
+    spell(GET, "/tasks/{taskId}", TaskGetRequest, invocations::one, Value(invocations::task), &described::invocations::GET),
     // Messages (`rest.md` §6).
     spell(POST, "/message/new/{subject}", MessageCreateRequest, message::create, Value(message::created), &described::message::CREATE).taking(Limit::BY_STATUS),
     spell(GET, "/message/{messageId}", MessageGetRequest, message::one, Value(message::message), &described::message::GET),

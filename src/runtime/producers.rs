@@ -263,6 +263,7 @@ impl Runtime {
                 entity: None,
                 parent: None,
                 started_by: StartedBy::Schedule,
+                invoked: None,
             };
             let started = self.start_run(&mut session, &by, start).await?;
             schedule.fire(planned, started.run.number());

@@ -36,7 +36,11 @@ const PAYLOAD_MAX: usize = 1 << 20;
 const KIND: &str = "flo";
 
 /// The JSON of an input or a payload, within its limit.
-fn json(given: Option<&RawValue>, otherwise: &str, what: &'static str) -> Result<String, Failure> {
+pub(in crate::operation) fn json(
+    given: Option<&RawValue>,
+    otherwise: &str,
+    what: &'static str,
+) -> Result<String, Failure> {
     let text = given.map_or(otherwise, RawValue::get);
     if text.len() > PAYLOAD_MAX {
         return Err(Failure::new(

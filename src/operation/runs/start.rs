@@ -59,20 +59,17 @@ impl Operation for StartRun {
                 format!("idempotencyKey has more than {KEY_MAX} characters"),
             ));
         }
-        let namespace = paging::namespace(request.namespace)?;
+        let name = RunName {
+            namespace: paging::namespace(request.namespace)?,
+            name: request.definition.into(),
+        };
+        let input = json(request.input, "{}", "input")?;
         Ok(Self {
             start: Start {
-                name: RunName {
-                    namespace,
-                    name: request.definition.into(),
-                },
                 version: request.version.map(Into::into),
-                input: json(request.input, "{}", "input")?.into(),
                 key: key.map(Into::into),
                 id: request.run_id.map(Into::into),
-                entity: None,
-                parent: None,
-                started_by: StartedBy::Caller,
+                ..Start::new(name, input.into(), StartedBy::Caller)
             },
             wait: Duration::from_millis(wait),
         })

@@ -39,6 +39,8 @@ pub(super) struct Driven {
     /// What an executor is denied.
     pub(super) permits: HashMap<&'static str, VecDeque<Permit>>,
     pub(super) cached: Option<&'static str>,
+    /// What actions answer whose names begin with `here`.
+    pub(super) here: Answer,
     /// The inputs that were asked with: of children and entities.
     pub(super) asked: Vec<Ask>,
 }
@@ -69,6 +71,10 @@ impl Driven {
             entity: VecDeque::new(),
             permits: HashMap::new(),
             cached: None,
+            here: Answer::Outcome {
+                outcome: "success".into(),
+                output: "{}".into(),
+            },
             asked: Vec::new(),
         }
     }
@@ -107,6 +113,7 @@ impl Driven {
 
     fn reply(&mut self, ask: &Ask) -> Reply {
         match ask {
+            Ask::Call { .. } => Reply::Called(self.here.clone()),
             Ask::Load(events) => Reply::Loaded(
                 events
                     .iter()
@@ -117,6 +124,8 @@ impl Driven {
                 Availability::Missing
             } else if self.disabled.contains(&&**name) {
                 Availability::Disabled
+            } else if name.starts_with("here") {
+                Availability::Here
             } else {
                 Availability::Ready {
                     timeout: Some(std::time::Duration::from_secs(30)),

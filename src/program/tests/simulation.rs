@@ -106,8 +106,20 @@ impl Simulated {
             Ask::Action(name) => Reply::Action(match &**name {
                 "missing" => Availability::Missing,
                 _ if self.chance.one_in(20) => Availability::Disabled,
+                _ if self.chance.one_in(5) => Availability::Here,
                 _ => Availability::Ready {
                     timeout: Some(Duration::from_millis(200)),
+                },
+            }),
+            Ask::Call { .. } => Reply::Called(match self.chance.below(4) {
+                0 => Answer::Deadline,
+                1 => Answer::Lost {
+                    code: "TRAP".into(),
+                    message: "unreachable".into(),
+                },
+                _ => Answer::Outcome {
+                    outcome: (*self.chance.pick(&["success", "failure", "pending"])).into(),
+                    output: "{\"n\":1}".into(),
                 },
             }),
             Ask::Child { .. } => Reply::Child(match self.chance.below(4) {

@@ -404,3 +404,23 @@ fn steps_are_bounded_without_waiting_and_in_all() {
         Some("max step limit reached")
     );
 }
+
+#[test]
+fn an_action_that_is_done_within_the_turn_leaves_its_end_alone_in_the_history() {
+    let document = flow(
+        "{run: \"@actions/here\", transitions: {success: flo.Completed}}",
+        "",
+    );
+    check(
+        "done within the turn",
+        &document,
+        &[],
+        Status::Completed,
+        &[
+            "step_started start",
+            "action_completed success",
+            "step_completed start",
+            "workflow_completed flo.Completed",
+        ],
+    );
+}

@@ -157,9 +157,8 @@ impl Runtime {
         arrival: Arrival,
         conflicts: u32,
     ) -> Result<(State, Turned), Failure> {
-        let (registry, namespace) = (&self.0.registry, &stored.name.namespace);
-        let program = registry
-            .program(&by.tenant, namespace, &state.digest)
+        let program = self
+            .program_of(&by.tenant, &stored.name, &state.digest)
             .await?;
         let starter = state.initiator(by)?;
         let mut advancing = Advancing {
@@ -182,6 +181,7 @@ impl Runtime {
         };
         let mut arrival = arrival;
         let mut run = state.run;
+        let mut is_first = true;
         loop {
             let world = World {
                 program: &program,
@@ -196,7 +196,10 @@ impl Runtime {
             };
             advancing.fresh.extend(turn.history);
             turned.effects.extend(turn.effects);
-            turned.is_taken |= turn.taken;
+            if is_first {
+                turned.is_taken = turn.taken;
+                is_first = false;
+            }
             run = turn.run;
             match turn.next {
                 Next::Ask(ask) => {

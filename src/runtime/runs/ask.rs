@@ -23,6 +23,9 @@ impl Runtime {
                 Reply::Loaded(values)
             }
             Ask::Action(name) => Reply::Action(self.availability(advancing, &name).await?),
+            Ask::Call { action, input } => {
+                Reply::Called(self.call_here(advancing, &action, input).await?)
+            }
             Ask::Child { reference, input } => {
                 Reply::Child(self.child(session, advancing, &reference, input).await?)
             }
@@ -99,6 +102,7 @@ impl Runtime {
         Ok(match action {
             None => Availability::Missing,
             Some(action) if !action.enabled => Availability::Disabled,
+            Some(action) if action.wasm.is_some() => Availability::Here,
             Some(action) => Availability::Ready {
                 timeout: Some(action.timeout()),
             },
@@ -114,18 +118,16 @@ impl Runtime {
         input: Arc<str>,
     ) -> Result<StartedChild, Failure> {
         let namespace = Arc::clone(&advancing.stored.name.namespace);
-        let start = |name: &str, version: Option<&str>| StartRun {
-            name: RunName {
+        let start = |name: &str, version: Option<&str>| {
+            let name = RunName {
                 namespace: Arc::clone(&namespace),
                 name: name.into(),
-            },
-            version: version.map(Into::into),
-            input: Arc::clone(&input),
-            key: None,
-            id: None,
-            entity: None,
-            parent: Some((advancing.stored.id, advancing.depth + 1)),
-            started_by: StartedBy::Parent,
+            };
+            StartRun {
+                version: version.map(Into::into),
+                parent: Some((advancing.stored.id, advancing.depth + 1)),
+                ..StartRun::new(name, Arc::clone(&input), StartedBy::Parent)
+            }
         };
         // The whole is tried as a name before what follows its last colon is a version.
         let mut wanted = vec![start(reference, None)];

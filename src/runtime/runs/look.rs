@@ -32,6 +32,7 @@ impl Runtime {
         let state = State::read(&stored)?;
         let now = self.0.clock.now();
         let arrival = match (state.run.status, &state.run.waiting) {
+            (Status::Pending, _) if state.not_before().is_some_and(|at| at > now) => None,
             (Status::Pending, _) => Some(Arrival::Start),
             _ if state.run.due().is_some_and(|due| due <= now) => Some(Arrival::Due),
             (_, Some(Waiting::Entity { .. })) => Some(Arrival::EntityMoved),
@@ -44,7 +45,8 @@ impl Runtime {
         if let Some(out) = state.run.outstanding() {
             self.send_task(&task.tenant, &stored, &state, out).await?;
         }
-        if task.is_stored() && state.run.due().is_none() {
+        let is_held_back = state.run.status == Status::Pending;
+        if task.is_stored() && state.run.due().is_none() && !is_held_back {
             return self.drop_timer(task).await;
         }
         Ok(Done::Yes)

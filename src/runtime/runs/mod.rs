@@ -17,13 +17,15 @@ mod plans;
 mod send;
 mod start;
 mod state;
+mod tasks;
 mod view;
 
 pub use advance::Arrived;
 pub use list::{AttributeFilter, RunsAsked};
 pub use plans::Plans;
 pub use start::{RunStarted, StartRun};
-pub use state::{RunState, events};
+pub use state::{Invoked, RunState, events};
+pub use tasks::{Invoke, ShownTask, TaskStatus, TasksAsked};
 pub use view::{RunDetails, Shown};
 
 use std::sync::Arc;

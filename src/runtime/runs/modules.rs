@@ -1,4 +1,5 @@
-//! What is done in this process: actions in WebAssembly (`orchestration.md` 1.15).
+//! Actions in WebAssembly, which are done within the advance of their run (`orchestration.md`
+//! 1.15).
 
 use std::sync::Arc;
 
@@ -7,6 +8,7 @@ use futures_util::{FutureExt as _, future::BoxFuture};
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
+use super::advance::Advancing;
 use crate::dialect::Findings;
 use crate::error::{Code, Failure};
 use crate::id::Tenant;
@@ -69,6 +71,25 @@ impl Runtime {
             timeout: std::time::Duration::ZERO,
         };
         self.0.modules.wasm.check(tenant, &action).await
+    }
+
+    /// Does an action within the unit of its run.
+    pub(super) async fn call_here(
+        &self,
+        advancing: &Advancing<'_>,
+        action: &str,
+        input: Arc<str>,
+    ) -> Result<Answer, Failure> {
+        let (tenant, stored) = (&advancing.by.tenant, advancing.stored);
+        let namespace = &stored.name.namespace;
+        let Some(action) = self.0.registry.action(tenant, namespace, action).await? else {
+            return Ok(Answer::Lost {
+                code: "ACTION_NOT_FOUND".into(),
+                message: format!("the action \"{action}\" is not registered").into(),
+            });
+        };
+        let task = stored.id.to_string().into();
+        Box::pin(self.wasm_call(tenant, namespace, &action, input, task)).await
     }
 
     /// Calls the module of an action and returns how its task ended. It fails if the module cannot

@@ -2,16 +2,19 @@
 
 use std::sync::Arc;
 
-use super::State;
+use super::{State, state::Invoked};
 use crate::error::{Code, Failure};
-use crate::id::{EntityId, RunId};
-use crate::program::{Begin, Run, StartedBy, Status};
+use crate::id::{EntityId, RunId, Tenant};
+use crate::program::{Begin, Program, Run, StartedBy, Status};
 use crate::registry::Idempotency;
 use crate::runtime::{Initiator, Runtime, Session, later::By};
 use crate::storage::{NewRun, RunKey, RunName};
 
 /// How many characters an identifier has at most that a caller chooses.
 const ID_MAX: usize = 128;
+
+/// What the names of invocations of actions begin with, which are runs that are not listed.
+pub(super) const INVOCATION: &str = "@action/";
 
 /// A run to start.
 #[derive(Debug, Clone)]
@@ -29,6 +32,24 @@ pub struct StartRun {
     /// The run above it, and its own depth.
     pub parent: Option<(RunId, u32)>,
     pub started_by: StartedBy,
+    pub invoked: Option<Invoked>,
+}
+
+impl StartRun {
+    /// A run of the latest version of a definition, without a key.
+    pub const fn new(name: RunName, input: Arc<str>, started_by: StartedBy) -> Self {
+        Self {
+            name,
+            version: None,
+            input,
+            key: None,
+            id: None,
+            entity: None,
+            parent: None,
+            started_by,
+            invoked: None,
+        }
+    }
 }
 
 /// A run that was started, or that was there already.
@@ -41,6 +62,14 @@ pub struct RunStarted {
     pub is_new: bool,
 }
 
+/// What a run follows from its start to its end.
+struct Follows {
+    version: Arc<str>,
+    digest: Arc<str>,
+    program: Arc<Program>,
+    idempotency: Idempotency,
+}
+
 impl Runtime {
     /// Starts a run in the transaction of a session, or finds the one that has its key. It takes
     /// its first step after the commit.
@@ -50,17 +79,10 @@ impl Runtime {
         by: &Initiator,
         start: StartRun,
     ) -> Result<RunStarted, Failure> {
-        let RunName { namespace, name } = &start.name;
-        let (registry, version) = (&self.0.registry, start.version.as_deref());
-        let unit = session.unit()?;
-        // What is read by the unit stays as it is until the commit.
-        let definition = registry
-            .definition_in(unit, namespace, name, version)
-            .await?;
-        definition.check_enabled()?;
+        let followed = self.followed(session, &start).await?;
         let is_by_caller = start.started_by == StartedBy::Caller;
         let key = start.key.filter(|key| !key.is_empty());
-        let key = match definition.idempotency {
+        let key = match followed.idempotency {
             Idempotency::None => None,
             Idempotency::Required if key.is_none() && is_by_caller => {
                 return Err(Failure::new(
@@ -104,13 +126,13 @@ impl Runtime {
             input: start.input,
             now,
         };
-        let (begun, event) = Run::begin(begin, &definition.program);
+        let (begun, event) = Run::begin(begin, &followed.program);
         let state = State {
-            version: definition.version.clone(),
-            digest: definition.digest.clone(),
+            version: followed.version,
+            digest: followed.digest,
             by: By::of(&by.principal.actor, &by.principal.roles),
             key,
-            invoked: None,
+            invoked: start.invoked,
             run: begun,
         };
         let new = NewRun {
@@ -129,6 +151,46 @@ impl Runtime {
             status: Status::Pending,
             is_new: true,
         })
+    }
+
+    /// What a run is to follow.
+    async fn followed(&self, session: &mut Session, start: &StartRun) -> Result<Follows, Failure> {
+        let RunName { namespace, name } = &start.name;
+        if start.invoked.is_some() {
+            let action = name.strip_prefix(INVOCATION).unwrap_or(name);
+            return Ok(Follows {
+                version: "1".into(),
+                digest: Arc::clone(name),
+                program: Arc::new(Program::of_action(action)),
+                idempotency: Idempotency::Optional,
+            });
+        }
+        let (registry, version) = (&self.0.registry, start.version.as_deref());
+        // What is read by the unit stays as it is until the commit.
+        let definition = registry
+            .definition_in(session.unit()?, namespace, name, version)
+            .await?;
+        definition.check_enabled()?;
+        Ok(Follows {
+            version: Arc::clone(&definition.version),
+            digest: Arc::clone(&definition.digest),
+            program: Arc::clone(&definition.program),
+            idempotency: definition.idempotency,
+        })
+    }
+
+    /// The program that a run follows.
+    pub(super) async fn program_of(
+        &self,
+        tenant: &Tenant,
+        name: &RunName,
+        digest: &str,
+    ) -> Result<Arc<Program>, Failure> {
+        if let Some(action) = digest.strip_prefix(INVOCATION) {
+            return Ok(Arc::new(Program::of_action(action)));
+        }
+        let registry = &self.0.registry;
+        Ok(registry.program(tenant, &name.namespace, digest).await?)
     }
 
     /// The run that has the key of another start.

@@ -4,6 +4,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 
+use crate::clock::Timestamp;
 use crate::error::Failure;
 use crate::program::{self, HistoryEvent, Run, Status, Waiting};
 use crate::runtime::{Initiator, later::By};
@@ -28,10 +29,13 @@ pub struct RunState {
 
 /// What an invocation of an action asks for (`runs.md` §5).
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) struct Invoked {
+pub struct Invoked {
     pub priority: u8,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<Box<str>, Box<str>>,
+    /// The task is held back until then, in microseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_before: Option<i64>,
 }
 
 /// The priority of tasks for which none is given.
@@ -62,6 +66,12 @@ impl RunState {
             .map_or(PRIORITY, |invoked| invoked.priority)
     }
 
+    /// When its first step may be taken at the earliest.
+    pub(super) fn not_before(&self) -> Option<Timestamp> {
+        let invoked = self.invoked.as_ref()?;
+        invoked.not_before.map(Timestamp::from_micros)
+    }
+
     /// Whether it is one of the runs that callers see, and not an invocation.
     pub(super) const fn is_listed(&self) -> bool {
         self.invoked.is_none()
@@ -84,10 +94,12 @@ impl RunState {
             Some(_) | None => None,
         };
         let events = history.iter().map(encode).collect::<Result<_, _>>()?;
+        let is_pending = run.status == Status::Pending;
+        let held_back = self.not_before().filter(|_| is_pending);
         Ok(RunAdvance {
             status: run.status.number(),
-            is_out: run.status == Status::Pending || run.outstanding().is_some(),
-            due: run.due(),
+            is_out: held_back.is_none() && (is_pending || run.outstanding().is_some()),
+            due: held_back.or_else(|| run.due()),
             awaits,
             ended: run.ended,
             state: encode(self)?,

@@ -79,9 +79,8 @@ impl Runtime {
                 executions: result.executions,
             });
         }
-        let namespace = &shown.stored.name.namespace;
-        let digest = &shown.state.digest;
-        let program = self.0.registry.program(tenant, namespace, digest).await?;
+        let (name, digest) = (&shown.stored.name, &shown.state.digest);
+        let program = self.program_of(tenant, name, digest).await?;
         let signals = if waits(&program) || !run.signals.is_empty() {
             self.shown_signals(&shown.stored).await?
         } else {

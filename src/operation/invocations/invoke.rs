@@ -1,0 +1,128 @@
+//! Invokes an action without a run of its own.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use serde_json::value::RawValue;
+
+use crate::error::{Code, Failure};
+use crate::event::{
+    EventType,
+    payload::{
+        self, answer,
+        invocations::{self, Task},
+    },
+};
+use crate::id::RunId;
+use crate::operation::{Access, Context, Family, Operation, Output, paging, runs::json};
+use crate::runtime::runs::Invoke;
+
+/// How long a caller may wait for the end of a task.
+const WAIT_MAX: u64 = 30_000;
+
+/// How long a task may be held back: 30 days.
+const DELAY_MAX: i64 = 30 * 24 * 60 * 60 * 1_000;
+
+const PRIORITY: i64 = 10;
+
+/// How often an invocation is tried again that met another with the same key.
+const TRIES: usize = 5;
+
+pub(in crate::operation) struct InvokeAction {
+    invoke: Invoke,
+    wait: Duration,
+}
+
+fn bad(parameter: &'static str, message: String) -> Failure {
+    Failure::new(Code::BadRequest, message).with("parameter", parameter)
+}
+
+impl Operation for InvokeAction {
+    type Payload = invocations::Invoke<'static>;
+    type Answer = invocations::Invoked;
+
+    const REQUEST: EventType = EventType::ActionInvokeRequest;
+    const RESPONSE: EventType = EventType::ActionInvokeResponse;
+    const FAMILY: Family = Family::Entity;
+    const ACCESS: Access = Access::Write;
+
+    fn parse(payload: &str) -> Result<Self, Failure> {
+        let request: invocations::Invoke<'_> = payload::decode(payload)?;
+        let wait = request.wait_ms.unwrap_or(0);
+        if wait > WAIT_MAX {
+            let message = format!("waitMs is {wait}; 0 to {WAIT_MAX} are allowed");
+            return Err(bad("waitMs", message));
+        }
+        let priority = request.priority.unwrap_or(PRIORITY);
+        let priority = u8::try_from(priority).map_err(|_| {
+            bad(
+                "priority",
+                format!("priority is {priority}; 0 to 255 are allowed"),
+            )
+        })?;
+        let delay = request.delay_ms.unwrap_or(0);
+        if !(0..=DELAY_MAX).contains(&delay) {
+            let message = format!("delayMs is {delay}; 0 to {DELAY_MAX} are allowed");
+            return Err(bad("delayMs", message));
+        }
+        let labels = request.labels.unwrap_or_default().into_iter();
+        let labels = labels.map(|(name, value)| (name.into(), value.into()));
+        Ok(Self {
+            invoke: Invoke {
+                namespace: paging::namespace(request.namespace)?,
+                action: request.name.into(),
+                input: json(request.input, "{}", "input")?.into(),
+                key: request.idempotency_key.map(Into::into),
+                priority,
+                delay: Duration::from_millis(delay.unsigned_abs()),
+                labels: labels.collect::<BTreeMap<_, _>>(),
+            },
+            wait: Duration::from_millis(wait),
+        })
+    }
+
+    async fn run(self, cx: Context) -> Result<Output<Self::Answer>, Failure> {
+        cx.refuse_token()?;
+        let mut tries = 0;
+        loop {
+            tries += 1;
+            let mut session = cx.session_for(0, |_, _| String::new()).await?;
+            let by = cx.initiator();
+            let invoked = cx.runtime().invoke(&mut session, &by, self.invoke.clone());
+            let (run, task) = invoked.await?;
+            match session.finish(cx.cancel()).await {
+                Ok(()) => return self.shown(&cx, run, &task).await,
+                // Another with the same key was committed first: it is found now.
+                Err(failure) if failure.code() == Code::Conflict && tries < TRIES => {}
+                Err(failure) => return Err(failure),
+            }
+        }
+    }
+}
+
+impl InvokeAction {
+    /// The task, after its end if that is waited for and comes in time.
+    async fn shown(
+        &self,
+        cx: &Context,
+        run: RunId,
+        task: &str,
+    ) -> Result<Output<invocations::Invoked>, Failure> {
+        let tenant = &cx.caller().tenant;
+        if !self.wait.is_zero() {
+            let mut end = cx.storage().run_end(run);
+            let stored = cx.storage().run(tenant, run).await?;
+            if stored.is_some_and(|stored| stored.ended.is_none()) {
+                tokio::select! {
+                    () = end.reached() => {}
+                    () = tokio::time::sleep(self.wait) => {}
+                    () = cx.cancel().cancelled() => {}
+                    () = cx.stopping().cancelled() => {}
+                }
+            }
+        }
+        let shown = Task::from(cx.runtime().shown_task(tenant, task).await?);
+        let text = RawValue::from_string(answer::json(&shown));
+        let task = text.map_err(|error| Failure::internal(error.to_string()))?;
+        Ok(Output::one(invocations::Invoked { task }))
+    }
+}

@@ -1,0 +1,72 @@
+//! Lists tasks, the newest first.
+
+use crate::error::{Code, Failure};
+use crate::event::{
+    EventType,
+    payload::{self, invocations},
+};
+use crate::id::RunId;
+use crate::operation::{
+    Access, Context, Family, Operation, Output,
+    paging::{self, Paging},
+    reply::cancelled,
+};
+use crate::runtime::runs::{TaskStatus, TasksAsked};
+
+pub(in crate::operation) struct ListTasks {
+    asked: TasksAsked,
+}
+
+impl Operation for ListTasks {
+    type Payload = invocations::ListTasks;
+    type Answer = invocations::Page;
+
+    const REQUEST: EventType = EventType::TasksGetRequest;
+    const RESPONSE: EventType = EventType::TasksGetResponse;
+    const FAMILY: Family = Family::Search;
+    const ACCESS: Access = Access::Read;
+
+    fn parse(payload: &str) -> Result<Self, Failure> {
+        let request: invocations::ListTasks = payload::decode(payload)?;
+        let status = |name: String| {
+            TaskStatus::from_name(&name).ok_or_else(|| {
+                let message = format!(
+                    "\"{name}\" is not a status; use pending, running, completed, failed, \
+                     cancelled or timed_out"
+                );
+                Failure::new(Code::BadRequest, message).with("parameter", "status")
+            })
+        };
+        let paging = Paging::read(request.limit, request.cursor.as_deref())?;
+        let before = |number: &String| {
+            number.parse().map(RunId::new).map_err(|_| {
+                let message = "the cursor is not valid; use the nextCursor of a page as it is";
+                Failure::new(Code::BadRequest, message).with("parameter", "cursor")
+            })
+        };
+        let statuses = request.status.unwrap_or_default().into_iter();
+        Ok(Self {
+            asked: TasksAsked {
+                namespace: paging::namespace(request.namespace)?,
+                name: request.name.map(Into::into),
+                statuses: statuses.map(status).collect::<Result<_, _>>()?,
+                run: request.run_id,
+                before: paging.after.as_ref().map(before).transpose()?,
+                limit: paging.limit,
+            },
+        })
+    }
+
+    async fn run(self, cx: Context) -> Result<Output<Self::Answer>, Failure> {
+        let tenant = &cx.caller().tenant;
+        let (found, next) = tokio::select! {
+            found = cx.runtime().list_tasks(tenant, &self.asked) => found?,
+            () = cx.cancel().cancelled() => return Err(cancelled()),
+        };
+        let next = next.map(|next| next.number().to_string());
+        Ok(Output::one(invocations::Page {
+            items: found.into_iter().map(Into::into).collect(),
+            pagination: paging::pagination(next.as_deref()),
+        }))
+    }
+}

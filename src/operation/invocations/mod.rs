@@ -1,0 +1,61 @@
+//! Invocations of actions and their tasks (`runs.md` §5).
+
+mod get;
+mod invoke;
+mod list;
+
+use crate::event::payload::{AsText, RawJson, invocations::Task, runs::Fault};
+use crate::runtime::runs::{ShownTask, TaskStatus};
+
+pub(super) use get::GetTask;
+pub(super) use invoke::InvokeAction;
+pub(super) use list::ListTasks;
+
+impl From<ShownTask> for Task {
+    fn from(task: ShownTask) -> Self {
+        let held = task.held;
+        let error = match (task.status, &task.output) {
+            (TaskStatus::Failed | TaskStatus::TimedOut, Some(output)) => fault(output),
+            _ => None,
+        };
+        Self {
+            task_id: task.id.to_string(),
+            kind: "action",
+            name: task.name.into(),
+            namespace: task.namespace.to_string(),
+            status: task.status.as_str(),
+            outcome: task.outcome.map(Into::into),
+            input: RawJson::trusted(task.input),
+            output: task.output.map(RawJson::trusted),
+            error,
+            attempt: held.as_ref().map_or(0, |held| held.attempt),
+            run_id: task.run.map(Into::into),
+            step: task.step.map(Into::into),
+            taken_by: held
+                .as_ref()
+                .and_then(|held| held.taken_by.as_ref())
+                .map(ToString::to_string),
+            progress: held
+                .as_ref()
+                .and_then(|held| held.progress.clone())
+                .map(RawJson::trusted),
+            lease_until: held.and_then(|held| held.until).map(AsText),
+            created_at: AsText(task.created),
+            finished_at: task.ended.map(AsText),
+        }
+    }
+}
+
+/// What an output says went wrong, if it does.
+fn fault(output: &str) -> Option<Fault> {
+    #[derive(serde::Deserialize)]
+    struct Failed {
+        error: String,
+        error_code: Option<String>,
+    }
+    let failed: Failed = serde_json::from_str(output).ok()?;
+    Some(Fault {
+        code: failed.error_code,
+        message: failed.error,
+    })
+}
