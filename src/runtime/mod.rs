@@ -14,6 +14,7 @@ mod drive;
 mod explain;
 mod fire;
 mod later;
+mod producers;
 pub mod runs;
 mod session;
 #[cfg(test)]
