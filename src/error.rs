@@ -315,7 +315,7 @@ pub struct Failure {
     origin: Origin,
     warnings: Option<Box<Warnings>>,
     /// Members of the failed answer beside those of every answer.
-    members: Properties,
+    members: Option<Box<Properties>>,
 }
 
 /// Warnings collected before a failure.
@@ -343,7 +343,7 @@ impl Failure {
             status: None,
             origin: Origin::Operation,
             warnings: None,
-            members: Properties::new(),
+            members: None,
         }
     }
 
@@ -381,7 +381,7 @@ impl Failure {
                 cause: cause.into(),
             },
             warnings: None,
-            members: Properties::new(),
+            members: None,
         }
     }
 
@@ -429,13 +429,14 @@ impl Failure {
     /// The same failure, whose answer has this member, too.
     #[must_use]
     pub fn with_member(mut self, name: &'static str, value: impl Into<Value>) -> Self {
-        self.members.push((name, value.into()));
+        let members = self.members.get_or_insert_default();
+        members.push((name, value.into()));
         self
     }
 
     /// The members of the failed answer beside those of every answer.
     pub fn members(&self) -> &[(&'static str, Value)] {
-        &self.members
+        self.members.as_deref().map_or(&[], Vec::as_slice)
     }
 
     /// The same failure with the code and status of another profile.
