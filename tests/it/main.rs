@@ -84,6 +84,7 @@ mod trusted_keys;
 mod turns;
 mod unique_keys;
 mod warnings;
+mod wasm;
 mod workers;
 mod workflow;
 mod xml;
