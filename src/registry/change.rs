@@ -64,27 +64,24 @@ impl NewDefinition {
         }
         let document = document_key(namespace, name, version);
         let mut versions = head.versions.iter_mut();
-        let change = match versions.find(|one| *one.version == *version) {
-            Some(known) => {
-                let stored = unit.read_record(&document).await?;
-                let is_same = stored.is_some_and(|stored| stored.body == self.stored);
-                if is_same && known.digest == self.digest {
-                    return Ok(Created::Done(Change::Unchanged));
-                }
-                known.digest = Arc::clone(&self.digest);
-                known.idempotency = self.idempotency();
-                Change::Replaced
+        let change = if let Some(known) = versions.find(|one| *one.version == *version) {
+            let stored = unit.read_record(&document).await?;
+            let is_same = stored.is_some_and(|stored| stored.body == self.stored);
+            if is_same && known.digest == self.digest {
+                return Ok(Created::Done(Change::Unchanged));
             }
-            None => {
-                head.versions.push(VersionHead {
-                    version: version.into(),
-                    digest: Arc::clone(&self.digest),
-                    idempotency: self.idempotency(),
-                    created: now.micros(),
-                    disabled: false,
-                });
-                Change::Created
-            }
+            known.digest = Arc::clone(&self.digest);
+            known.idempotency = self.idempotency();
+            Change::Replaced
+        } else {
+            head.versions.push(VersionHead {
+                version: version.into(),
+                digest: Arc::clone(&self.digest),
+                idempotency: self.idempotency(),
+                created: now.micros(),
+                disabled: false,
+            });
+            Change::Created
         };
         if head.versions.last().map(|latest| &*latest.version) == Some(version) {
             head.description = self.description();
