@@ -73,9 +73,10 @@ const STORAGE_MAY_USE: &[(&str, &[&str])] = &[
     ("index",         &["backend", "draft", "error", "port"]),
     ("recent",        &["cache", "draft"]),
     ("record_cache",  &["port"]),
+    ("topic_news",    &["draft", "port"]),
     ("usage",         &["draft"]),
     ("known_runs",    &["port"]),
-    ("handle",        &["agenda", "backend", "cache", "catalog", "chore", "error", "health", "index", "instant", "known_runs", "missed", "names", "past", "port", "recent", "record_cache", "room", "submission", "usage"]),
+    ("handle",        &["agenda", "backend", "cache", "catalog", "chore", "error", "health", "index", "instant", "known_runs", "missed", "names", "past", "port", "recent", "record_cache", "room", "submission", "topic_news", "usage"]),
     ("snapshot",      &["error", "handle", "port"]),
     ("run",           &["error", "handle", "known_runs", "port"]),
     ("run_feed",      &["error", "handle", "port"]),
@@ -94,7 +95,7 @@ const STORAGE_MAY_USE: &[(&str, &[&str])] = &[
     ("stored_bytes",  &["error", "handle"]),
     ("damaged_pages", &["damage", "handle"]),
     ("committer",     &["agenda", "backend", "chore", "draft", "error", "handle", "port", "submission", "task", "validate"]),
-    ("open",          &["agenda", "backend", "cache", "catalog", "committer", "error", "handle", "health", "index", "instant", "known_runs", "missed", "names", "past", "port", "recent", "record_cache", "room", "usage"]),
+    ("open",          &["agenda", "backend", "cache", "catalog", "committer", "error", "handle", "health", "index", "instant", "known_runs", "missed", "names", "past", "port", "recent", "record_cache", "room", "topic_news", "usage"]),
     ("disturbed",     &["backend", "error", "handle", "port"]),
 ];
 
@@ -125,7 +126,7 @@ const ONLY_IN: &[(&str, &[&str], &str)] = &[
     (".route(", &["rest/mod.rs", "rest/admin.rs", "rest/docs.rs"], "paths are in tables, whose rows are described"),
     // Each is held for a few instructions and never across an await; their comments say why a
     // task would not do.
-    ("Mutex", &["app/connections/registry.rs", "auth/directory.rs", "auth/turns.rs", "compute/member.rs", "compute/tasks/mod.rs", "grpc/stream/outbound.rs", "grpc/stream/requests.rs", "operation/limits.rs", "operation/once.rs", "pool.rs", "runtime/transactions.rs", "runtime/runs/plans.rs", "runtime/turns.rs", "storage/known_runs.rs", "storage/missed.rs", "storage/agenda.rs", "storage/cache.rs", "storage/instant.rs", "storage/recent.rs", "storage/record_cache.rs", "storage/room.rs", "storage/usage.rs"], "shared state is counted"),
+    ("Mutex", &["app/connections/registry.rs", "auth/directory.rs", "auth/turns.rs", "compute/member.rs", "compute/tasks/mod.rs", "grpc/stream/outbound.rs", "grpc/stream/requests.rs", "operation/limits.rs", "operation/once.rs", "pool.rs", "runtime/transactions.rs", "runtime/runs/plans.rs", "runtime/turns.rs", "storage/known_runs.rs", "storage/missed.rs", "storage/agenda.rs", "storage/cache.rs", "storage/instant.rs", "storage/recent.rs", "storage/record_cache.rs", "storage/room.rs", "storage/topic_news.rs", "storage/usage.rs"], "shared state is counted"),
     ("RwLock", &["auth/directory.rs", "operation/receiving.rs", "storage/catalog.rs", "storage/index.rs", "storage/names.rs"], "shared state is counted"),
 ];
 

@@ -2,7 +2,7 @@
 //!
 //! May use: [`crate::clock`], [`crate::compat`], [`crate::telemetry`], [`crate::entity`],
 //! [`crate::engine`], [`crate::error`], [`crate::storage`], [`crate::auth`], [`crate::compute`],
-//! [`crate::registry`], [`crate::runtime`],
+//! [`crate::program`], [`crate::registry`], [`crate::runtime`], [`crate::wasm`],
 //! [`crate::search`], [`crate::event`], [`crate::operation`], [`crate::help`], [`crate::grpc`],
 //! [`crate::rest`].
 
@@ -142,6 +142,7 @@ async fn serve(
                 .clone()
                 .look_after_tasks(tasks.clone(), stop.clone()),
         );
+        tasks.spawn(runtime.clone().look_after_producers(stop.clone()));
     }
     tasks.spawn(storage.clone().keep_log_short(stop.clone()));
     tasks.spawn(storage.clone().name_damage(stop.clone()));

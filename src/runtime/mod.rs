@@ -14,6 +14,7 @@ mod drive;
 mod explain;
 mod fire;
 mod later;
+mod producers;
 pub mod runs;
 mod session;
 #[cfg(test)]
@@ -93,6 +94,7 @@ struct Inner {
     registry: Registry,
     channels: Channels,
     plans: runs::Plans,
+    task_transactions: runs::TaskTransactions,
     modules: runs::Modules,
 }
 
@@ -185,6 +187,7 @@ impl Runtime {
             registry,
             channels,
             plans: runs::Plans::default(),
+            task_transactions: runs::TaskTransactions::default(),
             modules: runs::Modules::new(wasm),
             members,
             clock,
@@ -209,6 +212,7 @@ impl Runtime {
     /// The reason why not: the same as for a session with that token.
     pub fn may_join(&self, tenant: &Tenant, token: &str) -> Result<(), Error> {
         let ticket = self.0.signer.verify(token, self.0.clock.now())?;
+        self.open_for_task(tenant, ticket);
         self.0.transactions.may_join(tenant, ticket)
     }
 
@@ -218,6 +222,7 @@ impl Runtime {
             return Ok(self.session_for(by, by.attribution()));
         };
         let ticket = self.0.signer.verify(token, self.0.clock.now())?;
+        self.open_for_task(&by.tenant, ticket);
         Session::join(Arc::clone(&self.0.transactions), &by.tenant, ticket).await
     }
 }

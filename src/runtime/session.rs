@@ -110,6 +110,23 @@ impl Session {
         }
     }
 
+    /// The owner of a unit that is parked and was nobody's session's before.
+    pub(super) fn of_parked(transactions: Arc<Transactions>, id: TransactionId) -> Self {
+        Self {
+            since: transactions.next_attempt(),
+            transactions,
+            id,
+            entry: id,
+            unfinished: None,
+            patience: None,
+            promise: None,
+            unit: None,
+            role: Role::Owner { in_table: true },
+            level: 0,
+            seat: None,
+        }
+    }
+
     /// Waits for an open unit, and takes it.
     pub(super) async fn join(
         transactions: Arc<Transactions>,

@@ -26,6 +26,7 @@ use super::{
     record_cache::RecordCache,
     room::Room,
     submission::Submission,
+    topic_news::TopicNews,
     usage::Usage,
 };
 use crate::clock::{Clock, PointInTime, Timestamp};
@@ -47,6 +48,7 @@ pub(super) struct Inner {
     pub(super) recent: Recent,
     pub(super) runs: Runs,
     pub(super) records: RecordCache,
+    pub(super) topic_news: TopicNews,
     pub(super) instants: Instants,
     pub(super) clock: Clock,
     pub(super) submissions: mpsc::Sender<Submission>,

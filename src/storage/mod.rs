@@ -63,6 +63,7 @@ mod submission;
 mod submit;
 mod sweep;
 mod task;
+mod topic_news;
 mod unit;
 mod usage;
 mod validate;

@@ -24,6 +24,7 @@ use super::{
     recent::Recent,
     record_cache::RecordCache,
     room::Room,
+    topic_news::TopicNews,
     usage::Usage,
 };
 use crate::clock::Clock;
@@ -78,6 +79,7 @@ impl Storage {
             names: Names::default(),
             recent: Recent::new(newest.sequence),
             records: RecordCache::default(),
+            topic_news: TopicNews::default(),
             instants: Instants::new(newest.at),
             clock,
             submissions,

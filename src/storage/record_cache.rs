@@ -113,10 +113,6 @@ impl RecordCache {
     /// Keeps what was just committed; of one that was dropped, nothing.
     pub(super) fn put(&self, tenant: &Tenant, key: &RecordKey, record: Option<Record>) {
         let name = name(tenant, key);
-        if key.kind == RecordKind::Producer {
-            lock(&self.changed).insert(name.clone());
-            self.has_changed.notify_one();
-        }
         let mut generation = self.slot(&name);
         *generation += 1;
         match record {
@@ -124,6 +120,12 @@ impl RecordCache {
             None => {
                 self.records.remove(&name);
             }
+        }
+        drop(generation);
+        // Whoever looks now finds what was committed.
+        if key.kind == RecordKind::Producer {
+            lock(&self.changed).insert(name);
+            self.has_changed.notify_one();
         }
     }
 }

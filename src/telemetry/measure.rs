@@ -24,6 +24,7 @@ const DISPATCH_COUNT: &str = "cyoda_dispatch_count_total";
 const OPERATION_DURATION: &str = "interlock_operation_duration_seconds";
 const OPERATION_FAILURES: &str = "interlock_operation_failures_total";
 const SEARCH_INDEXES: &str = "interlock_search_indexes";
+const SCHEDULE_FIRES: &str = "interlock_schedule_fires_total";
 const ADAPTIVE_INDEXES: &str = "interlock_adaptive_indexes_total";
 const HANDSHAKES: &str = "interlock_tls_handshakes_total";
 const CONNECTIONS: &str = "interlock_connections";
@@ -188,6 +189,33 @@ impl Adaptive {
             Self::Dropped => "dropped",
         };
         counter!(ADAPTIVE_INDEXES, "event" => event)
+    }
+}
+
+/// What became of a planned instant of a schedule.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fire {
+    Started,
+    /// Too many runs of the schedule were live.
+    Skipped,
+    Failed,
+}
+
+impl Fire {
+    const ALL: [Self; 3] = [Self::Started, Self::Skipped, Self::Failed];
+
+    /// Counts it.
+    pub fn count(self) {
+        self.counter().increment(1);
+    }
+
+    fn counter(self) -> Counter {
+        let result = match self {
+            Self::Started => "started",
+            Self::Skipped => "skipped",
+            Self::Failed => "failed",
+        };
+        counter!(SCHEDULE_FIRES, "result" => result)
     }
 }
 
@@ -415,6 +443,9 @@ impl Exporter {
             LazyLock::force(&DISPATCHES);
             counter!(PANICS).absolute(0);
             counter!(STORAGE_DAMAGE).absolute(0);
+            for result in Fire::ALL {
+                result.counter().absolute(0);
+            }
             for event in Adaptive::ALL {
                 event.counter().absolute(0);
             }
@@ -512,6 +543,7 @@ pub const METRICS: &[Metric] = &[
     metric(OPERATION_DURATION, MetricKind::Histogram, "type", "duration of operations until their answer begins, by event type"),
     metric(OPERATION_FAILURES, MetricKind::Counter, "type, code", "failed operations, by event type and error code"),
     metric(SEARCH_INDEXES, MetricKind::Gauge, "kind", "maintained search indexes"),
+    metric(SCHEDULE_FIRES, MetricKind::Counter, "result", "planned instants of schedules: a run was started (`started`), too many were live (`skipped`), or it is retried (`failed`)"),
     metric(ADAPTIVE_INDEXES, MetricKind::Counter, "event", "adaptive indexes that were created, became ready and were removed"),
     metric(HANDSHAKES, MetricKind::Counter, "outcome", "TLS handshakes: `done`, `failed`, `too_slow`, `displaced`"),
     metric(CONNECTIONS, MetricKind::Gauge, "port", "open connections: `rest`, `grpc`, `admin`"),

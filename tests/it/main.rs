@@ -62,6 +62,7 @@ mod requests;
 mod rest;
 mod revocation;
 mod rows;
+mod schedules;
 mod schema;
 mod search;
 mod secrets;

@@ -12,6 +12,9 @@ const OUTCOME_MAX: usize = 128;
 /// Outcomes that only the engine gives, beside those that begin with an underscore.
 const OF_THE_ENGINE: [&str; 3] = ["execution_failure", "target_not_found", "target_disabled"];
 
+/// The outcome of a task that was accepted, and whose end is reported later.
+pub(super) const PENDING: &str = "pending";
+
 /// The outcome of an answer that names none.
 const SUCCESS: &str = "success";
 

@@ -18,6 +18,7 @@ use tracing::{error, warn};
 
 use super::{
     Channels,
+    answer::PENDING,
     desk::Job,
     spec::{End, Ends, Reported, TaskKind},
 };
@@ -35,9 +36,6 @@ const AGAIN_LONGEST: Duration = Duration::from_secs(30);
 
 /// How often the numbers of open tasks are measured.
 const MEASURED_EVERY: Duration = Duration::from_secs(5);
-
-/// The outcome of a task that was accepted, and whose end is reported later.
-const PENDING: &str = "pending";
 
 /// The reports of one tenant.
 #[derive(Default)]

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use tokio::{sync::oneshot, time::Instant};
 
 use super::{
-    answer::{Verdict, by_engine, failed, failure},
+    answer::{PENDING, Verdict, by_engine, failed, failure},
     desk::{Desk, Job},
     held::{NotYours, Out, Phase},
     lanes::Capability,
@@ -15,6 +15,7 @@ use super::{
 };
 use crate::clock::Timestamp;
 use crate::error::Failure;
+use crate::id::CallId;
 use crate::program::Answer;
 
 /// How often a task is delivered again because of conflicts.
@@ -88,6 +89,13 @@ impl Pool {
         let Some(out) = self.take_back(id) else {
             return;
         };
+        let is_pending =
+            matches!(&verdict, Verdict::Outcome { outcome, .. } if &**outcome == PENDING);
+        if let Some(held) = self.tasks.get_mut(id) {
+            let is_task = held.required.capability != Capability::Processor;
+            let by = out.call.map(|call| (out.worker, call));
+            held.accepted = by.filter(|_| is_pending && is_task);
+        }
         self.conclude(desk, id, verdict);
         self.refill(desk, out.worker);
     }
@@ -178,6 +186,9 @@ impl Pool {
 
     /// Nobody wants a task any more.
     pub(super) fn give_up(&mut self, desk: &mut Desk, task: &str, reason: &str) {
+        if let Some((worker, call)) = self.accepted.take(task) {
+            self.send_cancel(&task.into(), worker, call, reason);
+        }
         let Some((id, _)) = self.tasks.get_key_value(task) else {
             return;
         };
@@ -200,12 +211,20 @@ impl Pool {
             .tasks
             .get(id)
             .is_some_and(|held| held.required.capability != Capability::Processor);
-        let worker = self.workers.get(&out.worker);
-        if let (true, Some(call), Some(worker)) = (is_task, out.call, worker)
-            && let Channel::Stream(stream) = &worker.channel
+        if let (true, Some(call)) = (is_task, out.call) {
+            self.send_cancel(id, out.worker, call, reason);
+        }
+    }
+
+    fn send_cancel(&self, task: &Arc<str>, worker: u64, call: CallId, reason: &str) {
+        if let Some(Worker {
+            channel: Channel::Stream(stream),
+            ..
+        }) = self.workers.get(&worker)
         {
+            // A member that has left needs no notice.
             let _ = stream.outbox.send(Sent::Cancel {
-                task: Arc::clone(id),
+                task: Arc::clone(task),
                 call,
                 reason: reason.into(),
             });
@@ -308,7 +327,12 @@ impl Pool {
                     self.place(desk, id);
                 }
             }
-            (Some(_), _) => {
+            (Some(reported), _) => {
+                if reported == Reported::Applied
+                    && let Some(by) = held.accepted
+                {
+                    self.accepted.add(id, by);
+                }
                 if let Some(Out {
                     call: Some(call),
                     worker,

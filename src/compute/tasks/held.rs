@@ -1,6 +1,11 @@
 //! A task that a channel holds.
 
-use std::{cmp::Reverse, sync::Arc, time::Duration};
+use std::{
+    cmp::Reverse,
+    collections::{HashMap, VecDeque},
+    sync::Arc,
+    time::Duration,
+};
 
 use super::{
     desk::Timer,
@@ -33,6 +38,40 @@ pub(super) struct Held {
     /// The worker that had it last.
     pub(super) last: Option<u64>,
     pub(super) progress: Option<Arc<str>>,
+    /// The member that has answered `pending`, and the delivery.
+    pub(super) accepted: Option<(u64, CallId)>,
+}
+
+/// Who has accepted tasks by `pending`, so that it can be notified when one is given up.
+#[derive(Debug, Default)]
+pub(super) struct Accepted {
+    by_task: HashMap<Arc<str>, (u64, CallId)>,
+    /// In the order in which they were accepted; some may be gone.
+    order: VecDeque<Arc<str>>,
+}
+
+/// How many accepted tasks of a tenant are remembered.
+const ACCEPTED_MAX: usize = 10_000;
+
+impl Accepted {
+    pub(super) fn add(&mut self, task: &Arc<str>, by: (u64, CallId)) {
+        if self.order.len() >= ACCEPTED_MAX
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.by_task.remove(&oldest);
+        }
+        self.order.push_back(Arc::clone(task));
+        self.by_task.insert(Arc::clone(task), by);
+    }
+
+    pub(super) fn take(&mut self, task: &str) -> Option<(u64, CallId)> {
+        self.by_task.remove(task)
+    }
+
+    pub(super) fn leave(&mut self, worker: u64) {
+        self.by_task.retain(|_, (by, _)| *by != worker);
+        self.order.retain(|task| self.by_task.contains_key(task));
+    }
 }
 
 #[derive(Debug)]

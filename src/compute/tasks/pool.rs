@@ -10,7 +10,7 @@ use tokio::{sync::oneshot, time::Instant};
 
 use super::{
     desk::{Desk, Job},
-    held::{Held, Out, Phase, TaskView},
+    held::{Accepted, Held, Out, Phase, TaskView},
     lanes::{Actions, DEFAULT_NAMESPACE, Lanes, Requirement},
     spec::{TaskKind, TaskSpec},
     worker::{Channel, Delivery, Leased, Limit, Parked, Sent, Worker},
@@ -34,6 +34,7 @@ pub(super) struct Pool {
     pub(super) tasks: HashMap<Arc<str>, Held>,
     lanes: Lanes,
     waiting_bytes: usize,
+    pub(super) accepted: Accepted,
 }
 
 impl Pool {
@@ -104,6 +105,7 @@ impl Pool {
             timer: None,
             last: None,
             progress: None,
+            accepted: None,
         };
         self.tasks.insert(Arc::clone(&id), held);
         self.place(desk, &id);
@@ -449,6 +451,7 @@ impl Pool {
             }
         }
         self.workers.remove(&number);
+        self.accepted.leave(number);
     }
 
     /// The worker of that id in a namespace; a member has its namespace, or the usual one.

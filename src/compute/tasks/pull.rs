@@ -329,6 +329,7 @@ impl Channels {
         let Some(ends) = self.ends() else {
             return Ok(Reported::Unknown);
         };
+        self.with(tenant, |pool, _| pool.accepted.take(task));
         let end = End {
             attempt: 0,
             answer: answered.verdict(OUTPUT_MAX).into(),

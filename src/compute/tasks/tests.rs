@@ -646,6 +646,33 @@ async fn a_task_that_is_given_up_is_cancelled_at_its_member() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn an_accepted_task_that_is_given_up_is_cancelled_at_its_member() {
+    let bench = Bench::new();
+    let mut member = bench.member(does(&["a"]));
+    for id in ["1", "2"] {
+        bench.channels.send(task(id));
+        let delivery = member.task().await;
+        let pending = Answered {
+            outcome: Some("pending"),
+            ..Answered::default()
+        };
+        assert!(member.answer(delivery.call, pending));
+    }
+    bench.ends(2).await;
+    sleep(Duration::from_secs(1)).await;
+    assert!(bench.channels.view(&tenant(), "1").is_none());
+    bench.complete("2", None).await.expect("accepted");
+    for id in ["1", "2", "1"] {
+        bench.channels.give_up(&tenant(), id, "the run ended");
+    }
+    let Some(Sent::Cancel { task, .. }) = member.inbox.recv().await else {
+        panic!("no cancel")
+    };
+    assert_eq!(&*task, "1");
+    assert!(member.has_none(), "once, and only what is not over");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_worker_pulls_tasks_and_ends_them() {
     let bench = Bench::new();
     bench.worker("w1", 2);

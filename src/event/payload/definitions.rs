@@ -183,6 +183,30 @@ pub struct Described {
     pub findings: Vec<Finding>,
     /// The names of its plans.
     pub plans: Vec<String>,
+    /// How it starts runs by the clock.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub schedule: Option<Schedule>,
+}
+
+/// How a definition starts runs by the clock.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(inline)]
+pub struct Schedule {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cron: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub interval_ms: Option<u64>,
+    /// Whether it is neither paused nor disabled.
+    pub active: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next_fire_at: Option<AsText<Timestamp>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_fire_at: Option<AsText<Timestamp>>,
+    /// How many of its runs have not ended.
+    pub running: usize,
+    /// How often it started nothing because too many of its runs were live.
+    pub skipped: u64,
 }
 
 impl Answer for Described {

@@ -6,9 +6,10 @@ use super::texts;
 use crate::error::Failure;
 use crate::event::{
     EventType,
-    payload::{self, RawJson, definitions},
+    payload::{self, AsText, RawJson, definitions},
 };
 use crate::operation::{Access, Context, Family, Operation, Output, paging};
+use crate::registry::producer::{self, Producer};
 
 pub(in crate::operation) struct GetDefinition {
     namespace: Arc<str>,
@@ -40,6 +41,7 @@ impl Operation for GetDefinition {
             cx.registry()
                 .described(tenant, &self.namespace, &self.name, self.version.as_deref());
         let described = described.await?;
+        let schedule = schedule(&cx, &self.namespace, &self.name).await?;
         Ok(Output::one(definitions::Described {
             item: described.listed.into(),
             digest: described.digest.to_string(),
@@ -47,6 +49,38 @@ impl Operation for GetDefinition {
             disabled_versions: texts(&described.disabled_versions),
             findings: described.findings.into_iter().map(Into::into).collect(),
             plans: described.plans,
+            schedule,
         }))
     }
+}
+
+/// The schedule of a definition, as it is now.
+async fn schedule(
+    cx: &Context,
+    namespace: &Arc<str>,
+    name: &str,
+) -> Result<Option<definitions::Schedule>, Failure> {
+    let tenant = &cx.caller().tenant;
+    let key = producer::schedule_key(namespace, name);
+    let record = cx.storage().record(tenant, &key).await?;
+    let Some(Producer::Schedule(schedule)) = record.map(|it| Producer::read(&it)).transpose()?
+    else {
+        return Ok(None);
+    };
+    let latest = cx
+        .registry()
+        .definition(tenant, namespace, name, None)
+        .await?;
+    let active = !schedule.paused && !latest.is_disabled();
+    let next = schedule.next(cx.storage().now()).filter(|_| active);
+    let live = cx.runtime().still_live(tenant, &schedule.live).await?;
+    Ok(Some(definitions::Schedule {
+        cron: schedule.cron.as_deref().map(Into::into),
+        interval_ms: schedule.interval_ms,
+        active,
+        next_fire_at: next.map(AsText),
+        last_fire_at: schedule.last_fire().map(AsText),
+        running: live.len(),
+        skipped: schedule.skipped,
+    }))
 }

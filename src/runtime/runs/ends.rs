@@ -30,11 +30,13 @@ impl Ends for TaskEnds {
         self.0.task_ended(tenant, task, end).boxed()
     }
 
-    fn token(&self, _spec: &TaskSpec, _attempt: u32) -> Option<Arc<str>> {
-        None
+    fn token(&self, spec: &TaskSpec, attempt: u32) -> Option<Arc<str>> {
+        Some(self.0.task_token(spec, attempt))
     }
 
-    fn discard(&self, _tenant: &Tenant, _task: &str, _attempt: u32) {}
+    fn discard(&self, tenant: &Tenant, task: &str, attempt: u32) {
+        self.0.discard_delivery(tenant, task, attempt);
+    }
 
     fn load<'a>(
         &'a self,
@@ -75,6 +77,9 @@ impl Runtime {
         // It was never sent.
         if ordinal == 0 || ordinal > last {
             return Ok(Reported::Unknown);
+        }
+        if let Some(reported) = self.end_in_transaction(tenant, task, &end).await? {
+            return Ok(reported);
         }
         let arrival = Arrival::Answered {
             ordinal,

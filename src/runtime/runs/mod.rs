@@ -18,6 +18,7 @@ mod send;
 mod start;
 mod state;
 mod tasks;
+mod transactions;
 mod view;
 
 pub use advance::Arrived;
@@ -40,6 +41,7 @@ pub(super) use modules::Modules;
 
 use ends::TaskEnds;
 use state::RunState as State;
+pub(in crate::runtime) use transactions::TaskTransactions;
 
 /// How often an advance is tried again that met a conflict.
 const CONFLICTS_MAX: u32 = 10;

@@ -1,4 +1,5 @@
-//! What is done in this process: actions in WebAssembly (`orchestration.md` 1.15).
+//! Actions in WebAssembly, which are done within the advance of their run (`orchestration.md`
+//! 1.15).
 
 use std::sync::Arc;
 
@@ -76,20 +77,19 @@ impl Runtime {
     pub(super) async fn call_here(
         &self,
         advancing: &Advancing<'_>,
-        name: &str,
+        action: &str,
         input: Arc<str>,
     ) -> Result<Answer, Failure> {
-        let (tenant, namespace) = (&advancing.by.tenant, &advancing.stored.name.namespace);
-        let action = self.0.registry.action(tenant, namespace, name).await?;
-        let Some(action) = action else {
+        let (tenant, stored) = (&advancing.by.tenant, advancing.stored);
+        let namespace = &stored.name.namespace;
+        let Some(action) = self.0.registry.action(tenant, namespace, action).await? else {
             return Ok(Answer::Lost {
                 code: "ACTION_NOT_FOUND".into(),
-                message: format!("the action \"{name}\" is not registered").into(),
+                message: format!("the action \"{action}\" is not registered").into(),
             });
         };
-        let task = advancing.stored.id.to_string().into();
-        self.wasm_call(tenant, namespace, &action, input, task)
-            .await
+        let task = stored.id.to_string().into();
+        Box::pin(self.wasm_call(tenant, namespace, &action, input, task)).await
     }
 
     /// Calls the module of an action and returns how its task ended. It fails if the module cannot

@@ -116,6 +116,7 @@ pub(super) fn announce(
     for survivor in &survivors {
         let draft = &survivor.submission.draft;
         storage.usage.committed(draft);
+        storage.topic_news.committed(draft);
         if let Some(news) = &mut news {
             let committed = survivor.committed;
             news.add_unit(draft, survivor.first, committed, &storage.cache);

@@ -6,6 +6,8 @@
 //! there are few distinct texts and all of them stay prepared. A text that was written once is not
 //! written again, only its values are bound.
 
+mod named;
+
 use std::{collections::HashMap, sync::Arc};
 
 use sqlx::{Arguments as _, AssertSqlSafe, Encode, Type, error::BoxDynError, query::Query};
@@ -14,8 +16,7 @@ use sqlx_sqlite::{Sqlite, SqliteArguments};
 use super::{read::json_list, rows::encode_kind};
 use crate::storage::port::{
     Batch, CommitRow, DeltaRow, EntityMove, Folded, Freed, KeyRow, MessageGone, MessageRow,
-    NewClaim, NewDecision, NewEntity, NewVersion, OutcomeRow, RecordGone, RecordPut, Removals,
-    TaskDone, TaskRow, TopicEventRow, TopicPut,
+    NewClaim, NewDecision, NewEntity, NewVersion, OutcomeRow, Removals, TaskDone, TaskRow,
 };
 
 pub(super) const BEGIN: &str = include_str!("sql/begin.sql");
@@ -401,51 +402,6 @@ impl Row for MessageGone {
 
     fn bind(&self, values: &mut Script) {
         values.bind(self.id).bind(self.t);
-    }
-}
-
-impl Row for RecordGone {
-    const COLUMNS: usize = 4;
-
-    fn bind(&self, values: &mut Script) {
-        values.bind(self.t).bind(self.kind);
-        values
-            .bind(Arc::clone(&self.ns))
-            .bind(Arc::clone(&self.name));
-    }
-}
-
-impl Row for RecordPut {
-    const COLUMNS: usize = 6;
-
-    fn bind(&self, values: &mut Script) {
-        self.key.bind(values);
-        values.bind(self.n).bind(Arc::clone(&self.body));
-    }
-}
-
-impl Row for TopicPut {
-    const COLUMNS: usize = 5;
-
-    fn bind(&self, values: &mut Script) {
-        values.bind(self.o).bind(self.t);
-        values
-            .bind(Arc::clone(&self.ns))
-            .bind(Arc::clone(&self.name))
-            .bind(self.last);
-    }
-}
-
-impl Row for TopicEventRow {
-    const COLUMNS: usize = 7;
-
-    fn bind(&self, values: &mut Script) {
-        values.bind(self.o).bind(self.n).bind(self.at);
-        values
-            .bind(self.id.clone())
-            .bind(self.key.clone())
-            .bind(self.kind.clone())
-            .bind(Arc::clone(&self.data));
     }
 }
 

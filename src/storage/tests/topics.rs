@@ -179,3 +179,21 @@ async fn bytes_of_topics_are_counted_for_their_tenant() {
     assert_eq!(bench.storage.stored_bytes(&tenant()), 10);
     bench.stop().await;
 }
+
+#[tokio::test]
+async fn topics_with_new_events_are_reported_once_they_are_committed() {
+    let bench = Bench::start().await;
+    bench.publish("before", vec![event("1", None)]).await;
+    assert!(bench.storage.changed_topics().is_empty());
+    let mut unit = bench.unit();
+    unit.publish(topic("a"), vec![event("1", None)])
+        .expect("fits");
+    assert!(bench.storage.changed_topics().is_empty());
+    commit(unit).await.expect("commits");
+    bench.publish("a", vec![event("2", None)]).await;
+    bench.storage.topics_changed().await;
+    let changed = bench.storage.changed_topics();
+    assert!(changed.contains(&(tenant(), topic("a"))) && changed.len() == 1);
+    assert!(bench.storage.changed_topics().is_empty());
+    bench.stop().await;
+}

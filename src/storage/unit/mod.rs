@@ -121,9 +121,19 @@ enum Own {
 impl Storage {
     /// Opens a unit for one tenant.
     pub fn unit(&self, tenant: &Tenant, attribution: Attribution) -> UnitOfWork {
+        self.unit_of(TransactionId::fresh(), tenant, attribution)
+    }
+
+    /// The same, of a transaction whose identifier is given.
+    pub fn unit_of(
+        &self,
+        id: TransactionId,
+        tenant: &Tenant,
+        attribution: Attribution,
+    ) -> UnitOfWork {
         UnitOfWork {
             storage: self.clone(),
-            id: TransactionId::fresh(),
+            id,
             tenant: tenant.clone(),
             attribution,
             snapshot: None,

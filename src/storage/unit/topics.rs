@@ -3,7 +3,7 @@
 //! The committer gives events their sequences, so that units that publish to the same topic do not
 //! conflict with each other.
 
-use std::sync::Arc;
+use std::{collections::HashSet, sync::Arc};
 
 use super::UnitOfWork;
 use crate::id::Tenant;
@@ -46,6 +46,18 @@ impl Storage {
             last: head.last.max(newest),
         };
         self.once_durable(Some((listed, events))).await
+    }
+
+    /// The topics of all tenants that have got events since the last call. Of those that got some
+    /// before the first call nothing is known.
+    pub fn changed_topics(&self) -> HashSet<(Tenant, TopicKey)> {
+        self.0.topic_news.take()
+    }
+
+    /// Returns once a topic may have got events since [`Self::changed_topics`] was called; to one
+    /// caller.
+    pub async fn topics_changed(&self) {
+        self.0.topic_news.changed().await;
     }
 
     /// The topics of a namespace, by name: those after one, `limit` at most.

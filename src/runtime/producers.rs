@@ -1,0 +1,293 @@
+//! Starts runs by the clock (`orchestration.md` 1.11).
+//!
+//! A schedule is a record that says how far it has come. It is replaced in the unit that starts the
+//! run, so that a planned instant starts one run at most, whatever happens in between. When a
+//! schedule is due is kept in memory only: after a restart it is the next planned instant.
+
+use std::{
+    collections::{BTreeSet, HashMap},
+    sync::Arc,
+    time::Duration,
+};
+
+use futures_util::{StreamExt as _, stream};
+use tokio_util::sync::CancellationToken;
+use tracing::warn;
+
+use super::{Initiator, Runtime, fire::system, runs::StartRun};
+use crate::clock::Timestamp;
+use crate::error::{Code, Coded as _, Failure};
+use crate::id::{RunId, Tenant};
+use crate::program::StartedBy;
+use crate::registry::producer::{self, Producer, Schedule};
+use crate::storage::{RecordKey, RecordRow, RunName};
+use crate::telemetry::measure::Fire;
+
+/// How many schedules are read at once.
+const PAGE: usize = 1_000;
+
+/// How many are fired at once.
+const AT_ONCE: usize = 64;
+
+/// How often an instant is tried again that met a conflict.
+const CONFLICTS_MAX: u32 = 10;
+
+/// The pause after a failure.
+const AFTER_TROUBLE: Duration = Duration::from_secs(1);
+
+/// The smallest difference between times.
+const TICK: i64 = 1;
+
+/// The name of a producer's record, and whose it is.
+type Name = (Tenant, RecordKey);
+
+/// When schedules are due.
+#[derive(Debug, Default)]
+struct Agenda {
+    due: BTreeSet<(Timestamp, Name)>,
+    of: HashMap<Name, Planned>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Planned {
+    instant: Timestamp,
+    /// Later than the instant after a failure.
+    due: Timestamp,
+}
+
+impl Agenda {
+    fn put(&mut self, name: Name, planned: Option<Planned>) {
+        if let Some(before) = self.of.remove(&name) {
+            self.due.remove(&(before.due, name.clone()));
+        }
+        if let Some(planned) = planned {
+            self.due.insert((planned.due, name.clone()));
+            self.of.insert(name, planned);
+        }
+    }
+
+    /// Puts a schedule where it says, but leaves out no instant that it was to be fired at.
+    fn plan(&mut self, name: Name, schedule: &Schedule, now: Timestamp) {
+        let known = self.of.get(&name).map(|known| known.instant.micros());
+        let after = known.map_or(now.micros(), |known| now.micros().min(known - TICK));
+        let next = schedule.next(Timestamp::from_micros(after));
+        let next = next.filter(|_| !schedule.paused);
+        self.put(name, next.map(Planned::at));
+    }
+
+    /// Takes out what is due.
+    fn take_due(&mut self, now: Timestamp) -> Vec<(Name, Timestamp)> {
+        let mut taken = Vec::new();
+        while let Some((due, _)) = self.due.first()
+            && *due <= now
+            && let Some((_, name)) = self.due.pop_first()
+        {
+            if let Some(planned) = self.of.remove(&name) {
+                taken.push((name, planned.instant));
+            }
+        }
+        taken
+    }
+
+    fn next(&self) -> Option<Timestamp> {
+        self.due.first().map(|(due, _)| *due)
+    }
+}
+
+impl Planned {
+    const fn at(instant: Timestamp) -> Self {
+        Self {
+            instant,
+            due: instant,
+        }
+    }
+}
+
+impl Runtime {
+    /// Fires schedules until `stop` is cancelled.
+    pub async fn look_after_producers(self, stop: CancellationToken) {
+        let looking = self.fire_schedules();
+        stop.run_until_cancelled(looking).await;
+    }
+
+    async fn fire_schedules(&self) {
+        let mut agenda = Agenda::default();
+        self.read_schedules(&mut agenda).await;
+        loop {
+            let due = agenda.take_due(self.0.clock.now());
+            let mut fired = stream::iter(due)
+                .map(|(name, instant)| async move {
+                    let next = self.fire_schedule(&name, instant).await;
+                    (name, instant, next)
+                })
+                .buffer_unordered(AT_ONCE);
+            while let Some((name, instant, next)) = fired.next().await {
+                let planned = match next {
+                    Ok(next) => next.map(Planned::at),
+                    Err(failure) => {
+                        Fire::Failed.count();
+                        let key = &name.1.name;
+                        warn!(%failure, producer = %key, "a schedule could not be fired; retrying");
+                        let due = self.0.clock.now().after(AFTER_TROUBLE);
+                        Some(Planned { instant, due })
+                    }
+                };
+                agenda.put(name, planned);
+            }
+            drop(fired);
+            for name in self.storage().changed_producers() {
+                self.plan(&mut agenda, name).await;
+            }
+            let pause = agenda.next().map(|due| due.since(self.0.clock.now()));
+            let pause = async {
+                match pause {
+                    Some(pause) => tokio::time::sleep(pause).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                () = pause => {}
+                () = self.storage().producers_changed() => {}
+            }
+        }
+    }
+
+    /// Plans all schedules that there are. What was missed while nobody looked is not made up for.
+    async fn read_schedules(&self, agenda: &mut Agenda) {
+        let mut after = RecordRow::FIRST;
+        loop {
+            match self.storage().producers(after, PAGE).await {
+                Ok(page) => {
+                    let Some(last) = page.last() else { return };
+                    after = last.row;
+                    let now = self.0.clock.now();
+                    for stored in page {
+                        let name = (stored.tenant, stored.record.key.clone());
+                        match Producer::read(&stored.record) {
+                            Ok(Producer::Schedule(schedule)) => agenda.plan(name, &schedule, now),
+                            Ok(Producer::Trigger(_)) => {}
+                            Err(error) => warn!(%error, "a schedule cannot be read"),
+                        }
+                    }
+                }
+                Err(error) => {
+                    warn!(%error, "the schedules could not be read; retrying");
+                    tokio::time::sleep(AFTER_TROUBLE).await;
+                }
+            }
+        }
+    }
+
+    /// Plans a schedule that was committed.
+    async fn plan(&self, agenda: &mut Agenda, name: Name) {
+        let (tenant, key) = &name;
+        match self.storage().record(tenant, key).await {
+            Ok(None) => agenda.put(name, None),
+            Ok(Some(record)) => match Producer::read(&record) {
+                Ok(Producer::Schedule(schedule)) => {
+                    agenda.plan(name, &schedule, self.0.clock.now());
+                }
+                Ok(Producer::Trigger(_)) => {}
+                Err(error) => warn!(%error, "a schedule cannot be read"),
+            },
+            Err(error) => {
+                warn!(%error, "a schedule could not be read; retrying");
+                let due = self.0.clock.now().after(AFTER_TROUBLE);
+                agenda.put(name, Some(Planned::at(due)));
+            }
+        }
+    }
+
+    /// Does what a planned instant asks for and returns the next one.
+    async fn fire_schedule(
+        &self,
+        name: &Name,
+        planned: Timestamp,
+    ) -> Result<Option<Timestamp>, Failure> {
+        let mut conflicts = 0;
+        loop {
+            match self.try_fire(name, planned).await {
+                Err(failure) if failure.code() == Code::Conflict && conflicts < CONFLICTS_MAX => {
+                    conflicts += 1;
+                }
+                done => return done,
+            }
+        }
+    }
+
+    async fn try_fire(
+        &self,
+        (tenant, key): &Name,
+        planned: Timestamp,
+    ) -> Result<Option<Timestamp>, Failure> {
+        let by = Initiator {
+            tenant: tenant.clone(),
+            principal: system(),
+            cancel: CancellationToken::new(),
+        };
+        let mut session = self.session_for(&by, by.attribution());
+        let unit = session.unit()?;
+        let Some(mut schedule) = producer::stored::<Schedule>(unit, key).await? else {
+            return Ok(None);
+        };
+        if schedule.paused {
+            return Ok(None);
+        }
+        let (namespace, definition) = (&key.namespace, producer::definition_of(key));
+        let registry = &self.0.registry;
+        match registry
+            .definition_in(unit, namespace, definition, None)
+            .await
+        {
+            Ok(definition) if definition.is_disabled() => {
+                return Ok(schedule.next(self.0.clock.now()));
+            }
+            Ok(_) => {}
+            Err(error) if error.code() == Code::RunDefinitionNotFound => return Ok(None),
+            Err(error) => return Err(error.into()),
+        }
+        if !schedule.awaits(planned) {
+            return Ok(schedule.next(self.0.clock.now()));
+        }
+        schedule.live = self.still_live(tenant, &schedule.live).await?;
+        let fire = if schedule.has_room() {
+            let start = StartRun {
+                name: RunName {
+                    namespace: Arc::clone(namespace),
+                    name: definition.into(),
+                },
+                version: None,
+                input: Arc::from(&*schedule.input),
+                key: None,
+                id: None,
+                entity: None,
+                parent: None,
+                started_by: StartedBy::Schedule,
+                invoked: None,
+            };
+            let started = self.start_run(&mut session, &by, start).await?;
+            schedule.fire(planned, started.run.number());
+            Fire::Started
+        } else {
+            schedule.skip(planned);
+            Fire::Skipped
+        };
+        let body = producer::write(&schedule);
+        session.unit()?.put_record(key.clone(), body)?;
+        session.finish(&by.cancel).await?;
+        fire.count();
+        Ok(schedule.next(self.0.clock.now()))
+    }
+
+    /// Those of the runs that have not ended.
+    pub async fn still_live(&self, tenant: &Tenant, runs: &[i64]) -> Result<Vec<i64>, Failure> {
+        let mut live = Vec::with_capacity(runs.len());
+        for number in runs {
+            let run = self.storage().run(tenant, RunId::new(*number)).await?;
+            if run.is_some_and(|run| run.ended.is_none()) {
+                live.push(*number);
+            }
+        }
+        Ok(live)
+    }
+}

@@ -1,0 +1,172 @@
+//! Transactions of tasks (`runs.md` §5.3).
+//!
+//! Each delivery on a stream carries a token. Its transaction is opened when the token is first
+//! quoted, and becomes that of the advance that records the answer: what the member wrote is
+//! committed with the outcome of the step, or not at all. A token that nobody quotes costs an entry
+//! in a table.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use super::{Arrived, send::parts};
+use crate::compute::Principal;
+use crate::compute::tasks::{End, Reported, TaskSpec};
+use crate::error::{Code, Failure};
+use crate::id::{RunId, Tenant, TransactionId};
+use crate::program::Arrival;
+use crate::runtime::{Initiator, Runtime, Session, fire::system, token::Ticket};
+use crate::storage::Attribution;
+
+/// The tokens of tasks that are out.
+///
+/// A mutex, not a task: each delivery and each quoted token looks up once.
+#[derive(Debug, Default)]
+pub(in crate::runtime) struct TaskTransactions(Mutex<Offers>);
+
+#[derive(Debug, Default)]
+struct Offers {
+    by_transaction: HashMap<TransactionId, Offer>,
+    by_delivery: HashMap<Delivery, TransactionId>,
+}
+
+type Delivery = (Tenant, Arc<str>, u32);
+
+#[derive(Debug)]
+struct Offer {
+    delivery: Delivery,
+    principal: Principal,
+    is_open: bool,
+}
+
+impl TaskTransactions {
+    fn lock(&self) -> MutexGuard<'_, Offers> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes the transaction of a delivery; whether it was opened.
+    fn take(&self, tenant: &Tenant, task: &str, attempt: u32) -> Option<(TransactionId, bool)> {
+        let mut offers = self.lock();
+        let id = offers
+            .by_delivery
+            .remove(&(tenant.clone(), task.into(), attempt))?;
+        let offer = offers.by_transaction.remove(&id)?;
+        Some((id, offer.is_open))
+    }
+}
+
+impl Runtime {
+    /// The token of a delivery.
+    pub(super) fn task_token(&self, spec: &TaskSpec, attempt: u32) -> Arc<str> {
+        let id = TransactionId::fresh();
+        let delivery = (spec.tenant.clone(), Arc::clone(&spec.id), attempt);
+        let offer = Offer {
+            delivery: delivery.clone(),
+            principal: spec.principal.clone(),
+            is_open: false,
+        };
+        let mut offers = self.0.task_transactions.lock();
+        offers.by_transaction.insert(id, offer);
+        offers.by_delivery.insert(delivery, id);
+        drop(offers);
+        let ticket = Ticket {
+            transaction: id,
+            level: 0,
+            attempt: self.0.transactions.next_attempt(),
+        };
+        let life = spec.timeout.min(self.0.settings.limits.time);
+        self.0.signer.sign(ticket, self.0.clock.now(), life).into()
+    }
+
+    /// Opens the transaction of a task, if the ticket is of one that nobody has quoted yet.
+    pub(in crate::runtime) fn open_for_task(&self, tenant: &Tenant, ticket: Ticket) {
+        let mut offers = self.0.task_transactions.lock();
+        let Some(offer) = offers.by_transaction.get_mut(&ticket.transaction) else {
+            return;
+        };
+        if offer.is_open || offer.delivery.0 != *tenant {
+            return;
+        }
+        offer.is_open = true;
+        let attribution = Attribution {
+            author: offer.principal.actor.clone(),
+            executor: Some(system().actor),
+        };
+        let unit = self
+            .0
+            .storage
+            .unit_of(ticket.transaction, tenant, attribution);
+        self.0.transactions.park(Box::new(unit));
+    }
+
+    /// Discards what was written with the token of a delivery.
+    pub(super) fn discard_delivery(&self, tenant: &Tenant, task: &str, attempt: u32) {
+        let taken = self.0.task_transactions.take(tenant, task, attempt);
+        if let Some((id, true)) = taken {
+            self.0.transactions.close(id);
+        }
+    }
+
+    /// Records an answer in the transaction that the member wrote in; none if it did not.
+    pub(super) async fn end_in_transaction(
+        &self,
+        tenant: &Tenant,
+        task: &str,
+        end: &End,
+    ) -> Result<Option<Reported>, Failure> {
+        let taken = self.0.task_transactions.take(tenant, task, end.attempt);
+        let Some((id, true)) = taken else {
+            return Ok(None);
+        };
+        let (Some((run, ordinal)), true) = (parts(task), end.keeps_writes) else {
+            self.0.transactions.close(id);
+            return Ok(None);
+        };
+        let run = self.find_run(tenant, run).await?;
+        let arrival = Arrival::Answered {
+            ordinal,
+            answer: end.answer.clone(),
+        };
+        let (by, _) = self.session_of_run(tenant, run).await?;
+        let mut session = Session::of_parked(Arc::clone(&self.0.transactions), id);
+        session.take_back().await?;
+        match self.arrive_in(session, &by, run, arrival).await {
+            Ok(arrived) if arrived.is_taken => Ok(Some(Reported::Applied)),
+            // Too late: what was written is gone with its session, and the answer is recorded.
+            Ok(_) => Ok(None),
+            Err(failure) if failure.code() == Code::Conflict => Ok(Some(Reported::Conflict)),
+            Err(failure) => Err(failure),
+        }
+    }
+
+    /// Advances a run in a session, and commits if what arrived is taken.
+    async fn arrive_in(
+        &self,
+        mut session: Session,
+        by: &Initiator,
+        run: RunId,
+        arrival: Arrival,
+    ) -> Result<Arrived, Failure> {
+        let arrived = self.advance_in(&mut session, by, run, arrival, 0).await?;
+        if !arrived.is_taken {
+            return Ok(arrived);
+        }
+        match session.finish(&by.cancel).await {
+            Ok(()) => {
+                let status = arrived.status;
+                self.after_advance(&by.tenant, arrived);
+                Ok(Arrived {
+                    is_taken: true,
+                    is_changed: true,
+                    status,
+                    ..Arrived::default()
+                })
+            }
+            Err(failure) => {
+                self.advance_failed(&by.tenant, &arrived);
+                Err(failure)
+            }
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! Which topics have new events, for those that start work by them.
+
+use std::{
+    collections::HashSet,
+    sync::{
+        Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use tokio::sync::Notify;
+
+use super::{draft::Draft, port::TopicKey};
+use crate::id::Tenant;
+
+/// The topics that have got events since they were last asked for.
+///
+/// A mutex, not a task: held to add or to take a few names.
+#[derive(Debug, Default)]
+pub(super) struct TopicNews {
+    /// Nothing is collected before somebody asks for the first time.
+    is_watched: AtomicBool,
+    changed: Mutex<HashSet<(Tenant, TopicKey)>>,
+    news: Notify,
+}
+
+impl TopicNews {
+    fn lock(&self) -> MutexGuard<'_, HashSet<(Tenant, TopicKey)>> {
+        self.changed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes what a unit has published that is durable.
+    pub(super) fn committed(&self, draft: &Draft) {
+        if draft.publications.is_empty() || !self.is_watched.load(Ordering::Acquire) {
+            return;
+        }
+        let topics = draft.publications.iter();
+        let topics = topics.map(|one| (draft.tenant.clone(), one.topic.clone()));
+        self.lock().extend(topics);
+        self.news.notify_one();
+    }
+
+    /// Those that have got events since the last call.
+    pub(super) fn take(&self) -> HashSet<(Tenant, TopicKey)> {
+        self.is_watched.store(true, Ordering::Release);
+        std::mem::take(&mut *self.lock())
+    }
+
+    /// Returns once there may be some; one caller at a time.
+    pub(super) async fn changed(&self) {
+        self.is_watched.store(true, Ordering::Release);
+        self.news.notified().await;
+    }
+}
