@@ -69,7 +69,12 @@ impl Ends for Store {
         _: &'a Tenant,
         task: &'a str,
     ) -> BoxFuture<'a, Result<Standing, Failure>> {
-        let standing = self.standing.lock().expect("not poisoned").get(task).copied();
+        let standing = self
+            .standing
+            .lock()
+            .expect("not poisoned")
+            .get(task)
+            .copied();
         Box::pin(async move { Ok(standing.unwrap_or(Standing::Unknown)) })
     }
 }
@@ -234,7 +239,7 @@ fn task(id: &str) -> TaskSpec {
             },
             roles: Arc::default(),
         },
-        timeout: Duration::from_secs(60),
+        timeout: Duration::from_mins(1),
         retries_max: 3,
         retry_delay: Duration::from_secs(1),
         wait: Duration::from_hours(24),
@@ -274,7 +279,7 @@ async fn a_task_is_sent_to_a_member_that_announced_its_action() {
     assert_eq!((&*delivery.spec.id, delivery.attempt), ("1", 1));
     assert_eq!(
         delivery.deadline,
-        Timestamp::from_micros(0).after(Duration::from_secs(3_660))
+        Timestamp::from_micros(0).after(Duration::from_mins(61))
     );
     let token = bench.channels.token(&delivery);
     assert_eq!(token.as_deref(), Some("1#1"));
@@ -819,7 +824,12 @@ async fn a_report_that_fails_leaves_the_task_with_its_worker() {
     bench.channels.send(task("1"));
     bench.pull("w1", 1, 0).await;
     let failure = Failure::new(Code::TooManyRequests, "later");
-    bench.store.answers.lock().expect("not poisoned").push_back(Err(failure));
+    bench
+        .store
+        .answers
+        .lock()
+        .expect("not poisoned")
+        .push_back(Err(failure));
     let refused = bench.complete("1", Some("w1")).await;
     assert!(matches!(refused, Err(Refused::Failed(_))));
     let view = bench.channels.view(&tenant(), "1").expect("it is open");

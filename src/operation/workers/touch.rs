@@ -3,6 +3,8 @@
 use std::{sync::Arc, time::Duration};
 
 use super::{refused, within};
+use serde_json::value::RawValue;
+
 use crate::auth::{Permission, ROLE_M2M};
 use crate::error::{Code, Failure};
 use crate::event::{
