@@ -3,7 +3,8 @@
 //! May use: [`crate::id`], [`crate::clock`], [`crate::error`], [`crate::compat`],
 //! [`crate::telemetry`], [`crate::entity`], [`crate::callout`], [`crate::model`],
 //! [`crate::workflow`], [`crate::engine`], [`crate::explain`], [`crate::storage`],
-//! [`crate::compute`], [`crate::pool`], [`crate::wasm`], [`crate::dialect`].
+//! [`crate::compute`], [`crate::pool`], [`crate::dialect`], [`crate::wasm`], [`crate::expr`],
+//! [`crate::program`], [`crate::registry`].
 //! A [`Session`] is one request working on a unit: its own, or an open one that the request joins
 //! with a token. While a member is called the unit is parked, so that the member's requests can
 //! join it (`grpc.md` §10).

@@ -29,7 +29,7 @@ use tonic::{Request, Status, Streaming, transport::Channel};
 
 use crate::{
     openapi::fits,
-    parity::{NIL, asked_of, example},
+    parity::{DOCUMENT, NIL, asked_of, example},
     support::{
         Connection, PATIENCE, Rest, Server,
         alike::alike,
@@ -441,6 +441,12 @@ async fn stage(connection: &Connection, name: &str) -> Named {
     let job = connection.ok("EntitySnapshotSearchRequest", search).await;
     let said = json!({"header": {"subject": "s"}, "payload": {"n": 1}});
     let message = connection.ok("MessageCreateRequest", said).await;
+    let definition = json!({"document": DOCUMENT});
+    connection
+        .ok("RunDefinitionCreateRequest", definition)
+        .await;
+    let run = json!({"definition": "flow"});
+    connection.ok("RunStartRequest", run).await;
     let text = |value: &Value| value.as_str().expect("an id").to_owned();
     Named {
         model,

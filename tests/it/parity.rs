@@ -12,7 +12,7 @@ use crate::support::{Connection, Rest, Server, create, locked_model, payload_of,
 pub(crate) const NIL: &str = "00000000-0000-0000-0000-000000000000";
 
 /// The smallest step workflow.
-const DOCUMENT: &str = "kind: Workflow\nname: flow\nversion: 1\nstart:\n  run: '@actions/a'\n  transitions: {success: flo.Completed}\n";
+pub(crate) const DOCUMENT: &str = "kind: Workflow\nname: flow\nversion: 1\nstart:\n  run: '@actions/a'\n  transitions: {success: flo.Completed}\n";
 
 /// A request of every type that the table has, made from a stage on which it succeeds or is
 /// known to be answered in-band.
@@ -159,6 +159,12 @@ async fn stage() -> (Server, Connection, Value, String) {
     let connection = server.connect().await;
     let model = locked_model(&connection, "doc", json!({"n": 1})).await;
     let id = create(&connection, &model, json!({"n": 1})).await;
+    let definition = json!({"document": DOCUMENT});
+    connection
+        .ok("RunDefinitionCreateRequest", definition)
+        .await;
+    let run = json!({"definition": "flow", "runId": "none"});
+    connection.ok("RunStartRequest", run).await;
     (server, connection, model, id)
 }
 

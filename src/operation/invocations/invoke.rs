@@ -1,6 +1,6 @@
 //! Invokes an action without a run of its own.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use serde_json::value::RawValue;
 
@@ -8,13 +8,13 @@ use crate::error::{Code, Failure};
 use crate::event::{
     EventType,
     payload::{
-        self, answer,
+        self, AsText, RawJson, answer,
         invocations::{self, Task},
     },
 };
 use crate::id::RunId;
 use crate::operation::{Access, Context, Family, Operation, Output, paging, runs::json};
-use crate::runtime::runs::Invoke;
+use crate::runtime::runs::{Invoke, TaskStatus};
 
 /// How long a caller may wait for the end of a task.
 const WAIT_MAX: u64 = 30_000;
@@ -89,8 +89,10 @@ impl Operation for InvokeAction {
             let by = cx.initiator();
             let invoked = cx.runtime().invoke(&mut session, &by, self.invoke.clone());
             let (run, task) = invoked.await?;
-            match session.finish(cx.cancel()).await {
-                Ok(()) => return self.shown(&cx, run, &task).await,
+            // What a repeat of the request is answered.
+            let accepted = given(&self.accepted(&cx, &task))?;
+            match cx.finish(session, accepted, Vec::new()).await {
+                Ok(_) => return self.shown(&cx, run, &task).await,
                 // Another with the same key was committed first: it is found now.
                 Err(failure) if failure.code() == Code::Conflict && tries < TRIES => {}
                 Err(failure) => return Err(failure),
@@ -99,7 +101,37 @@ impl Operation for InvokeAction {
     }
 }
 
+/// The answer that has a task.
+fn given(task: &Task) -> Result<invocations::Invoked, Failure> {
+    let text = RawValue::from_string(answer::json(task));
+    let task = text.map_err(|error| Failure::internal(error.to_string()))?;
+    Ok(invocations::Invoked { task })
+}
+
 impl InvokeAction {
+    /// The task as it is when it is committed.
+    fn accepted(&self, cx: &Context, task: &str) -> Task {
+        Task {
+            task_id: task.to_owned(),
+            kind: "action",
+            name: self.invoke.action.to_string(),
+            namespace: self.invoke.namespace.to_string(),
+            status: TaskStatus::Pending.as_str(),
+            outcome: None,
+            input: RawJson::trusted(Arc::clone(&self.invoke.input)),
+            output: None,
+            error: None,
+            attempt: 0,
+            run_id: None,
+            step: None,
+            taken_by: None,
+            progress: None,
+            lease_until: None,
+            created_at: AsText(cx.storage().now()),
+            finished_at: None,
+        }
+    }
+
     /// The task, after its end if that is waited for and comes in time.
     async fn shown(
         &self,
@@ -121,8 +153,6 @@ impl InvokeAction {
             }
         }
         let shown = Task::from(cx.runtime().shown_task(tenant, task).await?);
-        let text = RawValue::from_string(answer::json(&shown));
-        let task = text.map_err(|error| Failure::internal(error.to_string()))?;
-        Ok(Output::one(invocations::Invoked { task }))
+        Ok(Output::one(given(&shown)?))
     }
 }
