@@ -366,3 +366,22 @@ async fn what_a_member_writes_is_committed_with_its_answer_or_not_at_all() {
         assert_eq!(after["success"], success, "{after}");
     }
 }
+
+#[tokio::test]
+async fn a_start_that_waits_is_answered_with_the_run_that_has_ended() {
+    let server = Server::start();
+    let connection = server.connect().await;
+    let document = "kind: Workflow\nname: short\nversion: \"1\"\nstart:\n  run: \"@actions/none\"\n  transitions: {failure: flo.Failed}\n";
+    define(&connection, document).await;
+    for _ in 0..20 {
+        let payload = json!({"definition": "short", "waitMs": 30_000});
+        let started = connection.ok("RunStartRequest", payload).await;
+        assert_eq!(started["status"], "failed", "{started}");
+        assert_eq!(started["run"]["steps"]["start"]["outcome"], "target_not_found");
+    }
+    define(&connection, APPROVAL).await;
+    let payload = json!({"definition": "approval", "waitMs": 50});
+    let started = connection.ok("RunStartRequest", payload).await;
+    assert_eq!(started["status"], "waiting");
+    assert!(started.get("run").is_none());
+}

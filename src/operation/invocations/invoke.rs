@@ -92,7 +92,8 @@ impl Operation for InvokeAction {
             // What a repeat of the request is answered.
             let accepted = given(&self.accepted(&cx, &task))?;
             match cx.finish(session, accepted, Vec::new()).await {
-                Ok(_) => return self.shown(&cx, run, &task).await,
+                Ok(accepted) if self.wait.is_zero() => return Ok(accepted),
+                Ok(_) => return self.ended(&cx, run, &task).await,
                 // Another with the same key was committed first: it is found now.
                 Err(failure) if failure.code() == Code::Conflict && tries < TRIES => {}
                 Err(failure) => return Err(failure),
@@ -132,24 +133,22 @@ impl InvokeAction {
         }
     }
 
-    /// The task, after its end if that is waited for and comes in time.
-    async fn shown(
+    /// The task, after its end if that comes in time.
+    async fn ended(
         &self,
         cx: &Context,
         run: RunId,
         task: &str,
     ) -> Result<Output<invocations::Invoked>, Failure> {
         let tenant = &cx.caller().tenant;
-        if !self.wait.is_zero() {
-            let mut end = cx.storage().run_end(run);
-            let stored = cx.storage().run(tenant, run).await?;
-            if stored.is_some_and(|stored| stored.ended.is_none()) {
-                tokio::select! {
-                    () = end.reached() => {}
-                    () = tokio::time::sleep(self.wait) => {}
-                    () = cx.cancel().cancelled() => {}
-                    () = cx.stopping().cancelled() => {}
-                }
+        let mut end = cx.storage().run_end(run);
+        let stored = cx.storage().run(tenant, run).await?;
+        if stored.is_some_and(|stored| stored.ended.is_none()) {
+            tokio::select! {
+                () = end.reached() => {}
+                () = tokio::time::sleep(self.wait) => {}
+                () = cx.cancel().cancelled() => {}
+                () = cx.stopping().cancelled() => {}
             }
         }
         let shown = Task::from(cx.runtime().shown_task(tenant, task).await?);
