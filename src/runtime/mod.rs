@@ -21,6 +21,7 @@ mod session;
 mod simulation;
 mod token;
 mod transactions;
+mod triggers;
 mod turns;
 mod write;
 
