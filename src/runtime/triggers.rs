@@ -66,6 +66,7 @@ struct Following {
     /// The topics that triggers read.
     topics: HashMap<Name, TopicKey>,
     due: BTreeSet<(Timestamp, Name)>,
+    due_of: HashMap<Name, Timestamp>,
     /// Those that wait for a run to end: events make no difference to them.
     full: HashSet<Name>,
 }
@@ -74,7 +75,9 @@ impl Following {
     /// A trigger is about to be looked at, or is gone.
     fn forget(&mut self, name: &Name) {
         self.full.remove(name);
-        self.due.retain(|(_, other)| other != name);
+        if let Some(due) = self.due_of.remove(name) {
+            self.due.remove(&(due, name.clone()));
+        }
         if let Some(topic) = self.topics.remove(name) {
             let topic = (name.0.clone(), topic);
             if let Some(readers) = self.readers.get_mut(&topic) {
@@ -93,6 +96,12 @@ impl Following {
         self.topics.insert(name.clone(), topic);
     }
 
+    /// A trigger is to be looked at at that time.
+    fn plan(&mut self, name: Name, due: Timestamp) {
+        self.due_of.insert(name.clone(), due);
+        self.due.insert((due, name));
+    }
+
     /// The triggers that have waited for events of that topic.
     fn readers(&self, topic: &TopicName) -> Vec<Name> {
         let readers = self.readers.get(topic).into_iter().flatten();
@@ -106,6 +115,7 @@ impl Following {
             && *due <= now
             && let Some((_, name)) = self.due.pop_first()
         {
+            self.due_of.remove(&name);
             taken.push(name);
         }
         taken
@@ -147,9 +157,7 @@ impl Runtime {
                     Next::Again => {
                         looked_at.insert(name);
                     }
-                    Next::At(due) => {
-                        following.due.insert((due, name));
-                    }
+                    Next::At(due) => following.plan(name, due),
                     Next::Room(ends) => {
                         following.full.insert(name.clone());
                         rooms.push(room(name, ends));
