@@ -48,6 +48,13 @@ impl Timestamp {
         Self(self.0.saturating_add(micros))
     }
 
+    /// The instant that is a delay earlier.
+    #[must_use]
+    pub fn before(self, delay: Duration) -> Self {
+        let micros = i64::try_from(delay.as_micros()).unwrap_or(i64::MAX);
+        Self(self.0.saturating_sub(micros))
+    }
+
     /// The time from `earlier` to this instant; zero if it is not earlier.
     pub fn since(self, earlier: Self) -> Duration {
         Duration::from_micros(u64::try_from(self.0 - earlier.0).unwrap_or(0))

@@ -78,6 +78,7 @@ const STORAGE_MAY_USE: &[(&str, &[&str])] = &[
     ("known_runs",    &["port"]),
     ("handle",        &["agenda", "backend", "cache", "catalog", "chore", "error", "health", "index", "instant", "known_runs", "missed", "names", "past", "port", "recent", "record_cache", "room", "submission", "topic_news", "usage"]),
     ("snapshot",      &["error", "handle", "port"]),
+    ("topic_retention", &["error", "handle", "port"]),
     ("run",           &["error", "handle", "known_runs", "port"]),
     ("run_feed",      &["error", "handle", "port"]),
     ("sweep",         &["error", "port", "snapshot"]),

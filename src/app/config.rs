@@ -51,6 +51,8 @@ pub struct Config {
     /// How many WebAssembly actions are executed at the same moment.
     pub wasm_concurrency: usize,
     pub tasks: tasks::Settings,
+    /// How long events of topics are kept.
+    pub topics_retention: Duration,
     pub streams: StreamSettings,
     /// How long outcomes of requests with an idempotency key are kept.
     pub idempotency_life: Duration,
@@ -444,6 +446,7 @@ impl Config {
                     tasks_wait: sources.duration("TASKS_WAIT")?,
                 },
             },
+            topics_retention: sources.duration("TOPICS_RETENTION")?,
             tasks: tasks::Settings {
                 lease: sources.duration("TASKS_LEASE")?,
                 waiting_bytes_max: tasks::Settings::WAITING_BYTES,

@@ -169,6 +169,7 @@ pub const SETTINGS: &[Setting] = &[
     now("SCHEDULER_ENABLED", Truth, "true", "fire timers, and resume cascades that a crash interrupted"),
     now("SCHEDULER_EXPIRY_GRACE", Duration, "100ms", "how much later than `timeoutMs` a timer may fire before it expires"),
     now("SCHEDULER_REDISPATCH_BACKOFF", Duration, "30s", "pause before a failed timer is retried"),
+    ours("TOPICS_RETENTION", Duration, "168h", "how long events of topics are kept"),
     ours("WASM_CONCURRENCY", Number, "4", "WebAssembly actions that are executed at the same moment"),
     ours("RUNS_MAX_STEPS", Number, "10000", "steps that a run may execute, repetitions included"),
     ours("RUNS_MAX_INPUT_BYTES", Number, "1048576", "bytes that a mapped input or output of a run may have"),

@@ -22,6 +22,7 @@ mod session;
 mod simulation;
 mod token;
 mod transactions;
+mod triggers;
 mod turns;
 mod write;
 

@@ -11,6 +11,7 @@ use std::{
 };
 
 use futures_util::{StreamExt as _, stream};
+use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
@@ -39,7 +40,7 @@ const AFTER_TROUBLE: Duration = Duration::from_secs(1);
 const TICK: i64 = 1;
 
 /// The name of a producer's record, and whose it is.
-type Name = (Tenant, RecordKey);
+pub(super) type Name = (Tenant, RecordKey);
 
 /// When schedules are due.
 #[derive(Debug, Default)]
@@ -104,13 +105,17 @@ impl Planned {
 }
 
 impl Runtime {
-    /// Fires schedules until `stop` is cancelled.
+    /// Fires schedules and follows topics until `stop` is cancelled.
     pub async fn look_after_producers(self, stop: CancellationToken) {
-        let looking = self.fire_schedules();
+        let (triggers, changed) = mpsc::unbounded_channel();
+        let looking = async {
+            tokio::join!(self.fire_schedules(triggers), self.follow_topics(changed));
+        };
         stop.run_until_cancelled(looking).await;
     }
 
-    async fn fire_schedules(&self) {
+    /// Triggers that were committed go to `triggers`.
+    async fn fire_schedules(&self, triggers: mpsc::UnboundedSender<Name>) {
         let mut agenda = Agenda::default();
         self.read_schedules(&mut agenda).await;
         loop {
@@ -136,7 +141,12 @@ impl Runtime {
             }
             drop(fired);
             for name in self.storage().changed_producers() {
-                self.plan(&mut agenda, name).await;
+                if producer::is_trigger(&name.1) {
+                    // They are followed as long as schedules are fired.
+                    let _ = triggers.send(name);
+                } else {
+                    self.plan(&mut agenda, name).await;
+                }
             }
             let pause = agenda.next().map(|due| due.since(self.0.clock.now()));
             let pause = async {

@@ -237,6 +237,9 @@ reads! {
     usage_of_messages(until: Sequence) -> Vec<(Tenant, i64)>;
     usage_of_records(until: Sequence) -> Vec<(Tenant, i64)>;
     usage_of_topics(until: Sequence) -> Vec<(Tenant, i64)>;
+    /// Of so many of the oldest events of topics, those before a time: by tenant the place of the
+    /// newest, and how many bytes they take.
+    topic_old(before: Timestamp, limit: i64) -> Vec<(Tenant, i64, i64)>;
 
     /// All indexes there are.
     indexes() -> Vec<Index>;

@@ -64,6 +64,7 @@ mod submit;
 mod sweep;
 mod task;
 mod topic_news;
+mod topic_retention;
 mod unit;
 mod usage;
 mod validate;

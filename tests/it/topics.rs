@@ -1,10 +1,12 @@
 //! Topics: published to and read, through REST and as events (`runs.md` §5).
 
+use std::time::Instant;
+
 use serde_json::{Value, json};
 
 use crate::support::{
-    Connection, Member, Reply, Server, code, create, governed_model, new_entity, processed_by,
-    sync_processor,
+    Connection, Member, PATIENCE, Reply, Server, code, create, governed_model, new_entity,
+    processed_by, sync_processor,
 };
 
 async fn publish(connection: &Connection, topic: &str, events: Value) -> Value {
@@ -244,4 +246,29 @@ async fn rest_publishes_and_reads_by_path() {
     rest.post("/api/topics/orders", "{}")
         .await
         .refused(400, "BAD_REQUEST");
+}
+
+#[tokio::test]
+async fn old_events_are_removed_and_their_sequences_are_not_given_again() {
+    let mut server = Server::on_disk(&[("INTERLOCK_TOPICS_RETENTION", "300ms")]);
+    let connection = server.connect().await;
+    let events = json!(vec![json!({"payload": 1}); 1_000]);
+    for _ in 0..3 {
+        publish(&connection, "t", events.clone()).await;
+    }
+    let begun = Instant::now();
+    loop {
+        let part = read(&connection, "t", 0).await;
+        assert_eq!(part["last"], 3_000);
+        if part["first"] == 3_001 {
+            assert_eq!(part["items"], json!([]));
+            break;
+        }
+        assert!(begun.elapsed() < PATIENCE, "{}", part["first"]);
+    }
+    server.kill();
+    server.restart();
+    let connection = server.connect().await;
+    let next = publish(&connection, "t", json!([{"payload": 1}])).await;
+    assert_eq!(next, json!([3_001]));
 }

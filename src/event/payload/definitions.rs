@@ -186,6 +186,9 @@ pub struct Described {
     /// How it starts runs by the clock.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub schedule: Option<Schedule>,
+    /// How it starts runs by the events of a topic.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trigger: Option<Trigger>,
 }
 
 /// How a definition starts runs by the clock.
@@ -207,6 +210,27 @@ pub struct Schedule {
     pub running: usize,
     /// How often it started nothing because too many of its runs were live.
     pub skipped: u64,
+}
+
+/// How a definition starts runs by the events of a topic.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(inline)]
+pub struct Trigger {
+    pub topic: String,
+    /// Where the topic is.
+    pub namespace: String,
+    pub consumer_group: String,
+    /// `shared`, `exclusive` or `key_shared`.
+    pub mode: String,
+    /// How many events a run takes.
+    pub batch_size: u32,
+    /// Whether it is not disabled.
+    pub active: bool,
+    /// The sequence of the last event that has started a run.
+    pub position: i64,
+    /// How many events have not started a run yet.
+    pub lag: i64,
 }
 
 impl Answer for Described {

@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 
 use super::{findings, invalid};
 use crate::dialect::Findings;
-use crate::error::Failure;
+use crate::error::{Code, Failure};
 use crate::event::{
     EventType,
     payload::{
@@ -16,6 +16,9 @@ use crate::event::{
 };
 use crate::operation::{Access, Context, Family, Operation, Output, conditions, paging};
 use crate::registry::{self, NewDefinition};
+
+/// How often it is tried while the trigger of the definition moves.
+const ATTEMPTS: usize = 20;
 
 pub(in crate::operation) struct CreateDefinition {
     namespace: Arc<str>,
@@ -47,26 +50,43 @@ impl Operation for CreateDefinition {
         } = self;
         let (new, found) = read(&cx, &namespace, document).await?;
         let new = new.ok_or_else(|| invalid("document", &found))?;
-        let mut session = cx.session().await?;
-        let unit = session.unit()?;
-        let now = cx.storage().now();
-        let change = match new.create(unit, &namespace, now).await? {
-            registry::Created::Done(change) => change,
-            registry::Created::NameTaken => return Err(taken(&new)),
-        };
-        let created = definitions::Created {
-            name: new.document.name.to_string(),
-            version: new.document.version.to_string(),
-            digest: new.digest.to_string(),
-            change: match change {
-                registry::Change::Created => Change::Created,
-                registry::Change::Replaced => Change::Replaced,
-                registry::Change::Unchanged => Change::Unchanged,
-            },
-            findings: findings(&found),
-        };
-        cx.finish(session, created, Vec::new()).await
+        let mut attempt = 1;
+        loop {
+            match store(&cx, &namespace, &new, &found).await {
+                Err(failure) if failure.code() == Code::Conflict && attempt < ATTEMPTS => {
+                    attempt += 1;
+                }
+                outcome => return outcome,
+            }
+        }
     }
+}
+
+async fn store(
+    cx: &Context,
+    namespace: &str,
+    new: &NewDefinition,
+    found: &Findings,
+) -> Result<Output<definitions::Created>, Failure> {
+    let mut session = cx.session().await?;
+    let unit = session.unit()?;
+    let now = cx.storage().now();
+    let change = match new.create(unit, namespace, now).await? {
+        registry::Created::Done(change) => change,
+        registry::Created::NameTaken => return Err(taken(new)),
+    };
+    let created = definitions::Created {
+        name: new.document.name.to_string(),
+        version: new.document.version.to_string(),
+        digest: new.digest.to_string(),
+        change: match change {
+            registry::Change::Created => Change::Created,
+            registry::Change::Replaced => Change::Replaced,
+            registry::Change::Unchanged => Change::Unchanged,
+        },
+        findings: findings(found),
+    };
+    cx.finish(session, created, Vec::new()).await
 }
 
 /// A name that belongs to a saga.

@@ -42,6 +42,7 @@ impl Operation for GetDefinition {
                 .described(tenant, &self.namespace, &self.name, self.version.as_deref());
         let described = described.await?;
         let schedule = schedule(&cx, &self.namespace, &self.name).await?;
+        let trigger = trigger(&cx, &self.namespace, &self.name).await?;
         Ok(Output::one(definitions::Described {
             item: described.listed.into(),
             digest: described.digest.to_string(),
@@ -50,6 +51,7 @@ impl Operation for GetDefinition {
             findings: described.findings.into_iter().map(Into::into).collect(),
             plans: described.plans,
             schedule,
+            trigger,
         }))
     }
 }
@@ -82,5 +84,41 @@ async fn schedule(
         last_fire_at: schedule.last_fire().map(AsText),
         running: live.len(),
         skipped: schedule.skipped,
+    }))
+}
+
+/// The trigger of a definition, as it is now.
+async fn trigger(
+    cx: &Context,
+    namespace: &Arc<str>,
+    name: &str,
+) -> Result<Option<definitions::Trigger>, Failure> {
+    let tenant = &cx.caller().tenant;
+    let key = producer::trigger_key(namespace, name);
+    let record = cx.storage().record(tenant, &key).await?;
+    let Some(Producer::Trigger(trigger)) = record.map(|it| Producer::read(&it)).transpose()? else {
+        return Ok(None);
+    };
+    let latest = cx
+        .registry()
+        .definition(tenant, namespace, name, None)
+        .await?;
+    let topic = cx
+        .storage()
+        .topic(tenant, &trigger.topic(), trigger.position, 0)
+        .await?;
+    let lag = topic.map_or(0, |(topic, _)| {
+        let read = trigger.position.max(topic.first - 1);
+        (topic.last - read).max(0)
+    });
+    Ok(Some(definitions::Trigger {
+        topic: trigger.topic.into(),
+        namespace: trigger.namespace.into(),
+        consumer_group: trigger.consumer_group.into(),
+        mode: trigger.mode.into(),
+        batch_size: trigger.batch_size,
+        active: !latest.is_disabled(),
+        position: trigger.position,
+        lag,
     }))
 }

@@ -51,6 +51,12 @@ pub fn definition_of(key: &RecordKey) -> &str {
     name.map_or(&key.name, |(_, definition)| definition)
 }
 
+/// Whether it is a trigger.
+pub fn is_trigger(key: &RecordKey) -> bool {
+    let kind = key.name.split_once(':');
+    kind.is_some_and(|(kind, _)| kind == TRIGGER)
+}
+
 /// The record of the schedule of a definition.
 pub fn schedule_key(namespace: &str, definition: &str) -> RecordKey {
     let name = format!("{SCHEDULE}:{definition}");
@@ -87,10 +93,10 @@ pub(super) async fn define(
     let before: Option<Trigger> = stored(unit, &key).await?;
     match &document.trigger {
         Some(trigger) => {
+            // Written also if it is the same, so that it is looked at: the version before may have
+            // been disabled.
             let after = Trigger::of(trigger, namespace, before.as_ref());
-            if before.as_ref() != Some(&after) {
-                unit.put_record(key, write(&after))?;
-            }
+            unit.put_record(key, write(&after))?;
         }
         None if before.is_some() => unit.drop_record(key)?,
         None => {}

@@ -1,14 +1,25 @@
 //! Starts by the events of a topic.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
 use crate::dialect::flo::{self, TriggerMode};
+use crate::storage::TopicKey;
 
 /// How many bytes of payloads the input of a run has at most.
 const INPUT_BYTES_MAX: usize = 1 << 20;
+
+/// How many events a batch has at most, whatever the document says.
+const BATCH_MAX: usize = 10_000;
+
+/// How many runs that a trigger started may be live. The events that follow wait.
+const LIVE_MAX: usize = 1_000;
+
+/// The smallest number of runs of which it is checked whether they are live.
+const CHECKED_MIN: usize = 32;
 
 /// A trigger, and how far it has come.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -24,13 +35,19 @@ pub struct Trigger {
     pub batch_size: u32,
     pub batch_timeout_ms: u64,
     /// The sequence of the last event that has started a run.
-    pub position: u64,
+    pub position: i64,
+    /// The runs that it started and that may be live, by number.
+    #[serde(default)]
+    pub live: Vec<i64>,
+    /// How many of them were live when that was checked last.
+    #[serde(default)]
+    checked: usize,
 }
 
 /// An event of a topic, as triggers see it.
 #[derive(Debug, Clone)]
 pub struct Event<'a> {
-    pub sequence: u64,
+    pub sequence: i64,
     /// JSON.
     pub payload: &'a str,
     pub time: Timestamp,
@@ -64,7 +81,44 @@ impl Trigger {
             batch_size: trigger.batch_size,
             batch_timeout_ms: u64::try_from(trigger.batch_timeout.as_millis()).unwrap_or(u64::MAX),
             position: before.filter(is_same).map_or(0, |it| it.position),
+            live: before.map(|it| it.live.clone()).unwrap_or_default(),
+            checked: before.map_or(0, |it| it.checked),
         }
+    }
+
+    /// The topic that it reads.
+    pub fn topic(&self) -> TopicKey {
+        TopicKey::new(Arc::from(&*self.namespace), Arc::from(&*self.topic))
+    }
+
+    /// How many events a run takes.
+    pub fn size(&self) -> usize {
+        let size = usize::try_from(self.batch_size).unwrap_or(usize::MAX);
+        size.clamp(1, BATCH_MAX)
+    }
+
+    /// How many runs may be started; less than none never.
+    pub fn room(&self) -> usize {
+        LIVE_MAX.saturating_sub(self.live.len())
+    }
+
+    /// Whether it is time to find out which of its runs are still live: there is no room, or there
+    /// are twice as many as then. Over time, that is about one look for each start.
+    pub fn is_to_be_checked(&self) -> bool {
+        let doubled = self.checked.max(CHECKED_MIN) * 2;
+        self.live.len() >= doubled.min(LIVE_MAX)
+    }
+
+    /// These of its runs are live.
+    pub fn checked(&mut self, live: Vec<i64>) {
+        self.checked = live.len();
+        self.live = live;
+    }
+
+    /// The events up to that one have started a run.
+    pub fn start(&mut self, last: &Event<'_>, run: i64) {
+        self.position = last.sequence;
+        self.live.push(run);
     }
 
     /// How many of the next events make a batch. A batch is complete when it has its size, when
@@ -74,9 +128,7 @@ impl Trigger {
         let Some(first) = events.first() else {
             return Batch::Nothing;
         };
-        let size = usize::try_from(self.batch_size)
-            .unwrap_or(usize::MAX)
-            .max(1);
+        let size = self.size();
         let (mut bytes, mut count) = (2, 0);
         for event in events.iter().take(size) {
             bytes += event.payload.len() + 1;
@@ -128,7 +180,7 @@ mod tests {
         Trigger::of(&trigger, "default", None)
     }
 
-    fn event(sequence: u64, second: i64, payload: &str) -> Event<'_> {
+    fn event(sequence: i64, second: i64, payload: &str) -> Event<'_> {
         Event {
             sequence,
             payload,
@@ -140,7 +192,7 @@ mod tests {
     fn a_batch_starts_when_it_is_full_large_or_old() {
         let now = Timestamp::from_micros(12_000_000);
         let large = format!("\"{}\"", "x".repeat(600_000));
-        let events = |count: u64, second: i64| -> Vec<_> {
+        let events = |count: i64, second: i64| -> Vec<_> {
             (1..=count).map(|at| event(at, second, "{}")).collect()
         };
         for (size, events, expected) in [
@@ -171,6 +223,28 @@ mod tests {
         assert_eq!(trigger(2).input(&events[..1]), r#"[{"a":1.50}]"#);
         assert_eq!(trigger(2).input(&events), r#"[{"a":1.50},7]"#);
         assert_eq!(trigger(2).key(&events[1]), "trigger:orders@2000:2");
+    }
+
+    #[test]
+    fn a_trigger_has_at_most_a_thousand_live_runs() {
+        let mut trigger = trigger(1);
+        let mut checks = 0;
+        for number in 1..=10_000 {
+            if trigger.is_to_be_checked() {
+                checks += 1;
+                let live = trigger.live.iter().copied();
+                let live = live.filter(|run| run % 2 == 0).collect();
+                trigger.checked(live);
+            }
+            if trigger.room() == 0 {
+                break;
+            }
+            trigger.start(&event(number, 1, "7"), number);
+        }
+        assert_eq!(trigger.live.len(), 1_000);
+        assert!(trigger.live.iter().all(|run| run % 2 == 0));
+        assert!(checks < 30, "{checks}");
+        assert!(trigger.is_to_be_checked());
     }
 
     #[test]

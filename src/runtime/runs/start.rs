@@ -83,7 +83,8 @@ impl Runtime {
         let is_by_caller = start.started_by == StartedBy::Caller;
         let key = start.key.filter(|key| !key.is_empty());
         let key = match followed.idempotency {
-            Idempotency::None => None,
+            // The key of a trigger is not a caller's: what is delivered twice is started once.
+            Idempotency::None => key.filter(|_| start.started_by == StartedBy::Trigger),
             Idempotency::Required if key.is_none() && is_by_caller => {
                 return Err(Failure::new(
                     Code::BadRequest,

@@ -48,6 +48,11 @@ pub(in crate::storage) enum Upkeep {
     Job(JobChore),
     /// Changes who may call.
     Identities(Arc<[IdentityChange]>),
+    /// Removes the events of topics up to a place that are before a time.
+    ForgetTopicEvents {
+        until: i64,
+        before: Timestamp,
+    },
 }
 
 /// A key of an entity as of a position.
@@ -67,7 +72,10 @@ impl Upkeep {
             | Self::DropIndex { .. }
             | Self::Empty { .. } => true,
             Self::Fill { reached, .. } => reached.is_none(),
-            Self::Used { .. } | Self::Job(_) | Self::Identities(_) => false,
+            Self::Used { .. }
+            | Self::Job(_)
+            | Self::Identities(_)
+            | Self::ForgetTopicEvents { .. } => false,
         }
     }
 
@@ -81,7 +89,8 @@ impl Upkeep {
             | Self::Used { .. }
             | Self::Fill { .. }
             | Self::Empty { .. }
-            | Self::Identities(_) => None,
+            | Self::Identities(_)
+            | Self::ForgetTopicEvents { .. } => None,
         }
     }
 }

@@ -27,6 +27,7 @@ nothing! {
     usage_of_messages(Sequence) -> Vec<(Tenant, i64)>;
     usage_of_records(Sequence) -> Vec<(Tenant, i64)>;
     usage_of_topics(Sequence) -> Vec<(Tenant, i64)>;
+    topic_old(Timestamp, i64) -> Vec<(Tenant, i64, i64)>;
     indexes() -> Vec<Index>;
     to_index(ModelRow, Option<EntityId>, i64) -> Vec<Indexable>;
     ends(ModelRow) -> Option<(EntityId, EntityId)>;

@@ -6,6 +6,7 @@ use sqlx::FromRow;
 
 use super::Sqlite;
 use crate::clock::Timestamp;
+use crate::id::Tenant;
 use crate::storage::port::{
     Error, ListedTopic, TenantRow, TopicEvent, TopicHead, TopicKey, TopicPage, TopicRow,
 };
@@ -16,6 +17,7 @@ const TOPIC_HEADS: &str = include_str!("sql/topic_heads.sql");
 const TOPIC_IDS: &str = include_str!("sql/topic_ids.sql");
 const TOPIC_LIST: &str = include_str!("sql/topic_list.sql");
 const TOPIC_NEWEST: &str = include_str!("sql/topic_newest.sql");
+const TOPIC_OLD: &str = include_str!("sql/topic_old.sql");
 
 #[derive(Debug, FromRow)]
 struct EventData {
@@ -112,6 +114,23 @@ impl Sqlite {
             .fetch_all(&self.reads)
             .await?;
         Ok(rows.into_iter().map(TopicEvent::from).collect())
+    }
+
+    /// Of so many of the oldest events, those before a time: by tenant the place of the newest, and
+    /// how many bytes they take.
+    pub(in crate::storage) async fn topic_old(
+        &self,
+        before: Timestamp,
+        limit: i64,
+    ) -> Result<Vec<(Tenant, i64, i64)>, Error> {
+        let rows: Vec<(String, i64, i64)> = sqlx::query_as(TOPIC_OLD)
+            .bind(before.micros())
+            .bind(limit)
+            .fetch_all(&self.reads)
+            .await?;
+        let old =
+            |(tenant, newest, bytes): (String, i64, i64)| (tenant.as_str().into(), newest, bytes);
+        Ok(rows.into_iter().map(old).collect())
     }
 
     /// Topics of a namespace, by name.

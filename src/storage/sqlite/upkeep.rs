@@ -15,6 +15,7 @@ const INDEX_FILLED: &str = include_str!("sql/index_filled.sql");
 const INDEX_FORGET: &str = include_str!("sql/index_forget.sql");
 const INDEX_USED: &str = include_str!("sql/index_used.sql");
 const INDEX_UNDECLARE: &str = include_str!("sql/index_undeclare.sql");
+const TOPIC_FORGET: &str = include_str!("sql/topic_forget.sql");
 
 /// How many keys one statement adds.
 const KEYS_AT_ONCE: usize = 512;
@@ -99,6 +100,10 @@ impl Upkeep {
             }
             Self::Job(chore) => chore.write(connection).await?,
             Self::Identities(changes) => identity::write(connection, changes).await?,
+            Self::ForgetTopicEvents { until, before } => {
+                let forgotten = sqlx::query(TOPIC_FORGET).bind(until).bind(before.micros());
+                forgotten.execute(connection).await?.rows_affected()
+            }
         };
         transaction.commit().await?;
         Ok(rows)
