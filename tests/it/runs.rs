@@ -82,7 +82,11 @@ async fn a_signal_ends_a_wait_and_the_output_is_mapped() {
     let connection = server.connect().await;
     define(&connection, APPROVAL).await;
     let input = json!({"customer": "c1", "amount": 1.5});
-    let id = start(&connection, json!({"definition": "approval", "input": input})).await;
+    let id = start(
+        &connection,
+        json!({"definition": "approval", "input": input}),
+    )
+    .await;
     let waiting = waits(&connection, &id).await;
     assert_eq!(waiting["waiting"]["for"], "signal");
     assert_eq!(waiting["waiting"]["name"], "approval");
