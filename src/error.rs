@@ -313,14 +313,17 @@ pub struct Failure {
     /// Set if it differs from the status of the code.
     status: Option<StatusCode>,
     origin: Origin,
-    warnings: Option<Box<Warnings>>,
-    /// Members of the failed answer beside those of every answer.
-    members: Option<Box<Properties>>,
+    extra: Option<Box<Extra>>,
 }
 
-/// Warnings collected before a failure.
-#[derive(Debug, Clone)]
-struct Warnings(Vec<String>);
+/// What few failures have.
+#[derive(Debug, Clone, Default)]
+struct Extra {
+    /// Collected before the failure.
+    warnings: Vec<String>,
+    /// Members of the failed answer beside those of every answer.
+    members: Properties,
+}
 
 /// The origin of a failure, which decides how each API returns it.
 #[derive(Debug, Clone)]
@@ -342,8 +345,7 @@ impl Failure {
             properties: Properties::new(),
             status: None,
             origin: Origin::Operation,
-            warnings: None,
-            members: None,
+            extra: None,
         }
     }
 
@@ -380,8 +382,7 @@ impl Failure {
                 ticket,
                 cause: cause.into(),
             },
-            warnings: None,
-            members: None,
+            extra: None,
         }
     }
 
@@ -429,14 +430,15 @@ impl Failure {
     /// The same failure, whose answer has this member, too.
     #[must_use]
     pub fn with_member(mut self, name: &'static str, value: impl Into<Value>) -> Self {
-        let members = self.members.get_or_insert_default();
-        members.push((name, value.into()));
+        let extra = self.extra.get_or_insert_default();
+        extra.members.push((name, value.into()));
         self
     }
 
     /// The members of the failed answer beside those of every answer.
     pub fn members(&self) -> &[(&'static str, Value)] {
-        self.members.as_deref().map_or(&[], Vec::as_slice)
+        let extra = self.extra.as_ref();
+        extra.map_or(&[], |extra| &extra.members)
     }
 
     /// The same failure with the code and status of another profile.
@@ -450,17 +452,22 @@ impl Failure {
     /// The same failure with the warnings collected before it, without duplicates.
     #[must_use]
     pub fn warned(mut self, mut before: Vec<String>) -> Self {
-        for warning in self.warnings.take().into_iter().flat_map(|own| own.0) {
+        if before.is_empty() {
+            return self;
+        }
+        let extra = self.extra.get_or_insert_default();
+        for warning in extra.warnings.drain(..) {
             if !before.contains(&warning) {
                 before.push(warning);
             }
         }
-        self.warnings = (!before.is_empty()).then(|| Box::new(Warnings(before)));
+        extra.warnings = before;
         self
     }
 
     pub fn warnings(&self) -> &[String] {
-        self.warnings.as_ref().map_or(&[], |warnings| &warnings.0)
+        let extra = self.extra.as_ref();
+        extra.map_or(&[], |extra| &extra.warnings)
     }
 
     /// The same failure, with the time after which to retry.

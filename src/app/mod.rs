@@ -133,17 +133,7 @@ async fn serve(
         Clock::System,
         config.runtime,
     );
-    let ends = runtime.task_ends();
-    let (taking, stopping) = (channels.clone(), stop.clone());
-    tasks.spawn(async move { taking.run(ends, stopping).await });
-    if config.look_after_tasks {
-        tasks.spawn(
-            runtime
-                .clone()
-                .look_after_tasks(tasks.clone(), stop.clone()),
-        );
-        tasks.spawn(runtime.clone().look_after_producers(stop.clone()));
-    }
+    drive_runs(&config, &runtime, &channels, &tasks, &stop);
     tasks.spawn(storage.clone().keep_log_short(stop.clone()));
     tasks.spawn(storage.clone().name_damage(stop.clone()));
     tasks.spawn(storage.clone().keep_indexes(stop.clone()));
@@ -220,6 +210,24 @@ async fn serve(
     drop(committer);
     tasks.wait().await;
     outcome
+}
+
+/// Begins to hand out tasks, and to do what is due.
+fn drive_runs(
+    config: &Config,
+    runtime: &Runtime,
+    channels: &Channels,
+    tasks: &TaskTracker,
+    stop: &CancellationToken,
+) {
+    let ends = runtime.task_ends();
+    let (channels, stopping) = (channels.clone(), stop.clone());
+    tasks.spawn(async move { channels.run(ends, stopping).await });
+    if config.look_after_tasks {
+        let due = runtime.clone();
+        tasks.spawn(due.look_after_tasks(tasks.clone(), stop.clone()));
+        tasks.spawn(runtime.clone().look_after_producers(stop.clone()));
+    }
 }
 
 /// How often the database is probed.

@@ -4,7 +4,7 @@
 //! [`crate::telemetry`], [`crate::entity`], [`crate::model`], [`crate::condition`],
 //! [`crate::workflow`], [`crate::storage`], [`crate::audit`], [`crate::auth`], [`crate::compute`],
 //! [`crate::runtime`], [`crate::search`], [`crate::event`], [`crate::pool`], [`crate::dialect`],
-//! [`crate::registry`].
+//! [`crate::registry`], [`crate::program`].
 //! Every API calls [`dispatch`] (`architecture.md` §1). To add an operation: its types in
 //! [`crate::event`], a file here with `parse` and `run`, a row in [`table`], and its path in REST.
 

@@ -206,7 +206,7 @@ impl Machine<'_> {
         match input {
             Some(SentInput::New(text)) => {
                 let fresh = self.run.pass.is_some().then(|| Arc::clone(&text));
-                self.ask_call(action, text, fresh)
+                ask_call(action, text, fresh)
             }
             Some(SentInput::Kept(payload)) => self.call_here_with(action, &payload),
             None => {
@@ -221,17 +221,9 @@ impl Machine<'_> {
             (Some(at), _) => load(vec![at], Doing::CallHere(action.clone(), payload.clone())),
             (None, text) => {
                 let input = Arc::from(text.unwrap_or("null"));
-                self.ask_call(action, input, None)
+                ask_call(action, input, None)
             }
         }
-    }
-
-    fn ask_call(&self, action: &Name, input: Arc<str>, fresh: Option<Arc<str>>) -> Flow {
-        let ask = Ask::Call {
-            action: action.clone(),
-            input,
-        };
-        Flow::Ask(ask, Doing::CalledHere(fresh))
     }
 
     /// An action was done within the turn.
@@ -509,6 +501,15 @@ fn fail(message: &str) -> Flow {
 fn load(events: Vec<u64>, then: Doing) -> Flow {
     let asked = events.clone();
     Flow::Ask(Ask::Load(events), Doing::Loading(asked, Box::new(then)))
+}
+
+/// Asks for an action that is done within the turn.
+fn ask_call(action: &Name, input: Arc<str>, fresh: Option<Arc<str>>) -> Flow {
+    let ask = Ask::Call {
+        action: action.clone(),
+        input,
+    };
+    Flow::Ask(ask, Doing::CalledHere(fresh))
 }
 
 fn ended_by_engine(outcome: &str, code: &str, message: &str) -> Flow {

@@ -69,7 +69,7 @@ impl Agenda {
     /// Puts a schedule where it says, but leaves out no instant that it was to be fired at.
     fn plan(&mut self, name: Name, schedule: &Schedule, now: Timestamp) {
         let known = self.of.get(&name).map(|known| known.instant.micros());
-        let after = known.map_or(now.micros(), |known| now.micros().min(known - TICK));
+        let after = known.map_or_else(|| now.micros(), |known| now.micros().min(known - TICK));
         let next = schedule.next(Timestamp::from_micros(after));
         let next = next.filter(|_| !schedule.paused);
         self.put(name, next.map(Planned::at));

@@ -36,7 +36,8 @@ async fn an_action_has_the_documented_defaults_and_outlives_a_restart() {
         get(&connection, "charge").await,
         json!({"name": "charge", "type": "user", "dispatch": "task", "tags": [],
             "timeoutMs": 30_000, "maxRetries": 3, "retryDelayMs": 1_000,
-            "maxOutputBytes": 1_048_576, "enabled": true, "version": 1})
+            "maxOutputBytes": 1_048_576, "enabled": true, "version": 1, "pending": 0,
+            "running": 0})
     );
 }
 
@@ -51,6 +52,9 @@ async fn a_registration_replaces_the_whole_action_and_counts_its_versions() {
     register(&connection, whole.clone()).await;
     let mut expected = whole;
     expected["version"] = json!(1);
+    for none in ["pending", "running"] {
+        expected[none] = json!(0);
+    }
     assert_eq!(get(&connection, "charge").await, expected);
     let again = register(&connection, json!({"name": "charge"})).await;
     assert_eq!(

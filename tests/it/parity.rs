@@ -41,7 +41,13 @@ pub(crate) fn example(kind: &str, model: &Value, id: &str) -> Value {
         | "OidcProvidersGetRequest"
         | "OidcProvidersReloadRequest"
         | "TraceSamplerGetRequest"
-        | "TrustedKeysGetRequest" => json!({}),
+        | "TrustedKeysGetRequest"
+        | "RunDefinitionsGetRequest"
+        | "ActionsGetRequest"
+        | "TopicsGetRequest"
+        | "RunsGetRequest"
+        | "TasksGetRequest"
+        | "WorkersGetRequest" => json!({}),
         "ClientDeleteRequest" | "ClientSecretResetRequest" => {
             json!({"clientId": "0123456789ABCDEF"})
         }
@@ -116,22 +122,31 @@ pub(crate) fn example(kind: &str, model: &Value, id: &str) -> Value {
         "RunDefinitionCreateRequest" | "RunDefinitionValidateRequest" => {
             json!({"document": DOCUMENT})
         }
-        "RunDefinitionsGetRequest" | "ActionsGetRequest" | "TopicsGetRequest" => json!({}),
         "TopicPublishRequest" => json!({"topic": "said", "events": [{"payload": 1, "id": "e"}]}),
         "TopicGetRequest" => json!({"topic": "none"}),
         "ActionRegisterRequest" => json!({"name": "act"}),
-        "ActionGetRequest" | "ActionDeleteRequest" => json!({"name": "none"}),
-        "ActionSetEnabledRequest" => json!({"name": "none", "enabled": true}),
-        "RunDefinitionGetRequest" | "RunDefinitionDeleteRequest" => json!({"name": "none"}),
-        "RunDefinitionSetEnabledRequest" => json!({"name": "none", "enabled": true}),
+        "ActionGetRequest"
+        | "ActionDeleteRequest"
+        | "ActionInvokeRequest"
+        | "RunDefinitionGetRequest"
+        | "RunDefinitionDeleteRequest" => json!({"name": "none"}),
+        "ActionSetEnabledRequest" | "RunDefinitionSetEnabledRequest" => {
+            json!({"name": "none", "enabled": true})
+        }
+        "RunStartRequest" => json!({"definition": "none"}),
+        "RunGetRequest" | "RunCancelRequest" | "RunHistoryGetRequest" => {
+            json!({"runId": "none"})
+        }
+        "RunSignalRequest" => json!({"runId": "none", "type": "go"}),
+        "RunHistorySubscribeRequest" => json!({"fromSequence": 0}),
+        "PlanGetRequest" => json!({"definition": "none", "plan": "none"}),
         "WorkerRegisterRequest" => json!({"workerId": "worker", "actions": ["a"]}),
         "WorkerGetRequest"
         | "WorkerHeartbeatRequest"
         | "WorkerDrainRequest"
         | "WorkerDeregisterRequest" => json!({"workerId": "none"}),
-        "WorkersGetRequest" => json!({}),
         "TaskAwaitRequest" => json!({"workerId": "none", "actions": ["a"], "blockMs": 0}),
-        "TaskCompleteRequest" | "TaskTouchRequest" => json!({"taskId": "none"}),
+        "TaskCompleteRequest" | "TaskGetRequest" | "TaskTouchRequest" => json!({"taskId": "none"}),
         "TaskFailRequest" => json!({"taskId": "none", "error": {"message": "no"}}),
         "MessageCreateRequest" => json!({"header": {"subject": "s"}, "payload": {"n": 1}}),
         "MessageGetRequest" | "MessageDeleteRequest" => json!({"messageId": nil}),
@@ -306,6 +321,8 @@ fn spelled(path: &str, kind: &str, model: &Value, id: &str) -> (String, String) 
         ("{topic}", "none"),
         ("{workerId}", worker),
         ("{taskId}", "none"),
+        ("{runId}", "none"),
+        ("{plan}", "none"),
         ("{first}", first),
         ("{second}", second),
         ("{third}", third),
@@ -350,11 +367,14 @@ fn spelled(path: &str, kind: &str, model: &Value, id: &str) -> (String, String) 
         | "KeyPairReactivateRequest"
         | "OidcProviderRegisterRequest"
         | "TrustedKeyReactivateRequest"
-        | "TrustedKeyRegisterRequest" => example(kind, model, id).to_string(),
+        | "TrustedKeyRegisterRequest"
+        | "TopicPublishRequest"
+        | "TaskAwaitRequest"
+        | "TaskFailRequest"
+        | "RunStartRequest" => example(kind, model, id).to_string(),
+        "RunSignalRequest" => json!({"type": "go"}).to_string(),
         "RunDefinitionCreateRequest" | "RunDefinitionValidateRequest" => DOCUMENT.to_owned(),
-        "TopicPublishRequest" => example(kind, model, id).to_string(),
         "WorkerRegisterRequest" => json!({"actions": ["a"]}).to_string(),
-        "TaskAwaitRequest" | "TaskFailRequest" => example(kind, model, id).to_string(),
         "EntityStatsQueryRequest" => json!({"groupBy": ["state"]}).to_string(),
         "MessageCreateRequest" => json!({"payload": {"n": 1}}).to_string(),
         "MessageDeleteRequest" if !path.contains('{') => "[]".to_owned(),

@@ -455,3 +455,33 @@ async fn a_task_is_delivered_again_after_a_crash_under_the_same_id() {
     doer.answer(&again, json!({})).await;
     assert_eq!(finished(&connection, &run).await["status"], "completed");
 }
+
+#[tokio::test]
+async fn higher_priorities_are_taken_first_and_equal_ones_in_order() {
+    let server = Server::start();
+    let connection = stage(&server, json!({})).await;
+    for (number, priority) in [(1, 10), (2, 200), (3, 10), (4, 0), (5, 200)] {
+        let payload = json!({"name": "charge", "input": number, "priority": priority});
+        connection.ok("ActionInvokeRequest", payload).await;
+    }
+    let waiting = async {
+        let named = json!({"name": "charge"});
+        while connection.ok("ActionGetRequest", named.clone()).await["pending"] != 5 {
+            tokio::task::yield_now().await;
+        }
+    };
+    timeout(PATIENCE, waiting).await.expect("they wait");
+    let payload = json!({"workerId": "w1", "actions": ["charge"], "maxConcurrency": 1});
+    connection.ok("WorkerRegisterRequest", payload).await;
+    let mut order = Vec::new();
+    while order.len() < 5 {
+        let payload = json!({"workerId": "w1", "actions": ["charge"], "blockMs": 30_000});
+        let taken = connection.ok("TaskAwaitRequest", payload).await;
+        let task = &taken["tasks"][0];
+        order.push(task["input"].as_i64().expect("a number"));
+        let payload = json!({"taskId": task["taskId"], "workerId": "w1"});
+        let completed = connection.ok("TaskCompleteRequest", payload).await;
+        assert_eq!(completed["applied"], true, "{task}");
+    }
+    assert_eq!(order, [2, 5, 1, 3, 4]);
+}

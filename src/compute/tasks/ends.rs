@@ -175,7 +175,7 @@ impl Pool {
             Capability::Action(namespace, name) => format!(
                 "no member or worker of namespace {namespace} took a task of the action {name}; start one that announces it"
             ),
-            _ => format!(
+            Capability::Processor | Capability::Tagged(_) => format!(
                 "no member with the tags [{}] took the task; start one that declares them",
                 held.required.tags
             ),

@@ -202,12 +202,11 @@ impl Offer<'_> {
         }
         if self.is_member {
             found.extend(all.get(&Capability::Processor));
-            match self.namespace {
-                Some(own) => found.extend(all.get(&Capability::Tagged(Arc::clone(own)))),
-                None => {
-                    let tagged = all.range(Capability::Tagged("".into())..);
-                    found.extend(tagged.map(|(_, group)| group));
-                }
+            if let Some(own) = self.namespace {
+                found.extend(all.get(&Capability::Tagged(Arc::clone(own))));
+            } else {
+                let tagged = all.range(Capability::Tagged("".into())..);
+                found.extend(tagged.map(|(_, group)| group));
             }
         }
         found.into_iter()
@@ -260,7 +259,7 @@ mod tests {
                     assert!(lanes.first(&offer).is_some(), "{name}");
                 }
             }
-            lanes.first(&offer).map(|name| name.to_string())
+            lanes.first(&offer).map(ToString::to_string)
         };
         for (actions, tags, namespace, is_member, expected) in [
             (&["a"][..], "", None, false, Some("low")),

@@ -40,6 +40,10 @@ const CONFLICTS_MAX: usize = 10;
 
 /// Facts about a member or worker.
 #[derive(Debug, Clone)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a fact of its own, and all of them are shown"
+)]
 pub struct WorkerFacts {
     pub id: Arc<str>,
     /// As it was announced.
@@ -312,7 +316,7 @@ impl Channels {
         };
         match reported.map_err(Refused::Failed)? {
             Reported::Unknown => Err(Refused::NoTask),
-            reported => Ok(Ended {
+            reported @ (Reported::Applied | Reported::Late | Reported::Conflict) => Ok(Ended {
                 applied: reported == Reported::Applied,
                 will_retry: reported == Reported::Conflict,
             }),

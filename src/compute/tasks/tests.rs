@@ -34,11 +34,11 @@ impl Ends for Store {
         task: &'a str,
         end: End,
     ) -> BoxFuture<'a, Result<Reported, Failure>> {
-        let answer = self.answers.lock().unwrap().pop_front();
+        let answer = self.answers.lock().expect("not poisoned").pop_front();
         let answer = answer.unwrap_or(Ok(Reported::Applied));
         if answer.is_ok() {
             let row = (task.to_owned(), end.attempt, end.answer, end.keeps_writes);
-            self.ended.lock().unwrap().push(row);
+            self.ended.lock().expect("not poisoned").push(row);
         }
         self.changed.notify_waiters();
         Box::pin(async { answer })
@@ -51,7 +51,7 @@ impl Ends for Store {
     fn discard(&self, _: &Tenant, task: &str, attempt: u32) {
         self.discarded
             .lock()
-            .unwrap()
+            .expect("not poisoned")
             .push((task.to_owned(), attempt));
     }
 
@@ -60,7 +60,7 @@ impl Ends for Store {
         _: &'a Tenant,
         task: &'a str,
     ) -> BoxFuture<'a, Result<Option<TaskSpec>, Failure>> {
-        let kept = self.kept.lock().unwrap().get(task).cloned();
+        let kept = self.kept.lock().expect("not poisoned").get(task).cloned();
         Box::pin(async { Ok(kept) })
     }
 
@@ -69,7 +69,12 @@ impl Ends for Store {
         _: &'a Tenant,
         task: &'a str,
     ) -> BoxFuture<'a, Result<Standing, Failure>> {
-        let standing = self.standing.lock().unwrap().get(task).copied();
+        let standing = self
+            .standing
+            .lock()
+            .expect("not poisoned")
+            .get(task)
+            .copied();
         Box::pin(async move { Ok(standing.unwrap_or(Standing::Unknown)) })
     }
 }
@@ -157,7 +162,7 @@ impl Bench {
         let wait = async {
             loop {
                 let changed = self.store.changed.notified();
-                let ended = self.store.ended.lock().unwrap().clone();
+                let ended = self.store.ended.lock().expect("not poisoned").clone();
                 if ended.len() >= count {
                     return ended;
                 }
@@ -234,7 +239,7 @@ fn task(id: &str) -> TaskSpec {
             },
             roles: Arc::default(),
         },
-        timeout: Duration::from_secs(60),
+        timeout: Duration::from_mins(1),
         retries_max: 3,
         retry_delay: Duration::from_secs(1),
         wait: Duration::from_hours(24),
@@ -274,7 +279,7 @@ async fn a_task_is_sent_to_a_member_that_announced_its_action() {
     assert_eq!((&*delivery.spec.id, delivery.attempt), ("1", 1));
     assert_eq!(
         delivery.deadline,
-        Timestamp::from_micros(0).after(Duration::from_secs(3_660))
+        Timestamp::from_micros(0).after(Duration::from_mins(61))
     );
     let token = bench.channels.token(&delivery);
     assert_eq!(token.as_deref(), Some("1#1"));
@@ -444,7 +449,7 @@ async fn a_task_that_is_not_answered_times_out_and_a_late_answer_is_recorded() {
         .store
         .answers
         .lock()
-        .unwrap()
+        .expect("as the test says")
         .push_back(Ok(Reported::Late));
     member.done(&delivery);
     let late = bench.ends(2).await.remove(1);
@@ -490,7 +495,7 @@ async fn a_lost_member_loses_its_task_to_another_under_the_same_id() {
     two.done(&second);
     assert_eq!(bench.ends(1).await[0].1, 2);
     assert_eq!(
-        *bench.store.discarded.lock().unwrap(),
+        *bench.store.discarded.lock().expect("not poisoned"),
         [("1".to_owned(), 1)]
     );
 }
@@ -584,7 +589,7 @@ async fn a_conflict_delivers_again_at_once_ten_times() {
         .store
         .answers
         .lock()
-        .unwrap()
+        .expect("as the test says")
         .extend((0..11).map(|_| Ok(Reported::Conflict)));
     bench.channels.send(TaskSpec {
         retries_max: 0,
@@ -614,7 +619,7 @@ async fn an_end_that_cannot_be_stored_is_reported_again() {
         .store
         .answers
         .lock()
-        .unwrap()
+        .expect("as the test says")
         .extend((0..3).map(|_| Err(Failure::internal("disk"))));
     bench.channels.send(task("1"));
     let delivery = member.task().await;
@@ -794,7 +799,7 @@ async fn what_no_channel_holds_is_asked_of_who_started_it() {
         .store
         .answers
         .lock()
-        .unwrap()
+        .expect("as the test says")
         .extend(answers.into_iter().map(Ok));
     assert!(bench.complete("1", None).await.expect("accepted").applied);
     assert!(!bench.complete("1", None).await.expect("late").applied);
@@ -803,7 +808,7 @@ async fn what_no_channel_holds_is_asked_of_who_started_it() {
     let touch = || bench.touch(None, 1, None);
     assert!(matches!(touch().await, Err(Refused::NoTask)));
     let stands = |standing| {
-        let mut standings = bench.store.standing.lock().unwrap();
+        let mut standings = bench.store.standing.lock().expect("not poisoned");
         standings.insert("1".to_owned(), standing);
     };
     stands(Standing::Closed("completed"));
@@ -819,7 +824,12 @@ async fn a_report_that_fails_leaves_the_task_with_its_worker() {
     bench.channels.send(task("1"));
     bench.pull("w1", 1, 0).await;
     let failure = Failure::new(Code::TooManyRequests, "later");
-    bench.store.answers.lock().unwrap().push_back(Err(failure));
+    bench
+        .store
+        .answers
+        .lock()
+        .expect("not poisoned")
+        .push_back(Err(failure));
     let refused = bench.complete("1", Some("w1")).await;
     assert!(matches!(refused, Err(Refused::Failed(_))));
     let view = bench.channels.view(&tenant(), "1").expect("it is open");
@@ -891,7 +901,7 @@ async fn tasks_that_wait_take_little_memory() {
     let bench = Bench::with_room(0);
     for id in ["1", "2", "3"] {
         let spec = task(id);
-        let mut kept = bench.store.kept.lock().unwrap();
+        let mut kept = bench.store.kept.lock().expect("not poisoned");
         kept.insert(id.to_owned(), spec.clone());
         drop(kept);
         bench.channels.send(spec);
@@ -914,7 +924,7 @@ async fn tasks_that_wait_take_little_memory() {
         .store
         .kept
         .lock()
-        .unwrap()
+        .expect("as the test says")
         .insert("5".to_owned(), task("5"));
     bench.channels.send(task("5"));
     assert_eq!(&*bench.pull("w1", 1, 5).await[0].spec.id, "5");

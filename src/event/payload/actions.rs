@@ -159,6 +159,10 @@ pub struct Item {
     pub wasm: Option<Wasm>,
     /// How often it was registered.
     pub version: u64,
+    /// How many of its tasks wait for a taker.
+    pub pending: usize,
+    /// How many of its tasks a member or worker has.
+    pub running: usize,
 }
 
 /// How an action in WebAssembly is called.

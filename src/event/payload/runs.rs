@@ -160,6 +160,22 @@ pub struct Fault {
     pub message: String,
 }
 
+impl Fault {
+    /// What the output of a failed action says went wrong, if it does.
+    pub fn of(output: &str) -> Option<Self> {
+        #[derive(Deserialize)]
+        struct Failed {
+            error: String,
+            error_code: Option<String>,
+        }
+        let failed: Failed = serde_json::from_str(output).ok()?;
+        Some(Self {
+            code: failed.error_code,
+            message: failed.error,
+        })
+    }
+}
+
 /// How a step ended; of several executions the latest.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "RunStep")]

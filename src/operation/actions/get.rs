@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::counted;
 use crate::error::Failure;
 use crate::event::{
     EventType,
@@ -34,6 +35,10 @@ impl Operation for GetAction {
     async fn run(self, cx: Context) -> Result<Output<Self::Answer>, Failure> {
         let (registry, tenant) = (cx.registry(), &cx.caller().tenant);
         let action = registry.action_named(tenant, &self.namespace, &self.name);
-        Ok(Output::one(action.await?.into()))
+        let mut counted = counted(&cx, &self.namespace, vec![action.await?]);
+        counted
+            .pop()
+            .map(Output::one)
+            .ok_or_else(|| Failure::internal("an action was lost while it was counted"))
     }
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::counted;
 use crate::error::Failure;
 use crate::event::{
     EventType,
@@ -45,7 +46,7 @@ impl Operation for ListActions {
         let last = found.last().filter(|_| more);
         Ok(Output::one(actions::Page {
             pagination: paging::pagination(last.map(|last| &*last.name)),
-            items: found.into_iter().map(Into::into).collect(),
+            items: counted(&cx, &self.namespace, found),
         }))
     }
 }

@@ -6,6 +6,9 @@ mod list;
 mod register;
 mod set_enabled;
 
+use std::sync::Arc;
+
+use super::Context;
 use crate::event::payload::actions::{Item, Wasm};
 use crate::registry::Action;
 
@@ -17,7 +20,7 @@ pub(super) use set_enabled::SetActionEnabled;
 
 impl From<Action> for Item {
     fn from(action: Action) -> Self {
-        let text = |text: std::sync::Arc<str>| text.to_string();
+        let text = |text: Arc<str>| text.to_string();
         Self {
             name: action.name.to_string(),
             kind: if action.wasm.is_some() {
@@ -42,6 +45,23 @@ impl From<Action> for Item {
                 memory_limit_bytes: wasm.memory_limit_bytes,
             }),
             version: action.version,
+            pending: 0,
+            running: 0,
         }
     }
+}
+
+/// The actions of a namespace, with the numbers of their open tasks.
+fn counted(cx: &Context, namespace: &Arc<str>, actions: Vec<Action>) -> Vec<Item> {
+    let counts = cx.channels().counts(&cx.caller().tenant);
+    let items = actions.into_iter().map(|action| {
+        let name = (Arc::clone(namespace), action.name.to_string().into());
+        let (pending, running) = counts.get(&name).copied().unwrap_or_default();
+        Item {
+            pending,
+            running,
+            ..action.into()
+        }
+    });
+    items.collect()
 }

@@ -15,7 +15,7 @@ impl From<ShownTask> for Task {
     fn from(task: ShownTask) -> Self {
         let held = task.held;
         let error = match (task.status, &task.output) {
-            (TaskStatus::Failed | TaskStatus::TimedOut, Some(output)) => fault(output),
+            (TaskStatus::Failed | TaskStatus::TimedOut, Some(output)) => Fault::of(output),
             _ => None,
         };
         Self {
@@ -44,18 +44,4 @@ impl From<ShownTask> for Task {
             finished_at: task.ended.map(AsText),
         }
     }
-}
-
-/// What an output says went wrong, if it does.
-fn fault(output: &str) -> Option<Fault> {
-    #[derive(serde::Deserialize)]
-    struct Failed {
-        error: String,
-        error_code: Option<String>,
-    }
-    let failed: Failed = serde_json::from_str(output).ok()?;
-    Some(Fault {
-        code: failed.error_code,
-        message: failed.error,
-    })
 }

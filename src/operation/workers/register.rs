@@ -1,5 +1,7 @@
 //! Registers a worker that pulls tasks, or changes its registration.
 
+use serde_json::value::RawValue;
+
 use super::{refused, worker_id};
 use crate::auth::{Permission, ROLE_M2M};
 use crate::compute::tasks::Announced;
@@ -34,7 +36,7 @@ impl Operation for RegisterWorker {
 
     fn parse(payload: &str) -> Result<Self, Failure> {
         let request: workers::Register<'_> = payload::decode(payload)?;
-        let metadata = request.metadata.map(|metadata| metadata.get());
+        let metadata = request.metadata.map(RawValue::get);
         if metadata
             .is_some_and(|metadata| !metadata.starts_with('{') || metadata.len() > METADATA_MAX)
         {

@@ -3,6 +3,8 @@
 use std::{sync::Arc, time::Duration};
 
 use super::{refused, within};
+use serde_json::value::RawValue;
+
 use crate::auth::{Permission, ROLE_M2M};
 use crate::error::{Code, Failure};
 use crate::event::{
@@ -35,7 +37,7 @@ impl Operation for TouchTask {
     fn parse(payload: &str) -> Result<Self, Failure> {
         let request: workers::Touch<'_> = payload::decode(payload)?;
         let extend = within(request.extend_ms, 30_000, 1, 300_000, "extendMs")?;
-        let progress = request.progress.map(|progress| progress.get());
+        let progress = request.progress.map(RawValue::get);
         if let Some(bytes) = progress.map(str::len).filter(|bytes| *bytes > PROGRESS_MAX) {
             let message = format!("progress has {bytes} bytes; at most {PROGRESS_MAX} are allowed");
             return Err(Failure::new(Code::BadRequest, message).with("parameter", "progress"));

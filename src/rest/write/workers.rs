@@ -14,6 +14,7 @@ pub(in crate::rest) fn of_worker(parts: &Parts, id: &str) -> Written {
     with_body(parts, object, vec!["id", "workerId"])
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "the table asks for it")]
 pub(in crate::rest) fn one(parts: &Parts, id: &str) -> Written {
     let object = begin(id).text("workerId", parts.path("workerId"));
     Ok(optional(object, "namespace", parts.query("namespace")).finish())

@@ -142,7 +142,9 @@ impl Runtime {
                     }
                     // Who looks at the run after the commit finds it.
                     Effect::Send(_) => {}
-                    effect => {
+                    effect @ (Effect::GiveUp { .. }
+                    | Effect::Record { .. }
+                    | Effect::Keep { .. }) => {
                         let followed = Followed {
                             namespace: Arc::clone(&stored.name.namespace),
                             workflow: Arc::clone(&stored.name.name),

@@ -137,11 +137,11 @@ impl Runtime {
         for start in wanted {
             match self.start_run(session, advancing.by, start).await {
                 Ok(started) => return Ok(StartedChild::Started { run: started.id }),
-                Err(failure) => match failure.code() {
-                    Code::RunDefinitionNotFound => {}
-                    Code::RunDefinitionDisabled => return Ok(StartedChild::Disabled),
-                    _ => return Err(failure),
-                },
+                Err(failure) if failure.code() == Code::RunDefinitionNotFound => {}
+                Err(failure) if failure.code() == Code::RunDefinitionDisabled => {
+                    return Ok(StartedChild::Disabled);
+                }
+                Err(failure) => return Err(failure),
             }
         }
         Ok(StartedChild::Missing)

@@ -178,7 +178,10 @@ impl Runtime {
                     output: shown(&version.image),
                 })
             }
-            EntityStep::Search => self.search_step(session, input).await,
+            EntityStep::Search => Err(Failure::new(
+                Code::FeatureDisabled,
+                "@entity/search is not available yet; use @entity/get",
+            )),
             EntityStep::Await => {
                 let get: Get = read(input)?;
                 let id = entity_id(&get.entity_id)?;
@@ -195,14 +198,6 @@ impl Runtime {
                 Ok(EntityAnswer::NotYet)
             }
         }
-    }
-
-    /// Searches are not part of a run's transaction yet.
-    async fn search_step(&self, _: &mut Session, _: &str) -> Result<EntityAnswer, Failure> {
-        Err(Failure::new(
-            Code::FeatureDisabled,
-            "@entity/search is not available yet; use @entity/get",
-        ))
     }
 }
 

@@ -23,22 +23,21 @@ impl Runtime {
         task: &Task,
     ) -> Result<(), Failure> {
         let id = task_id(&state.run.id, task.ordinal);
-        match self.task_spec(tenant, stored, state, task).await? {
-            Some(spec) => self.0.channels.send(spec),
-            // The action was deleted after its task was recorded.
-            None => {
-                let answer = Answer::Lost {
-                    code: "ACTION_NOT_FOUND".into(),
-                    message: format!("the action \"{}\" is not registered", task.action).into(),
-                };
-                let end = End {
-                    attempt: 0,
-                    answer,
-                    keeps_writes: false,
-                };
-                let _: Reported = self.task_ended(tenant, &id, end).await?;
-            }
+        if let Some(spec) = self.task_spec(tenant, stored, state, task).await? {
+            self.0.channels.send(spec);
+            return Ok(());
         }
+        // The action was deleted after its task was recorded.
+        let answer = Answer::Lost {
+            code: "ACTION_NOT_FOUND".into(),
+            message: format!("the action \"{}\" is not registered", task.action).into(),
+        };
+        let end = End {
+            attempt: 0,
+            answer,
+            keeps_writes: false,
+        };
+        let _: Reported = self.task_ended(tenant, &id, end).await?;
         Ok(())
     }
 

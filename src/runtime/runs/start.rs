@@ -131,14 +131,14 @@ impl Runtime {
             input: start.input,
             now,
         };
-        let (begun, event) = Run::begin(begin, &followed.program);
+        let (new_run, event) = Run::begin(begin, &followed.program);
         let state = State {
             version: followed.version,
             digest: followed.digest,
             by: By::of(&by.principal.actor, &by.principal.roles),
             key,
             invoked: start.invoked,
-            run: begun,
+            run: new_run,
         };
         let new = NewRun {
             id: run,

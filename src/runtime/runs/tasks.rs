@@ -320,6 +320,10 @@ impl Found {
 }
 
 /// Takes an event of a history. The task of an invocation is there before its first.
+#[expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "most events are not about tasks"
+)]
 fn take(found: &mut Vec<Found>, step: &mut Box<str>, event: &HistoryEvent, is_invoked: bool) {
     match event.kind {
         EventKind::StepStarted => *step = (*event.detail).into(),

@@ -128,6 +128,10 @@ impl Runtime {
 
     /// The signals of a run, oldest first, and which of them a wait has taken: each takes the
     /// oldest of its type.
+    #[expect(
+        clippy::wildcard_enum_match_arm,
+        reason = "most events are not about signals"
+    )]
     async fn shown_signals(&self, stored: &StoredRun) -> Result<Vec<ShownSignal>, Failure> {
         let mut signals: Vec<ShownSignal> = Vec::new();
         let mut taken: HashMap<Arc<str>, usize> = HashMap::new();

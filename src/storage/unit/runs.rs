@@ -97,14 +97,11 @@ impl Runs {
 
     pub(super) fn roll_back_to(&mut self, mark: usize) {
         for (id, before) in self.undo.drain(mark..).rev() {
-            match before {
-                Some(before) => {
-                    self.writes.insert(id, before);
-                }
-                None => {
-                    self.writes.remove(&id);
-                    self.order.retain(|other| *other != id);
-                }
+            if let Some(before) = before {
+                self.writes.insert(id, before);
+            } else {
+                self.writes.remove(&id);
+                self.order.retain(|other| *other != id);
             }
         }
     }
