@@ -25,7 +25,8 @@ pub(super) fn absorb(
 ) -> Result<Step, Error> {
     let callee = asked_of(&run, asked, &phase, world)?;
     let Answered { result, mut record } = answered;
-    record.mode = callee.mode.map(|mode| mode.as_str().to_owned());
+    let mode = callee.mode.map(Mode::as_str).or(callee.on_runs);
+    record.mode = mode.map(ToOwned::to_owned);
     let said = match &result {
         Ok(answer) => &answer.warnings[..],
         Err(CallError::Rejected { warnings, .. }) => warnings,
@@ -93,8 +94,10 @@ pub(super) fn absorb(
 /// The callee of the response.
 struct AskedOf {
     callee: Callee,
-    /// For a processor.
+    /// For a processor that calls a member.
     mode: Option<Mode>,
+    /// For a processor that starts or signals runs.
+    on_runs: Option<&'static str>,
 }
 
 fn asked_of(run: &Run, asked: Asked, phase: &Phase, world: World<'_>) -> Result<AskedOf, Error> {
@@ -108,18 +111,21 @@ fn asked_of(run: &Run, asked: Asked, phase: &Phase, world: World<'_>) -> Result<
                 processor,
             },
         ) => {
-            let Some(Processor {
-                name,
-                task: Task::Call { mode, .. },
-            }) = cascade
+            let Some(Processor { name, task }) = cascade
                 .transition(&run.state, *transition)
                 .and_then(|transition| transition.processors.get(*processor))
             else {
                 return Err(misfit);
             };
+            let (mode, on_runs) = match task {
+                Task::Call { mode, .. } => (Some(*mode), None),
+                Task::OnRuns(on_runs) => (None, Some(on_runs.mode())),
+                Task::Internalized | Task::Timer { .. } => return Err(misfit),
+            };
             Ok(AskedOf {
                 callee: Callee::Processor(name.clone()),
-                mode: Some(*mode),
+                mode,
+                on_runs,
             })
         }
         (Asked::Schedule, Phase::Arming { workflow, at }) => {
@@ -137,6 +143,7 @@ fn asked_of(run: &Run, asked: Asked, phase: &Phase, world: World<'_>) -> Result<
             Ok(AskedOf {
                 callee: Callee::Schedule(function.clone()),
                 mode: None,
+                on_runs: None,
             })
         }
         (Asked::Function(leaf), phase) => {
@@ -149,6 +156,7 @@ fn asked_of(run: &Run, asked: Asked, phase: &Phase, world: World<'_>) -> Result<
                     target,
                 },
                 mode: None,
+                on_runs: None,
             })
         }
         (Asked::Processor | Asked::Schedule, _) => Err(misfit),

@@ -109,6 +109,9 @@ pub enum ProcessorFailure {
     Disconnected,
     #[error("COMMIT_BEFORE_DISPATCH is not possible in a transaction that was joined with a token")]
     BoundaryInCallback,
+    /// A run could not be started or signalled.
+    #[error("{0}")]
+    Runs(String),
 }
 
 impl Error {

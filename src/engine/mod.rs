@@ -17,14 +17,14 @@ mod step;
 mod tests;
 mod timer;
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use crate::callout::{CallSettings, Callee, Reply, TransitionContext};
 use crate::clock::Timestamp;
 use crate::entity::Document;
-use crate::id::WorkflowName;
+use crate::id::{ProcessorName, WorkflowName};
 use crate::model::Schema;
-use crate::workflow::WorkflowSet;
+use crate::workflow::{OnRuns, WorkflowSet};
 
 pub use crate::condition::Meter;
 pub use error::{Error, ProcessorFailure};
@@ -82,6 +82,21 @@ pub struct Answered {
 }
 
 impl Answered {
+    /// What a run continues with after runs of step workflows were started or signalled.
+    pub fn of_runs(call: &RunsCall, micros: u64) -> Self {
+        Self {
+            result: Ok(Answer {
+                reply: Reply::Processed(None),
+                warnings: Vec::new(),
+            }),
+            record: CallRecord {
+                name: call.processor.to_string(),
+                micros,
+                ..CallRecord::default()
+            },
+        }
+    }
+
     /// The document that a processor returned, if any.
     pub fn document(&self) -> Option<&Document> {
         match &self.result {
@@ -128,6 +143,9 @@ pub enum Next {
     Go,
     /// Call a member, and return with its response.
     Call(Box<Call>),
+    /// Start a run of a step workflow or signal runs, within the transaction, and return with a
+    /// response that changes nothing.
+    OnRuns(Box<RunsCall>),
     /// The run has ended.
     Settled,
 }
@@ -141,6 +159,14 @@ pub struct Call {
     /// None while a workflow is being selected.
     pub transition_context: Option<TransitionContext>,
     pub scope: Scope,
+}
+
+/// What a processor does to runs of step workflows.
+#[derive(Debug, Clone)]
+pub struct RunsCall {
+    pub processor: ProcessorName,
+    pub task: Arc<OnRuns>,
+    pub transition_context: TransitionContext,
 }
 
 /// How a call relates to the transaction in which it is made (`workflow-engine.md` §6.2).

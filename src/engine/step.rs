@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{
-    Call, Error, Fate, Input, Next, Run, Scope, Start, Step, Timer, TimerKind, World,
+    Call, Error, Fate, Input, Next, Run, RunsCall, Scope, Start, Step, Timer, TimerKind, World,
     absorb::absorb,
     arm::{arm, cancel_left_behind},
     record::{CallRecord, Considered, Entry, Reason, StartKind},
@@ -91,6 +91,18 @@ pub(super) fn ask(
     Ok(Step {
         run,
         next: Next::Call(Box::new(call)),
+    })
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "it is what a step answers")]
+fn ask_of_runs(mut run: Box<Run>, call: RunsCall, phase: Phase) -> Result<Step, Error> {
+    run.phase = Phase::Waiting {
+        asked: Asked::Processor,
+        phase: Box::new(phase),
+    };
+    Ok(Step {
+        run,
+        next: Next::OnRuns(Box::new(call)),
     })
 }
 
@@ -589,6 +601,19 @@ fn take(
                 processor,
             };
             ask(run, call, Asked::Processor, phase)
+        }
+        Task::OnRuns(task) => {
+            let call = RunsCall {
+                processor: next.name.clone(),
+                task: Arc::clone(task),
+                transition_context: transition_context(&run.state, taken),
+            };
+            let phase = Phase::Taking {
+                cascade,
+                transition,
+                processor,
+            };
+            ask_of_runs(run, call, phase)
         }
         Task::Timer {
             transition: later,

@@ -56,6 +56,7 @@ impl Machine {
             run = step.run;
             input = match step.next {
                 Next::Go => Input::Go,
+                Next::OnRuns(call) => Input::Answered(Box::new(Answered::of_runs(&call, 0))),
                 Next::Settled => return Ok(*run),
                 Next::Call(call) => Input::Answered(Box::new(Answered {
                     result: answer(&call),

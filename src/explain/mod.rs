@@ -12,8 +12,8 @@ use std::sync::Arc;
 use crate::callout::{Callee, TransitionContext};
 use crate::condition::{Condition, Facts, FunctionResults, Meter, Trace, Verdict};
 use crate::engine::{
-    self, Call, CallRecord, Considered, Entry, Input, Next, Reason, Run, RunRecord, StartKind,
-    World,
+    self, Answered, Call, CallRecord, Considered, Entry, Input, Next, Reason, Run, RunRecord,
+    StartKind, World,
 };
 use crate::id::{StateName, TransitionName};
 use crate::workflow::{Trigger, Workflow, WorkflowSet};
@@ -173,10 +173,11 @@ fn guard(
 /// What a run would do, as far as no member has to be asked.
 pub fn foresee(run: Run, world: World<'_>) -> RunExplanation {
     let mut run = Box::new(run);
+    let mut input = Input::Go;
     loop {
         // A failing step consumes its run.
         let before = run.clone();
-        match engine::step(run, Input::Go, world, &mut Vec::new()) {
+        match engine::step(run, input, world, &mut Vec::new()) {
             Err(error) => {
                 let mut told = tell(&before.finish().record, world.workflows, |_| None);
                 told.stopped = Some(error.to_string());
@@ -184,15 +185,17 @@ pub fn foresee(run: Run, world: World<'_>) -> RunExplanation {
             }
             Ok(step) => {
                 run = step.run;
-                match step.next {
-                    Next::Go => {}
+                input = match step.next {
+                    Next::Go => Input::Go,
+                    // It changes nothing of the entity.
+                    Next::OnRuns(call) => Input::Answered(Box::new(Answered::of_runs(&call, 0))),
                     Next::Settled => return tell(&run.finish().record, world.workflows, |_| None),
                     Next::Call(call) => {
                         let mut told = tell(&run.finish().record, world.workflows, |_| None);
                         told.stop_at(&call);
                         return told;
                     }
-                }
+                };
             }
         }
     }
@@ -341,9 +344,11 @@ pub fn tell(
 }
 
 fn called(call: &CallRecord) -> String {
-    let told = match &call.failure {
-        Some(failure) => failure.clone(),
-        None => format!("{} succeeded", call.name),
+    let told = match (&call.failure, call.mode.as_deref()) {
+        (Some(failure), _) => failure.clone(),
+        (None, Some("RUN")) => format!("a run started by processor {}", call.name),
+        (None, Some("SIGNAL")) => format!("a signal sent by processor {}", call.name),
+        (None, _) => format!("{} succeeded", call.name),
     };
     match call.attempts {
         0 | 1 => told,

@@ -36,6 +36,8 @@ pub enum MappingError {
     TooDeep,
     #[error(transparent)]
     Path(#[from] PathError),
+    #[error("`{path}` is not a valid path here; paths begin with {known}")]
+    UnknownPath { path: String, known: String },
     #[error("the mapped value is larger than {0} bytes")]
     TooLarge(usize),
     #[error("the mapping has too many paths into values that are too large")]
@@ -46,7 +48,25 @@ impl Mapping {
     /// Parses JSON.
     pub fn parse(text: &str) -> Result<Self, MappingError> {
         let raw: &RawValue = serde_json::from_str(text).map_err(|error| not_json(&error))?;
-        Node::of(raw, 0).map(Self)
+        Node::of(raw, 0, &|path| Ok(Path::parse(path)?)).map(Self)
+    }
+
+    /// Parses JSON whose paths lead into one value, which [`Self::render`] takes as
+    /// [`Root::Input`]: to one of those members of it, or above or below it.
+    pub fn parse_among(text: &str, members: &[&str]) -> Result<Self, MappingError> {
+        let raw: &RawValue = serde_json::from_str(text).map_err(|error| not_json(&error))?;
+        let path = |text: &str| {
+            let unknown = || MappingError::UnknownPath {
+                path: text.chars().take(200).collect(),
+                known: members
+                    .iter()
+                    .map(|member| format!("$.{member}"))
+                    .collect::<Vec<_>>()
+                    .join(", "),
+            };
+            Path::parse_among(text, members).ok_or_else(unknown)
+        };
+        Node::of(raw, 0, &path).map(Self)
     }
 
     /// Parses a path, or JSON: the form of a run's output.
@@ -86,7 +106,11 @@ fn not_json(error: &serde_json::Error) -> MappingError {
 }
 
 impl Node {
-    fn of(raw: &RawValue, depth: usize) -> Result<Self, MappingError> {
+    fn of(
+        raw: &RawValue,
+        depth: usize,
+        path: &dyn Fn(&str) -> Result<Path, MappingError>,
+    ) -> Result<Self, MappingError> {
         let text = raw.get();
         if depth > DEPTH_MAX {
             return Err(MappingError::TooDeep);
@@ -96,7 +120,7 @@ impl Node {
                 let members: IndexMap<String, &RawValue> =
                     serde_json::from_str(text).map_err(|error| not_json(&error))?;
                 let members = members.into_iter().map(|(key, value)| {
-                    let value = Self::of(value, depth + 1)?;
+                    let value = Self::of(value, depth + 1, path)?;
                     Ok((key.into_boxed_str(), value))
                 });
                 Self::Map(members.collect::<Result<_, MappingError>>()?)
@@ -104,13 +128,13 @@ impl Node {
             Some(b'[') => {
                 let items: Vec<&RawValue> =
                     serde_json::from_str(text).map_err(|error| not_json(&error))?;
-                let items = items.into_iter().map(|item| Self::of(item, depth + 1));
+                let items = items
+                    .into_iter()
+                    .map(|item| Self::of(item, depth + 1, path));
                 Self::List(items.collect::<Result<_, _>>()?)
             }
             Some(b'"') => match string(text) {
-                Some(path) if path.starts_with("$.") || path == "$" => {
-                    Self::Path(Path::parse(&path)?)
-                }
+                Some(text) if text.starts_with("$.") || text == "$" => Self::Path(path(&text)?),
                 _ => Self::Text(text.into()),
             },
             _ => Self::Text(text.into()),
@@ -224,6 +248,34 @@ mod tests {
             ("{}", "{}"),
         ] {
             assert_eq!(rendered(mapping).as_deref(), Ok(expected), "{mapping}");
+        }
+    }
+
+    #[test]
+    fn paths_into_one_value_lead_to_its_known_members() {
+        let known = ["entity.id", "entity.data", "transition"];
+        let scope = r#"{"entity":{"id":"e","data":{"a":[1.10]}},"transition":"t"}"#;
+        let rendered = |text: &str| {
+            let mapping = Mapping::parse_among(text, &known)?;
+            mapping.render(1_000, &|_| Some(Cow::Borrowed(scope)))
+        };
+        for (mapping, expected) in [
+            (r#"["$.entity.id", "$.transition", "$.entity.none"]"#, None),
+            (
+                r#"["$.entity.id", "$.transition", "$.entity.data.a[0]", "$.entity.data.b"]"#,
+                Some(r#"["e","t",1.10,null]"#),
+            ),
+            (r#""$.entity""#, Some(r#"{"id":"e","data":{"a":[1.10]}}"#)),
+            (r#""$.entities""#, None),
+            (r#""$.entity.identity""#, None),
+            (r#""$.input""#, None),
+            (r#""$""#, None),
+            (
+                r#"{"plain": "entity.id"}"#,
+                Some(r#"{"plain":"entity.id"}"#),
+            ),
+        ] {
+            assert_eq!(rendered(mapping).ok().as_deref(), expected, "{mapping}");
         }
     }
 

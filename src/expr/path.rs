@@ -55,6 +55,23 @@ impl Path {
         }
     }
 
+    /// Parses a path into one value, as [`Root::Input`]: it leads to one of those members of the
+    /// value, or above or below it.
+    pub(super) fn parse_among(text: &str, members: &[&str]) -> Option<Self> {
+        let path = text.strip_prefix("$.")?;
+        let is_known = |member: &&str| {
+            let below = path.strip_prefix(member);
+            let above = member.strip_prefix(path);
+            below.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+                || above.is_some_and(|rest| rest.starts_with('.'))
+        };
+        members.iter().find(|member| is_known(member))?;
+        Some(Self {
+            root: Root::Input,
+            rest: segments(&format!(".{path}"))?,
+        })
+    }
+
     fn below_root(text: &str) -> Option<Self> {
         let (root, rest) = if let Some(rest) = text.strip_prefix("input") {
             (Root::Input, rest)

@@ -17,11 +17,11 @@ use crate::compat::Compat;
 use crate::compute::{Attempted, Attempts, CallSpec, Called, Failed, RETRY_PAUSE, Work};
 use crate::engine::{
     self, Answer, Answered, Call, CallError, CallRecord, Fate, Input, Next, ProcessorFailure, Run,
-    RunOutcome, RunRecord, Scope,
+    RunOutcome, RunRecord, RunsCall, Scope,
 };
 use crate::entity::{Document, Image, Json};
 use crate::error::{Code, Coded as _, Failure};
-use crate::id::{DispatchKey, EntityId, TransactionId};
+use crate::id::{DispatchKey, EntityId, ProcessorName, TransactionId};
 use crate::storage::{self, Attribution, Definitions, Mark, Task, TaskKind, Version};
 
 /// The entity of a run, as the unit holds it.
@@ -156,6 +156,14 @@ impl Runtime {
                     }
                     Input::Answered(Box::new(answered))
                 }
+                Next::OnRuns(call) => {
+                    let called = Box::pin(self.call_on_runs(session, &run, &call, anchor, by));
+                    let answered = called.await?;
+                    if let Some(document) = answered.document() {
+                        anchor.definitions = self.learn(session, &definitions, document)?;
+                    }
+                    Input::Answered(Box::new(answered))
+                }
                 Next::Settled => break,
             };
         }
@@ -198,6 +206,41 @@ impl Runtime {
         }
     }
 
+    /// Starts or signals runs of step workflows, in the transaction.
+    async fn call_on_runs(
+        &self,
+        session: &mut Session,
+        run: &Run,
+        call: &RunsCall,
+        anchor: &Anchor,
+        by: &Initiator,
+    ) -> Result<Answered, Stopped> {
+        let (image, began) = (run.image(), Instant::now());
+        // A step that a signal makes a run take sees the entity as it is now.
+        anchor.stage(session, image.clone(), None)?;
+        let done = self.do_on_runs(session, by, call, &image).await;
+        if let Err(failure) = done {
+            if failure.code() != Code::WorkflowFailed {
+                return Err(failure.into());
+            }
+            return Err(Stopped::Engine(engine::Error::Processor {
+                processor: call.processor.clone(),
+                failure: ProcessorFailure::Runs(failure.message().to_owned()),
+            }));
+        }
+        let micros = u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX);
+        let mut answered = Answered::of_runs(call, micros);
+        take_in_changes(
+            session,
+            image.id,
+            &image.document,
+            &call.processor,
+            &mut answered,
+        )
+        .await?;
+        Ok(answered)
+    }
+
     /// A call whose result belongs to the transaction in which it is made.
     async fn call_inside(
         &self,
@@ -227,7 +270,7 @@ impl Runtime {
             }
         }
         unit.release(before);
-        take_in_changes(session, id, &sent, call, &mut answered).await?;
+        take_in_changes(session, id, &sent, &named(call), &mut answered).await?;
         Ok(answered)
     }
 
@@ -259,7 +302,14 @@ impl Runtime {
             let (called, before) = self.call_joined(session, call, &mut spec, by).await?;
             session.unit()?.release(before);
             let mut answered = answered(call, called, began);
-            take_in_changes(session, run.subject().id, &sent, call, &mut answered).await?;
+            take_in_changes(
+                session,
+                run.subject().id,
+                &sent,
+                &named(call),
+                &mut answered,
+            )
+            .await?;
             answered
         } else {
             let spec = self.spec(run, call, None, dispatch, by);
@@ -305,10 +355,10 @@ impl Runtime {
         session.take_back().await?;
         if let Some(called) = in_time {
             let mut answered = answered(call, called, began);
-            take_in_changes(session, id, &sent, call, &mut answered).await?;
+            take_in_changes(session, id, &sent, &named(call), &mut answered).await?;
             return Ok(answered);
         }
-        if let Some(document) = changed_meanwhile(session, id, &sent, call).await? {
+        if let Some(document) = changed_meanwhile(session, id, &sent, &named(call)).await? {
             run.take_in(document);
         }
         self.commit_so_far(session, run, anchor, by, dispatch)
@@ -586,7 +636,7 @@ async fn take_in_changes(
     session: &mut Session,
     id: EntityId,
     sent: &Json,
-    call: &Call,
+    processor: &ProcessorName,
     answered: &mut Answered,
 ) -> Result<(), Stopped> {
     if let Ok(Answer {
@@ -594,7 +644,7 @@ async fn take_in_changes(
         ..
     }) = &mut answered.result
     {
-        *document = changed_meanwhile(session, id, sent, call).await?;
+        *document = changed_meanwhile(session, id, sent, processor).await?;
     }
     Ok(())
 }
@@ -605,11 +655,11 @@ async fn changed_meanwhile(
     session: &mut Session,
     id: EntityId,
     sent: &Json,
-    call: &Call,
+    processor: &ProcessorName,
 ) -> Result<Option<Document>, Stopped> {
     let Some(now) = session.unit()?.peek(id).await? else {
         return Err(Stopped::Engine(engine::Error::Processor {
-            processor: call.callee.name().into(),
+            processor: processor.clone(),
             failure: ProcessorFailure::EntityGone,
         }));
     };
@@ -652,4 +702,9 @@ fn answered(call: &Call, called: Called, began: Instant) -> Answered {
         }
     };
     Answered { result, record }
+}
+
+/// The name of what a call is for, as failures of processors have it.
+fn named(call: &Call) -> ProcessorName {
+    call.callee.name().into()
 }

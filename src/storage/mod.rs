@@ -101,4 +101,4 @@ pub use snapshot::{History, ModelCount, Scan, Snapshot};
 pub use sorter::Sorter;
 pub use sweep::Sweep;
 pub use task::NewTask;
-pub use unit::{Mark, NewRun, RunAdvance, UnitOfWork};
+pub use unit::{Mark, NewRun, RunAdvance, RunSignal, UnitOfWork};

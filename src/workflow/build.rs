@@ -10,6 +10,7 @@ use super::{
     Workflow,
     check::{Location, Problems, remedy},
     json::{ConfigJson, ProcessorJson, Raw, ScheduleJson, StateJson, TransitionJson, WorkflowJson},
+    on_runs::{build_signal, build_start, signals_runs, starts_run},
     weight,
 };
 use crate::callout::{Given, RetryPolicy};
@@ -230,6 +231,10 @@ fn build_processor(json: &ProcessorJson, place: &Location, problems: &mut Proble
     problems.name(place, "the name of the processor", &json.name);
     let task = if is_timer(json) {
         build_timer(&json.config, place, problems)
+    } else if starts_run(json) {
+        build_start(&json.config, place, problems)
+    } else if signals_runs(json) {
+        build_signal(&json.config, place, problems)
     } else {
         build_call(json, place, problems)
     };
@@ -278,7 +283,7 @@ fn build_call(json: &ProcessorJson, place: &Location, problems: &mut Problems) -
         problems.add(
             place,
             format!(
-                "`type` is `{}`; use EXTERNAL, externalized or scheduled",
+                "`type` is `{}`; use EXTERNAL, externalized, scheduled, run or signal",
                 json.kind
             ),
         );

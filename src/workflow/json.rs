@@ -10,6 +10,7 @@ use super::{
     Definition, Error, Workflow,
     build::{build, is_timer},
     check::{Location, Problems},
+    on_runs::{signals_runs, starts_run},
 };
 use crate::callout::RetryPolicy;
 use crate::compat::Compat;
@@ -137,7 +138,8 @@ pub(super) struct TransitionJson {
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "Processor")]
 pub(super) struct ProcessorJson {
-    /// `EXTERNAL` calls a member, `scheduled` takes a transition later.
+    /// `EXTERNAL` calls a member, `scheduled` takes a transition later, `run` starts a run of a
+    /// step workflow and `signal` sends a signal to the runs of the entity.
     #[serde(default, rename = "type")]
     pub(super) kind: Arc<str>,
     /// The name that members register.
@@ -197,6 +199,29 @@ pub(super) struct ConfigJson {
     /// For timers: how late it may fire, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) timeout_ms: Option<i64>,
+    /// For `run`: the step workflow of which a run is started.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) definition: Option<Arc<str>>,
+    /// For `run`: the version of the definition; the latest if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) version: Option<Arc<str>>,
+    /// For `run`: the namespace of the definition; `default` if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) namespace: Option<Arc<str>>,
+    /// For `run`: the input, in which texts such as `$.entity.data.total` stand for values.
+    #[schemars(with = "Option<serde_json::Value>")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) input_mapping: Raw,
+    /// For `run`: a key or a path to one; `<entityId>:<transition>:<transactionId>` if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) idempotency_key: Option<Arc<str>>,
+    /// For `signal`: the type of the signal.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) signal: Option<Arc<str>>,
+    /// For `signal`: what it carries, with the paths of `inputMapping`.
+    #[schemars(with = "Option<serde_json::Value>")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) payload: Raw,
 }
 
 /// Takes the transition after some time in the state.
@@ -264,8 +289,9 @@ impl Workflow {
 
     /// The same under a compatibility profile.
     pub fn import(text: &str, compat: Compat) -> Result<Parsed, Error> {
-        let (mut json, unknown): (WorkflowJson, _) =
+        let (mut json, mut unknown): (WorkflowJson, _) =
             json::read_noting(text).map_err(|error| Error::Json(error.to_string()))?;
+        unknown.extend(json.take_strays());
         let place = Location::workflow(&json.name);
         let mut problems = Problems::new(compat);
         for member in unknown {
@@ -318,6 +344,22 @@ impl WorkflowJson {
             active,
             warnings: problems.warnings,
         })
+    }
+
+    /// Removes settings of runs from processors of other types, for which they are unknown.
+    fn take_strays(&mut self) -> Vec<String> {
+        let mut strays = Vec::new();
+        for (name, state) in &mut self.states {
+            for (transition, json) in state.transitions.iter_mut().enumerate() {
+                for (at, processor) in json.processors.iter_mut().flatten().enumerate() {
+                    let place =
+                        format!("states.{name}.transitions.{transition}.processors.?.{at}.config");
+                    let taken = processor.take_strays();
+                    strays.extend(taken.map(|member| format!("{place}.{member}")));
+                }
+            }
+        }
+        strays
     }
 
     /// `workflow-engine.md` §4.3.
@@ -390,6 +432,32 @@ impl WorkflowJson {
     }
 }
 
+impl ProcessorJson {
+    /// Removes settings that are for other types of processors; returns their names.
+    fn take_strays(&mut self) -> impl Iterator<Item = &'static str> + use<> {
+        let (starts, signals) = (starts_run(self), signals_runs(self));
+        let config = &mut self.config;
+        let taken = [
+            ("definition", !starts && config.definition.take().is_some()),
+            ("version", !starts && config.version.take().is_some()),
+            ("namespace", !starts && config.namespace.take().is_some()),
+            (
+                "inputMapping",
+                !starts && config.input_mapping.take().is_some(),
+            ),
+            (
+                "idempotencyKey",
+                !starts && config.idempotency_key.take().is_some(),
+            ),
+            ("signal", !signals && config.signal.take().is_some()),
+            ("payload", !signals && config.payload.take().is_some()),
+        ];
+        taken
+            .into_iter()
+            .filter_map(|(name, is_taken)| is_taken.then_some(name))
+    }
+}
+
 impl TransitionJson {
     fn tidy(&mut self, place: &Location, problems: &mut Problems) {
         if problems.compat.manual_may_be_absent() {
@@ -410,6 +478,11 @@ impl TransitionJson {
         for processor in self.processors.iter_mut().flatten() {
             let place = place.processor(&processor.name);
             annotations(&mut processor.annotations, "annotations", &place, problems);
+            if starts_run(processor) || signals_runs(processor) {
+                compact(&mut processor.config.input_mapping);
+                compact(&mut processor.config.payload);
+                continue;
+            }
             if processor.execution_mode.is_none() && problems.compat.absent_mode_is_sync() {
                 processor.execution_mode = Some("SYNC".into());
             }

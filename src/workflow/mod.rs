@@ -1,7 +1,7 @@
 //! The definition of a state machine: parsed and checked once, at import.
 //!
 //! May use: [`crate::id`], [`crate::error`], [`crate::compat`], [`crate::json`], [`crate::entity`],
-//! [`crate::callout`], [`crate::model`], [`crate::condition`].
+//! [`crate::callout`], [`crate::model`], [`crate::condition`], [`crate::expr`].
 //! After the import nothing is left to check: every target state exists, every criterion parses,
 //! every name is valid (`workflow-engine.md` §1 and §4).
 
@@ -9,6 +9,7 @@ mod build;
 mod check;
 mod diagram;
 mod json;
+mod on_runs;
 mod review;
 mod set;
 
@@ -23,6 +24,7 @@ use crate::id::{FunctionName, ProcessorName, StateName, TransitionName, Workflow
 pub use check::{CyclePolicy, Location, Problem, check_cycles};
 pub use diagram::{Language, draw};
 pub use json::{DefinitionError, Parsed, WorkflowJson};
+pub use on_runs::{OnRuns, SignalsRuns, StartsRun};
 pub use set::{Entry, ImportMode, UnknownMode, WorkflowSet};
 
 use std::sync::Arc;
@@ -136,6 +138,8 @@ pub enum Task {
         delay: Duration,
         timeout: Option<Duration>,
     },
+    /// Starts a run of a step workflow, or sends a signal to runs (`runs.md` §6).
+    OnRuns(Arc<OnRuns>),
 }
 
 /// How a call relates to the transaction (`workflow-engine.md` §6.2).

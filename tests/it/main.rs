@@ -80,6 +80,7 @@ mod timers;
 mod tls;
 mod tokens;
 mod topics;
+mod transitions;
 mod triggers;
 mod trusted_keys;
 mod turns;

@@ -377,7 +377,10 @@ async fn a_start_that_waits_is_answered_with_the_run_that_has_ended() {
         let payload = json!({"definition": "short", "waitMs": 30_000});
         let started = connection.ok("RunStartRequest", payload).await;
         assert_eq!(started["status"], "failed", "{started}");
-        assert_eq!(started["run"]["steps"]["start"]["outcome"], "target_not_found");
+        assert_eq!(
+            started["run"]["steps"]["start"]["outcome"],
+            "target_not_found"
+        );
     }
     define(&connection, APPROVAL).await;
     let payload = json!({"definition": "approval", "waitMs": 50});

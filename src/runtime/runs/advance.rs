@@ -2,17 +2,19 @@
 
 use std::{collections::VecDeque, sync::Arc};
 
+use tracing::warn;
+
 use super::{
     State, not_found,
     plans::{Followed, PermitTaken},
     state::refused,
 };
 use crate::clock::Timestamp;
-use crate::error::Failure;
+use crate::error::{Code, Failure};
 use crate::id::RunId;
 use crate::program::{self, Arrival, Effect, HistoryEvent, Next, Program, Status, World};
 use crate::runtime::{Initiator, Runtime, Session};
-use crate::storage::StoredRun;
+use crate::storage::{RunSignal, StoredRun};
 
 /// What became of an arrival.
 #[derive(Debug)]
@@ -87,16 +89,24 @@ impl Runtime {
             if had_ended && !is_first {
                 continue;
             }
-            let (state, turn) =
-                Box::pin(self.advance_one(session, by, &stored, begun, arrival, conflicts))
-                    .await
-                    .inspect_err(|_| {
-                        for permit in &arrived.permits {
-                            self.0
-                                .plans
-                                .give_back(&by.tenant, permit, self.0.clock.now());
-                        }
-                    })?;
+            let is_put_off = !is_first && matches!(arrival, Arrival::Signal { .. });
+            session.unit()?.turn_begins();
+            let advancing = self.advance_one(session, by, &stored, begun, arrival, conflicts);
+            let advanced = Box::pin(advancing).await;
+            let signals = session.unit()?.turn_ends();
+            queue.extend(signals.into_iter().map(arriving));
+            let (state, turn) = match advanced {
+                Ok(advanced) => advanced,
+                // The turn that sent it is over, and is not refused because nobody has room.
+                Err(failure) if is_put_off && failure.code() == Code::TooManyRequests => {
+                    warn!(%failure, run.id = %run, "a signal of a transition was dropped");
+                    continue;
+                }
+                Err(failure) => {
+                    self.advance_failed(&by.tenant, &arrived);
+                    return Err(failure);
+                }
+            };
             let Turned {
                 program,
                 history,
@@ -234,6 +244,13 @@ struct Turned {
     effects: Vec<Effect>,
     permits: Vec<PermitTaken>,
     is_taken: bool,
+}
+
+/// A signal that a transition has sent while a run was being advanced.
+fn arriving(signal: RunSignal) -> (RunId, Arrival) {
+    let RunSignal { run, kind, payload } = signal;
+    let kind = (*kind).into();
+    (run, Arrival::Signal { kind, payload })
 }
 
 /// The end of a run, as it arrives at its parent.

@@ -19,6 +19,7 @@ mod start;
 mod state;
 mod tasks;
 mod transactions;
+mod transition;
 mod view;
 
 pub use advance::Arrived;

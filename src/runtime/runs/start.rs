@@ -99,8 +99,13 @@ impl Runtime {
         let mut keys = Vec::new();
         if let Some(key) = &key {
             let key = RunKey::idempotency(&start.name, key);
-            if let Some(run) = self.storage().run_of_key(&by.tenant, &key).await? {
-                return self.existing(by, run).await;
+            let begun = session.unit()?.run_begun_with(&key);
+            let found = match begun {
+                None => self.storage().run_of_key(&by.tenant, &key).await?,
+                begun => begun,
+            };
+            if let Some(run) = found {
+                return self.existing(session, run).await;
             }
             keys.push(key);
         }
@@ -195,8 +200,8 @@ impl Runtime {
     }
 
     /// The run that has the key of another start.
-    async fn existing(&self, by: &Initiator, run: RunId) -> Result<RunStarted, Failure> {
-        let stored = self.storage().run(&by.tenant, run).await?;
+    async fn existing(&self, session: &mut Session, run: RunId) -> Result<RunStarted, Failure> {
+        let stored = session.unit()?.run(run).await?;
         let stored = stored.ok_or_else(|| super::not_found(&run.to_string()))?;
         let state = State::read(&stored)?;
         Ok(RunStarted {

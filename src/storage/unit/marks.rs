@@ -14,6 +14,7 @@ pub struct Mark {
     outcomes: usize,
     records: usize,
     publications: usize,
+    signals: usize,
 }
 
 impl UnitOfWork {
@@ -30,6 +31,7 @@ impl UnitOfWork {
             outcomes: self.outcomes.len(),
             records: self.records.changes.len(),
             publications: self.publications.len(),
+            signals: self.runs.signals_count(),
         }
     }
 
@@ -49,6 +51,7 @@ impl UnitOfWork {
         self.outcomes.truncate(mark.outcomes);
         self.records.changes.truncate(mark.records);
         self.publications.truncate(mark.publications);
+        self.runs.forget_signals(mark.signals);
     }
 
     /// Keeps what was changed since the mark, which is no more.

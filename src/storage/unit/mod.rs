@@ -29,7 +29,7 @@ use crate::telemetry::measure::Open;
 
 pub use marks::Mark;
 use runs::Runs;
-pub use runs::{NewRun, RunAdvance};
+pub use runs::{NewRun, RunAdvance, RunSignal};
 
 /// How many bytes of writes a unit holds at most.
 const BYTES_MAX: usize = 64 << 20;

@@ -55,6 +55,18 @@ pub(super) struct Runs {
     writes: HashMap<RunId, RunWrite>,
     /// What a rollback puts back, oldest first; kept while there is a mark.
     undo: Vec<(RunId, Option<RunWrite>)>,
+    /// Signals that are delivered after the turn of the run that is being advanced; none if no run
+    /// is.
+    signals: Option<Vec<RunSignal>>,
+}
+
+/// A signal to a run.
+#[derive(Debug, Clone)]
+pub struct RunSignal {
+    pub run: RunId,
+    pub kind: Arc<str>,
+    /// JSON.
+    pub payload: Arc<str>,
 }
 
 impl Runs {
@@ -66,6 +78,16 @@ impl Runs {
         }
         if is_marked {
             self.undo.push((id, before));
+        }
+    }
+
+    pub(super) fn signals_count(&self) -> usize {
+        self.signals.as_ref().map_or(0, Vec::len)
+    }
+
+    pub(super) fn forget_signals(&mut self, after: usize) {
+        if let Some(signals) = &mut self.signals {
+            signals.truncate(after);
         }
     }
 
@@ -119,6 +141,45 @@ impl UnitOfWork {
             ended: write.ended,
             state: Arc::clone(&write.state),
         })))
+    }
+
+    /// The runs that this unit creates for an entity, oldest first.
+    pub fn runs_begun_for(&self, entity: EntityId) -> Vec<RunId> {
+        let is_begun = |id: &&RunId| {
+            let write = self.runs.writes.get(id);
+            write.is_some_and(|write| write.base.is_none() && write.entity == Some(entity))
+        };
+        self.runs.order.iter().filter(is_begun).copied().collect()
+    }
+
+    /// The run that this unit creates with a key.
+    pub fn run_begun_with(&self, key: &RunKey) -> Option<RunId> {
+        let mut writes = self.runs.writes.values();
+        let found = writes.find(|write| write.keys.contains(key));
+        found.map(|write| write.id)
+    }
+
+    /// From now on signals are put off, until [`Self::turn_ends`].
+    pub fn turn_begins(&mut self) {
+        self.runs.signals = Some(Vec::new());
+    }
+
+    /// Puts a signal off if a run is being advanced in this unit.
+    pub fn puts_off_signal(&mut self, run: RunId, kind: &Arc<str>, payload: &Arc<str>) -> bool {
+        let Some(signals) = &mut self.runs.signals else {
+            return false;
+        };
+        signals.push(RunSignal {
+            run,
+            kind: Arc::clone(kind),
+            payload: Arc::clone(payload),
+        });
+        true
+    }
+
+    /// The signals that were put off.
+    pub fn turn_ends(&mut self) -> Vec<RunSignal> {
+        self.runs.signals.take().unwrap_or_default()
     }
 
     /// The events that this unit adds to a run, each a JSON object.

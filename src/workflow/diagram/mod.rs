@@ -11,7 +11,9 @@ use std::collections::{BTreeMap, HashSet};
 
 use humantime::format_duration;
 
-use super::{Entry, Mode, Processor, Schedule, State, Task, Timing, Transition, Trigger, Workflow};
+use super::{
+    Entry, Mode, OnRuns, Processor, Schedule, State, Task, Timing, Transition, Trigger, Workflow,
+};
 use crate::callout::CallSettings;
 use crate::id::StateName;
 
@@ -229,6 +231,10 @@ fn processor(processor: &Processor) -> String {
             "scheduled, takes {transition} after {}",
             format_duration(*delay)
         ),
+        Task::OnRuns(on_runs) => match &**on_runs {
+            OnRuns::Start(start) => format!("starts a run of {}", start.definition),
+            OnRuns::Signal(signals) => format!("signals {} to its runs", signals.signal),
+        },
     };
     format!("run {} ({how})", processor.name)
 }

@@ -1,0 +1,163 @@
+//! Processors of transitions that start runs or send signals, in the commit of the transition
+//! (`runs.md` §6).
+
+use std::sync::Arc;
+
+use super::start::StartRun;
+use crate::engine::RunsCall;
+use crate::entity::Image;
+use crate::error::{Code, Failure};
+use crate::expr::{MappingError, quoted};
+use crate::id::{EntityId, RunId};
+use crate::program::{Arrival, StartedBy};
+use crate::runtime::{Initiator, Runtime, Session};
+use crate::storage::{RunName, RunsWanted};
+use crate::workflow::{OnRuns, SignalsRuns, StartsRun};
+
+/// How many runs of an entity are read at a time.
+const PAGE: i64 = 100;
+
+/// The signal that a processor sends.
+struct Signal {
+    kind: Arc<str>,
+    payload: Arc<str>,
+}
+
+impl Runtime {
+    /// Starts a run for an entity, or signals its runs. What fails because of the definitions says
+    /// so with the code `WORKFLOW_FAILED`.
+    pub(in crate::runtime) async fn do_on_runs(
+        &self,
+        session: &mut Session,
+        by: &Initiator,
+        call: &RunsCall,
+        image: &Image,
+    ) -> Result<(), Failure> {
+        let scope = scope(call, image);
+        let done = match &*call.task {
+            OnRuns::Start(start) => {
+                self.start_for(session, by, (call, start), image.id, &scope)
+                    .await
+            }
+            OnRuns::Signal(signals) => {
+                self.signal_for(session, by, signals, image.id, &scope)
+                    .await
+            }
+        };
+        done.map_err(|failure| match failure.code() {
+            Code::BadRequest | Code::RunDefinitionNotFound | Code::RunDefinitionDisabled => {
+                failure.as_known(Code::WorkflowFailed, Code::WorkflowFailed.status())
+            }
+            _ => failure,
+        })
+    }
+
+    async fn start_for(
+        &self,
+        session: &mut Session,
+        by: &Initiator,
+        (call, start): (&RunsCall, &StartsRun),
+        entity: EntityId,
+        scope: &str,
+    ) -> Result<(), Failure> {
+        let max = self.0.settings.runs.limits.payload_max;
+        let input = start.input(max, scope).map_err(unmapped)?;
+        let key = start.key(scope).map_err(unmapped)?.unwrap_or_else(|| {
+            let transition = &call.transition_context.transition;
+            format!("{entity}:{transition}:{}", session.entry())
+        });
+        let name = RunName {
+            namespace: Arc::clone(&start.namespace),
+            name: Arc::clone(&start.definition),
+        };
+        let start = StartRun {
+            version: start.version.clone(),
+            key: Some(key.into()),
+            entity: Some(entity),
+            ..StartRun::new(name, input.into(), StartedBy::Transition)
+        };
+        self.start_run(session, by, start).await?;
+        Ok(())
+    }
+
+    /// Signals every run of an entity that has not ended, those included that this transaction
+    /// has started.
+    async fn signal_for(
+        &self,
+        session: &mut Session,
+        by: &Initiator,
+        signals: &SignalsRuns,
+        entity: EntityId,
+        scope: &str,
+    ) -> Result<(), Failure> {
+        let max = self.0.settings.runs.limits.payload_max;
+        let signal = Signal {
+            kind: Arc::clone(&signals.signal),
+            payload: signals.payload(max, scope).map_err(unmapped)?.into(),
+        };
+        let mut wanted = RunsWanted {
+            entity: Some(entity),
+            ..RunsWanted::default()
+        };
+        let mut runs = session.unit()?.runs_begun_for(entity);
+        loop {
+            let page = self.storage().runs(&by.tenant, &wanted, PAGE).await?;
+            let live = page.iter().filter(|run| run.ended.is_none());
+            runs.extend(live.map(|run| run.id));
+            match page.last() {
+                Some(last) if i64::try_from(page.len()).is_ok_and(|count| count == PAGE) => {
+                    wanted.before = Some(last.id);
+                }
+                Some(_) | None => break,
+            }
+        }
+        for run in runs {
+            self.signal_one(session, by, run, &signal).await?;
+        }
+        Ok(())
+    }
+
+    async fn signal_one(
+        &self,
+        session: &mut Session,
+        by: &Initiator,
+        run: RunId,
+        signal: &Signal,
+    ) -> Result<(), Failure> {
+        let unit = session.unit()?;
+        // It may have ended in this transaction.
+        if unit.run(run).await?.is_none_or(|run| run.ended.is_some()) {
+            return Ok(());
+        }
+        let Signal { kind, payload } = signal;
+        // A run that is being advanced in this transaction takes its signals after its turn.
+        if unit.puts_off_signal(run, kind, payload) {
+            return Ok(());
+        }
+        let arrival = Arrival::Signal {
+            kind: (&**kind).into(),
+            payload: Arc::clone(payload),
+        };
+        let arrived = self.advance_in(session, by, run, arrival, 0).await?;
+        // Who commits the transaction does not know of plans, so they do not learn from this.
+        self.advance_failed(&by.tenant, &arrived);
+        Ok(())
+    }
+}
+
+/// What paths of the configuration lead into: also the input of a run, if it has no mapping.
+fn scope(call: &RunsCall, image: &Image) -> String {
+    let model = serde_json::json!({"name": &*image.model.name, "version": image.model.version});
+    // The document is copied as a text, so that its digits stay.
+    format!(
+        r#"{{"entity":{{"id":"{}","model":{model},"state":{},"data":{}}},"transition":{}}}"#,
+        image.id,
+        quoted(image.state.as_str()),
+        image.document.as_str(),
+        quoted(call.transition_context.transition.as_str()),
+    )
+}
+
+fn unmapped(error: MappingError) -> Failure {
+    Failure::new(Code::BadRequest, error.to_string())
+}
