@@ -94,13 +94,14 @@ impl Runs {
                     awaited.entry(entity).or_default().push(woken);
                 }
             }
-            if run.ended.is_some()
-                && let Some(waiting) = lock(&self.ends).get(&run.id)
+            let ended = run.ended.is_some().then_some(run.id);
+            // Who looks at it from now on sees what was committed.
+            self.current.insert(run.id, Arc::new(run));
+            if let Some(id) = ended
+                && let Some(waiting) = lock(&self.ends).get(&id)
             {
                 waiting.send_replace(true);
             }
-            self.current.insert(run.id, Arc::new(run));
-            // Who looks at it from now on sees what was committed.
             if let Some((line, id)) = out {
                 self.wake(tenant, line, id);
             }
