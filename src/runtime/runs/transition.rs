@@ -44,11 +44,16 @@ impl Runtime {
                     .await
             }
         };
-        done.map_err(|failure| match failure.code() {
-            Code::BadRequest | Code::RunDefinitionNotFound | Code::RunDefinitionDisabled => {
+        done.map_err(|failure| {
+            let is_about_definitions = matches!(
+                failure.code(),
+                Code::BadRequest | Code::RunDefinitionNotFound | Code::RunDefinitionDisabled
+            );
+            if is_about_definitions {
                 failure.as_known(Code::WorkflowFailed, Code::WorkflowFailed.status())
+            } else {
+                failure
             }
-            _ => failure,
         })
     }
 
@@ -61,11 +66,14 @@ impl Runtime {
         scope: &str,
     ) -> Result<(), Failure> {
         let max = self.0.settings.runs.limits.payload_max;
-        let input = start.input(max, scope).map_err(unmapped)?;
-        let key = start.key(scope).map_err(unmapped)?.unwrap_or_else(|| {
-            let transition = &call.transition_context.transition;
-            format!("{entity}:{transition}:{}", session.entry())
-        });
+        let input = start.input(max, scope).map_err(|error| unmapped(&error))?;
+        let key = start
+            .key(scope)
+            .map_err(|error| unmapped(&error))?
+            .unwrap_or_else(|| {
+                let transition = &call.transition_context.transition;
+                format!("{entity}:{transition}:{}", session.entry())
+            });
         let name = RunName {
             namespace: Arc::clone(&start.namespace),
             name: Arc::clone(&start.definition),
@@ -93,7 +101,10 @@ impl Runtime {
         let max = self.0.settings.runs.limits.payload_max;
         let signal = Signal {
             kind: Arc::clone(&signals.signal),
-            payload: signals.payload(max, scope).map_err(unmapped)?.into(),
+            payload: signals
+                .payload(max, scope)
+                .map_err(|error| unmapped(&error))?
+                .into(),
         };
         let mut wanted = RunsWanted {
             entity: Some(entity),
@@ -158,6 +169,6 @@ fn scope(call: &RunsCall, image: &Image) -> String {
     )
 }
 
-fn unmapped(error: MappingError) -> Failure {
+fn unmapped(error: &MappingError) -> Failure {
     Failure::new(Code::BadRequest, error.to_string())
 }
