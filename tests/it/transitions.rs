@@ -457,12 +457,12 @@ async fn audit_and_explanations_show_these_processors() {
     let audit = json!({"entityId": id, "limit": 1000});
     let trail = connection.ok("EntityAuditGetRequest", audit).await;
     let items = trail["items"].as_array().expect("a list").iter().rev();
-    let modes: Vec<_> = items
+    let execution_modes: Vec<_> = items
         .filter(|item| item["eventType"] == "STATE_PROCESS_RESULT")
         .map(|item| (item["details"].clone(), item["data"]["mode"].clone()))
         .collect();
     assert_eq!(
-        modes,
+        execution_modes,
         [
             (json!("processor fulfil succeeded"), json!("RUN")),
             (json!("processor tell succeeded"), json!("SIGNAL"))
