@@ -36,7 +36,7 @@ use super::{Initiator, Runtime, Session, fire::system};
 use crate::compute::tasks::Ends;
 use crate::error::{Code, Failure};
 use crate::id::{RunId, Tenant};
-use crate::program::Arrival;
+use crate::program::{Arrival, Status};
 use crate::storage::{Attribution, RunKey, StoredRun};
 pub(super) use modules::Modules;
 
@@ -94,11 +94,20 @@ impl Runtime {
                 "the type of a signal is not empty and does not begin with `_`",
             ));
         }
+        let kind: Arc<str> = kind.into();
+        let run = self.find_run(&by.tenant, id).await?;
+        // A run that is being advanced in this transaction takes its signals after its turn.
+        if session.unit()?.puts_off_signal(run, &kind, &payload) {
+            return Ok(Arrived {
+                is_changed: true,
+                status: Status::Running,
+                ..Arrived::default()
+            });
+        }
         let arrival = Arrival::Signal {
-            kind: kind.into(),
+            kind: (&*kind).into(),
             payload,
         };
-        let run = self.find_run(&by.tenant, id).await?;
         self.advance_in(session, by, run, arrival, 0).await
     }
 
