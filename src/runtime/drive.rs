@@ -192,7 +192,7 @@ impl Runtime {
             Scope::Inside | Scope::Savepoint => {
                 self.call_inside(session, run, call, anchor, by).await
             }
-            Scope::Boundary { .. } | Scope::Crossover { .. } if session.has_joined() => {
+            Scope::Boundary { .. } | Scope::Crossover { .. } if !session.may_be_parted() => {
                 Err(Stopped::Engine(boundary_in_callback(call)))
             }
             Scope::Boundary { joins } => {

@@ -41,6 +41,8 @@ pub struct Session {
     since: u64,
     /// For a due task: its slot among the tasks in flight.
     seat: Option<TaskInFlight>,
+    /// Whether its work is committed at once, and not in segments.
+    is_whole: bool,
 }
 
 /// Writes the answer for a request of which a part was committed.
@@ -107,6 +109,7 @@ impl Session {
             role: Role::Owner { in_table: false },
             level: 0,
             seat: None,
+            is_whole: false,
         }
     }
 
@@ -124,6 +127,7 @@ impl Session {
             role: Role::Owner { in_table: true },
             level: 0,
             seat: None,
+            is_whole: false,
         }
     }
 
@@ -152,6 +156,7 @@ impl Session {
             role: Role::Joined(Some(mark)),
             level,
             seat: None,
+            is_whole: false,
         })
     }
 
@@ -263,6 +268,16 @@ impl Session {
     /// Revokes the tokens of a failed attempt, and of calls that were made in it.
     pub(super) fn revoke(&self, ticket: Ticket) {
         self.transactions.revoke(ticket.transaction, ticket.attempt);
+    }
+
+    /// Has everything committed at once, or in segments again; what was before.
+    pub(super) const fn keep_whole(&mut self, is_whole: bool) -> bool {
+        std::mem::replace(&mut self.is_whole, is_whole)
+    }
+
+    /// Whether a part may be committed before the rest.
+    pub(super) const fn may_be_parted(&self) -> bool {
+        !self.is_whole && !self.has_joined()
     }
 
     /// Whether the unit belongs to another session.

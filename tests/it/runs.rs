@@ -6,7 +6,9 @@ use interlock::event::EventType;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
-use crate::support::{Connection, Server, locked_model, new_entity, payload_of, request};
+use crate::support::{
+    Connection, Server, governed_model, locked_model, new_entity, payload_of, processed_by, request,
+};
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -387,4 +389,26 @@ async fn a_start_that_waits_is_answered_with_the_run_that_has_ended() {
     let started = connection.ok("RunStartRequest", payload).await;
     assert_eq!(started["status"], "waiting");
     assert!(started.get("run").is_none());
+}
+
+#[tokio::test]
+async fn a_processor_that_commits_before_its_call_is_refused_within_a_step() {
+    let server = Server::start();
+    let connection = server.connect().await;
+    let processor =
+        json!({"type": "EXTERNAL", "name": "p", "executionMode": "COMMIT_BEFORE_DISPATCH"});
+    let workflow = processed_by(json!([processor]));
+    governed_model(&connection, "parted", json!({"n": 1}), workflow).await;
+    let document = "kind: Workflow\nname: parted\nversion: \"1\"\nstart:\n  run: \"@entity/create\"\n  inputMapping: {\"model\": {\"name\": \"parted\", \"version\": 1}, \"data\": {\"n\": 1}}\n  transitions: {success: flo.Completed, failure: flo.Failed}\n";
+    define(&connection, document).await;
+    let id = start(&connection, json!({"definition": "parted"})).await;
+    let failed = ended(&connection, &id).await;
+    assert_eq!(failed["status"], "failed");
+    assert_eq!(
+        failed["steps"]["start"]["output"]["code"],
+        "WORKFLOW_FAILED"
+    );
+    let model = json!({"model": {"name": "parted", "version": 1}});
+    let (entities, _) = connection.all("EntityGetAllRequest", model).await;
+    assert!(entities.is_empty(), "{entities:?}");
 }

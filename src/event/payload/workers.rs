@@ -190,7 +190,7 @@ pub struct Worker {
     pub max_concurrency: u32,
     pub labels: BTreeMap<Box<str>, Box<str>>,
     /// Of a member.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub machine_id: Option<Arc<str>>,

@@ -121,7 +121,11 @@ impl Runtime {
             });
         }
         let mark = session.unit()?.mark();
-        match self.try_step(session, advancing, step, input, wanted).await {
+        // The step, what its cascade writes and the run's next position are one commit.
+        let before = session.keep_whole(true);
+        let tried = self.try_step(session, advancing, step, input, wanted).await;
+        session.keep_whole(before);
+        match tried {
             Ok(answer) => {
                 session.unit()?.release(mark);
                 Ok(answer)
