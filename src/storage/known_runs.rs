@@ -65,14 +65,17 @@ impl Runs {
     /// Nothing is known yet but the newest identifier, and which runs wait for entities.
     pub(super) fn new(newest: RunId, awaiting: Vec<(EntityId, TenantRow, Tenant, RunId)>) -> Self {
         let mut awaited: HashMap<EntityId, Vec<WokenRun>> = HashMap::default();
+        let mut looked_at = Vec::with_capacity(awaiting.len());
         for (entity, line, tenant, run) in awaiting {
             let woken = woken(&tenant, line, run);
+            // The entity may have moved just before the service stopped.
+            looked_at.push(woken.clone());
             awaited.entry(entity).or_default().push(woken);
         }
         Self {
             current: quick_cache::sync::Cache::with_weighter(ENTRIES, CACHE_BYTES, Bytes),
             last: AtomicI64::new(newest.number()),
-            woken: Mutex::default(),
+            woken: Mutex::new(looked_at),
             has_woken: Notify::new(),
             awaited: Mutex::new(awaited),
             ends: Mutex::default(),
