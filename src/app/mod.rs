@@ -288,7 +288,7 @@ fn receiving_bytes(config: &Config) -> usize {
 /// The help topics.
 pub fn help(context_path: &str) -> Library {
     Library::new(Facts {
-        settings: settings::SETTINGS.iter().map(Setting::told).collect(),
+        settings: settings::SETTINGS.iter().map(Setting::described).collect(),
         paths: rest::paths(),
         openapi: rest::openapi,
         server: context_path.to_owned(),

@@ -22,7 +22,7 @@ pub enum Kind {
 
 impl Kind {
     /// The expected value, in words.
-    fn told(self) -> String {
+    fn described(self) -> String {
         match self {
             Self::Text => "text".to_owned(),
             Self::List => "list, with commas".to_owned(),
@@ -68,10 +68,10 @@ impl Setting {
     }
 
     /// The setting, as the help describes it.
-    pub fn told(&self) -> help::Setting {
+    pub fn described(&self) -> help::Setting {
         help::Setting {
             name: self.documented(),
-            kind: self.kind.told(),
+            kind: self.kind.described(),
             default: self.default,
             meaning: self.meaning,
             has_effect: self.effect == Effect::Now,

@@ -192,7 +192,7 @@ impl Tls {
     pub(super) async fn keep_up(mut self, stop: CancellationToken) {
         use tokio::signal::unix::{SignalKind, signal};
         let mut hangup = signal(SignalKind::hangup()).ok();
-        let mut told = async || match &mut hangup {
+        let mut hung_up = async || match &mut hangup {
             Some(hangup) => hangup.recv().await,
             None => std::future::pending().await,
         };
@@ -200,9 +200,9 @@ impl Tls {
         interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut before = self.tried.clone();
         loop {
-            let is_told = tokio::select! {
+            let is_hung_up = tokio::select! {
                 _ = interval.tick() => false,
-                _ = told() => true,
+                _ = hung_up() => true,
                 () = stop.cancelled() => return,
             };
             // Three small files; a disk that does not respond blocks this worker only.
@@ -210,7 +210,7 @@ impl Tls {
             let now = read.as_ref().ok().cloned();
             let is_settled = now == before;
             before.clone_from(&now);
-            if is_told || is_settled && now != self.tried {
+            if is_hung_up || is_settled && now != self.tried {
                 self.tried = now;
                 self.replace(read);
             }

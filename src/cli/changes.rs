@@ -119,12 +119,12 @@ async fn follow(config: &Config, arguments: &Arguments) -> Result<(), Error> {
         let mut refused = None;
         let mut is_read = true;
         let mut print = |text: &str| {
-            let told: PrintedChange = client::read(text)?;
-            if let Some(refusal) = told.error {
+            let change: PrintedChange = client::read(text)?;
+            if let Some(refusal) = change.error {
                 refused = Some(refusal.message);
             } else {
                 is_read = writeln!(io::stdout(), "{text}").is_ok();
-                reached = told.sequence.or(reached);
+                reached = change.sequence.or(reached);
             }
             if is_read {
                 Ok(())

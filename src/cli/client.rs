@@ -79,13 +79,13 @@ pub(super) enum Error {
 }
 
 impl Target {
-    /// Sends an event to the method that accepts it; `told` receives the payload of each answer.
+    /// Sends an event to the method that accepts it; `on_answer` receives the payload of each answer.
     pub(super) async fn ask(
         &self,
         config: &Config,
         route: &Route,
         event: Event,
-        told: &mut (dyn FnMut(&str) -> Result<(), Error> + Send),
+        on_answer: &mut (dyn FnMut(&str) -> Result<(), Error> + Send),
     ) -> Result<(), Error> {
         let _connected = Connected::new();
         let mut request = Request::new(Frame::from(event));
@@ -135,12 +135,12 @@ impl Target {
                     .map_err(refused)?
                     .into_inner();
                 while let Some(frame) = answers.message().await.map_err(refused)? {
-                    tell(frame, told)?;
+                    tell(frame, on_answer)?;
                 }
                 return Ok(());
             }
         };
-        tell(one.map_err(refused)?.into_inner(), told)
+        tell(one.map_err(refused)?.into_inner(), on_answer)
     }
 
     /// The address of the service, and its TLS configuration if it uses TLS.
@@ -202,14 +202,14 @@ fn cause(status: &Status) -> String {
     deepest.map_or_else(String::new, |cause| format!(": {cause}"))
 }
 
-fn tell(frame: Frame, told: &mut dyn FnMut(&str) -> Result<(), Error>) -> Result<(), Error> {
+fn tell(frame: Frame, on_answer: &mut dyn FnMut(&str) -> Result<(), Error>) -> Result<(), Error> {
     let event = frame
         .event()
         .map_err(|rejected| Error::Answer(rejected.failure.to_string()))?;
     let text = event
         .text()
         .map_err(|failure| Error::Answer(failure.to_string()))?;
-    with_the_reader(|| told(text))
+    with_the_reader(|| on_answer(text))
 }
 
 /// Parses the payload of an answer.

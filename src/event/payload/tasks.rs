@@ -91,7 +91,7 @@ pub struct TaskError {
     pub retryable: Option<bool>,
 }
 
-/// Tells a member that a task is not wanted any more.
+/// Informs a member that a task was cancelled.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TaskCancel<'a> {

@@ -125,7 +125,7 @@ pub(in crate::rest) const AWAIT: Description = Description {
 };
 
 pub(in crate::rest) const COMPLETE: Description = Description {
-    text: "Also ends a task that answered `pending`, whoever has accepted it.",
+    text: "Also ends a task that answered `pending`, regardless of which worker accepted it.",
     body: Body::OptionalJson(body::<Complete<'_>>),
     codes: &[NO_TASK],
     ..Description::new(

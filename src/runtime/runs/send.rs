@@ -13,7 +13,7 @@ use crate::runtime::Runtime;
 use crate::storage::StoredRun;
 
 impl Runtime {
-    /// Hands the task that is out to whoever can do it. One that is handed over already stays as
+    /// Sends the current task to a member that can do it. A task that was sent already stays as
     /// it is.
     pub(super) async fn send_task(
         &self,

@@ -48,7 +48,7 @@ impl RunState {
         })
     }
 
-    /// Whose the run is, as members are told.
+    /// The principal of the run, as tasks carry it.
     pub(super) fn principal(&self) -> Result<crate::compute::Principal, Failure> {
         self.by.clone().principal()
     }
