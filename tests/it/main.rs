@@ -66,6 +66,7 @@ mod runs;
 mod schedules;
 mod schema;
 mod search;
+mod searching_runs;
 mod secrets;
 mod segments;
 mod snapshots;
