@@ -41,6 +41,7 @@ mod idempotency;
 mod identity;
 mod index;
 mod key_pairs;
+mod killed_runs;
 mod large;
 mod limits;
 mod live;
