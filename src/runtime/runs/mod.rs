@@ -14,6 +14,7 @@ mod list;
 mod look;
 mod modules;
 mod plans;
+mod search;
 mod send;
 mod start;
 mod state;
