@@ -445,6 +445,7 @@ impl Config {
                     },
                     tasks_wait: sources.duration("TASKS_WAIT")?,
                     search_timeout: sources.duration("SEARCH_TIMEOUT")?,
+                    connectors_timeout: sources.duration("CONNECTORS_TIMEOUT")?,
                 },
             },
             topics_retention: sources.duration("TOPICS_RETENTION")?,

@@ -42,10 +42,11 @@ use crate::help::{Facts, Library};
 use crate::operation::{self, EventSchema, Keys, Receiving, Services, Tenants};
 use crate::registry::Registry;
 use crate::rest::{self, Gateway};
-use crate::runtime::Runtime;
+use crate::runtime::{Runtime, Workers, runs::Calls};
 use crate::search::Jobs;
 use crate::storage::Storage;
 use crate::telemetry::Telemetry;
+use crate::connector::Connectors;
 use crate::wasm::Wasm;
 
 use config::Config;
@@ -128,8 +129,15 @@ async fn serve(
         storage.clone(),
         registry.clone(),
         members.clone(),
-        channels.clone(),
-        Wasm::new(Clock::System, config.wasm_concurrency, stop.clone()),
+        Workers {
+            channels: channels.clone(),
+            wasm: Wasm::new(Clock::System, config.wasm_concurrency, stop.clone()),
+            calls: Calls::new(
+                Connectors::new(crate::connector::Settings::default()),
+                tasks.clone(),
+                stop.clone(),
+            ),
+        },
         Clock::System,
         config.runtime,
     );

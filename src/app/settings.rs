@@ -175,6 +175,7 @@ pub const SETTINGS: &[Setting] = &[
     ours("RUNS_MAX_INPUT_BYTES", Number, "1048576", "bytes that a mapped input or output of a run may have"),
     ours("RUNS_MAX_CHILD_DEPTH", Number, "10", "runs that may be above a run that a run starts"),
     ours("TASKS_WAIT", Duration, "24h", "how long a task waits for a worker, unless its action specifies it"),
+    ours("CONNECTORS_TIMEOUT", Duration, "30s", "time limit of a call of a connector, unless the connector specifies it"),
     ours("TASKS_LEASE", Duration, "30s", "how long a worker keeps a task that it has pulled without extending it"),
     now("KEEPALIVE_INTERVAL", Number, "10", "interval between keep-alive probes of members, in seconds"),
     now("KEEPALIVE_TIMEOUT", Number, "30", "how long a member may be silent, in seconds"),

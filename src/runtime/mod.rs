@@ -76,6 +76,8 @@ pub struct RunSettings {
     pub tasks_wait: Duration,
     /// How long a search of a step may take.
     pub search_timeout: Duration,
+    /// How long a call of a saga may take, unless its connector says otherwise.
+    pub connectors_timeout: Duration,
 }
 
 impl RunSettings {
@@ -83,6 +85,7 @@ impl RunSettings {
         limits: crate::program::Limits::DEFAULT,
         tasks_wait: Duration::from_hours(24),
         search_timeout: Duration::from_secs(30),
+        connectors_timeout: Duration::from_secs(30),
     };
 }
 
@@ -103,6 +106,18 @@ struct Inner {
     plans: runs::Plans,
     task_transactions: runs::TaskTransactions,
     modules: runs::Modules,
+    calls: runs::Calls,
+}
+
+/// Who does the work of runs.
+#[derive(Debug)]
+pub struct Workers {
+    /// Members and workers that pull.
+    pub channels: Channels,
+    /// Modules in this process.
+    pub wasm: Wasm,
+    /// Calls of connectors that this process makes.
+    pub calls: runs::Calls,
 }
 
 /// The caller of a run.
@@ -175,7 +190,16 @@ impl Runtime {
         };
         let channels = Channels::new(clock.clone(), of_tasks);
         let wasm = Wasm::new(clock.clone(), 1, CancellationToken::new());
-        Self::new(storage, registry, members, channels, wasm, clock, settings)
+        let workers = Workers {
+            channels,
+            wasm,
+            calls: runs::Calls::new(
+                crate::connector::Connectors::new(crate::connector::Settings::default()),
+                tokio_util::task::TaskTracker::new(),
+                CancellationToken::new(),
+            ),
+        };
+        Self::new(storage, registry, members, workers, clock, settings)
     }
 }
 
@@ -184,15 +208,20 @@ impl Runtime {
         storage: Storage,
         registry: Registry,
         members: Members,
-        channels: Channels,
-        wasm: Wasm,
+        workers: Workers,
         clock: Clock,
         settings: Settings,
     ) -> Self {
+        let Workers {
+            channels,
+            wasm,
+            calls,
+        } = workers;
         Self(Arc::new(Inner {
             storage,
             registry,
             channels,
+            calls,
             plans: runs::Plans::default(),
             task_transactions: runs::TaskTransactions::default(),
             modules: runs::Modules::new(wasm),

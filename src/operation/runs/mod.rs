@@ -15,7 +15,7 @@ use crate::entity::Position;
 use crate::error::{Code, Failure};
 use crate::event::payload::{
     AsText, RawJson,
-    runs::{DefinitionName, Event, Fault, Run, Signal, StepResult, Waiting},
+    runs::{CompensationFault, DefinitionName, Event, Fault, Run, Signal, StepResult, Waiting},
 };
 use crate::program::{HistoryEvent, StartedBy, Then, Waiting as WaitsFor};
 use crate::runtime::runs::{RunDetails, Shown};
@@ -33,7 +33,9 @@ pub(super) use start::StartRun;
 const PAYLOAD_MAX: usize = 1 << 20;
 
 /// The kind of all runs that there are.
-const KIND: &str = "flo";
+fn kind(is_saga: bool) -> &'static str {
+    if is_saga { "saga" } else { "flo" }
+}
 
 /// The JSON of an input or a payload, within its limit.
 pub(in crate::operation) fn json(
@@ -59,12 +61,19 @@ impl From<Shown> for Run {
     fn from(shown: Shown) -> Self {
         let (stored, state) = (shown.stored, shown.state);
         let run = state.run;
+        let unwound = run.saga.as_ref().filter(|saga| saga.has_unwound);
+        let saga = unwound.filter(|_| run.status.is_end());
+        let errors = unwound.iter().flat_map(|saga| &saga.errors);
+        let errors = errors.map(|error| CompensationFault {
+            step: error.step.to_string(),
+            message: error.message.to_string(),
+        });
         let attributes = run.attributes.iter();
         let attributes =
             attributes.map(|(name, json)| (name.to_string(), RawJson::trusted(&**json)));
         Self {
             run_id: run.id.to_string(),
-            kind: KIND,
+            kind: kind(run.saga.is_some()),
             namespace: stored.name.namespace.to_string(),
             definition: DefinitionName {
                 name: stored.name.name.to_string(),
@@ -91,6 +100,8 @@ impl From<Shown> for Run {
             started_at: run.started.map(AsText),
             finished_at: run.ended.map(AsText),
             last_sequence: run.sequence,
+            compensated: saga.map(|saga| saga.is_compensated()),
+            compensation_errors: errors.collect(),
         }
     }
 }
@@ -140,6 +151,7 @@ fn waiting(waits: &WaitsFor) -> Waiting {
             let name = match then {
                 Then::Retry | Then::Attempt => "retry",
                 Then::Poll => "poll",
+                Then::Delay => "delay",
             };
             ("timer", name.to_owned(), Some(*until))
         }

@@ -105,7 +105,7 @@ impl Operation for StartRun {
 fn shown(name: &str, started: &RunStarted) -> Started {
     Started {
         run_id: started.id.to_string(),
-        kind: super::KIND.to_owned(),
+        kind: super::kind(started.is_saga).to_owned(),
         definition: DefinitionName {
             name: name.to_owned(),
             version: started.version.to_string(),

@@ -152,6 +152,7 @@ impl Simulated {
                 Permit::Limited,
             ])),
             Ask::Entity { .. } => panic!("no document has steps of entities"),
+            Ask::Connector(_) | Ask::CallConnector { .. } => panic!("no document is a saga"),
         }
     }
 

@@ -150,6 +150,18 @@ pub(super) fn refused(id: &str, refusal: program::Refusal) -> Failure {
             format!("run {id} is {}", status.as_str()),
         )
         .with("status", status.as_str()),
+        program::Refusal::NotAwaited(awaited) => {
+            let (message, awaited) = match awaited {
+                Some(event) => (format!("run {id} waits for the event {event}"), event),
+                None => (format!("run {id} does not wait for an event"), "".into()),
+            };
+            let failure = Failure::new(Code::SignalNotAwaited, message);
+            if awaited.is_empty() {
+                failure
+            } else {
+                failure.with("awaited", &*awaited)
+            }
+        }
         program::Refusal::TooManySignals => {
             Failure::new(Code::TooManyRequests, format!("run {id}: {refusal}"))
         }

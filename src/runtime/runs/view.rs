@@ -173,8 +173,8 @@ impl Runtime {
 
 /// Whether a step of it waits for signals.
 fn waits(program: &Program) -> bool {
-    let steps = program.steps.values().chain([&program.entry]);
+    let steps = program.steps.values().chain(&program.entry);
     steps
         .map(|step| &step.kind)
-        .any(|kind| matches!(kind, Kind::Wait(_)))
+        .any(|kind| matches!(kind, Kind::Wait(_) | Kind::Saga(_)))
 }
