@@ -7,7 +7,7 @@
 //! names and failures   id  clock  error  compat  json  telemetry  pool
 //! pure                 entity  callout  model  condition  workflow  expr  program  dialect
 //!                      engine  explain
-//! services             storage  auth  audit  compute  wasm  runtime  search
+//! services             storage  outgoing  auth  audit  compute  connector  wasm  runtime  search
 //! protocol             event  operation  help
 //! edges                grpc  rest  cli
 //! the process          app
@@ -39,6 +39,8 @@ pub mod workflow;
 pub mod audit;
 pub mod auth;
 pub mod compute;
+pub mod connector;
+pub mod outgoing;
 pub mod registry;
 pub mod runtime;
 pub mod search;

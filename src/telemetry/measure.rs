@@ -35,6 +35,7 @@ const EXPENSIVE_WORK: &str = "interlock_expensive_work_running";
 const PANICS: &str = "interlock_panics_total";
 const TASKS_FINISHED: &str = "interlock_tasks_finished_total";
 const TASKS_OPEN: &str = "interlock_tasks_open";
+const CONNECTOR_DURATION: &str = "interlock_connector_duration_seconds";
 const WORKERS: &str = "interlock_runtime_workers";
 const ALIVE_TASKS: &str = "interlock_runtime_alive_tasks";
 const QUEUE_DEPTH: &str = "interlock_runtime_global_queue_depth";
@@ -407,6 +408,28 @@ pub fn tasks_open(pending: usize, running: usize) {
     }
 }
 
+/// How the call of a connector ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ConnectorResult {
+    Success,
+    Failed,
+    Unavailable,
+    TimedOut,
+    Cancelled,
+}
+
+/// Records how long a call of a connector of this type took.
+pub fn connector_called(kind: &'static str, begun: Instant, result: ConnectorResult) {
+    let result = match result {
+        ConnectorResult::Success => "success",
+        ConnectorResult::Failed => "failed",
+        ConnectorResult::Unavailable => "unavailable",
+        ConnectorResult::TimedOut => "timed_out",
+        ConnectorResult::Cancelled => "cancelled",
+    };
+    histogram!(CONNECTOR_DURATION, "type" => kind, "result" => result).record(begun.elapsed());
+}
+
 /// Counts a panic.
 pub(super) fn panicked() {
     counter!(PANICS).increment(1);
@@ -553,6 +576,7 @@ pub const METRICS: &[Metric] = &[
     metric(PANICS, MetricKind::Counter, "", "contained panics"),
     metric(STORAGE_DAMAGE, MetricKind::Counter, "", "reads that met a damaged page of the database"),
     metric(TASKS_FINISHED, MetricKind::Counter, "kind, outcome", "ended tasks, by kind (`action`, `connector`, `item`) and outcome; `other` stands for outcomes of an action's own"),
+    metric(CONNECTOR_DURATION, MetricKind::Histogram, "type, result", "duration of calls to connectors (`http`, `database`, `email`); `result`: `success`, `failed`, `unavailable`, `timed_out`, `cancelled`"),
     metric(TASKS_OPEN, MetricKind::Gauge, "status", "tasks that are not over: `pending`, `running`"),
     metric(WORKERS, MetricKind::Gauge, "", "worker threads of the runtime"),
     metric(ALIVE_TASKS, MetricKind::Gauge, "", "tasks that have not ended"),

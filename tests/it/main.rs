@@ -17,6 +17,8 @@ mod clients;
 mod compat;
 mod conformance;
 mod connections;
+mod connectors;
+mod connectors_http;
 mod conventions;
 mod cors;
 mod definitions;

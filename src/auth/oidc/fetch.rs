@@ -1,40 +1,25 @@
-//! Fetches from providers: the only place where this service is an HTTP client.
+//! Fetches the documents of providers.
 
-use std::{
-    net::{IpAddr, SocketAddr},
-    sync::{Arc, OnceLock},
-    time::Duration,
-};
+use std::{net::IpAddr, sync::Arc, time::Duration};
 
 use bytes::Bytes;
-use futures_util::{FutureExt as _, future::select_ok};
 use http::{Request, StatusCode, header};
 use http_body_util::{BodyExt as _, Empty, LengthLimitError, Limited};
 use hyper::{body::Body as _, client::conn::http1};
 use hyper_util::rt::TokioIo;
-use tokio::{
-    net::{TcpStream, lookup_host},
-    sync::Semaphore,
-    time::{sleep, timeout},
-};
-use tokio_rustls::{
-    TlsConnector,
-    rustls::{ClientConfig, RootCertStore, crypto::ring, pki_types::ServerName},
-};
+use tokio::{sync::Semaphore, time::timeout};
 use tokio_util::either::Either;
 use url::Host;
 
-use super::{ProviderUrl, Rules, address::is_public};
+use crate::outgoing::{self, Connection, Reach, Tls, Unreachable};
+
+use super::{ProviderUrl, Rules};
 
 /// The maximum size of an answer in bytes; real providers need a hundredth of it.
 const BYTES_MAX: usize = 1 << 20;
 
 /// How many providers are contacted at once.
 const AT_ONCE: usize = 8;
-
-/// How many addresses of a name are tried, and the delay between them (RFC 8305).
-const ADDRESSES_MAX: usize = 8;
-const NEXT_ADDRESS_AFTER: Duration = Duration::from_millis(250);
 
 const USER_AGENT: &str = concat!("interlock/", env!("CARGO_PKG_VERSION"));
 
@@ -70,6 +55,18 @@ pub enum Unfetched {
     Unusable { what: &'static str, reason: String },
 }
 
+impl From<Unreachable> for Unfetched {
+    fn from(error: Unreachable) -> Self {
+        match error {
+            Unreachable::Blocked { host, address } => Self::Blocked { host, address },
+            Unreachable::Local(host) => Self::Local(host),
+            Unreachable::Unresolved(host) => Self::Unresolved(host),
+            Unreachable::Unconnected(reason) => Self::Unconnected(reason),
+            Unreachable::NoRoots => Self::NoRoots,
+        }
+    }
+}
+
 /// Fetches from providers. Cheap to clone.
 #[derive(Debug, Clone)]
 pub(super) struct Fetcher(Arc<Inner>);
@@ -78,17 +75,6 @@ pub(super) struct Fetcher(Arc<Inner>);
 struct Inner {
     rules: Rules,
     turns: Semaphore,
-    tls: OnceLock<Option<Tls>>,
-}
-
-/// How certificates are verified.
-#[derive(Clone)]
-struct Tls(TlsConnector);
-
-impl std::fmt::Debug for Tls {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Tls")
-    }
 }
 
 impl Fetcher {
@@ -96,7 +82,6 @@ impl Fetcher {
         Self(Arc::new(Inner {
             rules,
             turns: Semaphore::new(AT_ONCE),
-            tls: OnceLock::new(),
         }))
     }
 
@@ -121,91 +106,36 @@ impl Fetcher {
     /// Whether an address may be contacted now. It is resolved again for every request.
     pub(super) async fn check(&self, place: &ProviderUrl) -> Result<(), Unfetched> {
         let rules = &self.0.rules;
-        timeout(rules.connect, self.addresses(place))
-            .await
-            .map_err(|_| Unfetched::Late(rules.connect))?
-            .map(|_| ())
+        let host = host(place)?;
+        let found = outgoing::addresses(&host, place.port(), self.reach());
+        let found = timeout(rules.connect, found).await;
+        found.map_err(|_| Unfetched::Late(rules.connect))??;
+        Ok(())
     }
 
-    /// The addresses to connect to. If one of them is not allowed, none is: a name with public and
-    /// internal addresses is suspicious.
-    async fn addresses(&self, place: &ProviderUrl) -> Result<Vec<SocketAddr>, Unfetched> {
-        let unresolved = |host: &str| Unfetched::Unresolved(host.to_owned());
-        let port = place.port();
-        let host = place.host().ok_or_else(|| unresolved(""))?;
-        if !self.0.rules.allows_private && place.is_local_name() {
-            return Err(Unfetched::Local(host.to_string()));
+    fn reach(&self) -> Reach {
+        if self.0.rules.allows_private {
+            Reach::Everything
+        } else {
+            Reach::PublicInternet
         }
-        let mut found: Vec<SocketAddr> = match host {
-            Host::Ipv4(address) => vec![(address, port).into()],
-            Host::Ipv6(address) => vec![(address, port).into()],
-            Host::Domain(name) => lookup_host((name, port))
-                .await
-                .map_err(|_| unresolved(name))?
-                .collect(),
-        };
-        let host = host.to_string();
-        if !self.0.rules.allows_private
-            && let Some(blocked) = found.iter().find(|found| !is_public(found.ip()))
-        {
-            return Err(Unfetched::Blocked {
-                host,
-                address: blocked.ip(),
-            });
-        }
-        found.truncate(ADDRESSES_MAX);
-        if found.is_empty() {
-            return Err(unresolved(&host));
-        }
-        Ok(found)
     }
 
     /// Connects to one of the checked addresses; the name is not resolved a second time.
     async fn connect(&self, place: &ProviderUrl) -> Result<Connection, Unfetched> {
-        let unconnected = |error: std::io::Error| Unfetched::Unconnected(error.to_string());
-        let addresses = self.addresses(place).await?;
-        let attempts = addresses.into_iter().zip(0..).map(|(address, nth)| {
-            async move {
-                sleep(NEXT_ADDRESS_AFTER * nth).await;
-                TcpStream::connect(address).await
-            }
-            .boxed()
-        });
-        let (stream, _) = select_ok(attempts).await.map_err(unconnected)?;
+        let host = host(place)?;
+        let addresses = outgoing::addresses(&host, place.port(), self.reach()).await?;
+        let stream = outgoing::connect(addresses).await?;
         if !place.is_https() {
             return Ok(Either::Left(stream));
         }
-        let name = match place.host() {
-            Some(Host::Ipv4(address)) => ServerName::from(IpAddr::V4(address)),
-            Some(Host::Ipv6(address)) => ServerName::from(IpAddr::V6(address)),
-            Some(Host::Domain(name)) => ServerName::try_from(name.to_owned())
-                .map_err(|_| Unfetched::Unresolved(name.to_owned()))?,
-            None => return Err(Unfetched::Unresolved(String::new())),
-        };
-        let Some(Tls(tls)) = self.0.tls.get_or_init(tls) else {
-            return Err(Unfetched::NoRoots);
-        };
-        let stream = tls.connect(name, stream).await.map_err(unconnected)?;
-        Ok(Either::Right(Box::new(stream)))
+        Ok(outgoing::secure(stream, &host, &Tls::of_this_machine()?).await?)
     }
 }
 
-type Connection = Either<TcpStream, Box<tokio_rustls::client::TlsStream<TcpStream>>>;
-
-/// Trusts the authorities of the machine, or those of `SSL_CERT_FILE`.
-fn tls() -> Option<Tls> {
-    let mut roots = RootCertStore::empty();
-    let found = rustls_native_certs::load_native_certs();
-    roots.add_parsable_certificates(found.certs);
-    if roots.is_empty() {
-        return None;
-    }
-    let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
-        .with_safe_default_protocol_versions()
-        .ok()?
-        .with_root_certificates(roots)
-        .with_no_client_auth();
-    Some(Tls(TlsConnector::from(Arc::new(config))))
+fn host(place: &ProviderUrl) -> Result<Host<&str>, Unfetched> {
+    let unresolved = || Unfetched::Unresolved(String::new());
+    place.host().ok_or_else(unresolved)
 }
 
 /// One request on its own connection.

@@ -7,7 +7,6 @@
 //! tokens of that tenant nor invalidates them. This holds as long as the first provider is
 //! registered, even if it is invalidated.
 
-mod address;
 mod document;
 mod fetch;
 mod keeper;

@@ -59,21 +59,6 @@ impl ProviderUrl {
         self.0.host()
     }
 
-    /// Whether its name is never on the public internet, whatever it resolves to (RFC 6761, RFC
-    /// 6762, RFC 8375, and names used by clouds).
-    pub(super) fn is_local_name(&self) -> bool {
-        const LOCAL: &[&str] = &["localhost", "localdomain", "local", "internal", "home.arpa"];
-        const HERE: &[&str] = &["ip6-localhost", "ip6-loopback"];
-        let Some(Host::Domain(name)) = self.0.host() else {
-            return false;
-        };
-        let is_below = |zone: &&str| {
-            let rest = name.strip_suffix(*zone);
-            rest.is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
-        };
-        HERE.contains(&name) || LOCAL.iter().any(is_below)
-    }
-
     pub(super) fn port(&self) -> u16 {
         self.0.port_or_known_default().unwrap_or(443)
     }

@@ -4,6 +4,7 @@ pub(crate) mod alike;
 mod connection;
 pub(crate) mod iam;
 mod member;
+pub(crate) mod outside;
 pub(crate) mod provider;
 mod rest;
 pub(crate) mod scene;

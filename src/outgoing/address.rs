@@ -1,9 +1,11 @@
 //! Decides which addresses are on the public internet and may be contacted.
 //!
-//! A tenant configures the address of its provider, and this service connects to it: without this
-//! check, tenants could reach internal addresses through it.
+//! Tenants configure addresses that this service connects to, such as those of their identity
+//! providers: without this check, tenants could reach internal addresses through it.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use url::Host;
 
 /// IPv4 networks that are not public: the first address and the prefix length (the registry of RFC
 /// 6890).
@@ -39,8 +41,24 @@ const SPECIAL_V6: &[(Ipv6Addr, u32)] = &[
 /// IPv4 reach it.
 const TRANSLATED: (Ipv6Addr, u32) = (Ipv6Addr::new(0x64, 0xff9b, 0, 0, 0, 0, 0, 0), 96);
 
+/// Whether a name is never on the public internet, whatever it resolves to (RFC 6761, RFC 6762, RFC
+/// 8375, and names used by clouds).
+pub fn is_local_name(host: &Host<&str>) -> bool {
+    const LOCAL: &[&str] = &["localhost", "localdomain", "local", "internal", "home.arpa"];
+    const HERE: &[&str] = &["ip6-localhost", "ip6-loopback"];
+    let Host::Domain(name) = host else {
+        return false;
+    };
+    let name = name.trim_end_matches('.').to_ascii_lowercase();
+    let is_below = |zone: &&str| {
+        let rest = name.strip_suffix(*zone);
+        rest.is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+    };
+    HERE.contains(&&*name) || LOCAL.iter().any(is_below)
+}
+
 /// Whether an address is on the public internet.
-pub(super) fn is_public(address: IpAddr) -> bool {
+pub fn is_public(address: IpAddr) -> bool {
     match address.to_canonical() {
         IpAddr::V4(address) => !SPECIAL_V4.iter().any(|network| is_in_v4(address, *network)),
         IpAddr::V6(address) if is_in_v6(address, TRANSLATED) => {

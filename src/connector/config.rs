@@ -1,0 +1,265 @@
+//! The configuration of a connector, with its secrets.
+
+use std::{collections::BTreeMap, fmt, time::Duration};
+
+use serde::{Deserialize, Deserializer};
+
+/// The configuration of a connector, read from JSON by its `type`.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Config {
+    /// The REST port of this service.
+    Rest,
+    Http(Http),
+    Database(Database),
+    Email(Email),
+    /// Entities of this service.
+    Entity,
+    /// Any other type: a compute member.
+    #[serde(other)]
+    Member,
+}
+
+/// A text that is shown nowhere.
+#[derive(Clone, PartialEq, Eq, Deserialize)]
+#[serde(transparent)]
+pub struct Secret(Box<str>);
+
+impl Secret {
+    pub(super) fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl From<&str> for Secret {
+    fn from(text: &str) -> Self {
+        Self(text.into())
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret")
+    }
+}
+
+/// An HTTP server.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct Http {
+    pub base_url: Box<str>,
+    #[serde(default, deserialize_with = "milliseconds")]
+    pub timeout: Option<Duration>,
+    /// Sent with each request. Values may be secret.
+    #[serde(default)]
+    pub headers: BTreeMap<Box<str>, Secret>,
+    pub auth: Option<HttpAuth>,
+    #[serde(default)]
+    pub retry: Retry,
+    /// Certificates of authorities in PEM form, or for operators the file that has them.
+    pub tls_ca: Option<Box<str>>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum HttpAuth {
+    Bearer {
+        token: Secret,
+    },
+    Basic {
+        username: Box<str>,
+        password: Secret,
+    },
+    ApiKey {
+        #[serde(default = "api_key_header")]
+        header: Box<str>,
+        key: Secret,
+    },
+}
+
+fn api_key_header() -> Box<str> {
+    "X-API-Key".into()
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+pub struct Retry {
+    /// How often a request is sent, at most.
+    pub attempts: u32,
+}
+
+impl Default for Retry {
+    fn default() -> Self {
+        Self { attempts: 1 }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Driver {
+    Sqlite,
+    Postgres,
+    Mysql,
+}
+
+impl Driver {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Sqlite => "sqlite",
+            Self::Postgres => "postgres",
+            Self::Mysql => "mysql",
+        }
+    }
+}
+
+/// A database: a file, or one of a server.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct Database {
+    pub driver: Driver,
+    /// The path of the file, or the name.
+    pub database: Box<str>,
+    pub host: Option<Box<str>>,
+    pub port: Option<u16>,
+    pub user: Option<Box<str>>,
+    pub password: Option<Secret>,
+    #[serde(default)]
+    pub tls: DatabaseTls,
+    pub tls_ca: Option<Box<str>>,
+    pub max_connections: Option<usize>,
+    #[serde(default, deserialize_with = "milliseconds")]
+    pub timeout: Option<Duration>,
+}
+
+/// Whether connections to a database server are encrypted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DatabaseTls {
+    None,
+    /// If the server can, without verifying its certificate.
+    #[default]
+    Prefer,
+    /// Always; with `tls_ca`, the certificate is verified.
+    Require,
+}
+
+/// An SMTP server.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct Email {
+    pub host: Box<str>,
+    pub port: Option<u16>,
+    pub username: Option<Box<str>>,
+    pub password: Option<Secret>,
+    #[serde(default)]
+    pub tls: SmtpTls,
+    pub tls_ca: Option<Box<str>>,
+    pub from: Box<str>,
+    /// The recipient of messages that name none.
+    pub to: Option<Box<str>>,
+    /// The template of messages that name none.
+    pub template: Option<Box<str>>,
+    /// The texts of the bundle's templates by path.
+    #[serde(default)]
+    pub templates: BTreeMap<Box<str>, Box<str>>,
+    #[serde(default, deserialize_with = "milliseconds")]
+    pub timeout: Option<Duration>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SmtpTls {
+    None,
+    /// The connection is made secure before anything is said.
+    #[default]
+    StartTls,
+    Tls,
+}
+
+impl Config {
+    /// The label in metrics.
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            Self::Rest => "rest",
+            Self::Http(_) => "http",
+            Self::Database(_) => "database",
+            Self::Email(_) => "email",
+            Self::Entity => "entity",
+            Self::Member => "member",
+        }
+    }
+
+    /// Whether this module serves it; others are entities, members, or cannot be called.
+    pub const fn is_built_in(&self) -> bool {
+        matches!(self, Self::Http(_) | Self::Database(_) | Self::Email(_))
+    }
+
+    /// The time limit of one call, where it is not the usual one.
+    pub(super) const fn timeout(&self) -> Option<Duration> {
+        match self {
+            Self::Http(http) => http.timeout,
+            Self::Database(database) => database.timeout,
+            Self::Email(email) => email.timeout,
+            Self::Rest | Self::Entity | Self::Member => None,
+        }
+    }
+
+    /// The texts that must not be in an answer, a message or a log.
+    pub(super) fn secrets(&self) -> Vec<&Secret> {
+        match self {
+            Self::Http(http) => {
+                let auth = http.auth.iter().map(|auth| match auth {
+                    HttpAuth::Bearer { token } => token,
+                    HttpAuth::Basic { password, .. } => password,
+                    HttpAuth::ApiKey { key, .. } => key,
+                });
+                auth.chain(http.headers.values()).collect()
+            }
+            Self::Database(database) => database.password.iter().collect(),
+            Self::Email(email) => email.password.iter().collect(),
+            Self::Rest | Self::Entity | Self::Member => Vec::new(),
+        }
+    }
+}
+
+fn milliseconds<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Duration>, D::Error> {
+    let given = Option::<u64>::deserialize(from)?;
+    Ok(given.map(Duration::from_millis))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Config {
+        serde_json::from_str(text).expect(text)
+    }
+
+    #[test]
+    fn a_configuration_is_read_by_its_type() {
+        assert_eq!(read(r#"{"type":"rest","port":1}"#), Config::Rest);
+        assert_eq!(read(r#"{"type":"entity"}"#), Config::Entity);
+        assert_eq!(read(r#"{"type":"kafka","x":1}"#), Config::Member);
+        let Config::Http(http) = read(
+            r#"{"type":"http","base_url":"http://a","timeout":1500,"headers":{"x-a":"1"},
+                "auth":{"type":"api_key","key":"k"},"retry":{"attempts":3}}"#,
+        ) else {
+            panic!("http");
+        };
+        assert_eq!(http.timeout, Some(Duration::from_millis(1_500)));
+        assert_eq!(http.retry.attempts, 3);
+        let Config::Email(email) =
+            read(r#"{"type":"email","driver":"smtp","host":"h","from":"a@b","tls":"starttls"}"#)
+        else {
+            panic!("email");
+        };
+        assert_eq!(email.tls, SmtpTls::StartTls);
+    }
+
+    #[test]
+    fn no_secret_is_shown() {
+        let config = read(
+            r#"{"type":"http","base_url":"http://a","headers":{"x-a":"hidden1"},
+                "auth":{"type":"basic","username":"u","password":"hidden2"}}"#,
+        );
+        let shown = format!("{config:?}");
+        assert!(!shown.contains("hidden"), "{shown}");
+        assert_eq!(config.secrets().len(), 2);
+    }
+}

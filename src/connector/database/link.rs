@@ -1,0 +1,90 @@
+//! A connection to a database, whichever it is.
+
+use super::{sqlite, statement::Statement};
+use crate::connector::RESULT_BYTES_MAX;
+
+/// The most rows that one statement may return.
+const ROWS_MAX: usize = 10_000;
+
+/// A connection. Dropping it closes it, and rolls back what is open.
+#[derive(Debug)]
+pub(super) enum Link {
+    Sqlite(Box<sqlite::Link>),
+}
+
+/// What a statement has done.
+#[derive(Debug, Default)]
+pub(super) struct Done {
+    pub(super) rows: Rows,
+    pub(super) affected: u64,
+    /// The generated key, if there is one.
+    pub(super) id: Option<i64>,
+}
+
+/// Rows as JSON objects, which have a bound together.
+#[derive(Debug, Default)]
+pub(super) struct Rows {
+    pub(super) all: Vec<String>,
+    bytes: usize,
+}
+
+/// Why a statement has not been executed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Fault {
+    /// Another connection holds a lock; to be tried again.
+    Busy,
+    /// The database refuses it.
+    Refused(String),
+    /// The connection is lost, or could not be made.
+    Gone(String),
+}
+
+impl Rows {
+    pub(super) fn push(&mut self, row: String) -> Result<(), Fault> {
+        self.bytes += row.len() + 1;
+        if self.bytes > RESULT_BYTES_MAX || self.all.len() == ROWS_MAX {
+            return Err(Fault::Refused(format!(
+                "the result has more than {ROWS_MAX} rows or {RESULT_BYTES_MAX} bytes"
+            )));
+        }
+        self.all.push(row);
+        Ok(())
+    }
+}
+
+impl Link {
+    pub(super) async fn run(&mut self, statement: &Statement) -> Result<Done, Fault> {
+        match self {
+            Self::Sqlite(link) => link.run(statement).await,
+        }
+    }
+
+    /// Begins a transaction that writes.
+    pub(super) async fn begin(&mut self) -> Result<(), Fault> {
+        match self {
+            // One that begins by reading could not write after another has.
+            Self::Sqlite(link) => link.control("BEGIN IMMEDIATE").await,
+        }
+    }
+
+    pub(super) async fn commit(&mut self) -> Result<(), Fault> {
+        self.control("COMMIT").await
+    }
+
+    pub(super) async fn roll_back(&mut self) -> Result<(), Fault> {
+        self.control("ROLLBACK").await
+    }
+
+    async fn control(&mut self, text: &'static str) -> Result<(), Fault> {
+        match self {
+            Self::Sqlite(link) => link.control(text).await,
+        }
+    }
+
+    /// Whether it still works.
+    pub(super) async fn is_alive(&mut self) -> bool {
+        match self {
+            Self::Sqlite(_) => true,
+        }
+    }
+}

@@ -1,0 +1,379 @@
+//! The `database` connector: rows of `SQLite`, `PostgreSQL` and `MySQL` (`orchestration.md` 2.3).
+//!
+//! Values are bound, names are checked and quoted; nothing of a request is in the text of a
+//! statement. JSON and columns correspond as follows.
+//!
+//! | JSON | `SQLite` | `PostgreSQL` | `MySQL` |
+//! |---|---|---|---|
+//! | integer | integer, exact; text beyond 64 bits | the column's type, exact | integer, exact |
+//! | decimal | real if that is exact, else text | the column's type, exact | decimal, exact |
+//! | true, false | 1, 0 | the column's type | 1, 0 |
+//! | text | text | the column's type, read from the text | the column's type |
+//! | list, object | its text | `json`, `jsonb`, arrays, or text | its text, or `json` |
+//!
+//! Back, bytes are text in base64 (`PostgreSQL`: `\x` and hexadecimal digits), times are text as in
+//! RFC 3339, and what is JSON in the database is JSON.
+
+mod files;
+mod link;
+mod mirror;
+mod plan;
+mod query;
+mod sqlite;
+mod statement;
+mod transition;
+mod value;
+
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use tokio::time::{Instant, sleep};
+
+use super::{CallFailed, Database, Driver, Request, Settings, Trust, lock};
+use crate::expr::quoted;
+use crate::id::Tenant;
+
+use files::File;
+use link::{Done, Fault, Link};
+use plan::{Computed, Plan, ROW, Write};
+use statement::{Dialect, Statement};
+use value::Value;
+
+pub use mirror::MirrorRow;
+pub use transition::RowTransaction;
+
+/// Evaluates an expression: its text, the values it may use besides the row, and the row, both as
+/// JSON objects; the result is JSON.
+pub type Compute<'a> = dyn Fn(&str, &str, &str) -> Result<String, String> + Send + Sync + 'a;
+
+/// How long an idle connection is kept.
+const IDLE_MAX: Duration = Duration::from_secs(30);
+
+/// A connection that was idle for less is not asked whether it still works.
+const TRUSTED_FOR: Duration = Duration::from_secs(1);
+
+/// The pauses while another connection holds a lock.
+const PAUSE_FIRST: Duration = Duration::from_millis(1);
+const PAUSE_MAX: Duration = Duration::from_millis(50);
+
+/// How many rows one statement may compute values for.
+const COMPUTED_ROWS_MAX: usize = 1_000;
+
+/// One database, and the connections to it that are idle. How many there are in use is bounded by
+/// the turns of the connector.
+#[derive(Debug)]
+pub(super) struct Databases {
+    place: Place,
+    /// A mutex, not a task: held to push or pop one element.
+    idle: Mutex<Vec<(Link, Instant)>>,
+}
+
+/// Where a database is.
+#[derive(Debug)]
+enum Place {
+    File(File),
+}
+
+/// Checks a configuration without contacting anything.
+pub(super) fn check(
+    tenant: &Tenant,
+    config: &Database,
+    trust: Trust,
+    settings: &Settings,
+) -> Result<(), String> {
+    Place::of(tenant, config, trust, settings).map(|_| ())
+}
+
+impl Place {
+    fn of(
+        tenant: &Tenant,
+        config: &Database,
+        trust: Trust,
+        settings: &Settings,
+    ) -> Result<Self, String> {
+        match config.driver {
+            Driver::Sqlite => File::new(tenant, &config.database, trust, settings).map(Self::File),
+            Driver::Postgres | Driver::Mysql => Err("not yet".to_owned()),
+        }
+    }
+
+    const fn dialect(&self) -> Dialect {
+        match self {
+            Self::File(_) => Dialect::Sqlite,
+        }
+    }
+
+    async fn connect(&self) -> Result<Link, Fault> {
+        match self {
+            Self::File(file) => {
+                let path = file.place().map_err(Fault::Refused)?;
+                Ok(Link::Sqlite(Box::new(sqlite::Link::open(&path).await?)))
+            }
+        }
+    }
+}
+
+impl Databases {
+    pub(super) fn new(
+        tenant: &Tenant,
+        config: &Database,
+        trust: Trust,
+        settings: &Settings,
+    ) -> Result<Self, String> {
+        Ok(Self {
+            place: Place::of(tenant, config, trust, settings)?,
+            idle: Mutex::default(),
+        })
+    }
+
+    /// Executes a request.
+    pub(super) async fn call(
+        &self,
+        request: &Request<'_>,
+        compute: &Compute<'_>,
+    ) -> Result<Arc<str>, CallFailed> {
+        let plan =
+            Plan::of(request, self.place.dialect()).map_err(|reason| named(request, &reason))?;
+        let mut pause = PAUSE_FIRST;
+        loop {
+            match self.tried(&plan, compute).await {
+                Ok(result) => return Ok(result.into()),
+                Err(Fault::Busy) => {
+                    sleep(pause).await;
+                    pause = (pause * 2).min(PAUSE_MAX);
+                }
+                Err(fault) => return Err(failed(request, fault)),
+            }
+        }
+    }
+
+    async fn tried(&self, plan: &Plan, compute: &Compute<'_>) -> Result<String, Fault> {
+        let mut link = self.link().await?;
+        let done = match plan {
+            Plan::Write(write) if write.needs_transaction() => {
+                return self.within_transaction(link, plan, compute).await;
+            }
+            Plan::Computed(_) => return self.within_transaction(link, plan, compute).await,
+            Plan::Read(_) | Plan::Write(_) => execute(&mut link, plan, compute).await,
+        };
+        if !matches!(done, Err(Fault::Gone(_))) {
+            self.keep(link);
+        }
+        done
+    }
+
+    /// Executes a plan and commits it, or rolls back.
+    async fn within_transaction(
+        &self,
+        mut link: Link,
+        plan: &Plan,
+        compute: &Compute<'_>,
+    ) -> Result<String, Fault> {
+        let begun = link.begin().await;
+        let done = match begun {
+            Ok(()) => match execute(&mut link, plan, compute).await {
+                Ok(done) => link.commit().await.map(|()| done),
+                Err(fault) => Err(fault),
+            },
+            Err(Fault::Busy) => {
+                self.keep(link);
+                return Err(Fault::Busy);
+            }
+            Err(fault) => return Err(fault),
+        };
+        // Closing the connection rolls back, too.
+        if done.is_ok() || link.roll_back().await.is_ok() {
+            self.keep(link);
+        }
+        done
+    }
+
+    /// Executes statements together, and again while the database is locked.
+    async fn write_together(&self, statements: Vec<Statement>) -> Result<(), Fault> {
+        let plan = Plan::Write(Write {
+            statements,
+            is_of_one: false,
+        });
+        let nothing = |_: &str, _: &str, _: &str| Err("nothing is computed".to_owned());
+        let mut pause = PAUSE_FIRST;
+        loop {
+            match self.tried(&plan, &nothing).await {
+                Err(Fault::Busy) => {
+                    sleep(pause).await;
+                    pause = (pause * 2).min(PAUSE_MAX);
+                }
+                done => return done.map(|_| ()),
+            }
+        }
+    }
+
+    /// An idle connection that works, or a new one.
+    async fn link(&self) -> Result<Link, Fault> {
+        loop {
+            let Some((mut link, since)) = lock(&self.idle).pop() else {
+                return self.place.connect().await;
+            };
+            if since.elapsed() < TRUSTED_FOR || link.is_alive().await {
+                return Ok(link);
+            }
+        }
+    }
+
+    fn keep(&self, link: Link) {
+        lock(&self.idle).push((link, Instant::now()));
+    }
+
+    /// Closes connections that have been idle for too long.
+    pub(super) fn close_idle(&self) {
+        let mut old = Vec::new();
+        {
+            let mut idle = lock(&self.idle);
+            // The first have been idle for the longest.
+            let is_old = |(_, since): &(Link, Instant)| since.elapsed() >= IDLE_MAX;
+            let count = idle.iter().take_while(|idle| is_old(idle)).count();
+            old.extend(idle.drain(..count));
+        }
+        drop(old);
+    }
+}
+
+impl Write {
+    const fn needs_transaction(&self) -> bool {
+        self.is_of_one || self.statements.len() > 1
+    }
+}
+
+/// A failure of a request, which its operation and target name.
+fn named(request: &Request<'_>, reason: &str) -> CallFailed {
+    CallFailed::failed(described(request, reason))
+}
+
+fn described(request: &Request<'_>, reason: &str) -> String {
+    let shown = |text: &str| text.chars().take(100).collect::<String>();
+    let operation = shown(request.operation.trim());
+    match &request.target {
+        Some(target) => format!("{operation} {}: {reason}", shown(target)),
+        None => format!("{operation}: {reason}"),
+    }
+}
+
+fn failed(request: &Request<'_>, fault: Fault) -> CallFailed {
+    match fault {
+        Fault::Refused(reason) => named(request, &reason),
+        Fault::Gone(reason) => CallFailed::Unavailable {
+            message: described(request, &reason),
+        },
+        Fault::Busy => CallFailed::Unavailable {
+            message: described(request, "the database is locked"),
+        },
+    }
+}
+
+async fn execute(link: &mut Link, plan: &Plan, compute: &Compute<'_>) -> Result<String, Fault> {
+    match plan {
+        Plan::Read(statement) => {
+            let mut rows = link.run(statement).await?.rows.all;
+            if rows.len() == 1 {
+                return Ok(rows.remove(0));
+            }
+            Ok(format!("[{}]", rows.join(",")))
+        }
+        Plan::Write(write) => {
+            let mut first: Option<Done> = None;
+            let mut affected = 0;
+            for statement in &write.statements {
+                let done = link.run(statement).await?;
+                affected += done.affected;
+                first.get_or_insert(done);
+            }
+            check_one(write.is_of_one, affected)?;
+            Ok(written(first.unwrap_or_default(), affected))
+        }
+        Plan::Computed(computed) => compute_and_update(link, computed, compute).await,
+    }
+}
+
+fn check_one(is_of_one: bool, affected: u64) -> Result<(), Fault> {
+    if is_of_one && affected > 1 {
+        return Err(Fault::Refused(format!("it would change {affected} rows")));
+    }
+    Ok(())
+}
+
+/// The first row that was written, or how many there were.
+fn written(done: Done, affected: u64) -> String {
+    if let Some(row) = done.rows.all.into_iter().next() {
+        return row;
+    }
+    let id = done.id.filter(|_| affected > 0);
+    let id = id.map_or_else(|| "null".to_owned(), |id| id.to_string());
+    format!("{{\"affected\":{affected},\"id\":{id}}}")
+}
+
+async fn compute_and_update(
+    link: &mut Link,
+    computed: &Computed,
+    compute: &Compute<'_>,
+) -> Result<String, Fault> {
+    let rows = link.run(&computed.select).await?.rows.all;
+    check_one(computed.is_of_one, rows.len() as u64)?;
+    if rows.len() > COMPUTED_ROWS_MAX {
+        return Err(Fault::Refused(format!(
+            "values are computed for at most {COMPUTED_ROWS_MAX} rows; `where` selects {}",
+            rows.len()
+        )));
+    }
+    let (mut first, mut affected) = (None, 0);
+    for row in &rows {
+        let statement = updating(computed, row, rows.len(), compute).map_err(Fault::Refused)?;
+        let done = link.run(&statement).await?;
+        affected += done.affected;
+        first.get_or_insert(done);
+    }
+    Ok(written(first.unwrap_or_default(), affected))
+}
+
+/// The update of one of these rows.
+fn updating(
+    computed: &Computed,
+    row: &str,
+    count: usize,
+    compute: &Compute<'_>,
+) -> Result<Statement, String> {
+    let mut members = crate::expr::members(row).unwrap_or_default();
+    let place = members
+        .shift_remove(ROW)
+        .map(|place| Value::of(place.get()));
+    let visible = members
+        .iter()
+        .map(|(name, value)| format!("{}:{}", quoted(name), value.get()));
+    let visible = format!("{{{}}}", visible.collect::<Vec<_>>().join(","));
+    let mut statement = computed.begun.clone();
+    let mut sign = "";
+    for column in &computed.columns {
+        let value = compute(&column.expression, &column.values, &visible)?;
+        statement.sql(sign).column(&column.name)?.sql(" = ");
+        statement.value(Value::of(&value));
+        sign = ", ";
+    }
+    match (place, statement.dialect()) {
+        (Some(place), Dialect::Sqlite) => {
+            statement.sql(" WHERE rowid = ").value(place);
+        }
+        (Some(place), Dialect::Postgres) => {
+            statement.sql(" WHERE ctid = ").value(place);
+        }
+        _ if count > 1 => {
+            return Err("values can be computed for one row only; `where` selects more".to_owned());
+        }
+        _ => {
+            statement.append(&computed.filter);
+        }
+    }
+    if statement.dialect().can_return() {
+        statement.sql(" RETURNING *");
+    }
+    Ok(statement)
+}

@@ -1,0 +1,165 @@
+//! Connections to `SQLite` files.
+//!
+//! A locked file is not waited for here: that would hold the thread of the connection. The fault
+//! says so, and the statement is executed again after a pause.
+
+use std::{
+    fmt::Write as _,
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use futures_util::TryStreamExt as _;
+use sqlx::{
+    AssertSqlSafe, Column as _, ConnectOptions as _, Decode, Either, Executor as _, Row as _,
+    TypeInfo as _, Value as _, ValueRef as _,
+};
+use sqlx_sqlite::{Sqlite, SqliteConnectOptions, SqliteConnection, SqliteRow};
+
+use super::{
+    link::{Done, Fault, Rows},
+    statement::Statement,
+    value::{Value, exact_double},
+};
+use crate::expr::quoted;
+
+/// How many instructions are executed between two looks at whether anybody still waits: well below
+/// a millisecond.
+const LOOK_EVERY: i32 = 10_000;
+
+/// The result codes of a file that another connection has locked.
+const BUSY: i32 = 5;
+const LOCKED: i32 = 6;
+
+/// A connection. Dropping it interrupts what it executes.
+#[derive(Debug)]
+pub(super) struct Link {
+    connection: SqliteConnection,
+    is_dropped: Arc<AtomicBool>,
+}
+
+impl Link {
+    pub(super) async fn open(path: &Path) -> Result<Self, Fault> {
+        let options = SqliteConnectOptions::new()
+            .filename(path)
+            .create_if_missing(true)
+            .busy_timeout(Duration::ZERO)
+            .thread_name(|_| "connector-sqlite".to_owned())
+            .disable_statement_logging();
+        let mut connection = options.connect().await.map_err(fault)?;
+        let is_dropped = Arc::new(AtomicBool::new(false));
+        let seen = Arc::clone(&is_dropped);
+        let mut handle = connection.lock_handle().await.map_err(fault)?;
+        handle.set_progress_handler(LOOK_EVERY, move || !seen.load(Ordering::Relaxed));
+        drop(handle);
+        Ok(Self {
+            connection,
+            is_dropped,
+        })
+    }
+
+    pub(super) async fn control(&mut self, text: &'static str) -> Result<(), Fault> {
+        let done = sqlx::raw_sql(text).execute(&mut self.connection).await;
+        done.map(|_| ()).map_err(fault)
+    }
+
+    pub(super) async fn run(&mut self, statement: &Statement) -> Result<Done, Fault> {
+        let mut query = sqlx::query(AssertSqlSafe(statement.text()));
+        for value in &statement.values {
+            query = match value {
+                Value::Null => query.bind(None::<i64>),
+                Value::Bool(truth) => query.bind(i64::from(*truth)),
+                Value::Int(number) => query.bind(*number),
+                Value::Decimal(digits) => match exact_double(digits) {
+                    Some(double) => query.bind(double),
+                    None => query.bind(digits.to_string()),
+                },
+                Value::Text(text) | Value::Json(text) => query.bind(text.to_string()),
+            };
+        }
+        let mut rows = Rows::default();
+        let (mut affected, mut id) = (0, None);
+        let mut results = (&mut self.connection).fetch_many(query);
+        while let Some(next) = results.try_next().await.map_err(fault)? {
+            match next {
+                Either::Left(done) => {
+                    affected = done.rows_affected();
+                    id = Some(done.last_insert_rowid());
+                }
+                Either::Right(row) => rows.push(json(&row).map_err(fault)?)?,
+            }
+        }
+        Ok(Done { rows, affected, id })
+    }
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        self.is_dropped.store(true, Ordering::Relaxed);
+    }
+}
+
+/// A row as a JSON object: numbers with their digits, bytes in base64.
+fn json(row: &SqliteRow) -> Result<String, sqlx::Error> {
+    let mut text = String::from("{");
+    for (at, column) in row.columns().iter().enumerate() {
+        if at > 0 {
+            text.push(',');
+        }
+        text.push_str(&quoted(column.name()));
+        text.push(':');
+        let value = row.try_get_raw(at)?;
+        append(value, &mut text).map_err(sqlx::Error::Decode)?;
+    }
+    text.push('}');
+    Ok(text)
+}
+
+fn append(
+    value: sqlx_sqlite::SqliteValueRef<'_>,
+    to: &mut String,
+) -> Result<(), sqlx::error::BoxDynError> {
+    if value.is_null() {
+        to.push_str("null");
+        return Ok(());
+    }
+    let value = value.to_owned();
+    let kind = value.type_info().name().to_owned();
+    let value = value.as_ref();
+    match &*kind {
+        "INTEGER" => {
+            let _ = write!(to, "{}", <i64 as Decode<'_, Sqlite>>::decode(value)?);
+        }
+        "REAL" => {
+            let number = <f64 as Decode<'_, Sqlite>>::decode(value)?;
+            // Null, if it is infinite.
+            to.push_str(&serde_json::Value::from(number).to_string());
+        }
+        "BLOB" => {
+            let bytes = <Vec<u8> as Decode<'_, Sqlite>>::decode(value)?;
+            to.push_str(&quoted(&STANDARD.encode(bytes)));
+        }
+        _ => {
+            let text = <String as Decode<'_, Sqlite>>::decode(value)?;
+            to.push_str(&quoted(&text));
+        }
+    }
+    Ok(())
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "for map_err")]
+fn fault(error: sqlx::Error) -> Fault {
+    let Some(refused) = error.as_database_error() else {
+        return Fault::Gone(error.to_string());
+    };
+    let code: Option<i32> = refused.code().and_then(|code| code.parse().ok());
+    if code.is_some_and(|code| [BUSY, LOCKED].contains(&(code & 0xff))) {
+        return Fault::Busy;
+    }
+    Fault::Refused(refused.message().to_owned())
+}

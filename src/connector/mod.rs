@@ -1,0 +1,527 @@
+//! Connectors to other systems: HTTP servers, databases and mail servers (`orchestration.md` 2.3).
+//!
+//! May use: [`crate::entity`], [`crate::expr`], [`crate::id`], [`crate::json`],
+//! [`crate::outgoing`], [`crate::telemetry`].
+//! Must not: show a secret, or hold a thread while it waits.
+//! A connector has a bounded number of calls out, and so has a tenant: a system that hangs delays
+//! the calls to it, and no others. What is out is abandoned at its deadline or when it is
+//! cancelled, and its connection is closed.
+
+mod check;
+mod config;
+pub mod database;
+mod email;
+mod http;
+mod request;
+mod scrub;
+
+use std::{
+    collections::HashMap,
+    fmt,
+    path::PathBuf,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use tokio::{
+    sync::{OwnedSemaphorePermit, Semaphore},
+    time::{Instant, MissedTickBehavior, interval, timeout_at},
+};
+use tokio_util::sync::CancellationToken;
+
+use crate::id::Tenant;
+use crate::outgoing::Reach;
+use crate::telemetry::measure::{ConnectorResult, connector_called};
+
+pub use config::{
+    Config, Database, DatabaseTls, Driver, Email, Http, HttpAuth, Retry, Secret, SmtpTls,
+};
+pub use database::{Compute, MirrorRow, RowTransaction};
+
+use database::Databases;
+use request::Request;
+use scrub::Scrub;
+
+/// The largest result of a call, in bytes.
+const RESULT_BYTES_MAX: usize = 1 << 20;
+
+/// How many calls of one tenant are out at once, to all of its connectors.
+const OUT_PER_TENANT: usize = 64;
+
+/// How long a connector that nobody calls keeps its connections.
+const IDLE_MAX: Duration = Duration::from_secs(30);
+
+/// How often idle connections are looked for.
+const TEND_INTERVAL: Duration = Duration::from_secs(5);
+
+/// Settings of all connectors (`runs.md` §9).
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Whether uploaded connectors may reach this machine and private networks.
+    pub private_networks: bool,
+    /// The files that uploaded connectors may have.
+    pub files: Files,
+    /// The time limit of a call, where its connector has none.
+    pub timeout: Duration,
+    /// How many calls of one connector are out at once, and how many connections it has.
+    pub connections_max: usize,
+    /// Files of this service, which are never a connector's.
+    pub own_files: Vec<PathBuf>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            private_networks: false,
+            files: Files::Nowhere,
+            timeout: Duration::from_secs(30),
+            connections_max: 5,
+            own_files: Vec::new(),
+        }
+    }
+}
+
+/// Where the `SQLite` files of uploaded connectors may be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Files {
+    Anywhere,
+    /// In the folder of the tenant below this one.
+    Below(PathBuf),
+    Nowhere,
+}
+
+/// Who has configured a connector.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Trust {
+    /// The operator of this service, whom no setting limits.
+    Operator,
+    /// A tenant.
+    Uploaded,
+}
+
+/// A connector with its configuration.
+#[derive(Debug)]
+pub struct Connector {
+    pub name: Box<str>,
+    /// What names this configuration among those of the tenant: another one has another key.
+    pub key: Box<str>,
+    pub config: Config,
+    pub trust: Trust,
+}
+
+/// A call of a connector.
+pub struct Call<'a> {
+    pub tenant: &'a Tenant,
+    pub connector: &'a Connector,
+    /// A JSON object: `operation`, `target`, `payload`, `set`, `where`, `params`, `query`,
+    /// `template`, `to`.
+    pub request: &'a str,
+    /// The same for all tries of one call.
+    pub idempotency_key: &'a str,
+    /// The time limit of the whole, waiting for a free connection included.
+    pub timeout: Duration,
+    pub cancel: &'a CancellationToken,
+    /// Evaluates an expression over a row (`{"$compute"}` in `set`).
+    pub compute: &'a Compute<'a>,
+}
+
+impl fmt::Debug for Call<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Call")
+            .field("tenant", &self.tenant)
+            .field("connector", &self.connector.name)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Why a call has no result.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum CallFailed {
+    /// The other system has refused, or the request makes no sense.
+    #[error("{message}")]
+    Failed {
+        message: String,
+        /// What the other system has answered: JSON.
+        output: Option<Arc<str>>,
+    },
+    /// There was no answer. The call may have had an effect nevertheless.
+    #[error("{message}")]
+    Unavailable { message: String },
+    #[error("no answer within {0:?}")]
+    TimedOut(Duration),
+    #[error("the call was cancelled")]
+    Cancelled,
+}
+
+impl CallFailed {
+    fn failed(message: impl Into<String>) -> Self {
+        Self::Failed {
+            message: message.into(),
+            output: None,
+        }
+    }
+
+    const fn result(&self) -> ConnectorResult {
+        match self {
+            Self::Failed { .. } => ConnectorResult::Failed,
+            Self::Unavailable { .. } => ConnectorResult::Unavailable,
+            Self::TimedOut(_) => ConnectorResult::TimedOut,
+            Self::Cancelled => ConnectorResult::Cancelled,
+        }
+    }
+}
+
+/// All connectors that are in use. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Connectors(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    settings: Settings,
+    /// A mutex, not a task: held for a look-up.
+    open: Mutex<HashMap<Key, Arc<Open>>>,
+    tenants: Mutex<HashMap<Tenant, Arc<Semaphore>>>,
+}
+
+type Key = (Tenant, Box<str>);
+
+/// A connector in use.
+#[derive(Debug)]
+struct Open {
+    outside: Outside,
+    turns: Arc<Semaphore>,
+    scrub: Scrub,
+    /// When it was last called.
+    used: Mutex<Instant>,
+}
+
+/// The other system.
+#[derive(Debug)]
+enum Outside {
+    Http(http::Server),
+    Database(Arc<Databases>),
+    Email(email::Server),
+}
+
+/// The right to have one more call out.
+#[derive(Debug)]
+struct Turn {
+    _of_connector: OwnedSemaphorePermit,
+    _of_tenant: OwnedSemaphorePermit,
+}
+
+/// A turn and its connector, for as long as a transaction is open.
+#[derive(Debug)]
+pub(crate) struct Held {
+    open: Arc<Open>,
+    /// The database of `open`.
+    database: Arc<Databases>,
+    _turn: Option<Turn>,
+}
+
+impl Held {
+    fn database(&self) -> &Databases {
+        &self.database
+    }
+
+    fn scrub(&self) -> &Scrub {
+        &self.open.scrub
+    }
+}
+
+/// A row of a table whose state is to move on.
+#[derive(Debug)]
+pub struct RowCall<'a> {
+    pub tenant: &'a Tenant,
+    pub connector: &'a Connector,
+    pub table: &'a str,
+    /// The value of its column `id`: JSON.
+    pub id: &'a str,
+    /// The time limit until it is read.
+    pub timeout: Duration,
+    pub cancel: &'a CancellationToken,
+}
+
+/// The table that shows runs to readers outside.
+#[derive(Debug)]
+pub struct MirrorTable<'a> {
+    pub tenant: &'a Tenant,
+    pub connector: &'a Connector,
+    pub table: &'a str,
+    pub timeout: Duration,
+    pub cancel: &'a CancellationToken,
+}
+
+impl Connectors {
+    pub fn new(settings: Settings) -> Self {
+        Self(Arc::new(Inner {
+            settings,
+            open: Mutex::default(),
+            tenants: Mutex::default(),
+        }))
+    }
+
+    pub fn settings(&self) -> &Settings {
+        &self.0.settings
+    }
+
+    /// Checks a configuration without contacting anything.
+    ///
+    /// # Errors
+    /// What is wrong with it, or not allowed by the settings.
+    pub fn check(
+        tenant: &Tenant,
+        config: &Config,
+        trust: Trust,
+        settings: &Settings,
+    ) -> Result<(), Vec<String>> {
+        check::check(tenant, config, trust, settings)
+    }
+
+    /// Calls a connector and returns its JSON result.
+    ///
+    /// # Errors
+    /// It has failed, is not reachable, has not answered in time, or was cancelled.
+    pub async fn call(&self, call: Call<'_>) -> Result<Arc<str>, CallFailed> {
+        let begun = Instant::now();
+        let done = self
+            .bounded(call.timeout, call.cancel, self.called(&call, begun))
+            .await;
+        let result = done
+            .as_ref()
+            .map_or_else(CallFailed::result, |_| ConnectorResult::Success);
+        connector_called(call.connector.config.kind(), begun.into_std(), result);
+        done
+    }
+
+    async fn called(&self, call: &Call<'_>, begun: Instant) -> Result<Arc<str>, CallFailed> {
+        let open = self.open(call.tenant, call.connector)?;
+        let done = self.asked(call, begun, &open).await;
+        match done {
+            Ok(result) => Ok(open.scrub.result(result)),
+            Err(failure) => Err(open.scrub.failure(failure)),
+        }
+    }
+
+    async fn asked(
+        &self,
+        call: &Call<'_>,
+        begun: Instant,
+        open: &Open,
+    ) -> Result<Arc<str>, CallFailed> {
+        let request = Request::parse(call.request).map_err(CallFailed::failed)?;
+        let _turn = self.turn(call.tenant, open).await;
+        let own = call.connector.config.timeout();
+        let limit = own.unwrap_or(self.0.settings.timeout);
+        // That of the call counts from its beginning.
+        let left = call.timeout.saturating_sub(begun.elapsed());
+        let asked = async {
+            match &open.outside {
+                Outside::Http(server) => server.call(&request, call.idempotency_key).await,
+                Outside::Database(database) => database.call(&request, call.compute).await,
+                Outside::Email(server) => server.call(&request, call.idempotency_key).await,
+            }
+        };
+        if limit >= left {
+            return asked.await;
+        }
+        let asked = timeout_at(Instant::now() + limit, asked).await;
+        asked.unwrap_or(Err(CallFailed::TimedOut(limit)))
+    }
+
+    /// Reads a row of a database in a transaction that locks it, and stays open until it is
+    /// finished or dropped.
+    ///
+    /// # Errors
+    /// Those of [`Self::call`].
+    pub async fn row(&self, call: RowCall<'_>) -> Result<RowTransaction, CallFailed> {
+        let opened = async {
+            let held = self.held(call.tenant, call.connector).await?;
+            let database = Arc::clone(&held.database);
+            let open = Arc::clone(&held.open);
+            let row = database.open_row(call.table, call.id, held).await;
+            row.map_err(|failure| open.scrub.failure(failure))
+        };
+        self.bounded(call.timeout, call.cancel, opened).await
+    }
+
+    /// Makes the table that shows runs, and its indexes, if they are missing.
+    ///
+    /// # Errors
+    /// Those of [`Self::call`].
+    pub async fn make_mirror(&self, mirror: MirrorTable<'_>) -> Result<(), CallFailed> {
+        let made = async {
+            let held = self.held(mirror.tenant, mirror.connector).await?;
+            let made = held.database.make_mirror(mirror.table).await;
+            made.map_err(|failure| held.scrub().failure(failure))
+        };
+        self.bounded(mirror.timeout, mirror.cancel, made).await
+    }
+
+    /// Writes a run into that table; with `creates`, the table is made if it is missing.
+    ///
+    /// # Errors
+    /// Those of [`Self::call`].
+    pub async fn mirror(
+        &self,
+        mirror: MirrorTable<'_>,
+        creates: bool,
+        row: &MirrorRow<'_>,
+    ) -> Result<(), CallFailed> {
+        let written = async {
+            let held = self.held(mirror.tenant, mirror.connector).await?;
+            let written = held.database.mirror(mirror.table, creates, row).await;
+            written.map_err(|failure| held.scrub().failure(failure))
+        };
+        self.bounded(mirror.timeout, mirror.cancel, written).await
+    }
+
+    /// A turn of a connector that is a database.
+    async fn held(&self, tenant: &Tenant, connector: &Connector) -> Result<Held, CallFailed> {
+        let open = self.open(tenant, connector)?;
+        let Outside::Database(database) = &open.outside else {
+            let message = format!("connector `{}`: it is not a database", connector.name);
+            return Err(CallFailed::failed(message));
+        };
+        Ok(Held {
+            database: Arc::clone(database),
+            _turn: self.turn(tenant, &open).await,
+            open,
+        })
+    }
+
+    /// Waits for work until its time limit, or until it is cancelled.
+    async fn bounded<T>(
+        &self,
+        limit: Duration,
+        cancel: &CancellationToken,
+        work: impl Future<Output = Result<T, CallFailed>>,
+    ) -> Result<T, CallFailed> {
+        if cancel.is_cancelled() {
+            return Err(CallFailed::Cancelled);
+        }
+        tokio::select! {
+            biased;
+            done = tokio::time::timeout(limit, work) => {
+                done.unwrap_or(Err(CallFailed::TimedOut(limit)))
+            }
+            () = cancel.cancelled() => Err(CallFailed::Cancelled),
+        }
+    }
+
+    /// Waits for a turn: first one of the connector, so that those who wait for a slow one do not
+    /// have the turns of their tenant.
+    async fn turn(&self, tenant: &Tenant, open: &Open) -> Option<Turn> {
+        let of_tenant = Arc::clone(
+            lock(&self.0.tenants)
+                .entry(tenant.clone())
+                .or_insert_with(|| Arc::new(Semaphore::new(OUT_PER_TENANT))),
+        );
+        // They are never closed.
+        Some(Turn {
+            _of_connector: Arc::clone(&open.turns).acquire_owned().await.ok()?,
+            _of_tenant: of_tenant.acquire_owned().await.ok()?,
+        })
+    }
+
+    fn open(&self, tenant: &Tenant, connector: &Connector) -> Result<Arc<Open>, CallFailed> {
+        let key = (tenant.clone(), connector.key.clone());
+        let mut all = lock(&self.0.open);
+        if let Some(open) = all.get(&key) {
+            *lock(&open.used) = Instant::now();
+            return Ok(Arc::clone(open));
+        }
+        let open = Arc::new(self.made(tenant, connector)?);
+        all.insert(key, Arc::clone(&open));
+        Ok(open)
+    }
+
+    fn made(&self, tenant: &Tenant, connector: &Connector) -> Result<Open, CallFailed> {
+        let settings = &self.0.settings;
+        let (name, trust) = (&connector.name, connector.trust);
+        let unusable = |reason: String| CallFailed::failed(format!("connector `{name}`: {reason}"));
+        let reach = settings.reach(trust);
+        let mut connections = settings.connections_max;
+        let outside = match &connector.config {
+            Config::Http(http) => {
+                Outside::Http(http::Server::new(http, reach, trust, connections).map_err(unusable)?)
+            }
+            Config::Database(database) => {
+                connections = database
+                    .max_connections
+                    .unwrap_or(connections)
+                    .min(connections);
+                let database = Databases::new(tenant, database, trust, settings);
+                Outside::Database(Arc::new(database.map_err(unusable)?))
+            }
+            Config::Email(email) => {
+                Outside::Email(email::Server::new(email, reach, trust).map_err(unusable)?)
+            }
+            Config::Rest => return Err(unusable("it is a server and cannot be called".to_owned())),
+            Config::Entity | Config::Member => {
+                return Err(unusable("it is not served by this module".to_owned()));
+            }
+        };
+        Ok(Open {
+            outside,
+            turns: Arc::new(Semaphore::new(connections.max(1))),
+            scrub: Scrub::new(&connector.config),
+            used: Mutex::new(Instant::now()),
+        })
+    }
+
+    /// Closes idle connections, until the service stops.
+    pub async fn keep(self, stop: CancellationToken) {
+        let mut ticks = interval(TEND_INTERVAL);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            tokio::select! {
+                () = stop.cancelled() => return,
+                _ = ticks.tick() => self.close_idle(),
+            }
+        }
+    }
+
+    /// Closes connections that have been idle for too long.
+    pub fn close_idle(&self) {
+        let mut idle = Vec::new();
+        lock(&self.0.open).retain(|_, open| {
+            let is_out = Arc::strong_count(open) > 1;
+            let is_kept = is_out || lock(&open.used).elapsed() < IDLE_MAX;
+            if is_kept {
+                open.close_idle();
+            } else {
+                idle.push(Arc::clone(open));
+            }
+            is_kept
+        });
+        lock(&self.0.tenants).retain(|_, turns| Arc::strong_count(turns) > 1);
+        // Connections are closed without the lock.
+        drop(idle);
+    }
+}
+
+impl Open {
+    fn close_idle(&self) {
+        match &self.outside {
+            Outside::Http(server) => server.close_idle(),
+            Outside::Database(database) => database.close_idle(),
+            Outside::Email(_) => {}
+        }
+    }
+}
+
+impl Settings {
+    /// What a connector may contact.
+    pub(crate) fn reach(&self, trust: Trust) -> Reach {
+        if trust == Trust::Operator || self.private_networks {
+            Reach::Everything
+        } else {
+            Reach::PublicInternet
+        }
+    }
+}
+
+fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
+}
