@@ -4,7 +4,7 @@
 //! [`crate::telemetry`], [`crate::entity`], [`crate::callout`], [`crate::model`],
 //! [`crate::workflow`], [`crate::engine`], [`crate::explain`], [`crate::storage`],
 //! [`crate::compute`], [`crate::pool`], [`crate::dialect`], [`crate::wasm`], [`crate::expr`],
-//! [`crate::program`], [`crate::registry`].
+//! [`crate::program`], [`crate::registry`], [`crate::condition`], [`crate::search`].
 //! A [`Session`] is one request working on a unit: its own, or an open one that the request joins
 //! with a token. While a member is called the unit is parked, so that the member's requests can
 //! join it (`grpc.md` §10).
@@ -36,11 +36,13 @@ use tokio_util::sync::CancellationToken;
 use crate::clock::Clock;
 use crate::compat::Compat;
 use crate::compute::{self, Members, Principal, tasks::Channels};
+use crate::condition::UnknownPaths;
 use crate::engine::Limits;
 use crate::error::{Code, Coded, Properties};
 use crate::id::{EntityId, Tenant, TransactionId};
+use crate::model::ChangeLevel;
 use crate::registry::Registry;
-use crate::storage::{Attribution, Storage};
+use crate::storage::{Attribution, Definitions, Storage};
 use crate::telemetry::measure::Step;
 use crate::wasm::Wasm;
 
@@ -72,12 +74,15 @@ pub struct RunSettings {
     pub limits: crate::program::Limits,
     /// How long a task waits for a worker, unless its action says otherwise.
     pub tasks_wait: Duration,
+    /// How long a search of a step may take.
+    pub search_timeout: Duration,
 }
 
 impl RunSettings {
     pub const DEFAULT: Self = Self {
         limits: crate::program::Limits::DEFAULT,
         tasks_wait: Duration::from_hours(24),
+        search_timeout: Duration::from_secs(30),
     };
 }
 
@@ -206,6 +211,17 @@ impl Runtime {
 
     pub fn storage(&self) -> &Storage {
         &self.0.storage
+    }
+
+    /// What a condition on an unknown field means: a model that documents may widen by fields may
+    /// still get it (`search.md` §3).
+    pub fn unknown_paths(&self, definitions: &Definitions) -> UnknownPaths {
+        let may_grow = definitions.model.change_level == Some(ChangeLevel::Structural);
+        if may_grow && !self.compat().unknown_fields_are_refused() {
+            UnknownPaths::Missing
+        } else {
+            UnknownPaths::Refused
+        }
     }
 
     /// Checks whether a request of that tenant may join the transaction of `token`.

@@ -10,11 +10,11 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use super::{Arrived, send::parts};
+use super::{Advance, Arrived, send::parts, starter_of};
 use crate::compute::Principal;
 use crate::compute::tasks::{End, Reported, TaskSpec};
 use crate::error::{Code, Failure};
-use crate::id::{RunId, Tenant, TransactionId};
+use crate::id::{Tenant, TransactionId};
 use crate::program::Arrival;
 use crate::runtime::{Initiator, Runtime, Session, fire::system, token::Ticket};
 use crate::storage::Attribution;
@@ -124,14 +124,19 @@ impl Runtime {
             return Ok(None);
         };
         let run = self.find_run(tenant, run).await?;
+        let read = self.read_run(tenant, run).await?;
+        let by = starter_of(tenant, &read.state)?;
         let arrival = Arrival::Answered {
             ordinal,
             answer: end.answer.clone(),
         };
-        let (by, _) = self.session_of_run(tenant, run).await?;
+        let advance = Advance {
+            read: Some(read),
+            ..Advance::of(run, arrival)
+        };
         let mut session = Session::of_parked(Arc::clone(&self.0.transactions), id);
         session.take_back().await?;
-        match self.arrive_in(session, &by, run, arrival).await {
+        match self.arrive_in(session, &by, advance).await {
             Ok(arrived) if arrived.is_taken => Ok(Some(Reported::Applied)),
             // Too late: what was written is gone with its session, and the answer is recorded.
             Ok(_) => Ok(None),
@@ -145,10 +150,9 @@ impl Runtime {
         &self,
         mut session: Session,
         by: &Initiator,
-        run: RunId,
-        arrival: Arrival,
+        advance: Advance,
     ) -> Result<Arrived, Failure> {
-        let arrived = self.advance_in(&mut session, by, run, arrival, 0).await?;
+        let arrived = self.advance_in(&mut session, by, advance).await?;
         if !arrived.is_taken {
             return Ok(arrived);
         }
