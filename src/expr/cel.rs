@@ -6,8 +6,8 @@ use std::{
     thread,
 };
 
+use ::cel::{Context, Env, ExecutionError, Program, Value, objects::Key};
 use base64::{Engine as _, prelude::BASE64_STANDARD};
-use cel::{Context, Env, ExecutionError, Program, Value, objects::Key};
 
 use super::{CelError, quoted, scan};
 
