@@ -10,14 +10,16 @@ use super::{
     described::{self, Description},
     parts::Parts,
     write::{
-        account, actions, audit, clients, definitions, entity, feed, invocations, key_pairs,
-        members, message, model, providers, runs, search, settings, topics, trusted_keys, workers,
+        account, actions, audit, bundles, clients, definitions, entity, feed, invocations,
+        key_pairs, members, message, model, providers, runs, search, settings, topics,
+        trusted_keys, workers,
     },
 };
 use crate::error::Failure;
 use crate::event::EventType::{
     self, AccountGetRequest, ActionDeleteRequest, ActionGetRequest, ActionInvokeRequest,
-    ActionRegisterRequest, ActionSetEnabledRequest, ActionsGetRequest, ClientCreateRequest,
+    ActionRegisterRequest, ActionSetEnabledRequest, ActionsGetRequest, BundleApplyRequest,
+    BundleDeleteRequest, BundleGetRequest, BundlesGetRequest, ClientCreateRequest,
     ClientDeleteRequest, ClientSecretResetRequest, ClientsGetRequest, ComputeMembersGetRequest,
     EntityAuditFinishedGetRequest, EntityAuditGetRequest, EntityChangesMetadataGetRequest,
     EntityChangesSubscribeRequest, EntityCreateCollectionRequest, EntityCreateRequest,
@@ -31,8 +33,8 @@ use crate::event::EventType::{
     EntityTransitionsGetRequest, EntityUpdateCollectionRequest, EntityUpdateRequest,
     EntityWorkflowDiagramRequest, EntityWorkflowExportRequest, EntityWorkflowImportRequest,
     KeyPairDeleteRequest, KeyPairGetRequest, KeyPairInvalidateRequest, KeyPairIssueRequest,
-    KeyPairReactivateRequest, LogLevelGetRequest, LogLevelSetRequest, MessageCreateRequest,
-    MessageDeleteRequest, MessageGetRequest, OidcProviderDeleteRequest,
+    KeyPairReactivateRequest, LogLevelGetRequest, LogLevelSetRequest, MachinesGetRequest,
+    MessageCreateRequest, MessageDeleteRequest, MessageGetRequest, OidcProviderDeleteRequest,
     OidcProviderInvalidateRequest, OidcProviderReactivateRequest, OidcProviderRegisterRequest,
     OidcProviderUpdateRequest, OidcProvidersGetRequest, OidcProvidersReloadRequest, PlanGetRequest,
     RunCancelRequest, RunDefinitionCreateRequest, RunDefinitionDeleteRequest,
@@ -232,6 +234,12 @@ pub const SPELLINGS: &[Spelling] = &[
     spell(GET, "/runs/{runId}/history", RunHistoryGetRequest, runs::history, Value(runs::events), &described::runs::HISTORY),
     spell(GET, "/runs/{runId}/history/stream", RunHistorySubscribeRequest, runs::follow_one, Live(runs::event), &described::runs::FOLLOW_ONE),
     spell(GET, "/definitions/{definition}/plans/{plan}", PlanGetRequest, runs::plan, Value(runs::executors), &described::runs::PLAN),
+    // Bundles (`runs.md` §7).
+    spell(PUT, "/bundles/{bundle}", BundleApplyRequest, bundles::apply, Value(bundles::applied), &described::bundles::APPLY),
+    spell(GET, "/bundles", BundlesGetRequest, bundles::list, Value(bundles::page), &described::bundles::LIST),
+    spell(GET, "/bundles/{bundle}", BundleGetRequest, bundles::one, Value(bundles::described), &described::bundles::GET),
+    spell(DELETE, "/bundles/{bundle}", BundleDeleteRequest, bundles::one, Value(bundles::deleted), &described::bundles::DELETE).taking(Limit::SMALL),
+    spell(GET, "/machines", MachinesGetRequest, bundles::list, Value(bundles::machines), &described::bundles::MACHINES),
     // Actions (`runs.md` §5).
     spell(PUT, "/actions/{action}", ActionRegisterRequest, actions::register, Value(actions::registered), &described::actions::REGISTER),
     spell(GET, "/actions", ActionsGetRequest, actions::list, Value(actions::page), &described::actions::LIST),

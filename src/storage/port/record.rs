@@ -22,11 +22,19 @@ pub enum RecordKind {
     Document,
     /// The code of an action.
     Module,
+    /// HCL files that were applied together.
+    Bundle,
+    /// The connectors of a bundle, named by its digest.
+    Connectors,
+    /// A state machine.
+    Machine,
+    /// The routes of all bundles.
+    Routes,
 }
 
 impl RecordKind {
     #[cfg(test)]
-    pub(in crate::storage) const ALL: [Self; 7] = [
+    pub(in crate::storage) const ALL: [Self; 11] = [
         Self::Definition,
         Self::Program,
         Self::Action,
@@ -34,6 +42,10 @@ impl RecordKind {
         Self::Variable,
         Self::Document,
         Self::Module,
+        Self::Bundle,
+        Self::Connectors,
+        Self::Machine,
+        Self::Routes,
     ];
 
     pub(in crate::storage) const fn code(self) -> i64 {
@@ -46,6 +58,11 @@ impl RecordKind {
             Self::Variable => 5,
             Self::Document => 6,
             Self::Module => 7,
+            // 8 is that of leases.
+            Self::Bundle => 9,
+            Self::Connectors => 10,
+            Self::Machine => 11,
+            Self::Routes => 12,
         }
     }
 }
