@@ -13,7 +13,7 @@ use tracing::Level;
 
 use super::{
     connections::{self, Connections},
-    identity,
+    connectors, identity,
     listen::Addresses,
     settings::{Effect, Kind, OURS, SETTINGS, Setting, THEIRS},
     tls,
@@ -21,6 +21,7 @@ use super::{
 use crate::auth::{Authenticator, Rules};
 use crate::compat::Compat;
 use crate::compute::{self, tasks};
+use crate::connector;
 use crate::engine::Limits;
 use crate::grpc::StreamSettings;
 use crate::operation::Limits as TenantLimits;
@@ -53,6 +54,7 @@ pub struct Config {
     pub tasks: tasks::Settings,
     /// How long events of topics are kept.
     pub topics_retention: Duration,
+    pub connectors: connector::Settings,
     pub streams: StreamSettings,
     /// How long outcomes of requests with an idempotency key are kept.
     pub idempotency_life: Duration,
@@ -247,7 +249,7 @@ impl Sources {
         })
     }
 
-    fn duration(&self, name: &str) -> Result<Duration, ConfigError> {
+    pub(super) fn duration(&self, name: &str) -> Result<Duration, ConfigError> {
         self.read(name, "a duration like 500ms, 30s, 5m or 1h", parse_duration)
     }
 
@@ -390,6 +392,7 @@ impl Config {
         check_what_comes_later(&sources)?;
         let storage = storage_settings(&sources)?;
         let authenticator = identity::authenticator(&mut sources)?;
+        let connectors = connectors::settings(&sources, authenticator.is_mocked(), &storage)?;
         let connections = connections::settings(&sources, authenticator.is_mocked())?;
         let admin = sources.read("ADMIN_BIND_ADDRESS", "an IP address", |text| {
             text.parse().ok()
@@ -453,6 +456,7 @@ impl Config {
             },
             look_after_tasks: sources.truth("SCHEDULER_ENABLED")?,
             wasm_concurrency: sources.count("WASM_CONCURRENCY")?,
+            connectors,
             streams: StreamSettings {
                 in_flight_max: sources.count("STREAM_MAX_IN_FLIGHT")?,
                 queued_max: sources.count("STREAM_MAX_QUEUED")?,
@@ -624,7 +628,7 @@ fn parse_duration(text: &str) -> Option<Duration> {
     humantime::parse_duration(text).ok()
 }
 
-fn parse_truth(text: &str) -> Option<bool> {
+pub(super) fn parse_truth(text: &str) -> Option<bool> {
     match text.to_ascii_lowercase().as_str() {
         "1" | "t" | "true" => Some(true),
         "0" | "f" | "false" => Some(false),

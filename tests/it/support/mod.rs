@@ -5,6 +5,7 @@ mod connection;
 pub(crate) mod iam;
 mod member;
 pub(crate) mod outside;
+pub(crate) mod postgres;
 pub(crate) mod provider;
 mod rest;
 pub(crate) mod scene;
