@@ -28,8 +28,9 @@ impl Postgres {
         if is_super_user() {
             chown(folder.path(), Some(NOBODY), Some(NOBODY)).expect("given away");
         }
-        let port = TcpListener::bind("127.0.0.1:0").expect("a port");
-        let port = port.local_addr().expect("an address").port();
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let port = listener.local_addr().expect("an address").port();
+        drop(listener);
         let server = Self {
             port,
             programs,
@@ -122,7 +123,12 @@ impl Postgres {
             command.uid(NOBODY).gid(NOBODY);
         }
         let status = command.status().expect("runs");
-        assert!(status.success(), "{program} {arguments:?}");
+        let log = || std::fs::read_to_string(self.folder.path().join("log"));
+        assert!(
+            status.success(),
+            "{program} {arguments:?}: {status}: {:?}",
+            log()
+        );
     }
 }
 
@@ -158,7 +164,19 @@ fn programs() -> Option<PathBuf> {
             .all(|name| folder.join(name).exists())
     };
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let of_path = std::env::split_paths(&path).find(|folder| has_all(folder));
+    // The folder that links lead to has the other programs, too.
+    let of_path = std::env::split_paths(&path)
+        .filter_map(|folder| {
+            Some(
+                folder
+                    .join("initdb")
+                    .canonicalize()
+                    .ok()?
+                    .parent()?
+                    .to_owned(),
+            )
+        })
+        .find(|folder| has_all(folder));
     of_path.or_else(|| {
         let versions = std::fs::read_dir("/usr/lib/postgresql").ok()?;
         let mut found: Vec<PathBuf> = versions
