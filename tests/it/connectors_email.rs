@@ -1,4 +1,4 @@
-//! Connectors to mail servers (`runs.md` §7).
+//! Connectors to mail servers.
 
 use interlock::connector::CallFailed;
 use serde_json::{Value, json};

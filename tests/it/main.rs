@@ -20,6 +20,7 @@ mod connections;
 mod connectors;
 mod connectors_email;
 mod connectors_http;
+mod connectors_mariadb;
 mod connectors_postgres;
 mod conventions;
 mod cors;

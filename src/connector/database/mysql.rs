@@ -8,9 +8,9 @@ use futures_util::TryStreamExt as _;
 use serde_json::value::RawValue;
 use sqlx::{
     AssertSqlSafe, Column as _, ConnectOptions as _, Connection as _, Executor as _, Row as _,
-    TypeInfo as _, ValueRef as _,
+    Type, TypeInfo as _, ValueRef as _,
 };
-use sqlx_mysql::{MySqlConnectOptions, MySqlConnection, MySqlRow, MySqlSslMode};
+use sqlx_mysql::{MySql, MySqlConnectOptions, MySqlConnection, MySqlRow, MySqlSslMode};
 
 use super::{
     link::{Done, Fault, Rows},
@@ -128,7 +128,15 @@ fn json(row: &MySqlRow) -> Result<String, sqlx::Error> {
         if row.try_get_raw(at)?.is_null() {
             text.push_str("null");
         } else {
-            append(row, at, column.type_info().name(), &mut text)?;
+            let kind = column.type_info();
+            // A text that is compared byte by byte has the type of bytes, and a character set.
+            let is_text = <String as Type<MySql>>::compatible(kind);
+            append(
+                row,
+                at,
+                if is_text { "TEXT" } else { kind.name() },
+                &mut text,
+            )?;
         }
     }
     text.push('}');

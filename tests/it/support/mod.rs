@@ -3,6 +3,7 @@
 pub(crate) mod alike;
 mod connection;
 pub(crate) mod iam;
+pub(crate) mod mariadb;
 mod member;
 pub(crate) mod outside;
 pub(crate) mod postgres;
