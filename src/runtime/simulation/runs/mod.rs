@@ -5,6 +5,7 @@
 
 mod check;
 mod documents;
+mod lost;
 
 mod people;
 
