@@ -215,6 +215,9 @@ const NOT_STORED: &[&str] = &[
     "TaskCompleteRequest",
     "TaskFailRequest",
     "TaskTouchRequest",
+    // They need work that has stopped, and are in [`crate::incidents`].
+    "IncidentCancelRequest",
+    "IncidentRetryRequest",
 ];
 
 #[tokio::test]

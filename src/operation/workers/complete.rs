@@ -45,6 +45,7 @@ impl Operation for CompleteTask {
             output: self.output.as_deref(),
             ..Answered::default()
         };
+        let _arriving = cx.runtime().arriving(tenant)?;
         let ended = cx.channels().end(tenant, &self.task, worker, &answered);
         let ended = ended
             .await

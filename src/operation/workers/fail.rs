@@ -50,6 +50,7 @@ impl Operation for FailTask {
             retryable: self.retry,
             ..Answered::default()
         };
+        let _arriving = cx.runtime().arriving(tenant)?;
         let ended = cx.channels().end(tenant, &self.task, worker, &answered);
         let ended = ended
             .await

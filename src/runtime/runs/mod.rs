@@ -7,6 +7,7 @@
 //! timer fires, and after a restart.
 
 mod advance;
+mod arrivals;
 mod ask;
 mod ends;
 mod entity;
@@ -17,12 +18,15 @@ mod plans;
 mod send;
 mod start;
 mod state;
+mod stopped;
 mod tasks;
 mod transactions;
 mod transition;
 mod view;
 
 pub use advance::Arrived;
+pub(super) use arrivals::Arrivals;
+pub use arrivals::Arriving;
 pub use list::{AttributeFilter, RunsAsked};
 pub use plans::Plans;
 pub use start::{RunStarted, StartRun};
