@@ -98,7 +98,7 @@ async fn is_measured(server: &Server, kind: &str, open: &str) -> bool {
 async fn a_run_whose_form_cannot_be_read_stops_after_twenty_tries_and_resumes_when_it_is_retried() {
     let mut server = Server::on_disk(&[QUICKLY]);
     let connection = server.connect().await;
-    define(&connection, &waits("approval", 50)).await;
+    define(&connection, &waits("approval", 2_000)).await;
     let run = start(&connection, "approval").await;
     until_status(&connection, &run, "waiting").await;
     server.kill();
@@ -142,7 +142,7 @@ async fn a_run_whose_form_cannot_be_read_stops_after_twenty_tries_and_resumes_wh
 async fn a_crash_continues_the_count() {
     let mut server = Server::on_disk(&[("INTERLOCK_RETRY_PAUSE", "3ms")]);
     let connection = server.connect().await;
-    define(&connection, &waits("approval", 50)).await;
+    define(&connection, &waits("approval", 2_000)).await;
     let run = start(&connection, "approval").await;
     until_status(&connection, &run, "waiting").await;
     server.kill();
@@ -168,7 +168,7 @@ async fn a_crash_continues_the_count() {
 async fn a_cancel_ends_a_run_that_cannot_be_read_and_its_parent_goes_on() {
     let mut server = Server::on_disk(&[QUICKLY]);
     let connection = server.connect().await;
-    define(&connection, &waits("below", 50)).await;
+    define(&connection, &waits("below", 2_000)).await;
     let above = "kind: Workflow\nname: above\nversion: \"1\"\nstart:\n  run: \"@workflow/below\"\n\
                  \x20 transitions: {success: flo.Completed, failure: flo.Failed}\n";
     define(&connection, above).await;
@@ -243,7 +243,7 @@ async fn a_cancel_ends_a_run_that_cannot_be_read_and_its_parent_goes_on() {
 async fn an_advance_that_panics_stops_after_three_panics_and_others_go_on() {
     let mut server = Server::on_disk(&[QUICKLY]);
     let connection = server.connect().await;
-    define(&connection, &waits("approval", 50)).await;
+    define(&connection, &waits("approval", 2_000)).await;
     let run = start(&connection, "approval").await;
     until_status(&connection, &run, "waiting").await;
     server.kill();
@@ -416,7 +416,7 @@ async fn incidents_are_their_tenants_and_for_administrators() {
     let callers = ("INTERLOCK_IAM_MOCK_CALLER", "true");
     let mut server = Server::on_disk(&[QUICKLY, callers]);
     let connection = server.connect_as(&[("x-mock-tenant", "one")]).await;
-    define(&connection, &waits("approval", 50)).await;
+    define(&connection, &waits("approval", 2_000)).await;
     let run = start(&connection, "approval").await;
     until_status(&connection, &run, "waiting").await;
     server.kill();

@@ -50,9 +50,10 @@ impl Operation for CompleteTask {
         let ended = ended
             .await
             .map_err(|why| refused(why, worker, &self.task))?;
-        Ok(Output::one(workers::Completed {
+        cx.remembered(workers::Completed {
             applied: ended.applied,
             task_id: self.task,
-        }))
+        })
+        .await
     }
 }

@@ -55,10 +55,11 @@ impl Operation for FailTask {
         let ended = ended
             .await
             .map_err(|why| refused(why, worker, &self.task))?;
-        Ok(Output::one(workers::Failed {
+        cx.remembered(workers::Failed {
             applied: ended.applied,
             will_retry: ended.will_retry,
             task_id: self.task,
-        }))
+        })
+        .await
     }
 }
