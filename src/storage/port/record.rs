@@ -22,11 +22,13 @@ pub enum RecordKind {
     Document,
     /// The code of an action.
     Module,
+    /// What is known of work that failed.
+    Trouble,
 }
 
 impl RecordKind {
     #[cfg(test)]
-    pub(in crate::storage) const ALL: [Self; 7] = [
+    pub(in crate::storage) const ALL: [Self; 8] = [
         Self::Definition,
         Self::Program,
         Self::Action,
@@ -34,6 +36,7 @@ impl RecordKind {
         Self::Variable,
         Self::Document,
         Self::Module,
+        Self::Trouble,
     ];
 
     pub(in crate::storage) const fn code(self) -> i64 {
@@ -46,6 +49,8 @@ impl RecordKind {
             Self::Variable => 5,
             Self::Document => 6,
             Self::Module => 7,
+            // An index of the table knows it by this number.
+            Self::Trouble => 8,
         }
     }
 }
