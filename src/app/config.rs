@@ -447,6 +447,7 @@ impl Config {
                         payload_max: sources.count("RUNS_MAX_INPUT_BYTES")?,
                     },
                     tasks_wait: sources.duration("TASKS_WAIT")?,
+                    search_timeout: sources.duration("SEARCH_TIMEOUT")?,
                     ..RunSettings::DEFAULT
                 },
             },

@@ -187,7 +187,7 @@ pub const SETTINGS: &[Setting] = &[
     ours("GRPC_MAX_MESSAGE_BYTES", Number, "16777216", "largest accepted gRPC message, in bytes"),
     now("SEARCH_SNAPSHOT_TTL", Duration, "1h", "how long the result of a background search is kept after its end"),
     now("SEARCH_REAP_INTERVAL", Duration, "5m", "interval at which expired results are removed"),
-    ours("SEARCH_TIMEOUT", Duration, "30s", "time limit for direct searches, grouped statistics and conditional deletions; background searches have none"),
+    ours("SEARCH_TIMEOUT", Duration, "30s", "time limit for direct searches, searches of runs, grouped statistics and conditional deletions; background searches have none"),
     ours("SEARCH_INDEXES", Choice(&["adaptive", "declared", "off"]), "adaptive", "indexes used by searches: `adaptive`: declared and adaptive ones; `declared`: declared ones only; `off`: none"),
     ours("INDEX_ADAPTIVE_VISITS", Number, "100000", "entities that searches read for want of an index before one is created; at least four times the size of the model"),
     ours("INDEX_ADAPTIVE_MAX", Number, "8", "adaptive indexes per model"),

@@ -4,7 +4,7 @@
 //! [`crate::telemetry`], [`crate::entity`], [`crate::callout`], [`crate::model`],
 //! [`crate::workflow`], [`crate::engine`], [`crate::explain`], [`crate::storage`],
 //! [`crate::compute`], [`crate::pool`], [`crate::dialect`], [`crate::wasm`], [`crate::expr`],
-//! [`crate::program`], [`crate::registry`].
+//! [`crate::program`], [`crate::registry`], [`crate::condition`], [`crate::search`].
 //! A [`Session`] is one request working on a unit: its own, or an open one that the request joins
 //! with a token. While a member is called the unit is parked, so that the member's requests can
 //! join it (`grpc.md` §10).
@@ -38,11 +38,13 @@ use tokio_util::sync::CancellationToken;
 use crate::clock::Clock;
 use crate::compat::Compat;
 use crate::compute::{self, Members, Principal, tasks::Channels};
+use crate::condition::UnknownPaths;
 use crate::engine::Limits;
 use crate::error::{Code, Coded, Properties};
 use crate::id::{EntityId, Tenant, TransactionId};
+use crate::model::ChangeLevel;
 use crate::registry::Registry;
-use crate::storage::{Attribution, Storage};
+use crate::storage::{Attribution, Definitions, Storage};
 use crate::telemetry::measure::Step;
 use crate::wasm::Wasm;
 
@@ -81,6 +83,8 @@ pub struct RunSettings {
     pub live_max: u64,
     /// How many signals, cancels and answers of a tenant may be waiting to be stored.
     pub arrivals_max: usize,
+    /// How long a search of a step may take.
+    pub search_timeout: Duration,
 }
 
 impl RunSettings {
@@ -89,6 +93,7 @@ impl RunSettings {
         tasks_wait: Duration::from_hours(24),
         live_max: 1_000_000,
         arrivals_max: 10_000,
+        search_timeout: Duration::from_secs(30),
     };
 }
 
@@ -221,6 +226,17 @@ impl Runtime {
 
     pub fn storage(&self) -> &Storage {
         &self.0.storage
+    }
+
+    /// What a condition on an unknown field means: a model that documents may widen by fields may
+    /// still get it (`search.md` §3).
+    pub fn unknown_paths(&self, definitions: &Definitions) -> UnknownPaths {
+        let may_grow = definitions.model.change_level == Some(ChangeLevel::Structural);
+        if may_grow && !self.compat().unknown_fields_are_refused() {
+            UnknownPaths::Missing
+        } else {
+            UnknownPaths::Refused
+        }
     }
 
     /// Checks whether a request of that tenant may join the transaction of `token`.

@@ -274,19 +274,14 @@ impl Runtime {
         }
         schedule.live = self.still_live(tenant, &schedule.live).await?;
         let fire = if schedule.has_room() {
+            let name = RunName {
+                namespace: Arc::clone(namespace),
+                name: definition.into(),
+            };
+            let input = Arc::from(&*schedule.input);
             let start = StartRun {
-                name: RunName {
-                    namespace: Arc::clone(namespace),
-                    name: definition.into(),
-                },
-                version: None,
-                input: Arc::from(&*schedule.input),
-                key: None,
-                id: None,
-                entity: None,
-                parent: None,
-                started_by: StartedBy::Schedule,
-                invoked: None,
+                steps_at_once: true,
+                ..StartRun::new(name, input, StartedBy::Schedule)
             };
             let started = self.start_run(&mut session, &by, start).await?;
             schedule.fire(planned, started.run.number());

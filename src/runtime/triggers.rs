@@ -340,6 +340,7 @@ impl Runtime {
             let input = trigger.input(batch).into();
             let start = StartRun {
                 key: Some(trigger.key(newest).into()),
+                steps_at_once: true,
                 ..StartRun::new(name, input, StartedBy::Trigger)
             };
             let run = self.start_run(session, by, start).await?.run;

@@ -4,7 +4,7 @@ use std::{fmt, sync::Arc, time::Duration};
 
 use futures_util::{FutureExt as _, future::BoxFuture};
 
-use super::{State, send::parts};
+use super::{ReadRun, State, send::parts};
 use crate::compute::tasks::{End, Ends, Reported, Standing, TaskSpec};
 use crate::error::{Code, Failure};
 use crate::id::Tenant;
@@ -115,13 +115,12 @@ impl Runtime {
             Err(failure) if failure.code() == Code::RunNotFound => return Ok(Reported::Unknown),
             found => found?,
         };
-        let stored = self.storage().run(tenant, found).await?;
-        let last = match stored {
-            Some(stored) => State::read(&stored)?.run.last_task(),
+        let read = match self.storage().run(tenant, found).await? {
+            Some(stored) => ReadRun::of(stored)?,
             None => return Ok(Reported::Unknown),
         };
         // It was never sent.
-        if ordinal == 0 || ordinal > last {
+        if ordinal == 0 || ordinal > read.state.run.last_task() {
             return Ok(Reported::Unknown);
         }
         if let Some(reported) = self.end_in_transaction(tenant, task, &end).await? {
@@ -131,7 +130,7 @@ impl Runtime {
             ordinal,
             answer: end.answer,
         };
-        let arrived = self.arrive(tenant, found, arrival).await?;
+        let arrived = self.arrive(tenant, read, arrival).await?;
         Ok(if arrived.is_taken {
             Reported::Applied
         } else {

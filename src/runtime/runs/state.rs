@@ -45,6 +45,20 @@ const INVOCATION: &str = "action";
 /// The priority of tasks for which none is given.
 pub(super) const PRIORITY: u8 = 10;
 
+/// A run as it was read, and what its state says.
+#[derive(Debug)]
+pub(super) struct ReadRun {
+    pub(super) stored: Arc<StoredRun>,
+    pub(super) state: RunState,
+}
+
+impl ReadRun {
+    pub(super) fn of(stored: Arc<StoredRun>) -> Result<Self, Failure> {
+        let state = RunState::read(&stored)?;
+        Ok(Self { stored, state })
+    }
+}
+
 impl RunState {
     pub(super) fn read(stored: &StoredRun) -> Result<Self, Failure> {
         serde_json::from_str(&stored.state).map_err(|error| {

@@ -6,6 +6,7 @@ use tracing::warn;
 
 use super::{
     Arrived, State,
+    advance::Advance,
     send::task_id,
     start::INVOCATION,
     state::{Invoked, PRIORITY},
@@ -38,7 +39,7 @@ impl Runtime {
         let cancel = Arrival::Cancel {
             reason: REASON.into(),
         };
-        let cancelled = contained(self.advance_in(session, by, run, cancel, 0)).await;
+        let cancelled = contained(self.advance_in(session, by, Advance::of(run, cancel))).await;
         let unit = session.unit()?;
         let arrived = match cancelled {
             Ok(arrived) => {
@@ -156,7 +157,7 @@ impl Runtime {
         arrived: &mut Arrived,
     ) -> Result<(), Failure> {
         let mark = session.unit()?.mark();
-        let advanced = contained(self.advance_in(session, by, run, arrival, 0)).await;
+        let advanced = contained(self.advance_in(session, by, Advance::of(run, arrival))).await;
         let unit = session.unit()?;
         match advanced {
             Ok(advanced) => {

@@ -24,6 +24,8 @@ pub(in crate::storage) struct RunWrite {
     pub(in crate::storage) created: Timestamp,
     /// Whether it had a timer.
     pub(in crate::storage) had_timer: bool,
+    /// The entity that it waited for.
+    pub(in crate::storage) had_awaited: Option<EntityId>,
     pub(in crate::storage) status: u8,
     pub(in crate::storage) is_out: bool,
     pub(in crate::storage) due: Option<Timestamp>,
@@ -157,30 +159,34 @@ impl Draft {
         })
     }
 
-    /// Its runs as they are stored when it is committed.
+    /// Its runs as they are stored when it is committed, each with the entity that it waited for
+    /// before.
     pub(in crate::storage) fn stored_runs(
         &self,
         tenant: TenantRow,
         first: Position,
-    ) -> impl Iterator<Item = StoredRun> {
+    ) -> impl Iterator<Item = (StoredRun, Option<EntityId>)> {
         let positions = self.run_positions(first);
         self.runs
             .iter()
             .zip(positions)
-            .map(move |(write, position)| StoredRun {
-                id: write.id,
-                tenant,
-                name: write.name.clone(),
-                position,
-                status: write.status,
-                is_out: write.is_out,
-                has_timer: write.due.is_some(),
-                parent: write.parent,
-                entity: write.entity,
-                awaits: write.awaits,
-                created: write.created,
-                ended: write.ended,
-                state: Arc::clone(&write.state),
+            .map(move |(write, position)| {
+                let run = StoredRun {
+                    id: write.id,
+                    tenant,
+                    name: write.name.clone(),
+                    position,
+                    status: write.status,
+                    is_out: write.is_out,
+                    has_timer: write.due.is_some(),
+                    parent: write.parent,
+                    entity: write.entity,
+                    awaits: write.awaits,
+                    created: write.created,
+                    ended: write.ended,
+                    state: Arc::clone(&write.state),
+                };
+                (run, write.had_awaited)
             })
     }
 }
