@@ -233,6 +233,7 @@ fn drive_runs(
         tasks.spawn(due.look_after_tasks(tasks.clone(), stop.clone()));
         tasks.spawn(runtime.clone().look_after_producers(stop.clone()));
     }
+    tasks.spawn(runtime.clone().keep_leases(stop.clone()));
 }
 
 /// How often the database is probed.

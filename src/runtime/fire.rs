@@ -364,7 +364,7 @@ pub(super) fn system() -> Principal {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::clock::{Clock, ManualClock};
     use crate::compat::Compat;
@@ -381,6 +381,14 @@ mod tests {
         "B":{}}}"#;
 
     async fn runtime(clock: &ManualClock) -> Runtime {
+        runtime_with(clock, crate::runtime::RunSettings::DEFAULT).await
+    }
+
+    /// A runtime in memory, with these settings of runs.
+    pub(in crate::runtime) async fn runtime_with(
+        clock: &ManualClock,
+        runs: crate::runtime::RunSettings,
+    ) -> Runtime {
         let settings = storage::Settings {
             place: Place::Memory,
             durability: Durability::Full,
@@ -409,7 +417,7 @@ mod tests {
             expiry_grace: Duration::ZERO,
             task_pause: Duration::from_secs(1),
             retry_pause: Duration::from_secs(1),
-            runs: crate::runtime::RunSettings::DEFAULT,
+            runs,
         };
         Runtime::alone(storage, Members::default(), clock, settings)
     }

@@ -317,7 +317,7 @@ impl Runtime {
     }
 
     /// A session of the service itself.
-    fn own_session(&self, tenant: &Tenant) -> (Initiator, Session) {
+    pub(super) fn own_session(&self, tenant: &Tenant) -> (Initiator, Session) {
         let by = Initiator {
             tenant: tenant.clone(),
             principal: system(),

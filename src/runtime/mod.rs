@@ -79,21 +79,21 @@ pub struct RunSettings {
     pub limits: crate::program::Limits,
     /// How long a task waits for a worker, unless its action says otherwise.
     pub tasks_wait: Duration,
-    /// How long a search of a step may take.
-    pub search_timeout: Duration,
     /// How many runs of a tenant may be there that have not ended.
     pub live_max: u64,
     /// How many signals, cancels and answers of a tenant may be waiting to be stored.
     pub arrivals_max: usize,
+    /// How long a search of a step may take.
+    pub search_timeout: Duration,
 }
 
 impl RunSettings {
     pub const DEFAULT: Self = Self {
         limits: crate::program::Limits::DEFAULT,
         tasks_wait: Duration::from_hours(24),
-        search_timeout: Duration::from_secs(30),
         live_max: 1_000_000,
         arrivals_max: 10_000,
+        search_timeout: Duration::from_secs(30),
     };
 }
 

@@ -221,6 +221,8 @@ reads! {
     producers(after: RecordRow, limit: i64) -> Vec<StoredProducer>;
     /// What is known of work that failed, of all tenants.
     troubles() -> Vec<(Tenant, Record)>;
+    /// The leases of tasks, of all tenants.
+    leases() -> Vec<(Tenant, Record)>;
     newest_topic() -> TopicRow;
     /// Of those topics that there are, the place in the list and how far each goes.
     topic_heads(names: &[(TenantRow, TopicKey)]) -> Vec<(usize, TopicHead)>;

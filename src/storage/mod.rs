@@ -42,6 +42,7 @@ mod index;
 mod instant;
 mod job;
 mod known_runs;
+mod lease;
 mod live_runs;
 mod log;
 mod lookup;
@@ -89,6 +90,7 @@ pub use feed::{Feed, Wanted};
 pub use handle::Storage;
 pub use job::{JobPlan, JobTenant, NewJob};
 pub use known_runs::WokenRun;
+pub use lease::StoredLease;
 pub use missed::{Sought, Wish};
 pub use port::{
     Definitions, Durability, Finished, Identity, IdentityChange, IdentityKind, Index, IndexRow,

@@ -17,6 +17,7 @@ use super::{
     index::Indexes,
     instant::Instants,
     known_runs::Runs,
+    lease::Leases,
     live_runs::LiveRuns,
     missed::MissedIndexes,
     names::Names,
@@ -74,6 +75,7 @@ impl Storage {
         let runs = Runs::new(database.newest_run().await?, awaiting);
         let live_runs = LiveRuns::new(database.live_runs().await?);
         let troubles = Troubles::new(database.troubles().await?);
+        let leases = Leases::new(database.leases().await?);
         let storage = Self(Arc::new(Inner {
             database,
             runs,
@@ -86,6 +88,7 @@ impl Storage {
             records: RecordCache::default(),
             topic_news: TopicNews::default(),
             troubles,
+            leases,
             instants: Instants::new(newest.at),
             clock,
             submissions,

@@ -84,7 +84,66 @@ impl Runtime {
 
 #[cfg(test)]
 mod tests {
+    use tokio_util::sync::CancellationToken;
+
     use super::*;
+    use crate::clock::ManualClock;
+    use crate::program::StartedBy;
+    use crate::runtime::{
+        Initiator, RunSettings,
+        fire::{system, tests::runtime_with},
+        runs::{Invoked, StartRun},
+    };
+    use crate::storage::RunName;
+
+    fn caller(tenant: &str) -> Initiator {
+        Initiator {
+            tenant: tenant.into(),
+            principal: system(),
+            cancel: CancellationToken::new(),
+        }
+    }
+
+    async fn start(runtime: &Runtime, by: &Initiator) -> Result<Box<str>, Failure> {
+        let name = RunName {
+            namespace: "default".into(),
+            name: "@action/a".into(),
+        };
+        let start = StartRun {
+            invoked: Some(Invoked {
+                priority: 1,
+                labels: std::collections::BTreeMap::new(),
+                not_before: Some(i64::MAX),
+            }),
+            ..StartRun::new(name, "{}".into(), StartedBy::Caller)
+        };
+        let mut session = runtime.session(by, None).await?;
+        let started = runtime.start_run(&mut session, by, start).await?;
+        session.finish(&by.cancel).await?;
+        Ok(started.id)
+    }
+
+    #[tokio::test]
+    async fn a_start_is_refused_while_too_many_runs_of_the_tenant_are_live() {
+        let settings = RunSettings {
+            live_max: 2,
+            ..RunSettings::DEFAULT
+        };
+        let runtime = runtime_with(&ManualClock::default(), settings).await;
+        let (one, other) = (caller("one"), caller("other"));
+        let first = start(&runtime, &one).await.expect("starts");
+        start(&runtime, &one).await.expect("starts");
+        let refused = start(&runtime, &one).await.expect_err("no third");
+        assert_eq!(refused.code(), Code::TooManyRequests);
+        start(&runtime, &other).await.expect("another has its own");
+        let mut session = runtime.session(&one, None).await.expect("a session");
+        let cancelled = runtime
+            .cancel_run(&mut session, &one, &first, "enough")
+            .await;
+        cancelled.expect("cancels");
+        session.finish(&one.cancel).await.expect("commits");
+        start(&runtime, &one).await.expect("starts again");
+    }
 
     #[test]
     fn an_arrival_holds_its_place_until_it_is_over_and_tenants_have_their_own() {

@@ -11,6 +11,7 @@ mod arrivals;
 mod ask;
 mod ends;
 mod entity;
+mod leases;
 mod list;
 mod look;
 mod modules;

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use tracing::warn;
 
 use super::{
-    Advance, Arrived, State,
+    Arrived, State,
+    advance::Advance,
     send::task_id,
     start::INVOCATION,
     state::{Invoked, PRIORITY},

@@ -141,6 +141,7 @@ pub(super) fn announce(
         // Before runs are woken, which are held back while they are in trouble.
         for (key, record) in draft.records.committed(survivor.committed) {
             storage.troubles.put(&draft.tenant, key, record.as_ref());
+            storage.leases.put(&draft.tenant, key, record.as_ref());
         }
         storage.runs.moved(draft.bases().map(|(id, _)| id));
         storage.live_runs.committed(&draft.tenant, &draft.runs);

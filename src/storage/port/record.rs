@@ -24,11 +24,13 @@ pub enum RecordKind {
     Module,
     /// What is known of work that failed.
     Trouble,
+    /// Which worker has a task that it has pulled, and until when.
+    Lease,
 }
 
 impl RecordKind {
     #[cfg(test)]
-    pub(in crate::storage) const ALL: [Self; 8] = [
+    pub(in crate::storage) const ALL: [Self; 9] = [
         Self::Definition,
         Self::Program,
         Self::Action,
@@ -37,6 +39,7 @@ impl RecordKind {
         Self::Document,
         Self::Module,
         Self::Trouble,
+        Self::Lease,
     ];
 
     pub(in crate::storage) const fn code(self) -> i64 {
@@ -51,6 +54,8 @@ impl RecordKind {
             Self::Module => 7,
             // An index of the table knows it by this number.
             Self::Trouble => 8,
+            // Likewise.
+            Self::Lease => 9,
         }
     }
 }

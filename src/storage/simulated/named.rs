@@ -83,14 +83,21 @@ impl State {
     }
 
     pub(in crate::storage) fn troubles(&self) -> Vec<(Tenant, Record)> {
-        let kind = RecordKind::Trouble.code();
+        self.all(RecordKind::Trouble)
+    }
+
+    pub(in crate::storage) fn leases(&self) -> Vec<(Tenant, Record)> {
+        self.all(RecordKind::Lease)
+    }
+
+    fn all(&self, kind: RecordKind) -> Vec<(Tenant, Record)> {
         let rows = self.records.values();
-        let rows = rows.filter(|(_, row)| row.key.kind == kind);
-        let trouble = |(_, row): &(i64, RecordPut)| {
+        let rows = rows.filter(|(_, row)| row.key.kind == kind.code());
+        let of_kind = |(_, row): &(i64, RecordPut)| {
             let tenant = usize::try_from(row.key.t - 1).expect("a row");
             (self.tenants[tenant].clone(), record(row))
         };
-        rows.map(trouble).collect()
+        rows.map(of_kind).collect()
     }
 
     pub(super) fn write_records(&mut self, batch: &Batch) {
