@@ -12,7 +12,7 @@ use super::{
     reply::cancelled,
 };
 use crate::clock::PointInTime;
-use crate::condition::{Condition, UnknownPaths};
+use crate::condition::Condition;
 use crate::entity::Image;
 use crate::error::{Code, Failure};
 use crate::event::{
@@ -20,7 +20,6 @@ use crate::event::{
     payload::{self, entity::point_in_time, search},
 };
 use crate::id::ModelKey;
-use crate::model::ChangeLevel;
 use crate::runtime::Session;
 use crate::search::{Excess, Found, Hits, Order, Outgoing, Query, SortKey, View, find};
 use crate::storage::Definitions;
@@ -93,7 +92,7 @@ impl SearchEntities {
         let query = Query {
             definitions: &definitions,
             condition: &self.condition,
-            unknown_paths: unknown_paths(cx, &definitions),
+            unknown_paths: cx.runtime().unknown_paths(&definitions),
             order: &self.order,
             limit: self.limit,
             excess: self.excess.unwrap_or_else(|| {
@@ -158,17 +157,6 @@ pub(super) fn check_order(cx: &Context, order: &Order) -> Result<(), Failure> {
         return Ok(());
     }
     Ok(order.check_elements()?)
-}
-
-/// What a condition on an unknown field means: a model that documents may widen by fields may
-/// still get it (`search.md` §3).
-pub(super) fn unknown_paths(cx: &Context, definitions: &Definitions) -> UnknownPaths {
-    let may_grow = definitions.model.change_level == Some(ChangeLevel::Structural);
-    if may_grow && !cx.runtime().compat().unknown_fields_are_refused() {
-        UnknownPaths::Missing
-    } else {
-        UnknownPaths::Refused
-    }
 }
 
 /// What a read of many sees: a time, a transaction it has joined, or now.

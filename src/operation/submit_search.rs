@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{
     Access, Context, Family, Operation, Output,
     conditions::compile,
-    search_entities::{check_order, condition, order, unknown_paths},
+    search_entities::{check_order, condition, order},
     search_status::status,
 };
 use crate::clock::PointInTime;
@@ -55,7 +55,7 @@ impl Operation for SubmitSearch {
             definitions: &definitions,
             condition: &self.condition,
             text: &self.text,
-            unknown_paths: unknown_paths(&cx, &definitions),
+            unknown_paths: cx.runtime().unknown_paths(&definitions),
             order: &self.order,
             // Whatever transaction the request may quote: it runs outside of any.
             at: cx.storage().latest(),

@@ -9,7 +9,7 @@ use super::{
     Access, Answers, Context, Family, Operation, Output,
     conditions::compile,
     reply::cancelled,
-    search_entities::{condition, unknown_paths},
+    search_entities::condition,
     subscribe_changes::{from, stopping},
 };
 use crate::condition::Condition;
@@ -61,7 +61,7 @@ impl Operation for SubscribeSearch {
             tenant: cx.caller().tenant.clone(),
             model: self.model,
             condition: self.condition,
-            unknown_paths: unknown_paths(&cx, &definitions),
+            unknown_paths: cx.runtime().unknown_paths(&definitions),
             documents: self.documents,
         };
         let storage = cx.storage();

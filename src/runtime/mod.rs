@@ -4,7 +4,7 @@
 //! [`crate::telemetry`], [`crate::entity`], [`crate::callout`], [`crate::model`],
 //! [`crate::workflow`], [`crate::engine`], [`crate::explain`], [`crate::storage`],
 //! [`crate::compute`], [`crate::pool`], [`crate::dialect`], [`crate::wasm`], [`crate::expr`],
-//! [`crate::program`], [`crate::registry`].
+//! [`crate::program`], [`crate::registry`], [`crate::condition`], [`crate::search`].
 //! A [`Session`] is one request working on a unit: its own, or an open one that the request joins
 //! with a token. While a member is called the unit is parked, so that the member's requests can
 //! join it (`grpc.md` §10).
@@ -14,8 +14,10 @@ mod blocking;
 mod drive;
 mod explain;
 mod fire;
+mod incidents;
 mod later;
 mod producers;
+mod retries;
 pub mod runs;
 mod session;
 #[cfg(test)]
@@ -36,11 +38,13 @@ use tokio_util::sync::CancellationToken;
 use crate::clock::Clock;
 use crate::compat::Compat;
 use crate::compute::{self, Members, Principal, tasks::Channels};
+use crate::condition::UnknownPaths;
 use crate::engine::Limits;
 use crate::error::{Code, Coded, Properties};
 use crate::id::{EntityId, Tenant, TransactionId};
+use crate::model::ChangeLevel;
 use crate::registry::Registry;
-use crate::storage::{Attribution, Storage};
+use crate::storage::{Attribution, Definitions, Storage};
 use crate::telemetry::measure::Step;
 use crate::wasm::Wasm;
 
@@ -63,6 +67,9 @@ pub struct Settings {
     pub expiry_grace: Duration,
     /// The pause before a failed task is retried.
     pub task_pause: Duration,
+    /// The first pause before work of runs, schedules and triggers is retried that failed; it
+    /// doubles up to 300 times of this.
+    pub retry_pause: Duration,
     pub runs: RunSettings,
 }
 
@@ -72,12 +79,21 @@ pub struct RunSettings {
     pub limits: crate::program::Limits,
     /// How long a task waits for a worker, unless its action says otherwise.
     pub tasks_wait: Duration,
+    /// How many runs of a tenant may be there that have not ended.
+    pub live_max: u64,
+    /// How many signals, cancels and answers of a tenant may be waiting to be stored.
+    pub arrivals_max: usize,
+    /// How long a search of a step may take.
+    pub search_timeout: Duration,
 }
 
 impl RunSettings {
     pub const DEFAULT: Self = Self {
         limits: crate::program::Limits::DEFAULT,
         tasks_wait: Duration::from_hours(24),
+        live_max: 1_000_000,
+        arrivals_max: 10_000,
+        search_timeout: Duration::from_secs(30),
     };
 }
 
@@ -98,6 +114,8 @@ struct Inner {
     plans: runs::Plans,
     task_transactions: runs::TaskTransactions,
     modules: runs::Modules,
+    arrivals: runs::Arrivals,
+    retries: retries::Retries,
 }
 
 /// The caller of a run.
@@ -191,6 +209,8 @@ impl Runtime {
             plans: runs::Plans::default(),
             task_transactions: runs::TaskTransactions::default(),
             modules: runs::Modules::new(wasm),
+            arrivals: runs::Arrivals::default(),
+            retries: retries::Retries::default(),
             members,
             clock,
             settings,
@@ -206,6 +226,17 @@ impl Runtime {
 
     pub fn storage(&self) -> &Storage {
         &self.0.storage
+    }
+
+    /// What a condition on an unknown field means: a model that documents may widen by fields may
+    /// still get it (`search.md` §3).
+    pub fn unknown_paths(&self, definitions: &Definitions) -> UnknownPaths {
+        let may_grow = definitions.model.change_level == Some(ChangeLevel::Structural);
+        if may_grow && !self.compat().unknown_fields_are_refused() {
+            UnknownPaths::Missing
+        } else {
+            UnknownPaths::Refused
+        }
     }
 
     /// Checks whether a request of that tenant may join the transaction of `token`.

@@ -1,9 +1,12 @@
 //! What is known of runs in memory: those that were advanced lately, which are to be looked at, and
 //! who waits for what.
 
-use std::sync::{
-    Arc, Mutex, MutexGuard, PoisonError,
-    atomic::{AtomicI64, Ordering},
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicI64, Ordering},
+    },
 };
 
 use foldhash::HashMap;
@@ -38,10 +41,39 @@ pub(super) struct Runs {
     /// Runs that are to be looked at since something was committed.
     woken: Mutex<Vec<WokenRun>>,
     has_woken: Notify,
-    /// The entities that runs wait for.
-    awaited: Mutex<HashMap<EntityId, Vec<WokenRun>>>,
+    awaited: Mutex<Awaited>,
     /// Who waits for the end of runs.
     ends: Mutex<HashMap<RunId, watch::Sender<bool>>>,
+}
+
+/// The entities that runs wait for. A run that waits takes some forty bytes.
+#[derive(Debug, Default)]
+struct Awaited {
+    runs: BTreeMap<(EntityId, RunId), TaskLine>,
+    tenants: HashMap<TaskLine, Tenant>,
+}
+
+impl Awaited {
+    fn add(&mut self, entity: EntityId, run: &WokenRun) {
+        self.runs.insert((entity, run.run), run.line);
+        let tenant = self.tenants.entry(run.line);
+        tenant.or_insert_with(|| run.tenant.clone());
+    }
+
+    fn remove(&mut self, entity: EntityId, run: RunId) {
+        self.runs.remove(&(entity, run));
+    }
+
+    fn of(&self, entity: EntityId) -> impl Iterator<Item = WokenRun> {
+        let all = (entity, RunId::new(i64::MIN))..=(entity, RunId::new(i64::MAX));
+        self.runs.range(all).filter_map(|((_, run), line)| {
+            Some(WokenRun {
+                tenant: self.tenants.get(line)?.clone(),
+                line: *line,
+                run: *run,
+            })
+        })
+    }
 }
 
 /// A run that is to be looked at.
@@ -64,13 +96,13 @@ impl quick_cache::Weighter<RunId, Arc<StoredRun>> for Bytes {
 impl Runs {
     /// Nothing is known yet but the newest identifier, and which runs wait for entities.
     pub(super) fn new(newest: RunId, awaiting: Vec<(EntityId, TenantRow, Tenant, RunId)>) -> Self {
-        let mut awaited: HashMap<EntityId, Vec<WokenRun>> = HashMap::default();
+        let mut awaited = Awaited::default();
         let mut looked_at = Vec::with_capacity(awaiting.len());
         for (entity, line, tenant, run) in awaiting {
             let woken = woken(&tenant, line, run);
             // The entity may have moved just before the service stopped.
-            looked_at.push(woken.clone());
-            awaited.entry(entity).or_default().push(woken);
+            awaited.add(entity, &woken);
+            looked_at.push(woken);
         }
         Self {
             current: quick_cache::sync::Cache::with_weighter(ENTRIES, CACHE_BYTES, Bytes),
@@ -82,19 +114,21 @@ impl Runs {
         }
     }
 
-    /// Takes over the runs of a unit that was committed.
-    pub(super) fn committed(&self, tenant: &Tenant, runs: impl Iterator<Item = StoredRun>) {
-        for run in runs {
+    /// Takes over the runs of a unit that was committed, each with the entity that it waited for.
+    pub(super) fn committed(
+        &self,
+        tenant: &Tenant,
+        runs: impl Iterator<Item = (StoredRun, Option<EntityId>)>,
+    ) {
+        for (run, before) in runs {
             let out = run.is_out.then_some((run.tenant, run.id));
-            let before = self.current.peek(&run.id).and_then(|run| run.awaits);
             if before != run.awaits {
                 let mut awaited = lock(&self.awaited);
                 if let Some(entity) = before {
-                    forget(&mut awaited, entity, run.id);
+                    awaited.remove(entity, run.id);
                 }
                 if let Some(entity) = run.awaits {
-                    let woken = woken(tenant, run.tenant, run.id);
-                    awaited.entry(entity).or_default().push(woken);
+                    awaited.add(entity, &woken(tenant, run.tenant, run.id));
                 }
             }
             let ended = run.ended.is_some().then_some(run.id);
@@ -114,13 +148,13 @@ impl Runs {
     /// Has the runs looked at that wait for one of these entities.
     pub(super) fn moved(&self, entities: impl Iterator<Item = EntityId>) {
         let awaited = lock(&self.awaited);
-        if awaited.is_empty() {
+        if awaited.runs.is_empty() {
             return;
         }
-        let runs = entities.filter_map(|entity| awaited.get(&entity)).flatten();
-        let before = lock(&self.woken).len();
-        lock(&self.woken).extend(runs.cloned());
-        if lock(&self.woken).len() > before {
+        let mut woken = lock(&self.woken);
+        let before = woken.len();
+        woken.extend(entities.flat_map(|entity| awaited.of(entity)));
+        if woken.len() > before {
             self.has_woken.notify_one();
         }
     }
@@ -129,6 +163,13 @@ impl Runs {
     pub(super) fn wake(&self, tenant: &Tenant, line: TenantRow, run: RunId) {
         lock(&self.woken).push(woken(tenant, line, run));
         self.has_woken.notify_one();
+    }
+
+    /// Forgets runs that are about to be removed.
+    pub(super) fn removed(&self, runs: &[RunId]) {
+        for run in runs {
+            self.current.remove(run);
+        }
     }
 
     /// A run that was advanced lately.
@@ -187,15 +228,6 @@ fn woken(tenant: &Tenant, line: TenantRow, run: RunId) -> WokenRun {
         tenant: tenant.clone(),
         line: TaskLine(line.0),
         run,
-    }
-}
-
-fn forget(awaited: &mut HashMap<EntityId, Vec<WokenRun>>, entity: EntityId, run: RunId) {
-    if let Some(runs) = awaited.get_mut(&entity) {
-        runs.retain(|woken| woken.run != run);
-        if runs.is_empty() {
-            awaited.remove(&entity);
-        }
     }
 }
 

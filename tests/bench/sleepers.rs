@@ -27,7 +27,7 @@ pub(crate) const NAME: &str = "T17";
 pub(crate) const SLEEPING: u32 = 100_000;
 
 /// How many fill what is bounded before memory is measured.
-const FILLING: u32 = 20_000;
+const FILLING: u32 = 40_000;
 
 /// How many come due in a second while lateness is measured.
 pub(crate) const STEADY_RATE: u32 = 2_000;

@@ -82,7 +82,10 @@ impl Operation for StartRun {
             tries += 1;
             let mut session = cx.session_for(0, |_, _| String::new()).await?;
             let by = cx.initiator();
-            let start = self.start.clone();
+            let start = Start {
+                steps_at_once: !session.has_joined(),
+                ..self.start.clone()
+            };
             let started = cx.runtime().start_run(&mut session, &by, start).await?;
             let may_wait = !self.wait.is_zero() && !session.has_joined();
             let answer = shown(&name, &started);

@@ -5,7 +5,7 @@ use std::{collections::VecDeque, sync::Arc};
 use tracing::warn;
 
 use super::{
-    State, not_found,
+    ReadRun, State, not_found,
     plans::{Followed, PermitTaken},
     state::refused,
 };
@@ -14,7 +14,7 @@ use crate::error::{Code, Failure};
 use crate::id::RunId;
 use crate::program::{self, Arrival, Effect, HistoryEvent, Next, Program, Status, World};
 use crate::runtime::{Initiator, Runtime, Session};
-use crate::storage::{RunSignal, StoredRun};
+use crate::storage::{RunName, RunSignal};
 
 /// What became of an arrival.
 #[derive(Debug)]
@@ -48,9 +48,31 @@ impl Default for Arrived {
     }
 }
 
+/// An arrival at a run.
+pub(super) struct Advance {
+    pub(super) run: RunId,
+    pub(super) arrival: Arrival,
+    /// How often it has met a conflict.
+    pub(super) conflicts: u32,
+    /// The run as the caller has read it, so that its state is parsed once.
+    pub(super) read: Option<ReadRun>,
+}
+
+impl Advance {
+    pub(super) const fn of(run: RunId, arrival: Arrival) -> Self {
+        Self {
+            run,
+            arrival,
+            conflicts: 0,
+            read: None,
+        }
+    }
+}
+
 /// One run during its advance.
 pub(super) struct Advancing<'a> {
-    pub(super) stored: &'a StoredRun,
+    pub(super) run: RunId,
+    pub(super) name: &'a RunName,
     pub(super) by: &'a Initiator,
     /// How often this advance has met a conflict.
     pub(super) conflicts: u32,
@@ -69,12 +91,12 @@ impl Runtime {
         &self,
         session: &mut Session,
         by: &Initiator,
-        run: RunId,
-        arrival: Arrival,
-        conflicts: u32,
+        advance: Advance,
     ) -> Result<Arrived, Failure> {
+        let conflicts = advance.conflicts;
+        let mut read = advance.read;
         let mut arrived = Arrived::default();
-        let mut queue = VecDeque::from([(run, arrival)]);
+        let mut queue = VecDeque::from([(advance.run, advance.arrival)]);
         let mut is_first = true;
         while let Some((run, arrival)) = queue.pop_front() {
             let stored = session.unit()?.run(run).await?;
@@ -84,15 +106,33 @@ impl Runtime {
                 }
                 continue;
             };
-            let begun = State::read(&stored)?;
+            let begun = match read.take() {
+                // The unit may have left it otherwise than it was read.
+                Some(read) if Arc::ptr_eq(&read.stored.state, &stored.state) => read.state,
+                Some(_) | None => State::read(&stored)?,
+            };
             let had_ended = begun.run.status.is_end();
             if had_ended && !is_first {
                 continue;
             }
             let is_put_off = !is_first && matches!(arrival, Arrival::Signal { .. });
             session.unit()?.turn_begins();
-            let advancing = self.advance_one(session, by, &stored, begun, arrival, conflicts);
-            let advanced = Box::pin(advancing).await;
+            let program = self
+                .program_of(&by.tenant, &stored.name, &begun.digest)
+                .await?;
+            let starter = begun.initiator(by)?;
+            let advancing = Advancing {
+                run,
+                name: &stored.name,
+                by: &starter,
+                conflicts,
+                depth: begun.run.depth,
+                fresh: Vec::new(),
+                program,
+                now: self.0.clock.now(),
+                permits: Vec::new(),
+            };
+            let advanced = Box::pin(self.advance_one(session, advancing, begun, arrival)).await;
             let signals = session.unit()?.turn_ends();
             queue.extend(signals.into_iter().map(arriving));
             let (state, turn) = match advanced {
@@ -160,29 +200,15 @@ impl Runtime {
     }
 
     /// Takes all turns of one arrival.
-    async fn advance_one(
+    pub(super) async fn advance_one(
         &self,
         session: &mut Session,
-        by: &Initiator,
-        stored: &StoredRun,
+        mut advancing: Advancing<'_>,
         mut state: State,
         arrival: Arrival,
-        conflicts: u32,
     ) -> Result<(State, Turned), Failure> {
-        let program = self
-            .program_of(&by.tenant, &stored.name, &state.digest)
-            .await?;
-        let starter = state.initiator(by)?;
-        let mut advancing = Advancing {
-            stored,
-            by: &starter,
-            conflicts,
-            depth: state.run.depth,
-            fresh: Vec::new(),
-            program: Arc::clone(&program),
-            now: self.0.clock.now(),
-            permits: Vec::new(),
-        };
+        let program = Arc::clone(&advancing.program);
+        let tenant = advancing.by.tenant.clone();
         let id = state.run.id.clone();
         let mut turned = Turned {
             program: Arc::clone(&program),
@@ -198,7 +224,7 @@ impl Runtime {
             let world = World {
                 program: &program,
                 now: advancing.now,
-                chance: chance(stored.id, run.sequence, advancing.now),
+                chance: chance(advancing.run, run.sequence, advancing.now),
                 limits: self.0.settings.runs.limits,
             };
             let advanced = run.advance(arrival, &world);
@@ -220,7 +246,7 @@ impl Runtime {
                         Ok(reply) => arrival = Arrival::Replied(reply),
                         Err(failure) => {
                             for permit in &advancing.permits {
-                                self.0.plans.give_back(&by.tenant, permit, advancing.now);
+                                self.0.plans.give_back(&tenant, permit, advancing.now);
                             }
                             return Err(failure);
                         }
@@ -238,9 +264,9 @@ impl Runtime {
 
 /// What all turns of one arrival leave behind.
 #[derive(Debug)]
-struct Turned {
+pub(super) struct Turned {
     program: Arc<Program>,
-    history: Vec<HistoryEvent>,
+    pub(super) history: Vec<HistoryEvent>,
     effects: Vec<Effect>,
     permits: Vec<PermitTaken>,
     is_taken: bool,

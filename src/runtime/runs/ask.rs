@@ -57,13 +57,13 @@ impl Runtime {
         if let Some(event) = fresh.find(|event| event.sequence == sequence) {
             return Ok(event.payload().into());
         }
-        for text in session.unit()?.run_events(advancing.stored.id) {
+        for text in session.unit()?.run_events(advancing.run) {
             let event = state::event(text)?;
             if event.sequence == sequence {
                 return Ok(event.payload().into());
             }
         }
-        self.stored_value(advancing.stored.id, sequence).await
+        self.stored_value(advancing.run, sequence).await
     }
 
     /// The value that a stored event has.
@@ -93,7 +93,7 @@ impl Runtime {
         advancing: &Advancing<'_>,
         name: &str,
     ) -> Result<Availability, Failure> {
-        let namespace = &advancing.stored.name.namespace;
+        let namespace = &advancing.name.namespace;
         let action = self
             .0
             .registry
@@ -117,7 +117,7 @@ impl Runtime {
         reference: &str,
         input: Arc<str>,
     ) -> Result<StartedChild, Failure> {
-        let namespace = Arc::clone(&advancing.stored.name.namespace);
+        let namespace = Arc::clone(&advancing.name.namespace);
         let start = |name: &str, version: Option<&str>| {
             let name = RunName {
                 namespace: Arc::clone(&namespace),
@@ -125,7 +125,7 @@ impl Runtime {
             };
             StartRun {
                 version: version.map(Into::into),
-                parent: Some((advancing.stored.id, advancing.depth + 1)),
+                parent: Some((advancing.run, advancing.depth + 1)),
                 ..StartRun::new(name, Arc::clone(&input), StartedBy::Parent)
             }
         };

@@ -22,9 +22,15 @@ struct Create<'a> {
 }
 
 #[derive(Deserialize)]
-struct Model {
+pub(super) struct Model {
     name: String,
     version: i32,
+}
+
+impl Model {
+    pub(super) fn into_key(self) -> ModelKey {
+        ModelKey::new(&self.name, self.version)
+    }
 }
 
 #[derive(Deserialize)]
@@ -46,11 +52,11 @@ struct Get {
     point_in_time: Option<String>,
 }
 
-fn malformed(message: impl Into<String>) -> Failure {
+pub(super) fn malformed(message: impl Into<String>) -> Failure {
     Failure::new(Code::BadRequest, message)
 }
 
-fn read<'a, T: Deserialize<'a>>(input: &'a str) -> Result<T, Failure> {
+pub(super) fn read<'a, T: Deserialize<'a>>(input: &'a str) -> Result<T, Failure> {
     // An array would be read as the fields in their order.
     if !input.trim_start().starts_with('{') {
         return Err(malformed("the input is not an object"));
@@ -89,7 +95,7 @@ fn refused(failure: &Failure) -> EntityAnswer {
 }
 
 /// The answer that shows an entity.
-fn shown(image: &Image) -> Arc<str> {
+pub(super) fn shown(image: &Image) -> Arc<str> {
     let head = serde_json::json!({
         "entityId": image.id.to_string(),
         "model": {"name": &*image.model.name, "version": image.model.version},
@@ -153,7 +159,7 @@ impl Runtime {
             EntityStep::Create => {
                 let create: Create<'_> = read(input)?;
                 let entity = NewEntity {
-                    model: ModelKey::new(&create.model.name, create.model.version),
+                    model: create.model.into_key(),
                     document: document(create.data)?,
                 };
                 let created = self.create(session, entity, by).await?;
@@ -182,10 +188,10 @@ impl Runtime {
                     output: shown(&version.image),
                 })
             }
-            EntityStep::Search => Err(Failure::new(
-                Code::FeatureDisabled,
-                "@entity/search is not available yet; use @entity/get",
-            )),
+            EntityStep::Search => {
+                let output = self.search_for(session, by, input).await?;
+                Ok(EntityAnswer::Done { output })
+            }
             EntityStep::Await => {
                 let get: Get = read(input)?;
                 let id = entity_id(&get.entity_id)?;

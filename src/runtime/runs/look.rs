@@ -3,7 +3,7 @@
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
-use super::State;
+use super::ReadRun;
 use crate::error::Failure;
 use crate::id::RunId;
 use crate::program::{Arrival, Status, Waiting};
@@ -13,6 +13,7 @@ use crate::runtime::{
     turns::TaskInFlight,
 };
 use crate::storage::{Attribution, Task};
+use crate::telemetry::measure;
 
 /// How many runs are read at a time that were at work when the service stopped.
 const PAGE: i64 = 1_000;
@@ -29,7 +30,8 @@ impl Runtime {
         let Some(stored) = self.storage().run(&task.tenant, run).await? else {
             return self.drop_timer(task).await;
         };
-        let state = State::read(&stored)?;
+        let read = ReadRun::of(stored)?;
+        let ReadRun { stored, state } = &read;
         let now = self.0.clock.now();
         let arrival = match (state.run.status, &state.run.waiting) {
             (Status::Pending, _) if state.not_before().is_some_and(|at| at > now) => None,
@@ -38,12 +40,15 @@ impl Runtime {
             (_, Some(Waiting::Entity { .. })) => Some(Arrival::EntityMoved),
             _ => None,
         };
+        if let (Some(Arrival::Due), Some(due)) = (&arrival, state.run.due()) {
+            measure::run_timer_late(now.since(due));
+        }
         if let Some(arrival) = arrival {
-            self.arrive(&task.tenant, run, arrival).await?;
+            self.arrive(&task.tenant, read, arrival).await?;
             return Ok(Done::Yes);
         }
         if let Some(out) = state.run.outstanding() {
-            self.send_task(&task.tenant, &stored, &state, out).await?;
+            self.send_task(&task.tenant, stored, state, out).await?;
         }
         let is_held_back = state.run.status == Status::Pending;
         if task.is_stored() && state.run.due().is_none() && !is_held_back {

@@ -7,22 +7,29 @@
 //! timer fires, and after a restart.
 
 mod advance;
+mod arrivals;
 mod ask;
 mod ends;
 mod entity;
+mod leases;
 mod list;
 mod look;
 mod modules;
 mod plans;
+mod search;
 mod send;
 mod start;
 mod state;
+mod stopped;
 mod tasks;
 mod transactions;
 mod transition;
 mod view;
 
+use advance::Advance;
 pub use advance::Arrived;
+pub(super) use arrivals::Arrivals;
+pub use arrivals::Arriving;
 pub use list::{AttributeFilter, RunsAsked};
 pub use plans::Plans;
 pub use start::{RunStarted, StartRun};
@@ -31,6 +38,8 @@ pub use tasks::{Invoke, ShownTask, TaskStatus, TasksAsked};
 pub use view::{RunDetails, Shown};
 
 use std::sync::Arc;
+
+use tokio_util::sync::CancellationToken;
 
 use super::{Initiator, Runtime, Session, fire::system};
 use crate::compute::tasks::Ends;
@@ -41,7 +50,7 @@ use crate::storage::{Attribution, RunKey, StoredRun};
 pub(super) use modules::Modules;
 
 use ends::TaskEnds;
-use state::RunState as State;
+use state::{ReadRun, RunState as State};
 pub(in crate::runtime) use transactions::TaskTransactions;
 
 /// How often an advance is tried again that met a conflict.
@@ -108,7 +117,8 @@ impl Runtime {
             kind: (&*kind).into(),
             payload,
         };
-        self.advance_in(session, by, run, arrival, 0).await
+        self.advance_in(session, by, Advance::of(run, arrival))
+            .await
     }
 
     /// Cancels a run with the runs below it, in the transaction of a session.
@@ -123,7 +133,8 @@ impl Runtime {
             reason: reason.into(),
         };
         let run = self.find_run(&by.tenant, id).await?;
-        self.advance_in(session, by, run, arrival, 0).await
+        self.advance_in(session, by, Advance::of(run, arrival))
+            .await
     }
 
     /// What the run wants done after the commit of an advance.
@@ -140,19 +151,29 @@ impl Runtime {
         }
     }
 
-    /// Takes an arrival in a transaction of its own.
-    pub(super) async fn arrive(
+    /// Takes an arrival of a run that was read, in a transaction of its own.
+    async fn arrive(
         &self,
         tenant: &Tenant,
-        run: RunId,
+        mut read: ReadRun,
         arrival: Arrival,
     ) -> Result<Arrived, Failure> {
+        let run = read.stored.id;
         let mut conflicts = 0;
         loop {
-            let (by, mut session) = self.session_of_run(tenant, run).await?;
-            let arrived = self
-                .advance_in(&mut session, &by, run, arrival.clone(), conflicts)
-                .await?;
+            let by = starter_of(tenant, &read.state)?;
+            let attribution = Attribution {
+                author: by.principal.actor.clone(),
+                executor: Some(system().actor),
+            };
+            let mut session = self.session_for(&by, attribution);
+            let advance = Advance {
+                run,
+                arrival: arrival.clone(),
+                conflicts,
+                read: Some(read),
+            };
+            let arrived = self.advance_in(&mut session, &by, advance).await?;
             if !arrived.is_changed {
                 return Ok(arrived);
             }
@@ -174,30 +195,24 @@ impl Runtime {
                     if failure.code() != Code::Conflict || conflicts > CONFLICTS_MAX {
                         return Err(failure);
                     }
+                    read = self.read_run(tenant, run).await?;
                 }
             }
         }
     }
 
-    /// A session that writes for who started a run.
-    async fn session_of_run(
-        &self,
-        tenant: &Tenant,
-        run: RunId,
-    ) -> Result<(Initiator, Session), Failure> {
+    /// A run as it was committed last.
+    async fn read_run(&self, tenant: &Tenant, run: RunId) -> Result<ReadRun, Failure> {
         let stored = self.storage().run(tenant, run).await?;
-        let stored = stored.ok_or_else(|| not_found(&run.to_string()))?;
-        let by = Initiator {
-            tenant: tenant.clone(),
-            principal: system(),
-            cancel: tokio_util::sync::CancellationToken::new(),
-        };
-        let by = State::read(&stored)?.initiator(&by)?;
-        let attribution = Attribution {
-            author: by.principal.actor.clone(),
-            executor: Some(system().actor),
-        };
-        let session = self.session_for(&by, attribution);
-        Ok((by, session))
+        ReadRun::of(stored.ok_or_else(|| not_found(&run.to_string()))?)
     }
+}
+
+/// Who started a run, in whose name it writes.
+fn starter_of(tenant: &Tenant, state: &State) -> Result<Initiator, Failure> {
+    state.initiator(&Initiator {
+        tenant: tenant.clone(),
+        principal: system(),
+        cancel: CancellationToken::new(),
+    })
 }

@@ -80,15 +80,15 @@ impl Runtime {
         action: &str,
         input: Arc<str>,
     ) -> Result<Answer, Failure> {
-        let (tenant, stored) = (&advancing.by.tenant, advancing.stored);
-        let namespace = &stored.name.namespace;
+        let tenant = &advancing.by.tenant;
+        let namespace = &advancing.name.namespace;
         let Some(action) = self.0.registry.action(tenant, namespace, action).await? else {
             return Ok(Answer::Lost {
                 code: "ACTION_NOT_FOUND".into(),
                 message: format!("the action \"{action}\" is not registered").into(),
             });
         };
-        let task = stored.id.to_string().into();
+        let task = advancing.run.to_string().into();
         Box::pin(self.wasm_call(tenant, namespace, &action, input, task)).await
     }
 

@@ -96,8 +96,8 @@ impl Advancing<'_> {
     fn plan_key(&self, plan: &str) -> PlanKey {
         PlanKey {
             tenant: self.by.tenant.clone(),
-            namespace: Arc::clone(&self.stored.name.namespace),
-            workflow: Arc::clone(&self.stored.name.name),
+            namespace: Arc::clone(&self.name.namespace),
+            workflow: Arc::clone(&self.name.name),
             plan: plan.into(),
         }
     }
@@ -115,7 +115,7 @@ impl Runtime {
         };
         let (key, program) = (advancing.plan_key(plan), &advancing.program);
         let chance = advancing.now.micros().unsigned_abs().rotate_left(17)
-            ^ advancing.stored.id.number().unsigned_abs();
+            ^ advancing.run.number().unsigned_abs();
         self.0.plans.with(key, program, |state| {
             state.choose(form, cache_key, advancing.now, chance)
         })
@@ -138,8 +138,8 @@ impl Runtime {
             .with(key, &program, |state| state.permit(form, executor, now));
         if permit == Permit::Granted {
             advancing.permits.push(PermitTaken {
-                namespace: Arc::clone(&advancing.stored.name.namespace),
-                workflow: Arc::clone(&advancing.stored.name.name),
+                namespace: Arc::clone(&advancing.name.namespace),
+                workflow: Arc::clone(&advancing.name.name),
                 plan: plan.into(),
                 executor: executor.into(),
             });

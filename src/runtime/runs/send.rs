@@ -24,7 +24,7 @@ impl Runtime {
     ) -> Result<(), Failure> {
         let id = task_id(&state.run.id, task.ordinal);
         if let Some(spec) = self.task_spec(tenant, stored, state, task).await? {
-            self.0.channels.send(spec);
+            self.hand_out(spec);
             return Ok(());
         }
         // The action was deleted after its task was recorded.

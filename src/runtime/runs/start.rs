@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use super::{State, state::Invoked};
+use super::{State, advance::Advancing, state::Invoked};
+use crate::clock::Timestamp;
 use crate::error::{Code, Failure};
 use crate::id::{EntityId, RunId, Tenant};
-use crate::program::{Begin, Program, Run, StartedBy, Status};
+use crate::program::{Arrival, Begin, HistoryEvent, Kind, Program, Run, StartedBy, Status, Target};
 use crate::registry::Idempotency;
 use crate::runtime::{Initiator, Runtime, Session, later::By};
 use crate::storage::{NewRun, RunKey, RunName};
@@ -33,6 +34,9 @@ pub struct StartRun {
     pub parent: Option<(RunId, u32)>,
     pub started_by: StartedBy,
     pub invoked: Option<Invoked>,
+    /// Whether the commit of the start may take the first step, too. Where others write in the same
+    /// transaction it takes effect after it.
+    pub steps_at_once: bool,
 }
 
 impl StartRun {
@@ -48,6 +52,7 @@ impl StartRun {
             parent: None,
             started_by,
             invoked: None,
+            steps_at_once: false,
         }
     }
 }
@@ -60,6 +65,14 @@ pub struct RunStarted {
     pub version: Arc<str>,
     pub status: Status,
     pub is_new: bool,
+}
+
+/// A run that is about to be stored.
+struct Starting<'a> {
+    run: RunId,
+    name: &'a RunName,
+    program: Arc<Program>,
+    now: Timestamp,
 }
 
 /// What a run follows from its start to its end.
@@ -122,6 +135,7 @@ impl Runtime {
             }
             keys.push(chosen);
         }
+        self.check_live(&by.tenant)?;
         let run = self.storage().fresh_run();
         let id = start.id.unwrap_or_else(|| run.to_string().into());
         let now = self.0.clock.now();
@@ -133,7 +147,7 @@ impl Runtime {
             now,
         };
         let (new_run, event) = Run::begin(begin, &followed.program);
-        let state = State {
+        let mut state = State {
             version: followed.version,
             digest: followed.digest,
             by: By::of(&by.principal.actor, &by.principal.roles),
@@ -141,6 +155,18 @@ impl Runtime {
             invoked: start.invoked,
             run: new_run,
         };
+        let mut history = vec![event];
+        if start.steps_at_once {
+            let starting = Starting {
+                run,
+                name: &start.name,
+                program: followed.program,
+                now,
+            };
+            (state, history) = self
+                .first_step(session, by, starting, state, history)
+                .await?;
+        }
         let new = NewRun {
             id: run,
             name: start.name,
@@ -148,8 +174,9 @@ impl Runtime {
             entity: start.entity,
             keys,
             created: now,
+            by: start.started_by.as_str(),
         };
-        session.unit()?.begin_run(new, state.stored(&[event])?)?;
+        session.unit()?.begin_run(new, state.stored(&history)?)?;
         Ok(RunStarted {
             run,
             id,
@@ -157,6 +184,48 @@ impl Runtime {
             status: Status::Pending,
             is_new: true,
         })
+    }
+
+    /// Takes the first step of a run that is not stored yet, where all that it does is to send a
+    /// task or to wait: then the start and the step are one commit.
+    async fn first_step(
+        &self,
+        session: &mut Session,
+        by: &Initiator,
+        starting: Starting<'_>,
+        state: State,
+        mut history: Vec<HistoryEvent>,
+    ) -> Result<(State, Vec<HistoryEvent>), Failure> {
+        let Starting { run, name, .. } = starting;
+        let parks = match &starting.program.entry.kind {
+            Kind::Wait(_) => true,
+            Kind::Run {
+                target: Target::Action(action),
+                ..
+            } => {
+                let registry = &self.0.registry;
+                let action = registry.action(&by.tenant, &name.namespace, action).await?;
+                action.is_some_and(|action| action.enabled && action.wasm.is_none())
+            }
+            Kind::Run { .. } => false,
+        };
+        if !parks || state.not_before().is_some() {
+            return Ok((state, history));
+        }
+        let advancing = Advancing {
+            run,
+            name,
+            by,
+            conflicts: 0,
+            depth: state.run.depth,
+            fresh: std::mem::take(&mut history),
+            program: starting.program,
+            now: starting.now,
+            permits: Vec::new(),
+        };
+        let taking = self.advance_one(session, advancing, state, Arrival::Start);
+        let (state, turned) = Box::pin(taking).await?;
+        Ok((state, turned.history))
     }
 
     /// What a run is to follow.

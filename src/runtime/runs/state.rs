@@ -38,8 +38,26 @@ pub struct Invoked {
     pub not_before: Option<i64>,
 }
 
+/// What metrics call runs of step workflows, and invocations of actions.
+const KIND: &str = "flo";
+const INVOCATION: &str = "action";
+
 /// The priority of tasks for which none is given.
-const PRIORITY: u8 = 10;
+pub(super) const PRIORITY: u8 = 10;
+
+/// A run as it was read, and what its state says.
+#[derive(Debug)]
+pub(super) struct ReadRun {
+    pub(super) stored: Arc<StoredRun>,
+    pub(super) state: RunState,
+}
+
+impl ReadRun {
+    pub(super) fn of(stored: Arc<StoredRun>) -> Result<Self, Failure> {
+        let state = RunState::read(&stored)?;
+        Ok(Self { stored, state })
+    }
+}
 
 impl RunState {
     pub(super) fn read(stored: &StoredRun) -> Result<Self, Failure> {
@@ -105,6 +123,8 @@ impl RunState {
             state: encode(self)?,
             events,
             last: run.sequence,
+            kind: if self.is_listed() { KIND } else { INVOCATION },
+            status_name: run.status.as_str(),
         })
     }
 }

@@ -146,6 +146,7 @@ impl Runtime {
         let held_back = (!invoke.delay.is_zero()).then(|| self.0.clock.now().after(invoke.delay));
         let start = StartRun {
             key: invoke.key,
+            steps_at_once: !session.has_joined(),
             invoked: Some(Invoked {
                 priority: invoke.priority,
                 labels: invoke.labels,

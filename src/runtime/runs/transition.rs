@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::start::StartRun;
+use super::{Advance, start::StartRun};
 use crate::engine::RunsCall;
 use crate::entity::Image;
 use crate::error::{Code, Failure};
@@ -149,7 +149,9 @@ impl Runtime {
             kind: (&**kind).into(),
             payload: Arc::clone(payload),
         };
-        let arrived = self.advance_in(session, by, run, arrival, 0).await?;
+        let arrived = self
+            .advance_in(session, by, Advance::of(run, arrival))
+            .await?;
         // Who commits the transaction does not know of plans, so they do not learn from this.
         self.advance_failed(&by.tenant, &arrived);
         Ok(())

@@ -268,6 +268,11 @@ impl Connection {
         .expect("an event in time")
     }
 
+    /// Whether the stream is over, so that nothing more arrives.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.reader.is_finished()
+    }
+
     /// Ends the stream from this side, at once.
     pub(crate) fn abort(&self) {
         self.reader.abort();

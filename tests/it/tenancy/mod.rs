@@ -24,7 +24,7 @@ use tokio::sync::mpsc;
 use acts::{Actor, place_of};
 use deck::{Card, deck, doors_alone};
 use mirrored::{Api, Asked, MirroredClient, told_until};
-use random::Random;
+pub(crate) use random::Random;
 
 use crate::support::{
     Call, Connection, Member, Reply, Rest, Server, code, get, payload_of, request,

@@ -1,0 +1,289 @@
+//! What must hold in the end.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+};
+
+use serde_json::{Value, json};
+
+use super::{
+    every,
+    load::{Kind, Load},
+};
+use crate::support::Connection;
+
+/// What was there in the end.
+pub(super) struct Found {
+    orders: usize,
+    children: usize,
+    notes: usize,
+    ticks: usize,
+    tasks: usize,
+    repeated: usize,
+    events: usize,
+}
+
+impl fmt::Display for Found {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            orders,
+            children,
+            notes,
+            ticks,
+            tasks,
+            repeated,
+            events,
+        } = self;
+        write!(
+            f,
+            "{orders} orders, {children} children, {notes} runs of a trigger, {ticks} of a \
+             schedule, {events} events of history, {tasks} tasks of which {repeated} were \
+             delivered again; nothing was lost, and nothing done twice"
+        )
+    }
+}
+
+/// A run and its history.
+struct Told {
+    run: Value,
+    history: Vec<Value>,
+}
+
+impl Told {
+    fn id(&self) -> &str {
+        self.run["runId"].as_str().expect("an id")
+    }
+
+    fn count(&self, kind: &str) -> usize {
+        let of_it = self
+            .history
+            .iter()
+            .filter(|event| event["eventType"] == kind);
+        of_it.count()
+    }
+
+    fn count_of(&self, kind: &str, detail: &str) -> usize {
+        let is = |event: &&Value| event["eventType"] == kind && event["detail"] == detail;
+        self.history.iter().filter(is).count()
+    }
+
+    /// When that first happened, in milliseconds.
+    fn millis(&self, kind: &str) -> i64 {
+        let event = self.history.iter().find(|event| event["eventType"] == kind);
+        let time = event.expect(kind)["time"].as_str().expect("a time");
+        let time = interlock::clock::Timestamp::parse(time).expect("a time");
+        time.micros() / 1_000
+    }
+}
+
+/// The runs of a definition, with their histories.
+async fn told(connection: &Connection, definition: &str) -> Vec<Told> {
+    let listed = every(
+        connection,
+        "RunsGetRequest",
+        json!({"definition": definition}),
+    )
+    .await;
+    let mut all = Vec::new();
+    for some in listed.chunks(64) {
+        let reading = some.iter().map(async |run| {
+            let of_it = json!({"runId": run["runId"]});
+            let (mut shown, history) = tokio::join!(
+                connection.ok("RunGetRequest", of_it.clone()),
+                every(connection, "RunHistoryGetRequest", of_it.clone())
+            );
+            Told {
+                run: shown["run"].take(),
+                history,
+            }
+        });
+        all.extend(futures_util::future::join_all(reading).await);
+    }
+    all
+}
+
+/// The entities of a model: the number of each, and its state.
+async fn entities(connection: &Connection, model: &str) -> Vec<(u64, String)> {
+    let mut all = Vec::new();
+    for page in 0.. {
+        let model = json!({"name": model, "version": 1});
+        let payload = json!({"model": model, "pageSize": 1_000, "pageNumber": page});
+        let (found, _) = connection.all("EntityGetAllRequest", payload).await;
+        all.extend(found.iter().map(|entity| {
+            let entity = &entity["payload"];
+            let number = entity["data"]["n"].as_u64().expect("a number");
+            let state = entity["meta"]["state"].as_str().expect("a state");
+            (number, state.to_owned())
+        }));
+        if found.len() < 1_000 {
+            return all;
+        }
+    }
+    unreachable!("pages end")
+}
+
+/// Each number once; its state.
+fn once(entities: Vec<(u64, String)>, what: &str) -> BTreeMap<u64, String> {
+    let mut states = BTreeMap::new();
+    for (number, state) in entities {
+        let before = states.insert(number, state);
+        assert!(before.is_none(), "two {what} of {number}");
+    }
+    states
+}
+
+pub(super) async fn check(connection: &Connection, load: &Load) -> Found {
+    let orders = told(connection, "order").await;
+    let children = told(connection, "ship").await;
+    let noted = told(connection, "noted").await;
+    let ticks = told(connection, "tick").await;
+    for told in [&orders, &children, &noted, &ticks].into_iter().flatten() {
+        history_is_whole(told);
+        tasks_are_as_recorded(told, load);
+    }
+    let states = once(entities(connection, "order").await, "orders");
+    let receipts = once(entities(connection, "receipt").await, "receipts");
+    let shipped = by_parent(&children);
+    let numbers: BTreeSet<u64> = load.ledger().orders.keys().copied().collect();
+    let seen = orders.iter().map(|told| told.run["input"]["n"].as_u64());
+    let seen: BTreeSet<u64> = seen.map(|number| number.expect("a number")).collect();
+    assert_eq!(seen, numbers, "each start with a key is one run");
+    assert_eq!(orders.len(), numbers.len(), "no start is two runs");
+    assert_eq!(states.keys().copied().collect::<BTreeSet<_>>(), numbers);
+    assert_eq!(receipts.keys().copied().collect::<BTreeSet<_>>(), numbers);
+    for told in &orders {
+        order_is_as_documented(told, load, &states, &shipped);
+    }
+    let notes = once(entities(connection, "note").await, "notes");
+    let published = load.ledger().published.clone();
+    assert_eq!(notes.into_keys().collect::<BTreeSet<_>>(), published);
+    assert_eq!(noted.len(), published.len(), "a run for each event");
+    let seconds = entities(connection, "second").await;
+    assert_eq!(seconds.len(), ticks.len(), "an entity for each run");
+    for told in noted.iter().chain(&ticks).chain(&children) {
+        assert_eq!(told.run["status"], "completed", "{}", told.run);
+    }
+    let ledger = load.ledger();
+    let all = [&orders, &children, &noted, &ticks].into_iter().flatten();
+    Found {
+        orders: orders.len(),
+        children: children.len(),
+        notes: noted.len(),
+        ticks: ticks.len(),
+        tasks: ledger.tasks.len(),
+        repeated: ledger.tasks.values().filter(|task| task.times > 1).count(),
+        events: all.map(|told| told.history.len()).sum(),
+    }
+}
+
+/// The sequences have no gaps; it begins once, and ends once, as its last event.
+fn history_is_whole(told: &Told) {
+    let history = &told.history;
+    for (index, event) in history.iter().enumerate() {
+        assert_eq!(event["sequence"], json!(index + 1), "{history:#?}");
+    }
+    assert_eq!(told.run["lastSequence"], json!(history.len()));
+    let positions: Vec<_> = history
+        .iter()
+        .map(|event| event["position"].as_i64())
+        .collect();
+    assert!(
+        positions.is_sorted_by(|one, next| one < next),
+        "{history:#?}"
+    );
+    let is_end = |event: &&Value| {
+        [
+            "workflow_completed",
+            "workflow_failed",
+            "workflow_cancelled",
+            "workflow_timed_out",
+        ]
+        .iter()
+        .any(|kind| event["eventType"] == *kind)
+    };
+    assert_eq!(history.iter().filter(is_end).count(), 1, "{history:#?}");
+    // Only answers that come too late are recorded behind the end.
+    let last = history
+        .iter()
+        .rfind(|event| event["eventType"] != "late_answer");
+    assert!(last.as_ref().is_some_and(is_end), "{history:#?}");
+    for step in ["start", "pay", "approval", "short", "ship", "shipped"] {
+        let begun = told.count_of("step_started", step);
+        assert!(begun <= 1, "{step} is entered once: {history:#?}");
+        assert!(
+            told.count_of("step_completed", step) <= begun,
+            "{history:#?}"
+        );
+    }
+}
+
+/// Each recorded task was delivered, and no other was.
+fn tasks_are_as_recorded(told: &Told, load: &Load) {
+    let of_it = format!("{}.", told.id());
+    let ledger = load.ledger();
+    let delivered = ledger.tasks.range(of_it.clone()..);
+    let delivered = delivered
+        .take_while(|(id, _)| id.starts_with(&of_it))
+        .count();
+    let recorded = told.count("awaiting_action");
+    assert_eq!(delivered, recorded, "{}: {:#?}", told.run, told.history);
+    let answered = told.count("action_completed") + told.count("action_lost");
+    assert!(answered >= recorded, "{:#?}", told.history);
+}
+
+/// The parents of children, each once.
+fn by_parent(children: &[Told]) -> BTreeSet<String> {
+    let mut parents = BTreeSet::new();
+    for told in children {
+        let parent = told.run["parentRunId"]
+            .as_str()
+            .expect("a parent")
+            .to_owned();
+        assert!(
+            parents.insert(parent),
+            "two children of one run: {}",
+            told.run
+        );
+    }
+    parents
+}
+
+fn order_is_as_documented(
+    told: &Told,
+    load: &Load,
+    states: &BTreeMap<u64, String>,
+    shipped: &BTreeSet<String>,
+) {
+    let n = told.run["input"]["n"].as_u64().expect("a number");
+    let (kind, run) = {
+        let ledger = load.ledger();
+        let order = &ledger.orders[&n];
+        (order.kind, order.run.clone())
+    };
+    let why = || format!("{n} is {kind:?}: {} {:#?}", told.run, told.history);
+    assert_eq!(run.as_deref(), Some(told.id()), "{}", why());
+    let status = match kind {
+        Kind::Approved | Kind::Flaky => "completed",
+        Kind::Brief => "timed_out",
+        Kind::Refused => "failed",
+        Kind::Cancelled => "cancelled",
+    };
+    assert_eq!(told.run["status"], status, "{}", why());
+    let is_shipped = status == "completed";
+    assert_eq!(states[&n] == "SHIPPED", is_shipped, "{}", why());
+    assert_eq!(shipped.contains(told.id()), is_shipped, "{}", why());
+    let signals = usize::from(is_shipped);
+    for event in ["signal_received", "signal_matched", "child_completed"] {
+        assert_eq!(told.count(event), signals, "{event}: {}", why());
+    }
+    let retried = told.count_of("step_retry", "pay");
+    assert_eq!(retried > 0, kind == Kind::Flaky, "{}", why());
+    if kind == Kind::Brief {
+        let waited = told.millis("signal_timeout") - told.millis("waiting_for_signal");
+        assert!(waited >= 80, "{waited} ms: {}", why());
+    }
+    if is_shipped {
+        assert_eq!(told.run["output"]["n"], json!(n), "{}", why());
+    }
+}
