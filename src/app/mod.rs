@@ -2,7 +2,7 @@
 //!
 //! May use: [`crate::clock`], [`crate::compat`], [`crate::telemetry`], [`crate::entity`],
 //! [`crate::engine`], [`crate::error`], [`crate::storage`], [`crate::auth`], [`crate::compute`],
-//! [`crate::program`], [`crate::registry`], [`crate::runtime`], [`crate::wasm`],
+//! [`crate::connector`], [`crate::program`], [`crate::registry`], [`crate::runtime`], [`crate::wasm`],
 //! [`crate::search`], [`crate::event`], [`crate::operation`], [`crate::help`], [`crate::grpc`],
 //! [`crate::rest`].
 
@@ -10,6 +10,7 @@ pub mod bundles;
 mod calls;
 pub mod config;
 pub mod connections;
+mod connectors;
 mod identity;
 mod incoming;
 mod listen;
@@ -148,6 +149,9 @@ async fn serve(
     );
     drive_runs(&config, &runtime, &channels, &tasks, &stop);
     tasks.spawn(storage.clone().keep_log_short(stop.clone()));
+    if let Some(retention) = config.runs_retention {
+        tasks.spawn(storage.clone().forget_runs(retention, stop.clone()));
+    }
     let retention = config.topics_retention;
     tasks.spawn(storage.clone().forget_topic_events(retention, stop.clone()));
     tasks.spawn(storage.clone().name_damage(stop.clone()));
@@ -268,6 +272,7 @@ fn drive_runs(
         tasks.spawn(due.look_after_tasks(tasks.clone(), stop.clone()));
         tasks.spawn(runtime.clone().look_after_producers(stop.clone()));
     }
+    tasks.spawn(runtime.clone().keep_leases(stop.clone()));
 }
 
 /// How often the database is probed.

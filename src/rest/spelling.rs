@@ -10,8 +10,8 @@ use super::{
     described::{self, Description},
     parts::Parts,
     write::{
-        account, actions, audit, bundles, clients, definitions, entity, feed, invocations,
-        key_pairs, members, message, model, providers, runs, search, settings, topics,
+        account, actions, audit, bundles, clients, definitions, entity, feed, incidents,
+        invocations, key_pairs, members, message, model, providers, runs, search, settings, topics,
         trusted_keys, workers,
     },
 };
@@ -32,9 +32,10 @@ use crate::event::EventType::{
     EntityStatsGetRequest, EntityStatsQueryRequest, EntityTransitionRequest,
     EntityTransitionsGetRequest, EntityUpdateCollectionRequest, EntityUpdateRequest,
     EntityWorkflowDiagramRequest, EntityWorkflowExportRequest, EntityWorkflowImportRequest,
-    KeyPairDeleteRequest, KeyPairGetRequest, KeyPairInvalidateRequest, KeyPairIssueRequest,
-    KeyPairReactivateRequest, LogLevelGetRequest, LogLevelSetRequest, MachinesGetRequest,
-    MessageCreateRequest, MessageDeleteRequest, MessageGetRequest, OidcProviderDeleteRequest,
+    IncidentCancelRequest, IncidentRetryRequest, IncidentsGetRequest, KeyPairDeleteRequest,
+    KeyPairGetRequest, KeyPairInvalidateRequest, KeyPairIssueRequest, KeyPairReactivateRequest,
+    LogLevelGetRequest, LogLevelSetRequest, MachinesGetRequest, MessageCreateRequest,
+    MessageDeleteRequest, MessageGetRequest, OidcProviderDeleteRequest,
     OidcProviderInvalidateRequest, OidcProviderReactivateRequest, OidcProviderRegisterRequest,
     OidcProviderUpdateRequest, OidcProvidersGetRequest, OidcProvidersReloadRequest, PlanGetRequest,
     RunCancelRequest, RunDefinitionCreateRequest, RunDefinitionDeleteRequest,
@@ -266,6 +267,10 @@ pub const SPELLINGS: &[Spelling] = &[
     spell(POST, "/actions/{action}/invoke", ActionInvokeRequest, invocations::invoke, Value(invocations::invoked), &described::invocations::INVOKE),
     spell(GET, "/tasks", TasksGetRequest, invocations::list, Value(invocations::page), &described::invocations::LIST),
     spell(GET, "/tasks/{taskId}", TaskGetRequest, invocations::one, Value(invocations::task), &described::invocations::GET),
+    // Incidents (`runs.md` §11).
+    spell(GET, "/incidents", IncidentsGetRequest, incidents::list, Value(incidents::page), &described::incidents::LIST),
+    spell(POST, "/incidents/{incidentId}/retry", IncidentRetryRequest, incidents::one, Value(incidents::closed), &described::incidents::RETRY).taking(Limit::SMALL),
+    spell(POST, "/incidents/{incidentId}/cancel", IncidentCancelRequest, incidents::one, Value(incidents::closed), &described::incidents::CANCEL).taking(Limit::SMALL),
     // Messages (`rest.md` §6).
     spell(POST, "/message/new/{subject}", MessageCreateRequest, message::create, Value(message::created), &described::message::CREATE).taking(Limit::BY_STATUS),
     spell(GET, "/message/{messageId}", MessageGetRequest, message::one, Value(message::message), &described::message::GET),

@@ -22,6 +22,10 @@ pub enum RecordKind {
     Document,
     /// The code of an action.
     Module,
+    /// What is known of work that failed.
+    Trouble,
+    /// Which worker has a task that it has pulled, and until when.
+    Lease,
     /// HCL files that were applied together.
     Bundle,
     /// The connectors of a bundle, named by its digest.
@@ -34,7 +38,7 @@ pub enum RecordKind {
 
 impl RecordKind {
     #[cfg(test)]
-    pub(in crate::storage) const ALL: [Self; 11] = [
+    pub(in crate::storage) const ALL: [Self; 13] = [
         Self::Definition,
         Self::Program,
         Self::Action,
@@ -42,6 +46,8 @@ impl RecordKind {
         Self::Variable,
         Self::Document,
         Self::Module,
+        Self::Trouble,
+        Self::Lease,
         Self::Bundle,
         Self::Connectors,
         Self::Machine,
@@ -58,11 +64,14 @@ impl RecordKind {
             Self::Variable => 5,
             Self::Document => 6,
             Self::Module => 7,
-            // 8 is that of leases.
-            Self::Bundle => 9,
-            Self::Connectors => 10,
-            Self::Machine => 11,
-            Self::Routes => 12,
+            // An index of the table knows it by this number.
+            Self::Trouble => 8,
+            // Likewise.
+            Self::Lease => 9,
+            Self::Bundle => 10,
+            Self::Connectors => 11,
+            Self::Machine => 12,
+            Self::Routes => 13,
         }
     }
 }
