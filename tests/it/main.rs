@@ -10,6 +10,7 @@ mod actions;
 mod adaptive;
 mod attack;
 mod attacked;
+mod bundles;
 mod audit;
 mod callback;
 mod change_level;
