@@ -7,10 +7,12 @@
 //! timer fires, and after a restart.
 
 mod advance;
+mod arrivals;
 mod ask;
 mod connectors;
 mod ends;
 mod entity;
+mod leases;
 mod list;
 mod look;
 mod modules;
@@ -19,6 +21,7 @@ mod search;
 mod send;
 mod start;
 mod state;
+mod stopped;
 mod tasks;
 mod transactions;
 mod transition;
@@ -26,6 +29,8 @@ mod view;
 
 use advance::Advance;
 pub use advance::Arrived;
+pub(super) use arrivals::Arrivals;
+pub use arrivals::Arriving;
 pub use list::{AttributeFilter, RunsAsked};
 pub use plans::Plans;
 pub use start::{RunStarted, StartRun};

@@ -27,7 +27,7 @@ impl Runtime {
             return self.send_call(tenant, stored, state, task).await;
         }
         if let Some(spec) = self.task_spec(tenant, stored, state, task).await? {
-            self.0.channels.send(spec);
+            self.hand_out(spec);
             return Ok(());
         }
         // The action was deleted after its task was recorded.

@@ -136,6 +136,7 @@ impl Runtime {
             }
             keys.push(chosen);
         }
+        self.check_live(&by.tenant)?;
         let run = self.storage().fresh_run();
         let is_saga = followed.program.saga.is_some();
         let id = start.id.unwrap_or_else(|| run.text(is_saga).into());
@@ -175,6 +176,7 @@ impl Runtime {
             entity: start.entity,
             keys,
             created: now,
+            by: start.started_by.as_str(),
         };
         session.unit()?.begin_run(new, state.stored(&history)?)?;
         Ok(RunStarted {

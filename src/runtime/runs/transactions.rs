@@ -6,7 +6,7 @@
 //! in a table.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
@@ -29,6 +29,8 @@ pub(in crate::runtime) struct TaskTransactions(Mutex<Offers>);
 struct Offers {
     by_transaction: HashMap<TransactionId, Offer>,
     by_delivery: HashMap<Delivery, TransactionId>,
+    /// Those whose answer could not be committed, so that what was written with them is lost.
+    lost: HashSet<Delivery>,
 }
 
 type Delivery = (Tenant, Arc<str>, u32);
@@ -53,6 +55,18 @@ impl TaskTransactions {
             .remove(&(tenant.clone(), task.into(), attempt))?;
         let offer = offers.by_transaction.remove(&id)?;
         Some((id, offer.is_open))
+    }
+
+    fn lose(&self, delivery: Delivery) {
+        self.lock().lost.insert(delivery);
+    }
+
+    fn is_lost(&self, delivery: &Delivery) -> bool {
+        self.lock().lost.contains(delivery)
+    }
+
+    fn forget(&self, delivery: &Delivery) {
+        self.lock().lost.remove(delivery);
     }
 }
 
@@ -102,8 +116,9 @@ impl Runtime {
 
     /// Discards what was written with the token of a delivery.
     pub(super) fn discard_delivery(&self, tenant: &Tenant, task: &str, attempt: u32) {
-        let taken = self.0.task_transactions.take(tenant, task, attempt);
-        if let Some((id, true)) = taken {
+        let offers = &self.0.task_transactions;
+        offers.forget(&(tenant.clone(), task.into(), attempt));
+        if let Some((id, true)) = offers.take(tenant, task, attempt) {
             self.0.transactions.close(id);
         }
     }
@@ -115,14 +130,41 @@ impl Runtime {
         task: &str,
         end: &End,
     ) -> Result<Option<Reported>, Failure> {
-        let taken = self.0.task_transactions.take(tenant, task, end.attempt);
-        let Some((id, true)) = taken else {
-            return Ok(None);
-        };
         let (Some((run, ordinal)), true) = (parts(task), end.keeps_writes) else {
-            self.0.transactions.close(id);
+            self.discard_delivery(tenant, task, end.attempt);
             return Ok(None);
         };
+        let delivery = (tenant.clone(), task.into(), end.attempt);
+        let offers = &self.0.task_transactions;
+        if offers.is_lost(&delivery) {
+            // Without its writes the answer does not count: the task is done again.
+            let run = self.find_run(tenant, run).await?;
+            let read = self.read_run(tenant, run).await?;
+            offers.forget(&delivery);
+            let out = read.state.run.outstanding();
+            let is_out = out.is_some_and(|task| task.ordinal == ordinal);
+            return Ok(is_out.then_some(Reported::Conflict));
+        }
+        let Some((id, true)) = offers.take(tenant, task, end.attempt) else {
+            return Ok(None);
+        };
+        let session = Session::of_parked(Arc::clone(&self.0.transactions), id);
+        let ended = self.end_with(session, tenant, run, ordinal, end).await;
+        if ended.is_err() {
+            offers.lose(delivery);
+        }
+        ended
+    }
+
+    /// Records an answer in the transaction of a session.
+    async fn end_with(
+        &self,
+        mut session: Session,
+        tenant: &Tenant,
+        run: &str,
+        ordinal: u64,
+        end: &End,
+    ) -> Result<Option<Reported>, Failure> {
         let run = self.find_run(tenant, run).await?;
         let read = self.read_run(tenant, run).await?;
         let by = starter_of(tenant, &read.state)?;
@@ -134,7 +176,6 @@ impl Runtime {
             read: Some(read),
             ..Advance::of(run, arrival)
         };
-        let mut session = Session::of_parked(Arc::clone(&self.0.transactions), id);
         session.take_back().await?;
         match self.arrive_in(session, &by, advance).await {
             Ok(arrived) if arrived.is_taken => Ok(Some(Reported::Applied)),

@@ -10,6 +10,7 @@ mod definition;
 mod people;
 mod random;
 mod reader;
+mod runs;
 mod world;
 
 use std::{num::NonZero, sync::Arc, time::Duration};
@@ -56,6 +57,7 @@ const SETTINGS: Settings = Settings {
     token_life: Duration::from_mins(1),
     expiry_grace: Duration::from_millis(100),
     task_pause: Duration::from_secs(1),
+    retry_pause: Duration::from_secs(1),
     runs: crate::runtime::RunSettings::DEFAULT,
 };
 
@@ -146,11 +148,17 @@ struct Report {
     calls: usize,
 }
 
-/// One schedule: a few lives of the service that end in crashes, and a quiet one.
-fn simulate(seed: u64, base: &Base, traced: bool) -> Report {
-    let mut random = Random::new(seed);
-    let plan = Plan::random(&mut random.fork());
-    let world = World::new(plan, random.fork(), traced);
+/// One life of the service.
+struct Life {
+    clock: Clock,
+    random: Random,
+    is_first: bool,
+    /// The quiet one in the end.
+    is_last: bool,
+}
+
+/// A few lives of the service that end in crashes, and a quiet one.
+fn lives(random: &mut Random, live: impl AsyncFn(Life)) {
     let mut now = Timestamp::from_micros(1_000_000);
     let lives = random.between(1, 3);
     for life in 0..=lives {
@@ -159,8 +167,6 @@ fn simulate(seed: u64, base: &Base, traced: bool) -> Report {
             .start_paused(true)
             .build()
             .expect("a runtime");
-        let is_first = life == 0;
-        let is_last = life == lives;
         let random = random.fork();
         // What is not finished when this returns is dropped with the runtime: a crash.
         now = runtime.block_on(async {
@@ -168,40 +174,90 @@ fn simulate(seed: u64, base: &Base, traced: bool) -> Report {
                 origin: Instant::now(),
                 from: now,
             };
-            live(&world, base, &clock, random, is_first, is_last).await;
+            live(Life {
+                clock: clock.clone(),
+                random,
+                is_first: life == 0,
+                is_last: life == lives,
+            })
+            .await;
             clock.now()
         });
         now = now.after(Duration::from_millis(3));
     }
+}
+
+/// One schedule: a few lives of the service that end in crashes, and a quiet one.
+fn simulate(seed: u64, base: &Base, traced: bool) -> Report {
+    let mut random = Random::new(seed);
+    let plan = Plan::random(&mut random.fork());
+    let world = World::new(plan, random.fork(), traced);
+    lives(&mut random, async |life| live(&world, base, life).await);
+    report(&world, base, |ledger| {
+        (ledger.ops.len(), ledger.calls.len())
+    })
+}
+
+/// What came of the lives; `counted` are the sessions, and the calls of members.
+fn report(
+    world: &World,
+    base: &Base,
+    counted: impl FnOnce(&world::Ledger) -> (usize, usize),
+) -> Report {
     if let Base::Simulated(database) = base {
         for violation in database.violations() {
             world.fail(violation);
         }
     }
     let mut ledger = world.ledger();
+    let (ops, calls) = counted(&ledger);
     Report {
         failures: std::mem::take(&mut ledger.failures),
         trace: ledger.trace.take().unwrap_or_default(),
-        ops: ledger.ops.len(),
-        calls: ledger.calls.len(),
+        ops,
+        calls,
     }
 }
 
-async fn live(
-    world: &Arc<World>,
-    base: &Base,
-    clock: &Clock,
-    mut random: Random,
-    is_first: bool,
-    is_last: bool,
-) {
-    {
-        let mut ledger = world.ledger();
-        ledger.clock = Some(clock.clone());
-        ledger.until_crash = None;
-        ledger.rough = !is_last;
-        ledger.tell(|_| "the service starts".to_owned());
+/// Begins a life: where it ends is not known yet.
+fn begin(world: &World, life: &Life) {
+    let mut ledger = world.ledger();
+    ledger.clock = Some(life.clock.clone());
+    ledger.until_crash = None;
+    ledger.rough = !life.is_last;
+    ledger.tell(|_| "the service starts".to_owned());
+}
+
+/// Lets clients work until they are done, or the service crashes.
+async fn until_crash(world: &World, random: &mut Random, mut clients: JoinSet<()>) {
+    if random.chance(70) {
+        world.ledger().until_crash = Some(random.between(1, 60));
     }
+    let work = async {
+        while let Some(ended) = clients.join_next().await {
+            if let Err(error) = ended {
+                world.fail(format!("a client panicked: {error}"));
+            }
+        }
+        sleep(Duration::from_millis(random.below(2_000))).await;
+    };
+    tokio::select! {
+        biased;
+        () = world.crash.notified() => {}
+        ended = timeout(Duration::from_hours(2), work) => if ended.is_err() {
+            world.fail("a request never ends");
+        }
+    }
+}
+
+async fn live(world: &Arc<World>, base: &Base, life: Life) {
+    begin(world, &life);
+    let Life {
+        clock,
+        mut random,
+        is_first,
+        is_last,
+    } = life;
     let committing = TaskTracker::new();
     let storage = base.open(world, clock.clone(), &committing).await;
     if is_first {
@@ -227,30 +283,13 @@ async fn live(
         tokio::spawn(person().member(members.clone()));
     }
     if is_last {
-        return settle(world, &storage, clock, &looking, &stop).await;
+        return settle(world, &storage, &clock, &looking, &stop).await;
     }
     let mut clients = JoinSet::new();
     for _ in 0..3 {
         clients.spawn(person().client());
     }
-    if random.chance(70) {
-        world.ledger().until_crash = Some(random.between(1, 60));
-    }
-    let work = async {
-        while let Some(ended) = clients.join_next().await {
-            if let Err(error) = ended {
-                world.fail(format!("a client panicked: {error}"));
-            }
-        }
-        sleep(Duration::from_millis(random.below(2_000))).await;
-    };
-    tokio::select! {
-        biased;
-        () = world.crash.notified() => {}
-        ended = timeout(Duration::from_hours(2), work) => if ended.is_err() {
-            world.fail("a request never ends");
-        }
-    }
+    until_crash(world, &mut random, clients).await;
 }
 
 async fn set_up(world: &World, storage: &Storage) {
@@ -288,6 +327,13 @@ async fn settle(
             break;
         }
     }
+    end(world, looking, stop).await;
+    world.tell(|_| format!("the end, {}", clock.now()));
+    check::check(world, storage).await;
+}
+
+/// Stops the service.
+async fn end(world: &World, looking: &TaskTracker, stop: &CancellationToken) {
     stop.cancel();
     looking.close();
     if timeout(Duration::from_hours(2), looking.wait())
@@ -296,8 +342,6 @@ async fn settle(
     {
         world.fail("a task never ends");
     }
-    world.tell(|_| format!("the end, {}", clock.now()));
-    check::check(world, storage).await;
 }
 
 fn simulate_in_memory(seed: u64, traced: bool) -> Report {
@@ -320,7 +364,7 @@ fn given(name: &str, otherwise: u64) -> u64 {
 /// Runs schedules from the seed that is given, on all processors; one that fails is told with all
 /// that happened.
 #[expect(clippy::print_stdout, reason = "this is what the command is run for")]
-fn run(store: &str, simulate: fn(u64, bool) -> Report, schedules: u64) {
+fn run(store: &str, counted: [&str; 2], simulate: fn(u64, bool) -> Report, schedules: u64) {
     let first = given("INTERLOCK_SIMULATION_SEED", 1);
     let began = std::time::Instant::now();
     let hands = std::thread::available_parallelism().map_or(1, NonZero::get);
@@ -349,8 +393,9 @@ fn run(store: &str, simulate: fn(u64, bool) -> Report, schedules: u64) {
     }
     let took = began.elapsed();
     let count = u32::try_from(schedules).expect("few schedules");
+    let [what, other] = counted;
     println!(
-        "{schedules} schedules over {store} from seed {first} in {took:.1?} ({:.0}/s): {ops} sessions, {calls} calls of members, nothing wrong",
+        "{schedules} schedules over {store} from seed {first} in {took:.1?} ({:.0}/s): {ops} {what}, {calls} {other}, nothing wrong",
         f64::from(count) / took.as_secs_f64()
     );
 }
@@ -380,17 +425,25 @@ fn some(seeds: impl Iterator<Item = u64>, simulate: fn(u64, bool) -> Report) -> 
     share
 }
 
+/// What is counted of each schedule.
+const COUNTED: [&str; 2] = ["sessions", "calls of members"];
+
 #[test]
 fn nothing_is_torn_lost_or_early_over_the_simulated_database() {
     let schedules = given("INTERLOCK_SIMULATION_SCHEDULES", 300);
-    run("the simulated database", simulate_in_memory, schedules);
+    run(
+        "the simulated database",
+        COUNTED,
+        simulate_in_memory,
+        schedules,
+    );
 }
 
 #[test]
 fn nothing_is_torn_lost_or_early_over_sqlite() {
     // A tenth of them: a file is more than ten times as slow.
     let schedules = given("INTERLOCK_SIMULATION_SCHEDULES", 200).div_ceil(10);
-    run("SQLite", simulate_over_sqlite, schedules);
+    run("SQLite", COUNTED, simulate_over_sqlite, schedules);
 }
 
 #[test]
