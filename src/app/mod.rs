@@ -36,6 +36,7 @@ use tracing::{error, info, warn};
 use crate::auth::Authenticator;
 use crate::clock::Clock;
 use crate::compute::{Members, tasks::Channels};
+use crate::connector::Connectors;
 use crate::event::EventType;
 use crate::grpc;
 use crate::help::{Facts, Library};
@@ -46,7 +47,6 @@ use crate::runtime::{Runtime, Workers, runs::Calls};
 use crate::search::Jobs;
 use crate::storage::Storage;
 use crate::telemetry::Telemetry;
-use crate::connector::Connectors;
 use crate::wasm::Wasm;
 
 use config::Config;

@@ -166,9 +166,9 @@ impl<'w> Machine<'w> {
         let run = &self.run;
         let signal = run.saga.as_ref().and_then(|saga| saga.signal.as_ref());
         let error = match self.phase() {
-            Some(Phase::Unwinding(cause)) => Some(
-                serde_json::json!({"message": &*cause.message}).to_string(),
-            ),
+            Some(Phase::Unwinding(cause)) => {
+                Some(serde_json::json!({"message": &*cause.message}).to_string())
+            }
             Some(Phase::Forward | Phase::Completing) | None => None,
         };
         let values = Values {

@@ -40,7 +40,15 @@ struct Inner {
 }
 
 impl Registry {
-    pub async fn connector(&self, _: &crate::id::Tenant, _: &str, _: &str, _: &str) -> Result<Option<Arc<crate::connector::Connector>>, crate::storage::Error> { Ok(None) } // STUB
+    pub async fn connector(
+        &self,
+        _: &crate::id::Tenant,
+        _: &str,
+        _: &str,
+        _: &str,
+    ) -> Result<Option<Arc<crate::connector::Connector>>, crate::storage::Error> {
+        Ok(None)
+    } // STUB
     pub fn new(storage: Storage) -> Self {
         Self(Arc::new(Inner {
             storage,

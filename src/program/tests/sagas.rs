@@ -93,7 +93,11 @@ fn sent(driven: &Driven) -> Vec<String> {
 
 #[test]
 fn results_are_read_by_later_steps_and_digits_stay() {
-    let pay = call("http", "POST /charges", &[("amount", "input.amount"), ("order", "step.order.id")]);
+    let pay = call(
+        "http",
+        "POST /charges",
+        &[("amount", "input.amount"), ("order", "step.order.id")],
+    );
     let steps = vec![
         ("order", step(Some(call("db", "INSERT", &[])), None)),
         ("pay", step(Some(pay), None)),
@@ -154,7 +158,10 @@ fn what_has_completed_is_undone_newest_first_and_then_on_failure_is_called() {
     let state = driven.run.saga.as_ref().expect("a saga");
     assert!(!state.is_compensated());
     assert_eq!(state.errors.len(), 1);
-    assert_eq!((&*state.errors[0].step, &*state.errors[0].message), ("b", "no"));
+    assert_eq!(
+        (&*state.errors[0].step, &*state.errors[0].message),
+        ("b", "no")
+    );
     assert_eq!(
         driven.events()[11..],
         [
@@ -181,7 +188,10 @@ fn a_step_that_says_skip_is_left_out_and_not_undone() {
         skips_failure: true,
         ..charged("b")
     };
-    let mut driven = saga(vec![("a", charged("a")), ("b", skipped), ("c", charged("c"))], |_| {});
+    let mut driven = saga(
+        vec![("a", charged("a")), ("b", skipped), ("c", charged("c"))],
+        |_| {},
+    );
     driven.play(&[
         Do::Answer("success", "{}"),
         Do::Lost,
@@ -206,7 +216,13 @@ fn a_step_that_says_skip_is_left_out_and_not_undone() {
             "workflow_failed step \"c\" failed: the outcome was \"declined\"",
         ]
     );
-    assert!(driven.run.saga.as_ref().is_some_and(|saga| saga.is_compensated()));
+    assert!(
+        driven
+            .run
+            .saga
+            .as_ref()
+            .is_some_and(|saga| saga.is_compensated())
+    );
 }
 
 #[test]
@@ -270,7 +286,10 @@ fn a_signal_that_does_not_come_and_a_saga_that_takes_too_long_time_out() {
     ]);
     assert_eq!(driven.run.status, Status::TimedOut);
     let last = driven.events().pop();
-    assert_eq!(last.as_deref(), Some("workflow_timed_out await step timeout (event: go)"));
+    assert_eq!(
+        last.as_deref(),
+        Some("workflow_timed_out await step timeout (event: go)")
+    );
 
     let mut driven = saga(steps(), |form| form.timeout = Some(Duration::from_secs(4)));
     driven.play(&[
@@ -308,7 +327,10 @@ fn a_cancel_waits_for_the_call_that_is_out_and_undoes_it() {
             "workflow_cancelled cancelled by user",
         ]
     );
-    assert_eq!(driven.act(Do::Cancel), Err(Refusal::Finished(Status::Cancelled)));
+    assert_eq!(
+        driven.act(Do::Cancel),
+        Err(Refusal::Finished(Status::Cancelled))
+    );
 }
 
 #[test]
@@ -370,10 +392,7 @@ fn steps_on_entities_are_done_in_the_turn_and_members_are_waited_for() {
         ("c", step(Some(call("member", "pay", &[])), None)),
     ];
     let mut driven = saga(steps, |_| {});
-    driven.play(&[
-        Do::Answer("pending", "{}"),
-        Do::Answer("success", "{}"),
-    ]);
+    driven.play(&[Do::Answer("pending", "{}"), Do::Answer("success", "{}")]);
     assert_eq!(driven.run.status, Status::Completed);
     assert_eq!(
         driven.events(),
@@ -396,7 +415,10 @@ fn steps_on_entities_are_done_in_the_turn_and_members_are_waited_for() {
 #[test]
 fn a_value_that_cannot_be_computed_fails_its_step_and_is_null_in_callbacks() {
     let broken = [("x", "input.nothing.at.all")];
-    let steps = vec![("a", charged("a")), ("b", step(Some(call("http", "b", &broken)), None))];
+    let steps = vec![
+        ("a", charged("a")),
+        ("b", step(Some(call("http", "b", &broken)), None)),
+    ];
     let mut driven = saga(steps, |form| {
         form.on_failure = Some(call("mail", "send", &broken));
     });

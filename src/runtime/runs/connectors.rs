@@ -13,9 +13,9 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tracing::warn;
 
 use super::{State, advance::Advancing, send::task_id};
-use crate::connector::{Call, CallFailed, Config, Connector, Connectors};
 use crate::callout::Tags;
 use crate::compute::tasks::{Dispatch, End, OfRun, Reported, TaskKind, TaskSpec};
+use crate::connector::{Call, CallFailed, Config, Connector, Connectors};
 use crate::error::Failure;
 use crate::id::Tenant;
 use crate::program::{Answer, EntityAnswer, EntityStep, Payload, Purpose, Reach, Task};
@@ -42,11 +42,7 @@ pub struct Calls {
 }
 
 impl Calls {
-    pub fn new(
-        connectors: Connectors,
-        tasks: TaskTracker,
-        stop: CancellationToken,
-    ) -> Self {
+    pub fn new(connectors: Connectors, tasks: TaskTracker, stop: CancellationToken) -> Self {
         Self {
             connectors,
             tasks,
@@ -112,14 +108,16 @@ impl Runtime {
         let connector = self
             .connector_of(tenant, namespace, &saga.bundle, name)
             .await?;
-        Ok(match connector.as_deref().map(|connector| &connector.config) {
-            None => Reach::Missing,
-            Some(Config::Entity) => Reach::Here,
-            Some(Config::Member | Config::Rest) => Reach::Member {
-                timeout: self.0.settings.runs.tasks_wait,
+        Ok(
+            match connector.as_deref().map(|connector| &connector.config) {
+                None => Reach::Missing,
+                Some(Config::Entity) => Reach::Here,
+                Some(Config::Member | Config::Rest) => Reach::Member {
+                    timeout: self.0.settings.runs.tasks_wait,
+                },
+                Some(Config::Http(_) | Config::Database(_) | Config::Email(_)) => Reach::BuiltIn,
             },
-            Some(Config::Http(_) | Config::Database(_) | Config::Email(_)) => Reach::BuiltIn,
-        })
+        )
     }
 
     /// Does the work of the connector `entity`, in the commit of the run.

@@ -50,8 +50,8 @@ use crate::program::{Arrival, Status};
 use crate::storage::{Attribution, RunKey, StoredRun};
 pub(super) use modules::Modules;
 
-use ends::TaskEnds;
 pub use connectors::Calls;
+use ends::TaskEnds;
 use state::{ReadRun, RunState as State};
 pub(in crate::runtime) use transactions::TaskTransactions;
 
