@@ -4,7 +4,7 @@ use schemars::json_schema;
 
 use super::{Body, Description, Tag, definitions::NAMESPACE, of};
 use crate::error::Code;
-use crate::event::payload::sagas::{Cancelled, Ended, Instance, Signalled};
+use crate::event::payload::sagas::{Cancelled, Ended, Instance, Running, Signalled};
 
 pub(in crate::rest) const START: Description = Description {
     text: "The body is the input. A saga without delays and signals is answered with its end, \
@@ -12,6 +12,7 @@ pub(in crate::rest) const START: Description = Description {
            is answered with 202 and continues.",
     parameters: &[NAMESPACE],
     body: Body::OptionalJson(|_| json_schema!({"type": "object"})),
+    accepted: Some(of::<Running>),
     codes: &[&[Code::RunDefinitionNotFound, Code::RunDefinitionDisabled]],
     ..Description::new(Tag::Runs, "startSaga", "Start a saga", of::<Ended>)
 };
@@ -22,9 +23,10 @@ pub(in crate::rest) const GET: Description = Description {
 };
 
 pub(in crate::rest) const SIGNAL: Description = Description {
-    text: "The body, if there is one, is what the steps after the wait read as `input.signal`.",
+    text: "The body, if there is one, is what the steps after the wait read as `input.signal`. A run that has ended is a bad \
+           request here (`RUN_FINISHED`).",
     body: Body::OptionalJson(|_| json_schema!({"type": "object"})),
-    codes: &[&[Code::RunNotFound, Code::RunFinished, Code::SignalNotAwaited]],
+    codes: &[&[Code::RunNotFound, Code::SignalNotAwaited]],
     ..Description::new(
         Tag::Runs,
         "signalSaga",
@@ -35,7 +37,7 @@ pub(in crate::rest) const SIGNAL: Description = Description {
 
 pub(in crate::rest) const CANCEL: Description = Description {
     text: "What has been done is undone; the answer comes when that is over, or after \
-           `INTERLOCK_RUNS_SYNC_TIMEOUT`.",
-    codes: &[&[Code::RunNotFound, Code::RunFinished]],
+           `INTERLOCK_RUNS_SYNC_TIMEOUT`. A run that has ended is a bad request here (`RUN_FINISHED`).",
+    codes: &[&[Code::RunNotFound]],
     ..Description::new(Tag::Runs, "cancelSaga", "Cancel a saga", of::<Cancelled>)
 };
