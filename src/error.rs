@@ -44,6 +44,7 @@ codes! {
     AlreadyJoined = "ALREADY_JOINED", 409, Never;
     /// Syntax, unsupported formats, schema violations that are not about the type of a leaf.
     BadRequest = "BAD_REQUEST", 400, Never;
+    BundleNotFound = "BUNDLE_NOT_FOUND", 404, Never;
     /// The caller cancelled the request.
     Cancelled = "CANCELLED", 499, Never;
     /// The stream of a member ended during a call.
@@ -198,6 +199,7 @@ impl Code {
             Self::ActionNotFound => "the action does not exist in this namespace, or belongs to another tenant; register it first",
             Self::AlreadyJoined => "the member has already joined on this stream; open another stream",
             Self::BadRequest => "the request cannot be read or does not match the model; the message names the place, correct it",
+            Self::BundleNotFound => "the bundle does not exist in this namespace, or belongs to another tenant; apply it first",
             Self::Cancelled => "the caller cancelled the request; nothing was written",
             Self::ComputeMemberDisconnected => "the member's stream ended during a call; nothing was written, retry",
             Self::ConditionTypeMismatch => "an operand is not a valid value of any type the field has; check the model",

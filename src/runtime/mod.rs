@@ -44,6 +44,8 @@ use crate::error::{Code, Coded, Properties};
 use crate::id::{EntityId, Tenant, TransactionId};
 use crate::model::ChangeLevel;
 use crate::registry::Registry;
+#[cfg(test)]
+use crate::registry::Sealing;
 use crate::storage::{Attribution, Definitions, Storage};
 use crate::telemetry::measure::Step;
 use crate::wasm::Wasm;
@@ -146,6 +148,17 @@ pub struct Initiator {
     pub cancel: CancellationToken,
 }
 
+impl Initiator {
+    /// The service itself.
+    pub fn system(tenant: &Tenant) -> Self {
+        Self {
+            tenant: tenant.clone(),
+            principal: fire::system(),
+            cancel: CancellationToken::new(),
+        }
+    }
+}
+
 /// Why a run was not begun.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum Error {
@@ -200,7 +213,7 @@ impl Coded for Error {
 impl Runtime {
     /// A runtime of its own registry and channels.
     fn alone(storage: Storage, members: Members, clock: Clock, settings: Settings) -> Self {
-        let registry = Registry::new(storage.clone());
+        let registry = Registry::new(storage.clone(), Sealing::own(None));
         let of_tasks = compute::tasks::Settings {
             lease: Duration::from_secs(30),
             waiting_bytes_max: compute::tasks::Settings::WAITING_BYTES,

@@ -1,6 +1,6 @@
 //! What the files of a bundle say.
 
-use std::time::Duration;
+use std::{ops::RangeInclusive, time::Duration};
 
 use super::syntax::Place;
 use crate::expr::Template;
@@ -79,6 +79,14 @@ pub struct Saga {
     /// As it is written.
     pub text: String,
     pub place: Place,
+}
+
+impl Saga {
+    /// The lines of its file.
+    pub fn lines(&self) -> RangeInclusive<usize> {
+        let first = usize::try_from(self.place.line).unwrap_or(usize::MAX);
+        first..=first + self.text.matches('\n').count()
+    }
 }
 
 #[derive(Debug, Clone, PartialEq)]

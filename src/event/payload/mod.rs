@@ -8,6 +8,7 @@ pub mod account;
 pub mod actions;
 pub mod answer;
 pub mod audit;
+pub mod bundles;
 pub mod clients;
 pub mod compute;
 pub mod definitions;

@@ -7,6 +7,7 @@
 
 pub(super) mod actions;
 pub(super) mod audit;
+pub(super) mod bundles;
 pub(super) mod clients;
 pub(super) mod definitions;
 pub(super) mod entity;

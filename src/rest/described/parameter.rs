@@ -123,6 +123,7 @@ const CHANGE_LEVEL: Parameter = Parameter::path(
     "How far entities may widen the model; each level permits what the lower ones do.",
 );
 const ACTION: Parameter = Parameter::path("action", name, "The name of the action.");
+const BUNDLE: Parameter = Parameter::path("bundle", name, "The name of the bundle.");
 const DEFINITION: Parameter = Parameter::path("definition", name, "The name of the definition.");
 const PLAN: Parameter = Parameter::path("plan", name, "The name of the plan.");
 const EVENT: Parameter = Parameter::path("event", name, "The event that is waited for.");
@@ -168,6 +169,7 @@ const PARTS: &[Parameter] = &[
     CLIENT_ID,
     CONVERTER,
     DATA_FORMAT,
+    BUNDLE,
     DEFINITION,
     EVENT,
     PLAN,
