@@ -1,4 +1,4 @@
-//! The settings of connectors, routes, and the definitions of the operator (`runs.md` §7).
+//! The settings of routes, and the definitions of the operator (`runs.md` §7).
 
 use std::{
     collections::BTreeMap,
@@ -10,14 +10,12 @@ use tracing::{info, warn};
 
 use super::{
     Error,
-    config::{ConfigError, Sources, parse_truth, process_environment},
+    config::{ConfigError, Sources, process_environment},
 };
 use crate::auth::Authenticator;
-use crate::connector::{Files, Settings};
 use crate::id::Tenant;
 use crate::operation::{self, Services};
 use crate::registry::bundle::{BundleFile, Variables};
-use crate::storage::Place;
 
 /// Files that mails are made from.
 const TEMPLATES: [&str; 5] = ["html", "htm", "txt", "md", "tmpl"];
@@ -27,48 +25,6 @@ const DOCUMENTS: [&str; 3] = ["yaml", "yml", "json"];
 
 /// How deep folders are searched.
 const DEPTH_MAX: usize = 16;
-
-/// The value that allows `SQLite` files anywhere.
-const ANYWHERE: &str = "*";
-
-/// What connectors may reach.
-pub(super) fn connectors(
-    sources: &Sources,
-    authenticator: &Authenticator,
-    place: &Place,
-) -> Result<Settings, ConfigError> {
-    let is_mocked = authenticator.is_mocked();
-    let private = sources.read("CONNECTORS_PRIVATE_NETWORKS", "true or false", |text| {
-        if text.is_empty() {
-            return Some(is_mocked);
-        }
-        parse_truth(text)
-    })?;
-    let files = match &*sources.string("CONNECTORS_SQLITE_DIR")? {
-        "" if is_mocked => Files::Anywhere,
-        "" => Files::Nowhere,
-        ANYWHERE => Files::Anywhere,
-        folder => Files::Below(folder.into()),
-    };
-    let own_files = match place {
-        Place::Memory => Vec::new(),
-        Place::File(path) => {
-            let beside = |end: &str| {
-                let mut name = path.as_os_str().to_owned();
-                name.push(end);
-                PathBuf::from(name)
-            };
-            ["", "-wal", "-shm", ".key"].map(beside).into()
-        }
-    };
-    Ok(Settings {
-        private_networks: private,
-        files,
-        timeout: sources.duration("CONNECTORS_TIMEOUT")?,
-        connections_max: sources.count("CONNECTORS_MAX_CONNECTIONS")?,
-        own_files,
-    })
-}
 
 /// The folder of the operator's definitions, if there is one, and whose they are.
 pub(super) fn definitions(

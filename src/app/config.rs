@@ -14,7 +14,7 @@ use tracing::Level;
 use super::{
     bundles,
     connections::{self, Connections},
-    identity,
+    connectors, identity,
     listen::Addresses,
     settings::{Effect, Kind, OURS, SETTINGS, Setting, THEIRS},
     tls,
@@ -58,6 +58,7 @@ pub struct Config {
     pub runs_retention: Option<Duration>,
     /// How long events of topics are kept.
     pub topics_retention: Duration,
+    pub connectors: connector::Settings,
     pub streams: StreamSettings,
     /// How long outcomes of requests with an idempotency key are kept.
     pub idempotency_life: Duration,
@@ -70,8 +71,6 @@ pub struct Config {
     pub authenticator: Authenticator,
     /// The key of the settings that seals variables of bundles.
     pub seal: Option<Seal>,
-    /// What connectors may reach.
-    pub connectors: connector::Settings,
     /// The definitions of the operator, and whose they are.
     pub definitions: Option<PathBuf>,
     pub definitions_tenant: Tenant,
@@ -404,7 +403,7 @@ impl Config {
         check_what_comes_later(&sources)?;
         let storage = storage_settings(&sources)?;
         let authenticator = identity::authenticator(&mut sources)?;
-        let connectors = bundles::connectors(&sources, &authenticator, &storage.place)?;
+        let connectors = connectors::settings(&sources, authenticator.is_mocked(), &storage)?;
         let (definitions, definitions_tenant) = bundles::definitions(&sources, &authenticator)?;
         let connections = connections::settings(&sources, authenticator.is_mocked())?;
         let admin = sources.read("ADMIN_BIND_ADDRESS", "an IP address", |text| {
@@ -475,6 +474,7 @@ impl Config {
             },
             look_after_tasks: sources.truth("SCHEDULER_ENABLED")?,
             wasm_concurrency: sources.count("WASM_CONCURRENCY")?,
+            connectors,
             streams: StreamSettings {
                 in_flight_max: sources.count("STREAM_MAX_IN_FLIGHT")?,
                 queued_max: sources.count("STREAM_MAX_QUEUED")?,
@@ -496,7 +496,6 @@ impl Config {
                 .unwrap_or(10_000),
             authenticator,
             seal: identity::seal(&sources)?,
-            connectors,
             definitions,
             definitions_tenant,
             routes_prefix: bundles::routes_prefix(&sources)?,

@@ -2,7 +2,7 @@
 //!
 //! May use: [`crate::clock`], [`crate::compat`], [`crate::telemetry`], [`crate::entity`],
 //! [`crate::engine`], [`crate::error`], [`crate::storage`], [`crate::auth`], [`crate::compute`],
-//! [`crate::program`], [`crate::registry`], [`crate::runtime`], [`crate::wasm`],
+//! [`crate::connector`], [`crate::program`], [`crate::registry`], [`crate::runtime`], [`crate::wasm`],
 //! [`crate::search`], [`crate::event`], [`crate::operation`], [`crate::help`], [`crate::grpc`],
 //! [`crate::rest`].
 
@@ -10,6 +10,7 @@ pub mod bundles;
 mod calls;
 pub mod config;
 pub mod connections;
+mod connectors;
 mod identity;
 mod incoming;
 mod listen;

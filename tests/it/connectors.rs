@@ -1,4 +1,4 @@
-//! Connectors to databases: files of `SQLite` (`orchestration.md` 2.3, `runs.md` §7).
+//! Connectors to databases: files of `SQLite`.
 
 use std::{
     path::Path,

@@ -1,4 +1,4 @@
-//! Connectors to HTTP servers (`orchestration.md` 2.3, `runs.md` §7).
+//! Connectors to HTTP servers.
 
 use std::{sync::Arc, time::Duration};
 

@@ -1,6 +1,6 @@
 //! A connection to a database, whichever it is.
 
-use super::{sqlite, statement::Statement};
+use super::{mysql, postgres, sqlite, statement::Statement};
 use crate::connector::RESULT_BYTES_MAX;
 
 /// The most rows that one statement may return.
@@ -10,6 +10,8 @@ const ROWS_MAX: usize = 10_000;
 #[derive(Debug)]
 pub(super) enum Link {
     Sqlite(Box<sqlite::Link>),
+    Postgres(Box<postgres::Link>),
+    Mysql(Box<mysql::Link>),
 }
 
 /// What a statement has done.
@@ -56,6 +58,8 @@ impl Link {
     pub(super) async fn run(&mut self, statement: &Statement) -> Result<Done, Fault> {
         match self {
             Self::Sqlite(link) => link.run(statement).await,
+            Self::Postgres(link) => link.run(statement).await,
+            Self::Mysql(link) => link.run(statement).await,
         }
     }
 
@@ -64,6 +68,8 @@ impl Link {
         match self {
             // One that begins by reading could not write after another has.
             Self::Sqlite(link) => link.control("BEGIN IMMEDIATE").await,
+            Self::Postgres(link) => link.control("BEGIN").await,
+            Self::Mysql(link) => link.control("START TRANSACTION").await,
         }
     }
 
@@ -78,6 +84,8 @@ impl Link {
     async fn control(&mut self, text: &'static str) -> Result<(), Fault> {
         match self {
             Self::Sqlite(link) => link.control(text).await,
+            Self::Postgres(link) => link.control(text).await,
+            Self::Mysql(link) => link.control(text).await,
         }
     }
 
@@ -85,6 +93,8 @@ impl Link {
     pub(super) async fn is_alive(&mut self) -> bool {
         match self {
             Self::Sqlite(_) => true,
+            Self::Postgres(link) => link.is_alive().await,
+            Self::Mysql(link) => link.is_alive().await,
         }
     }
 }

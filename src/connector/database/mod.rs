@@ -17,8 +17,11 @@
 mod files;
 mod link;
 mod mirror;
+mod mysql;
 mod plan;
+mod postgres;
 mod query;
+mod server;
 mod sqlite;
 mod statement;
 mod transition;
@@ -37,7 +40,8 @@ use crate::id::Tenant;
 
 use files::File;
 use link::{Done, Fault, Link};
-use plan::{Computed, Plan, ROW, Write};
+use plan::{Computed, Plan, ROW, Write, returning};
+use server::Server;
 use statement::{Dialect, Statement};
 use value::Value;
 
@@ -74,6 +78,8 @@ pub(super) struct Databases {
 #[derive(Debug)]
 enum Place {
     File(File),
+    Postgres(Server),
+    Mysql(Server),
 }
 
 /// Checks a configuration without contacting anything.
@@ -95,13 +101,16 @@ impl Place {
     ) -> Result<Self, String> {
         match config.driver {
             Driver::Sqlite => File::new(tenant, &config.database, trust, settings).map(Self::File),
-            Driver::Postgres | Driver::Mysql => Err("not yet".to_owned()),
+            Driver::Postgres => Server::new(config, trust, settings).map(Self::Postgres),
+            Driver::Mysql => Server::new(config, trust, settings).map(Self::Mysql),
         }
     }
 
     const fn dialect(&self) -> Dialect {
         match self {
             Self::File(_) => Dialect::Sqlite,
+            Self::Postgres(_) => Dialect::Postgres,
+            Self::Mysql(_) => Dialect::Mysql,
         }
     }
 
@@ -111,6 +120,10 @@ impl Place {
                 let path = file.place().map_err(Fault::Refused)?;
                 Ok(Link::Sqlite(Box::new(sqlite::Link::open(&path).await?)))
             }
+            Self::Postgres(server) => Ok(Link::Postgres(Box::new(
+                postgres::Link::open(server).await?,
+            ))),
+            Self::Mysql(server) => Ok(Link::Mysql(Box::new(mysql::Link::open(server).await?))),
         }
     }
 }
@@ -372,8 +385,5 @@ fn updating(
             statement.append(&computed.filter);
         }
     }
-    if statement.dialect().can_return() {
-        statement.sql(" RETURNING *");
-    }
-    Ok(statement)
+    Ok(returning(statement))
 }

@@ -5,7 +5,7 @@ use serde_json::value::RawValue;
 
 use super::{
     query::query,
-    statement::{Dialect, Statement},
+    statement::{Dialect, Kind, Statement},
     value::Value,
 };
 use crate::connector::Request;
@@ -144,7 +144,9 @@ fn append_filter(statement: &mut Statement, filter: &Members<'_>) -> Result<(), 
     Ok(())
 }
 
-fn returning(mut statement: Statement) -> Statement {
+/// A statement that returns what it writes, where the database can.
+pub(super) fn returning(mut statement: Statement) -> Statement {
+    statement.kind = Kind::Written;
     if statement.dialect().can_return() {
         statement.sql(" RETURNING *");
     }
@@ -157,6 +159,7 @@ fn read(request: &Request<'_>, dialect: Dialect) -> Result<Plan, String> {
         return Ok(Plan::Read(query(text, dialect, &params)?));
     }
     let mut statement = Statement::new(dialect);
+    statement.kind = Kind::Rows;
     statement.sql("SELECT * FROM ").table(target(request)?)?;
     append_filter(&mut statement, &params)?;
     Ok(Plan::Read(statement))
@@ -321,6 +324,7 @@ fn update(request: &Request<'_>, dialect: Dialect, is_of_one: bool) -> Result<Pl
 /// Reads rows with their places, for an update in the same transaction.
 fn locked(table: &str, filter: &Members<'_>, dialect: Dialect) -> Result<Statement, String> {
     let mut select = Statement::new(dialect);
+    select.kind = Kind::Rows;
     select.sql(match dialect {
         Dialect::Sqlite => "SELECT rowid AS `$row`, * FROM ",
         Dialect::Postgres => "SELECT ctid AS \"$row\", * FROM ",

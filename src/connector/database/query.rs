@@ -5,7 +5,7 @@
 use indexmap::IndexMap;
 
 use super::{
-    statement::{Dialect, Statement},
+    statement::{Dialect, Kind, Statement},
     value::Value,
 };
 
@@ -25,7 +25,7 @@ pub(super) fn query(
     params: &IndexMap<String, &serde_json::value::RawValue>,
 ) -> Result<Statement, String> {
     let mut statement = Statement::new(dialect);
-    statement.is_query = true;
+    statement.kind = Kind::Rows;
     let mut known: Vec<(&str, usize)> = Vec::new();
     let mut has_ended = false;
     for part in parts(text, dialect)? {

@@ -23,7 +23,7 @@ use sqlx_sqlite::{Sqlite, SqliteConnectOptions, SqliteConnection, SqliteRow};
 
 use super::{
     link::{Done, Fault, Rows},
-    statement::Statement,
+    statement::{Kind, Statement},
     value::{Value, exact_double},
 };
 use crate::expr::quoted;
@@ -91,6 +91,8 @@ impl Link {
                     affected = done.rows_affected();
                     id = Some(done.last_insert_rowid());
                 }
+                // Of what it has written, the first row matters.
+                Either::Right(_) if statement.kind == Kind::Written && !rows.all.is_empty() => {}
                 Either::Right(row) => rows.push(json(&row).map_err(fault)?)?,
             }
         }

@@ -12,6 +12,17 @@ pub(super) enum Dialect {
     Mysql,
 }
 
+/// What a statement returns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// Rows that were asked for.
+    Rows,
+    /// The rows it has written, of which the first matters.
+    Written,
+    /// Nothing.
+    Plain,
+}
+
 /// The longest name of a table or column.
 const NAME_BYTES_MAX: usize = 63;
 
@@ -36,8 +47,7 @@ pub(super) struct Statement {
     dialect: Dialect,
     pieces: Vec<Piece>,
     pub(super) values: Vec<Value>,
-    /// Whether its text was written by an author of a document.
-    pub(super) is_query: bool,
+    pub(super) kind: Kind,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,7 +63,7 @@ impl Statement {
             dialect,
             pieces: Vec::new(),
             values: Vec::new(),
-            is_query: false,
+            kind: Kind::Plain,
         }
     }
 

@@ -9,7 +9,7 @@ use super::{
     Compute, Databases, PAUSE_FIRST, PAUSE_MAX, execute, failed,
     link::{Fault, Link},
     plan::Plan,
-    statement::{Dialect, Statement},
+    statement::{Dialect, Kind, Statement},
     value::Value,
 };
 use crate::connector::{CallFailed, Held, Request};
@@ -109,6 +109,7 @@ fn selecting(dialect: Dialect, table: &str, id: &Value) -> Result<Statement, Str
         return Err("the `id` must be a text or a number".to_owned());
     }
     let mut select = Statement::new(dialect);
+    select.kind = Kind::Rows;
     select.sql("SELECT * FROM ").table(table)?;
     select
         .sql(" WHERE ")

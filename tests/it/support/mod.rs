@@ -3,8 +3,10 @@
 pub(crate) mod alike;
 mod connection;
 pub(crate) mod iam;
+pub(crate) mod mariadb;
 mod member;
 pub(crate) mod outside;
+pub(crate) mod postgres;
 pub(crate) mod provider;
 mod rest;
 pub(crate) mod scene;

@@ -1,0 +1,50 @@
+//! The settings of connectors (`runs.md` §9).
+
+use std::path::PathBuf;
+
+use crate::connector::{Files, Settings};
+use crate::storage::{self, Place};
+
+use super::config::{ConfigError, Sources, parse_truth};
+
+pub(super) fn settings(
+    sources: &Sources,
+    is_mocked: bool,
+    storage: &storage::Settings,
+) -> Result<Settings, ConfigError> {
+    let folder = sources.string("CONNECTORS_SQLITE_DIR")?;
+    let files = match (folder.is_empty(), is_mocked) {
+        (false, _) => Files::Below(folder.into()),
+        (true, true) => Files::Anywhere,
+        (true, false) => Files::Nowhere,
+    };
+    let private = |text: &str| {
+        if text.is_empty() {
+            Some(is_mocked)
+        } else {
+            parse_truth(text)
+        }
+    };
+    let private = sources.read("CONNECTORS_PRIVATE_NETWORKS", "true or false", private)?;
+    Ok(Settings {
+        private_networks: private,
+        files,
+        timeout: sources.duration("CONNECTORS_TIMEOUT")?,
+        connections_max: sources.count("CONNECTORS_MAX_CONNECTIONS")?,
+        own_files: own_files(&storage.place),
+    })
+}
+
+/// The files of the database of this service.
+fn own_files(place: &Place) -> Vec<PathBuf> {
+    let Place::File(path) = place else {
+        return Vec::new();
+    };
+    let beside = ["", "-wal", "-shm", ".key"];
+    let beside = beside.map(|end| {
+        let mut path = path.clone().into_os_string();
+        path.push(end);
+        path.into()
+    });
+    beside.into()
+}

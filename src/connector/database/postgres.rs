@@ -1,0 +1,203 @@
+//! Connections to `PostgreSQL`.
+//!
+//! The server says of which type each parameter is; values are sent as text and read by the server
+//! as that type, and rows come back as the JSON that the server makes of them. So every type has a
+//! form, and numbers keep their digits.
+
+use std::{collections::HashMap, fmt::Write as _, sync::Arc};
+
+use futures_util::TryStreamExt as _;
+use sqlx::{
+    AssertSqlSafe, ConnectOptions as _, Connection as _, Either, Executor as _, Row as _,
+    SqlSafeStr as _, Statement as _,
+};
+use sqlx_postgres::{PgConnectOptions, PgConnection, PgSslMode, types::Oid};
+
+use super::{
+    link::{Done, Fault, Rows},
+    server::{Security, Server},
+    statement::{Kind, Statement},
+    value::Value,
+};
+use crate::expr::quoted;
+
+/// How many statements a connection knows the types of.
+const STATEMENTS_KEPT: usize = 64;
+
+/// A connection.
+#[derive(Debug)]
+pub(super) struct Link {
+    connection: PgConnection,
+    /// The types of the parameters of statements.
+    types: HashMap<String, Arc<[Box<str>]>>,
+}
+
+impl Link {
+    pub(super) async fn open(server: &Server) -> Result<Self, Fault> {
+        let (place, security) = (server.place().await?, server.security());
+        // What the environment of this process says of another database is not used.
+        let mut options = PgConnectOptions::new_without_pgpass()
+            .host(&place)
+            .port(server.port.unwrap_or(5432))
+            .username(&server.user)
+            .password(
+                server
+                    .password
+                    .as_ref()
+                    .map_or("", |password| password.expose()),
+            )
+            .database(&server.database)
+            .application_name("interlock")
+            .ssl_mode(match security {
+                Security::None => PgSslMode::Disable,
+                Security::Prefer => PgSslMode::Prefer,
+                Security::Require => PgSslMode::Require,
+                Security::VerifyAuthority(_) => PgSslMode::VerifyCa,
+                Security::Verify(_) => PgSslMode::VerifyFull,
+            })
+            .disable_statement_logging();
+        if let Some(authorities) = security.authorities() {
+            options = options.ssl_root_cert_from_pem(authorities.into());
+        }
+        let mut connection = options.connect().await.map_err(fault)?;
+        // A call is abandoned at its deadline, and so is what it executes.
+        let limit = format!("SET statement_timeout = {}", server.limit.as_millis());
+        let set = sqlx::raw_sql(AssertSqlSafe(limit))
+            .execute(&mut connection)
+            .await;
+        set.map_err(fault)?;
+        Ok(Self {
+            connection,
+            types: HashMap::new(),
+        })
+    }
+
+    pub(super) async fn control(&mut self, text: &'static str) -> Result<(), Fault> {
+        let done = sqlx::raw_sql(text).execute(&mut self.connection).await;
+        done.map(|_| ()).map_err(fault)
+    }
+
+    pub(super) async fn is_alive(&mut self) -> bool {
+        self.connection.ping().await.is_ok()
+    }
+
+    pub(super) async fn run(&mut self, statement: &Statement) -> Result<Done, Fault> {
+        let types = self.types(statement).await?;
+        let inner = statement.text_with(|text, place, value| {
+            append_placeholder(text, place, value, &types[place]);
+        });
+        let text = match statement.kind {
+            Kind::Rows => format!("SELECT row_to_json(q)::text FROM ({inner}\n) q"),
+            Kind::Written => format!(
+                "WITH w AS ({inner}) SELECT (SELECT row_to_json(w)::text FROM w LIMIT 1), (SELECT count(*) FROM w)"
+            ),
+            Kind::Plain => inner,
+        };
+        let mut query = sqlx::query(AssertSqlSafe(text));
+        for (value, kind) in statement.values.iter().zip(types.iter()) {
+            query = query.bind(sent(value, kind));
+        }
+        let mut done = Done::default();
+        match statement.kind {
+            Kind::Rows => {
+                let mut rows = Rows::default();
+                let mut found = self.connection.fetch(query);
+                while let Some(row) = found.try_next().await.map_err(fault)? {
+                    rows.push(row.try_get(0).map_err(fault)?)?;
+                }
+                done.rows = rows;
+            }
+            Kind::Written => {
+                let row = self.connection.fetch_one(query).await.map_err(fault)?;
+                let first: Option<String> = row.try_get(0).map_err(fault)?;
+                if let Some(first) = first {
+                    done.rows.push(first)?;
+                }
+                let affected: i64 = row.try_get(1).map_err(fault)?;
+                done.affected = affected.unsigned_abs();
+            }
+            Kind::Plain => {
+                let executed = query.execute(&mut self.connection).await.map_err(fault)?;
+                done.affected = executed.rows_affected();
+            }
+        }
+        Ok(done)
+    }
+
+    /// The types of the parameters, as the server writes them.
+    async fn types(&mut self, statement: &Statement) -> Result<Arc<[Box<str>]>, Fault> {
+        if statement.values.is_empty() {
+            return Ok(Arc::default());
+        }
+        let text = statement.text();
+        if let Some(known) = self.types.get(&text) {
+            return Ok(Arc::clone(known));
+        }
+        let asked = AssertSqlSafe(text.clone()).into_sql_str();
+        let prepared = self.connection.prepare(asked).await.map_err(fault)?;
+        let oids: Vec<Oid> = match prepared.parameters() {
+            Some(Either::Left(types)) => types.iter().filter_map(|kind| kind.oid()).collect(),
+            Some(Either::Right(_)) | None => Vec::new(),
+        };
+        const NAMES: &str =
+            "SELECT format_type(o, NULL) FROM unnest($1) WITH ORDINALITY AS t(o, n) ORDER BY n";
+        let names: Vec<String> = sqlx::query_scalar(NAMES)
+            .bind(oids)
+            .fetch_all(&mut self.connection)
+            .await
+            .map_err(fault)?;
+        let names: Arc<[Box<str>]> = names.into_iter().map(Into::into).collect();
+        if names.len() != statement.values.len() {
+            return Err(Fault::Refused(
+                "the types of its values are unknown".to_owned(),
+            ));
+        }
+        if self.types.len() == STATEMENTS_KEPT {
+            self.types.clear();
+        }
+        self.types.insert(text, Arc::clone(&names));
+        Ok(names)
+    }
+}
+
+/// A placeholder for text that the server reads as a value of the type.
+fn append_placeholder(text: &mut String, place: usize, value: &Value, kind: &str) {
+    let number = place + 1;
+    let is_list = matches!(value, Value::Json(json) if json.starts_with('['));
+    let _ = if is_list && kind.ends_with("[]") {
+        write!(
+            text,
+            "(ARRAY(SELECT jsonb_array_elements_text(${number}::text::jsonb))::{kind})"
+        )
+    } else {
+        write!(text, "(${number}::text::{kind})")
+    };
+}
+
+/// The text that is sent for a value of this type.
+fn sent(value: &Value, kind: &str) -> Option<String> {
+    match value {
+        Value::Text(text) if ["json", "jsonb"].contains(&kind) => Some(quoted(text)),
+        value => value.text(),
+    }
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "for map_err")]
+fn fault(error: sqlx::Error) -> Fault {
+    /// Serialization failures, deadlocks, and locks that are not available.
+    const TO_REPEAT: [&str; 3] = ["40001", "40P01", "55P03"];
+    /// Classes of codes: of connections, of the server's shutdown, of missing resources, and of
+    /// unknown users and databases.
+    const GONE: [&str; 5] = ["08", "57P", "53", "28", "3D"];
+    let Some(refused) = error.as_database_error() else {
+        return Fault::Gone(error.to_string());
+    };
+    let code = refused.code().unwrap_or_default();
+    if TO_REPEAT.contains(&&*code) {
+        return Fault::Busy;
+    }
+    if GONE.iter().any(|class| code.starts_with(class)) {
+        return Fault::Gone(refused.message().to_owned());
+    }
+    Fault::Refused(refused.message().to_owned())
+}

@@ -1,0 +1,116 @@
+//! Connectors to mail servers.
+
+use interlock::connector::CallFailed;
+use serde_json::{Value, json};
+
+use super::{
+    connectors::{Caller, connector, json_of, refused},
+    support::outside::{Identity, MailServer, Security},
+};
+
+fn config(server: &MailServer, tls: &str, authority: &str) -> Value {
+    json!({"type": "email", "driver": "smtp", "host": "localhost", "port": server.port, "tls": tls,
+        "tls_ca": authority, "from": "Shop <shop@example.org>", "username": "ann",
+        "password": "correct horse",
+        "templates": {"mails/welcome.txt": "Subject: Welcome {{.name}}\n\nHello {{.name}}!\n"}})
+}
+
+fn message() -> Value {
+    json!({"operation": "send", "payload": {"to": ["ann@b.example", "Bob <bob@b.example>"],
+        "cc": "eve@b.example", "subject": "Grüße", "textBody": "line\n.\nend", "htmlBody": "<p>x</p>"}})
+}
+
+#[tokio::test]
+async fn mail_is_sent_plainly_with_starttls_and_with_tls() {
+    let identity = Identity::new();
+    let caller = Caller::new();
+    for (security, tls) in [
+        (Security::None, "none"),
+        (Security::StartTls, "starttls"),
+        (Security::Tls, "tls"),
+    ] {
+        let server = MailServer::start(security, &identity, Some(("ann", "correct horse"))).await;
+        let shop = connector(config(&server, tls, &identity.authority));
+        let sent = json_of(caller.call(&shop, message()).await);
+        assert_eq!(
+            sent["recipients"].as_array().expect("a list").len(),
+            3,
+            "{sent}"
+        );
+        let mail = server.mails().remove(0);
+        assert_eq!(mail.from, "shop@example.org");
+        assert_eq!(mail.to, ["ann@b.example", "bob@b.example", "eve@b.example"]);
+        assert_eq!(mail.was_secure, security != Security::None, "{tls}");
+        assert!(mail.text.contains("<p>x</p>"), "{}", mail.text);
+        assert!(mail.text.contains("\r\n.\r\nend"), "{}", mail.text);
+        let id = mail.header("Message-ID").expect("an identifier").to_owned();
+        caller.call(&shop, message()).await.expect("sent again");
+        assert_eq!(
+            server.mails()[1].header("Message-ID"),
+            Some(&*id),
+            "it is the same call"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_template_of_the_bundle_has_the_fields_of_the_payload() {
+    let identity = Identity::new();
+    let server = MailServer::start(Security::None, &identity, None).await;
+    let mut config = config(&server, "none", &identity.authority);
+    config["to"] = json!("desk@b.example");
+    config["username"] = Value::Null;
+    let (caller, shop) = (Caller::new(), connector(config));
+    let welcome = json!({"operation": "send", "payload": {"template": "welcome", "name": "Ann\r\nBcc: x@y.example"}});
+    caller.call(&shop, welcome).await.expect("sent");
+    let mail = server.mails().remove(0);
+    assert_eq!(mail.to, ["desk@b.example"]);
+    let (head, _) = mail.text.split_once("\r\n\r\n").expect("a body");
+    assert!(!head.lines().any(|line| line.starts_with("Bcc")), "{head}");
+    let missing = json!({"operation": "send", "payload": {"template": "farewell"}});
+    assert!(refused(caller.call(&shop, missing).await).contains("farewell"));
+}
+
+#[tokio::test]
+async fn what_the_mail_server_refuses_is_a_failure_and_no_secret_is_shown() {
+    let identity = Identity::new();
+    let user = Some(("ann", "correct horse"));
+    let server = MailServer::start(Security::StartTls, &identity, user).await;
+    let caller = Caller::new();
+    let usual = config(&server, "starttls", &identity.authority);
+    server.refuse("nobody@b.example");
+    let refused_one = json!({"operation": "send", "payload": {"to": "nobody@b.example"}});
+    let message = refused(caller.call(&connector(usual.clone()), refused_one).await);
+    assert!(message.contains("550"), "{message}");
+    let none = json!({"operation": "send", "payload": {"textBody": "x"}});
+    let message = refused(caller.call(&connector(usual.clone()), none).await);
+    assert!(message.contains("no recipient"), "{message}");
+    let other = json!({"operation": "receive", "payload": {}});
+    refused(caller.call(&connector(usual.clone()), other).await);
+    let mut wrong = usual.clone();
+    wrong["password"] = json!("wrong horse battery");
+    let wrong = connector(wrong);
+    let message = refused(caller.call(&wrong, message_to_ann()).await);
+    assert!(
+        message.contains("535") && !message.contains("battery"),
+        "{message}"
+    );
+    assert!(!format!("{wrong:?} {:?}", caller.connectors).contains("battery"));
+    // A certificate that nobody trusts, and a server without TLS where it is required.
+    let mut strange = usual.clone();
+    strange["tls_ca"] = json!(Identity::new().authority);
+    let came = caller.call(&connector(strange), message_to_ann()).await;
+    assert!(
+        matches!(came, Err(CallFailed::Unavailable { .. })),
+        "{came:?}"
+    );
+    let plain = MailServer::start(Security::None, &identity, None).await;
+    let plainly = connector(config(&plain, "starttls", &identity.authority));
+    let came = caller.call(&plainly, message_to_ann()).await;
+    assert!(came.is_err(), "STARTTLS is required");
+    assert!(plain.mails().is_empty() && server.mails().is_empty());
+}
+
+fn message_to_ann() -> Value {
+    json!({"operation": "send", "payload": {"to": "ann@b.example", "textBody": "x"}})
+}

@@ -1,0 +1,232 @@
+//! Connectors to databases: `PostgreSQL` (`orchestration.md` 2.3 and 2.6).
+
+use std::time::Duration;
+
+use interlock::connector::{CallFailed, MirrorRow, MirrorTable, RowCall, Settings};
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    connectors::{Caller, connector, json_of, refused},
+    support::{PATIENCE, postgres::Postgres},
+};
+
+const ORDERS: &str = "CREATE TYPE mood AS ENUM ('good', 'bad');
+    CREATE TABLE orders (id bigserial PRIMARY KEY, status text, user_id int UNIQUE, price numeric(30,10),
+        made timestamptz, day date, feeling mood, tags text[], anything jsonb, bytes bytea, ok bool)";
+
+fn config(server: &Postgres) -> Value {
+    json!({"type": "database", "driver": "postgres", "host": "127.0.0.1", "port": server.port,
+        "database": "postgres", "user": "postgres", "password": "not asked for"})
+}
+
+#[tokio::test]
+async fn rows_of_every_type_are_written_read_and_deleted_with_their_digits() {
+    let Some(server) = Postgres::start() else {
+        return;
+    };
+    server.execute(ORDERS);
+    let (caller, orders) = (Caller::new(), connector(config(&server)));
+    let row = caller.call_text(
+        &orders,
+        r#"{"operation":"INSERT","target":"orders","payload":{"id":9007199254740993,
+            "status":"x'); DROP TABLE orders; --","user_id":7,"price":12345678901234567890.1234567890,
+            "made":"2026-11-23T10:00:00.5Z","day":"2026-11-23","feeling":"good","tags":["a","b,\"c"],
+            "anything":{"b":1.50,"a":[true,null]},"bytes":"\\x00ff","ok":true}}"#,
+    );
+    let row = row.await.expect("a row");
+    for part in [
+        r#""id":9007199254740993"#,
+        r#""status":"x'); DROP TABLE orders; --""#,
+        r#""price":12345678901234567890.1234567890"#,
+        r#""made":"2026-11-23T10:00:00.5+00:00""#,
+        r#""day":"2026-11-23""#,
+        r#""feeling":"good""#,
+        r#""tags":["a","b,\"c"]"#,
+        r#""b": 1.50"#,
+        r#""bytes":"\\x00ff""#,
+        r#""ok":true"#,
+    ] {
+        assert!(row.contains(part), "{part}: {row}");
+    }
+    let call = |request: Value| caller.call(&orders, request);
+    let many = call(json!({"operation": "INSERT", "target": "public.orders",
+        "payload": [{"user_id": 8, "anything": "text"}, {"user_id": 9}]}));
+    assert_eq!(json_of(many.await)["anything"], "text");
+    let query = call(
+        json!({"operation": "SELECT", "params": {"least": 8, "feeling": "good"},
+        "query": "SELECT count(*) AS n FROM orders WHERE user_id >= :least OR feeling = :feeling -- all"}),
+    );
+    assert_eq!(json_of(query.await), json!({"n": 3}));
+    let moved = call(
+        json!({"operation": "UPDATE_ONE", "target": "orders", "payload": {"status": "paid"},
+        "set": {"price": {"$column": "price", "$op": "-", "$value": 0.5}}, "where": {"user_id": 7}}),
+    );
+    assert!(
+        moved
+            .await
+            .expect("a row")
+            .contains(r#""price":12345678901234567889.6234567890"#)
+    );
+    let computed = call(json!({"operation": "UPDATE", "target": "orders",
+        "set": {"status": "x", "user_id": {"$compute": "double user_id"}}, "where": {"user_id": 8}}));
+    assert_eq!(json_of(computed.await)["user_id"], 16);
+    let put = call(json!({"operation": "UPSERT", "target": "orders",
+        "payload": {"user_id": 16, "status": "again"}, "where": {"user_id": 16}}));
+    assert_eq!(json_of(put.await)["status"], "again");
+    let gone =
+        call(json!({"operation": "DELETE_MANY", "target": "orders", "where": {"feeling": "good"}}));
+    assert_eq!(json_of(gone.await)["user_id"], 7);
+    let none = call(json!({"operation": "DELETE", "target": "orders", "where": {"user_id": 7}}));
+    assert_eq!(json_of(none.await), json!({"affected": 0, "id": null}));
+    for (request, expected) in [
+        (
+            json!({"operation": "DELETE", "target": "orders", "where": {"nope": "nope"}}),
+            "does not exist",
+        ),
+        (
+            json!({"operation": "INSERT", "target": "orders", "payload": {"user_id": "seven"}}),
+            "integer",
+        ),
+        (
+            json!({"operation": "INSERT", "target": "orders", "payload": [{"user_id": 50}, {"user_id": 9}]}),
+            "duplicate key",
+        ),
+        (
+            json!({"operation": "SELECT", "query": "WITH d AS (DELETE FROM orders RETURNING *) SELECT * FROM d"}),
+            "top level",
+        ),
+        (
+            json!({"operation": "SELECT", "query": "SELECT 1) q; DELETE FROM orders; --"}),
+            "one statement",
+        ),
+        (
+            json!({"operation": "SELECT", "query": "SELECT generate_series(1, 20000)"}),
+            "more than",
+        ),
+    ] {
+        let message = refused(call(request.clone()).await);
+        assert!(message.contains(expected), "{request}: {message}");
+    }
+    assert_eq!(server.execute("SELECT count(*) FROM orders"), "2");
+}
+
+#[tokio::test]
+async fn a_row_moves_on_and_the_mirror_is_written() {
+    let Some(server) = Postgres::start() else {
+        return;
+    };
+    server.execute(ORDERS);
+    server.execute("INSERT INTO orders (id, status) VALUES (1, 'pending')");
+    let (caller, orders) = (Caller::new(), connector(config(&server)));
+    let cancel = CancellationToken::new();
+    let open = |timeout| {
+        caller.connectors.row(RowCall {
+            tenant: &caller.tenant,
+            connector: &orders,
+            table: "orders",
+            id: "\"1\"",
+            timeout,
+            cancel: &cancel,
+        })
+    };
+    let row = open(PATIENCE).await.expect("a row");
+    assert_eq!(row.status().as_deref(), Some("pending"));
+    let second = open(Duration::from_millis(50)).await;
+    assert!(matches!(second, Err(CallFailed::TimedOut(_))), "{second:?}");
+    row.finish("paid").await.expect("moves on");
+    let row = open(PATIENCE).await.expect("a row");
+    assert_eq!(row.status().as_deref(), Some("paid"));
+    drop(row);
+    assert_eq!(server.execute("SELECT status FROM orders"), "paid");
+    let table = || MirrorTable {
+        tenant: &caller.tenant,
+        connector: &orders,
+        table: "mycel_workflows",
+        timeout: PATIENCE,
+        cancel: &cancel,
+    };
+    let row = MirrorRow {
+        id: "wf_1",
+        saga_name: "create_order",
+        status: "paused",
+        input: r#"{"amount":99.990}"#,
+        step_results: "{}",
+        resume_at: Some("2026-11-24T10:00:00Z"),
+        created_at: "2026-11-23T10:00:00Z",
+        updated_at: "2026-11-23T10:00:00Z",
+        ..MirrorRow::default()
+    };
+    caller
+        .connectors
+        .mirror(table(), true, &row)
+        .await
+        .expect("made and written");
+    caller
+        .connectors
+        .mirror(table(), true, &row)
+        .await
+        .expect("written again");
+    assert_eq!(
+        server.execute("SELECT status, input, resume_at FROM mycel_workflows"),
+        r#"paused|{"amount": 99.990}|2026-11-24 10:00:00+00"#
+    );
+    let count = "SELECT count(*) FROM pg_indexes WHERE tablename = 'mycel_workflows'";
+    assert_eq!(server.execute(count), "4");
+}
+
+#[tokio::test]
+async fn a_server_that_restarts_hangs_or_is_private_is_a_failure_of_one_call() {
+    let Some(server) = Postgres::start() else {
+        return;
+    };
+    let (caller, orders) = (Caller::new(), connector(config(&server)));
+    let read = json!({"operation": "SELECT", "query": "SELECT 1 AS one"});
+    assert_eq!(
+        json_of(caller.call(&orders, read.clone()).await),
+        json!({"one": 1})
+    );
+    server.restart();
+    // The connection is lost; one of the next calls makes another.
+    let again = async { while caller.call(&orders, read.clone()).await.is_err() {} };
+    tokio::time::timeout(PATIENCE, again)
+        .await
+        .expect("connects again");
+    let hang = json!({"operation": "SELECT", "query": "SELECT pg_sleep(60)::text"}).to_string();
+    let limit = Duration::from_millis(50);
+    for _ in 0..6 {
+        let late = caller
+            .bounded(&orders, &hang, limit, &CancellationToken::new())
+            .await;
+        assert_eq!(late, Err(CallFailed::TimedOut(limit)));
+    }
+    assert_eq!(
+        json_of(caller.call(&orders, read.clone()).await),
+        json!({"one": 1})
+    );
+    let mut brief = config(&server);
+    brief["timeout"] = json!(200);
+    let late = caller.call_text(&connector(brief), &hang).await;
+    assert!(late.is_err(), "{late:?}");
+    let limited = Caller::with(Settings::default());
+    let blocked = limited
+        .call(&connector(config(&server)), read.clone())
+        .await;
+    assert!(
+        matches!(&blocked, Err(CallFailed::Unavailable { message }) if message.contains("public internet")),
+        "{blocked:?}"
+    );
+    let mut unknown = config(&server);
+    unknown["database"] = json!("nothing");
+    let came = caller.call(&connector(unknown), read.clone()).await;
+    assert!(
+        matches!(came, Err(CallFailed::Unavailable { .. })),
+        "{came:?}"
+    );
+    drop(server);
+    let came = caller.call(&orders, read).await;
+    assert!(
+        matches!(came, Err(CallFailed::Unavailable { .. })),
+        "{came:?}"
+    );
+}
