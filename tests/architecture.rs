@@ -36,7 +36,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("compute",   &["callout", "clock", "entity", "error", "id", "program", "telemetry"]),
     ("wasm",      &["clock", "dialect", "expr", "id", "pool", "program"]),
     ("search",    &["clock", "condition", "entity", "error", "id", "model", "pool", "storage"]),
-    ("runtime",   &["callout", "clock", "compat", "compute", "condition", "dialect", "engine", "entity", "error", "explain", "expr", "id", "model", "pool", "program", "registry", "search", "storage", "telemetry", "wasm", "workflow"]),
+    ("runtime",   &["callout", "clock", "compat", "compute", "condition", "connector", "dialect", "engine", "entity", "error", "explain", "expr", "id", "model", "pool", "program", "registry", "search", "storage", "telemetry", "wasm", "workflow"]),
     ("event",     &["callout", "clock", "condition", "engine", "entity", "error", "explain", "id", "json", "model", "workflow"]),
     ("operation", &["audit", "auth", "clock", "compat", "compute", "condition", "connector", "dialect", "entity", "error", "event", "id", "model", "pool", "program", "registry", "runtime", "search", "storage", "telemetry", "workflow"]),
     ("help",      &["auth", "dialect", "error", "operation", "telemetry"]),
@@ -125,13 +125,13 @@ const ONLY_IN: &[(&str, &[&str], &str)] = &[
     ("metrics::", &["telemetry/"], "one module names what is measured"),
     ("QueryBuilder", &["storage/sqlite/statement.rs"], "SQL is built in one place"),
     ("AssertSqlSafe", &["connector/database/", "storage/sqlite/script.rs"], "SQL comes from files and bound values"),
-    ("spawn", &["app/", "auth/turns.rs", "auth/workbench.rs", "compute/tasks/drive.rs", "dialect/saga/hcl.rs", "expr/cel.rs", "grpc/stream/", "operation/ahead.rs", "operation/identity/mod.rs", "pool.rs", "runtime/fire.rs", "storage/sqlite/writer.rs", "storage/sweep.rs"], "tasks are started by owners, under a tracker, or end with them"),
+    ("spawn", &["app/", "auth/turns.rs", "auth/workbench.rs", "compute/tasks/drive.rs", "dialect/saga/hcl.rs", "expr/cel.rs", "grpc/stream/", "operation/ahead.rs", "operation/identity/mod.rs", "pool.rs", "runtime/fire.rs", "runtime/runs/connectors.rs", "storage/sqlite/writer.rs", "storage/sweep.rs"], "tasks are started by owners, under a tracker, or end with them"),
     ("serde::", &["auth/claims.rs", "auth/oidc/document.rs", "auth/record.rs", "cli/", "connector/config.rs", "connector/request.rs", "dialect/tree.rs", "engine/record.rs", "engine/run.rs", "event/json.rs", "event/payload/", "expr/template.rs", "json.rs", "operation/answer.rs", "program/", "registry/", "rest/", "runtime/later.rs", "runtime/runs/", "runtime/token.rs", "storage/sqlite/", "workflow/json.rs"], "types of the domain are not a wire format"),
     ("schemars::", &["condition/form.rs", "event/json.rs", "event/payload/", "operation/mod.rs", "operation/schema.rs", "rest/", "workflow/json.rs"], "only what is on the wire is described"),
     (".route(", &["rest/mod.rs", "rest/admin.rs", "rest/docs.rs"], "paths are in tables, whose rows are described"),
     // Each is held for a few instructions and never across an await; their comments say why a
     // task would not do.
-    ("Mutex", &["app/connections/registry.rs", "auth/directory.rs", "auth/turns.rs", "compute/member.rs", "compute/tasks/mod.rs", "connector/database/mod.rs", "connector/mod.rs", "grpc/stream/outbound.rs", "grpc/stream/requests.rs", "operation/limits.rs", "operation/once.rs", "outgoing/client.rs", "pool.rs", "runtime/transactions.rs", "runtime/runs/plans.rs", "runtime/runs/transactions.rs", "runtime/turns.rs", "storage/known_runs.rs", "storage/missed.rs", "storage/agenda.rs", "storage/cache.rs", "storage/instant.rs", "storage/recent.rs", "storage/record_cache.rs", "storage/room.rs", "storage/topic_news.rs", "storage/usage.rs"], "shared state is counted"),
+    ("Mutex", &["app/connections/registry.rs", "auth/directory.rs", "auth/turns.rs", "compute/member.rs", "compute/tasks/mod.rs", "connector/database/mod.rs", "connector/mod.rs", "grpc/stream/outbound.rs", "grpc/stream/requests.rs", "operation/limits.rs", "operation/once.rs", "outgoing/client.rs", "pool.rs", "runtime/transactions.rs", "runtime/runs/connectors.rs", "runtime/runs/plans.rs", "runtime/runs/transactions.rs", "runtime/turns.rs", "storage/known_runs.rs", "storage/missed.rs", "storage/agenda.rs", "storage/cache.rs", "storage/instant.rs", "storage/recent.rs", "storage/record_cache.rs", "storage/room.rs", "storage/topic_news.rs", "storage/usage.rs"], "shared state is counted"),
     ("RwLock", &["auth/directory.rs", "operation/receiving.rs", "registry/bundle/routes.rs", "storage/catalog.rs", "storage/index.rs", "storage/names.rs"], "shared state is counted"),
 ];
 

@@ -462,6 +462,7 @@ impl Config {
                     tasks_wait: sources.duration("TASKS_WAIT")?,
                     search_timeout: sources.duration("SEARCH_TIMEOUT")?,
                     connectors_timeout: sources.duration("CONNECTORS_TIMEOUT")?,
+                    sync_timeout: sources.duration("RUNS_SYNC_TIMEOUT")?,
                     ..RunSettings::DEFAULT
                 },
             },

@@ -179,6 +179,7 @@ pub const SETTINGS: &[Setting] = &[
     ours("RUNS_MAX_STEPS", Number, "10000", "steps that a run may execute, repetitions included"),
     ours("RUNS_MAX_INPUT_BYTES", Number, "1048576", "bytes that a mapped input or output of a run may have"),
     ours("RUNS_MAX_CHILD_DEPTH", Number, "10", "runs that may be above a run that a run starts"),
+    ours("RUNS_SYNC_TIMEOUT", Duration, "30s", "how long a request waits for the end of a saga without delays and signals, and of the compensations of one that it cancels"),
     ours("RUNS_RETENTION", Duration, "0", "how long runs that have ended are kept, with their history and keys; 0 for ever"),
     ours("TASKS_WAIT", Duration, "24h", "how long a task waits for a worker, unless its action specifies it"),
     ours("DEFINITIONS", Text, "", "folder of the operator's definitions, which are applied at the start: `*.hcl` as one bundle, and step workflows"),

@@ -6,13 +6,13 @@ use axum::{
 };
 
 use super::{
-    answer::Answered::{self, Empty, First, Lines, List, Live, Page, Text, Value},
+    answer::Answered::{self, Empty, First, Lines, List, Live, Page, Text, Value, WithStatus},
     described::{self, Description},
     parts::Parts,
     write::{
         account, actions, audit, bundles, clients, definitions, entity, feed, incidents,
-        invocations, key_pairs, members, message, model, providers, runs, search, settings, topics,
-        trusted_keys, workers,
+        invocations, key_pairs, members, message, model, providers, runs, sagas, search, settings,
+        topics, trusted_keys, workers,
     },
 };
 use crate::error::Failure;
@@ -65,6 +65,10 @@ pub struct Spelling {
     pub(super) limit: Limit,
     /// What is asked of the path before the body is read.
     pub(super) check: fn(&RawPathParams) -> Result<(), Failure>,
+    /// What a failure is here, where that differs from what it is elsewhere.
+    pub(super) fault: fn(Failure) -> Failure,
+    /// Whether it is served at the root, too.
+    pub(super) at_root: bool,
 }
 
 /// How large a body may be, and what is answered to a larger one (`rest.md` §1).
@@ -110,6 +114,13 @@ impl Spelling {
         self
     }
 
+    /// One of Mycel's own endpoints.
+    const fn as_mycel(mut self) -> Self {
+        self.fault = sagas::fault;
+        self.at_root = true;
+        self
+    }
+
     const fn checking(mut self, check: fn(&RawPathParams) -> Result<(), Failure>) -> Self {
         self.check = check;
         self
@@ -152,6 +163,8 @@ const fn spell(
         description,
         limit: Limit::USUAL,
         check: |_| Ok(()),
+        fault: std::convert::identity,
+        at_root: false,
     }
 }
 
@@ -235,6 +248,11 @@ pub const SPELLINGS: &[Spelling] = &[
     spell(GET, "/runs/{runId}/history", RunHistoryGetRequest, runs::history, Value(runs::events), &described::runs::HISTORY),
     spell(GET, "/runs/{runId}/history/stream", RunHistorySubscribeRequest, runs::follow_one, Live(runs::event), &described::runs::FOLLOW_ONE),
     spell(GET, "/definitions/{definition}/plans/{plan}", PlanGetRequest, runs::plan, Value(runs::executors), &described::runs::PLAN),
+    // Sagas (`runs.md` §7).
+    spell(POST, "/sagas/{saga}", RunStartRequest, sagas::start, WithStatus(sagas::started), &described::sagas::START),
+    spell(GET, "/workflows/{runId}", RunGetRequest, sagas::one, Value(sagas::instance), &described::sagas::GET).as_mycel(),
+    spell(POST, "/workflows/{runId}/signal/{event}", RunSignalRequest, sagas::signal, Value(sagas::signalled), &described::sagas::SIGNAL).as_mycel(),
+    spell(POST, "/workflows/{runId}/cancel", RunCancelRequest, sagas::one, Value(sagas::cancelled), &described::sagas::CANCEL).as_mycel(),
     // Bundles (`runs.md` §7).
     spell(PUT, "/bundles/{bundle}", BundleApplyRequest, bundles::apply, Value(bundles::applied), &described::bundles::APPLY),
     spell(GET, "/bundles", BundlesGetRequest, bundles::list, Value(bundles::page), &described::bundles::LIST),

@@ -89,6 +89,9 @@ pub struct RunSettings {
     pub search_timeout: Duration,
     /// How long a call of a saga may take, unless its connector says otherwise.
     pub connectors_timeout: Duration,
+    /// How long the end of a simple saga is waited for, and of the compensations of one that is
+    /// cancelled.
+    pub sync_timeout: Duration,
 }
 
 impl RunSettings {
@@ -99,6 +102,7 @@ impl RunSettings {
         arrivals_max: 10_000,
         search_timeout: Duration::from_secs(30),
         connectors_timeout: Duration::from_secs(30),
+        sync_timeout: Duration::from_secs(30),
     };
 }
 
@@ -264,6 +268,11 @@ impl Runtime {
     /// The compatibility profile.
     pub fn compat(&self) -> Compat {
         self.0.settings.compat
+    }
+
+    /// How long a request waits for a saga (`runs.md` §9, `RUNS_SYNC_TIMEOUT`).
+    pub fn sync_timeout(&self) -> Duration {
+        self.0.settings.runs.sync_timeout
     }
 
     pub fn storage(&self) -> &Storage {

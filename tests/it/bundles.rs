@@ -102,12 +102,21 @@ async fn a_bundle_is_answered_as_it_was_sent_and_outlives_a_restart() {
         assert!(!shown.to_string().contains("sk_test_1"), "{shown}");
         // The same again changes nothing, although its secrets are sealed.
         let again = connection.ok("BundleApplyRequest", shop()).await;
-        assert_eq!((&again["change"], &again["version"]), (&json!("unchanged"), &json!(1)));
+        assert_eq!(
+            (&again["change"], &again["version"]),
+            (&json!("unchanged"), &json!(1))
+        );
         let saga = connection.ok("RunDefinitionGetRequest", json!({"name": "create_order"}));
         let saga = saga.await;
-        assert_eq!((&saga["kind"], &saga["version"]), (&json!("saga"), &json!("1")));
+        assert_eq!(
+            (&saga["kind"], &saga["version"]),
+            (&json!("saga"), &json!("1"))
+        );
         let document = saga["document"].as_str().expect("a text");
-        assert!(document.starts_with("saga \"create_order\" {"), "{document}");
+        assert!(
+            document.starts_with("saga \"create_order\" {"),
+            "{document}"
+        );
         let machines = connection.ok("MachinesGetRequest", json!({})).await;
         assert_eq!(
             machines["items"],
@@ -120,7 +129,10 @@ async fn a_bundle_is_answered_as_it_was_sent_and_outlives_a_restart() {
     other["variables"]["STRIPE_KEY"] = json!("sk_test_2");
     let connection = server.connect().await;
     let replaced = connection.ok("BundleApplyRequest", other).await;
-    assert_eq!((&replaced["change"], &replaced["version"]), (&json!("replaced"), &json!(2)));
+    assert_eq!(
+        (&replaced["change"], &replaced["version"]),
+        (&json!("replaced"), &json!(2))
+    );
     // Nothing on the disk has either value in the clear; the key is readable by its owner only.
     server.kill();
     let mut names = Vec::new();
@@ -133,11 +145,12 @@ async fn a_bundle_is_answered_as_it_was_sent_and_outlives_a_restart() {
             names.push(path);
         }
     }
-    let key = names.iter().find(|path| path.extension().is_some_and(|it| it == "key"));
+    let key = names
+        .iter()
+        .find(|path| path.extension().is_some_and(|it| it == "key"));
     let key = key.unwrap_or_else(|| panic!("no key beside the database: {names:?}"));
-    let mode = std::os::unix::fs::PermissionsExt::mode(
-        &fs::metadata(key).expect("a file").permissions(),
-    );
+    let mode =
+        std::os::unix::fs::PermissionsExt::mode(&fs::metadata(key).expect("a file").permissions());
     assert_eq!(mode & 0o777, 0o600);
 }
 
@@ -151,8 +164,13 @@ async fn a_bundle_with_errors_is_refused_with_every_finding_and_changes_nothing(
     assert_eq!(found, ["S107 a.hcl:3", "S102 a.hcl:4", "S102 a.hcl:7"]);
     let without = json!({"bundle": "b", "files": files(SHOP)});
     assert_eq!(refused(&connection, without).await, ["S201 a.hcl:12"]);
-    let shown = connection.ok("BundleGetRequest", json!({"bundle": "b"})).await;
-    assert_eq!((&shown["version"], &shown["files"]), (&json!(1), &files(&waiting("one"))));
+    let shown = connection
+        .ok("BundleGetRequest", json!({"bundle": "b"}))
+        .await;
+    assert_eq!(
+        (&shown["version"], &shown["files"]),
+        (&json!(1), &files(&waiting("one")))
+    );
 }
 
 #[tokio::test]
@@ -161,18 +179,29 @@ async fn a_name_belongs_to_one_bundle_or_step_workflow() {
     let connection = server.connect().await;
     apply(&connection, "a", &waiting("mine")).await;
     let of = |bundle: &str, text: String| json!({"bundle": bundle, "files": files(&text)});
-    assert_eq!(refused(&connection, of("b", waiting("mine"))).await, ["S104 a.hcl:1"]);
+    assert_eq!(
+        refused(&connection, of("b", waiting("mine"))).await,
+        ["S104 a.hcl:1"]
+    );
     let document = |name: &str| {
-        format!("kind: Workflow\nname: {name}\nversion: 1\nstart:\n  run: \"@actions/a\"\n  transitions: {{success: flo.Completed}}\n")
+        format!(
+            "kind: Workflow\nname: {name}\nversion: 1\nstart:\n  run: \"@actions/a\"\n  transitions: {{success: flo.Completed}}\n"
+        )
     };
     let taken = json!({"document": document("mine")});
     let taken = connection.call("RunDefinitionCreateRequest", taken).await;
     assert_eq!(taken["error"]["properties"]["findings"][0]["code"], "E109");
     let flo = json!({"document": document("flo")});
     connection.ok("RunDefinitionCreateRequest", flo).await;
-    assert_eq!(refused(&connection, of("b", waiting("flo"))).await, ["S104 a.hcl:1"]);
+    assert_eq!(
+        refused(&connection, of("b", waiting("flo"))).await,
+        ["S104 a.hcl:1"]
+    );
     let manager = waiting("com.finmars.standard-workflow:workflow-manager");
-    assert_eq!(refused(&connection, of("b", manager)).await, ["S104 a.hcl:1"]);
+    assert_eq!(
+        refused(&connection, of("b", manager)).await,
+        ["S104 a.hcl:1"]
+    );
     // Another namespace has names of its own, and the same name twice in one bundle is one error.
     let elsewhere = json!({"bundle": "a", "files": files(&waiting("mine")), "namespace": "n"});
     connection.ok("BundleApplyRequest", elsewhere).await;
@@ -181,10 +210,15 @@ async fn a_name_belongs_to_one_bundle_or_step_workflow() {
     // A machine is one of its bundle, too.
     let machine = "state_machine \"m\" {\n initial = \"a\"\n state \"a\" { final = true }\n}\n";
     apply(&connection, "c", machine).await;
-    assert_eq!(refused(&connection, of("d", machine.to_owned())).await, ["S104 a.hcl:1"]);
+    assert_eq!(
+        refused(&connection, of("d", machine.to_owned())).await,
+        ["S104 a.hcl:1"]
+    );
     // Deleting the bundle frees its names.
     for (bundle, text) in [("c", machine.to_owned()), ("a", waiting("mine"))] {
-        connection.ok("BundleDeleteRequest", json!({"bundle": bundle})).await;
+        connection
+            .ok("BundleDeleteRequest", json!({"bundle": bundle}))
+            .await;
         apply(&connection, "z", &text).await;
     }
 }
@@ -194,7 +228,9 @@ async fn a_route_is_taken_once_and_never_from_the_service() {
     let server = Server::start();
     let connection = server.connect().await;
     let route = |saga: &str, operation: &str| {
-        format!("saga \"{saga}\" {{\n from {{\n connector = \"api\"\n operation = \"{operation}\"\n }}\n step \"w\" {{\n await = \"go\"\n }}\n}}\n")
+        format!(
+            "saga \"{saga}\" {{\n from {{\n connector = \"api\"\n operation = \"{operation}\"\n }}\n step \"w\" {{\n await = \"go\"\n }}\n}}\n"
+        )
     };
     apply(&connection, "a", &route("one", "POST /orders/:id")).await;
     let of = |text: String| json!({"bundle": "b", "files": files(&text)});
@@ -207,7 +243,11 @@ async fn a_route_is_taken_once_and_never_from_the_service() {
             vec!["S203 a.hcl:11"],
         ),
     ] {
-        assert_eq!(refused(&connection, of(text.clone())).await, expected, "{text}");
+        assert_eq!(
+            refused(&connection, of(text.clone())).await,
+            expected,
+            "{text}"
+        );
     }
     apply(&connection, "b", &route("two", "PUT /orders/new")).await;
     // A bundle that gives its route up leaves it to others.
@@ -223,7 +263,10 @@ async fn a_dry_run_reports_and_stores_nothing() {
     dry["dryRun"] = json!(true);
     for _ in 0..2 {
         let answer = connection.ok("BundleApplyRequest", dry.clone()).await;
-        assert_eq!((&answer["change"], &answer["version"]), (&json!("created"), &json!(1)));
+        assert_eq!(
+            (&answer["change"], &answer["version"]),
+            (&json!("created"), &json!(1))
+        );
     }
     let failed = connection.fails("BundleGetRequest", json!({"bundle": "shop"}));
     assert_eq!(failed.await, "BUNDLE_NOT_FOUND");
@@ -239,22 +282,37 @@ async fn what_a_bundle_no_longer_declares_takes_no_starts() {
     let start = |name: &str| json!({"definition": name});
     let before = connection.ok("RunStartRequest", start("old")).await;
     let replaced = apply(&connection, "b", &waiting("kept")).await;
-    assert_eq!((&replaced["version"], &replaced["change"]), (&json!(2), &json!("replaced")));
+    assert_eq!(
+        (&replaced["version"], &replaced["change"]),
+        (&json!(2), &json!("replaced"))
+    );
     let failed = connection.fails("RunStartRequest", start("old")).await;
     assert_eq!(failed, "RUN_DEFINITION_NOT_FOUND");
-    let kept = connection.ok("RunDefinitionGetRequest", json!({"name": "kept"})).await;
-    assert_eq!((&kept["version"], &kept["versions"]), (&json!("2"), &json!(["2"])));
+    let kept = connection
+        .ok("RunDefinitionGetRequest", json!({"name": "kept"}))
+        .await;
+    assert_eq!(
+        (&kept["version"], &kept["versions"]),
+        (&json!("2"), &json!(["2"]))
+    );
     // A saga goes with its bundle only.
     let failed = connection.fails("RunDefinitionDeleteRequest", json!({"name": "kept"}));
     assert_eq!(failed.await, "BAD_REQUEST");
-    connection.ok("BundleDeleteRequest", json!({"bundle": "b"})).await;
+    connection
+        .ok("BundleDeleteRequest", json!({"bundle": "b"}))
+        .await;
     let failed = connection.fails("BundleDeleteRequest", json!({"bundle": "b"}));
     assert_eq!(failed.await, "BUNDLE_NOT_FOUND");
     let failed = connection.fails("RunStartRequest", start("kept")).await;
     assert_eq!(failed, "RUN_DEFINITION_NOT_FOUND");
     // The run that was started goes its way.
-    let run = connection.ok("RunGetRequest", json!({"runId": before["runId"]})).await;
-    assert_eq!((&run["run"]["kind"], &run["run"]["status"]), (&json!("saga"), &json!("waiting")));
+    let run = connection
+        .ok("RunGetRequest", json!({"runId": before["runId"]}))
+        .await;
+    assert_eq!(
+        (&run["run"]["kind"], &run["run"]["status"]),
+        (&json!("saga"), &json!("waiting"))
+    );
 }
 
 #[tokio::test]
@@ -262,7 +320,9 @@ async fn requests_that_cannot_be_bundles_are_refused() {
     let server = Server::start();
     let connection = server.connect().await;
     let large = "#".repeat((4 << 20) + 1);
-    let many: Vec<_> = (0..201).map(|n| json!({"path": format!("{n}.hcl"), "text": ""})).collect();
+    let many: Vec<_> = (0..201)
+        .map(|n| json!({"path": format!("{n}.hcl"), "text": ""}))
+        .collect();
     for payload in [
         json!({"files": []}),
         json!({"files": many}),
@@ -275,14 +335,18 @@ async fn requests_that_cannot_be_bundles_are_refused() {
         json!({"files": "x"}),
         json!({}),
     ] {
-        let failed = connection.fails("BundleApplyRequest", payload.clone()).await;
+        let failed = connection
+            .fails("BundleApplyRequest", payload.clone())
+            .await;
         assert_eq!(failed, "BAD_REQUEST", "{payload}");
     }
     // No file has to declare anything, and a name comes from the files.
     let named = json!({"files": files("service {\n name = \"of-service\"\n}\n")});
     let named = connection.ok("BundleApplyRequest", named).await;
     assert_eq!(named["bundle"], "of-service");
-    let unnamed = connection.ok("BundleApplyRequest", json!({"files": files("")})).await;
+    let unnamed = connection
+        .ok("BundleApplyRequest", json!({"files": files("")}))
+        .await;
     assert_eq!(unnamed["bundle"], "default");
 }
 
@@ -299,7 +363,9 @@ async fn bundles_are_for_administrators_of_their_tenant() {
     assert_eq!(found, ["S202 a.hcl:2", "S202 a.hcl:7"]);
     apply(&administrator, "b", &waiting("s")).await;
     let other = as_of("two", &["ROLE_ADMIN"]).await;
-    let failed = other.fails("BundleGetRequest", json!({"bundle": "b"})).await;
+    let failed = other
+        .fails("BundleGetRequest", json!({"bundle": "b"}))
+        .await;
     assert_eq!(failed, "BUNDLE_NOT_FOUND");
     let user = as_of("one", &["ROLE_USER"]).await;
     for (kind, payload) in [
@@ -320,7 +386,10 @@ async fn rest_has_the_same_bundles() {
     let rest = server.rest();
     let body = json!({"files": files(&waiting("s")), "bundle": "ignored"}).to_string();
     let applied = rest.put("/api/bundles/b", body.clone()).await.ok();
-    assert_eq!((&applied["bundle"], &applied["version"]), (&json!("b"), &json!(1)));
+    assert_eq!(
+        (&applied["bundle"], &applied["version"]),
+        (&json!("b"), &json!(1))
+    );
     let there = rest.put("/api/bundles/b?namespace=n", body).await.ok();
     assert_eq!(there["change"], "created");
     let page = rest.get("/api/bundles").await.ok();
@@ -331,11 +400,17 @@ async fn rest_has_the_same_bundles() {
     assert_eq!(definitions["items"][0]["name"], "s");
     rest.get("/api/machines").await.ok();
     rest.delete("/api/bundles/b").await.ok();
-    rest.get("/api/bundles/b").await.refused(404, "BUNDLE_NOT_FOUND");
+    rest.get("/api/bundles/b")
+        .await
+        .refused(404, "BUNDLE_NOT_FOUND");
 }
 
 /// Runs a command beside a server.
-async fn interlock(server: &Server, folder: &tempfile::TempDir, line: &[&str]) -> (Option<i32>, String, String) {
+async fn interlock(
+    server: &Server,
+    folder: &tempfile::TempDir,
+    line: &[&str],
+) -> (Option<i32>, String, String) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_interlock"));
     command
         .args(line)
@@ -346,9 +421,16 @@ async fn interlock(server: &Server, folder: &tempfile::TempDir, line: &[&str]) -
         .env("CYODA_GRPC_PORT", server.grpc.port().to_string());
     let output = tokio::task::spawn_blocking(move || command.output());
     let output = tokio::time::timeout(Duration::from_secs(30), output).await;
-    let output = output.expect("it ends").expect("it is joined").expect("it starts");
+    let output = output
+        .expect("it ends")
+        .expect("it is joined")
+        .expect("it starts");
     let text = |bytes| String::from_utf8(bytes).expect("text");
-    (output.status.code(), text(output.stdout), text(output.stderr))
+    (
+        output.status.code(),
+        text(output.stdout),
+        text(output.stderr),
+    )
 }
 
 #[tokio::test]
@@ -362,21 +444,35 @@ async fn the_command_applies_files_with_its_own_environment() {
     let run = async |line: &[&str]| interlock(&server, &folder, line).await;
     let (code, out, err) = run(&["apply", "-f", "shop", "--bundle", "shop", "--dry-run"]).await;
     assert_eq!((code, &*err), (Some(0), ""), "{out}");
-    assert!(out.starts_with("Checked bundle: shop (version 1, created)\n"), "{out}");
+    assert!(
+        out.starts_with("Checked bundle: shop (version 1, created)\n"),
+        "{out}"
+    );
     let (code, out, _) = run(&["apply", "-f", "shop", "--bundle", "shop"]).await;
     assert_eq!(code, Some(0));
     assert!(out.contains("  routes: POST /orders\n"), "{out}");
     let (code, out, err) = run(&["apply", "-f", "wrong.hcl"]).await;
     assert_eq!((code, &*out), (Some(1), ""));
-    assert!(err.contains("[S103] error: ") && err.contains("at 'wrong.hcl:1'"), "{err}");
+    assert!(
+        err.contains("[S103] error: ") && err.contains("at 'wrong.hcl:1'"),
+        "{err}"
+    );
     let (code, _, err) = run(&["apply", "-f", "nowhere"]).await;
     assert_eq!(code, Some(1));
     assert!(err.contains("cannot read nowhere"), "{err}");
     assert_eq!(run(&["apply"]).await.0, Some(2));
     let (_, out, _) = run(&["bundle", "list"]).await;
-    assert!(out.lines().nth(1).is_some_and(|line| line.starts_with("shop    1 ")), "{out}");
+    assert!(
+        out.lines()
+            .nth(1)
+            .is_some_and(|line| line.starts_with("shop    1 ")),
+        "{out}"
+    );
     let (_, out, _) = run(&["bundle", "show", "shop"]).await;
-    assert!(out.contains("# shop.hcl\n") && out.contains("env(\"STRIPE_KEY\")"), "{out}");
+    assert!(
+        out.contains("# shop.hcl\n") && out.contains("env(\"STRIPE_KEY\")"),
+        "{out}"
+    );
     let (code, out, _) = run(&["bundle", "delete", "shop"]).await;
     assert_eq!((code, &*out), (Some(0), "Deleted bundle: shop\n"));
     assert_eq!(run(&["bundle", "show", "shop"]).await.0, Some(1));
@@ -393,7 +489,10 @@ async fn definitions_of_the_operator_are_applied_at_the_start() {
     fs::write(at("more/flow.yaml"), workflow).expect("writes");
     fs::write(at("more/other.json"), "{\"kind\": \"Other\"}").expect("writes");
     let definitions = folder.path().to_str().expect("UTF-8").to_owned();
-    let settings = [("INTERLOCK_DEFINITIONS", &*definitions), ("STRIPE_KEY", "sk_1")];
+    let settings = [
+        ("INTERLOCK_DEFINITIONS", &*definitions),
+        ("STRIPE_KEY", "sk_1"),
+    ];
     let server = Server::with(&settings);
     let connection = server.connect().await;
     let page = connection.ok("RunDefinitionsGetRequest", json!({})).await;
@@ -404,7 +503,9 @@ async fn definitions_of_the_operator_are_applied_at_the_start() {
         .map(|item| item["name"].as_str().expect("a name"))
         .collect();
     assert_eq!(names, ["create_order", "flow", "second"]);
-    let shown = connection.ok("BundleGetRequest", json!({"bundle": "default"})).await;
+    let shown = connection
+        .ok("BundleGetRequest", json!({"bundle": "default"}))
+        .await;
     assert_eq!(shown["files"][0]["path"], "more/saga.hcl");
     // Any error ends the start, with all findings.
     fs::write(at("more/saga.hcl"), "saga \"x\" {}\n").expect("writes");
@@ -414,7 +515,10 @@ async fn definitions_of_the_operator_are_applied_at_the_start() {
     command.args(["serve", "--definitions", &definitions]);
     let output = tokio::task::spawn_blocking(move || command.output());
     let output = tokio::time::timeout(Duration::from_secs(30), output).await;
-    let output = output.expect("it ends").expect("it is joined").expect("it starts");
+    let output = output
+        .expect("it ends")
+        .expect("it is joined")
+        .expect("it starts");
     assert_eq!(output.status.code(), Some(1));
     let said = String::from_utf8_lossy(&output.stderr);
     for part in [

@@ -26,6 +26,7 @@ mod object;
 pub mod paging;
 pub mod providers;
 pub mod runs;
+pub mod sagas;
 pub mod search;
 pub mod settings;
 pub mod statistics;

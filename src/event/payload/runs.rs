@@ -258,6 +258,9 @@ pub struct Run {
     pub compensated: Option<bool>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub compensation_errors: Vec<CompensationFault>,
+    /// What the endpoints of sagas say beside that.
+    #[serde(skip)]
+    pub saga: Option<super::sagas::Details>,
 }
 
 /// A compensation that failed.

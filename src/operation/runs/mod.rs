@@ -1,6 +1,7 @@
 //! Runs of step workflows (`runs.md` §4).
 
 mod cancel;
+mod end;
 mod follow;
 mod get;
 mod history;
@@ -9,6 +10,8 @@ mod plan;
 mod signal;
 mod start;
 
+use std::sync::Arc;
+
 use serde_json::value::RawValue;
 
 use crate::entity::Position;
@@ -16,11 +19,13 @@ use crate::error::{Code, Failure};
 use crate::event::payload::{
     AsText, RawJson,
     runs::{CompensationFault, DefinitionName, Event, Fault, Run, Signal, StepResult, Waiting},
+    sagas,
 };
 use crate::program::{HistoryEvent, Then, Waiting as WaitsFor};
 use crate::runtime::runs::{RunDetails, Shown};
 
 pub(super) use cancel::CancelRun;
+pub(super) use end::wait_for_end;
 pub(super) use follow::FollowRuns;
 pub(super) use get::GetRun;
 pub(super) use history::GetHistory;
@@ -32,8 +37,8 @@ pub(super) use start::StartRun;
 /// How many bytes an input or a payload has at most.
 const PAYLOAD_MAX: usize = 1 << 20;
 
-/// The kind of all runs that there are.
-fn kind(is_saga: bool) -> &'static str {
+/// The kind of a run.
+const fn kind(is_saga: bool) -> &'static str {
     if is_saga { "saga" } else { "flo" }
 }
 
@@ -102,12 +107,34 @@ impl From<Shown> for Run {
             last_sequence: run.sequence,
             compensated: saga.map(|saga| saga.is_compensated()),
             compensation_errors: errors.collect(),
+            saga: None,
         }
     }
 }
 
 impl From<RunDetails> for Run {
     fn from(details: RunDetails) -> Self {
+        let signals = details.signals.into_iter().map(|signal| Signal {
+            kind: signal.kind.to_string(),
+            payload: RawJson::trusted(signal.payload),
+            received_at: AsText(signal.at),
+            consumed: signal.is_consumed,
+        });
+        let results = details.saga.as_ref().map(|saga| &saga.order);
+        let results = results.into_iter().flatten().filter_map(|name| {
+            let step = details.steps.iter().find(|step| step.name == *name)?;
+            let output = RawJson::trusted(Arc::clone(&step.output));
+            (&*step.outcome == "success").then(|| (name.to_string(), output))
+        });
+        let results = results.collect();
+        let saga = details.saga.map(|saga| sagas::Details {
+            at: saga.at,
+            step: saga.order.get(saga.at).map(ToString::to_string),
+            deadline: saga.deadline,
+            signal: saga.signal.map(RawJson::trusted),
+            updated: saga.updated,
+            results,
+        });
         let steps = details.steps.into_iter().map(|step| {
             let result = StepResult {
                 outcome: step.outcome.into(),
@@ -116,13 +143,8 @@ impl From<RunDetails> for Run {
             };
             (String::from(step.name), result)
         });
-        let signals = details.signals.into_iter().map(|signal| Signal {
-            kind: signal.kind.to_string(),
-            payload: RawJson::trusted(signal.payload),
-            received_at: AsText(signal.at),
-            consumed: signal.is_consumed,
-        });
         Self {
+            saga,
             input: Some(RawJson::trusted(details.input)),
             output: details.output.map(RawJson::trusted),
             steps: Some(steps.collect()),

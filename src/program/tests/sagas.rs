@@ -163,7 +163,7 @@ fn what_has_completed_is_undone_newest_first_and_then_on_failure_is_called() {
         ("b", "no")
     );
     assert_eq!(
-        driven.events()[12..],
+        driven.events()[11..],
         [
             "compensation_started b",
             "compensation_failed b",

@@ -126,6 +126,8 @@ const ACTION: Parameter = Parameter::path("action", name, "The name of the actio
 const BUNDLE: Parameter = Parameter::path("bundle", name, "The name of the bundle.");
 const DEFINITION: Parameter = Parameter::path("definition", name, "The name of the definition.");
 const PLAN: Parameter = Parameter::path("plan", name, "The name of the plan.");
+const EVENT: Parameter = Parameter::path("event", name, "The event that is waited for.");
+const SAGA: Parameter = Parameter::path("saga", name, "The name of the saga.");
 const RUN: Parameter = Parameter::path("runId", name, "The run.");
 const DATA_FORMAT: Parameter = Parameter::path("dataFormat", format, "The format of the sample.");
 const JOB: Parameter = Parameter::path("jobId", name, "The background search.");
@@ -169,6 +171,7 @@ const PARTS: &[Parameter] = &[
     DATA_FORMAT,
     BUNDLE,
     DEFINITION,
+    EVENT,
     PLAN,
     RUN,
     ENTITY_ID,
@@ -179,6 +182,7 @@ const PARTS: &[Parameter] = &[
     MESSAGE_ID,
     MODEL_VERSION,
     PROVIDER_ID,
+    SAGA,
     SUBJECT,
     TOPIC,
     TASK,

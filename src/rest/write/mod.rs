@@ -16,6 +16,7 @@ pub(super) mod message;
 pub(super) mod model;
 pub(super) mod providers;
 pub(super) mod runs;
+pub(super) mod sagas;
 pub(super) mod search;
 pub(super) mod settings;
 pub(super) mod topics;

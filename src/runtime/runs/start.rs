@@ -66,6 +66,8 @@ pub struct RunStarted {
     pub status: Status,
     pub is_new: bool,
     pub is_saga: bool,
+    /// Whether it is a saga that ends without waiting for signals or delays.
+    pub is_simple_saga: bool,
 }
 
 /// A run that is about to be stored.
@@ -139,6 +141,7 @@ impl Runtime {
         self.check_live(&by.tenant)?;
         let run = self.storage().fresh_run();
         let is_saga = followed.program.saga.is_some();
+        let is_simple_saga = followed.program.is_simple_saga();
         let id = start.id.unwrap_or_else(|| run.text(is_saga).into());
         let now = self.0.clock.now();
         let begin = Begin {
@@ -186,6 +189,7 @@ impl Runtime {
             status: Status::Pending,
             is_new: true,
             is_saga,
+            is_simple_saga,
         })
     }
 
@@ -283,6 +287,8 @@ impl Runtime {
             status: state.run.status,
             is_new: false,
             is_saga: state.run.saga.is_some(),
+            // Its answer is that of a run that was there already.
+            is_simple_saga: false,
         })
     }
 }

@@ -40,6 +40,7 @@ pub struct Invoked {
 
 /// What metrics call runs of step workflows, and invocations of actions.
 const KIND: &str = "flo";
+const SAGA: &str = "saga";
 const INVOCATION: &str = "action";
 
 /// The priority of tasks for which none is given.
@@ -123,7 +124,11 @@ impl RunState {
             state: encode(self)?,
             events,
             last: run.sequence,
-            kind: if self.is_listed() { KIND } else { INVOCATION },
+            kind: match (self.is_listed(), &run.saga) {
+                (false, _) => INVOCATION,
+                (true, Some(_)) => SAGA,
+                (true, None) => KIND,
+            },
             status_name: run.status.as_str(),
         })
     }
