@@ -100,7 +100,7 @@ struct Inner {
     signer: Signer,
     registry: Registry,
     channels: Channels,
-    plans: runs::Plans,
+    plans: Arc<runs::Plans>,
     task_transactions: runs::TaskTransactions,
     modules: runs::Modules,
 }
@@ -189,17 +189,18 @@ impl Runtime {
         clock: Clock,
         settings: Settings,
     ) -> Self {
+        let plans = Arc::<runs::Plans>::default();
         Self(Arc::new(Inner {
+            transactions: Arc::new(Transactions::new(Arc::clone(&plans))),
             storage,
             registry,
             channels,
-            plans: runs::Plans::default(),
+            plans,
             task_transactions: runs::TaskTransactions::default(),
             modules: runs::Modules::new(wasm),
             members,
             clock,
             settings,
-            transactions: Arc::default(),
             signer: Signer::new(),
         }))
     }

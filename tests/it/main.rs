@@ -56,6 +56,7 @@ mod openapi;
 mod operators;
 mod parity;
 mod patch;
+mod plans;
 mod process;
 mod processor;
 mod refused_writes;
