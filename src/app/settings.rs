@@ -172,7 +172,7 @@ pub const SETTINGS: &[Setting] = &[
     ours("TOPICS_RETENTION", Duration, "168h", "how long events of topics are kept"),
     ours("WASM_CONCURRENCY", Number, "4", "WebAssembly actions that are executed at the same moment"),
     ours("RUNS_MAX_STEPS", Number, "10000", "steps that a run may execute, repetitions included"),
-    ours("RUNS_MAX_INPUT_BYTES", Number, "1048576", "bytes that a mapped input or output of a run may have"),
+    ours("RUNS_MAX_INPUT_BYTES", Number, "1048576", "bytes that an input, a mapped input or an output of a run may have"),
     ours("RUNS_MAX_CHILD_DEPTH", Number, "10", "runs that may be above a run that a run starts"),
     ours("TASKS_WAIT", Duration, "24h", "how long a task waits for a worker, unless its action specifies it"),
     ours("TASKS_LEASE", Duration, "30s", "how long a worker keeps a task that it has pulled without extending it"),
