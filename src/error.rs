@@ -73,6 +73,7 @@ codes! {
     GroupCardinalityExceeded = "GROUP_CARDINALITY_EXCEEDED", 422, Never;
     /// A leaf whose value fits none of the declared types.
     IncompatibleType = "INCOMPATIBLE_TYPE", 400, Never;
+    IncidentNotFound = "INCIDENT_NOT_FOUND", 404, Never;
     InvalidAggregationField = "INVALID_AGGREGATION_FIELD", 400, Never;
     InvalidAggregationOp = "INVALID_AGGREGATION_OP", 400, Never;
     /// An unknown change level.
@@ -255,6 +256,7 @@ impl Code {
             Self::StorageUnavailable => "the storage is unavailable for writes; retry later, and see the log",
             Self::TenantLimitExceeded => "the tenant has reached a limit set by the operator; `properties.limit` names it, `properties.retryAfterMs` says when to retry",
             Self::TooManyRequests => "too many requests are in flight or waiting, or their bytes exceed `INTERLOCK_RECEIVING_BYTES`; wait for answers before sending more",
+            Self::IncidentNotFound => "there is no open incident of this id, or it belongs to another tenant; it was retried, cancelled, or its work has moved on",
             Self::TopicNotFound => "the topic does not exist in this namespace, or belongs to another tenant; publish an event to it first",
             Self::TaskLeaseLost => "the worker no longer has the task: its lease has ended, and the task goes to another worker; stop working on it",
             Self::TaskNotFound => "there is no such task, or it belongs to another tenant",

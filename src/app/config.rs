@@ -51,6 +51,8 @@ pub struct Config {
     /// How many WebAssembly actions are executed at the same moment.
     pub wasm_concurrency: usize,
     pub tasks: tasks::Settings,
+    /// How long runs that have ended are kept; none: for ever.
+    pub runs_retention: Option<Duration>,
     /// How long events of topics are kept.
     pub topics_retention: Duration,
     pub streams: StreamSettings,
@@ -436,6 +438,7 @@ impl Config {
                 token_life: sources.duration("TX_TOKEN_TTL")?,
                 expiry_grace: sources.duration("SCHEDULER_EXPIRY_GRACE")?,
                 task_pause: sources.duration("SCHEDULER_REDISPATCH_BACKOFF")?,
+                retry_pause: sources.duration("RETRY_PAUSE")?,
                 runs: RunSettings {
                     limits: program::Limits {
                         steps_max: sources.count("RUNS_MAX_STEPS")? as u64,
@@ -445,8 +448,10 @@ impl Config {
                     },
                     tasks_wait: sources.duration("TASKS_WAIT")?,
                     search_timeout: sources.duration("SEARCH_TIMEOUT")?,
+                    ..RunSettings::DEFAULT
                 },
             },
+            runs_retention: Some(sources.duration("RUNS_RETENTION")?).filter(|age| !age.is_zero()),
             topics_retention: sources.duration("TOPICS_RETENTION")?,
             tasks: tasks::Settings {
                 lease: sources.duration("TASKS_LEASE")?,

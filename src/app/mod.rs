@@ -135,6 +135,9 @@ async fn serve(
     );
     drive_runs(&config, &runtime, &channels, &tasks, &stop);
     tasks.spawn(storage.clone().keep_log_short(stop.clone()));
+    if let Some(retention) = config.runs_retention {
+        tasks.spawn(storage.clone().forget_runs(retention, stop.clone()));
+    }
     let retention = config.topics_retention;
     tasks.spawn(storage.clone().forget_topic_events(retention, stop.clone()));
     tasks.spawn(storage.clone().name_damage(stop.clone()));
@@ -230,6 +233,7 @@ fn drive_runs(
         tasks.spawn(due.look_after_tasks(tasks.clone(), stop.clone()));
         tasks.spawn(runtime.clone().look_after_producers(stop.clone()));
     }
+    tasks.spawn(runtime.clone().keep_leases(stop.clone()));
 }
 
 /// How often the database is probed.

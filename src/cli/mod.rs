@@ -17,6 +17,7 @@ mod explain;
 mod flo;
 mod health;
 mod help;
+mod incidents;
 mod init;
 mod members;
 mod model;
@@ -174,6 +175,12 @@ After a lost connection it resumes after the last change: none is missing and no
 
 Topics: interlock help changes.")]
     Changes(changes::Arguments),
+    /// Work that has stopped after it failed too often: list, retry or cancel it.
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  interlock incidents list --kind run\n  interlock incidents retry run-1790000000000000000\n  interlock incidents cancel run-1790000000000000000\n\nTopics: interlock help operators."
+    )]
+    Incidents(incidents::Command),
     /// List the connected compute members.
     #[command(
         after_help = "Examples:\n  interlock members\n  interlock members --format json | jq '.members[].tags'\n\nTopics: interlock help members."
@@ -298,6 +305,7 @@ pub fn run() -> ExitCode {
         Command::Explain(arguments) => with_config(|config| explain::run(&config, &arguments)),
         Command::Init { force } => init::run(force),
         Command::Changes(arguments) => with_config(|config| changes::run(&config, &arguments)),
+        Command::Incidents(command) => with_config(|config| incidents::run(&config, &command)),
         Command::Members(arguments) => with_config(|config| members::run(&config, &arguments)),
         Command::Health => with_config(|config| health::run(&config)),
         Command::Migrate { timeout } => with_config(|config| migrate(&config, timeout)),

@@ -152,6 +152,14 @@ event_types! {
     TopicsGetRequest,
     TopicsGetResponse,
 
+    // Work that has stopped after it failed too often (`runs.md` §11).
+    IncidentCancelRequest,
+    IncidentCancelResponse,
+    IncidentRetryRequest,
+    IncidentRetryResponse,
+    IncidentsGetRequest,
+    IncidentsGetResponse,
+
     // Messages.
     MessageCreateRequest,
     MessageCreateResponse,

@@ -271,6 +271,19 @@ impl Context {
         }
     }
 
+    /// Answers a request whose work is no commit. If the request is to be done once, the answer is
+    /// stored for a repeat.
+    pub(super) async fn remembered<A: payload::Answer>(
+        &self,
+        answer: A,
+    ) -> Result<Output<A>, Failure> {
+        if self.promised.is_none() {
+            return Ok(Output::one(answer));
+        }
+        let session = self.session_for(WHOLE, |_, _| String::new()).await?;
+        self.finish(session, answer, Vec::new()).await
+    }
+
     /// The text that is stored for a repeat, if the request is to be done once.
     fn outcome_text<A: payload::Answer>(&self, answer: &A, warnings: &[String]) -> String {
         match self.promised {

@@ -40,6 +40,7 @@ mod group_entities;
 mod identity;
 mod import_model;
 mod import_workflows;
+mod incidents;
 mod invocations;
 mod limits;
 mod list_changes;

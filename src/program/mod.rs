@@ -17,6 +17,7 @@ mod attempt;
 mod backoff;
 mod entity;
 mod executors;
+mod forced;
 mod form;
 mod history;
 mod input;

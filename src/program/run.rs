@@ -83,6 +83,18 @@ pub enum StartedBy {
     Transition,
 }
 
+impl StartedBy {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Caller => "caller",
+            Self::Schedule => "schedule",
+            Self::Trigger => "trigger",
+            Self::Parent => "parent",
+            Self::Transition => "transition",
+        }
+    }
+}
+
 /// The status of a run (`orchestration.md` 1.5).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

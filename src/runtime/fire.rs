@@ -1,14 +1,14 @@
 //! Executes due tasks: fires timers and resumes runs (`workflow-engine.md` §6.4 and §9.4).
 
-use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
-use futures_util::FutureExt as _;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tracing::{info, warn};
 
 use super::{
     Initiator, Runtime,
     drive::{Anchor, Stopped},
+    incidents::{Fault, Held, Verdict, contained},
     later::{Continuation, TimerBody, timer_kind},
     turns::{Room, TaskInFlight, Turns},
 };
@@ -67,6 +67,10 @@ impl Runtime {
         tasks.spawn({
             let (runtime, stop) = (self.clone(), stop.clone());
             async move { stop.run_until_cancelled(runtime.resume_runs()).await }
+        });
+        tasks.spawn({
+            let (runtime, stop) = (self.clone(), stop.clone());
+            async move { stop.run_until_cancelled(runtime.retry_runs()).await }
         });
         while !stop.is_cancelled() {
             turns.admit(
@@ -134,46 +138,53 @@ impl Runtime {
 
     async fn look_after_one(self, due: Due, seat: TaskInFlight) {
         let task = due.task.clone();
-        let looked = AssertUnwindSafe(self.look_after(due, seat));
-        if looked.catch_unwind().await.is_err() {
-            // The panic is logged; the task is unchanged.
-            self.again(&task, AFTER_TROUBLE).await;
+        match self.held(&task.tenant, &Self::work_of(&task)) {
+            Held::No => {}
+            Held::For(pause) => return self.again(&task, pause),
+            // An operator has it done again.
+            Held::Stopped => return,
         }
+        let pause = match contained(self.look_after(due, seat)).await {
+            Ok(Done::Yes) => return,
+            Ok(Done::Again(pause)) => pause,
+            Err(Fault::Failed(failure)) if failure.code() == Code::Conflict => AFTER_CONFLICT,
+            Err(fault) => match self.task_failed(&task, fault).await {
+                Verdict::Again(pause) => pause,
+                Verdict::Stopped => return,
+            },
+        };
+        self.again(&task, pause);
     }
 
-    async fn look_after(&self, due: Due, seat: TaskInFlight) {
-        let of = due.task.clone();
-        let subject = of.subject;
-        let done = match (subject, due.task.kind) {
+    async fn look_after(&self, due: Due, seat: TaskInFlight) -> Result<Done, Failure> {
+        match (due.task.subject, due.task.kind) {
             (Subject::Run(run), _) => self.look_at_run(&due.task, run, seat).await,
             (Subject::Entity(entity), TaskKind::Continuation) => {
                 self.go_on_with(due.task, entity, seat).await
             }
             (Subject::Entity(entity), _) => self.fire(due, entity, seat).await,
-        };
-        let pause = match done {
-            Ok(Done::Yes) => return,
-            Ok(Done::Again(pause)) => pause,
-            Err(failure) if failure.code() == Code::Conflict => AFTER_CONFLICT,
-            Err(failure) => {
-                let cause = failure.internal_cause().map(|(_, cause)| cause);
-                warn!(%failure, cause, task.subject = ?subject, "a task failed; it will be retried");
-                self.0.settings.task_pause
-            }
-        };
-        self.again(&of, pause).await;
+        }
     }
 
     /// Has a task looked at again after a pause.
-    async fn again(&self, task: &Task, pause: Duration) {
+    fn again(&self, task: &Task, pause: Duration) {
         match task.subject {
             Subject::Run(run) if !task.is_stored() => {
-                tokio::time::sleep(pause).await;
-                if let Err(error) = self.storage().wake_run(&task.tenant, run).await {
-                    warn!(%error, run.id = %run, "a run could not be looked at again");
-                }
+                self.0.retries.put(&task.tenant, run, pause);
             }
             Subject::Run(_) | Subject::Entity(_) => self.storage().postpone(task.handle(), pause),
+        }
+    }
+
+    /// Has runs looked at again whose pause is over.
+    async fn retry_runs(&self) {
+        loop {
+            for (tenant, run) in self.0.retries.due().await {
+                if let Err(error) = self.storage().wake_run(&tenant, run).await {
+                    warn!(%error, run.id = %run, "a run could not be looked at again; retrying");
+                    self.0.retries.put(&tenant, run, AFTER_TROUBLE);
+                }
+            }
         }
     }
 
@@ -353,7 +364,7 @@ pub(super) fn system() -> Principal {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::clock::{Clock, ManualClock};
     use crate::compat::Compat;
@@ -370,6 +381,14 @@ mod tests {
         "B":{}}}"#;
 
     async fn runtime(clock: &ManualClock) -> Runtime {
+        runtime_with(clock, crate::runtime::RunSettings::DEFAULT).await
+    }
+
+    /// A runtime in memory, with these settings of runs.
+    pub(in crate::runtime) async fn runtime_with(
+        clock: &ManualClock,
+        runs: crate::runtime::RunSettings,
+    ) -> Runtime {
         let settings = storage::Settings {
             place: Place::Memory,
             durability: Durability::Full,
@@ -397,7 +416,8 @@ mod tests {
             token_life: Duration::from_secs(1),
             expiry_grace: Duration::ZERO,
             task_pause: Duration::from_secs(1),
-            runs: crate::runtime::RunSettings::DEFAULT,
+            retry_pause: Duration::from_secs(1),
+            runs,
         };
         Runtime::alone(storage, Members::default(), clock, settings)
     }

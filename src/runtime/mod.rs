@@ -14,8 +14,10 @@ mod blocking;
 mod drive;
 mod explain;
 mod fire;
+mod incidents;
 mod later;
 mod producers;
+mod retries;
 pub mod runs;
 mod session;
 #[cfg(test)]
@@ -65,6 +67,9 @@ pub struct Settings {
     pub expiry_grace: Duration,
     /// The pause before a failed task is retried.
     pub task_pause: Duration,
+    /// The first pause before work of runs, schedules and triggers is retried that failed; it
+    /// doubles up to 300 times of this.
+    pub retry_pause: Duration,
     pub runs: RunSettings,
 }
 
@@ -74,6 +79,10 @@ pub struct RunSettings {
     pub limits: crate::program::Limits,
     /// How long a task waits for a worker, unless its action says otherwise.
     pub tasks_wait: Duration,
+    /// How many runs of a tenant may be there that have not ended.
+    pub live_max: u64,
+    /// How many signals, cancels and answers of a tenant may be waiting to be stored.
+    pub arrivals_max: usize,
     /// How long a search of a step may take.
     pub search_timeout: Duration,
 }
@@ -82,6 +91,8 @@ impl RunSettings {
     pub const DEFAULT: Self = Self {
         limits: crate::program::Limits::DEFAULT,
         tasks_wait: Duration::from_hours(24),
+        live_max: 1_000_000,
+        arrivals_max: 10_000,
         search_timeout: Duration::from_secs(30),
     };
 }
@@ -103,6 +114,8 @@ struct Inner {
     plans: Arc<runs::Plans>,
     task_transactions: runs::TaskTransactions,
     modules: runs::Modules,
+    arrivals: runs::Arrivals,
+    retries: retries::Retries,
 }
 
 /// The caller of a run.
@@ -198,6 +211,8 @@ impl Runtime {
             plans,
             task_transactions: runs::TaskTransactions::default(),
             modules: runs::Modules::new(wasm),
+            arrivals: runs::Arrivals::default(),
+            retries: retries::Retries::default(),
             members,
             clock,
             settings,

@@ -15,13 +15,18 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
-use super::{Initiator, Runtime, fire::system, runs::StartRun};
+use super::{
+    Initiator, Runtime,
+    fire::system,
+    incidents::{About, Fault, Held, Verdict, contained},
+    runs::StartRun,
+};
 use crate::clock::Timestamp;
 use crate::error::{Code, Coded as _, Failure};
 use crate::id::{RunId, Tenant};
 use crate::program::StartedBy;
 use crate::registry::producer::{self, Producer, Schedule};
-use crate::storage::{RecordKey, RecordRow, RunName};
+use crate::storage::{RecordKey, RecordRow, RunName, Work};
 use crate::telemetry::measure::Fire;
 
 /// How many schedules are read at once.
@@ -122,25 +127,28 @@ impl Runtime {
             let due = agenda.take_due(self.0.clock.now());
             let mut fired = stream::iter(due)
                 .map(|(name, instant)| async move {
-                    let next = self.fire_schedule(&name, instant).await;
+                    let next = contained(self.fire_schedule(&name, instant)).await;
                     (name, instant, next)
                 })
                 .buffer_unordered(AT_ONCE);
             while let Some((name, instant, next)) = fired.next().await {
                 let planned = match next {
                     Ok(next) => next.map(Planned::at),
-                    Err(failure) => {
+                    Err(fault) => {
                         Fire::Failed.count();
-                        let key = &name.1.name;
-                        warn!(%failure, producer = %key, "a schedule could not be fired; retrying");
-                        let due = self.0.clock.now().after(AFTER_TROUBLE);
-                        Some(Planned { instant, due })
+                        let again = self.producer_failed(&name, &fault).await;
+                        again.map(|pause| Planned {
+                            instant,
+                            due: self.0.clock.now().after(pause),
+                        })
                     }
                 };
                 agenda.put(name, planned);
             }
             drop(fired);
             for name in self.storage().changed_producers() {
+                // What was written again may fail again as often as before.
+                self.producer_written(&name).await;
                 if producer::is_trigger(&name.1) {
                     // They are followed as long as schedules are fired.
                     let _ = triggers.send(name);
@@ -174,9 +182,13 @@ impl Runtime {
                     for stored in page {
                         let name = (stored.tenant, stored.record.key.clone());
                         match Producer::read(&stored.record) {
+                            // An operator has it looked at again.
+                            _ if self.has_stopped(&name) => {}
                             Ok(Producer::Schedule(schedule)) => agenda.plan(name, &schedule, now),
                             Ok(Producer::Trigger(_)) => {}
-                            Err(error) => warn!(%error, "a schedule cannot be read"),
+                            // It fails when it is fired, and that is counted.
+                            Err(_) if producer::is_trigger(&name.1) => {}
+                            Err(_) => agenda.put(name, Some(Planned::at(now))),
                         }
                     }
                 }
@@ -198,7 +210,8 @@ impl Runtime {
                     agenda.plan(name, &schedule, self.0.clock.now());
                 }
                 Ok(Producer::Trigger(_)) => {}
-                Err(error) => warn!(%error, "a schedule cannot be read"),
+                // It fails when it is fired, and that is counted.
+                Err(_) => agenda.put(name, Some(Planned::at(self.0.clock.now()))),
             },
             Err(error) => {
                 warn!(%error, "a schedule could not be read; retrying");
@@ -279,9 +292,38 @@ impl Runtime {
         };
         let body = producer::write(&schedule);
         session.unit()?.put_record(key.clone(), body)?;
+        session.unit()?.settle(&Work::producer(key))?;
         session.finish(&by.cancel).await?;
         fire.count();
         Ok(schedule.next(self.0.clock.now()))
+    }
+
+    /// Notes that a producer failed; the pause before it is tried again, if it is.
+    pub(super) async fn producer_failed(
+        &self,
+        (tenant, key): &Name,
+        fault: &Fault,
+    ) -> Option<Duration> {
+        let about = About {
+            name: Some(producer::definition_of(key).into()),
+            ..About::new(Work::producer(key))
+        };
+        match self.work_failed(tenant, about, fault).await {
+            Verdict::Again(pause) => Some(pause),
+            Verdict::Stopped => None,
+        }
+    }
+
+    /// Whether a producer waits for an operator.
+    pub(super) fn has_stopped(&self, (tenant, key): &Name) -> bool {
+        self.held(tenant, &Work::producer(key)) == Held::Stopped
+    }
+
+    /// Forgets the failures of a producer that was written.
+    async fn producer_written(&self, (tenant, key): &Name) {
+        if let Err(failure) = self.settle(tenant, &Work::producer(key)).await {
+            warn!(%failure, producer = %key.name, "the failures of a producer could not be forgotten");
+        }
     }
 
     /// Those of the runs that have not ended.

@@ -18,13 +18,19 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
-use super::{Initiator, Runtime, Session, fire::system, producers::Name, runs::StartRun};
+use super::{
+    Initiator, Runtime, Session,
+    fire::system,
+    incidents::{Fault, contained},
+    producers::Name,
+    runs::StartRun,
+};
 use crate::clock::Timestamp;
 use crate::error::{Code, Coded as _, Failure};
 use crate::id::{RunId, Tenant};
 use crate::program::StartedBy;
 use crate::registry::producer::{self, Batch, Event, Trigger};
-use crate::storage::{RecordKey, RecordRow, RunEnd, RunName, TopicEvent, TopicKey};
+use crate::storage::{RecordKey, RecordRow, RunEnd, RunName, TopicEvent, TopicKey, Work};
 
 /// How many producers are read at once.
 const PAGE: usize = 1_000;
@@ -225,14 +231,20 @@ impl Runtime {
     /// the topic that it reads.
     async fn look_at_trigger(&self, name: &Name) -> (Option<TopicKey>, Next) {
         let mut topic = None;
-        let next = match self.start_by_events(name, &mut topic).await {
+        if self.has_stopped(name) {
+            return (None, Next::Record);
+        }
+        let next = match contained(self.start_by_events(name, &mut topic)).await {
             Ok(next) => next,
-            Err(failure) if failure.code() == Code::Conflict => Next::Again,
-            Err(failure) => {
-                let trigger = &name.1.name;
-                warn!(%failure, %trigger, "a trigger could not start runs; retrying");
-                Next::At(self.0.clock.now().after(AFTER_TROUBLE))
-            }
+            Err(Fault::Failed(failure)) if failure.code() == Code::Conflict => Next::Again,
+            Err(fault) => match self.producer_failed(name, &fault).await {
+                Some(pause) => {
+                    // News do not shorten the pause.
+                    topic = None;
+                    Next::At(self.0.clock.now().after(pause))
+                }
+                None => Next::Record,
+            },
         };
         (topic, next)
     }
@@ -252,6 +264,9 @@ impl Runtime {
         let Some(mut trigger) = producer::stored::<Trigger>(unit, key).await? else {
             return Ok(Next::Record);
         };
+        if trigger.paused {
+            return Ok(Next::Record);
+        }
         let (namespace, definition) = (&key.namespace, producer::definition_of(key));
         let registry = &self.0.registry;
         match registry
@@ -285,6 +300,7 @@ impl Runtime {
         if trigger.position > before {
             let body = producer::write(&trigger);
             session.unit()?.put_record(key.clone(), body)?;
+            session.unit()?.settle(&Work::producer(key))?;
             session.finish(&by.cancel).await?;
         }
         Ok(next)

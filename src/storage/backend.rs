@@ -14,10 +14,11 @@ use super::{
     port::{
         ActorRow, Batch, ChangeRange, Claim, Definitions, EntityRow, Failure, Identity, Index,
         Indexable, Job, JobRow, Leaving, Listed, ListedTopic, Message, ModelCommit, ModelRow,
-        Newest, Ordered, Probe, Reached, Record, RecordKey, RecordPage, RecordRow, Recorded,
-        Remembered, RunEvents, RunKey, RunName, RunNameRow, RunsWanted, ScanRequest, Settings,
-        Stored, StoredJob, StoredProducer, StoredRun, Stretch, Syncing, Task, TaskKey, TaskLine,
-        TaskPage, TenantRow, TopicEvent, TopicHead, TopicKey, TopicPage, TopicRow, Upkeep, Version,
+        Newest, OldRun, Ordered, Probe, Reached, Record, RecordKey, RecordPage, RecordRow,
+        Recorded, Remembered, RunEvents, RunKey, RunName, RunNameRow, RunsWanted, ScanRequest,
+        Settings, Stored, StoredJob, StoredProducer, StoredRun, Stretch, Syncing, Task, TaskKey,
+        TaskLine, TaskPage, TenantRow, TopicEvent, TopicHead, TopicKey, TopicPage, TopicRow,
+        Upkeep, Version,
     },
     sqlite::{self, Sqlite},
 };
@@ -197,6 +198,12 @@ reads! {
     runs(tenant: TenantRow, wanted: &RunsWanted, limit: i64) -> Vec<StoredRun>;
     /// The next runs of which work is out.
     runs_that_are_out(after: RunId, limit: i64) -> Vec<(Tenant, RunId)>;
+    /// How many runs of each tenant have not ended, by status.
+    live_runs() -> Vec<(Tenant, u8, u64)>;
+    /// Of the runs that ended before a time, so many of those that ended first.
+    runs_old(before: Timestamp, limit: i64) -> Vec<OldRun>;
+    /// Some of the events of runs: where each stands, of which run it is, and what it takes.
+    old_run_events(runs: &[RunId], limit: i64) -> Vec<(Position, RunId, i64)>;
     /// All runs that wait for entities.
     runs_that_await() -> Vec<(EntityId, TenantRow, Tenant, RunId)>;
     /// The advances of a run that have events after that number.
@@ -212,6 +219,10 @@ reads! {
     record_positions(names: &[(TenantRow, RecordKey)]) -> Vec<(usize, Position)>;
     /// What starts runs by itself, of all tenants: those after a place.
     producers(after: RecordRow, limit: i64) -> Vec<StoredProducer>;
+    /// What is known of work that failed, of all tenants.
+    troubles() -> Vec<(Tenant, Record)>;
+    /// The leases of tasks, of all tenants.
+    leases() -> Vec<(Tenant, Record)>;
     newest_topic() -> TopicRow;
     /// Of those topics that there are, the place in the list and how far each goes.
     topic_heads(names: &[(TenantRow, TopicKey)]) -> Vec<(usize, TopicHead)>;
@@ -237,6 +248,7 @@ reads! {
     usage_of_messages(until: Sequence) -> Vec<(Tenant, i64)>;
     usage_of_records(until: Sequence) -> Vec<(Tenant, i64)>;
     usage_of_topics(until: Sequence) -> Vec<(Tenant, i64)>;
+    usage_of_runs(until: Sequence) -> Vec<(Tenant, i64)>;
     /// Of so many of the oldest events of topics, those before a time: by tenant the place of the
     /// newest, and how many bytes they take.
     topic_old(before: Timestamp, limit: i64) -> Vec<(Tenant, i64, i64)>;

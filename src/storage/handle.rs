@@ -18,6 +18,8 @@ use super::{
     index::Indexes,
     instant::Instants,
     known_runs::Runs,
+    lease::Leases,
+    live_runs::LiveRuns,
     missed::MissedIndexes,
     names::Names,
     past::Past,
@@ -27,6 +29,7 @@ use super::{
     room::Room,
     submission::Submission,
     topic_news::TopicNews,
+    trouble::Troubles,
     usage::Usage,
 };
 use crate::clock::{Clock, PointInTime, Timestamp};
@@ -47,8 +50,11 @@ pub(super) struct Inner {
     pub(super) names: Names,
     pub(super) recent: Recent,
     pub(super) runs: Runs,
+    pub(super) live_runs: LiveRuns,
     pub(super) records: RecordCache,
     pub(super) topic_news: TopicNews,
+    pub(super) troubles: Troubles,
+    pub(super) leases: Leases,
     pub(super) instants: Instants,
     pub(super) clock: Clock,
     pub(super) submissions: mpsc::Sender<Submission>,

@@ -165,6 +165,13 @@ impl Runs {
         self.has_woken.notify_one();
     }
 
+    /// Forgets runs that are about to be removed.
+    pub(super) fn removed(&self, runs: &[RunId]) {
+        for run in runs {
+            self.current.remove(run);
+        }
+    }
+
     /// A run that was advanced lately.
     pub(super) fn get(&self, id: RunId) -> Option<Arc<StoredRun>> {
         self.current.get(&id)

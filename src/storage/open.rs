@@ -17,6 +17,8 @@ use super::{
     index::Indexes,
     instant::Instants,
     known_runs::Runs,
+    lease::Leases,
+    live_runs::LiveRuns,
     missed::MissedIndexes,
     names::Names,
     past::Past,
@@ -25,6 +27,7 @@ use super::{
     record_cache::RecordCache,
     room::Room,
     topic_news::TopicNews,
+    trouble::Troubles,
     usage::Usage,
 };
 use crate::clock::Clock;
@@ -70,9 +73,13 @@ impl Storage {
         let agenda = Agenda::new(clock.read(), lines, last);
         let awaiting = database.runs_that_await().await?;
         let runs = Runs::new(database.newest_run().await?, awaiting);
+        let live_runs = LiveRuns::new(database.live_runs().await?);
+        let troubles = Troubles::new(database.troubles().await?);
+        let leases = Leases::new(database.leases().await?);
         let storage = Self(Arc::new(Inner {
             database,
             runs,
+            live_runs,
             cache: Cache::default(),
             past: Past::default(),
             catalog: Catalog::default(),
@@ -80,6 +87,8 @@ impl Storage {
             recent: Recent::new(newest.sequence),
             records: RecordCache::default(),
             topic_news: TopicNews::default(),
+            troubles,
+            leases,
             instants: Instants::new(newest.at),
             clock,
             submissions,

@@ -110,6 +110,12 @@ impl RecordCache {
         self.has_changed.notified().await;
     }
 
+    /// Has a producer looked at as if it had been committed.
+    pub(super) fn touch(&self, tenant: &Tenant, key: &RecordKey) {
+        lock(&self.changed).insert(name(tenant, key));
+        self.has_changed.notify_one();
+    }
+
     /// Keeps what was just committed; of one that was dropped, nothing.
     pub(super) fn put(&self, tenant: &Tenant, key: &RecordKey, record: Option<Record>) {
         let name = name(tenant, key);

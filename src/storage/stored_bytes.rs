@@ -53,6 +53,10 @@ impl Storage {
             .add_counted(self.0.database.usage_of_topics(until).await)
             .await
         {}
+        while !self
+            .add_counted(self.0.database.usage_of_runs(until).await)
+            .await
+        {}
         info!(until = until.0, "what tenants have stored is counted");
     }
 

@@ -1,5 +1,5 @@
 //! How much each tenant has stored, roughly: its documents with their history, decision records,
-//! messages, records and topics, in bytes.
+//! messages, records, topics and runs, in bytes.
 //!
 //! It is counted only where a limit asks for it. What was there at the start is counted in the
 //! background, part by part, and what is committed from then on is added by the committer. So it

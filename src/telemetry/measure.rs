@@ -33,6 +33,11 @@ const TENANT_REFUSALS: &str = "interlock_tenant_limit_refusals_total";
 const STORAGE_DAMAGE: &str = "interlock_storage_damage_total";
 const EXPENSIVE_WORK: &str = "interlock_expensive_work_running";
 const PANICS: &str = "interlock_panics_total";
+const RUNS_STARTED: &str = "interlock_runs_started_total";
+const RUNS_FINISHED: &str = "interlock_runs_finished_total";
+const RUNS_OPEN: &str = "interlock_runs_open";
+const RUN_TIMER_LATENESS: &str = "interlock_run_timer_lateness_seconds";
+const INCIDENTS_OPEN: &str = "interlock_incidents_open";
 const TASKS_FINISHED: &str = "interlock_tasks_finished_total";
 const TASKS_OPEN: &str = "interlock_tasks_open";
 const WORKERS: &str = "interlock_runtime_workers";
@@ -407,6 +412,57 @@ pub fn tasks_open(pending: usize, running: usize) {
     }
 }
 
+/// Counts a run that was committed, by its kind and what started it.
+pub fn run_started(kind: &'static str, by: &'static str) {
+    counter!(RUNS_STARTED, "kind" => kind, "by" => by).increment(1);
+}
+
+/// Counts a run whose end was committed, by its kind and status.
+pub fn run_finished(kind: &'static str, status: &'static str) {
+    counter!(RUNS_FINISHED, "kind" => kind, "status" => status).increment(1);
+}
+
+/// Sets how many runs have not ended: pending, running and waiting ones.
+pub fn runs_open(counts: [u64; 3]) {
+    static GAUGES: LazyLock<[Gauge; 3]> = LazyLock::new(|| {
+        ["pending", "running", "waiting"].map(|status| gauge!(RUNS_OPEN, "status" => status))
+    });
+    for (gauge, count) in GAUGES.iter().zip(counts) {
+        gauge.set(u32::try_from(count).unwrap_or(u32::MAX));
+    }
+}
+
+/// Records how late a run was looked at whose time had come.
+pub fn run_timer_late(by: Duration) {
+    static LATENESS: LazyLock<Histogram> = LazyLock::new(|| histogram!(RUN_TIMER_LATENESS));
+    LATENESS.record(by);
+}
+
+/// What an incident is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum IncidentKind {
+    Run,
+    Timer,
+    Producer,
+}
+
+impl IncidentKind {
+    pub const ALL: [Self; 3] = [Self::Run, Self::Timer, Self::Producer];
+
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Run => "run",
+            Self::Timer => "timer",
+            Self::Producer => "producer",
+        }
+    }
+}
+
+/// Changes the number of incidents that wait for an operator.
+pub fn incidents_open(kind: IncidentKind, more: f64) {
+    gauge!(INCIDENTS_OPEN, "kind" => kind.as_str()).increment(more);
+}
+
 /// Counts a panic.
 pub(super) fn panicked() {
     counter!(PANICS).increment(1);
@@ -463,6 +519,10 @@ impl Exporter {
             }
             indexes(0, 0);
             tasks_open(0, 0);
+            runs_open([0; 3]);
+            for kind in IncidentKind::ALL {
+                incidents_open(kind, 0.0);
+            }
         }
         exporter
     }
@@ -552,6 +612,11 @@ pub const METRICS: &[Metric] = &[
     metric(EXPENSIVE_WORK, MetricKind::Gauge, "kind", "conditions being read (`reading`), entities being evaluated (`judging`) and modules being executed (`modules`) on separate threads"),
     metric(PANICS, MetricKind::Counter, "", "contained panics"),
     metric(STORAGE_DAMAGE, MetricKind::Counter, "", "reads that met a damaged page of the database"),
+    metric(RUNS_STARTED, MetricKind::Counter, "kind, by", "started runs, by kind (`flo`, `saga`, `manager`; `action`: invocations of actions) and what started them (`caller`, `schedule`, `trigger`, `parent`, `transition`)"),
+    metric(RUNS_FINISHED, MetricKind::Counter, "kind, status", "ended runs, by kind and status: `completed`, `failed`, `cancelled`, `timed_out`"),
+    metric(RUNS_OPEN, MetricKind::Gauge, "status", "runs that have not ended, invocations of actions included: `pending`, `running`, `waiting`"),
+    metric(RUN_TIMER_LATENESS, MetricKind::Histogram, "", "how long after its time a run that waited for it was advanced"),
+    metric(INCIDENTS_OPEN, MetricKind::Gauge, "kind", "work that has stopped after it failed too often, and waits for an operator: `run`, `timer`, `producer`"),
     metric(TASKS_FINISHED, MetricKind::Counter, "kind, outcome", "ended tasks, by kind (`action`, `connector`, `item`) and outcome; `other` stands for outcomes of an action's own"),
     metric(TASKS_OPEN, MetricKind::Gauge, "status", "tasks that are not over: `pending`, `running`"),
     metric(WORKERS, MetricKind::Gauge, "", "worker threads of the runtime"),

@@ -194,6 +194,13 @@ fn run_steps() -> Vec<(&'static str, Value)> {
         ),
         ("ActionDeleteRequest", json!({"name": "act"})),
         (
+            "WorkerRegisterRequest",
+            json!({"workerId": "w", "actions": ["act"]}),
+        ),
+        ("WorkerHeartbeatRequest", json!({"workerId": "w"})),
+        ("WorkerDrainRequest", json!({"workerId": "w"})),
+        ("WorkerDeregisterRequest", json!({"workerId": "w"})),
+        (
             "TopicPublishRequest",
             json!({"topic": "said", "events": [event]}),
         ),
@@ -207,14 +214,13 @@ const NOT_STORED: &[&str] = &[
     "SnapshotCancelRequest",
     "LogLevelSetRequest",
     "TraceSamplerSetRequest",
-    // What workers say is kept in memory, and an answer of a task counts once whatever its key.
-    "WorkerRegisterRequest",
-    "WorkerHeartbeatRequest",
-    "WorkerDrainRequest",
-    "WorkerDeregisterRequest",
+    // They need tasks, and are in [`crate::workers`].
     "TaskCompleteRequest",
     "TaskFailRequest",
     "TaskTouchRequest",
+    // They need work that has stopped, and are in [`crate::incidents`].
+    "IncidentCancelRequest",
+    "IncidentRetryRequest",
 ];
 
 #[tokio::test]

@@ -45,9 +45,11 @@ pub(crate) fn example(kind: &str, model: &Value, id: &str) -> Value {
         | "RunDefinitionsGetRequest"
         | "ActionsGetRequest"
         | "TopicsGetRequest"
+        | "IncidentsGetRequest"
         | "RunsGetRequest"
         | "TasksGetRequest"
         | "WorkersGetRequest" => json!({}),
+        "IncidentRetryRequest" | "IncidentCancelRequest" => json!({"incidentId": "run-1"}),
         "ClientDeleteRequest" | "ClientSecretResetRequest" => {
             json!({"clientId": "0123456789ABCDEF"})
         }

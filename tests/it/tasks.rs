@@ -6,7 +6,7 @@ use interlock::event::{Event, EventType};
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
-use crate::support::{Connection, Member, Reply, Server, payload_of, request};
+use crate::support::{Connection, Member, Reply, Server, code, payload_of, request};
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -484,4 +484,130 @@ async fn higher_priorities_are_taken_first_and_equal_ones_in_order() {
         assert_eq!(completed["applied"], true, "{task}");
     }
     assert_eq!(order, [2, 5, 1, 3, 4]);
+}
+
+/// A task as it is shown.
+async fn shown(connection: &Connection, task: &str) -> Value {
+    let payload = json!({"taskId": task});
+    connection.ok("TaskGetRequest", payload).await["task"].take()
+}
+
+async fn register(connection: &Connection, worker: &str) {
+    let payload = json!({"workerId": worker, "actions": ["charge"]});
+    connection.ok("WorkerRegisterRequest", payload).await;
+}
+
+#[tokio::test]
+async fn a_lease_is_kept_over_a_crash_until_it_ends() {
+    let mut server = Server::on_disk(&[("INTERLOCK_TASKS_LEASE", "8s")]);
+    let connection = stage(&server, json!({})).await;
+    register(&connection, "w1").await;
+    let wait = json!({"workerId": "w1", "actions": ["charge"]});
+    let mut taken = Vec::new();
+    for _ in 0..2 {
+        start(&connection).await;
+        let tasks = connection.ok("TaskAwaitRequest", wait.clone()).await;
+        let task = tasks["tasks"][0]["taskId"].as_str().expect("a task");
+        taken.push(task.to_owned());
+    }
+    let before = shown(&connection, &taken[1]).await;
+    server.kill();
+    server.restart();
+    let connection = server.connect().await;
+    let again = async {
+        loop {
+            let after = shown(&connection, &taken[1]).await;
+            if after["status"] == "running" {
+                return after;
+            }
+        }
+    };
+    let after = timeout(PATIENCE, again).await.expect("it is sent again");
+    for same in ["takenBy", "leaseUntil", "attempt"] {
+        assert_eq!(after[same], before[same], "{same}");
+    }
+    // The worker is not registered any more, but has its tasks.
+    let beat = json!({"workerId": "w1"});
+    let beat = connection.call("WorkerHeartbeatRequest", beat).await;
+    assert_eq!(code(&beat), "WORKER_NOT_FOUND");
+    let listed = connection.ok("WorkersGetRequest", json!({})).await;
+    assert_eq!(listed["items"], json!([]));
+    register(&connection, "w2").await;
+    let wait = json!({"workerId": "w2", "actions": ["charge"], "blockMs": 0});
+    let none = connection.ok("TaskAwaitRequest", wait.clone()).await;
+    assert_eq!(none["tasks"], json!([]));
+    let stolen = json!({"taskId": taken[0], "workerId": "w2"});
+    let stolen = connection.call("TaskCompleteRequest", stolen).await;
+    assert_eq!(code(&stolen), "TASK_LEASE_LOST");
+    let complete = json!({"taskId": taken[0], "workerId": "w1"});
+    let completed = connection.ok("TaskCompleteRequest", complete).await;
+    assert_eq!(completed["applied"], true);
+    // The other lease ends, and another worker gets the task.
+    let wait = json!({"workerId": "w2", "actions": ["charge"], "blockMs": 30_000});
+    let tasks = connection.ok("TaskAwaitRequest", wait).await;
+    let task = &tasks["tasks"][0];
+    assert_eq!(task["taskId"], taken[1].as_str());
+    assert_eq!(task["attempt"], 2);
+    let late = shown(&connection, &taken[1]).await["leaseUntil"].take();
+    assert!(late.as_str() > before["leaseUntil"].as_str(), "{late}");
+    let complete = json!({"taskId": taken[1], "workerId": "w2"});
+    let completed = connection.ok("TaskCompleteRequest", complete).await;
+    assert_eq!(completed["applied"], true);
+}
+
+#[tokio::test]
+async fn a_touch_extends_a_lease_over_a_crash() {
+    let mut server = Server::on_disk(&[]);
+    let connection = stage(&server, json!({"timeoutMs": 600_000})).await;
+    register(&connection, "w1").await;
+    start(&connection).await;
+    let wait = json!({"workerId": "w1", "actions": ["charge"]});
+    let tasks = connection.ok("TaskAwaitRequest", wait).await;
+    let task = tasks["tasks"][0]["taskId"]
+        .as_str()
+        .expect("a task")
+        .to_owned();
+    let touch = json!({"taskId": task, "workerId": "w1", "extendMs": 300_000});
+    let touched = connection.ok("TaskTouchRequest", touch).await;
+    let path = server.folder().join(".local/share/interlock/interlock.db");
+    let stored = async {
+        loop {
+            let database = rusqlite::Connection::open(&path).expect("a database");
+            let text = "select (max(body ->> '$.until') - max(body ->> '$.ends')) from record where kind = 9";
+            let rest: i64 = database
+                .query_row(text, [], |row| row.get(0))
+                .expect("a lease");
+            // The lease was a part of the time for an answer.
+            if rest > -400_000_000 {
+                return;
+            }
+            tokio::task::yield_now().await;
+        }
+    };
+    timeout(PATIENCE, stored)
+        .await
+        .expect("the touch is stored");
+    server.kill();
+    server.restart();
+    let connection = server.connect().await;
+    let again = async {
+        loop {
+            let after = shown(&connection, &task).await;
+            if after["status"] == "running" {
+                return after;
+            }
+        }
+    };
+    let after = timeout(PATIENCE, again).await.expect("it is sent again");
+    assert_eq!(after["leaseUntil"], touched["until"]);
+    // Registered again, the worker has its task, and gives it back when it leaves.
+    register(&connection, "w1").await;
+    let worker = json!({"workerId": "w1"});
+    let facts = connection.ok("WorkerGetRequest", worker.clone()).await;
+    assert_eq!(facts["running"], 1);
+    connection.ok("WorkerDeregisterRequest", worker).await;
+    register(&connection, "w2").await;
+    let wait = json!({"workerId": "w2", "actions": ["charge"]});
+    let tasks = connection.ok("TaskAwaitRequest", wait).await;
+    assert_eq!(tasks["tasks"][0]["taskId"], task.as_str());
 }

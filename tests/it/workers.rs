@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use interlock::event::EventType;
 use serde_json::{Value, json};
 
-use crate::support::{Connection, Member, Server, payload_of, request};
+use crate::support::{Connection, Member, Server, code, payload_of, request};
 
 async fn register(connection: &Connection, worker: &str) -> Value {
     let payload = json!({"workerId": worker, "actions": ["a"]});
@@ -299,5 +299,84 @@ async fn a_task_that_does_not_exist_is_not_found() {
             "BAD_REQUEST",
             "{kind}"
         );
+    }
+}
+
+/// A task of an action, as a worker takes it.
+async fn taken(connection: &Connection) -> Value {
+    connection
+        .ok("ActionInvokeRequest", json!({"name": "a"}))
+        .await;
+    let wait = json!({"workerId": "w1", "actions": ["a"]});
+    let taken = connection.ok("TaskAwaitRequest", wait).await;
+    taken["tasks"][0].clone()
+}
+
+#[tokio::test]
+async fn repeats_with_an_idempotency_key_are_answered_and_not_done_again() {
+    let server = Server::start();
+    let connection = server.connect().await;
+    let rest = server.rest();
+    rest.put("/api/actions/a", "{}").await.ok();
+    let repeat = async |kind: &str, payload: Value, key: &str| {
+        let keyed = [("idempotencykey", key)];
+        let first = connection.call_with(kind, payload.clone(), &keyed).await;
+        assert_eq!(first["success"], true, "{kind}: {first}");
+        let mut again = connection.call_with(kind, payload, &keyed).await;
+        again["id"] = first["id"].clone();
+        assert_eq!(first, again, "{kind}");
+        first
+    };
+    let register_it = json!({"workerId": "w1", "actions": ["a"]});
+    repeat("WorkerRegisterRequest", register_it.clone(), "r").await;
+    let named = json!({"workerId": "w1"});
+    repeat("WorkerHeartbeatRequest", named.clone(), "h").await;
+    let drained = repeat("WorkerDrainRequest", named.clone(), "d").await;
+    assert_eq!(drained["draining"], true);
+    // Registered again, it is not drained by another repeat.
+    register(&connection, "w1").await;
+    repeat("WorkerDrainRequest", named.clone(), "d").await;
+    let worker = connection.ok("WorkerGetRequest", named.clone()).await;
+    assert_eq!(worker["draining"], false);
+
+    let task = taken(&connection).await;
+    let id = task["taskId"].as_str().expect("an id");
+    let touch = json!({"taskId": id, "workerId": "w1", "extendMs": 60_000});
+    repeat("TaskTouchRequest", touch, "x").await;
+    let complete = json!({"taskId": id, "workerId": "w1", "output": {"n": 1}});
+    let completed = repeat("TaskCompleteRequest", complete.clone(), "c").await;
+    assert_eq!(completed["applied"], true);
+    let late = connection.ok("TaskCompleteRequest", complete).await;
+    assert_eq!(late["applied"], false, "without its key it is late");
+    let other = json!({"taskId": id, "workerId": "w1", "output": {"n": 2}});
+    let other = connection.call_with("TaskCompleteRequest", other, &[("idempotencykey", "c")]);
+    assert_eq!(code(&other.await), "IDEMPOTENCY_CONFLICT");
+
+    let task = taken(&connection).await;
+    let fail = json!({"taskId": task["taskId"], "error": {"message": "no"}});
+    let failed = repeat("TaskFailRequest", fail, "f").await;
+    assert_eq!(
+        (&failed["applied"], &failed["willRetry"]),
+        (&json!(true), &json!(false))
+    );
+
+    // The same over REST, from what is stored.
+    let task = taken(&connection).await;
+    let path = format!(
+        "/api/tasks/{}/complete",
+        task["taskId"].as_str().expect("an id")
+    );
+    let keyed = rest.with("idempotency-key", "c3");
+    for _ in 0..2 {
+        let completed = keyed.post(&path, "{}").await.ok();
+        assert_eq!(
+            completed,
+            json!({"taskId": task["taskId"], "applied": true})
+        );
+    }
+    let keyed = server.rest().with("idempotency-key", "g");
+    for _ in 0..2 {
+        let gone = keyed.delete("/api/workers/w1").await.ok();
+        assert_eq!(gone["workerId"], "w1");
     }
 }

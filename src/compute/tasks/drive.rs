@@ -183,7 +183,11 @@ async fn report(ends: &dyn Ends, tenant: &Tenant, task: &str, end: &End) -> Repo
             Ok(reported) => return reported,
             Err(failure) => log(task, &failure),
         }
-        sleep(pause).await;
+        // If nobody wants it any more, it is sent again when somebody does.
+        let Some(rest) = ends.again(tenant, task, pause).await else {
+            return Reported::Unknown;
+        };
+        sleep(rest).await;
         pause = (pause * 2).min(AGAIN_LONGEST);
     }
 }

@@ -381,6 +381,7 @@ impl Pool {
         }
         limit.deadline = limit.deadline.max(at);
         limit.until = limit.until.max(until);
+        limit.ends = limit.ends.max(until);
         let (first, until) = (limit.first(), limit.until);
         if progress.is_some() {
             held.progress = progress;

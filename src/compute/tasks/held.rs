@@ -119,6 +119,27 @@ pub(super) enum NotYours {
 }
 
 impl Held {
+    /// A task that nobody has had.
+    pub(super) fn new(spec: TaskSpec, number: u64) -> Self {
+        Self {
+            required: Requirement::from(&spec),
+            kind: spec.kind,
+            namespace: Arc::clone(&spec.namespace),
+            name: Arc::clone(&spec.name),
+            priority: spec.priority,
+            wait: spec.wait,
+            spec: Some(Arc::new(spec)),
+            number,
+            attempt: 0,
+            conflicts: 0,
+            phase: Phase::Paused,
+            timer: None,
+            last: None,
+            progress: None,
+            accepted: None,
+        }
+    }
+
     pub(super) fn place(&self) -> Place {
         (Reverse(self.priority), self.number)
     }

@@ -13,6 +13,7 @@ mod drive;
 mod ends;
 mod held;
 mod lanes;
+mod lease;
 mod member;
 mod pool;
 mod pull;
@@ -36,6 +37,7 @@ use crate::id::Tenant;
 
 pub use answer::{Answered, Verdict, is_allowed, of_processor};
 pub use held::TaskView;
+pub use lease::Lease;
 pub use member::{Form, TaskMembership};
 pub use pull::{Asked, Ended, Refused, WorkerFacts};
 pub use spec::{Dispatch, End, Ends, Labels, OfRun, Reported, Standing, TaskKind, TaskSpec};

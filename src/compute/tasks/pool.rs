@@ -11,7 +11,7 @@ use tokio::{sync::oneshot, time::Instant};
 use super::{
     desk::{Desk, Job},
     held::{Accepted, Held, Out, Phase, TaskView},
-    lanes::{Actions, DEFAULT_NAMESPACE, Lanes, Requirement},
+    lanes::{Actions, DEFAULT_NAMESPACE, Lanes},
     spec::{TaskKind, TaskSpec},
     worker::{Channel, Delivery, Leased, Limit, Parked, Sent, Worker},
 };
@@ -90,23 +90,7 @@ impl Pool {
         if self.tasks.contains_key(&id) {
             return;
         }
-        let held = Held {
-            required: Requirement::from(&spec),
-            kind: spec.kind,
-            namespace: Arc::clone(&spec.namespace),
-            name: Arc::clone(&spec.name),
-            priority: spec.priority,
-            wait: spec.wait,
-            spec: Some(Arc::new(spec)),
-            number: desk.number(),
-            attempt: 0,
-            conflicts: 0,
-            phase: Phase::Paused,
-            timer: None,
-            last: None,
-            progress: None,
-            accepted: None,
-        };
+        let held = Held::new(spec, desk.number());
         self.tasks.insert(Arc::clone(&id), held);
         self.place(desk, &id);
     }
@@ -186,6 +170,7 @@ impl Pool {
                     deadline: at,
                     lease: None,
                     until: deadline,
+                    ends: deadline,
                 };
                 (Some(call), limit)
             }
@@ -198,6 +183,7 @@ impl Pool {
                     deadline: at,
                     lease: Some(now + desk.lease),
                     until: wall.after(desk.lease.min(spec.timeout)),
+                    ends: deadline,
                 };
                 let leased = Leased {
                     spec,
@@ -274,6 +260,10 @@ impl Pool {
 
     /// Gives a worker that has room what waits for it.
     pub(super) fn refill(&mut self, desk: &mut Desk, number: u64) {
+        if self.is_done_with(number) {
+            self.workers.remove(&number);
+            return;
+        }
         let mut loading = 0;
         loop {
             let Some(worker) = self.workers.get(&number) else {
@@ -456,6 +446,13 @@ impl Pool {
 
     /// The worker of that id in a namespace; a member has its namespace, or the usual one.
     pub(super) fn find(&self, namespace: &str, id: &str) -> Option<u64> {
+        let found = self.find_any(namespace, id)?;
+        let worker = self.workers.get(&found)?;
+        worker.is_known.then_some(found)
+    }
+
+    /// The same, also if it is known by a lease only.
+    pub(super) fn find_any(&self, namespace: &str, id: &str) -> Option<u64> {
         let is_it = |worker: &Worker| {
             let own = worker.namespace.as_deref().unwrap_or(DEFAULT_NAMESPACE);
             *worker.id == *id && own == namespace

@@ -116,7 +116,7 @@ impl Channels {
         self.with(tenant, |pool, desk| {
             let namespace = announced.namespace.as_deref().unwrap_or(DEFAULT_NAMESPACE);
             let now = desk.clock.now();
-            let Some(number) = pool.find(namespace, id) else {
+            let Some(number) = pool.find_any(namespace, id) else {
                 make_room(pool, now)?;
                 let channel = Channel::Pull(VecDeque::new());
                 let worker = Worker::new(id.into(), announced, CONCURRENCY, now, channel);
@@ -209,7 +209,8 @@ impl Channels {
             return Vec::new();
         };
         let in_namespace = |worker: &&Worker| {
-            worker.namespace.as_deref().unwrap_or(DEFAULT_NAMESPACE) == namespace
+            worker.is_known
+                && worker.namespace.as_deref().unwrap_or(DEFAULT_NAMESPACE) == namespace
                 && after.is_none_or(|after| *worker.id > *after)
         };
         let found = pool.workers.values().filter(in_namespace);

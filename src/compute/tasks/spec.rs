@@ -127,6 +127,17 @@ pub trait Ends: fmt::Debug + Send + Sync {
         end: End,
     ) -> BoxFuture<'a, Result<Reported, Failure>>;
 
+    /// After which pause a report that failed is repeated; none if it is not, and the task is
+    /// forgotten until it is sent again.
+    fn again<'a>(
+        &'a self,
+        _tenant: &'a Tenant,
+        _task: &'a str,
+        pause: Duration,
+    ) -> BoxFuture<'a, Option<Duration>> {
+        Box::pin(std::future::ready(Some(pause)))
+    }
+
     /// The transaction token of a delivery on a stream.
     fn token(&self, spec: &TaskSpec, attempt: u32) -> Option<Arc<str>>;
 

@@ -90,6 +90,9 @@ pub(super) struct Worker {
     pub(super) machine_id: Option<Arc<str>>,
     pub(super) metadata: Option<Arc<str>>,
     pub(super) draining: bool,
+    /// Whether it has registered, or joined, since the service started. Another one is known by a
+    /// lease only.
+    pub(super) is_known: bool,
     pub(super) load: Option<f64>,
     running: HashSet<Arc<str>>,
     /// Their number, for who must not wait for the lock.
@@ -174,6 +177,7 @@ impl Worker {
             machine_id: announced.machine_id,
             metadata: announced.metadata,
             draining: false,
+            is_known: true,
             load: None,
             running: HashSet::new(),
             busy: Arc::default(),
@@ -247,6 +251,8 @@ pub(super) struct Limit {
     pub(super) lease: Option<Instant>,
     /// The same in wall-clock time: of the lease, or of the deadline.
     pub(super) until: Timestamp,
+    /// The deadline in wall-clock time.
+    pub(super) ends: Timestamp,
 }
 
 impl Limit {

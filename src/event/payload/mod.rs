@@ -15,6 +15,7 @@ pub mod entity;
 pub mod explain;
 pub mod feed;
 mod image;
+pub mod incidents;
 pub mod invocations;
 pub mod key_pairs;
 pub mod members;

@@ -150,7 +150,7 @@ pub struct Touch<'a> {
 }
 
 /// The answer to a registration.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "WorkerRegistered")]
 pub struct Registered {
@@ -164,7 +164,7 @@ impl Answer for Registered {
 }
 
 /// How a worker stands.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "WorkerStanding")]
 pub struct Standing {
@@ -269,7 +269,7 @@ pub struct Task {
 }
 
 /// The answer to a completed task.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "TaskCompleted")]
 pub struct Completed {
@@ -283,7 +283,7 @@ impl Answer for Completed {
 }
 
 /// The answer to a failed task.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "TaskFailed")]
 pub struct Failed {
@@ -299,7 +299,7 @@ impl Answer for Failed {
 }
 
 /// The answer to an extension.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "TaskTouched")]
 pub struct Touched {
     pub until: AsText<Timestamp>,

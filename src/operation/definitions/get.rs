@@ -117,7 +117,7 @@ async fn trigger(
         consumer_group: trigger.consumer_group.into(),
         mode: trigger.mode.into(),
         batch_size: trigger.batch_size,
-        active: !latest.is_disabled(),
+        active: !latest.is_disabled() && !trigger.paused,
         position: trigger.position,
         lag,
     }))

@@ -26,6 +26,7 @@ impl Operation for CancelRun {
     const RESPONSE: EventType = EventType::RunCancelResponse;
     const FAMILY: Family = Family::Entity;
     const ACCESS: Access = Access::Write;
+    const STORES: bool = false;
 
     fn parse(payload: &str) -> Result<Self, Failure> {
         let request: runs::Cancel = payload::decode(payload)?;
@@ -37,6 +38,7 @@ impl Operation for CancelRun {
 
     async fn run(self, cx: Context) -> Result<Output<Self::Answer>, Failure> {
         let by = cx.initiator();
+        let _arriving = cx.runtime().arriving(&by.tenant)?;
         let mut tries = 0;
         loop {
             tries += 1;

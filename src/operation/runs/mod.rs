@@ -17,7 +17,7 @@ use crate::event::payload::{
     AsText, RawJson,
     runs::{DefinitionName, Event, Fault, Run, Signal, StepResult, Waiting},
 };
-use crate::program::{HistoryEvent, StartedBy, Then, Waiting as WaitsFor};
+use crate::program::{HistoryEvent, Then, Waiting as WaitsFor};
 use crate::runtime::runs::{RunDetails, Shown};
 
 pub(super) use cancel::CancelRun;
@@ -86,7 +86,7 @@ impl From<Shown> for Run {
             parent_run_id: shown.parent.map(Into::into),
             entity_id: stored.entity.map(|entity| entity.to_string()),
             idempotency_key: state.key.map(Into::into),
-            started_by: started_by(run.started_by),
+            started_by: run.started_by.as_str(),
             created_at: AsText(run.created),
             started_at: run.started.map(AsText),
             finished_at: run.ended.map(AsText),
@@ -118,16 +118,6 @@ impl From<RunDetails> for Run {
             signals: Some(signals.collect()),
             ..Self::from(details.shown)
         }
-    }
-}
-
-const fn started_by(by: StartedBy) -> &'static str {
-    match by {
-        StartedBy::Caller => "caller",
-        StartedBy::Schedule => "schedule",
-        StartedBy::Trigger => "trigger",
-        StartedBy::Parent => "parent",
-        StartedBy::Transition => "transition",
     }
 }
 

@@ -37,6 +37,7 @@ impl Operation for SignalRun {
 
     async fn run(self, cx: Context) -> Result<Output<Self::Answer>, Failure> {
         let by = cx.initiator();
+        let _arriving = cx.runtime().arriving(&by.tenant)?;
         let mut tries = 0;
         loop {
             tries += 1;

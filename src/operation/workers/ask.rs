@@ -65,6 +65,7 @@ impl Operation for AwaitTasks {
             () = cx.cancel().cancelled() => Vec::new(),
             () = cx.stopping().cancelled() => Vec::new(),
         };
+        cx.runtime().store_leases(tenant, &taken).await;
         let tasks = taken.into_iter().map(task).collect();
         Ok(Output::one(workers::Taken { tasks }))
     }

@@ -45,13 +45,15 @@ impl Operation for CompleteTask {
             output: self.output.as_deref(),
             ..Answered::default()
         };
+        let _arriving = cx.runtime().arriving(tenant)?;
         let ended = cx.channels().end(tenant, &self.task, worker, &answered);
         let ended = ended
             .await
             .map_err(|why| refused(why, worker, &self.task))?;
-        Ok(Output::one(workers::Completed {
+        cx.remembered(workers::Completed {
             applied: ended.applied,
             task_id: self.task,
-        }))
+        })
+        .await
     }
 }

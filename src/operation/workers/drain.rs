@@ -40,6 +40,6 @@ impl Operation for DrainWorker {
         let (tenant, worker) = (&cx.caller().tenant, &*self.worker);
         let facts = cx.channels().drain(tenant, &self.namespace, worker);
         let facts = facts.map_err(|why| refused(why, Some(worker), ""))?;
-        Ok(Output::one(standing(facts)))
+        cx.remembered(standing(facts)).await
     }
 }

@@ -50,14 +50,16 @@ impl Operation for FailTask {
             retryable: self.retry,
             ..Answered::default()
         };
+        let _arriving = cx.runtime().arriving(tenant)?;
         let ended = cx.channels().end(tenant, &self.task, worker, &answered);
         let ended = ended
             .await
             .map_err(|why| refused(why, worker, &self.task))?;
-        Ok(Output::one(workers::Failed {
+        cx.remembered(workers::Failed {
             applied: ended.applied,
             will_retry: ended.will_retry,
             task_id: self.task,
-        }))
+        })
+        .await
     }
 }

@@ -51,6 +51,6 @@ impl Operation for BeatWorker {
             .channels()
             .heartbeat(tenant, &self.namespace, worker, self.load);
         let facts = facts.map_err(|why| refused(why, Some(worker), ""))?;
-        Ok(Output::one(standing(facts)))
+        cx.remembered(standing(facts)).await
     }
 }

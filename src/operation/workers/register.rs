@@ -70,9 +70,10 @@ impl Operation for RegisterWorker {
         let worker = &*self.worker;
         let registered = cx.channels().register(tenant, worker, self.announced);
         registered.map_err(|why| refused(why, Some(worker), ""))?;
-        Ok(Output::one(workers::Registered {
+        cx.remembered(workers::Registered {
             worker_id: worker.into(),
             heartbeat_ms: HEARTBEAT_MS,
-        }))
+        })
+        .await
     }
 }

@@ -58,8 +58,9 @@ impl Operation for TouchTask {
         let until = touched
             .await
             .map_err(|why| refused(why, worker, &self.task))?;
-        Ok(Output::one(workers::Touched {
+        cx.remembered(workers::Touched {
             until: AsText(until),
-        }))
+        })
+        .await
     }
 }

@@ -406,6 +406,26 @@ fn steps_are_bounded_without_waiting_and_in_all() {
 }
 
 #[test]
+fn a_history_of_more_than_64_mib_fails_the_run() {
+    let round = "steps: {again: {run: \"@actions/a\", transitions: {success: again}}}";
+    let document = flow(
+        "{run: \"@actions/a\", transitions: {success: again}}",
+        round,
+    );
+    let mut driven = Driven::new(&document, "{}");
+    let large = format!("\"{}\"", "x".repeat(1 << 20));
+    let large: &str = large.leak();
+    driven.play(&[Do::Answer("success", large); 63]);
+    assert_eq!(driven.run.status, Status::Waiting);
+    driven.play(&[Do::Answer("success", large)]);
+    assert_eq!(driven.run.status, Status::Failed);
+    assert_eq!(
+        driven.events().last().map(String::as_str),
+        Some("workflow_failed max step limit reached")
+    );
+}
+
+#[test]
 fn an_action_that_is_done_within_the_turn_leaves_its_end_alone_in_the_history() {
     let document = flow(
         "{run: \"@actions/here\", transitions: {success: flo.Completed}}",

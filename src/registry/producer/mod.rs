@@ -136,13 +136,42 @@ pub(super) async fn resume(
     {
         unit.put_record(key, write(&schedule.resumed(now)))?;
     }
-    if was_enabled {
-        return Ok(());
-    }
     let key = trigger_key(namespace, definition);
     // Written again, so that it is looked at.
-    if let Some(trigger) = stored::<Trigger>(unit, &key).await? {
+    if let Some(mut trigger) = stored::<Trigger>(unit, &key).await?
+        && (trigger.paused || !was_enabled)
+    {
+        trigger.paused = false;
         unit.put_record(key, write(&trigger))?;
+    }
+    Ok(())
+}
+
+/// Stops a producer that failed too often, until its definition is created or enabled again. One
+/// that cannot be read is removed, as nothing else can be done with it.
+pub async fn stop(
+    unit: &mut UnitOfWork,
+    namespace: &Arc<str>,
+    name: &Arc<str>,
+) -> Result<(), Error> {
+    let key = RecordKey::new(
+        RecordKind::Producer,
+        Arc::clone(namespace),
+        Arc::clone(name),
+    );
+    let Some(record) = unit.read_record(&key).await? else {
+        return Ok(());
+    };
+    match Producer::read(&record) {
+        Ok(Producer::Schedule(mut schedule)) => {
+            schedule.paused = true;
+            unit.put_record(key, write(&schedule))?;
+        }
+        Ok(Producer::Trigger(mut trigger)) => {
+            trigger.paused = true;
+            unit.put_record(key, write(&trigger))?;
+        }
+        Err(_) => unit.drop_record(key)?,
     }
     Ok(())
 }

@@ -42,6 +42,9 @@ pub struct Trigger {
     /// How many of them were live when that was checked last.
     #[serde(default)]
     checked: usize,
+    /// Stopped by an operator, after it failed too often.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub paused: bool,
 }
 
 /// An event of a topic, as triggers see it.
@@ -83,6 +86,7 @@ impl Trigger {
             position: before.filter(is_same).map_or(0, |it| it.position),
             live: before.map(|it| it.live.clone()).unwrap_or_default(),
             checked: before.map_or(0, |it| it.checked),
+            paused: false,
         }
     }
 

@@ -13,6 +13,7 @@ pub(super) mod entity;
 pub(super) mod events;
 pub(super) mod feed;
 pub(super) mod help;
+pub(super) mod incidents;
 pub(super) mod invocations;
 pub(super) mod key_pairs;
 pub(super) mod members;

@@ -128,6 +128,7 @@ const PLAN: Parameter = Parameter::path("plan", name, "The name of the plan.");
 const RUN: Parameter = Parameter::path("runId", name, "The run.");
 const DATA_FORMAT: Parameter = Parameter::path("dataFormat", format, "The format of the sample.");
 const JOB: Parameter = Parameter::path("jobId", name, "The background search.");
+const INCIDENT: Parameter = Parameter::path("incidentId", name, "The incident.");
 const KEY_ID: Parameter = Parameter::path("keyId", name, "The key pair, by its `kid`.");
 const MESSAGE_ID: Parameter = Parameter::path("messageId", uuid, "The message.");
 const SUBJECT: Parameter = Parameter::path("subject", name, "The subject.");
@@ -170,6 +171,7 @@ const PARTS: &[Parameter] = &[
     RUN,
     ENTITY_ID,
     ENTITY_NAME,
+    INCIDENT,
     JOB,
     KEY_ID,
     MESSAGE_ID,

@@ -55,11 +55,11 @@ fn with_body(
 }
 
 pub(in crate::rest) fn registered(_: &Parts, answer: Success) -> Written {
-    Ok(json(&answer.take::<Registered>()?))
+    Ok(json(&answer.take_outcome::<Registered>()?.0))
 }
 
 pub(in crate::rest) fn standing(_: &Parts, answer: Success) -> Written {
-    Ok(json(&answer.take::<Standing>()?))
+    Ok(json(&answer.take_outcome::<Standing>()?.0))
 }
 
 pub(in crate::rest) fn worker(_: &Parts, answer: Success) -> Written {
@@ -75,13 +75,13 @@ pub(in crate::rest) fn taken(_: &Parts, answer: Success) -> Written {
 }
 
 pub(in crate::rest) fn completed(_: &Parts, answer: Success) -> Written {
-    Ok(json(&answer.take::<Completed>()?))
+    Ok(json(&answer.take_outcome::<Completed>()?.0))
 }
 
 pub(in crate::rest) fn failed(_: &Parts, answer: Success) -> Written {
-    Ok(json(&answer.take::<Failed>()?))
+    Ok(json(&answer.take_outcome::<Failed>()?.0))
 }
 
 pub(in crate::rest) fn touched(_: &Parts, answer: Success) -> Written {
-    Ok(json(&answer.take::<Touched>()?))
+    Ok(json(&answer.take_outcome::<Touched>()?.0))
 }

@@ -1,6 +1,6 @@
 //! How tasks end: what channels report, and what they ask (`runs.md` §5.2).
 
-use std::{fmt, sync::Arc};
+use std::{fmt, sync::Arc, time::Duration};
 
 use futures_util::{FutureExt as _, future::BoxFuture};
 
@@ -9,7 +9,11 @@ use crate::compute::tasks::{End, Ends, Reported, Standing, TaskSpec};
 use crate::error::{Code, Failure};
 use crate::id::Tenant;
 use crate::program::{Arrival, Waiting};
-use crate::runtime::Runtime;
+use crate::runtime::{
+    Runtime,
+    incidents::{Held, contained},
+};
+use crate::storage::Work;
 
 /// Stores how tasks end.
 pub(super) struct TaskEnds(pub(in crate::runtime) Runtime);
@@ -27,7 +31,7 @@ impl Ends for TaskEnds {
         task: &'a str,
         end: End,
     ) -> BoxFuture<'a, Result<Reported, Failure>> {
-        self.0.task_ended(tenant, task, end).boxed()
+        self.0.task_ended_contained(tenant, task, end).boxed()
     }
 
     fn token(&self, spec: &TaskSpec, attempt: u32) -> Option<Arc<str>> {
@@ -36,6 +40,15 @@ impl Ends for TaskEnds {
 
     fn discard(&self, tenant: &Tenant, task: &str, attempt: u32) {
         self.0.discard_delivery(tenant, task, attempt);
+    }
+
+    fn again<'a>(
+        &'a self,
+        tenant: &'a Tenant,
+        task: &'a str,
+        pause: Duration,
+    ) -> BoxFuture<'a, Option<Duration>> {
+        self.0.report_again(tenant, task, pause).boxed()
     }
 
     fn load<'a>(
@@ -56,6 +69,39 @@ impl Ends for TaskEnds {
 }
 
 impl Runtime {
+    /// The same as [`Self::task_ended`]; a failure counts as one of its run.
+    async fn task_ended_contained(
+        &self,
+        tenant: &Tenant,
+        task: &str,
+        end: End,
+    ) -> Result<Reported, Failure> {
+        let fault = match contained(self.task_ended(tenant, task, end)).await {
+            Ok(reported) => return Ok(reported),
+            Err(fault) => fault,
+        };
+        if let Some((run, _)) = parts(task)
+            && let Ok(run) = self.find_run(tenant, run).await
+        {
+            self.run_failed(tenant, run, &fault).await;
+        }
+        Err(fault.into_failure())
+    }
+
+    /// After which pause a report is to be stored again; not at all if its run has stopped, which
+    /// sends the task again once an operator has it tried again.
+    async fn report_again(&self, tenant: &Tenant, task: &str, pause: Duration) -> Option<Duration> {
+        let (run, _) = parts(task)?;
+        let Ok(run) = self.find_run(tenant, run).await else {
+            return Some(pause);
+        };
+        match self.held(tenant, &Work::run(run)) {
+            // Reports wait in one line, so that their pauses are shorter than those of runs.
+            Held::No | Held::For(_) => Some(pause),
+            Held::Stopped => None,
+        }
+    }
+
     pub(super) async fn task_ended(
         &self,
         tenant: &Tenant,

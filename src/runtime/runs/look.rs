@@ -13,6 +13,7 @@ use crate::runtime::{
     turns::TaskInFlight,
 };
 use crate::storage::{Attribution, Task};
+use crate::telemetry::measure;
 
 /// How many runs are read at a time that were at work when the service stopped.
 const PAGE: i64 = 1_000;
@@ -39,6 +40,9 @@ impl Runtime {
             (_, Some(Waiting::Entity { .. })) => Some(Arrival::EntityMoved),
             _ => None,
         };
+        if let (Some(Arrival::Due), Some(due)) = (&arrival, state.run.due()) {
+            measure::run_timer_late(now.since(due));
+        }
         if let Some(arrival) = arrival {
             self.arrive(&task.tenant, read, arrival).await?;
             return Ok(Done::Yes);

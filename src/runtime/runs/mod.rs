@@ -7,9 +7,11 @@
 //! timer fires, and after a restart.
 
 mod advance;
+mod arrivals;
 mod ask;
 mod ends;
 mod entity;
+mod leases;
 mod list;
 mod look;
 mod modules;
@@ -18,6 +20,7 @@ mod search;
 mod send;
 mod start;
 mod state;
+mod stopped;
 mod tasks;
 mod transactions;
 mod transition;
@@ -25,6 +28,8 @@ mod view;
 
 use advance::Advance;
 pub use advance::Arrived;
+pub(super) use arrivals::Arrivals;
+pub use arrivals::Arriving;
 pub use list::{AttributeFilter, RunsAsked};
 pub use plans::Plans;
 pub use start::{RunStarted, StartRun};

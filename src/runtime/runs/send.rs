@@ -24,29 +24,23 @@ impl Runtime {
     ) -> Result<(), Failure> {
         let registry = &self.0.registry;
         let namespace = &stored.name.namespace;
-        let (code, message) = match registry.action(tenant, namespace, &task.action).await? {
-            Some(action) => {
-                let spec = self.spec_of(tenant, stored, state, task, &action).await?;
-                let bytes = spec.input.len() as u64;
-                match action.max_input_bytes.filter(|max| bytes > *max) {
-                    None => {
-                        self.0.channels.send(spec);
-                        return Ok(());
-                    }
-                    Some(max) => {
-                        let text = format!(
-                            "the input has {bytes} bytes; the action \"{}\" takes at most {max}",
-                            task.action
-                        );
-                        ("BAD_REQUEST", text)
-                    }
-                }
-            }
+        let found = registry.action(tenant, namespace, &task.action).await?;
+        let (code, message) = if let Some(action) = found {
+            let spec = self.spec_of(tenant, stored, state, task, &action).await?;
+            let bytes = spec.input.len() as u64;
+            let Some(max) = action.max_input_bytes.filter(|max| bytes > *max) else {
+                self.hand_out(spec);
+                return Ok(());
+            };
+            let text = format!(
+                "the input has {bytes} bytes; the action \"{}\" takes at most {max}",
+                task.action
+            );
+            ("BAD_REQUEST", text)
+        } else {
             // It was deleted after its task was recorded.
-            None => {
-                let text = format!("the action \"{}\" is not registered", task.action);
-                ("ACTION_NOT_FOUND", text)
-            }
+            let text = format!("the action \"{}\" is not registered", task.action);
+            ("ACTION_NOT_FOUND", text)
         };
         let end = End {
             attempt: 0,

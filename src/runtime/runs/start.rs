@@ -135,6 +135,7 @@ impl Runtime {
             }
             keys.push(chosen);
         }
+        self.check_live(&by.tenant)?;
         let run = self.storage().fresh_run();
         let id = start.id.unwrap_or_else(|| run.to_string().into());
         let now = self.0.clock.now();
@@ -173,6 +174,7 @@ impl Runtime {
             entity: start.entity,
             keys,
             created: now,
+            by: start.started_by.as_str(),
         };
         session.unit()?.begin_run(new, state.stored(&history)?)?;
         Ok(RunStarted {

@@ -38,8 +38,12 @@ pub struct Invoked {
     pub not_before: Option<i64>,
 }
 
+/// What metrics call runs of step workflows, and invocations of actions.
+const KIND: &str = "flo";
+const INVOCATION: &str = "action";
+
 /// The priority of tasks for which none is given.
-const PRIORITY: u8 = 10;
+pub(super) const PRIORITY: u8 = 10;
 
 /// A run as it was read, and what its state says.
 #[derive(Debug)]
@@ -119,6 +123,8 @@ impl RunState {
             state: encode(self)?,
             events,
             last: run.sequence,
+            kind: if self.is_listed() { KIND } else { INVOCATION },
+            status_name: run.status.as_str(),
         })
     }
 }

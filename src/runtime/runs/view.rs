@@ -4,7 +4,7 @@ use std::{collections::HashMap, sync::Arc};
 
 use super::{State, events};
 use crate::clock::Timestamp;
-use crate::error::Failure;
+use crate::error::{Code, Failure};
 use crate::id::Tenant;
 use crate::program::{EventKind, Kind, Payload, Program, START, START_IN_PATHS};
 use crate::runtime::Runtime;
@@ -80,8 +80,13 @@ impl Runtime {
             });
         }
         let (name, digest) = (&shown.stored.name, &shown.state.digest);
-        let program = self.program_of(tenant, name, digest).await?;
-        let signals = if waits(&program) || !run.signals.is_empty() {
+        let waits = match self.program_of(tenant, name, digest).await {
+            Ok(program) => waits(&program),
+            // A run whose form cannot be read is still shown.
+            Err(failure) if failure.code() == Code::ServerError => true,
+            Err(failure) => return Err(failure),
+        };
+        let signals = if waits || !run.signals.is_empty() {
             self.shown_signals(&shown.stored).await?
         } else {
             Vec::new()

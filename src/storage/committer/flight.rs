@@ -138,7 +138,13 @@ pub(super) fn announce(
         for removal in &draft.removals {
             storage.cache.forget(removal.id);
         }
+        // Before runs are woken, which are held back while they are in trouble.
+        for (key, record) in draft.records.committed(survivor.committed) {
+            storage.troubles.put(&draft.tenant, key, record.as_ref());
+            storage.leases.put(&draft.tenant, key, record.as_ref());
+        }
         storage.runs.moved(draft.bases().map(|(id, _)| id));
+        storage.live_runs.committed(&draft.tenant, &draft.runs);
         let runs = draft.stored_runs(survivor.tenant, survivor.first);
         storage.runs.committed(&draft.tenant, runs);
         for (key, record) in draft.records.committed(survivor.committed) {

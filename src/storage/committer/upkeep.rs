@@ -37,6 +37,10 @@ impl Committer {
     }
 
     async fn try_keep_up(&mut self, upkeep: &Upkeep, reply: &mut Reply<u64>) -> Result<u64, Error> {
+        if let Upkeep::ForgetRuns(runs) = upkeep {
+            // From here on a unit that has read one of them gets a conflict.
+            self.storage.0.runs.removed(runs);
+        }
         let writer = self.writer.as_mut().ok_or(Error::Stopped)?;
         let rows = match writer.keep_up(upkeep).await {
             Ok(rows) => rows,

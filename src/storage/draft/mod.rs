@@ -30,7 +30,7 @@ pub(super) use message::{MessageChange, add_message_rows};
 pub use outcome::{Once, Outcome};
 pub(super) use outcome::{Taken, outcome_row, outcome_rows};
 pub(super) use record::{RecordChange, RecordView, Records, Seen, add_record_rows};
-pub(super) use run::{RunWrite, add_run_rows};
+pub(super) use run::{RunBefore, RunWrite, add_run_rows};
 pub(super) use topic::{EVENT_BYTES, Publication, TopicView};
 pub use topic::{NewTopicEvent, Published};
 
@@ -217,6 +217,7 @@ impl Draft {
             .unwrap_or(i64::MAX)
             .saturating_add(messages)
             .saturating_add(self.records.growth())
+            .saturating_add(self.runs.iter().map(RunWrite::growth).sum())
             .saturating_add(self.publications.iter().map(Publication::bytes).sum())
     }
 }

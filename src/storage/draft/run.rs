@@ -36,12 +36,35 @@ pub(in crate::storage) struct RunWrite {
     pub(in crate::storage) events: Vec<Arc<str>>,
     /// The number of the last event.
     pub(in crate::storage) last: u64,
+    /// As it was committed last; none of a new run.
+    pub(in crate::storage) before: Option<RunBefore>,
+    /// What started it, its kind and its status, as metrics name them.
+    pub(in crate::storage) by: &'static str,
+    pub(in crate::storage) kind: &'static str,
+    pub(in crate::storage) status_name: &'static str,
+}
+
+/// What is counted of a run before a unit advances it.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::storage) struct RunBefore {
+    pub(in crate::storage) status: u8,
+    pub(in crate::storage) is_live: bool,
+    /// How large its state is.
+    pub(in crate::storage) bytes: usize,
 }
 
 impl RunWrite {
     /// How many positions it takes: one for each event, and at least one.
     pub(in crate::storage) fn positions(&self) -> i64 {
         i64::try_from(self.events.len().max(1)).unwrap_or(i64::MAX)
+    }
+
+    /// How many bytes more are stored once it is committed.
+    pub(in crate::storage) fn growth(&self) -> i64 {
+        let before = self.before.map_or(0, |before| before.bytes);
+        let events: usize = self.events.iter().map(|event| event.len()).sum();
+        let bytes = |bytes: usize| i64::try_from(bytes).unwrap_or(i64::MAX);
+        bytes(self.state.len() + events).saturating_sub(bytes(before))
     }
 
     /// The events as a list.

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::clock::Timestamp;
 use crate::entity::{Key, Path, Position, Sequence};
-use crate::id::{EntityId, JobId};
+use crate::id::{EntityId, JobId, RunId};
 
 /// Something to be written between two batches, in a transaction of its own.
 #[derive(Debug)]
@@ -48,6 +48,10 @@ pub(in crate::storage) enum Upkeep {
     Job(JobChore),
     /// Changes who may call.
     Identities(Arc<[IdentityChange]>),
+    /// Removes parts of histories of runs.
+    ForgetRunEvents(Vec<Position>),
+    /// Removes runs that have ended, with their keys and what is left of their histories.
+    ForgetRuns(Vec<RunId>),
     /// Removes the events of topics up to a place that are before a time.
     ForgetTopicEvents {
         until: i64,
@@ -75,6 +79,8 @@ impl Upkeep {
             Self::Used { .. }
             | Self::Job(_)
             | Self::Identities(_)
+            | Self::ForgetRunEvents(_)
+            | Self::ForgetRuns(_)
             | Self::ForgetTopicEvents { .. } => false,
         }
     }
@@ -90,6 +96,8 @@ impl Upkeep {
             | Self::Fill { .. }
             | Self::Empty { .. }
             | Self::Identities(_)
+            | Self::ForgetRunEvents(_)
+            | Self::ForgetRuns(_)
             | Self::ForgetTopicEvents { .. } => None,
         }
     }

@@ -59,7 +59,7 @@ pub(in crate::storage) use outcome::Stored;
 pub use outcome::{Print, Remembered};
 pub(in crate::storage) use record::RecordPage;
 pub use record::{Record, RecordKey, RecordKind, RecordRow, StoredProducer};
-pub(in crate::storage) use run::RunNameRow;
+pub(in crate::storage) use run::{OldRun, RunNameRow};
 pub use run::{RunEvents, RunKey, RunKeyKind, RunName, RunsWanted, StoredRun};
 pub(in crate::storage) use scan_page::{Entry, LifecycleEntry, Lifecycles, Reached, ScanRequest};
 pub use scan_page::{ScanLifecycle, ScanPage, ScanRow};

@@ -22,11 +22,15 @@ pub enum RecordKind {
     Document,
     /// The code of an action.
     Module,
+    /// What is known of work that failed.
+    Trouble,
+    /// Which worker has a task that it has pulled, and until when.
+    Lease,
 }
 
 impl RecordKind {
     #[cfg(test)]
-    pub(in crate::storage) const ALL: [Self; 7] = [
+    pub(in crate::storage) const ALL: [Self; 9] = [
         Self::Definition,
         Self::Program,
         Self::Action,
@@ -34,6 +38,8 @@ impl RecordKind {
         Self::Variable,
         Self::Document,
         Self::Module,
+        Self::Trouble,
+        Self::Lease,
     ];
 
     pub(in crate::storage) const fn code(self) -> i64 {
@@ -46,6 +52,10 @@ impl RecordKind {
             Self::Variable => 5,
             Self::Document => 6,
             Self::Module => 7,
+            // An index of the table knows it by this number.
+            Self::Trouble => 8,
+            // Likewise.
+            Self::Lease => 9,
         }
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::TenantRow;
 use crate::clock::Timestamp;
 use crate::entity::Position;
-use crate::id::{EntityId, RunId};
+use crate::id::{EntityId, RunId, Tenant};
 
 /// The key of a row of `run_name`: the name of a definition, which runs keep when it is gone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -111,4 +111,13 @@ pub struct RunsWanted {
     pub entity: Option<EntityId>,
     /// The runs before it; none for the newest.
     pub before: Option<RunId>,
+}
+
+/// A run that has ended long ago.
+#[derive(Debug, Clone)]
+pub(in crate::storage) struct OldRun {
+    pub(in crate::storage) tenant: Tenant,
+    pub(in crate::storage) run: RunId,
+    /// What its state takes.
+    pub(in crate::storage) bytes: i64,
 }

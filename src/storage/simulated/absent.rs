@@ -6,9 +6,9 @@ use std::collections::HashMap;
 use super::State;
 use crate::clock::Timestamp;
 use crate::entity::{Position, Sequence};
-use crate::id::{EntityId, JobId, Tenant};
+use crate::id::{EntityId, JobId, RunId, Tenant};
 use crate::storage::port::{
-    EntityRow, Index, Indexable, Job, JobRow, Leaving, ModelRow, Ordered, Probe, StoredJob,
+    EntityRow, Index, Indexable, Job, JobRow, Leaving, ModelRow, OldRun, Ordered, Probe, StoredJob,
     Stretch, TenantRow, Version,
 };
 
@@ -27,7 +27,10 @@ nothing! {
     usage_of_messages(Sequence) -> Vec<(Tenant, i64)>;
     usage_of_records(Sequence) -> Vec<(Tenant, i64)>;
     usage_of_topics(Sequence) -> Vec<(Tenant, i64)>;
+    usage_of_runs(Sequence) -> Vec<(Tenant, i64)>;
     topic_old(Timestamp, i64) -> Vec<(Tenant, i64, i64)>;
+    runs_old(Timestamp, i64) -> Vec<OldRun>;
+    old_run_events(&[RunId], i64) -> Vec<(Position, RunId, i64)>;
     indexes() -> Vec<Index>;
     to_index(ModelRow, Option<EntityId>, i64) -> Vec<Indexable>;
     ends(ModelRow) -> Option<(EntityId, EntityId)>;

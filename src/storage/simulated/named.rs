@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::State;
 use crate::entity::Position;
+use crate::id::Tenant;
 use crate::storage::port::{
     Batch, Record, RecordGone, RecordKey, RecordKind, RecordPage, RecordPut, RecordRow,
     StoredProducer, TenantRow,
@@ -79,6 +80,24 @@ impl State {
             record: Arc::new(record(row)),
         };
         rows.into_iter().map(producer).collect()
+    }
+
+    pub(in crate::storage) fn troubles(&self) -> Vec<(Tenant, Record)> {
+        self.all(RecordKind::Trouble)
+    }
+
+    pub(in crate::storage) fn leases(&self) -> Vec<(Tenant, Record)> {
+        self.all(RecordKind::Lease)
+    }
+
+    fn all(&self, kind: RecordKind) -> Vec<(Tenant, Record)> {
+        let rows = self.records.values();
+        let rows = rows.filter(|(_, row)| row.key.kind == kind.code());
+        let of_kind = |(_, row): &(i64, RecordPut)| {
+            let tenant = usize::try_from(row.key.t - 1).expect("a row");
+            (self.tenants[tenant].clone(), record(row))
+        };
+        rows.map(of_kind).collect()
     }
 
     pub(super) fn write_records(&mut self, batch: &Batch) {

@@ -121,6 +121,15 @@ impl State {
         self.runs.values().filter_map(awaiting).collect()
     }
 
+    pub(in crate::storage) fn live_runs(&self) -> Vec<(Tenant, u8, u64)> {
+        let live = self.runs.values().filter(|run| run.moved.ended.is_none());
+        live.map(|run| {
+            let status = u8::try_from(run.moved.status).expect("a status");
+            (self.named(run).0, status, 1)
+        })
+        .collect()
+    }
+
     fn named(&self, run: &NewRun) -> (Tenant, RunId) {
         let tenant = usize::try_from(run.t - 1).expect("a row");
         (self.tenants[tenant].clone(), RunId::new(run.r))

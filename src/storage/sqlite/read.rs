@@ -35,6 +35,7 @@ const UNIQUE_KEY_HOLDERS: &str = include_str!("sql/unique_key_holders.sql");
 const USAGE: &str = include_str!("sql/usage.sql");
 const USAGE_MESSAGES: &str = include_str!("sql/usage_messages.sql");
 const USAGE_RECORDS: &str = include_str!("sql/usage_records.sql");
+const USAGE_RUNS: &str = include_str!("sql/usage_runs.sql");
 const USAGE_TOPICS: &str = include_str!("sql/usage_topics.sql");
 const VERSION_AS_OF: &str = include_str!("sql/version_as_of.sql");
 const VERSION_BY_TRANSACTION: &str = include_str!("sql/version_by_transaction.sql");
@@ -138,6 +139,17 @@ impl Sqlite {
         until: Sequence,
     ) -> Result<Vec<(Tenant, i64)>, Error> {
         let rows: Vec<(String, i64)> = sqlx::query_as(USAGE_TOPICS)
+            .bind(until.0)
+            .fetch_all(&self.reads)
+            .await?;
+        Ok(by_tenant(rows))
+    }
+
+    pub(in crate::storage) async fn usage_of_runs(
+        &self,
+        until: Sequence,
+    ) -> Result<Vec<(Tenant, i64)>, Error> {
+        let rows: Vec<(String, i64)> = sqlx::query_as(USAGE_RUNS)
             .bind(until.0)
             .fetch_all(&self.reads)
             .await?;

@@ -6,14 +6,18 @@ use sqlx::FromRow;
 
 use super::Sqlite;
 use crate::entity::Position;
+use crate::id::Tenant;
 use crate::storage::port::{
     Error, Record, RecordKey, RecordKind, RecordPage, RecordRow, StoredProducer, TenantRow,
 };
 
 const RECORD_GET: &str = include_str!("sql/record_get.sql");
+const RECORD_LEASES: &str = include_str!("sql/record_leases.sql");
 const RECORD_LIST: &str = include_str!("sql/record_list.sql");
 const RECORD_POSITIONS: &str = include_str!("sql/record_positions.sql");
 const RECORD_PRODUCERS: &str = include_str!("sql/record_producers.sql");
+
+const RECORD_TROUBLES: &str = include_str!("sql/record_troubles.sql");
 
 #[derive(Debug, FromRow)]
 struct ProducerData {
@@ -84,6 +88,35 @@ impl Sqlite {
             .into_iter()
             .map(|(place, n)| (usize::try_from(place).unwrap_or(usize::MAX), Position(n)));
         Ok(found.collect())
+    }
+
+    /// What is known of work that failed, of all tenants.
+    pub(in crate::storage) async fn troubles(&self) -> Result<Vec<(Tenant, Record)>, Error> {
+        self.all(RECORD_TROUBLES, RecordKind::Trouble).await
+    }
+
+    /// The leases of tasks, of all tenants.
+    pub(in crate::storage) async fn leases(&self) -> Result<Vec<(Tenant, Record)>, Error> {
+        self.all(RECORD_LEASES, RecordKind::Lease).await
+    }
+
+    /// All records of a kind, by a statement that reads those.
+    async fn all(
+        &self,
+        text: &'static str,
+        kind: RecordKind,
+    ) -> Result<Vec<(Tenant, Record)>, Error> {
+        let rows: Vec<(String, String, String, i64, String)> =
+            sqlx::query_as(text).fetch_all(&self.reads).await?;
+        let row = |(tenant, ns, name, n, body): (String, String, String, i64, String)| {
+            let record = Record {
+                key: RecordKey::new(kind, ns, name),
+                position: Position(n),
+                body: body.into(),
+            };
+            (Tenant::from(tenant), record)
+        };
+        Ok(rows.into_iter().map(row).collect())
     }
 
     /// What starts runs by itself, of all tenants.

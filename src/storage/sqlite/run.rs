@@ -7,18 +7,23 @@ use super::{Sqlite, read::json_list};
 use crate::clock::Timestamp;
 use crate::entity::Position;
 use crate::id::{EntityId, RunId, Tenant};
-use crate::storage::port::{Error, RunEvents, RunKey, RunName, RunsWanted, StoredRun, TenantRow};
+use crate::storage::port::{
+    Error, OldRun, RunEvents, RunKey, RunName, RunsWanted, StoredRun, TenantRow,
+};
 
 const RUN_AWAITING: &str = include_str!("sql/run_awaiting.sql");
 const RUN_EVENT_AFTER: &str = include_str!("sql/run_event_after.sql");
 const RUN_EVENT_OF: &str = include_str!("sql/run_event_of.sql");
 const RUN_GET: &str = include_str!("sql/run_get.sql");
 const RUN_KEY_GET: &str = include_str!("sql/run_key_get.sql");
+const RUN_LIVE: &str = include_str!("sql/run_live.sql");
 const RUN_LIST: &str = include_str!("sql/run_list.sql");
 const RUN_LIST_BELOW: &str = include_str!("sql/run_list_below.sql");
 const RUN_LIST_FOR: &str = include_str!("sql/run_list_for.sql");
 const RUN_LIST_OF: &str = include_str!("sql/run_list_of.sql");
 const RUN_NEWEST: &str = include_str!("sql/run_newest.sql");
+const RUN_OLD: &str = include_str!("sql/run_old.sql");
+const RUN_OLD_EVENTS: &str = include_str!("sql/run_old_events.sql");
 const RUN_OUT: &str = include_str!("sql/run_out.sql");
 const RUN_POSITIONS: &str = include_str!("sql/run_positions.sql");
 
@@ -194,6 +199,48 @@ impl Sqlite {
             .fetch_all(&self.reads)
             .await?;
         Ok(named(rows))
+    }
+
+    pub(in crate::storage) async fn live_runs(&self) -> Result<Vec<(Tenant, u8, u64)>, Error> {
+        let rows: Vec<(String, i64, i64)> = sqlx::query_as(RUN_LIVE).fetch_all(&self.reads).await?;
+        let row = |(tenant, status, count): (String, i64, i64)| {
+            let status = u8::try_from(status).unwrap_or(u8::MAX);
+            let count = u64::try_from(count).unwrap_or(0);
+            (Tenant::from(tenant), status, count)
+        };
+        Ok(rows.into_iter().map(row).collect())
+    }
+
+    pub(in crate::storage) async fn runs_old(
+        &self,
+        before: Timestamp,
+        limit: i64,
+    ) -> Result<Vec<OldRun>, Error> {
+        let rows: Vec<(String, i64, i64)> = sqlx::query_as(RUN_OLD)
+            .bind(before.micros())
+            .bind(limit)
+            .fetch_all(&self.reads)
+            .await?;
+        let old = |(tenant, r, bytes): (String, i64, i64)| OldRun {
+            tenant: tenant.into(),
+            run: RunId::new(r),
+            bytes,
+        };
+        Ok(rows.into_iter().map(old).collect())
+    }
+
+    pub(in crate::storage) async fn old_run_events(
+        &self,
+        runs: &[RunId],
+        limit: i64,
+    ) -> Result<Vec<(Position, RunId, i64)>, Error> {
+        let rows: Vec<(i64, i64, i64)> = sqlx::query_as(RUN_OLD_EVENTS)
+            .bind(json_list(runs.iter().map(|run| run.number())))
+            .bind(limit)
+            .fetch_all(&self.reads)
+            .await?;
+        let event = |(n, r, bytes)| (Position(n), RunId::new(r), bytes);
+        Ok(rows.into_iter().map(event).collect())
     }
 
     pub(in crate::storage) async fn runs_that_await(

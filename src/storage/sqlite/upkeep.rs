@@ -3,7 +3,7 @@
 use sqlx::Connection as _;
 use sqlx_sqlite::SqliteConnection;
 
-use super::{identity, script::BEGIN, statement};
+use super::{identity, read::json_list, script::BEGIN, statement};
 use crate::id::EntityId;
 use crate::storage::port::{IndexState, Upkeep};
 
@@ -15,6 +15,11 @@ const INDEX_FILLED: &str = include_str!("sql/index_filled.sql");
 const INDEX_FORGET: &str = include_str!("sql/index_forget.sql");
 const INDEX_USED: &str = include_str!("sql/index_used.sql");
 const INDEX_UNDECLARE: &str = include_str!("sql/index_undeclare.sql");
+const RUN_FORGET: &str = include_str!("sql/run_forget.sql");
+const RUN_FORGET_EVENTS: &str = include_str!("sql/run_forget_events.sql");
+const RUN_FORGET_KEYS: &str = include_str!("sql/run_forget_keys.sql");
+const RUN_FORGET_REST: &str = include_str!("sql/run_forget_rest.sql");
+const RUN_FORGET_TIMERS: &str = include_str!("sql/run_forget_timers.sql");
 const TOPIC_FORGET: &str = include_str!("sql/topic_forget.sql");
 
 /// How many keys one statement adds.
@@ -100,6 +105,26 @@ impl Upkeep {
             }
             Self::Job(chore) => chore.write(connection).await?,
             Self::Identities(changes) => identity::write(connection, changes).await?,
+            Self::ForgetRunEvents(positions) => {
+                let list = json_list(positions.iter().map(|position| position.0));
+                let forgotten = sqlx::query(RUN_FORGET_EVENTS).bind(list);
+                forgotten.execute(connection).await?.rows_affected()
+            }
+            Self::ForgetRuns(runs) => {
+                let list = json_list(runs.iter().map(|run| run.number()));
+                let mut rows = 0;
+                // The keys first: which they are, the runs say.
+                for text in [
+                    RUN_FORGET_KEYS,
+                    RUN_FORGET_REST,
+                    RUN_FORGET_TIMERS,
+                    RUN_FORGET,
+                ] {
+                    let forgotten = sqlx::query(text).bind(&list);
+                    rows += forgotten.execute(&mut *connection).await?.rows_affected();
+                }
+                rows
+            }
             Self::ForgetTopicEvents { until, before } => {
                 let forgotten = sqlx::query(TOPIC_FORGET).bind(until).bind(before.micros());
                 forgotten.execute(connection).await?.rows_affected()

@@ -9,8 +9,8 @@ use crate::clock::Timestamp;
 use crate::entity::Position;
 use crate::id::{EntityId, RunId};
 use crate::storage::{
-    Error,
-    draft::RunWrite,
+    Error, Work,
+    draft::{RunBefore, RunWrite},
     port::{RunKey, RunName, StoredRun},
 };
 
@@ -25,6 +25,8 @@ pub struct NewRun {
     /// What no other run of the tenant may have.
     pub keys: Vec<RunKey>,
     pub created: Timestamp,
+    /// What started it, as metrics name it.
+    pub by: &'static str,
 }
 
 /// What a run becomes.
@@ -45,6 +47,9 @@ pub struct RunAdvance {
     pub events: Vec<Arc<str>>,
     /// The number of its last event.
     pub last: u64,
+    /// Its kind and its status, as metrics name them.
+    pub kind: &'static str,
+    pub status_name: &'static str,
 }
 
 /// The runs of a unit.
@@ -208,6 +213,10 @@ impl UnitOfWork {
             state: advance.state,
             events: advance.events,
             last: advance.last,
+            before: None,
+            by: new.by,
+            kind: advance.kind,
+            status_name: advance.status_name,
         })
     }
 
@@ -232,6 +241,14 @@ impl UnitOfWork {
             state: Arc::clone(&advance.state),
             events: Vec::new(),
             last: 0,
+            before: Some(RunBefore {
+                status: base.status,
+                is_live: base.ended.is_none(),
+                bytes: base.state.len(),
+            }),
+            by: "",
+            kind: "",
+            status_name: "",
         });
         write.status = advance.status;
         write.is_out = advance.is_out;
@@ -240,6 +257,8 @@ impl UnitOfWork {
         write.ended = advance.ended;
         write.state = advance.state;
         write.last = advance.last;
+        write.kind = advance.kind;
+        write.status_name = advance.status_name;
         write.events.extend(advance.events);
         self.put_run(write)
     }
@@ -247,6 +266,8 @@ impl UnitOfWork {
     fn put_run(&mut self, write: RunWrite) -> Result<(), Error> {
         let events: usize = write.events.iter().map(|event| event.len()).sum();
         self.grow(write.state.len() + events + WRITE_BYTES)?;
+        // It moves on, so whatever failed before is over.
+        self.settle(&Work::run(write.id))?;
         let is_marked = self.marks > 0;
         self.runs.put(write, is_marked);
         Ok(())

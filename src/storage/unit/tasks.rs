@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{UnitOfWork, WRITE_BYTES};
 use crate::storage::{
-    Error,
+    Error, Work,
     port::{EntityRow, Subject, Task, TaskKey, TaskLine, Version},
     task::{Dropped, NewTask, TaskChange},
 };
@@ -55,6 +55,10 @@ impl UnitOfWork {
 
     /// Something that is done, or not to be done any more.
     pub fn drop_task(&mut self, task: &Task) {
+        if task.key != TaskKey(0) && task.entity().is_some() {
+            // A unit that is too large for this is refused at its commit.
+            let _ = self.settle(&Work::timer(task.key));
+        }
         self.tasks.push(TaskChange::Drop(Dropped {
             key: task.key,
             subject: task.subject,

@@ -32,6 +32,7 @@ from interlock.records import (
     FeedChange,
     Group,
     Imported,
+    Incident,
     Index,
     KeyPair,
     Message,
@@ -1326,6 +1327,38 @@ class Operations:
         return {item["id"]: item.get("keys", item.get("error")) for item in answer["providers"]}
 
     # What an operator may change; all of it needs the role ROLE_ADMIN.
+
+    async def incidents(
+        self, kind: Literal["run", "timer", "producer"] | None = None
+    ) -> AsyncGenerator[Incident, None]:
+        """List work that has stopped after it failed too often."""
+        cursor: str | None = None
+        while True:
+            payload = _given(kind=kind, cursor=cursor)
+            answer = await self.call("IncidentsGetRequest", payload)
+            for item in answer["items"]:
+                yield Incident.read(item)
+            cursor = answer["pagination"].get("nextCursor")
+            if cursor is None:
+                return
+
+    async def retry_incident(self, incident_id: str) -> None:
+        """Have the work of an incident done again, and its failures counted from the beginning.
+
+        Raises:
+            IncidentNotFound: there is none.
+
+        """
+        await self.call("IncidentRetryRequest", {"incidentId": incident_id})
+
+    async def cancel_incident(self, incident_id: str) -> None:
+        """Cancel a run, drop a timer, or stop a schedule or trigger that has stopped.
+
+        Raises:
+            IncidentNotFound: there is none.
+
+        """
+        await self.call("IncidentCancelRequest", {"incidentId": incident_id})
 
     async def log_level(self) -> str:
         """Return the log level: `debug`, `info`, `warn` or `error`."""

@@ -641,6 +641,36 @@ class OidcProvider:
 
 
 @dataclass(frozen=True, slots=True)
+class Incident:
+    """Work that has stopped after it failed too often."""
+
+    incident_id: str
+    kind: Literal["run", "timer", "producer"]
+    reason: str
+    """Why it failed last."""
+    tries: int
+    since: datetime
+    run_id: str | None = None
+    entity_id: str | None = None
+    name: str | None = None
+    """The definition of a run, schedule or trigger; the transition of a timer."""
+
+    @classmethod
+    def read(cls, payload: Json) -> Incident:
+        """Read it from a payload."""
+        return cls(
+            incident_id=payload["incidentId"],
+            kind=payload["kind"],
+            reason=payload["reason"],
+            tries=payload["tries"],
+            since=datetime.fromisoformat(payload["since"]),
+            run_id=payload.get("runId"),
+            entity_id=payload.get("entityId"),
+            name=payload.get("name"),
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class Sampler:
     """Which requests a server would trace."""
 

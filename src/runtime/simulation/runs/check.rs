@@ -3,6 +3,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
+    fmt::Write as _,
     sync::Arc,
 };
 
@@ -99,10 +100,8 @@ fn fed(all: &[Told]) -> Vec<u64> {
     let inputs = all.iter().filter(by_trigger).map(Told::input);
     let mut numbers = Vec::new();
     for input in inputs {
-        let events = match input {
-            Value::Array(events) => events,
-            event => vec![event],
-        };
+        let batch = input.as_array().map(Vec::as_slice);
+        let events = batch.unwrap_or(std::slice::from_ref(&input));
         numbers.extend(events.iter().filter_map(|event| event["n"].as_u64()));
     }
     numbers
@@ -196,7 +195,7 @@ impl Told {
             // The input of a run may have the id of an entity, which is another each time.
             let is_input = event.sequence == 1;
             let detail = if is_input { "" } else { &*event.detail };
-            story += &format!("\n    {at} {} {detail}", event.kind.as_str());
+            let _ = write!(story, "\n    {at} {} {detail}", event.kind.as_str());
         }
         story
     }

@@ -1,0 +1,63 @@
+//! Ends the work of an incident: a run is cancelled, a timer is dropped, a schedule or trigger starts
+//! nothing until its definition is enabled or created again.
+
+use crate::auth::{Permission, ROLE_ADMIN};
+use crate::error::{Code, Failure};
+use crate::event::{
+    EventType,
+    payload::{self, incidents},
+};
+use crate::operation::{Access, Context, Family, Operation, Output};
+
+/// How often a cancel is tried again that met another advance of the run.
+const TRIES: usize = 10;
+
+pub(in crate::operation) struct CancelIncident(String);
+
+impl Operation for CancelIncident {
+    type Payload = incidents::Named;
+    type Answer = incidents::Closed;
+
+    const REQUEST: EventType = EventType::IncidentCancelRequest;
+    const RESPONSE: EventType = EventType::IncidentCancelResponse;
+    const FAMILY: Family = Family::Entity;
+    const ACCESS: Access = Access::Write;
+    const STORES: bool = false;
+    const NEEDS: Permission = Permission::Role(ROLE_ADMIN);
+
+    fn parse(payload: &str) -> Result<Self, Failure> {
+        let request: incidents::Named = payload::decode(payload)?;
+        Ok(Self(request.incident_id))
+    }
+
+    async fn run(self, cx: Context) -> Result<Output<Self::Answer>, Failure> {
+        cx.refuse_token()?;
+        let (runtime, by) = (cx.runtime(), cx.initiator());
+        let mut tries = 0;
+        loop {
+            tries += 1;
+            let incident = runtime.incident(&by.tenant, &self.0).await?;
+            let mut session = cx.session_for(0, |_, _| String::new()).await?;
+            let arrived = runtime.cancel_work(&mut session, &by, &incident.work).await;
+            let closed = incidents::Closed {
+                incident_id: self.0.clone(),
+            };
+            let finished = match arrived {
+                Ok(arrived) => {
+                    let finished = cx.finish(session, closed, Vec::new()).await;
+                    match (&finished, arrived) {
+                        (Ok(_), Some(arrived)) => runtime.after_advance(&by.tenant, arrived),
+                        (Err(_), Some(arrived)) => runtime.advance_failed(&by.tenant, &arrived),
+                        (_, None) => {}
+                    }
+                    finished
+                }
+                Err(failure) => Err(failure),
+            };
+            match finished {
+                Err(failure) if failure.code() == Code::Conflict && tries < TRIES => {}
+                finished => return finished,
+            }
+        }
+    }
+}

@@ -1,0 +1,211 @@
+//! Ending runs that have stopped as incidents: by a cancel if that works, else by force.
+
+use std::sync::Arc;
+
+use tracing::warn;
+
+use super::{
+    Arrived, State,
+    advance::Advance,
+    send::task_id,
+    start::INVOCATION,
+    state::{Invoked, PRIORITY},
+};
+use crate::error::{Code, Failure};
+use crate::id::RunId;
+use crate::program::{Arrival, Begin, HistoryEvent, Program, Run, StartedBy, Status};
+use crate::runtime::{
+    Initiator, Runtime, Session,
+    incidents::{Fault, contained},
+    later::By,
+};
+use crate::storage::{RunsWanted, StoredRun, Work};
+
+/// The reason in the history.
+const REASON: &str = "cancelled by an operator after it failed too often";
+
+/// How many runs below one are read at a time, and how many advances of a history.
+const PAGE: i64 = 1_000;
+
+impl Runtime {
+    /// Cancels a run that has stopped, in the transaction of a session.
+    pub(in crate::runtime) async fn cancel_stopped(
+        &self,
+        session: &mut Session,
+        by: &Initiator,
+        run: RunId,
+    ) -> Result<Arrived, Failure> {
+        let mark = session.unit()?.mark();
+        let cancel = Arrival::Cancel {
+            reason: REASON.into(),
+        };
+        let cancelled = contained(self.advance_in(session, by, Advance::of(run, cancel))).await;
+        let unit = session.unit()?;
+        let arrived = match cancelled {
+            Ok(arrived) => {
+                unit.release(mark);
+                return Ok(arrived);
+            }
+            Err(Fault::Failed(failure)) if failure.code() == Code::Conflict => return Err(failure),
+            Err(Fault::Failed(failure))
+                if matches!(failure.code(), Code::RunFinished | Code::RunNotFound) =>
+            {
+                // It has ended meanwhile, or was removed.
+                unit.roll_back_to(&mark);
+                unit.settle(&Work::run(run))?;
+                Arrived::default()
+            }
+            Err(fault) => {
+                let failure = fault.into_failure();
+                let cause = failure.internal_cause().map(|(_, cause)| cause);
+                warn!(%failure, cause, run.id = %run, "a run cannot be cancelled, and is ended by force");
+                // A turn that panicked may have left signals behind.
+                unit.turn_ends();
+                unit.roll_back_to(&mark);
+                self.end_by_force(session, by, run).await?
+            }
+        };
+        session.unit()?.release(mark);
+        Ok(arrived)
+    }
+
+    /// Ends a run without advancing it.
+    async fn end_by_force(
+        &self,
+        session: &mut Session,
+        by: &Initiator,
+        run: RunId,
+    ) -> Result<Arrived, Failure> {
+        let stored = session.unit()?.run(run).await?;
+        let stored = stored.ok_or_else(|| super::not_found(&run.to_string()))?;
+        if stored.ended.is_some() {
+            session.unit()?.settle(&Work::run(run))?;
+            return Ok(Arrived::default());
+        }
+        let now = self.0.clock.now();
+        let (mut state, out) = match State::read(&stored) {
+            Ok(state) => {
+                let out = state.run.outstanding().map(|task| task.ordinal);
+                (state, out)
+            }
+            Err(_) => (self.unreadable(&stored, by).await?, None),
+        };
+        let event: HistoryEvent = state.run.end_by_force(now, REASON);
+        session
+            .unit()?
+            .advance_run(&stored, state.stored(&[event])?)?;
+        if let Some(ordinal) = out {
+            let task = task_id(&state.run.id, ordinal);
+            self.0.channels.give_up(&by.tenant, &task, REASON);
+        }
+        let mut arrived = Arrived {
+            is_taken: true,
+            is_changed: true,
+            status: Status::Cancelled,
+            ..Arrived::default()
+        };
+        self.cancel_below(session, by, run, &mut arrived).await?;
+        if let Some(parent) = stored.parent {
+            let ended = Arrival::ChildEnded {
+                run: state.run.id.clone(),
+                status: Status::Cancelled,
+                output: None,
+            };
+            self.add_advance(session, by, parent, ended, &mut arrived)
+                .await?;
+        }
+        Ok(arrived)
+    }
+
+    /// Cancels the runs that a run has started and that have not ended.
+    async fn cancel_below(
+        &self,
+        session: &mut Session,
+        by: &Initiator,
+        run: RunId,
+        arrived: &mut Arrived,
+    ) -> Result<(), Failure> {
+        let mut wanted = RunsWanted {
+            parent: Some(run),
+            ..RunsWanted::default()
+        };
+        loop {
+            let page = self.storage().runs(&by.tenant, &wanted, PAGE).await?;
+            for child in page.iter().filter(|child| child.ended.is_none()) {
+                let cancel = Arrival::Cancel {
+                    reason: REASON.into(),
+                };
+                self.add_advance(session, by, child.id, cancel, arrived)
+                    .await?;
+            }
+            match page.last() {
+                Some(last) if i64::try_from(page.len()).is_ok_and(|count| count == PAGE) => {
+                    wanted.before = Some(last.id);
+                }
+                Some(_) | None => return Ok(()),
+            }
+        }
+    }
+
+    /// Advances another run in the same transaction; one that cannot be advanced stays as it is.
+    async fn add_advance(
+        &self,
+        session: &mut Session,
+        by: &Initiator,
+        run: RunId,
+        arrival: Arrival,
+        arrived: &mut Arrived,
+    ) -> Result<(), Failure> {
+        let mark = session.unit()?.mark();
+        let advanced = contained(self.advance_in(session, by, Advance::of(run, arrival))).await;
+        let unit = session.unit()?;
+        match advanced {
+            Ok(advanced) => {
+                arrived.effects.extend(advanced.effects);
+                arrived.permits.extend(advanced.permits);
+            }
+            Err(Fault::Failed(failure)) if failure.code() == Code::Conflict => return Err(failure),
+            Err(fault) => {
+                let failure = fault.into_failure();
+                warn!(%failure, run.id = %run, "a run was not advanced with one that is ended by force");
+                unit.turn_ends();
+                unit.roll_back_to(&mark);
+            }
+        }
+        session.unit()?.release(mark);
+        Ok(())
+    }
+
+    /// What is stored of a run from now on whose state cannot be read.
+    async fn unreadable(&self, stored: &StoredRun, by: &Initiator) -> Result<State, Failure> {
+        let mut last = 0;
+        loop {
+            let events = self.storage().run_events(stored.id, last, PAGE).await?;
+            let Some(newest) = events.last() else { break };
+            last = newest.last;
+        }
+        let name = &stored.name.name;
+        let begin = Begin {
+            id: stored.id.to_string().into(),
+            started_by: StartedBy::Caller,
+            depth: 0,
+            input: Arc::from("null"),
+            now: stored.created,
+        };
+        let (mut run, _) = Run::begin(begin, &Program::of_action(""));
+        run.sequence = last;
+        let invoked = name.starts_with(INVOCATION).then(|| Invoked {
+            priority: PRIORITY,
+            labels: std::collections::BTreeMap::new(),
+            not_before: None,
+        });
+        Ok(State {
+            version: "".into(),
+            digest: "".into(),
+            by: By::of(&by.principal.actor, &by.principal.roles),
+            key: None,
+            invoked,
+            run,
+        })
+    }
+}

@@ -1,0 +1,117 @@
+//! Leases of tasks that workers have pulled, so that a restart gives nobody else a task before the
+//! lease of its worker ends.
+//!
+//! Each is a record. All of them are kept in memory, as there is one for each task that a worker has
+//! at the moment.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use super::{
+    Error, Storage, UnitOfWork,
+    port::{Record, RecordKey, RecordKind},
+};
+use crate::id::Tenant;
+
+/// Leases belong to their tenant and to no namespace.
+const NAMESPACE: &str = "";
+
+/// A task, and whose it is.
+type Name = (Tenant, Arc<str>);
+
+/// A mutex, not a task: a few look-ups for each task that is pulled.
+#[derive(Debug, Default)]
+pub(super) struct Leases(Mutex<Known>);
+
+#[derive(Debug, Default)]
+struct Known {
+    stored: HashMap<Name, Arc<str>>,
+    /// Those of the last process, until they are asked for.
+    found: HashMap<Name, Arc<str>>,
+}
+
+/// A lease as it is stored.
+#[derive(Debug, Clone)]
+pub struct StoredLease {
+    pub tenant: Tenant,
+    pub task: Arc<str>,
+    /// JSON.
+    pub body: Arc<str>,
+    /// Whether it is the last process's, and its task was not sent yet.
+    pub is_found: bool,
+}
+
+impl Leases {
+    /// Begins with what is stored.
+    pub(super) fn new(stored: Vec<(Tenant, Record)>) -> Self {
+        let name = |(tenant, record): (Tenant, Record)| ((tenant, record.key.name), record.body);
+        let found: HashMap<Name, Arc<str>> = stored.into_iter().map(name).collect();
+        Self(Mutex::new(Known {
+            stored: found.clone(),
+            found,
+        }))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Known> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes over a record that was committed, or forgets one that was dropped.
+    pub(super) fn put(&self, tenant: &Tenant, key: &RecordKey, record: Option<&Record>) {
+        if key.kind != RecordKind::Lease {
+            return;
+        }
+        let name = (tenant.clone(), Arc::clone(&key.name));
+        let mut known = self.lock();
+        match record {
+            Some(record) => {
+                known.stored.insert(name, Arc::clone(&record.body));
+            }
+            None => {
+                known.stored.remove(&name);
+                known.found.remove(&name);
+            }
+        }
+    }
+}
+
+impl Storage {
+    /// The lease that the last process has left of a task; once.
+    pub fn found_lease(&self, tenant: &Tenant, task: &Arc<str>) -> Option<Arc<str>> {
+        let mut known = self.0.leases.lock();
+        if known.found.is_empty() {
+            return None;
+        }
+        known.found.remove(&(tenant.clone(), Arc::clone(task)))
+    }
+
+    /// All leases that are stored.
+    pub fn stored_leases(&self) -> Vec<StoredLease> {
+        let known = self.0.leases.lock();
+        let lease = |(name, body): (&Name, &Arc<str>)| StoredLease {
+            tenant: name.0.clone(),
+            task: Arc::clone(&name.1),
+            body: Arc::clone(body),
+            is_found: known.found.contains_key(name),
+        };
+        known.stored.iter().map(lease).collect()
+    }
+}
+
+fn key(task: &Arc<str>) -> RecordKey {
+    RecordKey::new(RecordKind::Lease, NAMESPACE, Arc::clone(task))
+}
+
+impl UnitOfWork {
+    /// Stores the lease of a task.
+    pub fn put_lease(&mut self, task: &Arc<str>, body: Arc<str>) -> Result<(), Error> {
+        self.put_record(key(task), body)
+    }
+
+    /// Forgets the lease of a task.
+    pub fn drop_lease(&mut self, task: &Arc<str>) -> Result<(), Error> {
+        self.drop_record(key(task))
+    }
+}

@@ -1,0 +1,191 @@
+//! What operators see and limit of runs: metrics, retention, stored bytes (`runs.md` §9, §11).
+
+use std::{path::Path, time::Instant};
+
+use rusqlite::Connection as Database;
+use serde_json::{Value, json};
+
+use crate::support::{Connection, PATIENCE, Rest, Server, code};
+
+/// A workflow that waits for a signal, with a time limit.
+fn document(timeout_ms: u32) -> String {
+    format!(
+        "kind: Workflow\nname: approval\nversion: \"1\"\nidempotency: optional\n\
+         start:\n  waitForSignal: {{type: go, timeoutMs: {timeout_ms}, onTimeout: flo.TimedOut}}\n\
+         \x20 transitions: {{success: flo.Completed}}\n"
+    )
+}
+
+async fn define(connection: &Connection, timeout_ms: u32) {
+    let payload = json!({"document": document(timeout_ms)});
+    connection.ok("RunDefinitionCreateRequest", payload).await;
+}
+
+async fn start(connection: &Connection, mut payload: Value) -> String {
+    payload["definition"] = "approval".into();
+    let started = connection.ok("RunStartRequest", payload).await;
+    started["runId"].as_str().expect("an id").to_owned()
+}
+
+async fn signal(connection: &Connection, run: &str, payload: Value) -> Value {
+    let payload = json!({"runId": run, "type": "go", "payload": payload});
+    connection.call("RunSignalRequest", payload).await
+}
+
+async fn until_waiting(connection: &Connection, run: &str) {
+    let begun = Instant::now();
+    loop {
+        let payload = json!({"runId": run});
+        let found = connection.ok("RunGetRequest", payload).await;
+        if found["run"]["status"] == "waiting" {
+            return;
+        }
+        assert!(begun.elapsed() < PATIENCE, "{found}");
+    }
+}
+
+/// Waits until a metric has a value.
+async fn until_measured(server: &Server, name: &str, is: impl Fn(f64) -> bool) {
+    let begun = Instant::now();
+    loop {
+        let text = Rest::new(server.admin).get("/metrics").await.text;
+        let line = text.lines().find_map(|line| line.strip_prefix(name));
+        let value = line.map(|value| value.trim().parse::<f64>().expect("a number"));
+        if value.is_some_and(&is) {
+            return;
+        }
+        assert!(begun.elapsed() < PATIENCE, "{name} is {value:?}");
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
+async fn metrics_count_runs_that_start_that_are_open_and_that_end() {
+    let mut server = Server::on_disk(&[]);
+    let connection = server.connect().await;
+    define(&connection, 3_600_000).await;
+    let first = start(&connection, json!({})).await;
+    let second = start(&connection, json!({})).await;
+    let started = "interlock_runs_started_total{kind=\"flo\",by=\"caller\"}";
+    let waiting = "interlock_runs_open{status=\"waiting\"}";
+    until_measured(&server, started, |runs| runs == 2.0).await;
+    until_measured(&server, waiting, |runs| runs == 2.0).await;
+    signal(&connection, &first, json!(1)).await;
+    let completed = "interlock_runs_finished_total{kind=\"flo\",status=\"completed\"}";
+    until_measured(&server, completed, |runs| runs == 1.0).await;
+    until_measured(&server, waiting, |runs| runs == 1.0).await;
+    // A late signal to what has ended changes nothing.
+    signal(&connection, &first, json!(2)).await;
+    // What is open is known after a crash, too.
+    server.kill();
+    server.restart();
+    let connection = server.connect().await;
+    until_measured(&server, waiting, |runs| runs == 1.0).await;
+    let cancel = json!({"runId": second});
+    connection.ok("RunCancelRequest", cancel).await;
+    until_measured(&server, waiting, |runs| runs == 0.0).await;
+    let cancelled = "interlock_runs_finished_total{kind=\"flo\",status=\"cancelled\"}";
+    until_measured(&server, cancelled, |runs| runs == 1.0).await;
+    define(&connection, 20).await;
+    start(&connection, json!({})).await;
+    let late = "interlock_run_timer_lateness_seconds_count";
+    until_measured(&server, late, |timers| timers >= 1.0).await;
+}
+
+/// How many rows the tables of runs have.
+fn rows(data: &Path) -> Vec<i64> {
+    let database = Database::open(data).expect("a database");
+    let tables = ["run", "run_event", "run_key", "task"];
+    let count = |table: &str| {
+        let text = format!("select count(*) from {table}");
+        database
+            .query_row(&text, [], |row| row.get(0))
+            .expect("a number")
+    };
+    tables.map(count).to_vec()
+}
+
+#[tokio::test]
+async fn ended_runs_are_removed_after_their_time_with_their_histories_and_keys() {
+    let mut server = Server::on_disk(&[("INTERLOCK_RUNS_RETENTION", "1s")]);
+    let connection = server.connect().await;
+    define(&connection, 3_600_000).await;
+    let live = start(
+        &connection,
+        json!({"idempotencyKey": "live", "runId": "mine"}),
+    )
+    .await;
+    let mut ended = Vec::new();
+    for n in 0..300 {
+        let id = start(&connection, json!({"idempotencyKey": format!("k{n}")})).await;
+        let taken = signal(&connection, &id, json!(n)).await;
+        assert_eq!(taken["success"], true, "{taken}");
+        ended.push(id);
+    }
+    let chosen = start(&connection, json!({"runId": "chosen"})).await;
+    signal(&connection, &chosen, json!(1)).await;
+    let begun = Instant::now();
+    for id in ended.iter().chain([&chosen]) {
+        loop {
+            let answer = connection.call("RunGetRequest", json!({"runId": id})).await;
+            if answer["error"].is_object() {
+                assert_eq!(code(&answer), "RUN_NOT_FOUND");
+                break;
+            }
+            assert!(begun.elapsed() < PATIENCE, "{answer}");
+        }
+    }
+    let listed = connection.ok("RunsGetRequest", json!({})).await;
+    assert_eq!(listed["items"].as_array().expect("a list").len(), 1);
+    let history = json!({"runId": live});
+    connection.ok("RunHistoryGetRequest", history).await;
+    // Keys live as long as their run.
+    let again = json!({"definition": "approval", "idempotencyKey": "k0", "runId": "chosen"});
+    let again = connection.ok("RunStartRequest", again).await;
+    assert_eq!(again["created"], true, "{again}");
+    let same = json!({"definition": "approval", "idempotencyKey": "live"});
+    let same = connection.ok("RunStartRequest", same).await;
+    assert_eq!(
+        (&same["created"], &same["runId"]),
+        (&json!(false), &json!("mine"))
+    );
+    until_waiting(&connection, again["runId"].as_str().expect("an id")).await;
+    server.kill();
+    let rows = rows(&server.folder().join(".local/share/interlock/interlock.db"));
+    assert_eq!((rows[0], rows[2], rows[3]), (2, 4, 2), "{rows:?}");
+    server.restart();
+    let connection = server.connect().await;
+    let taken = signal(&connection, "mine", json!(1)).await;
+    assert_eq!(taken["matched"], true, "{taken}");
+}
+
+#[tokio::test]
+async fn what_runs_store_counts_for_the_limit_of_their_tenant() {
+    let mut server = Server::on_disk(&[("INTERLOCK_TENANT_STORED_BYTES", "60000")]);
+    let connection = server.connect().await;
+    define(&connection, 3_600_000).await;
+    let large = "x".repeat(20_000);
+    let run = start(&connection, json!({"input": large})).await;
+    start(&connection, json!({"input": large})).await;
+    start(&connection, json!({"input": large})).await;
+    let again = json!({"definition": "approval"});
+    let refused = connection.call("RunStartRequest", again.clone()).await;
+    assert_eq!(code(&refused), "TENANT_LIMIT_EXCEEDED", "{refused}");
+    // After a restart it is counted in the background.
+    server.kill();
+    server.restart();
+    let connection = server.connect().await;
+    let begun = Instant::now();
+    loop {
+        let refused = connection.call("RunStartRequest", again.clone()).await;
+        if refused["error"].is_object() {
+            assert_eq!(code(&refused), "TENANT_LIMIT_EXCEEDED");
+            break;
+        }
+        assert!(begun.elapsed() < PATIENCE, "{refused}");
+    }
+    // What ends work is done however much is stored.
+    connection
+        .ok("RunCancelRequest", json!({"runId": run}))
+        .await;
+}
