@@ -28,21 +28,21 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("engine",    &["callout", "clock", "condition", "entity", "error", "id", "model", "workflow"]),
     ("explain",   &["callout", "condition", "engine", "id", "workflow"]),
     ("storage",   &["clock", "compat", "engine", "entity", "error", "id", "model", "telemetry", "workflow"]),
-    ("registry",  &["clock", "dialect", "entity", "error", "id", "program", "storage"]),
     ("audit",     &["clock", "engine", "entity", "id", "storage"]),
     ("outgoing",  &[]),
     ("auth",      &["clock", "entity", "error", "id", "outgoing"]),
     ("connector", &["entity", "expr", "id", "json", "outgoing", "telemetry"]),
+    ("registry",  &["auth", "clock", "connector", "dialect", "entity", "error", "expr", "id", "program", "storage"]),
     ("compute",   &["callout", "clock", "entity", "error", "id", "program", "telemetry"]),
     ("wasm",      &["clock", "dialect", "expr", "id", "pool", "program"]),
     ("search",    &["clock", "condition", "entity", "error", "id", "model", "pool", "storage"]),
     ("runtime",   &["callout", "clock", "compat", "compute", "condition", "connector", "dialect", "engine", "entity", "error", "explain", "expr", "id", "model", "pool", "program", "registry", "search", "storage", "telemetry", "wasm", "workflow"]),
     ("event",     &["callout", "clock", "condition", "engine", "entity", "error", "explain", "id", "json", "model", "workflow"]),
-    ("operation", &["audit", "auth", "clock", "compat", "compute", "condition", "dialect", "entity", "error", "event", "id", "model", "pool", "program", "registry", "runtime", "search", "storage", "telemetry", "workflow"]),
+    ("operation", &["audit", "auth", "clock", "compat", "compute", "condition", "connector", "dialect", "entity", "error", "event", "id", "model", "pool", "program", "registry", "runtime", "search", "storage", "telemetry", "workflow"]),
     ("help",      &["auth", "dialect", "error", "operation", "telemetry"]),
     ("grpc",      &["auth", "callout", "compute", "entity", "error", "event", "id", "operation"]),
     ("rest",      &["auth", "clock", "error", "event", "help", "id", "json", "operation", "telemetry"]),
-    ("app",       &["auth", "clock", "compat", "compute", "connector", "engine", "entity", "error", "event", "grpc", "help", "operation", "program", "registry", "rest", "runtime", "search", "storage", "telemetry", "wasm"]),
+    ("app",       &["auth", "clock", "compat", "compute", "connector", "engine", "entity", "error", "event", "grpc", "help", "id", "operation", "program", "registry", "rest", "runtime", "search", "storage", "telemetry", "wasm"]),
     ("cli",       &["app", "clock", "dialect", "event", "help", "id", "operation", "storage", "telemetry", "workflow"]),
 ];
 
@@ -132,7 +132,7 @@ const ONLY_IN: &[(&str, &[&str], &str)] = &[
     // Each is held for a few instructions and never across an await; their comments say why a
     // task would not do.
     ("Mutex", &["app/connections/registry.rs", "auth/directory.rs", "auth/turns.rs", "compute/member.rs", "compute/tasks/mod.rs", "connector/database/mod.rs", "connector/mod.rs", "grpc/stream/outbound.rs", "grpc/stream/requests.rs", "operation/limits.rs", "operation/once.rs", "outgoing/client.rs", "pool.rs", "runtime/transactions.rs", "runtime/runs/connectors.rs", "runtime/runs/plans.rs", "runtime/runs/transactions.rs", "runtime/turns.rs", "storage/known_runs.rs", "storage/missed.rs", "storage/agenda.rs", "storage/cache.rs", "storage/instant.rs", "storage/recent.rs", "storage/record_cache.rs", "storage/room.rs", "storage/topic_news.rs", "storage/usage.rs"], "shared state is counted"),
-    ("RwLock", &["auth/directory.rs", "operation/receiving.rs", "storage/catalog.rs", "storage/index.rs", "storage/names.rs"], "shared state is counted"),
+    ("RwLock", &["auth/directory.rs", "operation/receiving.rs", "registry/bundle/routes.rs", "storage/catalog.rs", "storage/index.rs", "storage/names.rs"], "shared state is counted"),
 ];
 
 /// What may be written nowhere outside tests.

@@ -1,6 +1,6 @@
 //! The process: configuration, telemetry, wiring, shutdown.
 //!
-//! May use: [`crate::clock`], [`crate::compat`], [`crate::telemetry`], [`crate::entity`],
+//! May use: [`crate::id`], [`crate::clock`], [`crate::compat`], [`crate::telemetry`], [`crate::entity`],
 //! [`crate::engine`], [`crate::error`], [`crate::storage`], [`crate::auth`], [`crate::compute`],
 //! [`crate::connector`], [`crate::program`], [`crate::registry`], [`crate::runtime`], [`crate::wasm`],
 //! [`crate::search`], [`crate::event`], [`crate::operation`], [`crate::help`], [`crate::grpc`],

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{Facts, Topic};
 use crate::auth::Permission;
-use crate::dialect::flo::RULES;
+use crate::dialect::{Rule, flo, saga};
 use crate::error::{Code, Retry};
 use crate::operation::{Access, Answers, ROUTES, Route};
 use crate::telemetry::measure::METRICS;
@@ -16,7 +16,8 @@ pub(super) fn table(name: &str, facts: &Facts) -> Option<String> {
         "operations" => Some(operations()),
         "settings" => Some(settings(facts)),
         "metrics" => Some(metrics()),
-        "findings" => Some(findings()),
+        "findings" => Some(findings(&flo::RULES)),
+        "sagafindings" => Some(findings(&saga::RULES)),
         _ => None,
     }
 }
@@ -68,8 +69,8 @@ fn quoted(text: &str) -> String {
     }
 }
 
-fn findings() -> String {
-    let rows = RULES.iter().flat_map(|rule| {
+fn findings(rules: &[Rule]) -> String {
+    let rows = rules.iter().flat_map(|rule| {
         let severities = [("error", rule.error), ("warning", rule.warning)];
         let raised = severities
             .into_iter()

@@ -45,6 +45,7 @@ const SOURCES: &[Source] = &[
     topic("timers", include_str!("topics/timers.md"), &["workflows", "processors"]),
     topic("flo-documents", include_str!("topics/flo-documents.md"), &["runs", "workflows", "cli", "design.orchestration"]),
     topic("runs", include_str!("topics/runs.md"), &["flo-documents", "actions", "topics", "cli", "design.runs"]),
+    topic("sagas", include_str!("topics/sagas.md"), &["runs", "flo-documents", "members", "cli", "design.runs"]),
     topic("actions", include_str!("topics/actions.md"), &["runs", "members", "topics", "idempotency"]),
     topic("topics", include_str!("topics/topics.md"), &["runs", "actions", "definitions", "transactions"]),
     topic("members", include_str!("topics/members.md"), &["processors", "criteria", "actions", "cloudevents", "grpc"]),

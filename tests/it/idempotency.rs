@@ -186,6 +186,11 @@ fn run_steps() -> Vec<(&'static str, Value)> {
             json!({"name": "flow", "enabled": false}),
         ),
         ("RunDefinitionDeleteRequest", json!({"name": "flow"})),
+        (
+            "BundleApplyRequest",
+            json!({"bundle": "b", "files": [{"path": "a.hcl", "text": "service {}"}]}),
+        ),
+        ("BundleDeleteRequest", json!({"bundle": "b"})),
         ("ActionRegisterRequest", json!({"name": "act"})),
         ("ActionInvokeRequest", json!({"name": "act"})),
         (

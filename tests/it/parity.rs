@@ -43,6 +43,8 @@ pub(crate) fn example(kind: &str, model: &Value, id: &str) -> Value {
         | "TraceSamplerGetRequest"
         | "TrustedKeysGetRequest"
         | "RunDefinitionsGetRequest"
+        | "BundlesGetRequest"
+        | "MachinesGetRequest"
         | "ActionsGetRequest"
         | "TopicsGetRequest"
         | "IncidentsGetRequest"
@@ -124,6 +126,11 @@ pub(crate) fn example(kind: &str, model: &Value, id: &str) -> Value {
         "RunDefinitionCreateRequest" | "RunDefinitionValidateRequest" => {
             json!({"document": DOCUMENT})
         }
+        "BundleApplyRequest" => {
+            let text = "saga \"s\" {\n step \"w\" {\n await = \"go\"\n }\n}\n";
+            json!({"bundle": "none", "files": [{"path": "a.hcl", "text": text}]})
+        }
+        "BundleGetRequest" | "BundleDeleteRequest" => json!({"bundle": "none"}),
         "TopicPublishRequest" => json!({"topic": "said", "events": [{"payload": 1, "id": "e"}]}),
         "TopicGetRequest" => json!({"topic": "none"}),
         "ActionRegisterRequest" => json!({"name": "act"}),
@@ -324,6 +331,7 @@ fn spelled(path: &str, kind: &str, model: &Value, id: &str) -> (String, String) 
         ("{messageId}", NIL),
         ("{providerId}", NIL),
         ("{subject}", "s"),
+        ("{bundle}", "none"),
         ("{definition}", "none"),
         ("{action}", "none"),
         ("{topic}", "none"),
@@ -379,6 +387,7 @@ fn spelled(path: &str, kind: &str, model: &Value, id: &str) -> (String, String) 
         | "TopicPublishRequest"
         | "TaskAwaitRequest"
         | "TaskFailRequest"
+        | "BundleApplyRequest"
         | "RunStartRequest" => example(kind, model, id).to_string(),
         "RunSignalRequest" => json!({"type": "go"}).to_string(),
         "RunDefinitionCreateRequest" | "RunDefinitionValidateRequest" => DOCUMENT.to_owned(),

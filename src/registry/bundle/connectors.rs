@@ -21,6 +21,15 @@ type Key = (Tenant, Arc<str>, Arc<str>, Arc<str>);
 /// Connectors as they were read. What a digest names never changes.
 pub(in crate::registry) type Connectors = quick_cache::sync::Cache<Key, Arc<Connector>>;
 
+/// A table that shows the runs of sagas to others.
+#[derive(Debug, Clone)]
+pub struct Mirror {
+    pub connector: Arc<Connector>,
+    pub table: String,
+    /// Whether the table is made if it is not there.
+    pub creates: bool,
+}
+
 pub(in crate::registry) fn known() -> Connectors {
     Connectors::new(KEPT)
 }
@@ -47,6 +56,29 @@ impl Registry {
         let connector = Arc::new(self.opened(tenant, namespace, digest, name, &stored)?);
         self.0.connectors.insert(key, Arc::clone(&connector));
         Ok(Some(connector))
+    }
+
+    /// The table that shows the runs of a bundle to others, if it has one.
+    pub async fn mirror(
+        &self,
+        tenant: &Tenant,
+        namespace: &str,
+        digest: &str,
+    ) -> Result<Option<Mirror>, Error> {
+        let key = connectors_key(namespace, digest);
+        let Some(record) = self.0.storage.record(tenant, &key).await? else {
+            return Ok(None);
+        };
+        let stored: StoredConnectors = read("connectors", &record)?;
+        let Some(mirror) = stored.mirror else {
+            return Ok(None);
+        };
+        let connector = self.connector(tenant, namespace, digest, &mirror.connector);
+        Ok(connector.await?.map(|connector| Mirror {
+            connector,
+            table: mirror.table,
+            creates: mirror.creates,
+        }))
     }
 
     fn opened(

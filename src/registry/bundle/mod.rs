@@ -14,6 +14,7 @@ mod routes;
 mod stored;
 
 pub use apply::{Applied, delete};
+pub use connectors::Mirror;
 pub use machine::{Machine, MachineEvent, MachineState};
 pub use new::{BundleFile, NewBundle, Variables};
 pub use read::BundleView;
