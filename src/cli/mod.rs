@@ -75,7 +75,8 @@ Examples:
   interlock health && echo ready
 
 Topics: getting-started, tutorial, models, unique-keys, entities, idempotency, workflows, criteria,
-processors, timers, flo-documents, runs, actions, topics, members, transactions, search, indexes,
+processors, timers, flo-documents, runs, actions, connectors, topics, members, transactions, search,
+indexes,
 statistics, history, changes, explain, messages, cloudevents, grpc, rest, openapi, errors, config,
 cli, operators, security, attacks, reference, benchmark, contributing, design. `interlock help`
 lists them, `interlock help <topic>` prints one.
