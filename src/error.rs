@@ -44,6 +44,7 @@ codes! {
     AlreadyJoined = "ALREADY_JOINED", 409, Never;
     /// Syntax, unsupported formats, schema violations that are not about the type of a leaf.
     BadRequest = "BAD_REQUEST", 400, Never;
+    BundleNotFound = "BUNDLE_NOT_FOUND", 404, Never;
     /// The caller cancelled the request.
     Cancelled = "CANCELLED", 499, Never;
     /// The stream of a member ended during a call.
@@ -52,6 +53,8 @@ codes! {
     ConditionTypeMismatch = "CONDITION_TYPE_MISMATCH", 400, Never;
     /// Another transaction committed first.
     Conflict = "CONFLICT", 409, Later;
+    /// The system that a connector stands for cannot be reached.
+    ConnectorUnavailable = "CONNECTOR_UNAVAILABLE", 503, Later;
     /// Two aggregations of grouped statistics have one name.
     DuplicateAggregationAlias = "DUPLICATE_AGGREGATION_ALIAS", 400, Never;
     /// Grouped statistics name a path twice.
@@ -126,6 +129,8 @@ codes! {
     SearchTimeout = "SEARCH_TIMEOUT", 503, Later;
     /// An internal error; the log has its cause under the ticket.
     ServerError = "SERVER_ERROR", 500, Never;
+    /// A signal to a saga that does not wait for it.
+    SignalNotAwaited = "SIGNAL_NOT_AWAITED", 400, Never;
     RunDefinitionDisabled = "RUN_DEFINITION_DISABLED", 409, Never;
     /// The chosen identifier belongs to another run.
     RunExists = "RUN_EXISTS", 409, Never;
@@ -194,10 +199,12 @@ impl Code {
             Self::ActionNotFound => "the action does not exist in this namespace, or belongs to another tenant; register it first",
             Self::AlreadyJoined => "the member has already joined on this stream; open another stream",
             Self::BadRequest => "the request cannot be read or does not match the model; the message names the place, correct it",
+            Self::BundleNotFound => "the bundle does not exist in this namespace, or belongs to another tenant; apply it first",
             Self::Cancelled => "the caller cancelled the request; nothing was written",
             Self::ComputeMemberDisconnected => "the member's stream ended during a call; nothing was written, retry",
             Self::ConditionTypeMismatch => "an operand is not a valid value of any type the field has; check the model",
             Self::Conflict => "another transaction committed first; read again, then write again",
+            Self::ConnectorUnavailable => "the system that the connector stands for cannot be reached; retry later",
             Self::DuplicateAggregationAlias => "two aggregations have the same name; rename one with `as`",
             Self::DuplicateGroupBy => "`groupBy` names a path twice; remove one",
             Self::DispatchTimeout => "a member did not answer in time; reserved, see `WORKFLOW_FAILED`",
@@ -252,6 +259,7 @@ impl Code {
             Self::SearchResultLimit => "more entities match than `limit`; narrow the condition or raise the limit",
             Self::SearchTimeout => "the search took longer than `INTERLOCK_SEARCH_TIMEOUT`; narrow the condition, declare an index, or submit a background search",
             Self::ServerError => "internal error; the log has the cause under the ticket in the message",
+            Self::SignalNotAwaited => "a saga takes only the signal that it waits for; `properties.awaited` names it",
             Self::StorageDamaged => "the requested data is on a damaged page of the database; the operator must restore a backup, see the log",
             Self::StorageUnavailable => "the storage is unavailable for writes; retry later, and see the log",
             Self::TenantLimitExceeded => "the tenant has reached a limit set by the operator; `properties.limit` names it, `properties.retryAfterMs` says when to retry",

@@ -143,9 +143,25 @@ impl RunId {
         self.0
     }
 
+    /// The same for a run of a saga.
+    pub const SAGA_PREFIX: &'static str = "wf_";
+
+    /// The identifier as callers see it.
+    pub fn text(self, is_saga: bool) -> String {
+        let prefix = if is_saga {
+            Self::SAGA_PREFIX
+        } else {
+            Self::PREFIX
+        };
+        format!("{prefix}{}", self.0)
+    }
+
     /// The identifier whose text this is; none of a text that somebody chose.
     pub fn parse(text: &str) -> Option<Self> {
-        let digits = text.strip_prefix(Self::PREFIX)?;
+        let prefixes = [Self::PREFIX, Self::SAGA_PREFIX];
+        let digits = prefixes
+            .iter()
+            .find_map(|prefix| text.strip_prefix(prefix))?;
         let is_plain = digits.bytes().all(|byte| byte.is_ascii_digit()) && !digits.starts_with('0');
         digits.parse().ok().filter(|_| is_plain).map(Self)
     }
@@ -153,7 +169,7 @@ impl RunId {
 
 impl fmt::Display for RunId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}{}", Self::PREFIX, self.0)
+        f.write_str(&self.text(false))
     }
 }
 

@@ -12,18 +12,20 @@ use std::{
 use tracing::Level;
 
 use super::{
+    bundles,
     connections::{self, Connections},
     connectors, identity,
     listen::Addresses,
     settings::{Effect, Kind, OURS, SETTINGS, Setting, THEIRS},
     tls,
 };
-use crate::auth::{Authenticator, Rules};
+use crate::auth::{Authenticator, Rules, Seal};
 use crate::compat::Compat;
 use crate::compute::{self, tasks};
 use crate::connector;
 use crate::engine::Limits;
 use crate::grpc::StreamSettings;
+use crate::id::Tenant;
 use crate::operation::Limits as TenantLimits;
 use crate::program;
 use crate::rest::{Bearer, Detail, Origins};
@@ -67,6 +69,13 @@ pub struct Config {
     /// The time limit of a search for which a caller waits.
     pub search_timeout: Duration,
     pub authenticator: Authenticator,
+    /// The key of the settings that seals variables of bundles.
+    pub seal: Option<Seal>,
+    /// The definitions of the operator, and whose they are.
+    pub definitions: Option<PathBuf>,
+    pub definitions_tenant: Tenant,
+    /// The prefix of routes; empty, or with a leading slash and without a trailing one.
+    pub routes_prefix: String,
     /// What tenants may administer.
     pub rules: Rules,
     /// The limits of each tenant.
@@ -394,6 +403,7 @@ impl Config {
         check_what_comes_later(&sources)?;
         let storage = storage_settings(&sources)?;
         let authenticator = identity::authenticator(&mut sources)?;
+        let (definitions, definitions_tenant) = bundles::definitions(&sources, &authenticator)?;
         let connections = connections::settings(&sources, authenticator.is_mocked())?;
         let admin = sources.read("ADMIN_BIND_ADDRESS", "an IP address", |text| {
             text.parse().ok()
@@ -451,6 +461,8 @@ impl Config {
                     },
                     tasks_wait: sources.duration("TASKS_WAIT")?,
                     search_timeout: sources.duration("SEARCH_TIMEOUT")?,
+                    connectors_timeout: sources.duration("CONNECTORS_TIMEOUT")?,
+                    sync_timeout: sources.duration("RUNS_SYNC_TIMEOUT")?,
                     ..RunSettings::DEFAULT
                 },
             },
@@ -482,6 +494,10 @@ impl Config {
                 .filter(|groups| *groups > 0)
                 .unwrap_or(10_000),
             authenticator,
+            seal: identity::seal(&sources)?,
+            definitions,
+            definitions_tenant,
+            routes_prefix: bundles::routes_prefix(&sources)?,
             rules: identity::rules(&sources)?,
             tenant_limits: TenantLimits {
                 requests_per_second: NonZeroU32::new(sources.number("TENANT_REQUESTS_PER_SECOND")?),
@@ -580,7 +596,7 @@ fn read_file(path: &Path, warnings: &mut Vec<String>) -> Option<Variables> {
     Some(variables)
 }
 
-fn process_environment() -> Variables {
+pub(super) fn process_environment() -> Variables {
     std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
         .collect()

@@ -83,8 +83,8 @@ pub(super) fn authenticator(sources: &mut Sources) -> Result<Authenticator, Conf
     })))
 }
 
-/// The key that encrypts stored private keys.
-fn seal(sources: &Sources) -> Result<Option<Seal>, ConfigError> {
+/// The key that encrypts stored private keys and variables.
+pub(super) fn seal(sources: &Sources) -> Result<Option<Seal>, ConfigError> {
     let key = sources.string("KEY_ENCRYPTION_KEY")?;
     if key.trim().is_empty() {
         return Ok(None);

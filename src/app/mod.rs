@@ -6,6 +6,7 @@
 //! [`crate::search`], [`crate::event`], [`crate::operation`], [`crate::help`], [`crate::grpc`],
 //! [`crate::rest`].
 
+pub mod bundles;
 mod calls;
 pub mod config;
 pub mod connections;
@@ -37,15 +38,16 @@ use tracing::{error, info, warn};
 use crate::auth::Authenticator;
 use crate::clock::Clock;
 use crate::compute::{Members, tasks::Channels};
+use crate::connector::Connectors;
 use crate::event::EventType;
 use crate::grpc;
 use crate::help::{Facts, Library};
-use crate::operation::{self, EventSchema, Keys, Receiving, Services, Tenants};
-use crate::registry::Registry;
+use crate::operation::{self, EventSchema, Keys, OwnRoutes, Receiving, Services, Tenants};
+use crate::registry::{Registry, Sealing};
 use crate::rest::{self, Gateway};
-use crate::runtime::Runtime;
+use crate::runtime::{Runtime, Workers, runs::Calls};
 use crate::search::Jobs;
-use crate::storage::Storage;
+use crate::storage::{Place, Storage};
 use crate::telemetry::Telemetry;
 use crate::wasm::Wasm;
 
@@ -79,6 +81,10 @@ pub enum Error {
     StartupTimeout(Duration),
     #[error("clients, keys and providers could not be loaded")]
     Identity(#[from] operation::Unknown),
+    #[error(transparent)]
+    Unreadable(#[from] bundles::Unreadable),
+    #[error(transparent)]
+    Definitions(#[from] operation::DefinitionsError),
     #[error("a listener failed")]
     Serve(#[from] std::io::Error),
     #[error("the gRPC server failed")]
@@ -123,14 +129,21 @@ async fn serve(
     let connections_open = connections::Registry::new(caps(&config));
     let listeners = Listeners::bind(&config.listen, tls.as_ref(), &connections_open).await?;
     let members = Members::default();
-    let registry = Registry::new(storage.clone());
+    let registry = Registry::new(storage.clone(), sealing(&config));
     let channels = Channels::new(Clock::System, config.tasks);
     let runtime = Runtime::new(
         storage.clone(),
         registry.clone(),
         members.clone(),
-        channels.clone(),
-        Wasm::new(Clock::System, config.wasm_concurrency, stop.clone()),
+        Workers {
+            channels: channels.clone(),
+            wasm: Wasm::new(Clock::System, config.wasm_concurrency, stop.clone()),
+            calls: Calls::new(
+                Connectors::new(config.connectors.clone()),
+                tasks.clone(),
+                stop.clone(),
+            ),
+        },
         Clock::System,
         config.runtime,
     );
@@ -167,7 +180,12 @@ async fn serve(
         rules: config.rules,
         tenants,
         receiving: Receiving::new(receiving_bytes(&config)),
+        connectors: Arc::new(config.connectors.clone()),
+        routes: own_routes(&config),
     };
+    if let Some(folder) = &config.definitions {
+        bundles::apply(&services, folder, &config.definitions_tenant).await?;
+    }
     let authenticator = config.authenticator.clone();
     let service = grpc::Service {
         services: services.clone(),
@@ -216,6 +234,26 @@ async fn serve(
     drop(committer);
     tasks.wait().await;
     outcome
+}
+
+/// The paths of the service itself, which no route may take.
+fn own_routes(config: &Config) -> OwnRoutes {
+    let context = &config.context_path;
+    let paths = rest::paths();
+    let below = paths.iter().filter_map(|(_, path)| {
+        let (method, path) = path.split_once(' ')?;
+        Some((method.to_owned(), format!("{context}{path}")))
+    });
+    OwnRoutes::new(&config.routes_prefix, context, below)
+}
+
+/// The key of the settings, or one of the database's own.
+fn sealing(config: &Config) -> Sealing {
+    match (&config.seal, &config.storage.place) {
+        (Some(seal), _) => Sealing::with(seal.clone()),
+        (None, Place::File(path)) => Sealing::own(Some(path)),
+        (None, Place::Memory) => Sealing::own(None),
+    }
 }
 
 /// Begins to hand out tasks, and to do what is due.

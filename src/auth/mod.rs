@@ -198,6 +198,11 @@ impl Authenticator {
         !matches!(self, Self::Tokens(_))
     }
 
+    /// The tenant of the documented mock mode.
+    pub fn mock_tenant() -> Tenant {
+        MOCK_TENANT.0.into()
+    }
+
     /// The caller of the documented mock mode.
     pub fn mock_caller(roles: Roles, kind: ActorKind) -> Caller {
         Caller {

@@ -1,4 +1,4 @@
-//! Encrypts stored private keys, if the settings contain a key for that.
+//! Encrypts what is stored and nobody may read: private keys, and variables of bundles.
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use chacha20poly1305::{
@@ -37,8 +37,15 @@ impl Seal {
         Ok(Self(XChaCha20Poly1305::new(&key.into())))
     }
 
+    /// A key that nobody has, and its text for [`Self::parse`].
+    pub fn fresh() -> (Self, String) {
+        let key = id::secret();
+        let seal = Self(XChaCha20Poly1305::new(&key.into()));
+        (seal, BASE64_STANDARD.encode(key))
+    }
+
     /// Encrypts text under a name.
-    pub(super) fn close(&self, name: &str, said: &[u8]) -> Result<String, NotSealed> {
+    pub fn close(&self, name: &str, said: &[u8]) -> Result<String, NotSealed> {
         let chance = id::secret();
         let nonce: [u8; NONCE_BYTES] = std::array::from_fn(|index| chance[index]);
         let payload = Payload {
@@ -51,7 +58,7 @@ impl Seal {
     }
 
     /// Decrypts what was encrypted under that name; none with another key.
-    pub(super) fn open(&self, name: &str, sealed: &str) -> Option<Vec<u8>> {
+    pub fn open(&self, name: &str, sealed: &str) -> Option<Vec<u8>> {
         let bytes = BASE64_STANDARD.decode(sealed).ok()?;
         let (nonce, sealed) = bytes.split_first_chunk::<NONCE_BYTES>()?;
         let payload = Payload {

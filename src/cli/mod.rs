@@ -9,6 +9,7 @@
     reason = "a command line prints"
 )]
 
+mod bundle;
 mod call;
 mod changes;
 mod client;
@@ -25,7 +26,7 @@ mod workflow;
 
 use std::{
     ffi::OsString,
-    path::Path,
+    path::{Path, PathBuf},
     process::ExitCode,
     sync::{
         Arc, LazyLock,
@@ -71,15 +72,15 @@ Examples:
   interlock workflow draw order.json            draw a workflow in Mermaid or DOT
   interlock flo validate workflow -f order.yaml check a step workflow without a service
   interlock flo workflow start order '{}'       start a run of a step workflow
+  interlock apply -f shop/                      apply sagas and state machines in HCL
   interlock init                                write a file that explains every setting
   interlock health && echo ready
 
 Topics: getting-started, tutorial, models, unique-keys, entities, idempotency, workflows, criteria,
-processors, timers, flo-documents, runs, actions, connectors, topics, members, transactions, search,
-indexes,
-statistics, history, changes, explain, messages, cloudevents, grpc, rest, openapi, errors, config,
-cli, operators, security, attacks, reference, benchmark, contributing, design. `interlock help`
-lists them, `interlock help <topic>` prints one.
+processors, timers, flo-documents, runs, sagas, connectors, actions, topics, members, transactions,
+search, indexes, statistics, history, changes, explain, messages, cloudevents, grpc, rest, openapi,
+errors, config, cli, operators, security, attacks, reference, benchmark, contributing, design.
+`interlock help` lists them, `interlock help <topic>` prints one.
 
 Settings are read from the environment and from .env files; `interlock help config` lists them.";
 
@@ -89,7 +90,28 @@ enum Command {
     #[command(
         after_help = "Example:\n  CYODA_HTTP_PORT=8081 CYODA_SQLITE_PATH=./my.db interlock serve\n\nTopics: interlock help config, operators."
     )]
-    Serve,
+    Serve {
+        /// A folder of definitions to apply at this start: `*.hcl` as one bundle, and step
+        /// workflows. It comes before `INTERLOCK_DEFINITIONS`.
+        #[arg(long, value_name = "DIR")]
+        definitions: Option<PathBuf>,
+    },
+    /// Apply the HCL files of sagas and state machines as one bundle.
+    #[command(after_help = "\
+Examples:
+  interlock apply -f shop.hcl --bundle shop
+  STRIPE_KEY=sk_test_1 interlock apply -f shop/
+  interlock apply -f shop/ --dry-run
+
+Values of env(\"NAME\") are taken from the environment of this command. The bundle is replaced as a
+whole, in one step, or with any error not at all: findings are printed to standard error, and the
+exit code is 1.
+
+Topics: interlock help sagas.")]
+    Apply(bundle::Apply),
+    /// List, show and delete bundles of sagas and state machines.
+    #[command(subcommand)]
+    Bundle(bundle::Command),
     /// Send an event to a running service and print its answers, one JSON document per line.
     #[command(after_help = "\
 Examples:
@@ -286,13 +308,17 @@ pub fn run() -> ExitCode {
     let command = if arguments.version {
         Command::Version
     } else {
-        arguments.command.unwrap_or(Command::Serve)
+        arguments
+            .command
+            .unwrap_or(Command::Serve { definitions: None })
     };
-    if !matches!(command, Command::Serve) {
+    if !matches!(command, Command::Serve { .. }) {
         end_with_the_reader();
     }
     match command {
-        Command::Serve => with_config(serve),
+        Command::Serve { definitions } => with_config(|config| serve(config, definitions)),
+        Command::Apply(given) => bundle::apply(&given),
+        Command::Bundle(command) => bundle::run(&command),
         Command::Call(arguments) => with_config(|config| call::run(&config, &arguments)),
         Command::Events {
             schema: Some(kind), ..
@@ -326,7 +352,8 @@ fn with_config(command: impl FnOnce(Config) -> ExitCode) -> ExitCode {
     }
 }
 
-fn serve(config: Config) -> ExitCode {
+fn serve(mut config: Config, definitions: Option<PathBuf>) -> ExitCode {
+    config.definitions = definitions.or(config.definitions);
     let telemetry = Telemetry::start(config.log_level);
     log_panics();
     for warning in &config.warnings {

@@ -132,6 +132,18 @@ event_types! {
     RunDefinitionsGetRequest,
     RunDefinitionsGetResponse,
 
+    // Bundles (`runs.md` §7).
+    BundleApplyRequest,
+    BundleApplyResponse,
+    BundleDeleteRequest,
+    BundleDeleteResponse,
+    BundleGetRequest,
+    BundleGetResponse,
+    BundlesGetRequest,
+    BundlesGetResponse,
+    MachinesGetRequest,
+    MachinesGetResponse,
+
     // Actions (`runs.md` §5).
     ActionDeleteRequest,
     ActionDeleteResponse,

@@ -1,14 +1,21 @@
-//! Values by path, and JSON that is filled with them (`orchestration.md` 1.9).
+//! Values by path, and JSON that is filled with them (`orchestration.md` 1.9 and 2.2).
 //!
 //! May use: nothing of this crate.
 //! Must not: await, read a clock, draw a random number, touch storage.
-//! Texts are copied, never parsed into numbers, so every digit stays as it was written.
+//! Texts are copied, never parsed into numbers, so every digit stays as it was written; only what
+//! an expression computes is rounded.
 
+mod cel;
+mod error;
 mod mapping;
 mod path;
+mod scan;
+mod template;
 
+pub use error::CelError;
 pub use mapping::{Mapping, MappingError};
 pub use path::{Path, PathError, Root};
+pub use template::{Roots, Scope, Template, Values, check_condition, compute, holds};
 
 use indexmap::IndexMap;
 use serde_json::value::RawValue;

@@ -27,9 +27,24 @@ pub struct Path {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Segment {
+pub(super) enum Segment {
     Field(Box<str>),
     Element(usize),
+}
+
+impl Segment {
+    /// The member of a JSON value; none if there is no such member.
+    pub(super) fn within<'a>(&self, json: &'a str) -> Option<&'a str> {
+        let value: &RawValue = match self {
+            Self::Field(name) => members(json)?.swap_remove(&**name)?,
+            Self::Element(at) => {
+                let is_list = json.trim_start().starts_with('[');
+                let items: Vec<&RawValue> = is_list.then(|| serde_json::from_str(json).ok())??;
+                items.get(*at).copied()?
+            }
+        };
+        Some(value.get())
+    }
 }
 
 /// Why a text is not a path.
@@ -95,20 +110,8 @@ impl Path {
 
     /// The JSON text of what the path leads to within its root; none if there is nothing.
     pub fn within<'a>(&self, root: &'a str) -> Option<&'a str> {
-        let mut text = root;
-        for segment in &self.rest {
-            let value: &RawValue = match segment {
-                Segment::Field(name) => members(text)?.swap_remove(&**name)?,
-                Segment::Element(at) => {
-                    let is_list = text.trim_start().starts_with('[');
-                    let items: Vec<&RawValue> =
-                        is_list.then(|| serde_json::from_str(text).ok())??;
-                    items.get(*at).copied()?
-                }
-            };
-            text = value.get();
-        }
-        Some(text)
+        let mut segments = self.rest.iter();
+        segments.try_fold(root, |text, segment| segment.within(text))
     }
 }
 

@@ -9,6 +9,7 @@ use tokio_util::{
 
 use super::{
     Output,
+    bundles::OwnRoutes,
     limits::Tenants,
     once::{Keys, Promised, WHOLE},
     receiving::{Hold, Receiving},
@@ -17,6 +18,7 @@ use super::{
 use crate::auth::{Authenticator, Caller, Login, Rules};
 use crate::clock::Timestamp;
 use crate::compute::{Members, Principal, tasks::Channels};
+use crate::connector;
 use crate::error::{Code, Failure};
 use crate::event::{
     Event, TOKEN_ATTRIBUTE,
@@ -61,6 +63,10 @@ pub struct Services {
     pub tenants: Tenants,
     /// The bytes of requests that are held at once.
     pub receiving: Receiving,
+    /// What connectors of bundles may reach.
+    pub connectors: Arc<connector::Settings>,
+    /// The paths that no route of a bundle may take.
+    pub routes: OwnRoutes,
 }
 
 impl Services {
@@ -164,6 +170,11 @@ impl Context {
 
     pub fn storage(&self) -> &Storage {
         self.services.runtime.storage()
+    }
+
+    /// All services.
+    pub(super) const fn services(&self) -> &Services {
+        &self.services
     }
 
     pub const fn registry(&self) -> &Registry {

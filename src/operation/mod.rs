@@ -4,7 +4,7 @@
 //! [`crate::telemetry`], [`crate::entity`], [`crate::model`], [`crate::condition`],
 //! [`crate::workflow`], [`crate::storage`], [`crate::audit`], [`crate::auth`], [`crate::compute`],
 //! [`crate::runtime`], [`crate::search`], [`crate::event`], [`crate::pool`], [`crate::dialect`],
-//! [`crate::registry`], [`crate::program`].
+//! [`crate::registry`], [`crate::program`], [`crate::connector`].
 //! Every API calls [`dispatch`] (`architecture.md` §1). To add an operation: its types in
 //! [`crate::event`], a file here with `parse` and `run`, a row in [`table`], and its path in REST.
 
@@ -13,6 +13,7 @@ mod ahead;
 mod answer;
 mod audit_entity;
 mod audit_finished;
+mod bundles;
 mod cancel_search;
 mod conditions;
 mod context;
@@ -88,6 +89,7 @@ use crate::event::{Event, EventType, payload};
 use crate::telemetry::measure::Operations;
 
 pub use answer::{Answer, Events, Output, Success};
+pub use bundles::{DefinitionsError, OwnRoutes, apply_definitions, is_step_workflow};
 pub use context::{Context, Services};
 pub use identity::{Unknown, recall};
 pub use limits::{Limits, Tenants};

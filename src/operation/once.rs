@@ -10,7 +10,9 @@
 //!   transaction and the entities so far, and what is answered in the end with its last.
 //! * A collection in windows has one outcome per window. A repeat resumes with the first
 //!   window that was not done, so one that failed in its middle can be completed.
-//! * What commits nothing stores nothing: settings of the process are set again by a repeat.
+//! * What workers report is committed by the runs that it concerns; the answer is stored afterwards,
+//!   in a commit of its own. After a crash in between a repeat is late.
+//! * What commits nothing else stores nothing: settings of the process are set again by a repeat.
 //! * What may call is no commit either, and its answers hold secrets that are stored nowhere, so
 //!   requests that change it refuse a key.
 //! * A request that joins a transaction leaves its outcome in that transaction, which stores it

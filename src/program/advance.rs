@@ -51,12 +51,15 @@ impl Default for Limits {
 }
 
 /// Why nothing happened.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     #[error("the run is {}", .0.as_str())]
     Finished(Status),
     #[error("{SIGNALS_MAX} signals wait in the run; wait until some are taken")]
     TooManySignals,
+    /// A saga takes only the signal that it waits for.
+    #[error("the run does not wait for this signal")]
+    NotAwaited(Option<Box<str>>),
     /// The caller answered what was not asked, or did not answer what was.
     #[error("the answer does not belong to what the run asked")]
     NotAsked,
@@ -103,12 +106,17 @@ impl Machine<'_> {
         }
         self.run.status = Status::Running;
         self.run.started = Some(self.world.now);
+        if self.run.saga.is_some() {
+            return self.enter_at(0);
+        }
         Flow::Go(Doing::Enter(Position::Start))
     }
 
     fn answered(&mut self, ordinal: u64, answer: Answer) -> Flow {
-        let out = match &self.run.waiting {
-            Some(Waiting::Task { task, timeout, .. }) if task.ordinal == ordinal => *timeout,
+        let (out, purpose) = match &self.run.waiting {
+            Some(Waiting::Task { task, timeout, .. }) if task.ordinal == ordinal => {
+                (*timeout, task.purpose.clone())
+            }
             _ => {
                 let outcome = match &answer {
                     Answer::Outcome { outcome, .. } => outcome,
@@ -116,9 +124,18 @@ impl Machine<'_> {
                     Answer::Lost { .. } => "execution_failure",
                 };
                 self.push(EventKind::LateAnswer, outcome);
-                return self.ignore();
+                self.taken = false;
+                return self.answered_late(ordinal, &answer).unwrap_or(Flow::Stay);
             }
         };
+        if let Some(purpose) = purpose {
+            let is_pending =
+                matches!(&answer, Answer::Outcome { outcome, .. } if &**outcome == "pending");
+            if is_pending && let Some(flow) = self.accept(out) {
+                return flow;
+            }
+            return self.call_answered(purpose, answer);
+        }
         let ended = match answer {
             Answer::Outcome { outcome, .. } if !is_of_an_action(&outcome) => {
                 self.push(EventKind::ActionLost, "execution_failure");
@@ -162,7 +179,9 @@ impl Machine<'_> {
             && !*accepted
         {
             *accepted = true;
-            *until = timeout.map(|timeout| self.world.now.after(timeout));
+            let after = timeout.map(|timeout| self.world.now.after(timeout));
+            // A step of a saga may have a limit of its own.
+            *until = until.iter().copied().chain(after).min();
         }
         Some(Flow::Stay)
     }
@@ -172,9 +191,13 @@ impl Machine<'_> {
             return Err(Refusal::Finished(self.run.status));
         }
         let awaited = match &self.run.waiting {
-            Some(Waiting::Signal { kind: awaited, .. }) => *awaited == kind,
-            _ => false,
+            Some(Waiting::Signal { kind: awaited, .. }) => Some(awaited),
+            _ => None,
         };
+        if self.run.saga.is_some() && awaited != Some(&kind) {
+            return Err(Refusal::NotAwaited(awaited.cloned()));
+        }
+        let awaited = awaited == Some(&kind);
         if !awaited && self.run.signals.len() >= SIGNALS_MAX {
             return Err(Refusal::TooManySignals);
         }
@@ -184,6 +207,9 @@ impl Machine<'_> {
         if awaited {
             self.resume();
             self.push(EventKind::SignalMatched, &kind);
+            if self.run.saga.is_some() {
+                return Ok(self.signalled(payload));
+            }
             return Ok(Flow::Go(Doing::Ended(matched(Output::Kept(payload)))));
         }
         self.run.signals.push_back(Signal {
@@ -197,6 +223,9 @@ impl Machine<'_> {
     fn cancel(&mut self, reason: &str) -> Result<Flow, Refusal> {
         if self.run.status.is_end() {
             return Err(Refusal::Finished(self.run.status));
+        }
+        if self.run.saga.is_some() {
+            return Ok(self.interrupt(Status::Cancelled, reason));
         }
         match self.resume() {
             Some(Waiting::Task { task, .. }) => self.effects.push(Effect::GiveUp {
@@ -222,16 +251,23 @@ impl Machine<'_> {
         if self.run.due().is_none_or(|due| due > self.world.now) {
             return self.ignore();
         }
+        let deadline = self.run.saga.as_ref().and_then(|saga| saga.due());
+        if deadline.is_some_and(|deadline| deadline <= self.world.now) {
+            return self.interrupt(Status::TimedOut, "saga timeout");
+        }
         let Some(waiting) = self.resume() else {
             return self.ignore();
         };
         match waiting {
+            Waiting::Signal { kind, .. } if self.run.saga.is_some() => self.not_signalled(&kind),
             Waiting::Signal { .. } => self.signal_timeout(),
             Waiting::Timer { then, .. } => match then {
                 Then::Retry => self.retry(),
                 Then::Poll => Flow::Go(Doing::Execute),
                 Then::Attempt => self.retry_attempt(),
+                Then::Delay => self.delayed(),
             },
+            Waiting::Task { task, .. } if task.purpose.is_some() => self.abandon(task),
             Waiting::Task { task, .. } => {
                 self.push(EventKind::ActionCompleted, "timeout");
                 self.effects.push(Effect::GiveUp {

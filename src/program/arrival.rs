@@ -8,6 +8,7 @@ use super::{
     form::{EntityStep, Name},
     history::HistoryEvent,
     run::{Payload, Run, Status},
+    saga::Purpose,
 };
 
 /// What reaches a run. All but [`Arrival::Replied`] begin a turn.
@@ -76,6 +77,10 @@ pub enum Ask {
         plan: Name,
         cache_key: Option<Box<str>>,
     },
+    /// How a connector of the saga is reached.
+    Connector(Name),
+    /// To do the work of a connector within the turn.
+    CallConnector { connector: Name, request: Arc<str> },
     /// Whether an executor may be tried now.
     Permit { plan: Name, executor: Name },
 }
@@ -90,6 +95,22 @@ pub enum Reply {
     Entity(EntityAnswer),
     Order(Chosen),
     Permit(Permit),
+    Connector(Reach),
+}
+
+/// Who does the work of a connector.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reach {
+    /// A member, as a task.
+    Member {
+        /// How long an outcome is waited for once it answered `pending`.
+        timeout: Duration,
+    },
+    /// This process, after the commit.
+    BuiltIn,
+    /// The turn itself, by [`Ask::CallConnector`].
+    Here,
+    Missing,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -152,8 +173,12 @@ pub struct Task {
     pub ordinal: u64,
     /// The ordinal of the first task since the last answer of the step.
     pub key: u64,
+    /// Of a call of a saga: the connector.
     pub action: Name,
     pub input: Payload,
+    /// What a saga calls it for; none of the task of an action.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub purpose: Option<Purpose>,
 }
 
 /// What follows a commit.

@@ -7,6 +7,8 @@ use std::{collections::BTreeMap, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
+use super::saga::{Saga, SagaStep};
+
 /// A name of the document: of a step, plan, executor, terminal or attribute.
 pub type Name = Box<str>;
 
@@ -26,7 +28,8 @@ pub struct Program {
     pub form: u32,
     pub name: Name,
     pub version: Box<str>,
-    pub entry: Step,
+    /// The step `start`; a saga has none and begins with the first of its order.
+    pub entry: Option<Step>,
     pub steps: BTreeMap<Name, Step>,
     /// All end states, the built-in ones included.
     pub terminals: BTreeMap<Name, Terminal>,
@@ -34,6 +37,9 @@ pub struct Program {
     pub search_attributes: Vec<SearchAttribute>,
     /// The output of a run that completes.
     pub output: Option<Mapping>,
+    /// None: a step workflow.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub saga: Option<Saga>,
 }
 
 impl Program {
@@ -44,7 +50,7 @@ impl Program {
             form: FORM,
             name: action.into(),
             version: "1".into(),
-            entry: Step {
+            entry: Some(Step {
                 kind: Kind::Run {
                     target: Target::Action(action.into()),
                     input: None,
@@ -52,7 +58,7 @@ impl Program {
                     poll: None,
                 },
                 transitions: vec![("success".into(), completed.clone())],
-            },
+            }),
             steps: BTreeMap::new(),
             terminals: BTreeMap::from([(
                 completed,
@@ -64,6 +70,7 @@ impl Program {
             plans: BTreeMap::new(),
             search_attributes: Vec::new(),
             output: None,
+            saga: None,
         }
     }
 }
@@ -85,6 +92,8 @@ pub enum Kind {
         poll: Option<Poll>,
     },
     Wait(Wait),
+    /// A step of a saga.
+    Saga(Box<SagaStep>),
 }
 
 /// JSON in which texts that begin with `$.` stand for values of the run (1.9).
@@ -313,6 +322,8 @@ pub enum EntityStep {
     Update,
     Transition,
     Get,
+    /// Only of the connector `entity`.
+    Delete,
     Search,
     /// Waits until the entity is in one of some states.
     Await,

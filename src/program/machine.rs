@@ -10,6 +10,7 @@ use super::{
     history::{EventKind, HistoryEvent},
     input::Input,
     run::{Payload, Position, Run, RunError, Status, Waiting},
+    saga::Purpose,
 };
 
 /// What a history may take; beyond it the run fails.
@@ -40,6 +41,12 @@ pub(super) enum Doing {
     /// it.
     CalledHere(Option<Arc<str>>),
     StartingChild(Name),
+    /// A saga calls a connector.
+    Call(Purpose),
+    /// It undoes what it has done.
+    Unwind,
+    Calling(Purpose, Arc<str>),
+    CalledConnector(Purpose),
     CallingEntity,
     LookingAtEntity(Awaited),
     Ordering(Name, Input, Option<Box<str>>),
@@ -171,6 +178,10 @@ impl<'w> Machine<'w> {
                 }
                 Flow::Park(waiting) => {
                     self.run.waiting = Some(waiting);
+                    // What a saga undoes after its end does not open it again.
+                    if self.run.status.is_end() {
+                        break self.at_rest(Next::End);
+                    }
                     self.run.status = Status::Waiting;
                     break self.at_rest(Next::Park);
                 }
@@ -203,12 +214,16 @@ impl<'w> Machine<'w> {
             Doing::Attempt => self.attempt(),
             Doing::CallHere(action, payload) => self.call_here_with(&action, &payload),
             Doing::Finish(ending) => self.finish(ending),
+            Doing::Call(purpose) => self.call_connector(purpose),
+            Doing::Unwind => self.unwind(),
             // What has been asked for is continued by `replied`.
             asked @ (Doing::Loading(..)
             | Doing::CallingAction(_)
             | Doing::AttemptingAction
             | Doing::CalledHere(_)
             | Doing::StartingChild(_)
+            | Doing::Calling(..)
+            | Doing::CalledConnector(_)
             | Doing::CallingEntity
             | Doing::LookingAtEntity(..)
             | Doing::Ordering(..)
@@ -242,6 +257,12 @@ impl<'w> Machine<'w> {
                 self.begin_pass(plan, input, key, chosen)
             }
             (Doing::Permitting, Reply::Permit(permit)) => self.permitted(permit),
+            (Doing::Calling(purpose, request), Reply::Connector(reach)) => {
+                self.call_through(purpose, request, reach)
+            }
+            (Doing::CalledConnector(purpose), Reply::Called(answer)) => {
+                self.called_connector(purpose, answer)
+            }
             _ => return Err(Refusal::NotAsked),
         })
     }
@@ -273,7 +294,7 @@ impl<'w> Machine<'w> {
     /// The step at which the run is; none if its form does not have it.
     pub(super) fn step(&self) -> Option<&'w Step> {
         match self.run.position.as_ref()? {
-            Position::Start => Some(&self.world.program.entry),
+            Position::Start => self.world.program.entry.as_ref(),
             Position::Step(name) => self.world.program.steps.get(name),
         }
     }
@@ -303,7 +324,9 @@ impl<'w> Machine<'w> {
 
     /// Takes what the run waits for; it is running again.
     pub(super) fn resume(&mut self) -> Option<Waiting> {
-        self.run.status = Status::Running;
+        if !self.run.status.is_end() {
+            self.run.status = Status::Running;
+        }
         mem::take(&mut self.run.waiting)
     }
 }

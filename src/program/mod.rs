@@ -23,12 +23,15 @@ mod history;
 mod input;
 mod machine;
 mod run;
+mod saga;
+mod saga_steps;
 mod step;
+mod unwinding;
 
 pub use advance::{Limits, Refusal, World};
 pub use arrival::{
-    Answer, Arrival, Ask, Availability, Chosen, Effect, EntityAnswer, Next, Permit, Reply, Sample,
-    StartedChild, Task, Turn,
+    Answer, Arrival, Ask, Availability, Chosen, Effect, EntityAnswer, Next, Permit, Reach, Reply,
+    Sample, StartedChild, Task, Turn,
 };
 pub use executors::{BreakerView, ExecutorView, PlanState};
 pub use form::{
@@ -41,6 +44,9 @@ pub use history::{EventKind, HistoryEvent};
 pub use run::{
     Begin, Payload, Position, Run, RunError, Signal, StartedBy, Status, StepResult, Then, Waiting,
 };
+
+pub use saga::{Call, Pause, Purpose, Saga, SagaStep};
+pub use unwinding::{CompensationError, SagaState};
 
 #[cfg(test)]
 mod tests;

@@ -14,6 +14,7 @@ use super::{
     history::{EventKind, HistoryEvent},
     input::Prepared,
     machine::Doing,
+    unwinding::SagaState,
 };
 use crate::clock::Timestamp;
 
@@ -60,6 +61,9 @@ pub struct Run {
     pub(super) pass: Option<Pass>,
     /// The number of the last task.
     pub(super) ordinal: u64,
+    /// Of a saga only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub saga: Option<Box<SagaState>>,
     /// The first task since the last answer of this step: the idempotency key.
     pub(super) key: Option<u64>,
     /// What a turn is about while it asks; not stored, as no such turn is committed.
@@ -259,6 +263,8 @@ pub enum Then {
     Poll,
     /// Another attempt of the same executor.
     Attempt,
+    /// The call of a saga's step, or what follows it.
+    Delay,
 }
 
 /// The counters of a stay at one step.
@@ -346,6 +352,10 @@ impl Run {
             visit: Visit::default(),
             pass: None,
             ordinal: 0,
+            saga: program.saga.as_ref().map(|saga| {
+                let deadline = saga.timeout.map(|timeout| begin.now.after(timeout));
+                Box::new(SagaState::new(deadline))
+            }),
             key: None,
             doing: None,
             loaded: HashMap::new(),
@@ -362,13 +372,15 @@ impl Run {
 
     /// When the run is due: the time at which [`super::Arrival::Due`] changes it.
     pub fn due(&self) -> Option<Timestamp> {
-        match self.waiting.as_ref()? {
+        let until = match self.waiting.as_ref()? {
             Waiting::Signal { until, .. }
             | Waiting::Task { until, .. }
             | Waiting::Entity { until, .. } => *until,
             Waiting::Timer { until, .. } => Some(*until),
             Waiting::Child { .. } => None,
-        }
+        };
+        let deadline = self.saga.as_ref().and_then(|saga| saga.due());
+        until.into_iter().chain(deadline).min()
     }
 
     /// The number of the last task that was recorded; 0 before the first.
@@ -434,20 +446,20 @@ mod micros {
 }
 
 /// Instants that may be missing, as microseconds.
-mod maybe_micros {
+pub(super) mod maybe_micros {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
     use super::Timestamp;
 
     #[expect(clippy::ref_option, reason = "serde passes a reference")]
-    pub(super) fn serialize<S: Serializer>(
+    pub(in crate::program) fn serialize<S: Serializer>(
         at: &Option<Timestamp>,
         to: S,
     ) -> Result<S::Ok, S::Error> {
         at.map(Timestamp::micros).serialize(to)
     }
 
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+    pub(in crate::program) fn deserialize<'de, D: Deserializer<'de>>(
         from: D,
     ) -> Result<Option<Timestamp>, D::Error> {
         let micros = Option::<i64>::deserialize(from)?;

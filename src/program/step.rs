@@ -29,6 +29,7 @@ impl Machine<'_> {
         };
         let (target, mapping) = match &step.kind {
             Kind::Wait(wait) => return self.wait(wait),
+            Kind::Saga(step) => return self.execute_saga(step),
             Kind::Run { target, input, .. } => (target, input),
         };
         let input = match mapping {
@@ -191,6 +192,7 @@ impl Machine<'_> {
             key,
             action: action.clone(),
             input,
+            purpose: None,
         };
         self.effects.push(Effect::Send(task.clone()));
         Flow::Park(Waiting::Task {
@@ -290,7 +292,7 @@ impl Machine<'_> {
         };
         let on_timeout = match &step.kind {
             Kind::Wait(wait) => wait.on_timeout.as_ref(),
-            Kind::Run { .. } => None,
+            Kind::Run { .. } | Kind::Saga(_) => None,
         };
         let target = on_timeout.or_else(|| lookup(step, "timeout", By::Callee));
         self.push(EventKind::SignalTimeout, target.map_or("", |target| target));
@@ -367,6 +369,7 @@ impl Machine<'_> {
                 Then::Retry => self.retry(),
                 Then::Poll => Flow::Go(Doing::Execute),
                 Then::Attempt => self.retry_attempt(),
+                Then::Delay => self.delayed(),
             };
         }
         let until = self.world.now.after(delay);

@@ -4,6 +4,7 @@ mod arrivals;
 mod checks;
 mod driven;
 mod plans;
+mod sagas;
 mod signals;
 mod simulation;
 mod steps;

@@ -54,6 +54,7 @@ impl NewDefinition {
             Some(record) => Head::read(&record)?,
             None => Head {
                 kind: DefinitionKind::Flo,
+                bundle: None,
                 disabled: false,
                 description: "".into(),
                 versions: Vec::new(),

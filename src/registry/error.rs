@@ -24,6 +24,14 @@ pub enum Error {
     OfBundle { name: Arc<str> },
     #[error("no action is named \"{name}\" in the namespace \"{namespace}\"; register it first")]
     ActionNotFound { namespace: Arc<str>, name: Arc<str> },
+    #[error("no bundle is named \"{name}\" in the namespace \"{namespace}\"; apply it first")]
+    BundleNotFound { namespace: Arc<str>, name: Arc<str> },
+    #[error(
+        "the variables of bundles cannot be sealed, because the key file {path} cannot be used: {reason}; make its folder writable, or set INTERLOCK_KEY_ENCRYPTION_KEY"
+    )]
+    NoKey { path: Arc<str>, reason: Arc<str> },
+    #[error("a variable could not be sealed")]
+    NotSealed,
     #[error("the stored {what} \"{name}\" cannot be read")]
     Unreadable { what: &'static str, name: Arc<str> },
     #[error(transparent)]
@@ -39,7 +47,8 @@ impl Coded for Error {
             Self::Disabled { .. } | Self::VersionDisabled { .. } => Code::RunDefinitionDisabled,
             Self::OfBundle { .. } => Code::BadRequest,
             Self::ActionNotFound { .. } => Code::ActionNotFound,
-            Self::Unreadable { .. } => Code::ServerError,
+            Self::BundleNotFound { .. } => Code::BundleNotFound,
+            Self::Unreadable { .. } | Self::NoKey { .. } | Self::NotSealed => Code::ServerError,
             Self::Storage(error) => error.code(),
         }
     }
@@ -48,12 +57,13 @@ impl Coded for Error {
         match self {
             Self::DefinitionNotFound { name, .. }
             | Self::ActionNotFound { name, .. }
+            | Self::BundleNotFound { name, .. }
             | Self::Disabled { name }
             | Self::OfBundle { name } => vec![("name", (&**name).into())],
             Self::VersionNotFound { name, version } | Self::VersionDisabled { name, version } => {
                 vec![("name", (&**name).into()), ("version", (&**version).into())]
             }
-            Self::Unreadable { .. } => Properties::new(),
+            Self::Unreadable { .. } | Self::NoKey { .. } | Self::NotSealed => Properties::new(),
             Self::Storage(error) => error.properties(),
         }
     }

@@ -58,6 +58,9 @@ impl From<flo::Idempotency> for Idempotency {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Head {
     pub(super) kind: DefinitionKind,
+    /// The bundle that a saga belongs to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) bundle: Option<Arc<str>>,
     /// Whether the whole name is disabled.
     #[serde(default)]
     pub(super) disabled: bool,

@@ -1,19 +1,22 @@
 //! What runs are made of: definitions with their compiled programs, what starts them by itself, and
 //! actions.
 //!
-//! May use: [`crate::id`], [`crate::clock`], [`crate::error`], [`crate::entity`],
-//! [`crate::program`], [`crate::dialect`], [`crate::storage`].
+//! May use: [`crate::id`], [`crate::clock`], [`crate::error`], [`crate::entity`], [`crate::expr`],
+//! [`crate::program`], [`crate::dialect`], [`crate::storage`], [`crate::auth`],
+//! [`crate::connector`].
 //! Everything here is a record of a tenant and namespace. What decides something in a unit of work
 //! is read by the unit, so that the unit gets a conflict if it changes before the commit. What was
 //! parsed of a record is kept in memory for as long as the record stays the same.
 
 mod action;
+pub mod bundle;
 mod change;
 mod definition;
 mod error;
 mod head;
 mod new;
 pub mod producer;
+mod sealing;
 
 use std::sync::Arc;
 
@@ -25,7 +28,9 @@ pub use definition::{Definition, Described, Listed};
 pub use error::Error;
 pub use head::{DefinitionKind, Idempotency};
 pub use new::{KeptFinding, NewDefinition};
+pub use sealing::Sealing;
 
+use bundle::{Connectors, KnownRoutes};
 use definition::{Heads, Programs};
 
 /// Reads what runs are made of; cheap to clone.
@@ -37,14 +42,20 @@ struct Inner {
     storage: Storage,
     heads: Heads,
     programs: Programs,
+    connectors: Connectors,
+    routes: KnownRoutes,
+    sealing: Sealing,
 }
 
 impl Registry {
-    pub fn new(storage: Storage) -> Self {
+    pub fn new(storage: Storage, sealing: Sealing) -> Self {
         Self(Arc::new(Inner {
             storage,
             heads: definition::heads(),
             programs: definition::programs(),
+            connectors: bundle::known_connectors(),
+            routes: KnownRoutes::default(),
+            sealing,
         }))
     }
 }

@@ -43,6 +43,8 @@ const KEEP_ALIVE: Duration = Duration::from_secs(15);
 pub(super) enum Answered {
     /// One event, one value.
     Value(Read),
+    /// The same; the value says with which status.
+    WithStatus(fn(&Parts, Success) -> Result<(StatusCode, String), Failure>),
     /// One event, of which nothing is said but that it was done.
     Empty,
     /// One event, one text that is no JSON.
@@ -65,6 +67,10 @@ impl Answered {
             (Self::Value(read) | Self::First(read), Answer::One(answer)) => {
                 Ok(json(read(parts, answer)?))
             }
+            (Self::WithStatus(read), Answer::One(answer)) => {
+                let (status, body) = read(parts, answer)?;
+                Ok((status, json(body)).into_response())
+            }
             (Self::Empty, Answer::One(_)) => Ok(StatusCode::OK.into_response()),
             (Self::Text(read), Answer::One(answer)) => Ok(text(read(parts, answer)?)),
             (Self::First(read), Answer::Many(mut events)) => match events.next().await {
@@ -81,7 +87,10 @@ impl Answered {
             (Self::Lines(read), Answer::Many(events)) => lines(read, events, parts).await,
             (Self::Live(read), Answer::Many(events)) => Ok(live(read, events)),
             (Self::List(_) | Self::Lines(_) | Self::Live(_) | Self::Page(_), Answer::One(_))
-            | (Self::Value(_) | Self::Empty | Self::Text(_) | Self::Page(_), Answer::Many(_))
+            | (
+                Self::Value(_) | Self::WithStatus(_) | Self::Empty | Self::Text(_) | Self::Page(_),
+                Answer::Many(_),
+            )
             | (_, Answer::Page(..)) => Err(Failure::internal(
                 "the table of spellings and that of operations disagree",
             )),

@@ -20,7 +20,11 @@ mod problem;
 mod spelling;
 mod write;
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::Duration,
+};
 
 use axum::{
     Router,
@@ -122,8 +126,14 @@ pub fn router(gateway: Gateway) -> Router {
     // Routers within one another would look at each request twice.
     let below = |path: &str| format!("{}{path}", gateway.context);
     let mut all = Router::new();
+    let at_root = SPELLINGS.iter().filter(|spelling| spelling.at_root);
+    let at_root: BTreeSet<_> = at_root.map(|spelling| spelling.path).collect();
     for (path, routes) in by_path {
-        all = all.route(&below(path), routes.fallback(not_allowed.clone()));
+        let routes = routes.fallback(not_allowed.clone());
+        if at_root.contains(path) && !gateway.context.is_empty() {
+            all = all.route(path, routes.clone());
+        }
+        all = all.route(&below(path), routes);
     }
     for page in PAGES {
         let routes = (page.serve)(&gateway);
@@ -225,7 +235,7 @@ async fn try_serve(
     )
     .holding(Some(Arc::new(hold)));
     let answer = dispatch_permitted(permit, cx, event).await;
-    let answer = answer.map_err(|failure| parts.at_fault(failure))?;
+    let answer = answer.map_err(|failure| (spelling.fault)(parts.at_fault(failure)))?;
     spelling.read.response(answer, &parts).await
 }
 

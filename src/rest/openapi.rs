@@ -87,9 +87,10 @@ enum Amount {
 impl Entry {
     fn spelled(spelling: &'static Spelling) -> Self {
         let media = match spelling.read {
-            Answered::Value(_) | Answered::First(_) | Answered::Page(_) => {
-                Some(("application/json", Amount::One))
-            }
+            Answered::Value(_)
+            | Answered::WithStatus(_)
+            | Answered::First(_)
+            | Answered::Page(_) => Some(("application/json", Amount::One)),
             Answered::Empty => None,
             Answered::Text(_) => Some(("text/plain", Amount::One)),
             Answered::List(_) => Some(("application/json", Amount::List)),
@@ -381,6 +382,13 @@ fn responses(entry: &Entry, generator: &mut SchemaGenerator) -> Value {
         "200".to_owned(),
         json!({"description": entry.description.summary, "content": content}),
     );
+    if let Some(shape) = entry.description.accepted {
+        let content = json!({"application/json": {"schema": shape(generator)}});
+        responses.insert(
+            "202".to_owned(),
+            json!({"description": "Accepted; the work continues.", "content": content}),
+        );
+    }
     let mut by_status: BTreeMap<u16, Vec<&'static str>> = BTreeMap::new();
     for (status, code) in &entry.codes {
         let names = by_status.entry(*status).or_default();

@@ -6,19 +6,20 @@ use axum::{
 };
 
 use super::{
-    answer::Answered::{self, Empty, First, Lines, List, Live, Page, Text, Value},
+    answer::Answered::{self, Empty, First, Lines, List, Live, Page, Text, Value, WithStatus},
     described::{self, Description},
     parts::Parts,
     write::{
-        account, actions, audit, clients, definitions, entity, feed, incidents, invocations,
-        key_pairs, members, message, model, providers, runs, search, settings, topics,
-        trusted_keys, workers,
+        account, actions, audit, bundles, clients, definitions, entity, feed, incidents,
+        invocations, key_pairs, members, message, model, providers, runs, sagas, search, settings,
+        topics, trusted_keys, workers,
     },
 };
 use crate::error::Failure;
 use crate::event::EventType::{
     self, AccountGetRequest, ActionDeleteRequest, ActionGetRequest, ActionInvokeRequest,
-    ActionRegisterRequest, ActionSetEnabledRequest, ActionsGetRequest, ClientCreateRequest,
+    ActionRegisterRequest, ActionSetEnabledRequest, ActionsGetRequest, BundleApplyRequest,
+    BundleDeleteRequest, BundleGetRequest, BundlesGetRequest, ClientCreateRequest,
     ClientDeleteRequest, ClientSecretResetRequest, ClientsGetRequest, ComputeMembersGetRequest,
     EntityAuditFinishedGetRequest, EntityAuditGetRequest, EntityChangesMetadataGetRequest,
     EntityChangesSubscribeRequest, EntityCreateCollectionRequest, EntityCreateRequest,
@@ -33,14 +34,14 @@ use crate::event::EventType::{
     EntityWorkflowDiagramRequest, EntityWorkflowExportRequest, EntityWorkflowImportRequest,
     IncidentCancelRequest, IncidentRetryRequest, IncidentsGetRequest, KeyPairDeleteRequest,
     KeyPairGetRequest, KeyPairInvalidateRequest, KeyPairIssueRequest, KeyPairReactivateRequest,
-    LogLevelGetRequest, LogLevelSetRequest, MessageCreateRequest, MessageDeleteRequest,
-    MessageGetRequest, OidcProviderDeleteRequest, OidcProviderInvalidateRequest,
-    OidcProviderReactivateRequest, OidcProviderRegisterRequest, OidcProviderUpdateRequest,
-    OidcProvidersGetRequest, OidcProvidersReloadRequest, PlanGetRequest, RunCancelRequest,
-    RunDefinitionCreateRequest, RunDefinitionDeleteRequest, RunDefinitionGetRequest,
-    RunDefinitionSetEnabledRequest, RunDefinitionValidateRequest, RunDefinitionsGetRequest,
-    RunGetRequest, RunHistoryGetRequest, RunHistorySubscribeRequest, RunSignalRequest,
-    RunStartRequest, RunsGetRequest, SnapshotCancelRequest, SnapshotGetRequest,
+    LogLevelGetRequest, LogLevelSetRequest, MachinesGetRequest, MessageCreateRequest,
+    MessageDeleteRequest, MessageGetRequest, OidcProviderDeleteRequest,
+    OidcProviderInvalidateRequest, OidcProviderReactivateRequest, OidcProviderRegisterRequest,
+    OidcProviderUpdateRequest, OidcProvidersGetRequest, OidcProvidersReloadRequest, PlanGetRequest,
+    RunCancelRequest, RunDefinitionCreateRequest, RunDefinitionDeleteRequest,
+    RunDefinitionGetRequest, RunDefinitionSetEnabledRequest, RunDefinitionValidateRequest,
+    RunDefinitionsGetRequest, RunGetRequest, RunHistoryGetRequest, RunHistorySubscribeRequest,
+    RunSignalRequest, RunStartRequest, RunsGetRequest, SnapshotCancelRequest, SnapshotGetRequest,
     SnapshotGetStatusRequest, TaskAwaitRequest, TaskCompleteRequest, TaskFailRequest,
     TaskGetRequest, TaskTouchRequest, TasksGetRequest, TopicGetRequest, TopicPublishRequest,
     TopicsGetRequest, TraceSamplerGetRequest, TraceSamplerSetRequest, TrustedKeyDeleteRequest,
@@ -64,6 +65,10 @@ pub struct Spelling {
     pub(super) limit: Limit,
     /// What is asked of the path before the body is read.
     pub(super) check: fn(&RawPathParams) -> Result<(), Failure>,
+    /// What a failure is here, where that differs from what it is elsewhere.
+    pub(super) fault: fn(Failure) -> Failure,
+    /// Whether it is served at the root, too.
+    pub(super) at_root: bool,
 }
 
 /// How large a body may be, and what is answered to a larger one (`rest.md` §1).
@@ -109,6 +114,13 @@ impl Spelling {
         self
     }
 
+    /// One of Mycel's own endpoints.
+    const fn as_mycel(mut self) -> Self {
+        self.fault = sagas::fault;
+        self.at_root = true;
+        self
+    }
+
     const fn checking(mut self, check: fn(&RawPathParams) -> Result<(), Failure>) -> Self {
         self.check = check;
         self
@@ -151,6 +163,8 @@ const fn spell(
         description,
         limit: Limit::USUAL,
         check: |_| Ok(()),
+        fault: std::convert::identity,
+        at_root: false,
     }
 }
 
@@ -234,6 +248,17 @@ pub const SPELLINGS: &[Spelling] = &[
     spell(GET, "/runs/{runId}/history", RunHistoryGetRequest, runs::history, Value(runs::events), &described::runs::HISTORY),
     spell(GET, "/runs/{runId}/history/stream", RunHistorySubscribeRequest, runs::follow_one, Live(runs::event), &described::runs::FOLLOW_ONE),
     spell(GET, "/definitions/{definition}/plans/{plan}", PlanGetRequest, runs::plan, Value(runs::executors), &described::runs::PLAN),
+    // Sagas (`runs.md` §7).
+    spell(POST, "/sagas/{saga}", RunStartRequest, sagas::start, WithStatus(sagas::started), &described::sagas::START),
+    spell(GET, "/workflows/{runId}", RunGetRequest, sagas::one, Value(sagas::instance), &described::sagas::GET).as_mycel(),
+    spell(POST, "/workflows/{runId}/signal/{event}", RunSignalRequest, sagas::signal, Value(sagas::signalled), &described::sagas::SIGNAL).as_mycel(),
+    spell(POST, "/workflows/{runId}/cancel", RunCancelRequest, sagas::one, Value(sagas::cancelled), &described::sagas::CANCEL).as_mycel(),
+    // Bundles (`runs.md` §7).
+    spell(PUT, "/bundles/{bundle}", BundleApplyRequest, bundles::apply, Value(bundles::applied), &described::bundles::APPLY),
+    spell(GET, "/bundles", BundlesGetRequest, bundles::list, Value(bundles::page), &described::bundles::LIST),
+    spell(GET, "/bundles/{bundle}", BundleGetRequest, bundles::one, Value(bundles::described), &described::bundles::GET),
+    spell(DELETE, "/bundles/{bundle}", BundleDeleteRequest, bundles::one, Value(bundles::deleted), &described::bundles::DELETE).taking(Limit::SMALL),
+    spell(GET, "/machines", MachinesGetRequest, bundles::list, Value(bundles::machines), &described::bundles::MACHINES),
     // Actions (`runs.md` §5).
     spell(PUT, "/actions/{action}", ActionRegisterRequest, actions::register, Value(actions::registered), &described::actions::REGISTER),
     spell(GET, "/actions", ActionsGetRequest, actions::list, Value(actions::page), &described::actions::LIST),

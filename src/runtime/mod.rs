@@ -44,6 +44,8 @@ use crate::error::{Code, Coded, Properties};
 use crate::id::{EntityId, Tenant, TransactionId};
 use crate::model::ChangeLevel;
 use crate::registry::Registry;
+#[cfg(test)]
+use crate::registry::Sealing;
 use crate::storage::{Attribution, Definitions, Storage};
 use crate::telemetry::measure::Step;
 use crate::wasm::Wasm;
@@ -85,6 +87,11 @@ pub struct RunSettings {
     pub arrivals_max: usize,
     /// How long a search of a step may take.
     pub search_timeout: Duration,
+    /// How long a call of a saga may take, unless its connector says otherwise.
+    pub connectors_timeout: Duration,
+    /// How long the end of a simple saga is waited for, and of the compensations of one that is
+    /// cancelled.
+    pub sync_timeout: Duration,
 }
 
 impl RunSettings {
@@ -94,6 +101,8 @@ impl RunSettings {
         live_max: 1_000_000,
         arrivals_max: 10_000,
         search_timeout: Duration::from_secs(30),
+        connectors_timeout: Duration::from_secs(30),
+        sync_timeout: Duration::from_secs(30),
     };
 }
 
@@ -114,8 +123,20 @@ struct Inner {
     plans: runs::Plans,
     task_transactions: runs::TaskTransactions,
     modules: runs::Modules,
+    calls: runs::Calls,
     arrivals: runs::Arrivals,
     retries: retries::Retries,
+}
+
+/// Who does the work of runs.
+#[derive(Debug)]
+pub struct Workers {
+    /// Members and workers that pull.
+    pub channels: Channels,
+    /// Modules in this process.
+    pub wasm: Wasm,
+    /// Calls of connectors that this process makes.
+    pub calls: runs::Calls,
 }
 
 /// The caller of a run.
@@ -125,6 +146,17 @@ pub struct Initiator {
     pub principal: Principal,
     /// Cancels the work, as long as nothing is committed.
     pub cancel: CancellationToken,
+}
+
+impl Initiator {
+    /// The service itself.
+    pub fn system(tenant: &Tenant) -> Self {
+        Self {
+            tenant: tenant.clone(),
+            principal: fire::system(),
+            cancel: CancellationToken::new(),
+        }
+    }
 }
 
 /// Why a run was not begun.
@@ -181,14 +213,23 @@ impl Coded for Error {
 impl Runtime {
     /// A runtime of its own registry and channels.
     fn alone(storage: Storage, members: Members, clock: Clock, settings: Settings) -> Self {
-        let registry = Registry::new(storage.clone());
+        let registry = Registry::new(storage.clone(), Sealing::own(None));
         let of_tasks = compute::tasks::Settings {
             lease: Duration::from_secs(30),
             waiting_bytes_max: compute::tasks::Settings::WAITING_BYTES,
         };
         let channels = Channels::new(clock.clone(), of_tasks);
         let wasm = Wasm::new(clock.clone(), 1, CancellationToken::new());
-        Self::new(storage, registry, members, channels, wasm, clock, settings)
+        let workers = Workers {
+            channels,
+            wasm,
+            calls: runs::Calls::new(
+                crate::connector::Connectors::new(crate::connector::Settings::default()),
+                tokio_util::task::TaskTracker::new(),
+                CancellationToken::new(),
+            ),
+        };
+        Self::new(storage, registry, members, workers, clock, settings)
     }
 }
 
@@ -197,15 +238,20 @@ impl Runtime {
         storage: Storage,
         registry: Registry,
         members: Members,
-        channels: Channels,
-        wasm: Wasm,
+        workers: Workers,
         clock: Clock,
         settings: Settings,
     ) -> Self {
+        let Workers {
+            channels,
+            wasm,
+            calls,
+        } = workers;
         Self(Arc::new(Inner {
             storage,
             registry,
             channels,
+            calls,
             plans: runs::Plans::default(),
             task_transactions: runs::TaskTransactions::default(),
             modules: runs::Modules::new(wasm),
@@ -222,6 +268,11 @@ impl Runtime {
     /// The compatibility profile.
     pub fn compat(&self) -> Compat {
         self.0.settings.compat
+    }
+
+    /// How long a request waits for a saga (`runs.md` §9, `RUNS_SYNC_TIMEOUT`).
+    pub fn sync_timeout(&self) -> Duration {
+        self.0.settings.runs.sync_timeout
     }
 
     pub fn storage(&self) -> &Storage {

@@ -439,3 +439,52 @@ async fn incidents_are_their_tenants_and_for_administrators() {
     }
     until_status(&connection, &run, "cancelled").await;
 }
+
+#[tokio::test]
+async fn answers_that_cannot_be_recorded_stop_their_run_and_count_once_it_is_retried() {
+    let mut server = Server::on_disk(&[QUICKLY]);
+    let connection = server.connect().await;
+    let action = json!({"name": "charge"});
+    connection.ok("ActionRegisterRequest", action).await;
+    let document = "kind: Workflow\nname: pay\nversion: \"1\"\nstart:\n  run: \"@actions/charge\"\n\
+                    \x20 transitions: {success: flo.Completed, failure: flo.Failed}\n";
+    define(&connection, document).await;
+    let run = start(&connection, "pay").await;
+    let worker = json!({"workerId": "w", "actions": ["charge"]});
+    connection.ok("WorkerRegisterRequest", worker.clone()).await;
+    let taken = connection.ok("TaskAwaitRequest", worker).await;
+    let task = taken["tasks"][0]["taskId"]
+        .as_str()
+        .expect("a task")
+        .to_owned();
+    server.kill();
+    let mend = break_forms(&server);
+    server.restart();
+    let connection = server.connect().await;
+    // As a worker does that does not give up.
+    let complete = json!({"taskId": task, "workerId": "w"});
+    let begun = Instant::now();
+    let incident = loop {
+        let answer = connection
+            .call("TaskCompleteRequest", complete.clone())
+            .await;
+        assert_eq!(code(&answer), "SERVER_ERROR", "{answer}");
+        if let Some(incident) = incidents(&connection).await.first() {
+            break incident.clone();
+        }
+        assert!(begun.elapsed() < PATIENCE, "no incident");
+    };
+    assert_eq!(
+        (&incident["runId"], &incident["tries"]),
+        (&json!(run), &json!(20))
+    );
+    server.kill();
+    change(&server, &mend);
+    server.restart();
+    let connection = server.connect().await;
+    let named = json!({"incidentId": incident["incidentId"]});
+    connection.ok("IncidentRetryRequest", named).await;
+    let completed = connection.ok("TaskCompleteRequest", complete).await;
+    assert_eq!(completed["applied"], true);
+    until_status(&connection, &run, "completed").await;
+}

@@ -2,8 +2,8 @@
 
 mod action;
 mod history;
-mod options;
-mod show;
+pub(super) mod options;
+pub(super) mod show;
 mod stream;
 mod task;
 mod validate;

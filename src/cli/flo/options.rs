@@ -19,23 +19,23 @@ use crate::id::MessageId;
 use crate::operation::Route;
 
 /// The most items of one page.
-pub(super) const PAGE: usize = 1000;
+pub(in crate::cli) const PAGE: usize = 1000;
 
 /// The namespace, the format, and the service.
 #[derive(Args)]
-pub(super) struct Options {
+pub(in crate::cli) struct Options {
     /// The namespace; by default `default`.
     #[arg(short, long, value_parser = namespace)]
     namespace: Option<String>,
     /// How the answer is printed.
     #[arg(long, visible_alias = "output", value_enum, default_value_t = Format::Text)]
-    pub(super) format: Format,
+    pub(in crate::cli) format: Format,
     #[command(flatten)]
     target: Target,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(super) enum Format {
+pub(in crate::cli) enum Format {
     /// Sentences and tables.
     Text,
     /// JSON; of a list or a history, one object per line.
@@ -44,10 +44,10 @@ pub(super) enum Format {
 
 /// JSON on the command line, kept digit for digit.
 #[derive(Debug, Clone)]
-pub(super) struct Json(Box<RawValue>);
+pub(in crate::cli) struct Json(Box<RawValue>);
 
 impl Json {
-    pub(super) fn get(&self) -> &str {
+    pub(in crate::cli) fn get(&self) -> &str {
         self.0.get()
     }
 }
@@ -61,7 +61,7 @@ impl FromStr for Json {
     }
 }
 
-pub(super) fn namespace(text: &str) -> Result<String, String> {
+pub(in crate::cli) fn namespace(text: &str) -> Result<String, String> {
     if is_namespace(text) {
         Ok(text.to_owned())
     } else {
@@ -71,7 +71,7 @@ pub(super) fn namespace(text: &str) -> Result<String, String> {
 
 /// Why a command did not do what it says.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum Error {
+pub(in crate::cli) enum Error {
     #[error(transparent)]
     Client(#[from] client::Error),
     #[error("{0}")]
@@ -84,6 +84,8 @@ pub(super) enum Error {
     File(#[from] super::validate::Unreadable),
     #[error("{0} is not UTF-8 text; a document is YAML or JSON")]
     NotText(String),
+    #[error(transparent)]
+    Files(#[from] crate::app::bundles::Unreadable),
     #[error("cannot read the module {0}; give the path of a binary or text module")]
     Module(String, #[source] std::io::Error),
 }
@@ -91,8 +93,8 @@ pub(super) enum Error {
 /// The error of an answer.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Refusal {
-    pub(super) message: String,
+pub(in crate::cli) struct Refusal {
+    pub(in crate::cli) message: String,
     properties: Properties,
 }
 
@@ -110,19 +112,19 @@ impl std::fmt::Display for Refusal {
 
 impl Refusal {
     /// Whether it has this code, which is the text before the first colon.
-    pub(super) fn is(&self, code: &str) -> bool {
+    pub(in crate::cli) fn is(&self, code: &str) -> bool {
         self.message.split(':').next() == Some(code)
     }
 }
 
 /// The service that the options name.
-pub(super) struct Service<'a> {
+pub(in crate::cli) struct Service<'a> {
     config: Config,
     options: &'a Options,
 }
 
 /// Calls the service; the exit code is 1 if it fails or refuses.
-pub(super) fn with_service<'a, Work>(
+pub(in crate::cli) fn with_service<'a, Work>(
     options: &'a Options,
     work: impl FnOnce(Service<'a>) -> Work,
 ) -> ExitCode
@@ -144,7 +146,7 @@ where
 }
 
 /// Prints findings and their totals to standard error.
-pub(super) fn report(findings: &[Finding]) {
+pub(in crate::cli) fn report(findings: &[Finding]) {
     for finding in findings {
         eprintln!("{finding}");
     }
@@ -152,12 +154,12 @@ pub(super) fn report(findings: &[Finding]) {
 }
 
 impl Service<'_> {
-    pub(super) const fn is_json(&self) -> bool {
+    pub(in crate::cli) const fn is_json(&self) -> bool {
         matches!(self.options.format, Format::Json)
     }
 
     /// The namespace as a member of a request, if one is given.
-    pub(super) fn in_namespace(&self, members: Object) -> Object {
+    pub(in crate::cli) fn in_namespace(&self, members: Object) -> Object {
         match &self.options.namespace {
             Some(namespace) => members.text("namespace", namespace),
             None => members,
@@ -165,7 +167,7 @@ impl Service<'_> {
     }
 
     /// Performs an operation that has one answer, and returns the payload of the answer.
-    pub(super) async fn ask(
+    pub(in crate::cli) async fn ask(
         &self,
         operation: &'static str,
         members: impl FnOnce(Object) -> Object,
@@ -184,7 +186,7 @@ impl Service<'_> {
     }
 
     /// Performs an operation; `heard` is given the payload of each answer.
-    pub(super) async fn send(
+    pub(in crate::cli) async fn send(
         &self,
         operation: &'static str,
         members: impl FnOnce(Object) -> Object,
@@ -202,7 +204,7 @@ impl Service<'_> {
     }
 
     /// Reads the items of all pages, up to `limit` of them.
-    pub(super) async fn items(
+    pub(in crate::cli) async fn items(
         &self,
         operation: &'static str,
         limit: usize,
@@ -243,7 +245,7 @@ struct Pagination {
 }
 
 /// The error of an answer, if it is one.
-pub(super) fn refused(answer: &str) -> Result<Option<Refusal>, client::Error> {
+pub(in crate::cli) fn refused(answer: &str) -> Result<Option<Refusal>, client::Error> {
     #[derive(Deserialize)]
     struct Outcome {
         success: Option<bool>,
@@ -254,7 +256,7 @@ pub(super) fn refused(answer: &str) -> Result<Option<Refusal>, client::Error> {
 }
 
 /// A member that is absent unless it has a value.
-pub(super) fn maybe(object: Object, name: &str, value: Option<&str>) -> Object {
+pub(in crate::cli) fn maybe(object: Object, name: &str, value: Option<&str>) -> Object {
     match value {
         Some(value) => object.text(name, value),
         None => object,
@@ -262,7 +264,7 @@ pub(super) fn maybe(object: Object, name: &str, value: Option<&str>) -> Object {
 }
 
 /// The same, of JSON.
-pub(super) fn maybe_json(object: Object, name: &str, value: Option<&Json>) -> Object {
+pub(in crate::cli) fn maybe_json(object: Object, name: &str, value: Option<&Json>) -> Object {
     match value {
         Some(value) => object.raw(name, value.get()),
         None => object,
@@ -270,14 +272,14 @@ pub(super) fn maybe_json(object: Object, name: &str, value: Option<&Json>) -> Ob
 }
 
 /// The same, of a number.
-pub(super) fn maybe_number(object: Object, name: &str, value: Option<u64>) -> Object {
+pub(in crate::cli) fn maybe_number(object: Object, name: &str, value: Option<u64>) -> Object {
     match value {
         Some(value) => object.raw(name, &value.to_string()),
         None => object,
     }
 }
 
-pub(super) fn number(object: Object, name: &str, value: usize) -> Object {
+pub(in crate::cli) fn number(object: Object, name: &str, value: usize) -> Object {
     object.raw(name, &value.to_string())
 }
 

@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 
 /// A finding as the service reports it.
 #[derive(Debug, Deserialize)]
-pub(super) struct Finding {
+pub(in crate::cli) struct Finding {
     code: String,
     severity: String,
     message: String,
@@ -26,7 +26,7 @@ impl fmt::Display for Finding {
 }
 
 /// How many errors and warnings there are, as `flo validate` prints it.
-pub(super) fn totals(findings: &[Finding]) -> String {
+pub(in crate::cli) fn totals(findings: &[Finding]) -> String {
     let errors = findings
         .iter()
         .filter(|one| one.severity == "error")
@@ -43,18 +43,18 @@ pub(super) fn totals(findings: &[Finding]) -> String {
 /// A run as the service answers it; what no command shows is left out.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Run {
+pub(in crate::cli) struct Run {
     #[serde(rename = "runId")]
-    pub(super) id: String,
-    pub(super) definition: Definition,
-    pub(super) status: String,
+    pub(in crate::cli) id: String,
+    pub(in crate::cli) definition: Definition,
+    pub(in crate::cli) status: String,
     #[serde(default)]
-    pub(super) current_step: Option<String>,
+    pub(in crate::cli) current_step: Option<String>,
     #[serde(default)]
     input: Option<Box<RawValue>>,
     #[serde(default)]
     output: Option<Box<RawValue>>,
-    pub(super) created_at: String,
+    pub(in crate::cli) created_at: String,
     #[serde(default)]
     started_at: Option<String>,
     #[serde(default)]
@@ -68,9 +68,9 @@ pub(super) struct Run {
 }
 
 #[derive(Debug, Deserialize)]
-pub(super) struct Definition {
-    pub(super) name: String,
-    pub(super) version: String,
+pub(in crate::cli) struct Definition {
+    pub(in crate::cli) name: String,
+    pub(in crate::cli) version: String,
 }
 
 #[derive(Debug, Deserialize)]
@@ -115,7 +115,7 @@ struct StatusLine<'a> {
 }
 
 impl Run {
-    pub(super) fn is_finished(&self) -> bool {
+    pub(in crate::cli) fn is_finished(&self) -> bool {
         matches!(
             &*self.status,
             "completed" | "failed" | "cancelled" | "timed_out"
@@ -123,7 +123,7 @@ impl Run {
     }
 
     /// One line of JSON.
-    pub(super) fn status_line(&self) -> String {
+    pub(in crate::cli) fn status_line(&self) -> String {
         let awaited = self.waiting.as_ref().filter(|wait| wait.what == "signal");
         let line = StatusLine {
             run_id: &self.id,
@@ -148,20 +148,20 @@ impl Run {
 }
 
 /// A table: heads, and rows below them.
-pub(super) struct Table<const COLUMNS: usize> {
+pub(in crate::cli) struct Table<const COLUMNS: usize> {
     heads: [&'static str; COLUMNS],
     rows: Vec<[String; COLUMNS]>,
 }
 
 impl<const COLUMNS: usize> Table<COLUMNS> {
-    pub(super) const fn new(heads: [&'static str; COLUMNS]) -> Self {
+    pub(in crate::cli) const fn new(heads: [&'static str; COLUMNS]) -> Self {
         Self {
             heads,
             rows: Vec::new(),
         }
     }
 
-    pub(super) fn row(&mut self, cells: [String; COLUMNS]) {
+    pub(in crate::cli) fn row(&mut self, cells: [String; COLUMNS]) {
         self.rows.push(cells);
     }
 }

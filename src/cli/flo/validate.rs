@@ -45,7 +45,7 @@ pub(in crate::cli) struct Workflow {
 /// Why there are no findings.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot read {0}; give the path of a document, or - for standard input")]
-pub(super) struct Unreadable(String, #[source] io::Error);
+pub(in crate::cli) struct Unreadable(String, #[source] io::Error);
 
 /// What `--format json` prints: the answer of a validation by the service.
 #[derive(Serialize)]

@@ -143,6 +143,10 @@ async fn perform(channels: Channels, ends: Arc<dyn Ends>, job: Job) -> Tenant {
             tenant
         }
         Job::Late { tenant, task, end } => {
+            // It comes after an end that may not be stored yet; before that it would count.
+            while channels.is_reporting(&tenant, &task) {
+                sleep(AGAIN_FIRST).await;
+            }
             if let Err(failure) = ended(&*ends, &tenant, &task, end).await {
                 log(&task, &failure);
             }
@@ -249,6 +253,13 @@ impl Channels {
         let state = self.lock();
         let pool = state.pools.get(tenant)?;
         pool.kind(task)
+    }
+
+    /// Whether the end of a task is being stored.
+    fn is_reporting(&self, tenant: &Tenant, task: &str) -> bool {
+        let state = self.lock();
+        let pool = state.pools.get(tenant);
+        pool.is_some_and(|pool| pool.is_reporting(task))
     }
 
     fn measure(&self) {

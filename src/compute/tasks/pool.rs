@@ -498,6 +498,12 @@ impl Pool {
         self.tasks.get(task).map(|held| held.kind)
     }
 
+    /// Whether the end of a task is being stored.
+    pub(super) fn is_reporting(&self, task: &str) -> bool {
+        let held = self.tasks.get(task);
+        held.is_some_and(|held| matches!(held.phase, Phase::Reporting(_)))
+    }
+
     /// The specification of a task.
     pub(super) fn spec(&self, task: &str) -> Option<Arc<TaskSpec>> {
         self.tasks.get(task)?.spec.clone()

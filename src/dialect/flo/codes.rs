@@ -1,36 +1,6 @@
-//! The codes of findings, as the command line, the service and the help topic list them.
+//! The codes of findings about step workflows.
 
-/// A kind of finding.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Rule {
-    pub code: &'static str,
-    /// What is wrong, and refuses the document; empty if the code never does.
-    pub error: &'static str,
-    /// What is odd, and is only reported; empty if the code always refuses.
-    pub warning: &'static str,
-}
-
-const fn error(code: &'static str, error: &'static str) -> Rule {
-    Rule {
-        code,
-        error,
-        warning: "",
-    }
-}
-
-const fn warning(code: &'static str, warning: &'static str) -> Rule {
-    Rule {
-        code,
-        error: "",
-        warning,
-    }
-}
-
-impl Rule {
-    const fn or_warning(self, warning: &'static str) -> Self {
-        Self { warning, ..self }
-    }
-}
+use crate::dialect::rule::{Rule, error, warning};
 
 /// Every code (`orchestration.md` 1.2, `runs.md` §11). E505 is not assigned.
 pub const RULES: [Rule; 29] = [

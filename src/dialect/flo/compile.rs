@@ -20,12 +20,13 @@ impl Document {
             form: FORM,
             name: self.name.clone(),
             version: self.version.clone(),
-            entry: self.start.clone(),
+            entry: Some(self.start.clone()),
             steps: self.steps.iter().cloned().collect(),
             terminals,
             plans: self.plans.iter().cloned().collect(),
             search_attributes: self.search_attributes.clone(),
             output: self.output.clone(),
+            saga: None,
         }
     }
 }

@@ -15,7 +15,7 @@ mod read;
 mod step;
 mod target;
 
-pub use codes::{RULES, Rule};
+pub use codes::RULES;
 pub use cron::Cron;
 pub use document::{Document, Every, Idempotency, Schedule, Trigger, TriggerMode};
 pub use read::is_namespace;

@@ -253,6 +253,22 @@ pub struct Run {
     pub finished_at: Option<AsText<Timestamp>>,
     /// The number of its newest event.
     pub last_sequence: u64,
+    /// Of a saga that was undone: whether every compensation succeeded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub compensated: Option<bool>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub compensation_errors: Vec<CompensationFault>,
+    /// What the endpoints of sagas say beside that.
+    #[serde(skip)]
+    pub saga: Option<super::sagas::Details>,
+}
+
+/// A compensation that failed.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct CompensationFault {
+    pub step: String,
+    pub message: String,
 }
 
 /// A run that was started, or that was there already.

@@ -53,7 +53,7 @@ fn texts(names: &[Arc<str>]) -> Vec<String> {
     names.iter().map(ToString::to_string).collect()
 }
 
-fn findings(found: &Findings) -> Vec<Finding> {
+pub(super) fn findings(found: &Findings) -> Vec<Finding> {
     let listed = found.listed().iter();
     listed.map(|one| KeptFinding::from(one).into()).collect()
 }

@@ -13,6 +13,7 @@ use crate::event::{
     },
 };
 use crate::id::RunId;
+use crate::operation::runs::wait_for_end;
 use crate::operation::{Access, Context, Family, Operation, Output, paging, runs::json};
 use crate::runtime::runs::{Invoke, TaskStatus};
 
@@ -141,16 +142,7 @@ impl InvokeAction {
         task: &str,
     ) -> Result<Output<invocations::Invoked>, Failure> {
         let tenant = &cx.caller().tenant;
-        let mut end = cx.storage().run_end(run);
-        let stored = cx.storage().run(tenant, run).await?;
-        if stored.is_some_and(|stored| stored.ended.is_none()) {
-            tokio::select! {
-                () = end.reached() => {}
-                () = tokio::time::sleep(self.wait) => {}
-                () = cx.cancel().cancelled() => {}
-                () = cx.stopping().cancelled() => {}
-            }
-        }
+        wait_for_end(cx, run, self.wait).await?;
         let shown = Task::from(cx.runtime().shown_task(tenant, task).await?);
         Ok(Output::one(given(&shown)?))
     }

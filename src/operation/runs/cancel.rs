@@ -1,11 +1,14 @@
 //! Cancels a run with the runs below it.
 
+use super::wait_for_end;
 use crate::error::{Code, Failure};
 use crate::event::{
     EventType,
     payload::{self, runs},
 };
+use crate::id::RunId;
 use crate::operation::{Access, Context, Family, Operation, Output};
+use crate::program::Status;
 
 /// The reason of a request that says none.
 const REASON: &str = "cancelled by user";
@@ -47,6 +50,7 @@ impl Operation for CancelRun {
             let arrived = runtime
                 .cancel_run(&mut session, &by, &self.run, &self.reason)
                 .await?;
+            let waits = (arrived.is_saga && !arrived.status.is_end()).then_some(arrived.run);
             let answer = runs::Cancelled {
                 run_id: self.run.clone(),
                 status: arrived.status.as_str().to_owned(),
@@ -56,6 +60,9 @@ impl Operation for CancelRun {
                 Ok(output) => {
                     if !has_joined {
                         runtime.after_advance(&by.tenant, arrived);
+                        if let Some(run) = waits {
+                            return self.compensated(&cx, run).await;
+                        }
                     }
                     return Ok(output);
                 }
@@ -68,5 +75,27 @@ impl Operation for CancelRun {
                 }
             }
         }
+    }
+}
+
+impl CancelRun {
+    /// Waits until a saga has undone what it had done.
+    async fn compensated(
+        &self,
+        cx: &Context,
+        run: RunId,
+    ) -> Result<Output<runs::Cancelled>, Failure> {
+        wait_for_end(cx, run, cx.runtime().sync_timeout()).await?;
+        let stored = cx.storage().run(&cx.caller().tenant, run).await?;
+        let has_ended = stored.is_none_or(|stored| stored.ended.is_some());
+        let status = if has_ended {
+            Status::Cancelled
+        } else {
+            Status::Running
+        };
+        Ok(Output::one(runs::Cancelled {
+            run_id: self.run.clone(),
+            status: status.as_str().to_owned(),
+        }))
     }
 }

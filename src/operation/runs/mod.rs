@@ -1,6 +1,7 @@
 //! Runs of step workflows (`runs.md` §4).
 
 mod cancel;
+mod end;
 mod follow;
 mod get;
 mod history;
@@ -9,18 +10,22 @@ mod plan;
 mod signal;
 mod start;
 
+use std::sync::Arc;
+
 use serde_json::value::RawValue;
 
 use crate::entity::Position;
 use crate::error::{Code, Failure};
 use crate::event::payload::{
     AsText, RawJson,
-    runs::{DefinitionName, Event, Fault, Run, Signal, StepResult, Waiting},
+    runs::{CompensationFault, DefinitionName, Event, Fault, Run, Signal, StepResult, Waiting},
+    sagas,
 };
 use crate::program::{HistoryEvent, Then, Waiting as WaitsFor};
 use crate::runtime::runs::{RunDetails, Shown};
 
 pub(super) use cancel::CancelRun;
+pub(super) use end::wait_for_end;
 pub(super) use follow::FollowRuns;
 pub(super) use get::GetRun;
 pub(super) use history::GetHistory;
@@ -32,8 +37,10 @@ pub(super) use start::StartRun;
 /// How many bytes an input or a payload has at most.
 const PAYLOAD_MAX: usize = 1 << 20;
 
-/// The kind of all runs that there are.
-const KIND: &str = "flo";
+/// The kind of a run.
+const fn kind(is_saga: bool) -> &'static str {
+    if is_saga { "saga" } else { "flo" }
+}
 
 /// The JSON of an input or a payload, within its limit.
 pub(in crate::operation) fn json(
@@ -59,12 +66,19 @@ impl From<Shown> for Run {
     fn from(shown: Shown) -> Self {
         let (stored, state) = (shown.stored, shown.state);
         let run = state.run;
+        let unwound = run.saga.as_ref().filter(|saga| saga.has_unwound);
+        let saga = unwound.filter(|_| run.status.is_end());
+        let errors = unwound.iter().flat_map(|saga| &saga.errors);
+        let errors = errors.map(|error| CompensationFault {
+            step: error.step.to_string(),
+            message: error.message.to_string(),
+        });
         let attributes = run.attributes.iter();
         let attributes =
             attributes.map(|(name, json)| (name.to_string(), RawJson::trusted(&**json)));
         Self {
             run_id: run.id.to_string(),
-            kind: KIND,
+            kind: kind(run.saga.is_some()),
             namespace: stored.name.namespace.to_string(),
             definition: DefinitionName {
                 name: stored.name.name.to_string(),
@@ -91,12 +105,36 @@ impl From<Shown> for Run {
             started_at: run.started.map(AsText),
             finished_at: run.ended.map(AsText),
             last_sequence: run.sequence,
+            compensated: saga.map(|saga| saga.is_compensated()),
+            compensation_errors: errors.collect(),
+            saga: None,
         }
     }
 }
 
 impl From<RunDetails> for Run {
     fn from(details: RunDetails) -> Self {
+        let signals = details.signals.into_iter().map(|signal| Signal {
+            kind: signal.kind.to_string(),
+            payload: RawJson::trusted(signal.payload),
+            received_at: AsText(signal.at),
+            consumed: signal.is_consumed,
+        });
+        let results = details.saga.as_ref().map(|saga| &saga.order);
+        let results = results.into_iter().flatten().filter_map(|name| {
+            let step = details.steps.iter().find(|step| step.name == *name)?;
+            let output = RawJson::trusted(Arc::clone(&step.output));
+            (&*step.outcome == "success").then(|| (name.to_string(), output))
+        });
+        let results = results.collect();
+        let saga = details.saga.map(|saga| sagas::Details {
+            at: saga.at,
+            step: saga.order.get(saga.at).map(ToString::to_string),
+            deadline: saga.deadline,
+            signal: saga.signal.map(RawJson::trusted),
+            updated: saga.updated,
+            results,
+        });
         let steps = details.steps.into_iter().map(|step| {
             let result = StepResult {
                 outcome: step.outcome.into(),
@@ -105,13 +143,8 @@ impl From<RunDetails> for Run {
             };
             (String::from(step.name), result)
         });
-        let signals = details.signals.into_iter().map(|signal| Signal {
-            kind: signal.kind.to_string(),
-            payload: RawJson::trusted(signal.payload),
-            received_at: AsText(signal.at),
-            consumed: signal.is_consumed,
-        });
         Self {
+            saga,
             input: Some(RawJson::trusted(details.input)),
             output: details.output.map(RawJson::trusted),
             steps: Some(steps.collect()),
@@ -130,6 +163,7 @@ fn waiting(waits: &WaitsFor) -> Waiting {
             let name = match then {
                 Then::Retry | Then::Attempt => "retry",
                 Then::Poll => "poll",
+                Then::Delay => "delay",
             };
             ("timer", name.to_owned(), Some(*until))
         }

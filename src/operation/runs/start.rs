@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use serde_json::value::RawValue;
 
-use super::json;
+use super::{json, wait_for_end};
 use crate::error::{Code, Failure};
 use crate::event::{
     EventType,
@@ -29,7 +29,8 @@ const TRIES: usize = 5;
 
 pub(in crate::operation) struct StartRun {
     start: Start,
-    wait: Duration,
+    /// None: as long as the definition says.
+    wait: Option<Duration>,
 }
 
 impl Operation for StartRun {
@@ -43,8 +44,8 @@ impl Operation for StartRun {
 
     fn parse(payload: &str) -> Result<Self, Failure> {
         let request: runs::Start<'_> = payload::decode(payload)?;
-        let wait = request.wait_ms.unwrap_or(0);
-        if wait > WAIT_MAX {
+        let wait = request.wait_ms;
+        if let Some(wait) = wait.filter(|wait| *wait > WAIT_MAX) {
             return Err(Failure::new(
                 Code::BadRequest,
                 format!("waitMs is {wait}; 0 to {WAIT_MAX} are allowed"),
@@ -71,7 +72,7 @@ impl Operation for StartRun {
                 id: request.run_id.map(Into::into),
                 ..Start::new(name, input.into(), StartedBy::Caller)
             },
-            wait: Duration::from_millis(wait),
+            wait: wait.map(Duration::from_millis),
         })
     }
 
@@ -87,11 +88,16 @@ impl Operation for StartRun {
                 ..self.start.clone()
             };
             let started = cx.runtime().start_run(&mut session, &by, start).await?;
-            let may_wait = !self.wait.is_zero() && !session.has_joined();
+            // A simple saga runs inside its request (`orchestration.md` 2.4).
+            let wait = match self.wait {
+                None if started.is_simple_saga => cx.runtime().sync_timeout(),
+                wait => wait.unwrap_or_default(),
+            };
+            let may_wait = !wait.is_zero() && !session.has_joined();
             let answer = shown(&name, &started);
             match cx.finish(session, answer, Vec::new()).await {
                 Ok(Output::One(answer, warnings)) if may_wait => {
-                    let answer = self.waited(&cx, &started, answer).await?;
+                    let answer = waited(&cx, &started, answer, wait).await?;
                     return Ok(Output::One(answer, warnings));
                 }
                 // Another start with the same key was committed first: it is found now.
@@ -105,7 +111,7 @@ impl Operation for StartRun {
 fn shown(name: &str, started: &RunStarted) -> Started {
     Started {
         run_id: started.id.to_string(),
-        kind: super::KIND.to_owned(),
+        kind: super::kind(started.is_saga).to_owned(),
         definition: DefinitionName {
             name: name.to_owned(),
             version: started.version.to_string(),
@@ -117,34 +123,23 @@ fn shown(name: &str, started: &RunStarted) -> Started {
     }
 }
 
-impl StartRun {
-    /// Waits for the end of the run, and adds the run if that comes in time.
-    async fn waited(
-        &self,
-        cx: &Context,
-        started: &RunStarted,
-        answer: Started,
-    ) -> Result<Started, Failure> {
-        let mut end = cx.storage().run_end(started.run);
-        let tenant = &cx.caller().tenant;
-        let has_ended = cx.runtime().stored_run(tenant, &started.id).await?;
-        if has_ended.ended.is_none() {
-            tokio::select! {
-                () = end.reached() => {}
-                () = tokio::time::sleep(self.wait) => {}
-                () = cx.cancel().cancelled() => {}
-                () = cx.stopping().cancelled() => {}
-            }
-        }
-        let details = cx.runtime().run_details(tenant, &started.id).await?;
-        let run = Run::from(details);
-        let (status, has_ended) = (run.status, run.finished_at.is_some());
-        let text = has_ended.then(|| answer::json(&run));
-        let text = text.map(RawValue::from_string).transpose();
-        Ok(Started {
-            status: status.to_owned(),
-            run: text.map_err(|error| Failure::internal(error.to_string()))?,
-            ..answer
-        })
-    }
+/// Waits for the end of the run, and adds the run if that comes in time.
+async fn waited(
+    cx: &Context,
+    started: &RunStarted,
+    answer: Started,
+    wait: Duration,
+) -> Result<Started, Failure> {
+    wait_for_end(cx, started.run, wait).await?;
+    let tenant = &cx.caller().tenant;
+    let details = cx.runtime().run_details(tenant, &started.id).await?;
+    let run = Run::from(details);
+    let (status, has_ended) = (run.status, run.finished_at.is_some());
+    let text = has_ended.then(|| answer::json(&run));
+    let text = text.map(RawValue::from_string).transpose();
+    Ok(Started {
+        status: status.to_owned(),
+        run: text.map_err(|error| Failure::internal(error.to_string()))?,
+        ..answer
+    })
 }

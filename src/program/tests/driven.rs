@@ -49,7 +49,11 @@ impl Driven {
     pub(super) fn new(document: &str, input: &str) -> Self {
         let (document, findings) = Document::read_in(None, document.as_bytes());
         let document = document.unwrap_or_else(|| panic!("{findings}"));
-        let program = document.compile();
+        Self::of(document.compile(), input)
+    }
+
+    /// A run of a compiled form.
+    pub(super) fn of(program: Program, input: &str) -> Self {
         let now = Timestamp::from_micros(1_000_000_000_000);
         let begin = Begin {
             id: "wfrun-1".into(),
@@ -131,6 +135,15 @@ impl Driven {
                     timeout: Some(std::time::Duration::from_secs(30)),
                 }
             }),
+            Ask::Connector(name) => Reply::Connector(match &**name {
+                "missing" => Reach::Missing,
+                "entity" => Reach::Here,
+                "member" => Reach::Member {
+                    timeout: std::time::Duration::from_secs(60),
+                },
+                _ => Reach::BuiltIn,
+            }),
+            Ask::CallConnector { .. } => Reply::Called(self.here.clone()),
             Ask::Child { .. } => Reply::Child(self.child.clone()),
             Ask::Entity { .. } => Reply::Entity(self.entity.pop_front().expect("an answer")),
             Ask::Order { plan, .. } => Reply::Order(if let Some(output) = self.cached {

@@ -152,6 +152,7 @@ impl Simulated {
                 Permit::Limited,
             ])),
             Ask::Entity { .. } => panic!("no document has steps of entities"),
+            Ask::Connector(_) | Ask::CallConnector { .. } => panic!("no document is a saga"),
         }
     }
 
@@ -547,6 +548,15 @@ fn the_simulation_reaches_every_event_and_every_end() {
         EventKind::TriggerStarted,
         EventKind::ChildStarted,
         EventKind::PlanNotFound,
+        // Of sagas.
+        EventKind::StepSkipped,
+        EventKind::DelayStarted,
+        EventKind::DelayExpired,
+        EventKind::CompensationStarted,
+        EventKind::CompensationCompleted,
+        EventKind::CompensationFailed,
+        EventKind::CallbackCompleted,
+        EventKind::CallbackFailed,
     ];
     assert_eq!(never, expected.iter().collect::<Vec<_>>());
     assert_eq!(ends.iter().filter(|status| status.is_end()).count(), 4);

@@ -7,6 +7,7 @@
 
 pub(super) mod actions;
 pub(super) mod audit;
+pub(super) mod bundles;
 pub(super) mod clients;
 pub(super) mod definitions;
 pub(super) mod entity;
@@ -24,6 +25,7 @@ pub(super) mod operators;
 pub(super) mod parameter;
 pub(super) mod providers;
 pub(super) mod runs;
+pub(super) mod sagas;
 pub(super) mod search;
 pub(super) mod statistics;
 pub(super) mod topics;
@@ -149,6 +151,8 @@ pub(super) struct Description {
     pub(super) body: Body,
     /// What is answered; one item of it, where a list is.
     pub(super) answer: Shape,
+    /// What is answered with 202 to a request whose work continues.
+    pub(super) accepted: Option<Shape>,
     /// The codes that this path can answer and not every path.
     pub(super) codes: &'static [&'static [Code]],
 }
@@ -170,6 +174,7 @@ impl Description {
             parameters: &[],
             body: Body::None,
             answer,
+            accepted: None,
             codes: &[],
         }
     }

@@ -123,8 +123,11 @@ const CHANGE_LEVEL: Parameter = Parameter::path(
     "How far entities may widen the model; each level permits what the lower ones do.",
 );
 const ACTION: Parameter = Parameter::path("action", name, "The name of the action.");
+const BUNDLE: Parameter = Parameter::path("bundle", name, "The name of the bundle.");
 const DEFINITION: Parameter = Parameter::path("definition", name, "The name of the definition.");
 const PLAN: Parameter = Parameter::path("plan", name, "The name of the plan.");
+const EVENT: Parameter = Parameter::path("event", name, "The event that is waited for.");
+const SAGA: Parameter = Parameter::path("saga", name, "The name of the saga.");
 const RUN: Parameter = Parameter::path("runId", name, "The run.");
 const DATA_FORMAT: Parameter = Parameter::path("dataFormat", format, "The format of the sample.");
 const JOB: Parameter = Parameter::path("jobId", name, "The background search.");
@@ -166,7 +169,9 @@ const PARTS: &[Parameter] = &[
     CLIENT_ID,
     CONVERTER,
     DATA_FORMAT,
+    BUNDLE,
     DEFINITION,
+    EVENT,
     PLAN,
     RUN,
     ENTITY_ID,
@@ -177,6 +182,7 @@ const PARTS: &[Parameter] = &[
     MESSAGE_ID,
     MODEL_VERSION,
     PROVIDER_ID,
+    SAGA,
     SUBJECT,
     TOPIC,
     TASK,

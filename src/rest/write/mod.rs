@@ -3,6 +3,7 @@
 pub(super) mod account;
 pub(super) mod actions;
 pub(super) mod audit;
+pub(super) mod bundles;
 pub(super) mod clients;
 pub(super) mod definitions;
 pub(super) mod entity;
@@ -15,6 +16,7 @@ pub(super) mod message;
 pub(super) mod model;
 pub(super) mod providers;
 pub(super) mod runs;
+pub(super) mod sagas;
 pub(super) mod search;
 pub(super) mod settings;
 pub(super) mod topics;

@@ -24,6 +24,9 @@ pub struct Arrived {
     /// Whether there is anything to commit.
     pub is_changed: bool,
     pub status: Status,
+    /// The run that it was for, and whether that is one of a saga.
+    pub run: RunId,
+    pub is_saga: bool,
     /// What follows the commit, and for which run.
     pub(super) effects: Vec<(Box<str>, Followed)>,
     pub(super) permits: Vec<PermitTaken>,
@@ -42,6 +45,8 @@ impl Default for Arrived {
             is_taken: false,
             is_changed: false,
             status: Status::Pending,
+            run: RunId::new(0),
+            is_saga: false,
             effects: Vec::new(),
             permits: Vec::new(),
         }
@@ -157,6 +162,8 @@ impl Runtime {
             if is_first {
                 arrived.is_taken = is_taken;
                 arrived.status = state.run.status;
+                arrived.run = run;
+                arrived.is_saga = state.run.saga.is_some();
             }
             is_first = false;
             arrived.permits.extend(permits);

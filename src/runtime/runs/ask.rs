@@ -40,6 +40,10 @@ impl Runtime {
             Ask::Order { plan, cache_key } => {
                 Reply::Order(self.order(advancing, &plan, cache_key.as_deref()))
             }
+            Ask::Connector(name) => Reply::Connector(self.reach(advancing, &name).await?),
+            Ask::CallConnector { request, .. } => {
+                Reply::Called(self.call_connector(session, advancing, &request).await?)
+            }
             Ask::Permit { plan, executor } => {
                 Reply::Permit(self.permit(advancing, &plan, &executor))
             }

@@ -172,6 +172,16 @@ impl Runtime {
                 self.update(session, update, by).await?;
                 written(session, id)
             }
+            EntityStep::Delete => {
+                let get: Get = read(input)?;
+                let id = entity_id(&get.entity_id)?;
+                self.delete(session, id, by).await?;
+                Ok(EntityAnswer::Done {
+                    output: serde_json::json!({"entityId": id.to_string()})
+                        .to_string()
+                        .into(),
+                })
+            }
             EntityStep::Get => {
                 let get: Get = read(input)?;
                 let id = entity_id(&get.entity_id)?;

@@ -9,6 +9,7 @@
 mod advance;
 mod arrivals;
 mod ask;
+mod connectors;
 mod ends;
 mod entity;
 mod leases;
@@ -49,6 +50,7 @@ use crate::program::{Arrival, Status};
 use crate::storage::{Attribution, RunKey, StoredRun};
 pub(super) use modules::Modules;
 
+pub use connectors::Calls;
 use ends::TaskEnds;
 use state::{ReadRun, RunState as State};
 pub(in crate::runtime) use transactions::TaskTransactions;
@@ -65,7 +67,15 @@ impl Runtime {
     pub async fn find_run(&self, tenant: &Tenant, id: &str) -> Result<RunId, Failure> {
         let storage = self.storage();
         let found = match RunId::parse(id) {
-            Some(run) => storage.run(tenant, run).await?.map(|run| run.id),
+            Some(run) => {
+                let stored = storage.run(tenant, run).await?;
+                // The text says whether it is a saga.
+                let is_it = |stored: &Arc<StoredRun>| {
+                    !id.starts_with(RunId::SAGA_PREFIX)
+                        || State::read(stored).is_ok_and(|state| *state.run.id == *id)
+                };
+                stored.filter(is_it).map(|run| run.id)
+            }
             None => storage.run_of_key(tenant, &RunKey::chosen(id)).await?,
         };
         found.ok_or_else(|| not_found(id))

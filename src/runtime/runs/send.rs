@@ -23,6 +23,9 @@ impl Runtime {
         task: &Task,
     ) -> Result<(), Failure> {
         let id = task_id(&state.run.id, task.ordinal);
+        if task.purpose.is_some() {
+            return self.send_call(tenant, stored, state, task).await;
+        }
         if let Some(spec) = self.task_spec(tenant, stored, state, task).await? {
             self.hand_out(spec);
             return Ok(());
@@ -41,7 +44,8 @@ impl Runtime {
         Ok(())
     }
 
-    /// A task as it is delivered; none if its action is not registered any more.
+    /// A task as it is delivered; none if its action is not registered any more, or if this process
+    /// does it.
     pub(super) async fn task_spec(
         &self,
         tenant: &Tenant,
@@ -49,6 +53,9 @@ impl Runtime {
         state: &State,
         task: &Task,
     ) -> Result<Option<TaskSpec>, Failure> {
+        if task.purpose.is_some() {
+            return self.call_spec(tenant, stored, state, task).await;
+        }
         let namespace = &stored.name.namespace;
         let registry = &self.0.registry;
         let Some(action) = registry.action(tenant, namespace, &task.action).await? else {

@@ -65,6 +65,9 @@ pub struct RunStarted {
     pub version: Arc<str>,
     pub status: Status,
     pub is_new: bool,
+    pub is_saga: bool,
+    /// Whether it is a saga that ends without waiting for signals or delays.
+    pub is_simple_saga: bool,
 }
 
 /// A run that is about to be stored.
@@ -137,7 +140,9 @@ impl Runtime {
         }
         self.check_live(&by.tenant)?;
         let run = self.storage().fresh_run();
-        let id = start.id.unwrap_or_else(|| run.to_string().into());
+        let is_saga = followed.program.saga.is_some();
+        let is_simple_saga = followed.program.is_simple_saga();
+        let id = start.id.unwrap_or_else(|| run.text(is_saga).into());
         let now = self.0.clock.now();
         let begin = Begin {
             id: id.clone(),
@@ -183,6 +188,8 @@ impl Runtime {
             version: state.version,
             status: Status::Pending,
             is_new: true,
+            is_saga,
+            is_simple_saga,
         })
     }
 
@@ -197,17 +204,17 @@ impl Runtime {
         mut history: Vec<HistoryEvent>,
     ) -> Result<(State, Vec<HistoryEvent>), Failure> {
         let Starting { run, name, .. } = starting;
-        let parks = match &starting.program.entry.kind {
-            Kind::Wait(_) => true,
-            Kind::Run {
+        let parks = match starting.program.entry.as_ref().map(|entry| &entry.kind) {
+            Some(Kind::Wait(_)) => true,
+            Some(Kind::Run {
                 target: Target::Action(action),
                 ..
-            } => {
+            }) => {
                 let registry = &self.0.registry;
                 let action = registry.action(&by.tenant, &name.namespace, action).await?;
                 action.is_some_and(|action| action.enabled && action.wasm.is_none())
             }
-            Kind::Run { .. } => false,
+            Some(Kind::Run { .. } | Kind::Saga(_)) | None => false,
         };
         if !parks || state.not_before().is_some() {
             return Ok((state, history));
@@ -279,6 +286,9 @@ impl Runtime {
             version: state.version,
             status: state.run.status,
             is_new: false,
+            is_saga: state.run.saga.is_some(),
+            // Its answer is that of a run that was there already.
+            is_simple_saga: false,
         })
     }
 }
@@ -291,7 +301,8 @@ pub(super) fn exists(id: &str) -> Failure {
 
 fn check_id(id: &str) -> Result<(), Failure> {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._:-".contains(&byte);
-    let is_ours = id.starts_with(RunId::PREFIX) || id.starts_with("wf_") || id == "stream";
+    let prefixes = [RunId::PREFIX, RunId::SAGA_PREFIX];
+    let is_ours = prefixes.iter().any(|prefix| id.starts_with(prefix)) || id == "stream";
     if (1..=ID_MAX).contains(&id.len()) && id.bytes().all(is_plain) && !is_ours {
         return Ok(());
     }

@@ -40,6 +40,7 @@ pub struct Invoked {
 
 /// What metrics call runs of step workflows, and invocations of actions.
 const KIND: &str = "flo";
+const SAGA: &str = "saga";
 const INVOCATION: &str = "action";
 
 /// The priority of tasks for which none is given.
@@ -123,7 +124,11 @@ impl RunState {
             state: encode(self)?,
             events,
             last: run.sequence,
-            kind: if self.is_listed() { KIND } else { INVOCATION },
+            kind: match (self.is_listed(), &run.saga) {
+                (false, _) => INVOCATION,
+                (true, Some(_)) => SAGA,
+                (true, None) => KIND,
+            },
             status_name: run.status.as_str(),
         })
     }
@@ -156,6 +161,18 @@ pub(super) fn refused(id: &str, refusal: program::Refusal) -> Failure {
             format!("run {id} is {}", status.as_str()),
         )
         .with("status", status.as_str()),
+        program::Refusal::NotAwaited(awaited) => {
+            let (message, awaited) = match awaited {
+                Some(event) => (format!("run {id} waits for the event {event}"), event),
+                None => (format!("run {id} does not wait for an event"), "".into()),
+            };
+            let failure = Failure::new(Code::SignalNotAwaited, message);
+            if awaited.is_empty() {
+                failure
+            } else {
+                failure.with("awaited", &*awaited)
+            }
+        }
         program::Refusal::TooManySignals => {
             Failure::new(Code::TooManyRequests, format!("run {id}: {refusal}"))
         }

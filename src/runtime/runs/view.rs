@@ -5,8 +5,8 @@ use std::{collections::HashMap, sync::Arc};
 use super::{State, events};
 use crate::clock::Timestamp;
 use crate::error::{Code, Failure};
-use crate::id::Tenant;
-use crate::program::{EventKind, Kind, Payload, Program, START, START_IN_PATHS};
+use crate::id::{RunId, Tenant};
+use crate::program::{EventKind, HistoryEvent, Kind, Payload, Program, START, START_IN_PATHS};
 use crate::runtime::Runtime;
 use crate::storage::StoredRun;
 
@@ -33,6 +33,22 @@ pub struct RunDetails {
     pub output: Option<Arc<str>>,
     pub steps: Vec<ShownStep>,
     pub signals: Vec<ShownSignal>,
+    /// Of a saga only.
+    pub saga: Option<ShownSaga>,
+}
+
+/// What a run of a saga shows beside that.
+#[derive(Debug)]
+pub struct ShownSaga {
+    /// Its steps in their order.
+    pub order: Vec<Box<str>>,
+    /// The place of the step at which it is, or was when it ended.
+    pub at: usize,
+    pub deadline: Option<Timestamp>,
+    /// The payload of the last signal.
+    pub signal: Option<Arc<str>>,
+    /// When it was changed last.
+    pub updated: Timestamp,
 }
 
 /// A step that has finished; of several executions the latest.
@@ -80,16 +96,33 @@ impl Runtime {
             });
         }
         let (name, digest) = (&shown.stored.name, &shown.state.digest);
-        let waits = match self.program_of(tenant, name, digest).await {
-            Ok(program) => waits(&program),
+        let program = match self.program_of(tenant, name, digest).await {
+            Ok(program) => Some(program),
             // A run whose form cannot be read is still shown.
-            Err(failure) if failure.code() == Code::ServerError => true,
+            Err(failure) if failure.code() == Code::ServerError => None,
             Err(failure) => return Err(failure),
         };
-        let signals = if waits || !run.signals.is_empty() {
+        let may_wait = program.as_ref().is_none_or(|program| waits(program));
+        let signals = if may_wait || !run.signals.is_empty() {
             self.shown_signals(&shown.stored).await?
         } else {
             Vec::new()
+        };
+        let saga = match (&run.saga, program.as_ref().map(|program| &program.saga)) {
+            (Some(state), Some(Some(form))) => {
+                let signal = match &state.signal {
+                    Some(signal) => Some(self.shown_value(of, signal).await?),
+                    None => None,
+                };
+                Some(ShownSaga {
+                    order: form.order.clone(),
+                    at: state.at,
+                    deadline: state.deadline,
+                    signal,
+                    updated: self.last_event_at(of, run.sequence).await?,
+                })
+            }
+            _ => None,
         };
         Ok(RunDetails {
             shown,
@@ -97,7 +130,17 @@ impl Runtime {
             output,
             steps,
             signals,
+            saga,
         })
+    }
+
+    /// The time of the last event of a run.
+    async fn last_event_at(&self, run: RunId, last: u64) -> Result<Timestamp, Failure> {
+        let found = self.storage().run_events(run, last - 1, 1).await?;
+        let mut events = found.iter().map(|advance| events(&advance.record));
+        let last = events.next().transpose()?;
+        let last = last.and_then(|events| events.last().map(HistoryEvent::at));
+        last.ok_or_else(|| Failure::internal(format!("run {run} has no history")))
     }
 
     pub(super) async fn shown_run(
@@ -122,7 +165,7 @@ impl Runtime {
 
     pub(super) async fn shown_value(
         &self,
-        run: crate::id::RunId,
+        run: RunId,
         payload: &Payload,
     ) -> Result<Arc<str>, Failure> {
         match payload {
@@ -178,8 +221,8 @@ impl Runtime {
 
 /// Whether a step of it waits for signals.
 fn waits(program: &Program) -> bool {
-    let steps = program.steps.values().chain([&program.entry]);
+    let steps = program.steps.values().chain(&program.entry);
     steps
         .map(|step| &step.kind)
-        .any(|kind| matches!(kind, Kind::Wait(_)))
+        .any(|kind| matches!(kind, Kind::Wait(_) | Kind::Saga(_)))
 }

@@ -26,11 +26,19 @@ pub enum RecordKind {
     Trouble,
     /// Which worker has a task that it has pulled, and until when.
     Lease,
+    /// HCL files that were applied together.
+    Bundle,
+    /// The connectors of a bundle, named by its digest.
+    Connectors,
+    /// A state machine.
+    Machine,
+    /// The routes of all bundles.
+    Routes,
 }
 
 impl RecordKind {
     #[cfg(test)]
-    pub(in crate::storage) const ALL: [Self; 9] = [
+    pub(in crate::storage) const ALL: [Self; 13] = [
         Self::Definition,
         Self::Program,
         Self::Action,
@@ -40,6 +48,10 @@ impl RecordKind {
         Self::Module,
         Self::Trouble,
         Self::Lease,
+        Self::Bundle,
+        Self::Connectors,
+        Self::Machine,
+        Self::Routes,
     ];
 
     pub(in crate::storage) const fn code(self) -> i64 {
@@ -56,6 +68,10 @@ impl RecordKind {
             Self::Trouble => 8,
             // Likewise.
             Self::Lease => 9,
+            Self::Bundle => 10,
+            Self::Connectors => 11,
+            Self::Machine => 12,
+            Self::Routes => 13,
         }
     }
 }

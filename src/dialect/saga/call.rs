@@ -1,0 +1,426 @@
+//! The fields of an action: what is asked of a connector, and with which values (`orchestration.md`
+//! 2.2, 2.3).
+
+use std::collections::BTreeMap;
+
+use super::{
+    fields::{Fields, Report, wrong_kind},
+    model::Call,
+    syntax::{Attribute, Body, Content, ENV, Place, Value},
+};
+use crate::expr::{Scope, Template};
+
+/// Members that only the service itself writes.
+const OURS: [&str; 4] = ["$column", "$compute", "$values", ENV];
+
+/// Operations that write to the target of any connector.
+const WRITES: [&str; 10] = [
+    "INSERT",
+    "UPDATE",
+    "DELETE",
+    "UPSERT",
+    "PUBLISH",
+    "WRITE",
+    "SEND",
+    "INSERT_ONE",
+    "UPDATE_ONE",
+    "DELETE_ONE",
+];
+
+const METHODS: [&str; 6] = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD"];
+
+/// What belongs to a declared connector, by name: its type.
+pub(super) type Kinds<'a> = BTreeMap<&'a str, &'a str>;
+
+/// The attributes of an action as they are given.
+struct Given<'a> {
+    what: String,
+    place: Place,
+    operation: (&'a str, Place),
+    target: Option<(&'a str, Place)>,
+    query: Option<(&'a str, Place)>,
+    data: Option<&'a Attribute>,
+    body: Option<&'a Attribute>,
+    set: Option<&'a Attribute>,
+    filter: Option<&'a Attribute>,
+    params: Option<&'a Attribute>,
+    template: Option<(&'a str, Place)>,
+    to: Option<(&'a str, Place)>,
+}
+
+/// What an operation does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Does {
+    /// Calls the connector, with a payload.
+    Calls,
+    Writes(Write),
+    Reads,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Write {
+    Insert,
+    Update,
+    Delete,
+    Other,
+}
+
+/// The call of a block; none if it has no connector, which does nothing, or is wrong.
+pub(super) fn call(
+    body: &Body,
+    what: String,
+    place: Place,
+    kinds: &Kinds<'_>,
+    scope: &Scope<'_>,
+    report: &mut Report,
+) -> Option<Call> {
+    let mut fields = Fields::of_body(body, what, place);
+    let connector = fields.connector("connector", report);
+    let operation = fields.text("operation", report);
+    let given = Given {
+        what: fields.what.clone(),
+        place,
+        operation: operation.unwrap_or(("", place)),
+        target: fields.text("target", report),
+        query: fields.text("query", report),
+        data: fields.take("data", report),
+        body: fields.take("body", report),
+        set: fields.take("set", report),
+        filter: fields.take("where", report),
+        params: fields.take("params", report),
+        template: fields.text("template", report),
+        to: fields.text("to", report),
+    };
+    fields.finish(report);
+    let (connector, at) = connector?;
+    let kind = kinds.get(connector).copied();
+    if kind.is_none() {
+        let message = format!(
+            "the connector {connector} is not declared, so a compute member with the tag \
+             connector:{connector} has to serve it; add connector \"{connector}\" {{ type = … }} if \
+             that is not meant"
+        );
+        report.warning("S303", at, message);
+    }
+    let does = given.does(kind, report)?;
+    let request = given.request(kind, does, scope, report);
+    Some(Call {
+        connector: connector.to_owned(),
+        request,
+    })
+}
+
+impl Given<'_> {
+    /// What the operation does; none if its connector does not have it.
+    fn does(&self, kind: Option<&str>, report: &mut Report) -> Option<Does> {
+        let (operation, place) = self.operation;
+        let word = operation.to_ascii_uppercase();
+        if operation.is_empty() && (kind != Some("database") || self.query.is_none()) {
+            let message = format!("{} has no operation; add operation = \"…\"", self.what);
+            report.error("S103", place, message);
+            return None;
+        }
+        let write = || match &*word {
+            "INSERT" | "INSERT_ONE" => Write::Insert,
+            "UPDATE" | "UPDATE_ONE" => Write::Update,
+            "DELETE" | "DELETE_ONE" => Write::Delete,
+            _ => Write::Other,
+        };
+        let (does, known) = match kind {
+            Some("database") => {
+                let does = match &*word {
+                    "" | "SELECT" | "GET" => Some(Does::Reads),
+                    "INSERT" | "UPDATE" | "DELETE" => Some(Does::Writes(write())),
+                    _ => None,
+                };
+                (does, "INSERT, UPDATE, DELETE, SELECT and GET")
+            }
+            Some("entity") => {
+                let does = match &*word {
+                    "SELECT" | "GET" => Some(Does::Reads),
+                    "INSERT" | "UPDATE" | "DELETE" => Some(Does::Writes(write())),
+                    _ => word
+                        .strip_prefix("TRANSITION ")
+                        .is_some_and(|name| !name.trim().is_empty())
+                        .then_some(Does::Writes(Write::Other)),
+                };
+                (
+                    does,
+                    "INSERT, UPDATE, DELETE, GET and TRANSITION with the name of the transition",
+                )
+            }
+            Some("http") => {
+                let is_request = operation.split_once(' ').is_some_and(|(method, path)| {
+                    METHODS.contains(&method) && path.starts_with('/') && !path.contains(' ')
+                });
+                (
+                    is_request.then_some(Does::Calls),
+                    "requests such as POST /charges",
+                )
+            }
+            Some("email") => {
+                let is_send = word == "SEND";
+                (is_send.then_some(Does::Writes(Write::Other)), "send")
+            }
+            Some("rest") => (None, "no operations: it receives requests"),
+            _ if operation.contains([' ', '/']) => (Some(Does::Calls), ""),
+            _ if WRITES.contains(&&*word) || word.ends_with("_MANY") => {
+                (Some(Does::Writes(write())), "")
+            }
+            _ => (Some(Does::Reads), ""),
+        };
+        if does.is_none() {
+            let kind = kind.unwrap_or_default();
+            let message = format!(
+                "connectors of the type {kind} do not have the operation \"{operation}\"; they have \
+                 {known}"
+            );
+            report.error("S103", place, message);
+        }
+        does
+    }
+
+    fn request(
+        &self,
+        kind: Option<&str>,
+        does: Does,
+        scope: &Scope<'_>,
+        report: &mut Report,
+    ) -> Template {
+        self.check(kind, does, report);
+        let operation = match self.operation.0 {
+            "" => "SELECT",
+            operation => operation,
+        };
+        let mut members: Vec<(Box<str>, Template)> =
+            vec![("operation".into(), Template::literal(operation))];
+        let mut put = |name: &str, value: Template| members.push((name.into(), value));
+        for (name, given) in [("target", self.target), ("query", self.query)] {
+            if let Some((text, _)) = given {
+                put(name, Template::literal(text));
+            }
+        }
+        let set = self.map(self.set, kind, scope, report);
+        let is_update = does == Does::Writes(Write::Update);
+        // Only a database has columns to compute with; for others it is part of the payload.
+        let has_set = is_update && matches!(kind, Some("database"));
+        if let Some(payload) = self.payload(does, set.clone().filter(|_| !has_set), scope, report) {
+            put("payload", payload);
+        }
+        if let Some(set) = set.filter(|_| has_set) {
+            put("set", set);
+        }
+        if let Some(filter) = self.plain(self.filter, scope, report) {
+            put("where", filter);
+        }
+        if let Some(params) = self.plain(self.params, scope, report) {
+            put("params", params);
+        }
+        for (name, given) in [("template", self.template), ("to", self.to)] {
+            if let Some((text, place)) = given {
+                put(name, texts(text, place, scope, report));
+            }
+        }
+        Template::Object(members)
+    }
+
+    /// What is sent or written.
+    fn payload(
+        &self,
+        does: Does,
+        set: Option<Template>,
+        scope: &Scope<'_>,
+        report: &mut Report,
+    ) -> Option<Template> {
+        let data = self.plain(self.data, scope, report);
+        let body = self.plain(self.body, scope, report);
+        let chosen = match does {
+            Does::Calls => body.or(data).or_else(|| {
+                // Its findings are reported where it is a member of its own.
+                self.plain(self.params, scope, &mut Report::default())
+            }),
+            Does::Writes(Write::Insert) => Some(data.or(body).unwrap_or(Template::Body)),
+            Does::Writes(Write::Update | Write::Other) => data.or(body),
+            Does::Writes(Write::Delete) | Does::Reads => None,
+        };
+        let mut more = Vec::new();
+        if let Some(Template::Object(set)) = set {
+            more.extend(set);
+        }
+        if matches!(does, Does::Calls | Does::Writes(Write::Other)) {
+            for (name, given) in [("template", self.template), ("to", self.to)] {
+                if let Some((text, place)) = given {
+                    let value = texts(text, place, scope, &mut Report::default());
+                    more.push((name.into(), value));
+                }
+            }
+        }
+        match (chosen, more.is_empty()) {
+            (chosen, true) => chosen,
+            (Some(Template::Object(mut members)), false) => {
+                members.retain(|(name, _)| more.iter().all(|(other, _)| other != name));
+                members.extend(more);
+                Some(Template::Object(members))
+            }
+            (_, false) => Some(Template::Object(more)),
+        }
+    }
+
+    /// What belongs together.
+    fn check(&self, kind: Option<&str>, does: Does, report: &mut Report) {
+        let operation = self.operation.0;
+        let is_empty = |given: Option<&Attribute>| match given.map(|given| &given.value.content) {
+            None => true,
+            Some(Content::Map(members)) => members.is_empty(),
+            Some(_) => false,
+        };
+        let mut missing = |name: &str, why: &str| {
+            let message = format!("{operation} in {} has no {name}; {why}", self.what);
+            report.error("S103", self.place, message);
+        };
+        let is_stored = matches!(kind, Some("database" | "entity"));
+        let changes = matches!(does, Does::Writes(Write::Update | Write::Delete))
+            || (kind == Some("entity") && does == Does::Writes(Write::Other));
+        if is_stored && changes && is_empty(self.filter) {
+            missing(
+                "where",
+                "without it every row would be changed: add where = { … }",
+            );
+        }
+        if is_stored && self.target.is_none_or(|(target, _)| target.is_empty()) {
+            let is_query = kind == Some("database") && does == Does::Reads && self.query.is_some();
+            if !is_query {
+                missing("target", "add target = \"…\"");
+            }
+        }
+        if kind == Some("database")
+            && does == Does::Writes(Write::Update)
+            && is_empty(self.set)
+            && is_empty(self.data)
+            && is_empty(self.body)
+        {
+            missing("set", "add set = { … }");
+        }
+        if let Some((target, place)) = self.target {
+            let fits = match kind {
+                Some("database") => is_identifier(target),
+                Some("entity") => is_model(target),
+                _ => true,
+            };
+            if !fits && !target.is_empty() {
+                let message = if kind == Some("entity") {
+                    format!(
+                        "\"{target}\" is not a model; write \"name/version\", such as \"order/1\""
+                    )
+                } else {
+                    format!("\"{target}\" is not the name of a table: letters, digits and _")
+                };
+                report.error("S103", place, message);
+            }
+        }
+        if let Some(set) = self.set
+            && does != Does::Writes(Write::Update)
+        {
+            let message = format!("set has no effect on {operation}; use data or body");
+            report.warning("S302", set.place, message);
+        }
+    }
+
+    /// A map, in which other names are columns of the row if a database, or a member that may stand
+    /// for one, changes it.
+    fn map(
+        &self,
+        given: Option<&Attribute>,
+        kind: Option<&str>,
+        scope: &Scope<'_>,
+        report: &mut Report,
+    ) -> Option<Template> {
+        let scope = Scope {
+            has_columns: !matches!(kind, Some("http" | "email" | "entity" | "rest")),
+            ..*scope
+        };
+        self.plain(given, &scope, report)
+    }
+
+    fn plain(
+        &self,
+        given: Option<&Attribute>,
+        scope: &Scope<'_>,
+        report: &mut Report,
+    ) -> Option<Template> {
+        let given = given?;
+        if !matches!(given.value.content, Content::Map(_)) {
+            wrong_kind(report, &given.name, "a map: { name = value }", &given.value);
+            return None;
+        }
+        Some(template(&given.value, scope, report))
+    }
+}
+
+/// A value in which texts may be expressions.
+pub(super) fn template(value: &Value, scope: &Scope<'_>, report: &mut Report) -> Template {
+    match &value.content {
+        Content::Text(text) => texts(text, value.place, scope, report),
+        Content::List(items) => Template::Array(
+            items
+                .iter()
+                .map(|item| template(item, scope, report))
+                .collect(),
+        ),
+        Content::Map(members) => {
+            let members = members.iter().map(|(name, member)| {
+                if OURS.contains(&&**name) {
+                    let message = format!("{name} is a reserved name; choose another");
+                    report.error("S103", member.place, message);
+                }
+                (name.as_str().into(), template(member, scope, report))
+            });
+            Template::Object(members.collect())
+        }
+        Content::Env(_) => {
+            let message = "env() stands in connectors only, where its value is kept secret; write \
+                           the value, or put it into the connector";
+            report.error("S103", value.place, message);
+            Template::Literal("null".into())
+        }
+        Content::Other(what) => {
+            let message = format!(
+                "{what} cannot be used here; write a plain value, or an expression over input, \
+                 step or error in double quotes"
+            );
+            report.error("S103", value.place, message);
+            Template::Literal("null".into())
+        }
+        Content::Null | Content::Bool(_) | Content::Number(_) => {
+            Template::Literal(value.to_json().into())
+        }
+    }
+}
+
+/// A text that may be an expression.
+pub(super) fn texts(text: &str, place: Place, scope: &Scope<'_>, report: &mut Report) -> Template {
+    Template::of_text(text, scope).unwrap_or_else(|error| {
+        report.cel(place, text, &error);
+        Template::Literal("null".into())
+    })
+}
+
+/// `name`, or `schema.name`.
+fn is_identifier(target: &str) -> bool {
+    let mut parts = target.split('.');
+    parts.clone().count() <= 2
+        && parts.all(|part| {
+            part.len() <= 63
+                && part.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
+                && part
+                    .bytes()
+                    .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+        })
+}
+
+/// `name/version`.
+fn is_model(target: &str) -> bool {
+    target.rsplit_once('/').is_some_and(|(name, version)| {
+        !name.is_empty() && version.parse().is_ok_and(|version: u32| version > 0)
+    })
+}

@@ -1,0 +1,172 @@
+//! Payloads about bundles and state machines (`runs.md` §7).
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{
+    Answer, AsText, RequestId, RequiredText,
+    definitions::{Change, Finding},
+    paging::Pagination,
+};
+use crate::clock::Timestamp;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "BundleApplication")]
+pub struct Apply {
+    #[serde(rename = "id")]
+    _id: RequiredText,
+    /// The name of the bundle; if absent, that of the block `service`, else `default`.
+    #[serde(default)]
+    pub bundle: Option<String>,
+    /// At most 200 files, of 4 MiB together. Those that do not end with `.hcl` are templates of
+    /// mails.
+    pub files: Vec<File>,
+    /// The values of `env()`. They are sealed, and never answered.
+    #[serde(default)]
+    pub variables: Option<BTreeMap<String, String>>,
+    /// Whether nothing is stored; false if absent.
+    #[serde(default)]
+    pub dry_run: Option<bool>,
+    /// `default` if absent.
+    #[serde(default)]
+    pub namespace: Option<String>,
+}
+
+/// A file of a bundle.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "BundleFile")]
+pub struct File {
+    /// The name under which findings show it.
+    pub path: String,
+    pub text: String,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[schemars(rename = "BundleSelection")]
+pub struct Select {
+    #[serde(rename = "id")]
+    _id: RequiredText,
+    pub bundle: String,
+    /// `default` if absent.
+    #[serde(default)]
+    pub namespace: Option<String>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[schemars(rename = "BundleListing")]
+pub struct List {
+    #[serde(rename = "id")]
+    _id: RequiredText,
+    /// How many items, 1 to 1000; 100 if absent.
+    #[serde(default)]
+    pub limit: Option<i64>,
+    /// The `nextCursor` of the page before.
+    #[serde(default)]
+    pub cursor: Option<String>,
+    /// `default` if absent.
+    #[serde(default)]
+    pub namespace: Option<String>,
+}
+
+/// A bundle that was applied, or would be.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "BundleApplied")]
+pub struct Applied {
+    pub bundle: String,
+    /// Rises by one with each change.
+    pub version: u64,
+    pub change: Change,
+    pub sagas: Vec<String>,
+    pub machines: Vec<String>,
+    /// Such as `POST /orders/:id`.
+    pub routes: Vec<String>,
+    pub connectors: Vec<String>,
+    /// The warnings.
+    pub findings: Vec<Finding>,
+}
+
+impl Answer for Applied {
+    const REQUEST_ID: RequestId = RequestId::Never;
+}
+
+/// A bundle.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "Bundle")]
+pub struct Item {
+    pub bundle: String,
+    pub version: u64,
+    pub sagas: Vec<String>,
+    pub machines: Vec<String>,
+    pub routes: Vec<String>,
+    pub connectors: Vec<String>,
+    /// The warnings.
+    pub findings: Vec<Finding>,
+    pub applied_at: AsText<Timestamp>,
+}
+
+/// A page of bundles, by name.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Bundles")]
+pub struct Page {
+    pub items: Vec<Item>,
+    pub pagination: Pagination,
+}
+
+impl Answer for Page {
+    const REQUEST_ID: RequestId = RequestId::Never;
+}
+
+/// A bundle with its files as they were sent.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "BundleDescribed")]
+pub struct Described {
+    #[serde(flatten)]
+    pub item: Item,
+    pub files: Vec<File>,
+}
+
+impl Answer for Described {
+    const REQUEST_ID: RequestId = RequestId::Never;
+
+    fn extra_bytes(&self) -> usize {
+        self.files.iter().map(|file| file.text.len()).sum()
+    }
+}
+
+/// A bundle that was deleted.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "BundleDeleted")]
+pub struct Deleted {
+    pub bundle: String,
+}
+
+impl Answer for Deleted {
+    const REQUEST_ID: RequestId = RequestId::Never;
+}
+
+/// A state machine.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Machine")]
+pub struct Machine {
+    pub machine: String,
+    pub bundle: String,
+    pub initial: String,
+    /// In the order of its block.
+    pub states: Vec<String>,
+}
+
+/// A page of state machines, by name.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Machines")]
+pub struct Machines {
+    pub items: Vec<Machine>,
+    pub pagination: Pagination,
+}
+
+impl Answer for Machines {
+    const REQUEST_ID: RequestId = RequestId::Never;
+}

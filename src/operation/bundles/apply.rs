@@ -1,0 +1,196 @@
+//! Applies a bundle: all of its files in one commit, or nothing.
+
+use std::{collections::HashSet, sync::Arc};
+
+use crate::auth::{Permission, ROLE_ADMIN};
+use crate::connector::{self, Trust};
+use crate::dialect::{
+    Findings,
+    saga::{BYTES_MAX, FILES_MAX, is_bundle},
+};
+use crate::error::{Code, Failure};
+use crate::event::{
+    EventType,
+    payload::{
+        self,
+        bundles::{self, Applied},
+        definitions::Change,
+    },
+};
+use crate::id::Tenant;
+use crate::operation::{
+    Access, Context, Family, Operation, Output, conditions, definitions, paging,
+};
+use crate::registry::{
+    self,
+    bundle::{Applied as Stored, BundleFile, NewBundle, Variables},
+};
+
+use super::OwnRoutes;
+
+/// How often it is tried while others change what it depends on.
+const ATTEMPTS: usize = 20;
+
+/// The longest path of a file, in bytes.
+const PATH_MAX: usize = 512;
+
+pub(in crate::operation) struct ApplyBundle {
+    namespace: Arc<str>,
+    bundle: Option<String>,
+    files: Vec<BundleFile>,
+    variables: Variables,
+    is_dry: bool,
+}
+
+impl Operation for ApplyBundle {
+    type Payload = bundles::Apply;
+    type Answer = Applied;
+
+    const REQUEST: EventType = EventType::BundleApplyRequest;
+    const RESPONSE: EventType = EventType::BundleApplyResponse;
+    const FAMILY: Family = Family::Model;
+    const ACCESS: Access = Access::Write;
+    const NEEDS: Permission = Permission::Role(ROLE_ADMIN);
+
+    fn parse(payload: &str) -> Result<Self, Failure> {
+        let request: bundles::Apply = payload::decode(payload)?;
+        if let Some(name) = &request.bundle
+            && !is_bundle(name)
+        {
+            let message = format!(
+                "\"{name}\" cannot name a bundle: use 1 to 128 letters, digits, dots, hyphens or \
+                 underscores"
+            );
+            return Err(bad("bundle", message));
+        }
+        let files = request.files.into_iter().map(|file| BundleFile {
+            path: file.path,
+            text: file.text,
+        });
+        Ok(Self {
+            namespace: paging::namespace(request.namespace)?,
+            bundle: request.bundle,
+            files: checked(files.collect())?,
+            variables: Variables::new(request.variables.unwrap_or_default()),
+            is_dry: request.dry_run.unwrap_or(false),
+        })
+    }
+
+    async fn run(self, cx: Context) -> Result<Output<Self::Answer>, Failure> {
+        cx.refuse_token()?;
+        let Self {
+            namespace,
+            bundle,
+            files,
+            variables,
+            is_dry,
+        } = self;
+        let services = cx.services().clone();
+        let tenant = cx.caller().tenant.clone();
+        let reading = move || {
+            let name = bundle.as_deref();
+            let new = NewBundle::read(name, files, variables, Trust::Uploaded)?;
+            check(new, &tenant, &services.connectors, &services.routes)
+        };
+        let new = conditions::reading(&cx, reading).await?;
+        let new = new.map_err(|found| definitions::invalid("bundle", &found))?;
+        let mut attempt = 1;
+        loop {
+            match store(&cx, &namespace, &new, is_dry).await {
+                Err(failure) if failure.code() == Code::Conflict && attempt < ATTEMPTS => {
+                    attempt += 1;
+                }
+                outcome => return outcome,
+            }
+        }
+    }
+}
+
+/// What the settings say of a bundle.
+pub(super) fn check(
+    mut new: NewBundle,
+    tenant: &Tenant,
+    settings: &connector::Settings,
+    routes: &OwnRoutes,
+) -> Result<NewBundle, Findings> {
+    new.check_connectors(tenant, settings);
+    new.check_routes(&|method, path| routes.has(method, path));
+    if new.findings.has_errors() {
+        return Err(new.findings);
+    }
+    Ok(new)
+}
+
+async fn store(
+    cx: &Context,
+    namespace: &str,
+    new: &NewBundle,
+    is_dry: bool,
+) -> Result<Output<Applied>, Failure> {
+    let mut session = cx.session().await?;
+    let now = cx.storage().now();
+    let applied = cx
+        .registry()
+        .apply(session.unit()?, namespace, new, now)
+        .await?;
+    let (version, change) = match applied {
+        Stored::Done { version, change } => (version, change),
+        Stored::Refused(found) => return Err(definitions::invalid("bundle", &found)),
+    };
+    let summary = new.summary();
+    let applied = Applied {
+        bundle: new.name.to_string(),
+        version,
+        change: match change {
+            registry::Change::Created => Change::Created,
+            registry::Change::Replaced => Change::Replaced,
+            registry::Change::Unchanged => Change::Unchanged,
+        },
+        sagas: summary.sagas,
+        machines: summary.machines,
+        routes: summary.routes,
+        connectors: summary.connectors,
+        findings: definitions::findings(&new.findings),
+    };
+    if is_dry {
+        // Its unit is dropped with the session.
+        return Ok(Output::one(applied));
+    }
+    cx.finish(session, applied, Vec::new()).await
+}
+
+fn bad(parameter: &'static str, message: impl Into<String>) -> Failure {
+    Failure::new(Code::BadRequest, message.into()).with("parameter", parameter)
+}
+
+/// Files within the limits, each with a path of its own.
+fn checked(files: Vec<BundleFile>) -> Result<Vec<BundleFile>, Failure> {
+    if files.is_empty() {
+        return Err(bad("files", "the bundle has no files; send at least one"));
+    }
+    if files.len() > FILES_MAX {
+        let message = format!("the bundle has more than {FILES_MAX} files; split it");
+        return Err(bad("files", message));
+    }
+    let bytes: usize = files.iter().map(|file| file.text.len()).sum();
+    if bytes > BYTES_MAX {
+        let message =
+            format!("the files of the bundle are larger than {BYTES_MAX} bytes together; split it");
+        return Err(bad("files", message));
+    }
+    let mut paths = HashSet::new();
+    for file in &files {
+        let fits =
+            (1..=PATH_MAX).contains(&file.path.len()) && !file.path.contains(char::is_control);
+        if !fits {
+            let message =
+                format!("the path of a file has 1 to {PATH_MAX} bytes without control characters");
+            return Err(bad("files", message));
+        }
+        if !paths.insert(&*file.path) {
+            let message = format!("two files have the path {}; rename one", file.path);
+            return Err(bad("files", message));
+        }
+    }
+    Ok(files)
+}

@@ -1,0 +1,436 @@
+//! Sagas: forward, back, and what interrupts them (`orchestration.md` 2.4).
+#![cfg(test)]
+
+use std::time::Duration;
+
+use super::driven::{Do, Driven};
+use crate::expr::{Scope, Template};
+use crate::program::*;
+
+/// A call whose request has these members.
+fn call(connector: &str, operation: &str, data: &[(&str, &str)]) -> Call {
+    let scope = Scope {
+        steps: Some(&|_| true),
+        has_error: true,
+        has_columns: false,
+    };
+    let data = data.iter().map(|(name, text)| {
+        let value = Template::of_text(text, &scope).expect("an expression");
+        ((*name).into(), value)
+    });
+    Call {
+        connector: connector.into(),
+        request: Template::Object(vec![
+            ("operation".into(), Template::literal(operation)),
+            ("payload".into(), Template::Object(data.collect())),
+        ]),
+    }
+}
+
+fn step(action: Option<Call>, undo: Option<Call>) -> SagaStep {
+    SagaStep {
+        pause: None,
+        call: action,
+        undo,
+        skips_failure: false,
+        timeout: None,
+    }
+}
+
+/// A step that calls `http` and is undone there, too.
+fn charged(operation: &str) -> SagaStep {
+    let undo = call("http", &format!("undo {operation}"), &[]);
+    step(Some(call("http", operation, &[])), Some(undo))
+}
+
+fn awaiting(event: &str, timeout: Option<u64>) -> SagaStep {
+    SagaStep {
+        pause: Some(Pause::Signal {
+            event: event.into(),
+            timeout: timeout.map(Duration::from_millis),
+        }),
+        ..step(None, None)
+    }
+}
+
+fn saga(steps: Vec<(&str, SagaStep)>, change: impl FnOnce(&mut Saga)) -> Driven {
+    let (names, steps): (Vec<_>, Vec<_>) = steps.into_iter().unzip();
+    let mut form = Saga {
+        bundle: "digest".into(),
+        order: names.into_iter().map(Into::into).collect(),
+        timeout: None,
+        on_complete: None,
+        on_failure: None,
+    };
+    change(&mut form);
+    let program = Program::of_saga("s", "1", form, steps);
+    // As it is stored.
+    let stored = serde_json::to_string(&program).expect("JSON");
+    let program = serde_json::from_str(&stored).expect("as stored");
+    Driven::of(program, r#"{"amount":99.990,"user":7}"#)
+}
+
+fn with_on_failure(form: &mut Saga) {
+    let data = [("reason", "error.message"), ("user", "input.user")];
+    form.on_failure = Some(call("mail", "send", &data));
+}
+
+/// The requests of the tasks that were sent, with their keys.
+fn sent(driven: &Driven) -> Vec<String> {
+    let sent = driven.effects.iter().filter_map(|effect| match effect {
+        Effect::Send(task) => {
+            let purpose = task.purpose.as_ref().expect("a call");
+            let request = driven.text(&task.input);
+            Some(format!("{purpose} {} {request}", task.action))
+        }
+        Effect::GiveUp { .. }
+        | Effect::CancelChild { .. }
+        | Effect::Record { .. }
+        | Effect::Keep { .. } => None,
+    });
+    sent.collect()
+}
+
+#[test]
+fn results_are_read_by_later_steps_and_digits_stay() {
+    let pay = call(
+        "http",
+        "POST /charges",
+        &[("amount", "input.amount"), ("order", "step.order.id")],
+    );
+    let steps = vec![
+        ("order", step(Some(call("db", "INSERT", &[])), None)),
+        ("pay", step(Some(pay), None)),
+    ];
+    let mut driven = saga(steps, |form| {
+        form.on_complete = Some(call("db", "UPDATE", &[("id", "step.order.id")]));
+    });
+    driven.play(&[
+        Do::Answer("success", r#"{"id":12345678901234567890}"#),
+        Do::Answer("success", "{}"),
+        Do::Answer("success", "{}"),
+    ]);
+    assert_eq!(driven.run.status, Status::Completed);
+    assert_eq!(
+        sent(&driven),
+        [
+            r#"order:action db {"operation":"INSERT","payload":{}}"#,
+            r#"pay:action http {"operation":"POST /charges","payload":{"amount":99.990,"order":12345678901234567890}}"#,
+            r#"on_complete db {"operation":"UPDATE","payload":{"id":12345678901234567890}}"#,
+        ]
+    );
+    assert_eq!(
+        driven.events(),
+        [
+            "step_started order",
+            "action_completed success",
+            "step_completed order",
+            "step_started pay",
+            "action_completed success",
+            "step_completed pay",
+            "callback_completed on_complete",
+            "workflow_completed ",
+        ]
+    );
+}
+
+#[test]
+fn what_has_completed_is_undone_newest_first_and_then_on_failure_is_called() {
+    let steps = vec![
+        ("a", charged("a")),
+        ("b", charged("b")),
+        ("nothing", step(None, None)),
+        ("c", charged("c")),
+    ];
+    let mut driven = saga(steps, with_on_failure);
+    driven.play(&[
+        Do::Answer("success", "{}"),
+        Do::Answer("success", "{}"),
+        Do::Answer("failure", r#"{"error":"POST /c answered 402"}"#),
+        Do::Answer("failure", r#"{"error":"no"}"#),
+        Do::Answer("success", "{}"),
+        Do::Answer("failure", "{}"),
+    ]);
+    assert_eq!(driven.run.status, Status::Failed);
+    let message = r#"step "c" failed: POST /c answered 402"#;
+    let error = driven.run.error.as_ref().expect("an error");
+    assert_eq!(&*error.message, message);
+    let state = driven.run.saga.as_ref().expect("a saga");
+    assert!(!state.is_compensated());
+    assert_eq!(state.errors.len(), 1);
+    assert_eq!(
+        (&*state.errors[0].step, &*state.errors[0].message),
+        ("b", "no")
+    );
+    assert_eq!(
+        driven.events()[11..],
+        [
+            "compensation_started b",
+            "compensation_failed b",
+            "compensation_started a",
+            "compensation_completed a",
+            "callback_failed on_failure",
+            &format!("workflow_failed {message}"),
+        ]
+    );
+    assert_eq!(
+        sent(&driven)[5],
+        format!(
+            "on_failure mail {{\"operation\":\"send\",\"payload\":{{\"reason\":{},\"user\":7}}}}",
+            crate::expr::quoted(message)
+        )
+    );
+}
+
+#[test]
+fn a_step_that_says_skip_is_left_out_and_not_undone() {
+    let skipped = SagaStep {
+        skips_failure: true,
+        ..charged("b")
+    };
+    let mut driven = saga(
+        vec![("a", charged("a")), ("b", skipped), ("c", charged("c"))],
+        |_| {},
+    );
+    driven.play(&[
+        Do::Answer("success", "{}"),
+        Do::Lost,
+        Do::Answer("declined", "{}"),
+        Do::Answer("success", "{}"),
+    ]);
+    assert_eq!(driven.run.status, Status::Failed);
+    assert_eq!(
+        driven.events(),
+        [
+            "step_started a",
+            "action_completed success",
+            "step_completed a",
+            "step_started b",
+            "action_lost execution_failure",
+            "step_skipped b",
+            "step_started c",
+            "action_completed declined",
+            "step_completed c",
+            "compensation_started a",
+            "compensation_completed a",
+            "workflow_failed step \"c\" failed: the outcome was \"declined\"",
+        ]
+    );
+    assert!(
+        driven
+            .run
+            .saga
+            .as_ref()
+            .is_some_and(|saga| saga.is_compensated())
+    );
+}
+
+#[test]
+fn a_delay_and_a_signal_park_the_run_and_other_signals_are_refused() {
+    let confirmed = SagaStep {
+        call: Some(call("http", "POST /x", &[("by", "input.signal.by")])),
+        ..awaiting("confirmed", None)
+    };
+    let delay = SagaStep {
+        pause: Some(Pause::Delay(Duration::from_secs(60))),
+        ..step(None, None)
+    };
+    let mut driven = saga(vec![("wait", delay), ("confirm", confirmed)], |_| {});
+    driven.play(&[Do::After(59_999)]);
+    assert_eq!(driven.run.waiting.is_some(), true);
+    assert_eq!(
+        driven.act(Do::Signal("confirmed", "{}")),
+        Err(Refusal::NotAwaited(None))
+    );
+    driven.act(Do::After(1)).expect("is due");
+    assert_eq!(
+        driven.act(Do::Signal("denied", "{}")),
+        Err(Refusal::NotAwaited(Some("confirmed".into())))
+    );
+    driven
+        .act(Do::Signal("confirmed", r#"{"by":"me"}"#))
+        .expect("is awaited");
+    driven.act(Do::Answer("success", "{}")).expect("is out");
+    assert_eq!(driven.run.status, Status::Completed);
+    assert_eq!(
+        sent(&driven),
+        [r#"confirm:action http {"operation":"POST /x","payload":{"by":"me"}}"#]
+    );
+    assert_eq!(
+        driven.events(),
+        [
+            "step_started wait",
+            "delay_started wait",
+            "delay_expired wait",
+            "step_completed wait",
+            "step_started confirm",
+            "waiting_for_signal confirmed",
+            "signal_received confirmed",
+            "signal_matched confirmed",
+            "action_completed success",
+            "step_completed confirm",
+            "workflow_completed ",
+        ]
+    );
+}
+
+#[test]
+fn a_signal_that_does_not_come_and_a_saga_that_takes_too_long_time_out() {
+    let steps = || vec![("a", charged("a")), ("wait", awaiting("go", Some(5_000)))];
+    let mut driven = saga(steps(), with_on_failure);
+    driven.play(&[
+        Do::Answer("success", "{}"),
+        Do::After(5_000),
+        Do::Answer("success", "{}"),
+        Do::Answer("success", "{}"),
+    ]);
+    assert_eq!(driven.run.status, Status::TimedOut);
+    let last = driven.events().pop();
+    assert_eq!(
+        last.as_deref(),
+        Some("workflow_timed_out await step timeout (event: go)")
+    );
+
+    let mut driven = saga(steps(), |form| form.timeout = Some(Duration::from_secs(4)));
+    driven.play(&[
+        Do::Answer("success", "{}"),
+        Do::After(3_999),
+        Do::After(1),
+        Do::Answer("success", "{}"),
+    ]);
+    assert_eq!(driven.run.status, Status::TimedOut);
+    let last = driven.events().pop();
+    assert_eq!(last.as_deref(), Some("workflow_timed_out saga timeout"));
+}
+
+#[test]
+fn a_cancel_waits_for_the_call_that_is_out_and_undoes_it() {
+    let steps = || vec![("a", charged("a")), ("b", charged("b"))];
+    let mut driven = saga(steps(), with_on_failure);
+    driven.play(&[Do::Answer("success", "{}"), Do::Cancel]);
+    assert_eq!(driven.run.status, Status::Waiting);
+    // It is cancelled already.
+    assert_eq!(driven.act(Do::Cancel), Ok(false));
+    driven.act(Do::Answer("success", "{}")).expect("is out");
+    driven.act(Do::Answer("success", "{}")).expect("undoes b");
+    driven.act(Do::Answer("success", "{}")).expect("undoes a");
+    assert_eq!(driven.run.status, Status::Cancelled);
+    assert_eq!(
+        driven.events()[4..],
+        [
+            "action_completed success",
+            "step_completed b",
+            "compensation_started b",
+            "compensation_completed b",
+            "compensation_started a",
+            "compensation_completed a",
+            "workflow_cancelled cancelled by user",
+        ]
+    );
+    assert_eq!(
+        driven.act(Do::Cancel),
+        Err(Refusal::Finished(Status::Cancelled))
+    );
+}
+
+#[test]
+fn a_success_that_comes_too_late_is_undone_also_after_the_end() {
+    let mut driven = saga(vec![("a", charged("a"))], |_| {});
+    driven.play(&[Do::Cancel, Do::After(30_000)]);
+    assert_eq!(driven.run.status, Status::Cancelled);
+    let late = |ordinal| Arrival::Answered {
+        ordinal,
+        answer: Answer::Outcome {
+            outcome: "success".into(),
+            output: "{}".into(),
+        },
+    };
+    assert_eq!(driven.arrive(late(1)), Ok(false));
+    assert_eq!(driven.run.status, Status::Cancelled);
+    assert_eq!(driven.run.outstanding().map(|task| task.ordinal), Some(2));
+    driven.act(Do::Answer("success", "{}")).expect("undoes a");
+    assert_eq!(driven.run.outstanding(), None);
+    assert_eq!(
+        driven.events()[4..],
+        [
+            "late_answer success",
+            "step_completed a",
+            "compensation_started a",
+            "compensation_completed a",
+        ]
+    );
+    // A second copy of it changes nothing.
+    assert_eq!(driven.arrive(late(1)), Ok(false));
+    assert_eq!(driven.run.outstanding(), None);
+}
+
+#[test]
+fn the_time_limit_of_a_step_makes_it_fail() {
+    let limited = SagaStep {
+        timeout: Some(Duration::from_secs(5)),
+        ..charged("b")
+    };
+    let mut driven = saga(vec![("a", charged("a")), ("b", limited)], |_| {});
+    driven.play(&[
+        Do::Answer("success", "{}"),
+        Do::After(5_000),
+        Do::Answer("success", "{}"),
+    ]);
+    assert_eq!(driven.run.status, Status::Failed);
+    let last = driven.events().pop();
+    assert_eq!(
+        last.as_deref(),
+        Some("workflow_failed step \"b\" failed: no answer came in time")
+    );
+}
+
+#[test]
+fn steps_on_entities_are_done_in_the_turn_and_members_are_waited_for() {
+    let steps = vec![
+        ("a", step(Some(call("entity", "INSERT", &[])), None)),
+        ("b", step(Some(call("entity", "INSERT", &[])), None)),
+        ("c", step(Some(call("member", "pay", &[])), None)),
+    ];
+    let mut driven = saga(steps, |_| {});
+    driven.play(&[Do::Answer("pending", "{}"), Do::Answer("success", "{}")]);
+    assert_eq!(driven.run.status, Status::Completed);
+    assert_eq!(
+        driven.events(),
+        [
+            "step_started a",
+            "action_completed success",
+            "step_completed a",
+            "step_started b",
+            "action_completed success",
+            "step_completed b",
+            "step_started c",
+            "awaiting_action member",
+            "action_completed success",
+            "step_completed c",
+            "workflow_completed ",
+        ]
+    );
+}
+
+#[test]
+fn a_value_that_cannot_be_computed_fails_its_step_and_is_null_in_callbacks() {
+    let broken = [("x", "input.nothing.at.all")];
+    let steps = vec![
+        ("a", charged("a")),
+        ("b", step(Some(call("http", "b", &broken)), None)),
+    ];
+    let mut driven = saga(steps, |form| {
+        form.on_failure = Some(call("mail", "send", &broken));
+    });
+    driven.play(&[
+        Do::Answer("success", "{}"),
+        Do::Answer("success", "{}"),
+        Do::Answer("success", "{}"),
+    ]);
+    assert_eq!(driven.run.status, Status::Failed);
+    let sent = sent(&driven);
+    assert_eq!(
+        sent.last().map(|sent| &**sent),
+        Some(r#"on_failure mail {"operation":"send","payload":{"x":null}}"#)
+    );
+}

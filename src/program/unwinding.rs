@@ -1,0 +1,79 @@
+//! What a run of a saga has beside that of a step workflow: what is to be undone, and how far that
+//! has come.
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    form::Name,
+    run::{Payload, Status, maybe_micros},
+};
+use crate::clock::Timestamp;
+
+/// The part of a run's state that only sagas have.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct SagaState {
+    /// When the run times out if it is still going forward.
+    #[serde(with = "maybe_micros", default)]
+    pub deadline: Option<Timestamp>,
+    /// The place in the order of the step at which the run is, or was when it ended.
+    pub at: usize,
+    /// The payload of the last signal.
+    pub signal: Option<Payload>,
+    pub(super) phase: Phase,
+    /// The steps that have completed and can be undone, oldest first.
+    pub(super) completed: Vec<Name>,
+    /// Calls whose end is not waited for any more: one that succeeds nevertheless is undone.
+    pub(super) abandoned: Vec<(u64, Name)>,
+    /// Whether compensation has begun.
+    pub has_unwound: bool,
+    /// The compensations that failed.
+    pub errors: Vec<CompensationError>,
+}
+
+/// In which direction a saga moves.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum Phase {
+    Forward,
+    /// Every step has completed; `on_complete` is called.
+    Completing,
+    Unwinding(Cause),
+}
+
+/// Why a saga is undone, and how it ends then.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Cause {
+    pub(super) status: Status,
+    pub(super) message: Box<str>,
+}
+
+/// A compensation that failed; the others ran nevertheless.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CompensationError {
+    pub step: Box<str>,
+    pub message: Box<str>,
+}
+
+impl SagaState {
+    pub(super) const fn new(deadline: Option<Timestamp>) -> Self {
+        Self {
+            deadline,
+            at: 0,
+            signal: None,
+            phase: Phase::Forward,
+            completed: Vec::new(),
+            abandoned: Vec::new(),
+            has_unwound: false,
+            errors: Vec::new(),
+        }
+    }
+
+    /// The deadline, as long as it matters.
+    pub(super) fn due(&self) -> Option<Timestamp> {
+        self.deadline.filter(|_| self.phase == Phase::Forward)
+    }
+
+    /// Whether everything that had been done was undone.
+    pub fn is_compensated(&self) -> bool {
+        self.has_unwound && self.errors.is_empty()
+    }
+}

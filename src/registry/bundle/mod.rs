@@ -1,0 +1,24 @@
+//! Bundles: HCL files that are applied together, and what they declare (`runs.md` §7).
+//!
+//! A bundle is replaced as a whole by one unit of work. What runs need of it beyond their program,
+//! its connectors, is a record of its own that is named by the digest of the bundle: a run that has
+//! started finds the connectors it started with.
+
+mod apply;
+mod connectors;
+mod convert;
+mod machine;
+mod new;
+mod read;
+mod routes;
+mod stored;
+
+pub use apply::{Applied, delete};
+pub use machine::{Machine, MachineEvent, MachineState};
+pub use new::{BundleFile, NewBundle, Variables};
+pub use read::BundleView;
+pub use routes::{Route, RouteTarget, Routes};
+pub use stored::Summary;
+
+pub(super) use connectors::{Connectors, known as known_connectors};
+pub(super) use routes::KnownRoutes;

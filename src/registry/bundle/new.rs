@@ -1,0 +1,172 @@
+//! Files that are to become a bundle.
+
+use std::{collections::BTreeMap, fmt, sync::Arc};
+
+use serde::{Deserialize, Serialize};
+
+use super::{Summary, connectors::with_values};
+use crate::connector::{self, Config, Connectors, Trust};
+use crate::dialect::{
+    Findings,
+    saga::{self, Bundle, File},
+};
+use crate::id::Tenant;
+
+/// The name of a bundle of which neither the request nor its files name it.
+const DEFAULT: &str = "default";
+
+/// A file as it was sent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BundleFile {
+    pub path: String,
+    pub text: String,
+}
+
+/// The values of `env()`. They are never shown.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Variables(BTreeMap<String, String>);
+
+impl Variables {
+    pub const fn new(values: BTreeMap<String, String>) -> Self {
+        Self(values)
+    }
+
+    pub(super) fn get(&self, name: &str) -> Option<&str> {
+        self.0.get(name).map(String::as_str)
+    }
+
+    /// A message in which no value is shown.
+    fn hidden_in(&self, message: &str) -> String {
+        let values = self.0.values().filter(|value| !value.is_empty());
+        values.fold(message.to_owned(), |message, value| {
+            message.replace(value, "***")
+        })
+    }
+}
+
+impl fmt::Debug for Variables {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.0.keys()).finish()
+    }
+}
+
+/// Files without errors, and what they declare.
+#[derive(Debug)]
+pub struct NewBundle {
+    pub name: Arc<str>,
+    pub trust: Trust,
+    pub(super) files: Vec<BundleFile>,
+    pub(super) variables: Variables,
+    pub(super) bundle: Bundle,
+    /// The warnings.
+    pub findings: Findings,
+}
+
+impl NewBundle {
+    /// Reads files. There is none if the findings have an error.
+    pub fn read(
+        name: Option<&str>,
+        files: Vec<BundleFile>,
+        variables: Variables,
+        trust: Trust,
+    ) -> Result<Self, Findings> {
+        let given: Vec<_> = files
+            .iter()
+            .map(|file| File {
+                path: &file.path,
+                text: &file.text,
+            })
+            .collect();
+        let has_value = |name: &str| variables.get(name).is_some();
+        let (bundle, findings) = saga::read(&given, &has_value);
+        let Some(bundle) = bundle else {
+            return Err(findings);
+        };
+        let name = name.or(bundle.service.name.as_deref()).unwrap_or(DEFAULT);
+        Ok(Self {
+            name: name.into(),
+            trust,
+            files,
+            variables,
+            bundle,
+            findings,
+        })
+    }
+
+    /// What it declares.
+    pub const fn bundle(&self) -> &Bundle {
+        &self.bundle
+    }
+
+    /// Notes the connectors that the settings do not allow.
+    pub fn check_connectors(&mut self, tenant: &Tenant, settings: &connector::Settings) {
+        for connector in &self.bundle.connectors {
+            let location = self.bundle.location(connector.place);
+            let Ok(mut config) = serde_json::from_str(&connector.config) else {
+                continue;
+            };
+            let value_of = |name: &str| Ok(self.variables.get(name).unwrap_or_default().to_owned());
+            if with_values(&mut config, &value_of).is_err() {
+                continue;
+            }
+            let wrong = match serde_json::from_value::<Config>(config) {
+                Ok(config) => Connectors::check(tenant, &config, self.trust, settings).err(),
+                // Its error could quote a value.
+                Err(_) => Some(vec!["its configuration cannot be read".to_owned()]),
+            };
+            for message in wrong.unwrap_or_default() {
+                let message = self.variables.hidden_in(&message);
+                let message = format!("the connector {}: {message}", connector.name);
+                self.findings.error("S202", &location, message);
+            }
+        }
+    }
+
+    /// Notes the routes that the service itself has.
+    pub fn check_routes(&mut self, is_own: &dyn Fn(&str, &str) -> bool) {
+        for (_, route) in self.bundle.routes() {
+            let (method, path) = (&*route.method, &*route.path);
+            if is_own(method, path) {
+                let location = self.bundle.location(route.place);
+                let message = format!(
+                    "the route {method} {path} is one of the service itself; choose another path"
+                );
+                self.findings.error("S203", &location, message);
+            }
+        }
+    }
+
+    /// The names of what it declares.
+    pub fn summary(&self) -> Summary {
+        let bundle = &self.bundle;
+        let routes = bundle.routes();
+        let mut summary = Summary {
+            sagas: bundle.sagas.iter().map(|saga| saga.name.clone()).collect(),
+            machines: bundle.machines.iter().map(|one| one.name.clone()).collect(),
+            routes: routes
+                .map(|(_, route)| format!("{} {}", route.method, route.path))
+                .collect(),
+            connectors: bundle
+                .connectors
+                .iter()
+                .map(|one| one.name.clone())
+                .collect(),
+        };
+        summary.sagas.sort();
+        summary.machines.sort();
+        summary.connectors.sort();
+        summary
+    }
+
+    /// The files that mails are made from.
+    pub(super) fn templates(&self) -> BTreeMap<&str, &str> {
+        let templates = self.files.iter().filter(|file| {
+            let file = File {
+                path: &file.path,
+                text: &file.text,
+            };
+            !file.is_hcl()
+        });
+        templates.map(|file| (&*file.path, &*file.text)).collect()
+    }
+}

@@ -1,0 +1,100 @@
+//! The key that seals the variables of bundles (`runs.md` §7).
+
+use std::{
+    fs::OpenOptions,
+    io::{ErrorKind, Read as _, Write as _},
+    path::{Path, PathBuf},
+    sync::OnceLock,
+};
+
+use tracing::info;
+
+use super::Error;
+use crate::auth::Seal;
+
+/// Where the key comes from.
+#[derive(Debug)]
+pub struct Sealing {
+    place: Place,
+    /// Once it was needed.
+    seal: OnceLock<Seal>,
+}
+
+#[derive(Debug)]
+enum Place {
+    /// The settings.
+    Given,
+    /// A file that is made at the first need.
+    File(PathBuf),
+    /// The memory, as everything else.
+    Memory,
+}
+
+impl Sealing {
+    /// The key of the settings.
+    pub fn with(seal: Seal) -> Self {
+        Self {
+            place: Place::Given,
+            seal: OnceLock::from(seal),
+        }
+    }
+
+    /// A key of the service's own, beside its database file if there is one.
+    pub fn own(database: Option<&Path>) -> Self {
+        let file = |database: &Path| {
+            let mut name = database.as_os_str().to_owned();
+            name.push(".key");
+            Place::File(name.into())
+        };
+        Self {
+            place: database.map_or(Place::Memory, file),
+            seal: OnceLock::new(),
+        }
+    }
+
+    /// The key. It is made if there is none.
+    pub(super) fn seal(&self) -> Result<&Seal, Error> {
+        if let Some(seal) = self.seal.get() {
+            return Ok(seal);
+        }
+        let seal = match &self.place {
+            Place::File(path) => of_file(path).map_err(|reason| Error::NoKey {
+                path: path.display().to_string().into(),
+                reason: reason.into(),
+            })?,
+            Place::Given | Place::Memory => Seal::fresh().0,
+        };
+        Ok(self.seal.get_or_init(|| seal))
+    }
+}
+
+/// Reads the key of a file, which is made if it is not there.
+fn of_file(path: &Path) -> Result<Seal, String> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    match options.open(path) {
+        Ok(mut file) => {
+            let (seal, text) = Seal::fresh();
+            file.write_all(text.as_bytes())
+                .and_then(|()| file.sync_all())
+                .map_err(|error| error.to_string())?;
+            info!(
+                file = %path.display(),
+                "variables of bundles are sealed with a key that was made in this file; keep it with the database, or set INTERLOCK_KEY_ENCRYPTION_KEY"
+            );
+            Ok(seal)
+        }
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+            let mut text = String::new();
+            OpenOptions::new()
+                .read(true)
+                .open(path)
+                .and_then(|mut file| file.read_to_string(&mut text))
+                .map_err(|error| error.to_string())?;
+            Seal::parse(&text).map_err(|error| error.to_string())
+        }
+        Err(error) => Err(error.to_string()),
+    }
+}

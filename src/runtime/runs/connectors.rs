@@ -1,0 +1,497 @@
+//! Calls of sagas: through members, by this process, or in the commit of the run itself
+//! (`orchestration.md` 2.3).
+
+use std::{
+    collections::HashSet,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tracing::warn;
+
+use super::{State, advance::Advancing, send::task_id};
+use crate::callout::Tags;
+use crate::compute::tasks::{Dispatch, End, OfRun, Reported, TaskKind, TaskSpec};
+use crate::connector::{Call, CallFailed, Config, Connector, Connectors};
+use crate::error::Failure;
+use crate::id::Tenant;
+use crate::program::{Answer, EntityAnswer, EntityStep, Payload, Purpose, Reach, Task};
+use crate::runtime::{Runtime, Session};
+use crate::storage::StoredRun;
+
+/// How often a call is sent to another member if the one that had it is lost, and the pause
+/// before it: the defaults of actions.
+const RETRIES_MAX: u32 = 3;
+const RETRY_DELAY: Duration = Duration::from_secs(1);
+
+/// The largest result of a call, in bytes.
+const OUTPUT_MAX: usize = 1 << 20;
+
+/// The calls that this process does itself.
+#[derive(Debug)]
+pub struct Calls {
+    connectors: Connectors,
+    tasks: TaskTracker,
+    /// Cancelled when the service stops: what is out is repeated after the restart.
+    stop: CancellationToken,
+    /// The tasks that are out: what is sent again is done once.
+    out: Mutex<HashSet<(Tenant, Arc<str>)>>,
+}
+
+impl Calls {
+    pub fn new(connectors: Connectors, tasks: TaskTracker, stop: CancellationToken) -> Self {
+        Self {
+            connectors,
+            tasks,
+            stop,
+            out: Mutex::default(),
+        }
+    }
+
+    /// Takes a task; false if it is out already.
+    fn begin(&self, tenant: &Tenant, task: &Arc<str>) -> bool {
+        let mut out = self.out.lock().unwrap_or_else(PoisonError::into_inner);
+        out.insert((tenant.clone(), Arc::clone(task)))
+    }
+
+    fn end(&self, tenant: &Tenant, task: &Arc<str>) {
+        let mut out = self.out.lock().unwrap_or_else(PoisonError::into_inner);
+        out.remove(&(tenant.clone(), Arc::clone(task)));
+    }
+}
+
+/// A request to the connector `entity`.
+#[derive(Deserialize)]
+struct Request<'a> {
+    operation: String,
+    target: Option<String>,
+    #[serde(borrow)]
+    payload: Option<&'a RawValue>,
+    #[serde(borrow)]
+    set: Option<&'a RawValue>,
+    r#where: Option<ById>,
+    params: Option<ById>,
+}
+
+#[derive(Deserialize)]
+struct ById {
+    id: Option<String>,
+}
+
+impl Runtime {
+    /// The connector that a run knows by a name: as it was when the run started.
+    async fn connector_of(
+        &self,
+        tenant: &Tenant,
+        namespace: &str,
+        bundle: &str,
+        name: &str,
+    ) -> Result<Option<Arc<Connector>>, Failure> {
+        let registry = &self.0.registry;
+        let found = registry.connector(tenant, namespace, bundle, name).await?;
+        Ok(found)
+    }
+
+    /// How a connector is reached.
+    pub(super) async fn reach(
+        &self,
+        advancing: &Advancing<'_>,
+        name: &str,
+    ) -> Result<Reach, Failure> {
+        let Some(saga) = &advancing.program.saga else {
+            return Ok(Reach::Missing);
+        };
+        let (tenant, namespace) = (&advancing.by.tenant, &advancing.name.namespace);
+        let connector = self
+            .connector_of(tenant, namespace, &saga.bundle, name)
+            .await?;
+        Ok(
+            match connector.as_deref().map(|connector| &connector.config) {
+                None => Reach::Missing,
+                Some(Config::Entity) => Reach::Here,
+                Some(Config::Member | Config::Rest) => Reach::Member {
+                    timeout: self.0.settings.runs.tasks_wait,
+                },
+                Some(Config::Http(_) | Config::Database(_) | Config::Email(_)) => Reach::BuiltIn,
+            },
+        )
+    }
+
+    /// Does the work of the connector `entity`, in the commit of the run.
+    pub(super) async fn call_connector(
+        &self,
+        session: &mut Session,
+        advancing: &mut Advancing<'_>,
+        request: &str,
+    ) -> Result<Answer, Failure> {
+        let (step, input) = match entity_step(request) {
+            Ok(asked) => asked,
+            Err(message) => return Ok(failed(&message)),
+        };
+        let working = Box::pin(self.work_on(session, advancing, step, &input, &[]));
+        Ok(match working.await? {
+            EntityAnswer::Done { output } | EntityAnswer::Reached { output, .. } => {
+                Answer::Outcome {
+                    outcome: "success".into(),
+                    output: with_id(&output),
+                }
+            }
+            EntityAnswer::NotYet => failed("nothing is waited for"),
+            EntityAnswer::Refused { code, message, .. } => failed(&format!("{code}: {message}")),
+        })
+    }
+
+    /// Sends the call of a saga: to a member, or to what this process does itself.
+    pub(super) async fn send_call(
+        &self,
+        tenant: &Tenant,
+        stored: &StoredRun,
+        state: &State,
+        task: &Task,
+    ) -> Result<(), Failure> {
+        match self.connector_called(tenant, stored, state, task).await? {
+            Some(connector) if connector.config.is_built_in() => {
+                self.call_built_in(tenant, stored, state, task, connector);
+            }
+            Some(_) => {
+                let spec = self.spec_of_call(tenant, stored, state, task)?;
+                self.0.channels.send(spec);
+            }
+            None => {
+                let id = task_id(&state.run.id, task.ordinal);
+                let answer = Answer::Lost {
+                    code: "CONNECTOR_UNAVAILABLE".into(),
+                    message: format!("there is no connector \"{}\"", task.action).into(),
+                };
+                let end = End {
+                    attempt: 0,
+                    answer,
+                    keeps_writes: false,
+                };
+                let _: Reported = self.task_ended(tenant, &id, end).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The call of a saga as a member is sent it; none if this process does it.
+    pub(super) async fn call_spec(
+        &self,
+        tenant: &Tenant,
+        stored: &StoredRun,
+        state: &State,
+        task: &Task,
+    ) -> Result<Option<TaskSpec>, Failure> {
+        match self.connector_called(tenant, stored, state, task).await? {
+            Some(connector) if !connector.config.is_built_in() => {
+                self.spec_of_call(tenant, stored, state, task).map(Some)
+            }
+            Some(_) | None => Ok(None),
+        }
+    }
+
+    async fn connector_called(
+        &self,
+        tenant: &Tenant,
+        stored: &StoredRun,
+        state: &State,
+        task: &Task,
+    ) -> Result<Option<Arc<Connector>>, Failure> {
+        let program = self.program_of(tenant, &stored.name, &state.digest).await?;
+        let Some(saga) = &program.saga else {
+            return Ok(None);
+        };
+        self.connector_of(tenant, &stored.name.namespace, &saga.bundle, &task.action)
+            .await
+    }
+
+    fn spec_of_call(
+        &self,
+        tenant: &Tenant,
+        stored: &StoredRun,
+        state: &State,
+        task: &Task,
+    ) -> Result<TaskSpec, Failure> {
+        let input = match &task.input {
+            Payload::Inline(text) => Arc::from(&**text),
+            Payload::At(_) => return Err(Failure::internal("a call without its request")),
+        };
+        let settings = &self.0.settings.runs;
+        Ok(TaskSpec {
+            id: task_id(&state.run.id, task.ordinal),
+            tenant: tenant.clone(),
+            namespace: Arc::clone(&stored.name.namespace),
+            kind: TaskKind::Connector,
+            name: Arc::from(&*task.action),
+            dispatch: Dispatch::Task,
+            tags: Tags::parse(&format!("connector:{}", task.action)),
+            labels: state.labels(),
+            priority: state.priority(),
+            input,
+            run: Some(OfRun {
+                run: Arc::from(&*state.run.id),
+                definition: Arc::clone(&stored.name.name),
+                version: Arc::clone(&state.version),
+                step: task.purpose.as_ref().map_or("", step_of).into(),
+            }),
+            context: None,
+            idempotency_key: idempotency_key(&state.run.id, task),
+            principal: state.principal()?,
+            timeout: settings.connectors_timeout,
+            retries_max: RETRIES_MAX,
+            retry_delay: RETRY_DELAY,
+            wait: settings.tasks_wait,
+            output_max: OUTPUT_MAX,
+            created: self.0.clock.now(),
+        })
+    }
+
+    /// Has this process do the call of a saga that is out. What is out already stays as it is.
+    pub(super) fn call_built_in(
+        &self,
+        tenant: &Tenant,
+        stored: &StoredRun,
+        state: &State,
+        task: &Task,
+        connector: Arc<Connector>,
+    ) {
+        let Payload::Inline(request) = &task.input else {
+            // A call stands in the state of its run.
+            return;
+        };
+        let id = task_id(&state.run.id, task.ordinal);
+        if !self.0.calls.begin(tenant, &id) {
+            return;
+        }
+        let key = idempotency_key(&state.run.id, task);
+        let (runtime, tenant, request) = (self.clone(), tenant.clone(), request.clone());
+        let run = stored.id;
+        self.0.calls.tasks.spawn(async move {
+            let answer = runtime.called(&tenant, &connector, &request, &key).await;
+            if let Some(answer) = answer {
+                let end = End {
+                    attempt: 0,
+                    answer,
+                    keeps_writes: false,
+                };
+                let reported = runtime.report(&tenant, &id, end).await;
+                runtime.0.calls.end(&tenant, &id);
+                if reported.is_none() {
+                    // The service stops; the call is repeated after the restart, under its key.
+                    warn!(run.id = %run, "the end of a call was not stored");
+                }
+            } else {
+                runtime.0.calls.end(&tenant, &id);
+            }
+        });
+    }
+
+    /// Calls a connector; none if the service stops before it answers.
+    async fn called(
+        &self,
+        tenant: &Tenant,
+        connector: &Connector,
+        request: &str,
+        key: &str,
+    ) -> Option<Answer> {
+        let calls = &self.0.calls;
+        let call = Call {
+            tenant,
+            connector,
+            request,
+            idempotency_key: key,
+            timeout: self.0.settings.runs.tasks_wait,
+            cancel: &calls.stop,
+            compute: &|text, values, row| {
+                crate::expr::compute(text, values, row).map_err(|error| error.to_string())
+            },
+        };
+        match calls.connectors.call(call).await {
+            Ok(output) => Some(Answer::Outcome {
+                outcome: "success".into(),
+                output,
+            }),
+            Err(CallFailed::Cancelled) => None,
+            Err(CallFailed::TimedOut(_)) => Some(Answer::Deadline),
+            Err(CallFailed::Unavailable { message }) => Some(Answer::Lost {
+                code: "CONNECTOR_UNAVAILABLE".into(),
+                message: message.into(),
+            }),
+            Err(CallFailed::Failed { message, .. }) => Some(failed(&message)),
+        }
+    }
+
+    /// Reports the end of a task until it is stored; none if the service stops.
+    async fn report(&self, tenant: &Tenant, task: &str, end: End) -> Option<Reported> {
+        let mut pause = Duration::from_millis(50);
+        loop {
+            match self.task_ended(tenant, task, end.clone()).await {
+                Ok(reported) => return Some(reported),
+                Err(failure) => {
+                    warn!(task.id = task, %failure, "the end of a call could not be stored; retrying");
+                }
+            }
+            let sleep = tokio::time::sleep(pause);
+            self.0.calls.stop.run_until_cancelled(sleep).await?;
+            pause = (pause * 2).min(Duration::from_secs(30));
+        }
+    }
+}
+
+/// The idempotency key of a call: run, step and phase, the same however often it is sent.
+pub(super) fn idempotency_key(run: &str, task: &Task) -> Arc<str> {
+    match &task.purpose {
+        Some(purpose) => format!("{run}:{purpose}").into(),
+        None => task_id(run, task.key),
+    }
+}
+
+/// What a task of a saga belongs to, as tasks show it.
+pub(super) fn step_of(purpose: &Purpose) -> &str {
+    match purpose {
+        Purpose::Action(step) | Purpose::Undo(step) => step,
+        Purpose::OnComplete => "on_complete",
+        Purpose::OnFailure => "on_failure",
+    }
+}
+
+fn failed(message: &str) -> Answer {
+    Answer::Outcome {
+        outcome: "failure".into(),
+        output: serde_json::json!({"error": message}).to_string().into(),
+    }
+}
+
+/// A request to the connector `entity`, as a step on entities takes it.
+fn entity_step(request: &str) -> Result<(EntityStep, String), String> {
+    let request: Request<'_> = serde_json::from_str(request).map_err(|error| error.to_string())?;
+    let id = |by: Option<ById>, what: &str| {
+        by.and_then(|by| by.id)
+            .map(|id| crate::expr::quoted(&id))
+            .ok_or_else(|| format!("`{what}.id` has to be the id of an entity"))
+    };
+    let operation = request.operation.trim();
+    if let Some((word, transition)) = operation.split_once(' ')
+        && word.eq_ignore_ascii_case("TRANSITION")
+    {
+        let id = id(request.r#where, "where")?;
+        let transition = crate::expr::quoted(transition.trim());
+        let input = format!("{{\"entityId\":{id},\"transition\":{transition}}}");
+        return Ok((EntityStep::Transition, input));
+    }
+    match &*operation.to_ascii_uppercase() {
+        "INSERT" | "INSERT_ONE" => {
+            let (name, version) = model(request.target.as_deref())?;
+            let data = request.payload.map_or("{}", RawValue::get);
+            let name = crate::expr::quoted(name);
+            let input =
+                format!("{{\"model\":{{\"name\":{name},\"version\":{version}}},\"data\":{data}}}");
+            Ok((EntityStep::Create, input))
+        }
+        "UPDATE" | "UPDATE_ONE" => {
+            let id = id(request.r#where, "where")?;
+            let patch = request.set.or(request.payload);
+            let patch = patch.map_or("{}", RawValue::get);
+            let input = format!("{{\"entityId\":{id},\"patch\":{patch}}}");
+            Ok((EntityStep::Update, input))
+        }
+        "DELETE" | "DELETE_ONE" => {
+            let id = id(request.r#where, "where")?;
+            Ok((EntityStep::Delete, format!("{{\"entityId\":{id}}}")))
+        }
+        "SELECT" | "GET" | "READ" => {
+            let id = id(request.params, "params")?;
+            Ok((EntityStep::Get, format!("{{\"entityId\":{id}}}")))
+        }
+        other => Err(format!(
+            "the connector \"entity\" does not know the operation {other}; it has INSERT, UPDATE, \
+             DELETE, SELECT and TRANSITION <name>"
+        )),
+    }
+}
+
+/// `orders/1`, or `orders`, which is its version 1.
+fn model(target: Option<&str>) -> Result<(&str, i32), String> {
+    let target = target.ok_or("`target` has to be a model, such as orders/1")?;
+    match target.rsplit_once('/') {
+        None => Ok((target, 1)),
+        Some((name, version)) => version
+            .parse()
+            .map(|version| (name, version))
+            .map_err(|_| format!("`{target}` is not a model; write name/version")),
+    }
+}
+
+/// The answer of a step on entities, with the entity's identifier as `id`, too.
+fn with_id(output: &Arc<str>) -> Arc<str> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Of {
+        entity_id: Box<str>,
+    }
+    match (serde_json::from_str::<Of>(output), output.strip_prefix('{')) {
+        (Ok(of), Some(rest)) => {
+            format!("{{\"id\":{},{rest}", crate::expr::quoted(&of.entity_id)).into()
+        }
+        _ => Arc::clone(output),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_to_entities_are_steps_on_them() {
+        for (request, expected) in [
+            (
+                r#"{"operation":"INSERT","target":"orders/2","payload":{"a":1.50}}"#,
+                Ok((
+                    EntityStep::Create,
+                    r#"{"model":{"name":"orders","version":2},"data":{"a":1.50}}"#,
+                )),
+            ),
+            (
+                r#"{"operation":"insert","target":"orders"}"#,
+                Ok((
+                    EntityStep::Create,
+                    r#"{"model":{"name":"orders","version":1},"data":{}}"#,
+                )),
+            ),
+            (
+                r#"{"operation":"UPDATE","where":{"id":"x"},"set":{"a":2}}"#,
+                Ok((EntityStep::Update, r#"{"entityId":"x","patch":{"a":2}}"#)),
+            ),
+            (
+                r#"{"operation":"DELETE","where":{"id":"x"}}"#,
+                Ok((EntityStep::Delete, r#"{"entityId":"x"}"#)),
+            ),
+            (
+                r#"{"operation":"TRANSITION approve","where":{"id":"x"}}"#,
+                Ok((
+                    EntityStep::Transition,
+                    r#"{"entityId":"x","transition":"approve"}"#,
+                )),
+            ),
+            (
+                r#"{"operation":"GET","params":{"id":"x"}}"#,
+                Ok((EntityStep::Get, r#"{"entityId":"x"}"#)),
+            ),
+            (
+                r#"{"operation":"DELETE"}"#,
+                Err("`where.id` has to be the id of an entity"),
+            ),
+            (
+                r#"{"operation":"INSERT"}"#,
+                Err("`target` has to be a model, such as orders/1"),
+            ),
+        ] {
+            let found = entity_step(request);
+            let found = found.as_ref().map(|(step, input)| (*step, &**input));
+            assert_eq!(found.map_err(|error| &**error), expected, "{request}");
+        }
+    }
+}
