@@ -403,7 +403,6 @@ impl Config {
         check_what_comes_later(&sources)?;
         let storage = storage_settings(&sources)?;
         let authenticator = identity::authenticator(&mut sources)?;
-        let connectors = connectors::settings(&sources, authenticator.is_mocked(), &storage)?;
         let (definitions, definitions_tenant) = bundles::definitions(&sources, &authenticator)?;
         let connections = connections::settings(&sources, authenticator.is_mocked())?;
         let admin = sources.read("ADMIN_BIND_ADDRESS", "an IP address", |text| {
@@ -415,6 +414,7 @@ impl Config {
                 .map(|seconds| Duration::from_secs(seconds as u64))
         };
         Ok(Self {
+            connectors: connectors::settings(&sources, authenticator.is_mocked(), &storage)?,
             listen: Addresses {
                 http: SocketAddr::new(connections.address, sources.port("HTTP_PORT")?),
                 grpc: SocketAddr::new(connections.address, sources.port("GRPC_PORT")?),
@@ -474,7 +474,6 @@ impl Config {
             },
             look_after_tasks: sources.truth("SCHEDULER_ENABLED")?,
             wasm_concurrency: sources.count("WASM_CONCURRENCY")?,
-            connectors,
             streams: StreamSettings {
                 in_flight_max: sources.count("STREAM_MAX_IN_FLIGHT")?,
                 queued_max: sources.count("STREAM_MAX_QUEUED")?,

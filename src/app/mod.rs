@@ -149,11 +149,7 @@ async fn serve(
     );
     drive_runs(&config, &runtime, &channels, &tasks, &stop);
     tasks.spawn(storage.clone().keep_log_short(stop.clone()));
-    if let Some(retention) = config.runs_retention {
-        tasks.spawn(storage.clone().forget_runs(retention, stop.clone()));
-    }
-    let retention = config.topics_retention;
-    tasks.spawn(storage.clone().forget_topic_events(retention, stop.clone()));
+    forget_old(&config, &storage, &tasks, &stop);
     tasks.spawn(storage.clone().name_damage(stop.clone()));
     tasks.spawn(storage.clone().keep_indexes(stop.clone()));
     let (jobs, runner) = Jobs::new(storage.clone(), config.jobs);
@@ -254,6 +250,15 @@ fn sealing(config: &Config) -> Sealing {
         (None, Place::File(path)) => Sealing::own(Some(path)),
         (None, Place::Memory) => Sealing::own(None),
     }
+}
+
+/// Begins to remove what is past its time.
+fn forget_old(config: &Config, storage: &Storage, tasks: &TaskTracker, stop: &CancellationToken) {
+    if let Some(retention) = config.runs_retention {
+        tasks.spawn(storage.clone().forget_runs(retention, stop.clone()));
+    }
+    let retention = config.topics_retention;
+    tasks.spawn(storage.clone().forget_topic_events(retention, stop.clone()));
 }
 
 /// Begins to hand out tasks, and to do what is due.

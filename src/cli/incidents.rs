@@ -77,7 +77,8 @@ struct Pagination {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Incident {
-    incident_id: String,
+    #[serde(rename = "incidentId")]
+    id: String,
     kind: String,
     run_id: Option<String>,
     entity_id: Option<String>,
@@ -177,7 +178,7 @@ fn table(incidents: &[Incident], has_head: bool) {
         let subject = incident.run_id.as_ref().or(incident.entity_id.as_ref());
         println!(
             "{:<36} {:<9} {:<36} {:<24} {:>5} {:<27} {}",
-            incident.incident_id,
+            incident.id,
             incident.kind,
             subject.map_or("", String::as_str),
             incident.name.as_deref().unwrap_or(""),

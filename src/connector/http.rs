@@ -263,7 +263,7 @@ fn append_query(path: &mut String, payload: &str) -> Result<(), String> {
         if value == "null" {
             continue;
         }
-        let value = scalar(value).unwrap_or(value.into());
+        let value = scalar(value).unwrap_or_else(|| value.into());
         path.push(if path.contains('?') { '&' } else { '?' });
         percent_encode(&name, path);
         path.push('=');

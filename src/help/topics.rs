@@ -47,6 +47,7 @@ const SOURCES: &[Source] = &[
     topic("runs", include_str!("topics/runs.md"), &["flo-documents", "actions", "topics", "cli", "design.runs"]),
     topic("sagas", include_str!("topics/sagas.md"), &["runs", "flo-documents", "members", "cli", "design.runs"]),
     topic("actions", include_str!("topics/actions.md"), &["runs", "members", "topics", "idempotency"]),
+    topic("connectors", include_str!("topics/connectors.md"), &["runs", "members", "config", "security"]),
     topic("topics", include_str!("topics/topics.md"), &["runs", "actions", "definitions", "transactions"]),
     topic("members", include_str!("topics/members.md"), &["processors", "criteria", "actions", "cloudevents", "grpc"]),
     topic("transactions", include_str!("topics/transactions.md"), &["entities", "processors", "errors"]),

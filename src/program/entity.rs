@@ -47,7 +47,11 @@ impl Machine<'_> {
         };
         match parsed {
             Err(message) => {
-                let ended = refused("BAD_REQUEST", &message, false);
+                let outcome = self.named_or("bad_request", "failure").into();
+                let ended = Ended {
+                    outcome,
+                    ..refused("BAD_REQUEST", &message, false)
+                };
                 Flow::Go(Doing::Ended(self.completed_inside(ended)))
             }
             Ok(parsed) => {

@@ -345,7 +345,7 @@ mod tests {
         for spelling in SPELLINGS {
             let route = Route::of(spelling.request).expect("an operation");
             let fitting = match spelling.read {
-                Value(_) | Text(_) | Empty => Answers::One,
+                Value(_) | WithStatus(_) | Text(_) | Empty => Answers::One,
                 List(_) | Lines(_) | First(_) | Page(_) => Answers::Many,
                 Live(_) => Answers::Live,
             };

@@ -144,7 +144,7 @@ impl Runtime {
             // An operator has it done again.
             Held::Stopped => return,
         }
-        let pause = match contained(self.look_after(due, seat)).await {
+        let pause = match contained(Box::pin(self.look_after(due, seat))).await {
             Ok(Done::Yes) => return,
             Ok(Done::Again(pause)) => pause,
             Err(Fault::Failed(failure)) if failure.code() == Code::Conflict => AFTER_CONFLICT,

@@ -139,9 +139,10 @@ impl Fault {
 /// What is known after another failure of work.
 fn after(before: Option<&Trouble>, about: About, fault: &Fault, pacing: Pacing) -> Trouble {
     let now = pacing.now;
-    let (tries, panics, since) = before.map_or((0, 0, now.micros()), |before| {
-        (before.tries, before.panics, before.since)
-    });
+    let (tries, panics, since) = match before {
+        Some(before) => (before.tries, before.panics, before.since),
+        None => (0, 0, now.micros()),
+    };
     let (tries, panics) = (
         tries.saturating_add(1),
         panics + u32::from(matches!(fault, Fault::Panicked(_))),

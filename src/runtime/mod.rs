@@ -120,7 +120,7 @@ struct Inner {
     signer: Signer,
     registry: Registry,
     channels: Channels,
-    plans: runs::Plans,
+    plans: Arc<runs::Plans>,
     task_transactions: runs::TaskTransactions,
     modules: runs::Modules,
     calls: runs::Calls,
@@ -247,12 +247,14 @@ impl Runtime {
             wasm,
             calls,
         } = workers;
+        let plans = Arc::<runs::Plans>::default();
         Self(Arc::new(Inner {
+            transactions: Arc::new(Transactions::new(Arc::clone(&plans))),
             storage,
             registry,
             channels,
             calls,
-            plans: runs::Plans::default(),
+            plans,
             task_transactions: runs::TaskTransactions::default(),
             modules: runs::Modules::new(wasm),
             arrivals: runs::Arrivals::default(),
@@ -260,7 +262,6 @@ impl Runtime {
             members,
             clock,
             settings,
-            transactions: Arc::default(),
             signer: Signer::new(),
         }))
     }

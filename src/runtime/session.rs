@@ -187,7 +187,9 @@ impl Session {
             unit.remember(promise.outcome(&so_far))?;
         }
         let next = Box::new(unit.successor(self.entry));
+        let published = unit.published_types();
         unit.commit(&cancel).await?;
+        self.transactions.have_published(next.tenant(), &published);
         if let Some(promise) = &mut self.promise {
             promise.stored = true;
         }
@@ -373,7 +375,12 @@ impl Session {
                     Some(_) => &CancellationToken::new(),
                     None => cancel,
                 };
+                let published = unit.published_types();
+                let tenant = (!published.is_empty()).then(|| unit.tenant().clone());
                 let outcome = unit.commit(cancel).await;
+                if let (Ok(_), Some(tenant)) = (&outcome, tenant) {
+                    self.transactions.have_published(&tenant, &published);
+                }
                 match (&outcome, &mut self.unfinished) {
                     (Ok(_), Some(unfinished)) => unfinished.task = None,
                     (Ok(_), None) => {}

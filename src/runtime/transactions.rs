@@ -18,7 +18,7 @@ use std::{
 
 use tokio::sync::oneshot;
 
-use super::{Error, token::Ticket};
+use super::{Error, runs::Plans, token::Ticket};
 use crate::id::{Tenant, TransactionId};
 use crate::storage::{Mark, UnitOfWork};
 
@@ -33,6 +33,8 @@ const WAITING_MAX: usize = 1_024;
 pub(super) struct Transactions {
     open: Mutex<HashMap<TransactionId, Open>>,
     attempts: AtomicU64,
+    /// What published events may concern.
+    plans: Arc<Plans>,
 }
 
 #[derive(Debug)]
@@ -95,6 +97,20 @@ impl Drop for Lease {
 }
 
 impl Transactions {
+    pub(super) fn new(plans: Arc<Plans>) -> Self {
+        Self {
+            plans,
+            ..Self::default()
+        }
+    }
+
+    /// Events of these types, by namespace, were committed.
+    pub(super) fn have_published(&self, tenant: &Tenant, types: &[(Arc<str>, Arc<str>)]) {
+        for (namespace, kind) in types {
+            self.plans.invalidate(tenant, namespace, kind);
+        }
+    }
+
     fn lock(&self) -> MutexGuard<'_, HashMap<TransactionId, Open>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }

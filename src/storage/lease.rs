@@ -65,14 +65,11 @@ impl Leases {
         }
         let name = (tenant.clone(), Arc::clone(&key.name));
         let mut known = self.lock();
-        match record {
-            Some(record) => {
-                known.stored.insert(name, Arc::clone(&record.body));
-            }
-            None => {
-                known.stored.remove(&name);
-                known.found.remove(&name);
-            }
+        if let Some(record) = record {
+            known.stored.insert(name, Arc::clone(&record.body));
+        } else {
+            known.stored.remove(&name);
+            known.found.remove(&name);
         }
     }
 }

@@ -111,12 +111,15 @@ impl Trouble {
     }
 }
 
+/// By tenant and identifier.
+type Known = HashMap<Tenant, BTreeMap<Arc<str>, Arc<Trouble>>>;
+
 /// The troubles of all tenants, by the identifiers of their incidents.
 ///
 /// A mutex, not a task: a look-up for work that is due, if there are any troubles at all.
 #[derive(Debug, Default)]
 pub(super) struct Troubles {
-    known: Mutex<HashMap<Tenant, BTreeMap<Arc<str>, Arc<Trouble>>>>,
+    known: Mutex<Known>,
     count: AtomicUsize,
 }
 
@@ -130,7 +133,7 @@ impl Troubles {
         troubles
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<Tenant, BTreeMap<Arc<str>, Arc<Trouble>>>> {
+    fn lock(&self) -> MutexGuard<'_, Known> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -1,6 +1,6 @@
 //! Adaptive indexes: paths that searches ask for often get one, and lose it when nobody asks any more.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
@@ -8,6 +8,9 @@ use crate::support::{Connection, Rest, Server, locked_model};
 
 /// A server where a path needs to cost little before it gets an index.
 const EAGER: (&str, &str) = ("INTERLOCK_INDEX_ADAPTIVE_VISITS", "500");
+
+/// For how long an index is kept that nobody uses, where that is waited for.
+const UNUSED: Duration = Duration::from_secs(3);
 
 /// More searches than it takes.
 const OFTEN: usize = 30;
@@ -25,6 +28,14 @@ async fn parcels(connection: &Connection, count: usize) -> Value {
     let sample = json!({"n": 1, "half": 1, "s": "x", "tags": ["a"]});
     let model = locked_model(connection, "parcel", sample).await;
     add(connection, &model, count).await;
+    model
+}
+
+/// Another model with the same documents.
+async fn witness(connection: &Connection) -> Value {
+    let sample = json!({"n": 1, "half": 1, "s": "x", "tags": ["a"]});
+    let model = locked_model(connection, "witness", sample).await;
+    add(connection, &model, 200).await;
     model
 }
 
@@ -100,7 +111,8 @@ async fn measured(server: &Server, name: &str) {
 
 #[tokio::test]
 async fn a_path_that_is_searched_often_gets_an_index_and_loses_it_when_it_is_not() {
-    let server = Server::with(&[EAGER, ("INTERLOCK_INDEX_ADAPTIVE_UNUSED", "3s")]);
+    let unused = format!("{}s", UNUSED.as_secs());
+    let server = Server::with(&[EAGER, ("INTERLOCK_INDEX_ADAPTIVE_UNUSED", &unused)]);
     let connection = server.connect().await;
     let model = parcels(&connection, 200).await;
     let seven = equals("$.n", 7);
@@ -149,14 +161,17 @@ async fn a_path_that_is_searched_often_gets_an_index_and_loses_it_when_it_is_not
     ] {
         measured(&server, line).await;
     }
-    // As long as it is used it stays, and what is written goes into it.
+    // What is written goes into it, and it stays for longer than it would unused.
     for _ in 0..8 {
-        tokio::time::sleep(Duration::from_millis(500)).await;
         add(&connection, &model, 100).await;
+    }
+    let used_until = Instant::now() + UNUSED + Duration::from_secs(1);
+    while Instant::now() < used_until {
         assert_eq!(
             explain(&connection, &model, &seven).await["access"],
             "INDEX"
         );
+        tokio::time::sleep(Duration::from_millis(20)).await;
     }
     assert_eq!(explain(&connection, &model, &seven).await["visited"], 10);
     until(&connection, &model, &[]).await;
@@ -219,7 +234,10 @@ async fn deletions_by_a_condition_and_statistics_count_and_the_number_is_bounded
     }
     until(&connection, &model, &["$.s", "$.n"].map(adaptive)).await;
     search_often(&connection, &model, &equals("$.tags[*]", "t40")).await;
-    tokio::time::sleep(Duration::from_millis(200)).await;
+    // What is asked for later, of another model, is made.
+    let other = witness(&connection).await;
+    search_often(&connection, &other, &equals("$.n", 7)).await;
+    until(&connection, &other, &[adaptive("$.n")]).await;
     assert_eq!(indexes(&connection, &model).await.len(), 2);
 }
 
@@ -238,7 +256,11 @@ async fn declared_ones_are_left_alone_and_an_adaptive_one_can_become_one() {
     let told = declare(&connection, &model, &["$.n"]).await;
     let declared = json!({"path": "$.n", "state": "READY", "declared": true});
     assert_eq!(told, json!([declared]));
-    tokio::time::sleep(Duration::from_millis(2_500)).await;
+    // One that was used later and not declared goes.
+    let other = witness(&connection).await;
+    search_often(&connection, &other, &equals("$.n", 7)).await;
+    until(&connection, &other, &[adaptive("$.n")]).await;
+    until(&connection, &other, &[]).await;
     assert_eq!(indexes(&connection, &model).await, [declared]);
     assert_eq!(
         explain(&connection, &model, &equals("$.n", 7)).await["visited"],
@@ -276,11 +298,11 @@ async fn indexes_can_be_switched_off() {
         search_often(&connection, &model, &seven).await;
         // It is maintained all the same.
         add(&connection, &model, 10).await;
-        tokio::time::sleep(Duration::from_millis(200)).await;
-        assert_eq!(
-            indexes(&connection, &model).await,
-            std::slice::from_ref(&declared)
-        );
+        for _ in 0..OFTEN {
+            explain(&connection, &model, &seven).await;
+            let listed = indexes(&connection, &model).await;
+            assert_eq!(listed, std::slice::from_ref(&declared));
+        }
         let found = explain(&connection, &model, &named).await;
         assert_eq!(found["access"], access, "{setting}");
     }

@@ -550,6 +550,25 @@ async fn a_result_is_gone_when_its_time_is_over() {
     );
 }
 
+/// Waits until the server has worked for so many hundredths of a second, or the searches are over.
+async fn until_worked(server: &Server, ids: &[String], hundredths: u64) {
+    let connection = server.connect().await;
+    let working = async {
+        while server.worked() < hundredths {
+            let mut is_running = false;
+            for id in ids {
+                is_running |= status(&connection, id).await["status"] == "RUNNING";
+            }
+            if !is_running {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    let worked = tokio::time::timeout(PATIENCE, working).await;
+    worked.expect("the server works or has nothing to do");
+}
+
 #[tokio::test]
 async fn searches_that_a_crash_interrupts_find_the_same_after_it() {
     let mut server = Server::on_disk(&[]);
@@ -564,8 +583,8 @@ async fn searches_that_a_crash_interrupts_find_the_same_after_it() {
     }
     // What is committed after the submission does not leak in, also when a search begins anew.
     create(&connection, &model, json!({"n": -1, "text": "late"})).await;
-    for pause_ms in [300, 900, 100] {
-        tokio::time::sleep(Duration::from_millis(pause_ms)).await;
+    for hundredths in [30, 90, 10] {
+        until_worked(&server, &ids, hundredths).await;
         server.kill();
         server.restart();
     }

@@ -65,7 +65,7 @@ impl File {
         if let Some(root) = &self.root {
             std::fs::create_dir_all(root).map_err(unusable)?;
         }
-        let folder = self.path.parent().unwrap_or(Path::new("/"));
+        let folder = self.path.parent().unwrap_or_else(|| Path::new("/"));
         let folder = folder.canonicalize().map_err(unusable)?;
         let name = self.path.file_name().unwrap_or_default();
         // A file that does not exist is made in this folder.

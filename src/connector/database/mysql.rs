@@ -74,7 +74,9 @@ impl Link {
                 Value::Null => query.bind(None::<String>),
                 Value::Bool(truth) => query.bind(i64::from(*truth)),
                 Value::Int(number) => query.bind(*number),
-                value => query.bind(value.text()),
+                value @ (Value::Decimal(_) | Value::Text(_) | Value::Json(_)) => {
+                    query.bind(value.text())
+                }
             };
         }
         if statement.kind != Kind::Rows {
@@ -102,11 +104,8 @@ impl Link {
 /// fraction.
 fn append_placeholder(text: &mut String, value: &Value) {
     let scale = match value {
-        Value::Decimal(digits) if digits.len() <= DECIMAL_DIGITS => digits
-            .split_once('.')
-            .map_or(Some(0), |(_, fraction)| Some(fraction.len()))
-            .filter(|scale| *scale <= DECIMAL_SCALE && !digits.contains(['e', 'E'])),
-        _ => None,
+        Value::Decimal(digits) => scale(digits),
+        Value::Null | Value::Bool(_) | Value::Int(_) | Value::Text(_) | Value::Json(_) => None,
     };
     match scale {
         Some(scale) => {
@@ -114,6 +113,15 @@ fn append_placeholder(text: &mut String, value: &Value) {
         }
         None => text.push('?'),
     }
+}
+
+/// How many digits a decimal has behind the point, if its decimals can have so many.
+fn scale(digits: &str) -> Option<usize> {
+    let fraction = digits.split_once('.').map_or("", |(_, fraction)| fraction);
+    let fits = digits.len() <= DECIMAL_DIGITS
+        && fraction.len() <= DECIMAL_SCALE
+        && !digits.contains(['e', 'E']);
+    fits.then_some(fraction.len())
 }
 
 /// A row as a JSON object.

@@ -137,7 +137,9 @@ fn append_filter(statement: &mut Statement, filter: &Members<'_>) -> Result<(), 
                     "`{name}` cannot be compared with a list or an object"
                 ));
             }
-            value => statement.sql(" = ").value(value),
+            value @ (Value::Bool(_) | Value::Int(_) | Value::Decimal(_) | Value::Text(_)) => {
+                statement.sql(" = ").value(value)
+            }
         };
         word = " AND ";
     }
@@ -364,7 +366,7 @@ fn assignment(json: &str) -> Result<Assigned, String> {
             sign,
             value,
         }),
-        _ => Err(format!(
+        Value::Null | Value::Bool(_) | Value::Text(_) | Value::Json(_) => Err(format!(
             "adds or subtracts {}, which is not a number",
             value.get()
         )),

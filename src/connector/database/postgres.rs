@@ -11,7 +11,7 @@ use sqlx::{
     AssertSqlSafe, ConnectOptions as _, Connection as _, Either, Executor as _, Row as _,
     SqlSafeStr as _, Statement as _,
 };
-use sqlx_postgres::{PgConnectOptions, PgConnection, PgSslMode, types::Oid};
+use sqlx_postgres::{PgConnectOptions, PgConnection, PgSslMode, PgTypeInfo, types::Oid};
 
 use super::{
     link::{Done, Fault, Rows},
@@ -23,6 +23,10 @@ use crate::expr::quoted;
 
 /// How many statements a connection knows the types of.
 const STATEMENTS_KEPT: usize = 64;
+
+/// The names of types by their numbers.
+const NAMES: &str =
+    "SELECT format_type(o, NULL) FROM unnest($1) WITH ORDINALITY AS t(o, n) ORDER BY n";
 
 /// A connection.
 #[derive(Debug)]
@@ -136,11 +140,9 @@ impl Link {
         let asked = AssertSqlSafe(text.clone()).into_sql_str();
         let prepared = self.connection.prepare(asked).await.map_err(fault)?;
         let oids: Vec<Oid> = match prepared.parameters() {
-            Some(Either::Left(types)) => types.iter().filter_map(|kind| kind.oid()).collect(),
+            Some(Either::Left(types)) => types.iter().filter_map(PgTypeInfo::oid).collect(),
             Some(Either::Right(_)) | None => Vec::new(),
         };
-        const NAMES: &str =
-            "SELECT format_type(o, NULL) FROM unnest($1) WITH ORDINALITY AS t(o, n) ORDER BY n";
         let names: Vec<String> = sqlx::query_scalar(NAMES)
             .bind(oids)
             .fetch_all(&mut self.connection)
@@ -178,7 +180,12 @@ fn append_placeholder(text: &mut String, place: usize, value: &Value, kind: &str
 fn sent(value: &Value, kind: &str) -> Option<String> {
     match value {
         Value::Text(text) if ["json", "jsonb"].contains(&kind) => Some(quoted(text)),
-        value => value.text(),
+        Value::Null
+        | Value::Bool(_)
+        | Value::Int(_)
+        | Value::Decimal(_)
+        | Value::Text(_)
+        | Value::Json(_) => value.text(),
     }
 }
 

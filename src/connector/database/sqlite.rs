@@ -116,14 +116,14 @@ fn json(row: &SqliteRow) -> Result<String, sqlx::Error> {
         text.push_str(&quoted(column.name()));
         text.push(':');
         let value = row.try_get_raw(at)?;
-        append(value, &mut text).map_err(sqlx::Error::Decode)?;
+        append(&value, &mut text).map_err(sqlx::Error::Decode)?;
     }
     text.push('}');
     Ok(text)
 }
 
 fn append(
-    value: sqlx_sqlite::SqliteValueRef<'_>,
+    value: &sqlx_sqlite::SqliteValueRef<'_>,
     to: &mut String,
 ) -> Result<(), sqlx::error::BoxDynError> {
     if value.is_null() {

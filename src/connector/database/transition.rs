@@ -204,7 +204,11 @@ impl RowTransaction {
             .column(STATUS)?;
         match &self.status {
             Value::Null => statement.sql(" IS NULL"),
-            status => statement.sql(" = ").value(status.clone()),
+            status @ (Value::Bool(_)
+            | Value::Int(_)
+            | Value::Decimal(_)
+            | Value::Text(_)
+            | Value::Json(_)) => statement.sql(" = ").value(status.clone()),
         };
         Ok(statement)
     }

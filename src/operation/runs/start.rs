@@ -77,6 +77,14 @@ impl Operation for StartRun {
     }
 
     async fn run(self, cx: Context) -> Result<Output<Self::Answer>, Failure> {
+        let (bytes, max) = (self.start.input.len(), cx.runtime().run_payload_max());
+        if bytes > max {
+            return Err(Failure::new(
+                Code::BadRequest,
+                format!("the input has {bytes} bytes; at most {max} are allowed"),
+            )
+            .with("parameter", "input"));
+        }
         let name = Arc::clone(&self.start.name.name);
         let mut tries = 0;
         loop {

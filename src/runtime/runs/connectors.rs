@@ -158,7 +158,7 @@ impl Runtime {
             }
             Some(_) => {
                 let spec = self.spec_of_call(tenant, stored, state, task)?;
-                self.0.channels.send(spec);
+                self.hand_out(spec);
             }
             None => {
                 let id = task_id(&state.run.id, task.ordinal);

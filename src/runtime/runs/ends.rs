@@ -76,7 +76,7 @@ impl Runtime {
         task: &str,
         end: End,
     ) -> Result<Reported, Failure> {
-        let fault = match contained(self.task_ended(tenant, task, end)).await {
+        let fault = match contained(Box::pin(self.task_ended(tenant, task, end))).await {
             Ok(reported) => return Ok(reported),
             Err(fault) => fault,
         };

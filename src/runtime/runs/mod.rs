@@ -88,6 +88,11 @@ impl Runtime {
         stored.ok_or_else(|| not_found(id))
     }
 
+    /// How many bytes an input or an output of a run may have.
+    pub fn run_payload_max(&self) -> usize {
+        self.0.settings.runs.limits.payload_max
+    }
+
     /// What stores how tasks end.
     pub fn task_ends(&self) -> Arc<dyn Ends> {
         Arc::new(TaskEnds(self.clone()))

@@ -8,7 +8,7 @@ use crate::compute::tasks::{Dispatch, End, OfRun, Reported, TaskKind, TaskSpec};
 use crate::error::Failure;
 use crate::id::Tenant;
 use crate::program::{Answer, Payload, Task};
-use crate::registry::ActionDispatch;
+use crate::registry::{Action, ActionDispatch};
 use crate::runtime::Runtime;
 use crate::storage::StoredRun;
 
@@ -22,24 +22,38 @@ impl Runtime {
         state: &State,
         task: &Task,
     ) -> Result<(), Failure> {
-        let id = task_id(&state.run.id, task.ordinal);
         if task.purpose.is_some() {
             return self.send_call(tenant, stored, state, task).await;
         }
-        if let Some(spec) = self.task_spec(tenant, stored, state, task).await? {
-            self.hand_out(spec);
-            return Ok(());
-        }
-        // The action was deleted after its task was recorded.
-        let answer = Answer::Lost {
-            code: "ACTION_NOT_FOUND".into(),
-            message: format!("the action \"{}\" is not registered", task.action).into(),
+        let registry = &self.0.registry;
+        let namespace = &stored.name.namespace;
+        let found = registry.action(tenant, namespace, &task.action).await?;
+        let (code, message) = if let Some(action) = found {
+            let spec = self.spec_of(tenant, stored, state, task, &action).await?;
+            let bytes = spec.input.len() as u64;
+            let Some(max) = action.max_input_bytes.filter(|max| bytes > *max) else {
+                self.hand_out(spec);
+                return Ok(());
+            };
+            let text = format!(
+                "the input has {bytes} bytes; the action \"{}\" takes at most {max}",
+                task.action
+            );
+            ("BAD_REQUEST", text)
+        } else {
+            // It was deleted after its task was recorded.
+            let text = format!("the action \"{}\" is not registered", task.action);
+            ("ACTION_NOT_FOUND", text)
         };
         let end = End {
             attempt: 0,
-            answer,
+            answer: Answer::Lost {
+                code: code.into(),
+                message: message.into(),
+            },
             keeps_writes: false,
         };
+        let id = task_id(&state.run.id, task.ordinal);
         let _: Reported = self.task_ended(tenant, &id, end).await?;
         Ok(())
     }
@@ -56,21 +70,33 @@ impl Runtime {
         if task.purpose.is_some() {
             return self.call_spec(tenant, stored, state, task).await;
         }
-        let namespace = &stored.name.namespace;
         let registry = &self.0.registry;
+        let namespace = &stored.name.namespace;
         let Some(action) = registry.action(tenant, namespace, &task.action).await? else {
             return Ok(None);
         };
+        let spec = self.spec_of(tenant, stored, state, task, &action).await?;
+        Ok(Some(spec))
+    }
+
+    async fn spec_of(
+        &self,
+        tenant: &Tenant,
+        stored: &StoredRun,
+        state: &State,
+        task: &Task,
+        action: &Action,
+    ) -> Result<TaskSpec, Failure> {
         let input = match &task.input {
             Payload::Inline(text) => Arc::from(&**text),
             Payload::At(sequence) => self.stored_value(stored.id, *sequence).await?,
         };
         let step = state.run.position.as_ref().map_or("", |at| at.name());
         let settings = &self.0.settings.runs;
-        Ok(Some(TaskSpec {
+        Ok(TaskSpec {
             id: task_id(&state.run.id, task.ordinal),
             tenant: tenant.clone(),
-            namespace: Arc::clone(namespace),
+            namespace: Arc::clone(&stored.name.namespace),
             kind: TaskKind::Action,
             name: Arc::from(&*task.action),
             dispatch: match action.dispatch {
@@ -96,7 +122,7 @@ impl Runtime {
             wait: action.wait().unwrap_or(settings.tasks_wait),
             output_max: usize::try_from(action.max_output_bytes).unwrap_or(usize::MAX),
             created: self.0.clock.now(),
-        }))
+        })
     }
 }
 

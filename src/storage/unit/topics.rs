@@ -123,6 +123,20 @@ impl UnitOfWork {
         Ok(sequences.map(|(sequence, _)| sequence).collect())
     }
 
+    /// The namespaces and types of the events that it publishes, of those that have a type.
+    pub fn published_types(&self) -> Vec<(Arc<str>, Arc<str>)> {
+        let of = |publication: &Publication| {
+            let namespace = Arc::clone(&publication.topic.namespace);
+            let types = publication
+                .events
+                .iter()
+                .filter_map(|event| event.kind.clone());
+            let types: Vec<_> = types.map(|kind| (Arc::clone(&namespace), kind)).collect();
+            types
+        };
+        self.publications.iter().flat_map(of).collect()
+    }
+
     fn add_publication(
         &mut self,
         topic: TopicKey,

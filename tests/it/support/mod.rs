@@ -2,6 +2,7 @@
 
 pub(crate) mod alike;
 mod connection;
+pub(crate) mod flow;
 pub(crate) mod iam;
 pub(crate) mod mariadb;
 mod member;

@@ -75,7 +75,6 @@ pub(crate) enum Behaviour {
     /// Never answers.
     Hang,
     /// Answers as the other one, after a pause.
-    #[expect(dead_code, reason = "for tests of sagas")]
     After(Duration, Box<Self>),
     /// Answers the headers of the request as JSON.
     Echo,
@@ -94,7 +93,6 @@ pub(crate) struct Seen {
 }
 
 impl Seen {
-    #[expect(dead_code, reason = "for tests of sagas")]
     pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.body).expect("JSON")
     }

@@ -3,6 +3,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
+    fmt::Write as _,
     sync::Arc,
 };
 
@@ -99,10 +100,8 @@ fn fed(all: &[Told]) -> Vec<u64> {
     let inputs = all.iter().filter(by_trigger).map(Told::input);
     let mut numbers = Vec::new();
     for input in inputs {
-        let events = match input {
-            Value::Array(events) => events,
-            event => vec![event],
-        };
+        let batch = input.as_array().map(Vec::as_slice);
+        let events = batch.unwrap_or(std::slice::from_ref(&input));
         numbers.extend(events.iter().filter_map(|event| event["n"].as_u64()));
     }
     numbers
@@ -196,14 +195,14 @@ impl Told {
             // The input of a run may have the id of an entity, which is another each time.
             let is_input = event.sequence == 1;
             let detail = if is_input { "" } else { &*event.detail };
-            story += &format!("\n    {at} {} {detail}", event.kind.as_str());
+            let _ = write!(story, "\n    {at} {} {detail}", event.kind.as_str());
         }
         story
     }
 
     fn step(&self, name: &str) -> Option<&Step> {
         if name == "start" && !self.program.steps.contains_key("start") {
-            return Some(&self.program.entry);
+            return self.program.entry.as_ref();
         }
         self.program.steps.get(name)
     }
@@ -317,7 +316,7 @@ impl Told {
                 EventKind::SignalTimeout => {
                     let limit = step.and_then(|step| match &step.kind {
                         Kind::Wait(wait) => wait.timeout,
-                        Kind::Run { .. } => None,
+                        Kind::Run { .. } | Kind::Saga(_) => None,
                     });
                     let due = parked.zip(limit).map(|(at, limit)| at.after(limit));
                     insist(

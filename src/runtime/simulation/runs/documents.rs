@@ -14,8 +14,8 @@ pub(super) const LIVE_MAX: usize = 2;
 
 /// A document of that name without errors.
 pub(super) fn random(chance: &mut Chance, name: &str) -> Value {
-    let mut made = document(chance);
-    let members = made.as_object_mut().expect("an object");
+    let mut document = document(chance);
+    let members = document.as_object_mut().expect("an object");
     members.remove("schedule");
     members.remove("trigger");
     members.insert("name".to_owned(), name.into());
@@ -42,7 +42,7 @@ pub(super) fn random(chance: &mut Chance, name: &str) -> Value {
         }
         _ => {}
     }
-    made
+    document
 }
 
 /// Has steps start the children that there are, and some work on entities.

@@ -35,7 +35,7 @@ use crate::runtime::{Runtime, Session, runs::StartRun};
 use crate::storage::{Disturbance, Moment, RunName, Simulated, Storage};
 
 /// How long anything may take, in virtual time.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 async fn define(runtime: &Runtime) {
     let document = json!({"kind": "Workflow", "name": "pays", "version": "1", "start": {

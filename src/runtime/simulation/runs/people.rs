@@ -121,7 +121,7 @@ impl Person {
         let name = *self.random.pick(&NAMES).expect("some");
         let n = self.stage.number();
         let known = self.stage.notes().entities.clone();
-        let entity = self.random.pick(&known).map(|id| id.to_string());
+        let entity = self.random.pick(&known).map(ToString::to_string);
         let input = serde_json::json!({"n": n, "entity": entity}).to_string();
         let of = RunName {
             namespace: NAMESPACE.into(),
