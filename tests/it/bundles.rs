@@ -1,7 +1,12 @@
 //! Bundles: HCL files applied, listed and deleted, through every API and the command line
 //! (`runs.md` §7).
 
-use std::{fs, process::Command, time::Duration};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+    time::Duration,
+};
 
 use serde_json::{Value, json};
 
@@ -73,6 +78,16 @@ async fn refused(connection: &Connection, payload: Value) -> Vec<String> {
         .collect()
 }
 
+fn files_below(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).expect("a folder");
+    let paths = entries.map(|entry| entry.expect("an entry").path());
+    let below = paths.map(|path| match path.is_dir() {
+        true => files_below(&path),
+        false => vec![path],
+    });
+    below.flatten().collect()
+}
+
 #[tokio::test]
 async fn a_bundle_is_answered_as_it_was_sent_and_outlives_a_restart() {
     let mut server = Server::on_disk(&[]);
@@ -135,15 +150,11 @@ async fn a_bundle_is_answered_as_it_was_sent_and_outlives_a_restart() {
     );
     // Nothing on the disk has either value in the clear; the key is readable by its owner only.
     server.kill();
-    let mut names = Vec::new();
-    for entry in fs::read_dir(server.folder()).expect("a folder") {
-        let path = entry.expect("an entry").path();
-        if path.is_file() {
-            let bytes = fs::read(&path).expect("readable");
-            let text = String::from_utf8_lossy(&bytes);
-            assert!(!text.contains("sk_test_"), "{}", path.display());
-            names.push(path);
-        }
+    let names = files_below(&server.folder());
+    for path in &names {
+        let bytes = fs::read(path).expect("readable");
+        let text = String::from_utf8_lossy(&bytes);
+        assert!(!text.contains("sk_test_"), "{}", path.display());
     }
     let key = names
         .iter()
@@ -206,7 +217,7 @@ async fn a_name_belongs_to_one_bundle_or_step_workflow() {
     let elsewhere = json!({"bundle": "a", "files": files(&waiting("mine")), "namespace": "n"});
     connection.ok("BundleApplyRequest", elsewhere).await;
     let twice = waiting("x") + &waiting("x");
-    assert_eq!(refused(&connection, of("b", twice)).await, ["S104 a.hcl:5"]);
+    assert_eq!(refused(&connection, of("b", twice)).await, ["S104 a.hcl:6"]);
     // A machine is one of its bundle, too.
     let machine = "state_machine \"m\" {\n initial = \"a\"\n state \"a\" { final = true }\n}\n";
     apply(&connection, "c", machine).await;

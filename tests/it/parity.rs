@@ -127,8 +127,7 @@ pub(crate) fn example(kind: &str, model: &Value, id: &str) -> Value {
             json!({"document": DOCUMENT})
         }
         "BundleApplyRequest" => {
-            let text = "saga \"s\" {\n step \"w\" {\n await = \"go\"\n }\n}\n";
-            json!({"bundle": "none", "files": [{"path": "a.hcl", "text": text}]})
+            json!({"bundle": "none", "files": [{"path": "a.hcl", "text": "service {}"}]})
         }
         "BundleGetRequest" | "BundleDeleteRequest" => json!({"bundle": "none"}),
         "TopicPublishRequest" => json!({"topic": "said", "events": [{"payload": 1, "id": "e"}]}),
