@@ -172,13 +172,18 @@ const FAILURE: &str = r#"step "payment" failed: POST /charges answered 402"#;
 async fn a_saga_that_fails_undoes_what_it_did_and_says_so() {
     let shop = Shop::open().await;
     let declined = json!({"error": "card_declined"});
-    shop.stripe.on("POST /charges", Behaviour::Json(402, declined));
-    shop.notifications.on("POST /send", Behaviour::Json(200, json!({})));
+    shop.stripe
+        .on("POST /charges", Behaviour::Json(402, declined));
+    shop.notifications
+        .on("POST /send", Behaviour::Json(200, json!({})));
     let body = r#"{"user_id":7,"amount":99.99,"currency":"GBP"}"#;
     let (status, mut ended) = shop.post("/sagas/create_order", body).await;
     let run = ended["instance_id"].as_str().expect("an id").to_owned();
     assert!(run.starts_with("wf_"), "{run}");
-    ended.as_object_mut().expect("an object").remove("instance_id");
+    ended
+        .as_object_mut()
+        .expect("an object")
+        .remove("instance_id");
     assert_eq!(status, 200);
     assert_eq!(
         ended,
@@ -200,7 +205,12 @@ async fn a_saga_that_fails_undoes_what_it_did_and_says_so() {
         json!({"user_id": 7, "reason": FAILURE, "template": "order_failed"})
     );
 
-    let shown = shop.server.rest().get(&format!("/workflows/{run}")).await.ok();
+    let shown = shop
+        .server
+        .rest()
+        .get(&format!("/workflows/{run}"))
+        .await
+        .ok();
     let (created, updated) = (&shown["created_at"], &shown["updated_at"]);
     assert_eq!(
         shown,
@@ -228,7 +238,10 @@ async fn a_saga_that_fails_undoes_what_it_did_and_says_so() {
             &format!("workflow_failed {FAILURE}"),
         ]
     );
-    let again = shop.server.rest().post(&format!("/workflows/{run}/cancel"), "");
+    let again = shop
+        .server
+        .rest()
+        .post(&format!("/workflows/{run}/cancel"), "");
     let problem = again.await.refused(400, "RUN_FINISHED");
     assert_eq!(problem["properties"]["status"], "failed");
 }
@@ -236,7 +249,10 @@ async fn a_saga_that_fails_undoes_what_it_did_and_says_so() {
 #[tokio::test]
 async fn a_saga_that_waits_is_answered_at_once_and_takes_its_signal_after_a_crash() {
     let mut shop = Shop::open().await;
-    shop.stripe.on("POST /charges", Behaviour::Json(200, json!({"charge_id": "c1"})));
+    shop.stripe.on(
+        "POST /charges",
+        Behaviour::Json(200, json!({"charge_id": "c1"})),
+    );
     let (status, started) = shop.post("/sagas/approve", r#"{"user_id":7}"#).await;
     assert_eq!((status, &started["status"]), (202, &json!("running")));
     assert_eq!(started["saga"], "approve");
@@ -249,16 +265,38 @@ async fn a_saga_that_waits_is_answered_at_once_and_takes_its_signal_after_a_cras
         }
     };
     assert_eq!(paused["await_event"], "approved");
-    assert_eq!((&paused["current_step"], &paused["current_step_name"]), (&json!(1), &json!("wait_approval")));
-    assert!(paused["expires_at"].is_string() && paused["step_expires_at"].is_string(), "{paused}");
-    let wrong = shop.server.rest().post(&format!("{path}/signal/denied"), "{}").await;
+    assert_eq!(
+        (&paused["current_step"], &paused["current_step_name"]),
+        (&json!(1), &json!("wait_approval"))
+    );
+    assert!(
+        paused["expires_at"].is_string() && paused["step_expires_at"].is_string(),
+        "{paused}"
+    );
+    let wrong = shop
+        .server
+        .rest()
+        .post(&format!("{path}/signal/denied"), "{}")
+        .await;
     let wrong = wrong.refused(400, "SIGNAL_NOT_AWAITED");
     assert_eq!(wrong["properties"]["awaited"], "approved");
-    shop.server.rest().post(&format!("{path}/signal/approved"), "[]").await.refused(400, "BAD_REQUEST");
+    shop.server
+        .rest()
+        .post(&format!("{path}/signal/approved"), "[]")
+        .await
+        .refused(400, "BAD_REQUEST");
     shop.server.kill();
     shop.server.restart();
-    let (status, signalled) = shop.post(&format!("{path}/signal/approved"), r#"{"by":"me"}"#).await;
-    assert_eq!((status, signalled), (200, json!({"status": "signaled", "id": run, "event": "approved"})));
+    let (status, signalled) = shop
+        .post(&format!("{path}/signal/approved"), r#"{"by":"me"}"#)
+        .await;
+    assert_eq!(
+        (status, signalled),
+        (
+            200,
+            json!({"status": "signaled", "id": run, "event": "approved"})
+        )
+    );
     let shown = loop {
         let shown = shop.server.rest().get(&path).await.ok();
         if shown["status"] == "completed" {
@@ -280,11 +318,21 @@ async fn a_cancelled_saga_undoes_what_it_did_before_it_is_answered() {
     while shop.server.rest().get(&path).await.ok()["status"] != "paused" {}
     assert_eq!(shop.rows(), 1);
     let (status, cancelled) = shop.post(&format!("{path}/cancel"), "").await;
-    assert_eq!((status, cancelled), (200, json!({"status": "cancelled", "id": run})));
+    assert_eq!(
+        (status, cancelled),
+        (200, json!({"status": "cancelled", "id": run}))
+    );
     assert_eq!(shop.rows(), 0);
     let shown = shop.server.rest().get(&path).await.ok();
-    assert_eq!((&shown["status"], &shown["compensated"]), (&json!("cancelled"), &json!(true)));
-    shop.server.rest().get("/workflows/wf_1").await.refused(404, "RUN_NOT_FOUND");
+    assert_eq!(
+        (&shown["status"], &shown["compensated"]),
+        (&json!("cancelled"), &json!(true))
+    );
+    shop.server
+        .rest()
+        .get("/workflows/wf_1")
+        .await
+        .refused(404, "RUN_NOT_FOUND");
 }
 
 /// The call is out when the service is killed: it is repeated under the same key.
@@ -292,12 +340,18 @@ async fn a_cancelled_saga_undoes_what_it_did_before_it_is_answered() {
 async fn a_call_that_was_out_at_a_crash_is_repeated_under_its_key() {
     let mut shop = Shop::open().await;
     shop.stripe.deduplicates();
-    shop.stripe.on("POST /charges", Behaviour::Json(200, json!({"charge_id": "c1"})));
+    shop.stripe.on(
+        "POST /charges",
+        Behaviour::Json(200, json!({"charge_id": "c1"})),
+    );
     shop.stripe.next("POST /charges", Behaviour::Hang);
     let connection = shop.server.connect().await;
     let start = json!({"definition": "create_order", "input": {"user_id": 7, "amount": 1, "currency": "GBP"}, "waitMs": 0});
     let started = connection.ok("RunStartRequest", start).await;
-    assert_eq!((&started["kind"], &started["status"]), (&json!("saga"), &json!("pending")));
+    assert_eq!(
+        (&started["kind"], &started["status"]),
+        (&json!("saga"), &json!("pending"))
+    );
     let run = started["runId"].as_str().expect("an id").to_owned();
     shop.stripe.has_seen(1).await;
     shop.server.kill();
@@ -315,14 +369,19 @@ async fn a_call_that_was_out_at_a_crash_is_repeated_under_its_key() {
 async fn bodies_and_names_that_make_no_sense_are_refused() {
     let shop = Shop::open().await;
     let rest = shop.server.rest();
-    rest.post("/sagas/nothing", "{}").await.refused(404, "RUN_DEFINITION_NOT_FOUND");
+    rest.post("/sagas/nothing", "{}")
+        .await
+        .refused(404, "RUN_DEFINITION_NOT_FOUND");
     for body in ["[]", "1", "{", "\"x\""] {
-        rest.post("/sagas/create_order", body).await.refused(400, "BAD_REQUEST");
+        rest.post("/sagas/create_order", body)
+            .await
+            .refused(400, "BAD_REQUEST");
     }
     let elsewhere = rest.post("/sagas/create_order?namespace=other", "{}").await;
     elsewhere.refused(404, "RUN_DEFINITION_NOT_FOUND");
     // A value that is not there fails its step, and nothing was called.
-    shop.notifications.on("POST /send", Behaviour::Json(200, json!({})));
+    shop.notifications
+        .on("POST /send", Behaviour::Json(200, json!({})));
     let (status, ended) = shop.post("/sagas/create_order", "{}").await;
     assert_eq!((status, &ended["status"]), (200, &json!("compensated")));
     assert_eq!(shop.rows(), 0);
