@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
-use crate::connector::{Files, Settings};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+use crate::connector::{Connectors, Files, Settings};
 use crate::storage::{self, Place};
 
 use super::config::{ConfigError, Sources, parse_truth};
@@ -33,6 +35,17 @@ pub(super) fn settings(
         connections_max: sources.count("CONNECTORS_MAX_CONNECTIONS")?,
         own_files: own_files(&storage.place),
     })
+}
+
+/// The connectors of the process, whose idle connections are closed until it stops.
+pub(super) fn start(
+    settings: &Settings,
+    tasks: &TaskTracker,
+    stop: &CancellationToken,
+) -> Connectors {
+    let connectors = Connectors::new(settings.clone());
+    tasks.spawn(connectors.clone().keep(stop.clone()));
+    connectors
 }
 
 /// The files of the database of this service.

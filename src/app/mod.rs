@@ -38,7 +38,6 @@ use tracing::{error, info, warn};
 use crate::auth::Authenticator;
 use crate::clock::Clock;
 use crate::compute::{Members, tasks::Channels};
-use crate::connector::Connectors;
 use crate::event::EventType;
 use crate::grpc;
 use crate::help::{Facts, Library};
@@ -139,7 +138,7 @@ async fn serve(
             channels: channels.clone(),
             wasm: Wasm::new(Clock::System, config.wasm_concurrency, stop.clone()),
             calls: Calls::new(
-                Connectors::new(config.connectors.clone()),
+                connectors::start(&config.connectors, &tasks, &stop),
                 tasks.clone(),
                 stop.clone(),
             ),

@@ -1,5 +1,7 @@
 //! Bad input of runs: each its documented code or outcome, nothing lost, the next run unhurt.
 
+use std::fmt::Write as _;
+
 use serde_json::{Value, json};
 
 use crate::support::{
@@ -29,7 +31,7 @@ async fn hostile_documents_are_refused_with_their_codes() {
     let mut bomb = "a0: &a0 [x]\n".to_owned();
     for n in 1..30 {
         let before = format!("*a{}", n - 1);
-        bomb += &format!("a{n}: &a{n} [{before}, {before}]\n");
+        let _ = writeln!(bomb, "a{n}: &a{n} [{before}, {before}]");
     }
     let block: String = (0..10_000).map(|_| "- ").collect();
     let with = |from: &str, to: &str| json!(GOOD.replace(from, to));

@@ -490,7 +490,7 @@ async fn a_tracked_attempt_waits_for_its_outcome() {
         steps(&ended),
         ["start a", "exhausted a", "start b", "success b"]
     );
-    let waited = ended.times("plan_executor_exhausted")[0] - ended.times("awaiting_action")[0];
+    let waited = ended.waited("awaiting_action", "plan_executor_exhausted");
     assert!(waited >= Duration::from_millis(60), "{waited:?}");
     let tracking = json!({"tracking": {"mode": "async"}});
     let executors = json!([

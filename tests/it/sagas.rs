@@ -1,5 +1,7 @@
 //! Sagas, against a database file and HTTP servers (`orchestration.md` 2.4 and 2.5, `runs.md` §7).
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
 use crate::support::{
@@ -177,7 +179,7 @@ async fn a_saga_that_fails_undoes_what_it_did_and_says_so() {
     shop.notifications
         .on("POST /send", Behaviour::Json(200, json!({})));
     let body = r#"{"user_id":7,"amount":99.99,"currency":"GBP"}"#;
-    let (status, mut ended) = shop.post("/sagas/create_order", body).await;
+    let (status, mut ended) = shop.post("/api/sagas/create_order", body).await;
     let run = ended["instance_id"].as_str().expect("an id").to_owned();
     assert!(run.starts_with("wf_"), "{run}");
     ended
@@ -238,11 +240,9 @@ async fn a_saga_that_fails_undoes_what_it_did_and_says_so() {
             &format!("workflow_failed {FAILURE}"),
         ]
     );
-    let again = shop
-        .server
-        .rest()
-        .post(&format!("/workflows/{run}/cancel"), "");
-    let problem = again.await.refused(400, "RUN_FINISHED");
+    let cancel = format!("/workflows/{run}/cancel");
+    let again = shop.server.rest().post(&cancel, "").await;
+    let problem = again.refused(400, "RUN_FINISHED");
     assert_eq!(problem["properties"]["status"], "failed");
 }
 
@@ -253,7 +253,7 @@ async fn a_saga_that_waits_is_answered_at_once_and_takes_its_signal_after_a_cras
         "POST /charges",
         Behaviour::Json(200, json!({"charge_id": "c1"})),
     );
-    let (status, started) = shop.post("/sagas/approve", r#"{"user_id":7}"#).await;
+    let (status, started) = shop.post("/api/sagas/approve", r#"{"user_id":7}"#).await;
     assert_eq!((status, &started["status"]), (202, &json!("running")));
     assert_eq!(started["saga"], "approve");
     let run = started["workflow_id"].as_str().expect("an id").to_owned();
@@ -312,7 +312,7 @@ async fn a_saga_that_waits_is_answered_at_once_and_takes_its_signal_after_a_cras
 #[tokio::test]
 async fn a_cancelled_saga_undoes_what_it_did_before_it_is_answered() {
     let shop = Shop::open().await;
-    let (_, started) = shop.post("/sagas/approve", r#"{"user_id":7}"#).await;
+    let (_, started) = shop.post("/api/sagas/approve", r#"{"user_id":7}"#).await;
     let run = started["workflow_id"].as_str().expect("an id").to_owned();
     let path = format!("/workflows/{run}");
     while shop.server.rest().get(&path).await.ok()["status"] != "paused" {}
@@ -369,20 +369,40 @@ async fn a_call_that_was_out_at_a_crash_is_repeated_under_its_key() {
 async fn bodies_and_names_that_make_no_sense_are_refused() {
     let shop = Shop::open().await;
     let rest = shop.server.rest();
-    rest.post("/sagas/nothing", "{}")
+    rest.post("/api/sagas/nothing", "{}")
         .await
         .refused(404, "RUN_DEFINITION_NOT_FOUND");
     for body in ["[]", "1", "{", "\"x\""] {
-        rest.post("/sagas/create_order", body)
+        rest.post("/api/sagas/create_order", body)
             .await
             .refused(400, "BAD_REQUEST");
     }
-    let elsewhere = rest.post("/sagas/create_order?namespace=other", "{}").await;
+    let elsewhere = rest.post("/api/sagas/create_order?namespace=other", "{}").await;
     elsewhere.refused(404, "RUN_DEFINITION_NOT_FOUND");
     // A value that is not there fails its step, and nothing was called.
     shop.notifications
         .on("POST /send", Behaviour::Json(200, json!({})));
-    let (status, ended) = shop.post("/sagas/create_order", "{}").await;
+    let (status, ended) = shop.post("/api/sagas/create_order", "{}").await;
     assert_eq!((status, &ended["status"]), (200, &json!("compensated")));
     assert_eq!(shop.rows(), 0);
+}
+
+#[tokio::test]
+async fn a_cancel_waits_for_the_call_that_is_out_and_undoes_it() {
+    let shop = Shop::open().await;
+    let charged = Behaviour::Json(200, json!({"charge_id": "c1"}));
+    let slow = Behaviour::After(Duration::from_millis(500), Box::new(charged));
+    shop.stripe.on("POST /charges", slow);
+    shop.stripe
+        .on("POST /refunds", Behaviour::Json(200, json!({})));
+    let connection = shop.server.connect().await;
+    let input = json!({"user_id": 7, "amount": 1, "currency": "GBP"});
+    let start = json!({"definition": "create_order", "input": input, "waitMs": 0});
+    let started = connection.ok("RunStartRequest", start).await;
+    shop.stripe.has_seen(1).await;
+    let cancel = json!({"runId": started["runId"]});
+    let cancelled = connection.ok("RunCancelRequest", cancel).await;
+    assert_eq!(cancelled["status"], "cancelled");
+    assert_eq!(shop.stripe.seen()[1].body, r#"{"charge":"c1"}"#);
+    assert_eq!((shop.rows(), shop.notifications.seen().len()), (0, 0));
 }

@@ -221,7 +221,7 @@ async fn a_failed_step_is_retried_as_its_policy_says() {
         let (scheduled, retried) = (ended.times("retry_scheduled"), ended.times("step_retry"));
         assert_eq!(scheduled.len(), delays.len(), "{context}");
         for ((from, to), delay) in scheduled.iter().zip(&retried).zip(delays) {
-            let waited = *to - *from;
+            let waited = to.saturating_sub(*from);
             assert!(
                 waited >= Duration::from_millis(delay),
                 "{waited:?}: {context}"
@@ -484,7 +484,7 @@ async fn a_wait_times_out_to_its_target_or_ends_the_run() {
             expected.collect::<Vec<_>>(),
             "no step_completed"
         );
-        let waited = ended.times("signal_timeout")[0] - ended.times("waiting_for_signal")[0];
+        let waited = ended.waited("waiting_for_signal", "signal_timeout");
         assert!(waited >= Duration::from_millis(40), "{waited:?}");
     }
     // Without a transition for success the run fails.

@@ -39,6 +39,7 @@ impl Pool {
             attempt: held.attempt,
             answer,
             keeps_writes,
+            is_late: false,
         };
         self.set_timer(desk, id, None);
         desk.job(Job::Report {
@@ -288,6 +289,7 @@ impl Pool {
             attempt: held.attempt,
             keeps_writes,
             answer,
+            is_late: false,
         };
         self.set_timer(desk, &id, None);
         let (asked, reported) = oneshot::channel();

@@ -124,6 +124,7 @@ impl TaskMembership {
                     attempt,
                     answer: form.late(),
                     keeps_writes: false,
+                    is_late: true,
                 },
             });
             true

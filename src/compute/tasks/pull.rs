@@ -339,6 +339,7 @@ impl Channels {
             attempt: 0,
             answer: answered.verdict(OUTPUT_MAX).into(),
             keeps_writes: false,
+            is_late: false,
         };
         for _ in 0..CONFLICTS_MAX {
             let reported = ends.ended(tenant, task, end.clone()).await?;

@@ -92,6 +92,8 @@ pub struct End {
     pub answer: Answer,
     /// Whether what the member wrote with the token of that delivery is kept.
     pub keeps_writes: bool,
+    /// Whether the delivery had ended before, so that this is recorded and not applied.
+    pub is_late: bool,
 }
 
 /// What became of a reported end.

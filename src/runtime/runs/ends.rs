@@ -123,7 +123,12 @@ impl Runtime {
         if ordinal == 0 || ordinal > read.state.run.last_task() {
             return Ok(Reported::Unknown);
         }
-        if let Some(reported) = self.end_in_transaction(tenant, task, &end).await? {
+        // No task has the number 0, so what is late is recorded alone. The end of its delivery may
+        // not be stored yet, and was reported first.
+        let ordinal = if end.is_late { 0 } else { ordinal };
+        if !end.is_late
+            && let Some(reported) = self.end_in_transaction(tenant, task, &end).await?
+        {
             return Ok(reported);
         }
         let arrival = Arrival::Answered {

@@ -52,6 +52,7 @@ impl Runtime {
                 message: message.into(),
             },
             keeps_writes: false,
+            is_late: false,
         };
         let id = task_id(&state.run.id, task.ordinal);
         let _: Reported = self.task_ended(tenant, &id, end).await?;

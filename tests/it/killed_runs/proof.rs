@@ -155,9 +155,9 @@ pub(super) async fn check(connection: &Connection, load: &Load) -> Found {
     for told in &orders {
         order_is_as_documented(told, load, &states, &shipped);
     }
-    let notes = once(entities(connection, "note").await, "notes");
+    let kept = once(entities(connection, "note").await, "notes");
     let published = load.ledger().published.clone();
-    assert_eq!(notes.into_keys().collect::<BTreeSet<_>>(), published);
+    assert_eq!(kept.into_keys().collect::<BTreeSet<_>>(), published);
     assert_eq!(noted.len(), published.len(), "a run for each event");
     let seconds = entities(connection, "second").await;
     assert_eq!(seconds.len(), ticks.len(), "an entity for each run");
@@ -263,14 +263,14 @@ fn order_is_as_documented(
     };
     let why = || format!("{n} is {kind:?}: {} {:#?}", told.run, told.history);
     assert_eq!(run.as_deref(), Some(told.id()), "{}", why());
-    let status = match kind {
+    let expected = match kind {
         Kind::Approved | Kind::Flaky => "completed",
         Kind::Brief => "timed_out",
         Kind::Refused => "failed",
         Kind::Cancelled => "cancelled",
     };
-    assert_eq!(told.run["status"], status, "{}", why());
-    let is_shipped = status == "completed";
+    assert_eq!(told.run["status"], expected, "{}", why());
+    let is_shipped = expected == "completed";
     assert_eq!(states[&n] == "SHIPPED", is_shipped, "{}", why());
     assert_eq!(shipped.contains(told.id()), is_shipped, "{}", why());
     let signals = usize::from(is_shipped);

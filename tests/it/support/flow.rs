@@ -24,7 +24,7 @@ const ACTIONS: [&str; 8] = [
 
 /// A server, a client and that member.
 pub(crate) struct Flow {
-    pub(crate) server: Server,
+    _server: Server,
     pub(crate) connection: Connection,
 }
 
@@ -55,7 +55,10 @@ impl Flow {
         let greeting = member.unasked().await.expect("a greeting");
         assert_eq!(greeting.kind, EventType::CalculationMemberGreetEvent);
         tokio::spawn(serve(member));
-        Self { server, connection }
+        Self {
+            _server: server,
+            connection,
+        }
     }
 
     pub(crate) async fn define(&self, document: Value) {
@@ -140,7 +143,13 @@ impl Ended {
         self.events().pop().expect("an event")
     }
 
-    /// When the first and the last event of a type happened.
+    /// The time from the first event of a type to the first of another.
+    pub(crate) fn waited(&self, from: &str, to: &str) -> Duration {
+        let first = |kind: &str| *self.times(kind).first().expect("an event");
+        first(to).saturating_sub(first(from))
+    }
+
+    /// When the events of a type happened.
     pub(crate) fn times(&self, kind: &str) -> Vec<Duration> {
         let of_it = |event: &&Value| event["eventType"] == kind;
         let time = |event: &Value| {

@@ -100,8 +100,10 @@ fn fed(all: &[Told]) -> Vec<u64> {
     let inputs = all.iter().filter(by_trigger).map(Told::input);
     let mut numbers = Vec::new();
     for input in inputs {
-        let batch = input.as_array().map(Vec::as_slice);
-        let events = batch.unwrap_or(std::slice::from_ref(&input));
+        let events = match input.as_array() {
+            Some(events) => events,
+            None => std::slice::from_ref(&input),
+        };
         numbers.extend(events.iter().filter_map(|event| event["n"].as_u64()));
     }
     numbers
