@@ -83,7 +83,6 @@ struct Open<'a> {
     closes: char,
     /// Of a macro: the name it binds.
     binds: Option<&'a str>,
-    is_loop: bool,
 }
 
 pub(super) fn scan(text: &str) -> Result<Scan<'_>, CelError> {
@@ -104,11 +103,10 @@ pub(super) fn scan(text: &str) -> Result<Scan<'_>, CelError> {
                         '[' => ']',
                         _ => '}',
                     },
-                    is_loop: binds.is_some(),
-                    binds: binds.flatten(),
+                    binds,
                 });
                 brackets = brackets.max(open.len());
-                let loops = open.iter().filter(|open| open.is_loop).count();
+                let loops = open.iter().filter(|open| open.binds.is_some()).count();
                 if open.len() > BRACKETS_MAX || loops > LOOPS_MAX {
                     return Err(CelError::TooDeep);
                 }
@@ -118,7 +116,7 @@ pub(super) fn scan(text: &str) -> Result<Scan<'_>, CelError> {
                     return Err(CelError::Syntax(format!("`{sign}` closes nothing")));
                 }
             }
-            Kind::Sign(',' | ':') => {}
+            Kind::Sign(',' | ':') | Kind::Number | Kind::Text { .. } => {}
             Kind::Sign(_) => operators += 1,
             Kind::Name => {
                 let selects = before.is_some_and(|dot| dot.is('.'))
@@ -132,7 +130,7 @@ pub(super) fn scan(text: &str) -> Result<Scan<'_>, CelError> {
                 if selects || is_call || WORDS.contains(&token.text) {
                     continue;
                 }
-                let loops = open.iter().filter(|open| open.is_loop).count();
+                let loops = open.iter().filter(|open| open.binds.is_some()).count();
                 let loops = u32::try_from(loops).unwrap_or(u32::MAX);
                 if open.iter().any(|open| open.binds == Some(token.text)) {
                     found.bound.push(loops);
@@ -151,7 +149,6 @@ pub(super) fn scan(text: &str) -> Result<Scan<'_>, CelError> {
                 }
                 next += used;
             }
-            Kind::Number | Kind::Text { .. } => {}
         }
         if operators > OPERATORS_MAX {
             return Err(CelError::TooDeep);
@@ -192,15 +189,16 @@ pub(super) fn in_doubles(text: &str) -> Result<Option<String>, CelError> {
     Ok(Some(written))
 }
 
-/// Whether a bracket that was just opened is that of a macro, and the name that it binds.
-fn loop_binds<'a>(until: &[Token<'a>], after: &[Token<'a>]) -> Option<Option<&'a str>> {
+/// The name that the macro binds whose bracket was just opened, empty if it binds none; none if it
+/// is not the bracket of a macro.
+fn loop_binds<'a>(until: &[Token<'a>], after: &[Token<'a>]) -> Option<&'a str> {
     let [.., dot, name, bracket] = until else {
         return None;
     };
     let is_loop = bracket.is('(') && dot.is('.') && LOOPS.contains(&name.text);
     is_loop.then(|| match after {
-        [bound, comma, ..] if bound.kind == Kind::Name && comma.is(',') => Some(bound.text),
-        _ => None,
+        [bound, comma, ..] if bound.kind == Kind::Name && comma.is(',') => bound.text,
+        _ => "",
     })
 }
 

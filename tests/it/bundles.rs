@@ -81,9 +81,12 @@ async fn refused(connection: &Connection, payload: Value) -> Vec<String> {
 fn files_below(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).expect("a folder");
     let paths = entries.map(|entry| entry.expect("an entry").path());
-    let below = paths.map(|path| match path.is_dir() {
-        true => files_below(&path),
-        false => vec![path],
+    let below = paths.map(|path| {
+        if path.is_dir() {
+            files_below(&path)
+        } else {
+            vec![path]
+        }
     });
     below.flatten().collect()
 }

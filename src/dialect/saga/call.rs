@@ -200,7 +200,7 @@ impl Given<'_> {
                 put(name, Template::literal(text));
             }
         }
-        let set = self.map(self.set, kind, scope, report);
+        let set = map(self.set, kind, scope, report);
         let is_update = does == Does::Writes(Write::Update);
         // Only a database has columns to compute with; for others it is part of the payload.
         let has_set = is_update && matches!(kind, Some("database"));
@@ -210,10 +210,10 @@ impl Given<'_> {
         if let Some(set) = set.filter(|_| has_set) {
             put("set", set);
         }
-        if let Some(filter) = self.plain(self.filter, scope, report) {
+        if let Some(filter) = plain(self.filter, scope, report) {
             put("where", filter);
         }
-        if let Some(params) = self.plain(self.params, scope, report) {
+        if let Some(params) = plain(self.params, scope, report) {
             put("params", params);
         }
         for (name, given) in [("template", self.template), ("to", self.to)] {
@@ -232,12 +232,12 @@ impl Given<'_> {
         scope: &Scope<'_>,
         report: &mut Report,
     ) -> Option<Template> {
-        let data = self.plain(self.data, scope, report);
-        let body = self.plain(self.body, scope, report);
+        let data = plain(self.data, scope, report);
+        let body = plain(self.body, scope, report);
         let chosen = match does {
             Does::Calls => body.or(data).or_else(|| {
                 // Its findings are reported where it is a member of its own.
-                self.plain(self.params, scope, &mut Report::default())
+                plain(self.params, scope, &mut Report::default())
             }),
             Does::Writes(Write::Insert) => Some(data.or(body).unwrap_or(Template::Body)),
             Does::Writes(Write::Update | Write::Other) => data.or(body),
@@ -325,36 +325,31 @@ impl Given<'_> {
             report.warning("S302", set.place, message);
         }
     }
+}
 
-    /// A map, in which other names are columns of the row if a database, or a member that may stand
-    /// for one, changes it.
-    fn map(
-        &self,
-        given: Option<&Attribute>,
-        kind: Option<&str>,
-        scope: &Scope<'_>,
-        report: &mut Report,
-    ) -> Option<Template> {
-        let scope = Scope {
-            has_columns: !matches!(kind, Some("http" | "email" | "entity" | "rest")),
-            ..*scope
-        };
-        self.plain(given, &scope, report)
-    }
+/// A map, in which other names are columns of the row if a database, or a member that may stand for
+/// one, changes it.
+fn map(
+    given: Option<&Attribute>,
+    kind: Option<&str>,
+    scope: &Scope<'_>,
+    report: &mut Report,
+) -> Option<Template> {
+    let scope = Scope {
+        has_columns: !matches!(kind, Some("http" | "email" | "entity" | "rest")),
+        ..*scope
+    };
+    plain(given, &scope, report)
+}
 
-    fn plain(
-        &self,
-        given: Option<&Attribute>,
-        scope: &Scope<'_>,
-        report: &mut Report,
-    ) -> Option<Template> {
-        let given = given?;
-        if !matches!(given.value.content, Content::Map(_)) {
-            wrong_kind(report, &given.name, "a map: { name = value }", &given.value);
-            return None;
-        }
-        Some(template(&given.value, scope, report))
+/// A map.
+fn plain(given: Option<&Attribute>, scope: &Scope<'_>, report: &mut Report) -> Option<Template> {
+    let given = given?;
+    if !matches!(given.value.content, Content::Map(_)) {
+        wrong_kind(report, &given.name, "a map: { name = value }", &given.value);
+        return None;
     }
+    Some(template(&given.value, scope, report))
 }
 
 /// A value in which texts may be expressions.

@@ -88,7 +88,12 @@ impl Value {
         match &self.content {
             Content::List(items) => items.iter().for_each(|item| item.each(visit)),
             Content::Map(members) => members.iter().for_each(|(_, value)| value.each(visit)),
-            _ => {}
+            Content::Null
+            | Content::Bool(_)
+            | Content::Number(_)
+            | Content::Text(_)
+            | Content::Env(_)
+            | Content::Other(_) => {}
         }
     }
 }

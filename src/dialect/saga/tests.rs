@@ -225,6 +225,7 @@ fn requests_have_the_values_of_their_run() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "it is a table")]
 fn every_kind_of_finding_is_found_where_it_is() {
     let here = |line: usize, code: &str| vec![format!("{code} error {}", HERE + line)];
     let cases: Vec<(String, Vec<String>)> = vec![
