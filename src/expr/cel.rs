@@ -253,7 +253,7 @@ impl Writing {
             }
             Value::Map(map) => {
                 let mut members: Vec<_> = map.map.iter().collect();
-                members.sort_by(|(a, _), (b, _)| a.cmp(b));
+                members.sort_by_key(|(name, _)| *name);
                 self.push("{")?;
                 for (at, (name, member)) in members.into_iter().enumerate() {
                     self.push(if at > 0 { "," } else { "" })?;

@@ -137,12 +137,12 @@ pub(super) fn scan(text: &str) -> Result<Scan<'_>, CelError> {
                     continue;
                 }
                 let (members, used) = members(&tokens[next..]);
-                let is_all = next == 1 && next + used == tokens.len();
+                let is_whole = next == 1 && next + used == tokens.len();
                 found.chains.push(Chain {
                     root: token.text,
                     members,
                     loops,
-                    is_all,
+                    is_all: is_whole,
                 });
                 if used > OPERATORS_MAX {
                     return Err(CelError::TooDeep);

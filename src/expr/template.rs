@@ -404,7 +404,7 @@ fn spelled(chain: &Chain<'_>) -> String {
     for member in &chain.members {
         match member {
             Segment::Field(name) => text.extend([".", name]),
-            Segment::Element(at) => text.push_str(&format!("[{at}]")),
+            Segment::Element(at) => text.extend(["[", &at.to_string(), "]"]),
         }
     }
     text

@@ -129,7 +129,7 @@ fn the_examples_are_read_as_they_are() {
             .starts_with("saga \"create_order\" {\n  from {")
     );
     assert!(
-        bundle.sagas[0].text.ends_with("}"),
+        bundle.sagas[0].text.ends_with('}'),
         "{}",
         bundle.sagas[0].text
     );
@@ -644,9 +644,9 @@ fn large_texts_are_read_in_bounded_time() {
         )),
     )]);
     assert!(bundle.is_some(), "{findings}");
-    let many: String = (0..2_000)
-        .map(|n| format!("saga \"s{n}\" {{\n step \"a\" {{\n delay = \"1s\"\n }}\n}}\n"))
-        .collect();
+    let saga = |n: usize| format!("saga \"s{n}\" {{\n step \"a\" {{\n delay = \"1s\"\n }}\n}}\n");
+    let many: Vec<_> = (0..2_000).map(saga).collect();
+    let many = many.concat();
     let (bundle, _) = read_all(&[("a.hcl", &many)]);
     assert_eq!(bundle.expect("valid").sagas.len(), 2_000);
 }
