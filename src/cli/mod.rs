@@ -110,7 +110,10 @@ exit code is 1.
 Topics: interlock help sagas.")]
     Apply(bundle::Apply),
     /// List, show and delete bundles of sagas and state machines.
-    #[command(subcommand)]
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  interlock bundle list\n  interlock bundle show shop\n\nTopics: interlock help sagas."
+    )]
     Bundle(bundle::Command),
     /// Send an event to a running service and print its answers, one JSON document per line.
     #[command(after_help = "\

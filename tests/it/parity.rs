@@ -127,7 +127,8 @@ pub(crate) fn example(kind: &str, model: &Value, id: &str) -> Value {
             json!({"document": DOCUMENT})
         }
         "BundleApplyRequest" => {
-            json!({"bundle": "none", "files": [{"path": "a.hcl", "text": "service {}"}]})
+            // It is refused, so that no bundle is there afterwards.
+            json!({"bundle": "none", "files": [{"path": "a.hcl", "text": "thing {}"}]})
         }
         "BundleGetRequest" | "BundleDeleteRequest" => json!({"bundle": "none"}),
         "TopicPublishRequest" => json!({"topic": "said", "events": [{"payload": 1, "id": "e"}]}),
