@@ -9,10 +9,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use super::{
-    Error, Storage, UnitOfWork,
-    port::{Record, RecordKey, RecordKind},
-};
+use super::port::{Record, RecordKey, RecordKind};
 use crate::id::Tenant;
 
 /// Leases belong to their tenant and to no namespace.
@@ -58,6 +55,27 @@ impl Leases {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// The lease that the last process has left of a task; once.
+    pub(super) fn take_found(&self, tenant: &Tenant, task: &Arc<str>) -> Option<Arc<str>> {
+        let mut known = self.lock();
+        if known.found.is_empty() {
+            return None;
+        }
+        known.found.remove(&(tenant.clone(), Arc::clone(task)))
+    }
+
+    /// All that are stored.
+    pub(super) fn stored(&self) -> Vec<StoredLease> {
+        let known = self.lock();
+        let lease = |(name, body): (&Name, &Arc<str>)| StoredLease {
+            tenant: name.0.clone(),
+            task: Arc::clone(&name.1),
+            body: Arc::clone(body),
+            is_found: known.found.contains_key(name),
+        };
+        known.stored.iter().map(lease).collect()
+    }
+
     /// Takes over a record that was committed, or forgets one that was dropped.
     pub(super) fn put(&self, tenant: &Tenant, key: &RecordKey, record: Option<&Record>) {
         if key.kind != RecordKind::Lease {
@@ -74,41 +92,7 @@ impl Leases {
     }
 }
 
-impl Storage {
-    /// The lease that the last process has left of a task; once.
-    pub fn found_lease(&self, tenant: &Tenant, task: &Arc<str>) -> Option<Arc<str>> {
-        let mut known = self.0.leases.lock();
-        if known.found.is_empty() {
-            return None;
-        }
-        known.found.remove(&(tenant.clone(), Arc::clone(task)))
-    }
-
-    /// All leases that are stored.
-    pub fn stored_leases(&self) -> Vec<StoredLease> {
-        let known = self.0.leases.lock();
-        let lease = |(name, body): (&Name, &Arc<str>)| StoredLease {
-            tenant: name.0.clone(),
-            task: Arc::clone(&name.1),
-            body: Arc::clone(body),
-            is_found: known.found.contains_key(name),
-        };
-        known.stored.iter().map(lease).collect()
-    }
-}
-
-fn key(task: &Arc<str>) -> RecordKey {
+/// The record of a lease.
+pub(super) fn key(task: &Arc<str>) -> RecordKey {
     RecordKey::new(RecordKind::Lease, NAMESPACE, Arc::clone(task))
-}
-
-impl UnitOfWork {
-    /// Stores the lease of a task.
-    pub fn put_lease(&mut self, task: &Arc<str>, body: Arc<str>) -> Result<(), Error> {
-        self.put_record(key(task), body)
-    }
-
-    /// Forgets the lease of a task.
-    pub fn drop_lease(&mut self, task: &Arc<str>) -> Result<(), Error> {
-        self.drop_record(key(task))
-    }
 }

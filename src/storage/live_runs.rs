@@ -6,7 +6,7 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-use super::{Storage, draft::RunWrite};
+use super::draft::RunWrite;
 use crate::id::Tenant;
 use crate::telemetry::measure;
 
@@ -41,7 +41,8 @@ impl LiveRuns {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn of(&self, tenant: &Tenant) -> u64 {
+    /// Those of a tenant.
+    pub(super) fn of(&self, tenant: &Tenant) -> u64 {
         self.lock().by_tenant.get(tenant).copied().unwrap_or(0)
     }
 
@@ -97,12 +98,5 @@ impl Counts {
                 self.by_tenant.remove(tenant);
             }
         }
-    }
-}
-
-impl Storage {
-    /// How many runs of a tenant have not ended.
-    pub fn live_runs(&self, tenant: &Tenant) -> u64 {
-        self.0.live_runs.of(tenant)
     }
 }

@@ -66,6 +66,11 @@ impl Storage {
         self.0.runs.has_woken().await;
     }
 
+    /// How many runs of a tenant have not ended.
+    pub fn live_runs(&self, tenant: &Tenant) -> u64 {
+        self.0.live_runs.of(tenant)
+    }
+
     /// An identifier for a new run.
     pub fn fresh_run(&self) -> RunId {
         self.0.runs.fresh(self.now())

@@ -6,7 +6,6 @@
 
 use std::{
     collections::{BTreeMap, HashMap},
-    ops::Bound,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicUsize, Ordering},
@@ -16,10 +15,7 @@ use std::{
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use super::{
-    Error, Storage, UnitOfWork,
-    port::{Record, RecordKey, RecordKind, TaskKey, TaskLine, TaskRef},
-};
+use super::port::{Record, RecordKey, RecordKind, TaskKey};
 use crate::clock::Timestamp;
 use crate::id::{RunId, Tenant};
 use crate::telemetry::measure::{self, IncidentKind};
@@ -112,7 +108,7 @@ impl Trouble {
 }
 
 /// By tenant and identifier.
-type Known = HashMap<Tenant, BTreeMap<Arc<str>, Arc<Trouble>>>;
+pub(super) type Known = HashMap<Tenant, BTreeMap<Arc<str>, Arc<Trouble>>>;
 
 /// The troubles of all tenants, by the identifiers of their incidents.
 ///
@@ -133,7 +129,7 @@ impl Troubles {
         troubles
     }
 
-    fn lock(&self) -> MutexGuard<'_, Known> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, Known> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -168,12 +164,13 @@ impl Troubles {
         }
     }
 
-    fn get(&self, tenant: &Tenant, id: &str) -> Option<Arc<Trouble>> {
+    /// What is known by the identifier of an incident.
+    pub(super) fn get(&self, tenant: &Tenant, id: &str) -> Option<Arc<Trouble>> {
         self.lock().get(tenant)?.get(id).cloned()
     }
 
     /// What is known of work.
-    fn of(&self, tenant: &Tenant, work: &Work) -> Option<Arc<Trouble>> {
+    pub(super) fn of(&self, tenant: &Tenant, work: &Work) -> Option<Arc<Trouble>> {
         if self.count.load(Ordering::Acquire) == 0 {
             return None;
         }
@@ -181,89 +178,9 @@ impl Troubles {
     }
 }
 
-fn key(work: &Work) -> RecordKey {
+/// The record of what is known of work.
+pub(super) fn key(work: &Work) -> RecordKey {
     RecordKey::new(RecordKind::Trouble, NAMESPACE, work.id())
-}
-
-impl Storage {
-    /// What is known of work that failed; none if it did not, or was removed.
-    pub fn trouble(&self, tenant: &Tenant, work: &Work) -> Option<Arc<Trouble>> {
-        self.0.troubles.of(tenant, work)
-    }
-
-    /// The incident of that identifier.
-    pub fn incident(&self, tenant: &Tenant, id: &str) -> Option<Arc<Trouble>> {
-        let found = self.0.troubles.get(tenant, id);
-        found.filter(|trouble| trouble.is_incident())
-    }
-
-    /// The incidents of a tenant after an identifier, and of one kind if that is asked for.
-    pub fn incidents(
-        &self,
-        tenant: &Tenant,
-        kind: Option<IncidentKind>,
-        after: Option<&str>,
-        limit: usize,
-    ) -> Vec<(Arc<str>, Arc<Trouble>)> {
-        let known = self.0.troubles.lock();
-        let Some(of_tenant) = known.get(tenant) else {
-            return Vec::new();
-        };
-        let from = after.map_or(Bound::Unbounded, Bound::Excluded);
-        let rest = of_tenant.range::<str, _>((from, Bound::Unbounded));
-        let is_wanted = |(_, trouble): &(&Arc<str>, &Arc<Trouble>)| {
-            trouble.is_incident() && kind.is_none_or(|kind| kind == trouble.work.kind())
-        };
-        rest.filter(is_wanted)
-            .map(|(id, trouble)| (Arc::clone(id), Arc::clone(trouble)))
-            .take(limit)
-            .collect()
-    }
-
-    /// Has a timer looked at now.
-    pub async fn wake_timer(&self, tenant: &Tenant, key: i64) -> Result<(), Error> {
-        if let Some(row) = self.tenant_row(tenant).await? {
-            let task = TaskRef {
-                line: TaskLine(row.0),
-                key: TaskKey(key),
-            };
-            self.postpone(task, std::time::Duration::ZERO);
-        }
-        Ok(())
-    }
-
-    /// The timer of that key, if it is still there.
-    pub async fn timer(&self, key: i64) -> Result<Option<super::Task>, Error> {
-        let tasks = self.0.database.tasks(&[TaskKey(key)]).await?;
-        let found = tasks.into_iter().find(|task| task.key.0 == key);
-        self.once_durable(found).await
-    }
-
-    /// Has a producer looked at now.
-    pub fn wake_producer(&self, tenant: &Tenant, namespace: &Arc<str>, name: &Arc<str>) {
-        let key = RecordKey::new(
-            RecordKind::Producer,
-            Arc::clone(namespace),
-            Arc::clone(name),
-        );
-        self.0.records.touch(tenant, &key);
-    }
-}
-
-impl UnitOfWork {
-    /// Stores what is known of work that failed.
-    pub fn put_trouble(&mut self, trouble: &Trouble) -> Result<(), Error> {
-        let body = serde_json::to_string(trouble).unwrap_or_default();
-        self.put_record(key(&trouble.work), body.into())
-    }
-
-    /// Forgets that work failed, if it did.
-    pub fn settle(&mut self, work: &Work) -> Result<(), Error> {
-        if self.storage().trouble(self.tenant(), work).is_some() {
-            self.drop_record(key(work))?;
-        }
-        Ok(())
-    }
 }
 
 #[cfg(test)]

@@ -45,12 +45,12 @@ async fn until_waiting(connection: &Connection, run: &str) {
 }
 
 /// Waits until a metric has a value.
-async fn until_measured(server: &Server, name: &str, is: impl Fn(f64) -> bool) {
+async fn until_measured(server: &Server, name: &str, is: impl Fn(u64) -> bool) {
     let begun = Instant::now();
     loop {
         let text = Rest::new(server.admin).get("/metrics").await.text;
         let line = text.lines().find_map(|line| line.strip_prefix(name));
-        let value = line.map(|value| value.trim().parse::<f64>().expect("a number"));
+        let value = line.map(|value| value.trim().parse::<u64>().expect("a number"));
         if value.is_some_and(&is) {
             return;
         }
@@ -68,28 +68,28 @@ async fn metrics_count_runs_that_start_that_are_open_and_that_end() {
     let second = start(&connection, json!({})).await;
     let started = "interlock_runs_started_total{kind=\"flo\",by=\"caller\"}";
     let waiting = "interlock_runs_open{status=\"waiting\"}";
-    until_measured(&server, started, |runs| runs == 2.0).await;
-    until_measured(&server, waiting, |runs| runs == 2.0).await;
+    until_measured(&server, started, |runs| runs == 2).await;
+    until_measured(&server, waiting, |runs| runs == 2).await;
     signal(&connection, &first, json!(1)).await;
     let completed = "interlock_runs_finished_total{kind=\"flo\",status=\"completed\"}";
-    until_measured(&server, completed, |runs| runs == 1.0).await;
-    until_measured(&server, waiting, |runs| runs == 1.0).await;
+    until_measured(&server, completed, |runs| runs == 1).await;
+    until_measured(&server, waiting, |runs| runs == 1).await;
     // A late signal to what has ended changes nothing.
     signal(&connection, &first, json!(2)).await;
     // What is open is known after a crash, too.
     server.kill();
     server.restart();
     let connection = server.connect().await;
-    until_measured(&server, waiting, |runs| runs == 1.0).await;
+    until_measured(&server, waiting, |runs| runs == 1).await;
     let cancel = json!({"runId": second});
     connection.ok("RunCancelRequest", cancel).await;
-    until_measured(&server, waiting, |runs| runs == 0.0).await;
+    until_measured(&server, waiting, |runs| runs == 0).await;
     let cancelled = "interlock_runs_finished_total{kind=\"flo\",status=\"cancelled\"}";
-    until_measured(&server, cancelled, |runs| runs == 1.0).await;
+    until_measured(&server, cancelled, |runs| runs == 1).await;
     define(&connection, 20).await;
     start(&connection, json!({})).await;
     let late = "interlock_run_timer_lateness_seconds_count";
-    until_measured(&server, late, |timers| timers >= 1.0).await;
+    until_measured(&server, late, |timers| timers >= 1).await;
 }
 
 /// How many rows the tables of runs have.

@@ -118,7 +118,10 @@ async fn a_run_whose_form_cannot_be_read_stops_after_twenty_tries_and_resumes_wh
     server.kill();
     server.restart();
     let connection = server.connect().await;
-    assert_eq!(incidents(&connection).await, [incident.clone()]);
+    assert_eq!(
+        incidents(&connection).await,
+        std::slice::from_ref(&incident)
+    );
     assert!(is_measured(&server, "run", "1").await);
     // A retry begins to count again.
     let named = json!({"incidentId": incident["incidentId"]});

@@ -170,6 +170,7 @@ impl Runtime {
                     attempt: 0,
                     answer,
                     keeps_writes: false,
+                    is_late: false,
                 };
                 let _: Reported = self.task_ended(tenant, &id, end).await?;
             }
@@ -276,6 +277,7 @@ impl Runtime {
                     attempt: 0,
                     answer,
                     keeps_writes: false,
+                    is_late: false,
                 };
                 let reported = runtime.report(&tenant, &id, end).await;
                 runtime.0.calls.end(&tenant, &id);
