@@ -377,7 +377,9 @@ async fn bodies_and_names_that_make_no_sense_are_refused() {
             .await
             .refused(400, "BAD_REQUEST");
     }
-    let elsewhere = rest.post("/api/sagas/create_order?namespace=other", "{}").await;
+    let elsewhere = rest
+        .post("/api/sagas/create_order?namespace=other", "{}")
+        .await;
     elsewhere.refused(404, "RUN_DEFINITION_NOT_FOUND");
     // A value that is not there fails its step, and nothing was called.
     shop.notifications
