@@ -452,19 +452,7 @@ impl Config {
                 expiry_grace: sources.duration("SCHEDULER_EXPIRY_GRACE")?,
                 task_pause: sources.duration("SCHEDULER_REDISPATCH_BACKOFF")?,
                 retry_pause: sources.duration("RETRY_PAUSE")?,
-                runs: RunSettings {
-                    limits: program::Limits {
-                        steps_max: sources.count("RUNS_MAX_STEPS")? as u64,
-                        depth_max: u32::try_from(sources.count("RUNS_MAX_CHILD_DEPTH")?)
-                            .unwrap_or(u32::MAX),
-                        payload_max: sources.count("RUNS_MAX_INPUT_BYTES")?,
-                    },
-                    tasks_wait: sources.duration("TASKS_WAIT")?,
-                    search_timeout: sources.duration("SEARCH_TIMEOUT")?,
-                    connectors_timeout: sources.duration("CONNECTORS_TIMEOUT")?,
-                    sync_timeout: sources.duration("RUNS_SYNC_TIMEOUT")?,
-                    ..RunSettings::DEFAULT
-                },
+                runs: run_settings(&sources)?,
             },
             runs_retention: Some(sources.duration("RUNS_RETENTION")?).filter(|age| !age.is_zero()),
             topics_retention: sources.duration("TOPICS_RETENTION")?,
@@ -572,6 +560,22 @@ fn metrics_bearer(sources: &Sources) -> Result<Option<Bearer>, ConfigError> {
         )));
     }
     Ok((!secret.is_empty()).then(|| Bearer::new(&secret)))
+}
+
+/// The settings of runs (`runs.md` §9).
+fn run_settings(sources: &Sources) -> Result<RunSettings, ConfigError> {
+    Ok(RunSettings {
+        limits: program::Limits {
+            steps_max: sources.count("RUNS_MAX_STEPS")? as u64,
+            depth_max: u32::try_from(sources.count("RUNS_MAX_CHILD_DEPTH")?).unwrap_or(u32::MAX),
+            payload_max: sources.count("RUNS_MAX_INPUT_BYTES")?,
+        },
+        tasks_wait: sources.duration("TASKS_WAIT")?,
+        search_timeout: sources.duration("SEARCH_TIMEOUT")?,
+        connectors_timeout: sources.duration("CONNECTORS_TIMEOUT")?,
+        sync_timeout: sources.duration("RUNS_SYNC_TIMEOUT")?,
+        ..RunSettings::DEFAULT
+    })
 }
 
 fn read_file(path: &Path, warnings: &mut Vec<String>) -> Option<Variables> {

@@ -134,29 +134,14 @@ async fn serve(
         storage.clone(),
         registry.clone(),
         members.clone(),
-        Workers {
-            channels: channels.clone(),
-            wasm: Wasm::new(Clock::System, config.wasm_concurrency, stop.clone()),
-            calls: Calls::new(
-                connectors::start(&config.connectors, &tasks, &stop),
-                tasks.clone(),
-                stop.clone(),
-            ),
-        },
+        workers(&config, &channels, &tasks, &stop),
         Clock::System,
         config.runtime,
     );
     drive_runs(&config, &runtime, &channels, &tasks, &stop);
-    tasks.spawn(storage.clone().keep_log_short(stop.clone()));
-    forget_old(&config, &storage, &tasks, &stop);
-    tasks.spawn(storage.clone().name_damage(stop.clone()));
-    tasks.spawn(storage.clone().keep_indexes(stop.clone()));
+    keep_storage(&config, &storage, &tasks, &stop);
     let (jobs, runner) = Jobs::new(storage.clone(), config.jobs);
     tasks.spawn(runner.run(stop.clone()));
-    tasks.spawn(storage.clone().adapt_indexes(stop.clone()));
-    if config.tenant_limits.stored_bytes.is_some() {
-        tasks.spawn(storage.count_usage(stop.clone()));
-    }
     let tenants = Tenants::new(config.tenant_limits);
     tasks.spawn(tenants.clone().keep_small(stop.clone()));
     let services = Services {
@@ -251,8 +236,30 @@ fn sealing(config: &Config) -> Sealing {
     }
 }
 
-/// Begins to remove what is past its time.
-fn forget_old(config: &Config, storage: &Storage, tasks: &TaskTracker, stop: &CancellationToken) {
+/// Who does the work of runs.
+fn workers(
+    config: &Config,
+    channels: &Channels,
+    tasks: &TaskTracker,
+    stop: &CancellationToken,
+) -> Workers {
+    let connectors = connectors::start(&config.connectors, tasks, stop);
+    Workers {
+        channels: channels.clone(),
+        wasm: Wasm::new(Clock::System, config.wasm_concurrency, stop.clone()),
+        calls: Calls::new(connectors, tasks.clone(), stop.clone()),
+    }
+}
+
+/// Begins what keeps the storage in order: its log, its indexes, and what is past its time.
+fn keep_storage(config: &Config, storage: &Storage, tasks: &TaskTracker, stop: &CancellationToken) {
+    tasks.spawn(storage.clone().keep_log_short(stop.clone()));
+    tasks.spawn(storage.clone().name_damage(stop.clone()));
+    tasks.spawn(storage.clone().keep_indexes(stop.clone()));
+    tasks.spawn(storage.clone().adapt_indexes(stop.clone()));
+    if config.tenant_limits.stored_bytes.is_some() {
+        tasks.spawn(storage.count_usage(stop.clone()));
+    }
     if let Some(retention) = config.runs_retention {
         tasks.spawn(storage.clone().forget_runs(retention, stop.clone()));
     }

@@ -49,14 +49,11 @@ impl<'w> Machine<'w> {
     /// Enters the step at a place of the order; behind the last the saga completes.
     pub(super) fn enter_at(&mut self, at: usize) -> Flow {
         self.saga().at = at;
-        let step = self.form().and_then(|saga| saga.order.get(at));
-        match step {
-            Some(step) => Flow::Go(Doing::Enter(Position::Step(step.clone()))),
-            None => {
-                self.saga().phase = Phase::Completing;
-                Flow::Go(Doing::Call(Purpose::OnComplete))
-            }
+        if let Some(step) = self.form().and_then(|saga| saga.order.get(at)) {
+            return Flow::Go(Doing::Enter(Position::Step(step.clone())));
         }
+        self.saga().phase = Phase::Completing;
+        Flow::Go(Doing::Call(Purpose::OnComplete))
     }
 
     /// A step begins: it waits, or calls at once.

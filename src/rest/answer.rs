@@ -23,6 +23,9 @@ const READY_MAX: usize = 64;
 /// Makes a body, or an item of one, of an answer.
 pub(super) type Read = fn(&Parts, Success) -> Result<String, Failure>;
 
+/// The same, which also says the status.
+pub(super) type ReadStatus = fn(&Parts, Success) -> Result<(StatusCode, String), Failure>;
+
 /// Makes a server-sent event of an answer.
 pub(super) type ReadSent = fn(Success) -> Result<Sent, Failure>;
 
@@ -44,7 +47,7 @@ pub(super) enum Answered {
     /// One event, one value.
     Value(Read),
     /// The same; the value says with which status.
-    WithStatus(fn(&Parts, Success) -> Result<(StatusCode, String), Failure>),
+    WithStatus(ReadStatus),
     /// One event, of which nothing is said but that it was done.
     Empty,
     /// One event, one text that is no JSON.

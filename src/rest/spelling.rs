@@ -115,7 +115,7 @@ impl Spelling {
     }
 
     /// One of Mycel's own endpoints.
-    const fn as_mycel(mut self) -> Self {
+    const fn of_mycel(mut self) -> Self {
         self.fault = sagas::fault;
         self.at_root = true;
         self
@@ -250,9 +250,9 @@ pub const SPELLINGS: &[Spelling] = &[
     spell(GET, "/definitions/{definition}/plans/{plan}", PlanGetRequest, runs::plan, Value(runs::executors), &described::runs::PLAN),
     // Sagas (`runs.md` §7).
     spell(POST, "/sagas/{saga}", RunStartRequest, sagas::start, WithStatus(sagas::started), &described::sagas::START),
-    spell(GET, "/workflows/{runId}", RunGetRequest, sagas::one, Value(sagas::instance), &described::sagas::GET).as_mycel(),
-    spell(POST, "/workflows/{runId}/signal/{event}", RunSignalRequest, sagas::signal, Value(sagas::signalled), &described::sagas::SIGNAL).as_mycel(),
-    spell(POST, "/workflows/{runId}/cancel", RunCancelRequest, sagas::one, Value(sagas::cancelled), &described::sagas::CANCEL).as_mycel(),
+    spell(GET, "/workflows/{runId}", RunGetRequest, sagas::one, Value(sagas::instance), &described::sagas::GET).of_mycel(),
+    spell(POST, "/workflows/{runId}/signal/{event}", RunSignalRequest, sagas::signal, Value(sagas::signalled), &described::sagas::SIGNAL).of_mycel(),
+    spell(POST, "/workflows/{runId}/cancel", RunCancelRequest, sagas::one, Value(sagas::cancelled), &described::sagas::CANCEL).of_mycel(),
     // Bundles (`runs.md` §7).
     spell(PUT, "/bundles/{bundle}", BundleApplyRequest, bundles::apply, Value(bundles::applied), &described::bundles::APPLY),
     spell(GET, "/bundles", BundlesGetRequest, bundles::list, Value(bundles::page), &described::bundles::LIST),

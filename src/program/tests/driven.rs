@@ -117,7 +117,7 @@ impl Driven {
 
     fn reply(&mut self, ask: &Ask) -> Reply {
         match ask {
-            Ask::Call { .. } => Reply::Called(self.here.clone()),
+            Ask::Call { .. } | Ask::CallConnector { .. } => Reply::Called(self.here.clone()),
             Ask::Load(events) => Reply::Loaded(
                 events
                     .iter()
@@ -139,11 +139,10 @@ impl Driven {
                 "missing" => Reach::Missing,
                 "entity" => Reach::Here,
                 "member" => Reach::Member {
-                    timeout: std::time::Duration::from_secs(60),
+                    timeout: std::time::Duration::from_mins(1),
                 },
                 _ => Reach::BuiltIn,
             }),
-            Ask::CallConnector { .. } => Reply::Called(self.here.clone()),
             Ask::Child { .. } => Reply::Child(self.child.clone()),
             Ask::Entity { .. } => Reply::Entity(self.entity.pop_front().expect("an answer")),
             Ask::Order { plan, .. } => Reply::Order(if let Some(output) = self.cached {

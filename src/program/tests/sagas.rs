@@ -232,12 +232,12 @@ fn a_delay_and_a_signal_park_the_run_and_other_signals_are_refused() {
         ..awaiting("confirmed", None)
     };
     let delay = SagaStep {
-        pause: Some(Pause::Delay(Duration::from_secs(60))),
+        pause: Some(Pause::Delay(Duration::from_mins(1))),
         ..step(None, None)
     };
     let mut driven = saga(vec![("wait", delay), ("confirm", confirmed)], |_| {});
     driven.play(&[Do::After(59_999)]);
-    assert_eq!(driven.run.waiting.is_some(), true);
+    assert!(driven.run.waiting.is_some());
     assert_eq!(
         driven.act(Do::Signal("confirmed", "{}")),
         Err(Refusal::NotAwaited(None))

@@ -121,11 +121,11 @@ impl Runtime {
                 continue;
             }
             let is_put_off = !is_first && matches!(arrival, Arrival::Signal { .. });
-            session.unit()?.turn_begins();
             let program = self
                 .program_of(&by.tenant, &stored.name, &begun.digest)
                 .await?;
             let starter = begun.initiator(by)?;
+            session.unit()?.turn_begins();
             let advancing = Advancing {
                 run,
                 name: &stored.name,
@@ -181,25 +181,12 @@ impl Runtime {
                 queue.push_back((parent, ended(&state, &history)));
             }
             for effect in effects {
-                match effect {
-                    Effect::CancelChild { run, reason } => {
-                        if let Ok(child) = self.find_run(&by.tenant, &run).await {
-                            queue.push_back((child, Arrival::Cancel { reason }));
-                        }
+                if let Effect::CancelChild { run, reason } = effect {
+                    if let Ok(child) = self.find_run(&by.tenant, &run).await {
+                        queue.push_back((child, Arrival::Cancel { reason }));
                     }
-                    // Who looks at the run after the commit finds it.
-                    Effect::Send(_) => {}
-                    effect @ (Effect::GiveUp { .. }
-                    | Effect::Record { .. }
-                    | Effect::Keep { .. }) => {
-                        let followed = Followed {
-                            namespace: Arc::clone(&stored.name.namespace),
-                            workflow: Arc::clone(&stored.name.name),
-                            program: Arc::clone(&program),
-                            effect,
-                        };
-                        arrived.effects.push((state.run.id.clone(), followed));
-                    }
+                } else if let Some(followed) = followed(&stored.name, &program, effect) {
+                    arrived.effects.push((state.run.id.clone(), followed));
                 }
             }
         }
@@ -277,6 +264,21 @@ pub(super) struct Turned {
     effects: Vec<Effect>,
     permits: Vec<PermitTaken>,
     is_taken: bool,
+}
+
+/// What follows the commit; none if who looks at the run after it finds it.
+fn followed(name: &RunName, program: &Arc<Program>, effect: Effect) -> Option<Followed> {
+    match effect {
+        Effect::Send(_) | Effect::CancelChild { .. } => None,
+        effect @ (Effect::GiveUp { .. } | Effect::Record { .. } | Effect::Keep { .. }) => {
+            Some(Followed {
+                namespace: Arc::clone(&name.namespace),
+                workflow: Arc::clone(&name.name),
+                program: Arc::clone(program),
+                effect,
+            })
+        }
+    }
 }
 
 /// A signal that a transition has sent while a run was being advanced.
