@@ -3,8 +3,9 @@
 //! May use: [`crate::id`], [`crate::clock`], [`crate::error`], [`crate::compat`],
 //! [`crate::telemetry`], [`crate::entity`], [`crate::callout`], [`crate::model`],
 //! [`crate::workflow`], [`crate::engine`], [`crate::explain`], [`crate::storage`],
-//! [`crate::compute`], [`crate::pool`], [`crate::dialect`], [`crate::wasm`], [`crate::expr`],
-//! [`crate::program`], [`crate::registry`], [`crate::condition`], [`crate::search`].
+//! [`crate::compute`], [`crate::connector`], [`crate::pool`], [`crate::dialect`],
+//! [`crate::wasm`], [`crate::expr`], [`crate::program`], [`crate::registry`],
+//! [`crate::condition`], [`crate::search`].
 //! A [`Session`] is one request working on a unit: its own, or an open one that the request joins
 //! with a token. While a member is called the unit is parked, so that the member's requests can
 //! join it (`grpc.md` §10).

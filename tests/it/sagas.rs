@@ -169,7 +169,7 @@ impl Shop {
 
 const FAILURE: &str = r#"step "payment" failed: POST /charges answered 402"#;
 
-/// `runs-transcripts.md` §2.
+/// The exchange of a saga that compensates, whole.
 #[tokio::test]
 async fn a_saga_that_fails_undoes_what_it_did_and_says_so() {
     let shop = Shop::open().await;
