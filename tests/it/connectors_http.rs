@@ -28,7 +28,9 @@ fn config(outside: &Outside) -> Value {
 fn unavailable(came: Result<String, CallFailed>) -> String {
     match came.expect_err("a failure") {
         CallFailed::Unavailable { message } => message,
-        other => panic!("{other:?}"),
+        other @ (CallFailed::Failed { .. } | CallFailed::TimedOut(_) | CallFailed::Cancelled) => {
+            panic!("{other:?}")
+        }
     }
 }
 

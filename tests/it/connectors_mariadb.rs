@@ -97,7 +97,7 @@ async fn rows_are_written_read_and_deleted_with_their_digits() {
     );
     match caller.call(&wrong, read).await {
         Err(CallFailed::Unavailable { message }) => {
-            assert!(!message.contains("battery"), "{message}")
+            assert!(!message.contains("battery"), "{message}");
         }
         other => panic!("{other:?}"),
     }

@@ -1,6 +1,6 @@
 //! Sagas and state machines: the HCL files of a bundle (`orchestration.md` chapter 2).
 //!
-//! [`read`] takes all files of a bundle and returns what they say together with everything there is
+//! [`read()`] takes all files of a bundle and returns what they say together with everything there is
 //! to say about them, each finding with its file and line; with an error among the findings there
 //! is no bundle.
 

@@ -324,7 +324,13 @@ fn decided(state: &mut State, seen: &Seen) -> Behaviour {
         // What it would have answered, had it not closed the connection.
         let known = match &behaviour {
             Behaviour::Json(..) | Behaviour::Text(..) | Behaviour::Empty(_) => behaviour.clone(),
-            _ => usual,
+            Behaviour::Redirect(_)
+            | Behaviour::Garbage
+            | Behaviour::Close
+            | Behaviour::CloseWithin
+            | Behaviour::Hang
+            | Behaviour::After(..)
+            | Behaviour::Echo => usual,
         };
         state.known.insert(key, known);
     }

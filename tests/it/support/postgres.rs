@@ -19,6 +19,7 @@ pub(crate) struct Postgres {
 
 impl Postgres {
     /// Starts one; none if it is not installed, which is printed.
+    #[expect(clippy::print_stdout, reason = "a test that is skipped says why")]
     pub(crate) fn start() -> Option<Self> {
         let Some(programs) = programs() else {
             println!("SKIPPED: PostgreSQL is not installed (no initdb and pg_ctl)");
