@@ -38,7 +38,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("search",    &["clock", "condition", "entity", "error", "id", "model", "pool", "storage"]),
     ("runtime",   &["callout", "clock", "compat", "compute", "condition", "connector", "dialect", "engine", "entity", "error", "explain", "expr", "id", "model", "pool", "program", "registry", "search", "storage", "telemetry", "wasm", "workflow"]),
     ("event",     &["callout", "clock", "condition", "engine", "entity", "error", "explain", "id", "json", "model", "workflow"]),
-    ("operation", &["audit", "auth", "clock", "compat", "compute", "condition", "connector", "dialect", "entity", "error", "event", "id", "model", "pool", "program", "registry", "runtime", "search", "storage", "telemetry", "workflow"]),
+    ("operation", &["audit", "auth", "clock", "compat", "compute", "condition", "connector", "dialect", "entity", "error", "event", "expr", "id", "model", "pool", "program", "registry", "runtime", "search", "storage", "telemetry", "workflow"]),
     ("help",      &["auth", "dialect", "error", "operation", "telemetry"]),
     ("grpc",      &["auth", "callout", "compute", "entity", "error", "event", "id", "operation"]),
     ("rest",      &["auth", "clock", "error", "event", "help", "id", "json", "operation", "telemetry"]),

@@ -16,7 +16,9 @@ fn every_topic_has_what_a_reader_needs_and_is_found_by_dots_and_slashes() {
         let name = topic.name();
         assert!(!topic.title.is_empty(), "{name}");
         assert!(!topic.synopsis.is_empty(), "{name}");
-        assert!(!topic.body.contains("{{"), "{name}: a table is missing");
+        // Templates of mails have fields in the same braces.
+        let body = topic.body.replace("{{.", "");
+        assert!(!body.contains("{{"), "{name}: a table is missing");
         for path in [name.clone(), name.replace('.', "/")] {
             assert!(
                 matches!(library.find(&path), Ok(Found::Topic(found)) if found.name() == name),

@@ -3,7 +3,7 @@
 //! May use: [`crate::id`], [`crate::clock`], [`crate::error`], [`crate::compat`],
 //! [`crate::telemetry`], [`crate::entity`], [`crate::model`], [`crate::condition`],
 //! [`crate::workflow`], [`crate::storage`], [`crate::audit`], [`crate::auth`], [`crate::compute`],
-//! [`crate::runtime`], [`crate::search`], [`crate::event`], [`crate::pool`], [`crate::dialect`],
+//! [`crate::runtime`], [`crate::search`], [`crate::event`], [`crate::expr`], [`crate::pool`], [`crate::dialect`],
 //! [`crate::registry`], [`crate::program`], [`crate::connector`].
 //! Every API calls [`dispatch`] (`architecture.md` §1). To add an operation: its types in
 //! [`crate::event`], a file here with `parse` and `run`, a row in [`table`], and its path in REST.
@@ -89,7 +89,9 @@ use crate::event::{Event, EventType, payload};
 use crate::telemetry::measure::Operations;
 
 pub use answer::{Answer, Events, Output, Success};
-pub use bundles::{DefinitionsError, OwnRoutes, apply_definitions, is_step_workflow};
+pub use bundles::{
+    DefinitionsError, OwnRoutes, Routed, apply_definitions, is_step_workflow, routed,
+};
 pub use context::{Context, Services};
 pub use identity::{Unknown, recall};
 pub use limits::{Limits, Tenants};

@@ -17,6 +17,7 @@ mod openapi;
 mod page;
 mod parts;
 mod problem;
+mod routes;
 mod spelling;
 mod write;
 
@@ -144,14 +145,10 @@ pub fn router(gateway: Gateway) -> Router {
         };
         all = all.route(&below(page.path), routes);
     }
-    let not_found = unserved(|| {
-        (
-            StatusCode::NOT_FOUND,
-            [(header::CONTENT_TYPE, "text/plain; charset=utf-8")],
-            "404 page not found\n",
-        )
-            .into_response()
-    });
+    let not_found = {
+        let gateway = Arc::clone(&gateway);
+        async move |request: Request| routes::serve(&gateway, request).await
+    };
     let context: Arc<str> = gateway.context.as_str().into();
     let all = all
         .nest("/docs", docs::routes())

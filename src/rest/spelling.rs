@@ -84,7 +84,7 @@ impl Limit {
         bytes: 10 << 20,
         status: StatusCode::BAD_REQUEST,
     };
-    const SMALL: Self = Self {
+    pub(super) const SMALL: Self = Self {
         bytes: 1 << 20,
         ..Self::USUAL
     };

@@ -408,3 +408,89 @@ async fn a_cancel_waits_for_the_call_that_is_out_and_undoes_it() {
     assert_eq!(shop.stripe.seen()[1].body, r#"{"charge":"c1"}"#);
     assert_eq!((shop.rows(), shop.notifications.seen().len()), (0, 0));
 }
+
+/// `runs.md` §7, *Routes*.
+#[tokio::test]
+async fn a_route_starts_its_saga_with_what_its_request_says() {
+    let server = Server::start();
+    let outside = Outside::start().await;
+    outside.on("POST /echo", Behaviour::Json(200, json!({})));
+    let text = r#"
+connector "api" { type = "rest" }
+connector "out" {
+  type     = "http"
+  base_url = "URL"
+}
+saga "ship" {
+  from {
+    connector = "api"
+    operation = "POST /orders/:id/ship"
+    filter    = "input.priority != 'none'"
+  }
+  step "tell" {
+    action {
+      connector = "out"
+      operation = "POST /echo"
+      body      = { id = "input.id", same = "input.params.id", by = "input.by", kind = "input.headers.x_kind", input = "input" }
+    }
+  }
+}
+"#;
+    let text = text
+        .replace("URL", &outside.url())
+        .replace("input.headers.x_kind", "input.headers['x-kind']")
+        .replace(", input = \"input\"", "");
+    let connection = server.connect().await;
+    let payload = json!({"bundle": "b", "files": [{"path": "a.hcl", "text": text}]});
+    let applied = connection.ok("BundleApplyRequest", payload).await;
+    assert_eq!(applied["routes"], json!(["POST /orders/:id/ship"]));
+    let rest = server.rest().with("x-kind", "fast");
+    let path = "/orders/a%20b/ship?by=query&priority=low&id=query";
+    let said = rest.post(path, r#"{"by":"body","id":1}"#).await.ok();
+    assert_eq!(
+        (&said["saga_name"], &said["status"]),
+        (&json!("ship"), &json!("completed"))
+    );
+    assert_eq!(
+        outside.seen()[0].json(),
+        json!({"id": "a b", "same": "a b", "by": "body", "kind": "fast"})
+    );
+    let run = said["instance_id"].as_str().expect("an id").to_owned();
+    let secret = rest
+        .with("authorization", "Bearer secret")
+        .with("cookie", "secret");
+    secret.post(path, "").await.ok();
+    let shown = connection
+        .ok("RunsGetRequest", json!({"definition": "ship"}))
+        .await;
+    assert_eq!(shown["items"].as_array().map(Vec::len), Some(2));
+    for item in shown["items"].as_array().expect("a list") {
+        let run = connection
+            .ok("RunGetRequest", json!({"runId": item["runId"]}))
+            .await;
+        assert!(!run.to_string().contains("secret"), "{run}");
+    }
+    let filtered = rest.post("/orders/1/ship?priority=none", "").await.ok();
+    assert_eq!(filtered, json!({"status": "filtered"}));
+    rest.post("/orders/1/ship", "{}")
+        .await
+        .refused(400, "BAD_REQUEST");
+    for body in ["[]", "{", "1"] {
+        rest.post("/orders/1/ship?priority=low", body)
+            .await
+            .refused(400, "BAD_REQUEST");
+    }
+    assert_eq!(rest.get("/orders/1/ship").await.status, 404);
+    assert_eq!(rest.post("/orders/1", "{}").await.status, 404);
+    let repeated = rest.with("idempotency-key", "k1");
+    let first = repeated.post(path, "{}").await.ok();
+    // What is kept of a start is what was committed with it: its end is asked for by the id.
+    let again = repeated.post(path, "{}").await;
+    assert_eq!(again.status, 202, "{}", again.text);
+    assert_eq!(again.json()["workflow_id"], first["instance_id"]);
+    assert_ne!(first["instance_id"], run);
+    connection
+        .ok("BundleDeleteRequest", json!({"bundle": "b"}))
+        .await;
+    assert_eq!(rest.post(path, "{}").await.status, 404);
+}

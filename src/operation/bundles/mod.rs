@@ -6,6 +6,7 @@ mod delete;
 mod get;
 mod list;
 mod machines;
+mod route;
 mod routes;
 
 use crate::event::payload::{AsText, bundles::Item};
@@ -17,6 +18,7 @@ pub(super) use delete::DeleteBundle;
 pub(super) use get::GetBundle;
 pub(super) use list::ListBundles;
 pub(super) use machines::ListMachines;
+pub use route::{Routed, routed};
 pub use routes::OwnRoutes;
 
 fn item(view: BundleView) -> Item {

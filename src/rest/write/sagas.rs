@@ -85,6 +85,11 @@ pub(in crate::rest) fn started(
     _: &Parts,
     answer: Success,
 ) -> Result<(StatusCode, String), Failure> {
+    answered(answer)
+}
+
+/// The same, to a request of any kind.
+pub(in crate::rest) fn answered(answer: Success) -> Result<(StatusCode, String), Failure> {
     let started = answer.take_outcome::<Started>()?.0;
     let saga = started.definition.name;
     let Some(run) = started.run else {

@@ -1,0 +1,171 @@
+//! Requests to the routes of bundles, which start sagas (`runs.md` §7, *Routes*).
+
+use std::collections::BTreeMap;
+
+use axum::{
+    body::Bytes,
+    extract::Request,
+    http::{HeaderMap, StatusCode, header, request},
+    response::{IntoResponse as _, Response},
+};
+use indexmap::IndexMap;
+use percent_encoding::percent_decode_str;
+use serde_json::value::RawValue;
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    Gateway, KEY_HEADER, TOKEN_HEADER, discard, json, read_body, spelling::Limit, write::sagas,
+};
+use crate::error::Failure;
+use crate::event::{AttributeValue, Data, Event, EventType, IDEMPOTENCY_ATTRIBUTE, payload};
+use crate::id::MessageId;
+use crate::operation::{Answer, Context, Permit, Routed, dispatch_permitted, routed};
+
+/// Headers that carry credentials, which no saga reads.
+const HIDDEN: [&str; 4] = [
+    "authorization",
+    "proxy-authorization",
+    "cookie",
+    TOKEN_HEADER,
+];
+
+/// Serves a request that no other path takes.
+pub(super) async fn serve(gateway: &Gateway, request: Request) -> Response {
+    let uri = request.uri().clone();
+    match try_serve(gateway, request).await {
+        Ok(response) => response,
+        Err(failure) => gateway.problem(&failure, &uri),
+    }
+}
+
+async fn try_serve(gateway: &Gateway, request: Request) -> Result<Response, Failure> {
+    let (head, body) = request.into_parts();
+    // Unauthenticated callers do not learn which paths exist (`errors.md` §1).
+    let login = gateway.authenticator.login(&head.headers).await?;
+    let services = &gateway.services;
+    let tenant = login.caller.tenant.clone();
+    let (method, path) = (head.method.as_str(), head.uri.path());
+    let Some(route) = routed(services, &tenant, method, path).await? else {
+        discard(body, &head.headers).await;
+        return Ok(not_found());
+    };
+    let permit = Permit::check(EventType::RunStartRequest, &login.caller, &services.rules)?;
+    let hold = services.receiving.hold(&tenant);
+    let body = read_body(body, Limit::SMALL, &hold).await?;
+    let input = input(&route, &head, &body)?;
+    if !route.admits(&input)? {
+        return Ok(json(r#"{"status":"filtered"}"#.to_owned()));
+    }
+    let id = MessageId::fresh().to_string();
+    let object = payload::Object::new()
+        .text("id", &id)
+        .text("definition", &route.saga)
+        .text("namespace", &route.namespace)
+        .raw("input", &input);
+    let event = Event {
+        id: id.as_str().into(),
+        source: "rest".into(),
+        kind: EventType::RunStartRequest,
+        attributes: BTreeMap::new(),
+        data: Data::Text(object.finish().into()),
+    };
+    let event = match single(&head.headers, KEY_HEADER)? {
+        Some(key) => event.with(IDEMPOTENCY_ATTRIBUTE, AttributeValue::String(key.into())),
+        None => event,
+    };
+    let token = single(&head.headers, TOKEN_HEADER)?;
+    // Dropped with the request, which cancels it.
+    let cx = Context::new(services, login, &event, token, CancellationToken::new());
+    let answer = dispatch_permitted(permit, cx, event).await?;
+    let Answer::One(answer) = answer else {
+        return Err(Failure::internal("a start has one answer"));
+    };
+    let (status, body) = sagas::answered(answer)?;
+    Ok((status, json(body)).into_response())
+}
+
+/// What is answered where nothing is.
+fn not_found() -> Response {
+    (
+        StatusCode::NOT_FOUND,
+        [(header::CONTENT_TYPE, "text/plain; charset=utf-8")],
+        "404 page not found\n",
+    )
+        .into_response()
+}
+
+/// Query, body and members of the path, of which later ones win, and beside them `params` and
+/// `headers`.
+fn input(route: &Routed, head: &request::Parts, body: &Bytes) -> Result<String, Failure> {
+    let mut members: IndexMap<String, String> = IndexMap::new();
+    let query = head.uri.query().unwrap_or_default();
+    for (name, value) in form_urlencoded::parse(query.as_bytes()) {
+        members.insert(name.into_owned(), text(&value));
+    }
+    let body = std::str::from_utf8(body)
+        .map_err(|error| Failure::malformed(format!("the body is not UTF-8: {error}")))?;
+    if !body.trim().is_empty() {
+        // An array would be read as the fields in their order.
+        let given: IndexMap<String, &RawValue> = Some(body)
+            .filter(|body| body.trim_start().starts_with('{'))
+            .ok_or_else(|| Failure::malformed("the body is not a JSON object"))
+            .and_then(|body| {
+                serde_json::from_str(body)
+                    .map_err(|error| Failure::malformed(format!("the body is not JSON: {error}")))
+            })?;
+        members.extend(
+            given
+                .into_iter()
+                .map(|(name, value)| (name, value.get().to_owned())),
+        );
+    }
+    let mut params: IndexMap<&str, String> = IndexMap::new();
+    for (name, value) in &route.members {
+        let value = percent_decode_str(value).decode_utf8();
+        let value = value.map_err(|_| Failure::malformed("the path is not UTF-8"))?;
+        params.insert(name, text(&value));
+        members.insert(name.clone(), text(&value));
+    }
+    let params = object(params.iter().map(|(name, value)| (*name, &**value)));
+    members.insert("params".to_owned(), params);
+    members.insert("headers".to_owned(), headers(&head.headers));
+    Ok(object(
+        members.iter().map(|(name, value)| (&**name, &**value)),
+    ))
+}
+
+fn headers(headers: &HeaderMap) -> String {
+    let shown = headers
+        .iter()
+        .filter(|(name, _)| !HIDDEN.contains(&name.as_str()));
+    let texts: IndexMap<&str, String> = shown
+        .filter_map(|(name, value)| Some((name.as_str(), text(value.to_str().ok()?))))
+        .collect();
+    object(texts.iter().map(|(name, value)| (*name, &**value)))
+}
+
+fn single<'a>(headers: &'a HeaderMap, name: &str) -> Result<Option<&'a str>, Failure> {
+    let mut values = headers.get_all(name).iter();
+    let first = values.next().map(|value| value.to_str());
+    if values.next().is_some() {
+        return Err(Failure::malformed(format!(
+            "{name}: it occurs more than once"
+        )));
+    }
+    first
+        .transpose()
+        .map_err(|_| Failure::malformed(format!("{name}: it is not valid text")))
+}
+
+/// A JSON object of members with any names, whose values are JSON texts.
+fn object<'a>(members: impl Iterator<Item = (&'a str, &'a str)>) -> String {
+    let members: Vec<_> = members
+        .map(|(name, value)| format!("{}:{value}", text(name)))
+        .collect();
+    format!("{{{}}}", members.join(","))
+}
+
+/// A text as JSON.
+fn text(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}
