@@ -529,6 +529,13 @@ proptest! {
 }
 
 #[test]
+fn what_has_failed_once_passes() {
+    let mut world = Simulated::new(12_192_032_052_167_109_138);
+    world.play();
+    world.check_history();
+}
+
+#[test]
 fn the_simulation_reaches_every_event_and_every_end() {
     let (mut kinds, mut ends, mut crashes) = (BTreeSet::new(), BTreeSet::new(), 0);
     for seed in 0..600 {
