@@ -104,6 +104,10 @@ class SearchJobNotFound(NotFound, code="SEARCH_JOB_NOT_FOUND"):
     """No such snapshot search."""
 
 
+class BundleNotFound(NotFound, code="BUNDLE_NOT_FOUND"):
+    """No such bundle."""
+
+
 class RunDefinitionNotFound(NotFound, code="RUN_DEFINITION_NOT_FOUND"):
     """No definition of that name, or not of that version."""
 
@@ -201,6 +205,10 @@ class ValidationError(InterlockError, code="VALIDATION_FAILED"):
 
 class BadRequest(ValidationError, code="BAD_REQUEST"):
     """The request cannot be read, or the document does not match the model."""
+
+
+class SignalNotAwaited(BadRequest, code="SIGNAL_NOT_AWAITED"):
+    """The saga does not wait for this signal."""
 
 
 class IncompatibleType(ValidationError, code="INCOMPATIBLE_TYPE"):

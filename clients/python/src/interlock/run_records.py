@@ -541,3 +541,53 @@ def _findings(payload: Json) -> tuple[Finding, ...]:
 
 def _time(text: str | None) -> datetime | None:
     return datetime.fromisoformat(text) if text else None
+
+
+@dataclass(frozen=True, slots=True)
+class Bundle:
+    """HCL files that were applied together: sagas, state machines and connectors."""
+
+    name: str
+    version: int
+    sagas: tuple[str, ...]
+    machines: tuple[str, ...]
+    routes: tuple[str, ...]
+    connectors: tuple[str, ...]
+    findings: tuple[Finding, ...]
+    change: str | None
+    """What applying it did: `created`, `replaced` or `unchanged`."""
+    files: dict[str, str] | None
+    """The texts by path, where one bundle is read."""
+
+    @classmethod
+    def read(cls, payload: Json) -> Bundle:
+        """Read it from a payload."""
+        files = payload.get("files")
+        return cls(
+            payload["bundle"],
+            payload["version"],
+            tuple(payload["sagas"]),
+            tuple(payload["machines"]),
+            tuple(payload["routes"]),
+            tuple(payload["connectors"]),
+            tuple(Finding.read(finding) for finding in payload["findings"]),
+            payload.get("change"),
+            None if files is None else {file["path"]: file["text"] for file in files},
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """A state machine of a bundle."""
+
+    name: str
+    bundle: str
+    initial: str
+    states: tuple[str, ...]
+
+    @classmethod
+    def read(cls, payload: Json) -> Machine:
+        """Read it from a payload."""
+        return cls(
+            payload["machine"], payload["bundle"], payload["initial"], tuple(payload["states"])
+        )

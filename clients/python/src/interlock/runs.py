@@ -16,8 +16,10 @@ from typing import TYPE_CHECKING, Any, Literal
 from interlock import errors
 from interlock.run_records import (
     Action,
+    Bundle,
     CreatedDefinition,
     Definition,
+    Machine,
     NewEvent,
     Plan,
     Reported,
@@ -168,6 +170,67 @@ class Definitions(_Part):
         """
         payload = self._here(definition=name, plan=plan)
         return Plan.read(await self._call("PlanGetRequest", payload))
+
+
+class Bundles(_Part):
+    """Sagas and state machines, in HCL files applied together: `client.runs.bundles`."""
+
+    async def apply(
+        self,
+        files: Mapping[str, str],
+        *,
+        bundle: str | None = None,
+        variables: Mapping[str, str] | None = None,
+        dry_run: bool = False,
+        idempotency_key: str | None = None,
+    ) -> Bundle:
+        """Replace a bundle by these texts, which are named by their paths.
+
+        `variables` are the values of `env("NAME")`; the server seals them. A dry run stores
+        nothing.
+
+        Raises:
+            ValidationError: the files have errors; all findings are in
+                `properties["findings"]`.
+
+        """
+        payload = self._here(
+            bundle=bundle,
+            files=[{"path": path, "text": text} for path, text in files.items()],
+            variables=None if variables is None else dict(variables),
+            dryRun=dry_run or None,
+        )
+        return Bundle.read(await self._call("BundleApplyRequest", payload, idempotency_key))
+
+    async def list(self) -> AsyncGenerator[Bundle, None]:
+        """List the bundles by name."""
+        async with aclosing(self._items("BundlesGetRequest", self._here())) as items:
+            async for item in items:
+                yield Bundle.read(item)
+
+    async def get(self, bundle: str) -> Bundle:
+        """Read a bundle, with its files.
+
+        Raises:
+            BundleNotFound: there is none.
+
+        """
+        return Bundle.read(await self._call("BundleGetRequest", self._here(bundle=bundle)))
+
+    async def delete(self, bundle: str) -> None:
+        """Delete a bundle; live runs continue.
+
+        Raises:
+            BundleNotFound: there is none.
+
+        """
+        await self._call("BundleDeleteRequest", self._here(bundle=bundle))
+
+    async def machines(self) -> AsyncGenerator[Machine, None]:
+        """List the state machines of all bundles by name."""
+        async with aclosing(self._items("MachinesGetRequest", self._here())) as items:
+            async for item in items:
+                yield Machine.read(item)
 
 
 class Actions(_Part):
@@ -517,6 +580,7 @@ class Runs(_Part):
         """Ask through `operations`, in a namespace; None is the server's default."""
         super().__init__(operations, namespace)
         self.definitions = Definitions(operations, namespace)
+        self.bundles = Bundles(operations, namespace)
         self.actions = Actions(operations, namespace)
         self.tasks = Tasks(operations, namespace)
         self.workers = Workers(operations, namespace)

@@ -1,0 +1,52 @@
+"""Sagas in bundles of HCL, with a real server."""
+
+import asyncio
+from contextlib import aclosing
+
+import pytest
+
+from interlock import BundleNotFound, Client, SignalNotAwaited, ValidationError
+
+SAGA = """
+saga "approve" {
+  step "wait" {
+    await = "approved"
+  }
+}
+state_machine "order" {
+  initial = "open"
+  state "open" {
+    on "close" { transition_to = "closed" }
+  }
+  state "closed" { final = true }
+}
+"""
+
+
+async def test_a_bundle_is_applied_its_saga_runs_and_it_is_deleted(client: Client) -> None:
+    bundles = client.runs.bundles
+    tried = await bundles.apply({"a.hcl": SAGA}, bundle="b", dry_run=True)
+    assert (tried.sagas, tried.machines) == (("approve",), ("order",))
+    with pytest.raises(BundleNotFound):
+        await bundles.get("b")
+    applied = await bundles.apply({"a.hcl": SAGA}, bundle="b")
+    assert (applied.name, applied.version, applied.change) == ("b", 1, "created")
+    assert [bundle.name async for bundle in bundles.list()] == ["b"]
+    assert (await bundles.get("b")).files == {"a.hcl": SAGA}
+    assert [machine.states async for machine in bundles.machines()] == [("open", "closed")]
+    with pytest.raises(ValidationError):
+        await bundles.apply({"a.hcl": "saga {"}, bundle="b")
+
+    started = await client.runs.start("approve")
+    async with (
+        asyncio.timeout(30),
+        aclosing(client.runs.follow(started.run_id, from_sequence=0)) as history,
+    ):
+        async for event in history:
+            if event.event_type == "waiting_for_signal":
+                break
+    with pytest.raises(SignalNotAwaited):
+        await client.runs.signal(started.run_id, "denied")
+    await bundles.delete("b")
+    await client.runs.signal(started.run_id, "approved")
+    assert (await client.runs.finished(started.run_id)).status == "completed"
