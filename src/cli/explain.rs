@@ -155,11 +155,11 @@ async fn ask(config: &Config, arguments: &Arguments) -> Result<String, Error> {
         .ask(config, route, event, &mut keep)
         .await?;
     let answer = answer.ok_or(Error::Silence)?;
-    let told: Explanation = client::read(&answer)?;
-    match told.error {
+    let explanation: Explanation = client::read(&answer)?;
+    match explanation.error {
         Some(refusal) => Err(Error::Refused(refusal.message)),
         None if arguments.json => Ok(answer),
-        None => Ok(told.words()),
+        None => Ok(explanation.words()),
     }
 }
 

@@ -66,7 +66,7 @@ pub(super) fn run(arguments: &Arguments) -> ExitCode {
 }
 
 const MORE: &str = "
-`interlock help <topic>` tells one of them, `interlock <command> --help` what a command takes.
+`interlock help <topic>` shows one of them, `interlock <command> --help` what a command takes.
 ";
 
 /// A word that is not a topic may be a command.

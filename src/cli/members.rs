@@ -81,13 +81,13 @@ async fn list(config: &Config, arguments: &Arguments) -> Result<(), Error> {
         .target
         .ask(config, route, event, &mut keep)
         .await?;
-    let told: MemberList = client::read(&answer)?;
-    if let Some(refusal) = told.error {
+    let listed: MemberList = client::read(&answer)?;
+    if let Some(refusal) = listed.error {
         return Err(Error::Refused(refusal.message));
     }
     match arguments.format {
         Format::Json => println!("{answer}"),
-        Format::Table => table(&told.members),
+        Format::Table => table(&listed.members),
     }
     Ok(())
 }

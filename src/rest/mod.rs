@@ -113,17 +113,16 @@ pub fn router(gateway: Gateway) -> Router {
         let routes = by_path.remove(path).unwrap_or_default();
         by_path.insert(path, routes.on(filter(&spelling.method), handler));
     }
-    let unserved = |answer: fn() -> Response| {
+    let not_allowed = {
         let gateway = Arc::clone(&gateway);
         async move |request: Request| {
             match gateway.authenticator.caller(request.headers()).await {
-                Ok(_) => answer(),
+                Ok(_) => StatusCode::METHOD_NOT_ALLOWED.into_response(),
                 // Unauthenticated callers do not learn which paths exist (`errors.md` §1).
                 Err(failure) => gateway.problem(&failure, request.uri()),
             }
         }
     };
-    let not_allowed = unserved(|| StatusCode::METHOD_NOT_ALLOWED.into_response());
     // Routers within one another would look at each request twice.
     let below = |path: &str| format!("{}{path}", gateway.context);
     let mut all = Router::new();

@@ -24,6 +24,24 @@ pub(super) struct Parts {
     body: Bytes,
 }
 
+/// A header that may be given once.
+pub(super) fn single_header<'a>(
+    headers: &'a HeaderMap,
+    name: &str,
+) -> Result<Option<&'a str>, Failure> {
+    let mut values = headers.get_all(name).iter();
+    let Some(first) = values.next() else {
+        return Ok(None);
+    };
+    if values.next().is_some() {
+        return Err(bad(name, "it occurs more than once"));
+    }
+    first
+        .to_str()
+        .map(Some)
+        .map_err(|_| bad(name, "it is not valid text"))
+}
+
 fn bad(parameter: &str, why: impl std::fmt::Display) -> Failure {
     Failure::new(Code::BadRequest, format!("parameter `{parameter}`: {why}"))
         .with("parameter", parameter)
@@ -191,17 +209,7 @@ impl Parts {
 
     /// A header that may be given once.
     pub(super) fn single_header(&self, name: &str) -> Result<Option<&str>, Failure> {
-        let mut values = self.headers.get_all(name).iter();
-        let Some(first) = values.next() else {
-            return Ok(None);
-        };
-        if values.next().is_some() {
-            return Err(bad(name, "it occurs more than once"));
-        }
-        first
-            .to_str()
-            .map(Some)
-            .map_err(|_| bad(name, "it is not valid text"))
+        single_header(&self.headers, name)
     }
 
     /// A header that must be given, once.

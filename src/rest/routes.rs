@@ -14,7 +14,8 @@ use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Gateway, KEY_HEADER, TOKEN_HEADER, discard, json, read_body, spelling::Limit, write::sagas,
+    Gateway, KEY_HEADER, TOKEN_HEADER, discard, json, parts::single_header, read_body,
+    spelling::Limit, write::sagas,
 };
 use crate::error::Failure;
 use crate::event::{AttributeValue, Data, Event, EventType, IDEMPOTENCY_ATTRIBUTE, payload};
@@ -69,11 +70,11 @@ async fn try_serve(gateway: &Gateway, request: Request) -> Result<Response, Fail
         attributes: BTreeMap::new(),
         data: Data::Text(object.finish().into()),
     };
-    let event = match single(&head.headers, KEY_HEADER)? {
+    let event = match single_header(&head.headers, KEY_HEADER)? {
         Some(key) => event.with(IDEMPOTENCY_ATTRIBUTE, AttributeValue::String(key.into())),
         None => event,
     };
-    let token = single(&head.headers, TOKEN_HEADER)?;
+    let token = single_header(&head.headers, TOKEN_HEADER)?;
     // Dropped with the request, which cancels it.
     let cx = Context::new(services, login, &event, token, CancellationToken::new());
     let answer = dispatch_permitted(permit, cx, event).await?;
@@ -142,19 +143,6 @@ fn headers(headers: &HeaderMap) -> String {
         .filter_map(|(name, value)| Some((name.as_str(), text(value.to_str().ok()?))))
         .collect();
     object(texts.iter().map(|(name, value)| (*name, &**value)))
-}
-
-fn single<'a>(headers: &'a HeaderMap, name: &str) -> Result<Option<&'a str>, Failure> {
-    let mut values = headers.get_all(name).iter();
-    let first = values.next().map(|value| value.to_str());
-    if values.next().is_some() {
-        return Err(Failure::malformed(format!(
-            "{name}: it occurs more than once"
-        )));
-    }
-    first
-        .transpose()
-        .map_err(|_| Failure::malformed(format!("{name}: it is not valid text")))
 }
 
 /// A JSON object of members with any names, whose values are JSON texts.

@@ -494,3 +494,20 @@ saga "ship" {
         .await;
     assert_eq!(rest.post(path, "{}").await.status, 404);
 }
+
+#[tokio::test]
+async fn a_cancel_of_a_saga_that_is_being_undone_says_how_it_ended() {
+    let shop = Shop::open().await;
+    shop.stripe.on("POST /charges", Behaviour::Empty(402));
+    let done = Behaviour::Json(200, json!({}));
+    let slow = Behaviour::After(Duration::from_millis(500), Box::new(done));
+    shop.notifications.on("POST /send", slow);
+    let connection = shop.server.connect().await;
+    let input = json!({"user_id": 7, "amount": 1, "currency": "GBP"});
+    let start = json!({"definition": "create_order", "input": input, "waitMs": 0});
+    let started = connection.ok("RunStartRequest", start).await;
+    shop.notifications.has_seen(1).await;
+    let cancel = json!({"runId": started["runId"]});
+    let cancelled = connection.ok("RunCancelRequest", cancel).await;
+    assert_eq!(cancelled["status"], "failed");
+}

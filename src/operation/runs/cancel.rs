@@ -1,7 +1,10 @@
 //! Cancels a run with the runs below it.
 
-use super::wait_for_end;
-use crate::error::{Code, Failure};
+use super::{
+    deliver::{Delivery, deliver},
+    wait_for_end,
+};
+use crate::error::Failure;
 use crate::event::{
     EventType,
     payload::{self, runs},
@@ -12,9 +15,6 @@ use crate::program::Status;
 
 /// The reason of a request that says none.
 const REASON: &str = "cancelled by user";
-
-/// How often a cancel is tried again that met another advance of the run.
-const TRIES: usize = 10;
 
 pub(in crate::operation) struct CancelRun {
     run: String,
@@ -40,40 +40,16 @@ impl Operation for CancelRun {
     }
 
     async fn run(self, cx: Context) -> Result<Output<Self::Answer>, Failure> {
-        let by = cx.initiator();
-        let _arriving = cx.runtime().arriving(&by.tenant)?;
-        let mut tries = 0;
-        loop {
-            tries += 1;
-            let mut session = cx.session_for(0, |_, _| String::new()).await?;
-            let runtime = cx.runtime();
-            let arrived = runtime
-                .cancel_run(&mut session, &by, &self.run, &self.reason)
-                .await?;
-            let waits = (arrived.is_saga && !arrived.status.is_end()).then_some(arrived.run);
-            let answer = runs::Cancelled {
-                run_id: self.run.clone(),
-                status: arrived.status.as_str().to_owned(),
-            };
-            let has_joined = session.has_joined();
-            match cx.finish(session, answer, Vec::new()).await {
-                Ok(output) => {
-                    if !has_joined {
-                        runtime.after_advance(&by.tenant, arrived);
-                        if let Some(run) = waits {
-                            return self.compensated(&cx, run).await;
-                        }
-                    }
-                    return Ok(output);
-                }
-                Err(failure) => {
-                    runtime.advance_failed(&by.tenant, &arrived);
-                    let again = failure.code() == Code::Conflict && tries < TRIES && !has_joined;
-                    if !again {
-                        return Err(failure);
-                    }
-                }
-            }
+        let delivery = Delivery::Cancel {
+            reason: &self.reason,
+        };
+        let delivered = deliver(&cx, &self.run, delivery, |arrived| runs::Cancelled {
+            run_id: self.run.clone(),
+            status: arrived.status.as_str().to_owned(),
+        });
+        match delivered.await? {
+            (output, None) => Ok(output),
+            (_, Some(saga)) => self.compensated(&cx, saga).await,
         }
     }
 }
@@ -87,11 +63,12 @@ impl CancelRun {
     ) -> Result<Output<runs::Cancelled>, Failure> {
         wait_for_end(cx, run, cx.runtime().sync_timeout()).await?;
         let stored = cx.storage().run(&cx.caller().tenant, run).await?;
-        let has_ended = stored.is_none_or(|stored| stored.ended.is_some());
-        let status = if has_ended {
-            Status::Cancelled
-        } else {
-            Status::Running
+        // One that was being undone already ends as what made it fail.
+        let status = match stored {
+            Some(stored) if stored.ended.is_none() => Status::Running,
+            Some(stored) => cx.runtime().run_state(&stored)?.run.status,
+            // It was removed since it ended.
+            None => Status::Cancelled,
         };
         Ok(Output::one(runs::Cancelled {
             run_id: self.run.clone(),

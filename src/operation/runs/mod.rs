@@ -1,6 +1,7 @@
 //! Runs of step workflows (`runs.md` §4).
 
 mod cancel;
+mod deliver;
 mod end;
 mod follow;
 mod get;

@@ -1,15 +1,15 @@
 //! Delivers a signal to a run.
 
-use super::json;
-use crate::error::{Code, Failure};
+use super::{
+    deliver::{Delivery, deliver},
+    json,
+};
+use crate::error::Failure;
 use crate::event::{
     EventType,
     payload::{self, runs},
 };
 use crate::operation::{Access, Context, Family, Operation, Output};
-
-/// How often a signal is delivered again that met another advance of the run.
-const TRIES: usize = 10;
 
 pub(in crate::operation) struct SignalRun {
     run: String,
@@ -36,41 +36,19 @@ impl Operation for SignalRun {
     }
 
     async fn run(self, cx: Context) -> Result<Output<Self::Answer>, Failure> {
-        let by = cx.initiator();
-        let _arriving = cx.runtime().arriving(&by.tenant)?;
-        let mut tries = 0;
-        loop {
-            tries += 1;
-            let mut session = cx.session_for(0, |_, _| String::new()).await?;
-            let runtime = cx.runtime();
-            let payload = self.payload.as_str().into();
-            let signalled = runtime
-                .signal_run(&mut session, &by, &self.run, &self.kind, payload)
-                .await;
-            let arrived = signalled.map_err(|failure| self.failed(failure))?;
-            let answer = runs::Signalled {
-                run_id: self.run.clone(),
-                kind: self.kind.clone(),
-                matched: arrived.has_matched(),
-                status: arrived.status.as_str().to_owned(),
-            };
-            let has_joined = session.has_joined();
-            match cx.finish(session, answer, Vec::new()).await {
-                Ok(output) => {
-                    if !has_joined {
-                        runtime.after_advance(&by.tenant, arrived);
-                    }
-                    return Ok(output);
-                }
-                Err(failure) => {
-                    runtime.advance_failed(&by.tenant, &arrived);
-                    let again = failure.code() == Code::Conflict && tries < TRIES && !has_joined;
-                    if !again {
-                        return Err(self.failed(failure));
-                    }
-                }
-            }
-        }
+        let delivery = Delivery::Signal {
+            kind: &self.kind,
+            payload: self.payload.as_str().into(),
+        };
+        let delivered = deliver(&cx, &self.run, delivery, |arrived| runs::Signalled {
+            run_id: self.run.clone(),
+            kind: self.kind.clone(),
+            matched: arrived.has_matched(),
+            status: arrived.status.as_str().to_owned(),
+        });
+        let delivered = delivered.await;
+        let (output, _) = delivered.map_err(|failure| self.failed(failure))?;
+        Ok(output)
     }
 }
 

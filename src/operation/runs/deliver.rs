@@ -1,0 +1,64 @@
+//! Deliveries to runs: signals and cancels.
+
+use std::sync::Arc;
+
+use crate::error::{Code, Failure};
+use crate::event::payload::Answer;
+use crate::id::RunId;
+use crate::operation::{Context, Output};
+use crate::runtime::runs::Arrived;
+
+/// How often a delivery is tried again that met another advance of the run.
+const TRIES: usize = 10;
+
+/// What is delivered to a run.
+#[derive(Clone)]
+pub(super) enum Delivery<'a> {
+    Signal { kind: &'a str, payload: Arc<str> },
+    Cancel { reason: &'a str },
+}
+
+/// Delivers to a run, in a transaction of its own or in that of the request, and answers what came
+/// of it. With the answer comes the run that is a saga and still moves, if this was committed.
+pub(super) async fn deliver<A: Answer>(
+    cx: &Context,
+    run: &str,
+    delivery: Delivery<'_>,
+    answer: impl Fn(&Arrived) -> A,
+) -> Result<(Output<A>, Option<RunId>), Failure> {
+    let by = cx.initiator();
+    let runtime = cx.runtime();
+    let _arriving = runtime.arriving(&by.tenant)?;
+    let mut tries = 0;
+    loop {
+        tries += 1;
+        let mut session = cx.session_for(0, |_, _| String::new()).await?;
+        let arrived = match delivery.clone() {
+            Delivery::Signal { kind, payload } => {
+                runtime
+                    .signal_run(&mut session, &by, run, kind, payload)
+                    .await?
+            }
+            Delivery::Cancel { reason } => {
+                runtime.cancel_run(&mut session, &by, run, reason).await?
+            }
+        };
+        let moves = (arrived.is_saga && !arrived.status.is_end()).then_some(arrived.run);
+        let answer = answer(&arrived);
+        let has_joined = session.has_joined();
+        match cx.finish(session, answer, Vec::new()).await {
+            Ok(output) if has_joined => return Ok((output, None)),
+            Ok(output) => {
+                runtime.after_advance(&by.tenant, arrived);
+                return Ok((output, moves));
+            }
+            Err(failure) => {
+                runtime.advance_failed(&by.tenant, &arrived);
+                let again = failure.code() == Code::Conflict && tries < TRIES && !has_joined;
+                if !again {
+                    return Err(failure);
+                }
+            }
+        }
+    }
+}
