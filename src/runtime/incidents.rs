@@ -244,7 +244,7 @@ impl Runtime {
     pub(super) async fn run_failed(&self, tenant: &Tenant, run: RunId, fault: &Fault) -> Verdict {
         let mut about = About::new(Work::run(run));
         if let Ok(Some(stored)) = self.storage().run(tenant, run).await {
-            let id = self.run_state(&stored).map(|state| state.run.id);
+            let id = self.run_state(&stored).map(|state| state.run.id.clone());
             about.run = Some(id.unwrap_or_else(|_| run.to_string().into()));
             about.name = Some((&*stored.name.name).into());
         }

@@ -94,7 +94,7 @@ impl FollowRuns {
             // After its last event a run has only late answers, which are not sent.
             is_over: stored.ended.is_some() && after >= newest,
             of: Of::One {
-                run: state.run.id,
+                run: state.run.id.clone(),
                 ends_at: stored.ended.map(|_| newest),
             },
         })
@@ -235,7 +235,7 @@ impl Following {
                         .is_none_or(|name| *name == stored.name.name)
                     && !stored.name.name.starts_with('@') =>
             {
-                Some(self.cx.runtime().run_state(&stored)?.run.id)
+                Some(self.cx.runtime().run_state(&stored)?.run.id.clone())
             }
             Some(_) | None => None,
         };

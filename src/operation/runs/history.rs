@@ -11,7 +11,7 @@ use crate::operation::{
     paging::{self, Paging},
     subscribe_changes::from,
 };
-use crate::runtime::runs::{RunState, events};
+use crate::runtime::runs::events;
 
 /// How many advances are read at a time.
 const PART: i64 = 256;
@@ -43,7 +43,7 @@ impl Operation for GetHistory {
     async fn run(self, cx: Context) -> Result<Output<Self::Answer>, Failure> {
         let tenant = &cx.caller().tenant;
         let stored = cx.runtime().stored_run(tenant, &self.run).await?;
-        let state: RunState = cx.runtime().run_state(&stored)?;
+        let state = cx.runtime().run_state(&stored)?;
         check_ahead(self.after, state.run.sequence)?;
         let (mut items, mut reached, mut more) = (Vec::new(), self.after, false);
         'reading: loop {

@@ -66,7 +66,7 @@ pub(in crate::operation) fn json(
 impl From<Shown> for Run {
     fn from(shown: Shown) -> Self {
         let (stored, state) = (shown.stored, shown.state);
-        let run = state.run;
+        let run = &state.run;
         let unwound = run.saga.as_ref().filter(|saga| saga.has_unwound);
         let saga = unwound.filter(|_| run.status.is_end());
         let errors = unwound.iter().flat_map(|saga| &saga.errors);
@@ -90,9 +90,9 @@ impl From<Shown> for Run {
             current_step: run.position.as_ref().map(|at| at.name().to_owned()),
             input: None,
             output: None,
-            error: run.error.map(|error| Fault {
-                code: error.code.map(Into::into),
-                message: error.message.into(),
+            error: run.error.as_ref().map(|error| Fault {
+                code: error.code.as_deref().map(Into::into),
+                message: (&*error.message).into(),
             }),
             steps: None,
             signals: None,
@@ -100,7 +100,7 @@ impl From<Shown> for Run {
             search_attributes: attributes.collect(),
             parent_run_id: shown.parent.map(Into::into),
             entity_id: stored.entity.map(|entity| entity.to_string()),
-            idempotency_key: state.key.map(Into::into),
+            idempotency_key: state.key.as_deref().map(Into::into),
             started_by: run.started_by.as_str(),
             created_at: AsText(run.created),
             started_at: run.started.map(AsText),

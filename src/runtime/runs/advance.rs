@@ -114,8 +114,9 @@ impl Runtime {
             let begun = match read.take() {
                 // The unit may have left it otherwise than it was read.
                 Some(read) if Arc::ptr_eq(&read.stored.state, &stored.state) => read.state,
-                Some(_) | None => State::read(&stored)?,
+                Some(_) | None => self.0.parsed.read(&stored)?,
             };
+            let begun = self.0.parsed.take(run, begun);
             let had_ended = begun.run.status.is_end();
             if had_ended && !is_first {
                 continue;
@@ -171,9 +172,9 @@ impl Runtime {
                 continue;
             }
             arrived.is_changed = true;
-            session
-                .unit()?
-                .advance_run(&stored, state.stored(&history)?)?;
+            let advance = state.stored(&history)?;
+            let text = Arc::clone(&advance.state);
+            session.unit()?.advance_run(&stored, advance)?;
             if state.run.status.is_end()
                 && !had_ended
                 && let Some(parent) = stored.parent
@@ -189,6 +190,7 @@ impl Runtime {
                     arrived.effects.push((state.run.id.clone(), followed));
                 }
             }
+            self.0.parsed.keep(run, &text, Arc::new(state));
         }
         Ok(arrived)
     }

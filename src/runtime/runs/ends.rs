@@ -4,7 +4,7 @@ use std::{fmt, sync::Arc, time::Duration};
 
 use futures_util::{FutureExt as _, future::BoxFuture};
 
-use super::{ReadRun, State, send::parts};
+use super::send::parts;
 use crate::compute::tasks::{End, Ends, Reported, Standing, TaskSpec};
 use crate::error::{Code, Failure};
 use crate::id::Tenant;
@@ -116,7 +116,7 @@ impl Runtime {
             found => found?,
         };
         let read = match self.storage().run(tenant, found).await? {
-            Some(stored) => ReadRun::of(stored)?,
+            Some(stored) => self.read_of(stored)?,
             None => return Ok(Reported::Unknown),
         };
         // It was never sent.
@@ -152,7 +152,7 @@ impl Runtime {
             Err(failure) if failure.code() == Code::RunNotFound => return Ok(None),
             stored => stored?,
         };
-        let state = State::read(&stored)?;
+        let state = self.0.parsed.read(&stored)?;
         match state.run.outstanding() {
             Some(task) if task.ordinal == ordinal => {
                 self.task_spec(tenant, &stored, &state, task).await
@@ -169,7 +169,8 @@ impl Runtime {
             Err(failure) if failure.code() == Code::RunNotFound => return Ok(Standing::Unknown),
             stored => stored?,
         };
-        let run = State::read(&stored)?.run;
+        let state = self.0.parsed.read(&stored)?;
+        let run = &state.run;
         Ok(match &run.waiting {
             Some(Waiting::Task { task, .. }) if task.ordinal == ordinal => Standing::Accepted,
             _ if (1..=run.last_task()).contains(&ordinal) => Standing::Closed(run.status.as_str()),

@@ -30,7 +30,7 @@ impl Runtime {
         let Some(stored) = self.storage().run(&task.tenant, run).await? else {
             return self.drop_timer(task).await;
         };
-        let read = ReadRun::of(stored)?;
+        let read = self.read_of(stored)?;
         let ReadRun { stored, state } = &read;
         let now = self.0.clock.now();
         let arrival = match (state.run.status, &state.run.waiting) {

@@ -16,6 +16,7 @@ mod leases;
 mod list;
 mod look;
 mod modules;
+mod parsed;
 mod plans;
 mod search;
 mod send;
@@ -49,6 +50,7 @@ use crate::id::{RunId, Tenant};
 use crate::program::{Arrival, Status};
 use crate::storage::{Attribution, RunKey, StoredRun};
 pub(super) use modules::Modules;
+pub(super) use parsed::Parsed;
 
 pub use connectors::Calls;
 use ends::TaskEnds;
@@ -72,7 +74,11 @@ impl Runtime {
                 // The text says whether it is a saga.
                 let is_it = |stored: &Arc<StoredRun>| {
                     !id.starts_with(RunId::SAGA_PREFIX)
-                        || State::read(stored).is_ok_and(|state| *state.run.id == *id)
+                        || self
+                            .0
+                            .parsed
+                            .read(stored)
+                            .is_ok_and(|state| *state.run.id == *id)
                 };
                 stored.filter(is_it).map(|run| run.id)
             }
@@ -99,8 +105,8 @@ impl Runtime {
     }
 
     /// What is stored of a run.
-    pub fn run_state(&self, stored: &StoredRun) -> Result<RunState, Failure> {
-        State::read(stored)
+    pub fn run_state(&self, stored: &StoredRun) -> Result<Arc<RunState>, Failure> {
+        self.0.parsed.read(stored)
     }
 
     /// Delivers a signal, in the transaction of a session.
@@ -216,10 +222,16 @@ impl Runtime {
         }
     }
 
+    /// A run with its state.
+    fn read_of(&self, stored: Arc<StoredRun>) -> Result<ReadRun, Failure> {
+        let state = self.0.parsed.read(&stored)?;
+        Ok(ReadRun { stored, state })
+    }
+
     /// A run as it was committed last.
     async fn read_run(&self, tenant: &Tenant, run: RunId) -> Result<ReadRun, Failure> {
         let stored = self.storage().run(tenant, run).await?;
-        ReadRun::of(stored.ok_or_else(|| not_found(&run.to_string()))?)
+        self.read_of(stored.ok_or_else(|| not_found(&run.to_string()))?)
     }
 }
 

@@ -181,11 +181,15 @@ impl Runtime {
             created: now,
             by: start.started_by.as_str(),
         };
-        session.unit()?.begin_run(new, state.stored(&history)?)?;
+        let advance = state.stored(&history)?;
+        let text = Arc::clone(&advance.state);
+        session.unit()?.begin_run(new, advance)?;
+        let version = Arc::clone(&state.version);
+        self.0.parsed.keep(run, &text, Arc::new(state));
         Ok(RunStarted {
             run,
             id,
-            version: state.version,
+            version,
             status: Status::Pending,
             is_new: true,
             is_saga,
@@ -279,11 +283,11 @@ impl Runtime {
     async fn existing(&self, session: &mut Session, run: RunId) -> Result<RunStarted, Failure> {
         let stored = session.unit()?.run(run).await?;
         let stored = stored.ok_or_else(|| super::not_found(&run.to_string()))?;
-        let state = State::read(&stored)?;
+        let state = self.0.parsed.read(&stored)?;
         Ok(RunStarted {
             run,
-            id: state.run.id,
-            version: state.version,
+            id: state.run.id.clone(),
+            version: Arc::clone(&state.version),
             status: state.run.status,
             is_new: false,
             is_saga: state.run.saga.is_some(),

@@ -50,14 +50,7 @@ pub(super) const PRIORITY: u8 = 10;
 #[derive(Debug)]
 pub(super) struct ReadRun {
     pub(super) stored: Arc<StoredRun>,
-    pub(super) state: RunState,
-}
-
-impl ReadRun {
-    pub(super) fn of(stored: Arc<StoredRun>) -> Result<Self, Failure> {
-        let state = RunState::read(&stored)?;
-        Ok(Self { stored, state })
-    }
+    pub(super) state: Arc<RunState>,
 }
 
 impl RunState {

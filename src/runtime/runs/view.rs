@@ -20,7 +20,7 @@ const SIGNALS_MAX: usize = 1_000;
 #[derive(Debug)]
 pub struct Shown {
     pub stored: Arc<StoredRun>,
-    pub state: State,
+    pub state: Arc<State>,
     /// The identifier of the run above it.
     pub parent: Option<Box<str>>,
 }
@@ -148,11 +148,11 @@ impl Runtime {
         tenant: &Tenant,
         stored: Arc<StoredRun>,
     ) -> Result<Shown, Failure> {
-        let state = State::read(&stored)?;
+        let state = self.0.parsed.read(&stored)?;
         let parent = match stored.parent {
             None => None,
             Some(parent) => match self.storage().run(tenant, parent).await? {
-                Some(parent) => Some(State::read(&parent)?.run.id),
+                Some(parent) => Some(self.0.parsed.read(&parent)?.run.id.clone()),
                 None => Some(parent.to_string().into()),
             },
         };

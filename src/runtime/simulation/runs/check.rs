@@ -25,7 +25,7 @@ use crate::storage::{RunsWanted, StoredRun, TopicKey, Version};
 /// Everything that is stored of a run.
 struct Told {
     stored: StoredRun,
-    state: RunState,
+    state: Arc<RunState>,
     history: Vec<HistoryEvent>,
     program: Arc<Program>,
 }
