@@ -58,6 +58,7 @@ mod matrix;
 mod member;
 mod message;
 mod method;
+mod mirror;
 mod model;
 mod moves;
 mod oidc;

@@ -174,6 +174,8 @@ impl Runtime {
             session
                 .unit()?
                 .advance_run(&stored, state.stored(&history)?)?;
+            self.mirror_later(session, &by.tenant, &stored.name, run, &program)
+                .await?;
             if state.run.status.is_end()
                 && !had_ended
                 && let Some(parent) = stored.parent

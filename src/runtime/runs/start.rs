@@ -161,6 +161,7 @@ impl Runtime {
             run: new_run,
         };
         let mut history = vec![event];
+        let program = Arc::clone(&followed.program);
         if start.steps_at_once {
             let starting = Starting {
                 run,
@@ -172,6 +173,8 @@ impl Runtime {
                 .first_step(session, by, starting, state, history)
                 .await?;
         }
+        self.mirror_later(session, &by.tenant, &start.name, run, &program)
+            .await?;
         let new = NewRun {
             id: run,
             name: start.name,
