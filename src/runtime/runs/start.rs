@@ -96,7 +96,7 @@ impl Runtime {
         start: StartRun,
     ) -> Result<RunStarted, Failure> {
         let followed = self.followed(session, &start).await?;
-        let is_by_caller = start.started_by == StartedBy::Caller;
+        let is_by_caller = matches!(start.started_by, StartedBy::Caller | StartedBy::Route);
         let key = start.key.filter(|key| !key.is_empty());
         let key = match followed.idempotency {
             // The key of a trigger is not a caller's: what is delivered twice is started once.
