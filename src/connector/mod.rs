@@ -106,6 +106,8 @@ pub struct Connector {
     /// What names this configuration among those of the tenant: another one has another key.
     pub key: Box<str>,
     pub config: Config,
+    /// The values of `env()` in it, which no message has.
+    pub values: Vec<Secret>,
     pub trust: Trust,
 }
 
@@ -485,7 +487,7 @@ impl Connectors {
         Ok(Open {
             outside,
             turns: Arc::new(Semaphore::new(connections.max(1))),
-            scrub: Scrub::new(&connector.config),
+            scrub: Scrub::new(connector),
             used: Mutex::new(Instant::now()),
         })
     }

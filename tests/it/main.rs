@@ -75,6 +75,7 @@ mod rest;
 mod revocation;
 mod rows;
 mod runs;
+mod saga_secrets;
 mod saga_starts;
 mod sagas;
 mod schedules;

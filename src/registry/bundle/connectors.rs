@@ -1,11 +1,11 @@
 //! The connectors of bundles, with the values of their variables in memory only.
 
-use std::sync::Arc;
+use std::{cell::RefCell, sync::Arc};
 
 use serde_json::Value;
 
 use super::stored::{StoredConnectors, StoredMirror, connectors_key, read, sealed_as};
-use crate::connector::{Config, Connector, Trust};
+use crate::connector::{Config, Connector, Secret, Trust};
 use crate::id::Tenant;
 use crate::registry::{Error, Registry};
 
@@ -131,12 +131,18 @@ impl Registry {
             what: "connector",
             name: name.into(),
         };
+        let mut values = Vec::new();
         let config = match stored.connectors.get(name) {
             None => Config::Member,
             Some(config) => {
                 let mut config: Value =
                     serde_json::from_str(config.get()).map_err(|_| unreadable())?;
-                let open = |variable: &str| self.open(tenant, namespace, stored, variable);
+                let used = RefCell::new(&mut values);
+                let open = |variable: &str| {
+                    let value = self.open(tenant, namespace, stored, variable)?;
+                    used.borrow_mut().push(Secret::from(&*value));
+                    Ok(value)
+                };
                 with_values(&mut config, &open)?;
                 // Its error could quote a value.
                 serde_json::from_value(config).map_err(|_| unreadable())?
@@ -146,6 +152,7 @@ impl Registry {
             name: name.into(),
             key: format!("{namespace}/{digest}/{name}").into(),
             config,
+            values,
             trust: if stored.is_operators {
                 Trust::Operator
             } else {
