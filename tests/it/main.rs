@@ -12,6 +12,7 @@ mod attack;
 mod attacked;
 mod audit;
 mod bad_runs;
+mod bad_sagas;
 mod bundles;
 mod callback;
 mod change_level;
