@@ -284,6 +284,7 @@ fn drive_runs(
         tasks.spawn(runtime.clone().look_after_producers(stop.clone()));
     }
     tasks.spawn(runtime.clone().keep_leases(stop.clone()));
+    tasks.spawn(runtime.clone().keep_mirrors(stop.clone()));
 }
 
 /// How often the database is probed.

@@ -22,6 +22,7 @@ mod incidents;
 mod init;
 mod members;
 mod model;
+mod saga;
 mod workflow;
 
 use std::{
@@ -115,6 +116,12 @@ Topics: interlock help sagas.")]
         after_help = "Examples:\n  interlock bundle list\n  interlock bundle show shop\n\nTopics: interlock help sagas."
     )]
     Bundle(bundle::Command),
+    /// Start, list and show sagas.
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  interlock saga start create_order '{\"user_id\":7}'\n  interlock saga list\n\nTopics: interlock help sagas."
+    )]
+    Saga(saga::Command),
     /// Send an event to a running service and print its answers, one JSON document per line.
     #[command(after_help = "\
 Examples:
@@ -322,6 +329,7 @@ pub fn run() -> ExitCode {
         Command::Serve { definitions } => with_config(|config| serve(config, definitions)),
         Command::Apply(given) => bundle::apply(&given),
         Command::Bundle(command) => bundle::run(&command),
+        Command::Saga(command) => saga::run(&command),
         Command::Call(arguments) => with_config(|config| call::run(&config, &arguments)),
         Command::Events {
             schema: Some(kind), ..

@@ -200,6 +200,19 @@ impl Config {
         }
     }
 
+    /// The user with the password, which HTTP sends as one text.
+    pub(super) fn pair(&self) -> Option<String> {
+        match self {
+            Self::Http(http) => match &http.auth {
+                Some(HttpAuth::Basic { username, password }) => {
+                    Some(format!("{username}:{}", password.expose()))
+                }
+                Some(HttpAuth::Bearer { .. } | HttpAuth::ApiKey { .. }) | None => None,
+            },
+            Self::Database(_) | Self::Email(_) | Self::Rest | Self::Entity | Self::Member => None,
+        }
+    }
+
     /// The texts that must not be in an answer, a message or a log.
     pub(super) fn secrets(&self) -> Vec<&Secret> {
         match self {

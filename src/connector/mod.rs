@@ -106,6 +106,8 @@ pub struct Connector {
     /// What names this configuration among those of the tenant: another one has another key.
     pub key: Box<str>,
     pub config: Config,
+    /// The values of `env()` in it, which no message has.
+    pub values: Vec<Secret>,
     pub trust: Trust,
 }
 
@@ -183,7 +185,15 @@ struct Inner {
     tenants: Mutex<HashMap<Tenant, Arc<Semaphore>>>,
 }
 
-type Key = (Tenant, Box<str>);
+type Key = (Tenant, Box<str>, Use);
+
+/// What connections are for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Use {
+    Calls,
+    /// A table that shows runs.
+    Mirror,
+}
 
 /// A connector in use.
 #[derive(Debug)]
@@ -295,7 +305,7 @@ impl Connectors {
     }
 
     async fn called(&self, call: &Call<'_>, begun: Instant) -> Result<Arc<str>, CallFailed> {
-        let open = self.open(call.tenant, call.connector)?;
+        let open = self.open(call.tenant, call.connector, Use::Calls)?;
         let done = self.asked(call, begun, &open).await;
         match done {
             Ok(result) => Ok(open.scrub.result(result)),
@@ -351,9 +361,9 @@ impl Connectors {
     /// Those of [`Self::call`].
     pub async fn make_mirror(&self, mirror: MirrorTable<'_>) -> Result<(), CallFailed> {
         let made = async {
-            let held = self.held(mirror.tenant, mirror.connector).await?;
-            let made = held.database.make_mirror(mirror.table).await;
-            made.map_err(|failure| held.scrub().failure(failure))
+            let (open, database) = self.mirror_of(&mirror)?;
+            let made = database.make_mirror(mirror.table).await;
+            made.map_err(|failure| open.scrub.failure(failure))
         };
         self.bounded(mirror.timeout, mirror.cancel, made).await
     }
@@ -369,22 +379,29 @@ impl Connectors {
         row: &MirrorRow<'_>,
     ) -> Result<(), CallFailed> {
         let written = async {
-            let held = self.held(mirror.tenant, mirror.connector).await?;
-            let written = held.database.mirror(mirror.table, creates, row).await;
-            written.map_err(|failure| held.scrub().failure(failure))
+            let (open, database) = self.mirror_of(&mirror)?;
+            let written = database.mirror(mirror.table, creates, row).await;
+            written.map_err(|failure| open.scrub.failure(failure))
         };
         self.bounded(mirror.timeout, mirror.cancel, written).await
     }
 
+    /// The database of a table that shows runs. Its connections are not those of the calls, so
+    /// that no call waits for it; how many are in use is up to those who write the table.
+    fn mirror_of(
+        &self,
+        mirror: &MirrorTable<'_>,
+    ) -> Result<(Arc<Open>, Arc<Databases>), CallFailed> {
+        let open = self.open(mirror.tenant, mirror.connector, Use::Mirror)?;
+        let database = open.database(mirror.connector)?;
+        Ok((open, database))
+    }
+
     /// A turn of a connector that is a database.
     async fn held(&self, tenant: &Tenant, connector: &Connector) -> Result<Held, CallFailed> {
-        let open = self.open(tenant, connector)?;
-        let Outside::Database(database) = &open.outside else {
-            let message = format!("connector `{}`: it is not a database", connector.name);
-            return Err(CallFailed::failed(message));
-        };
+        let open = self.open(tenant, connector, Use::Calls)?;
         Ok(Held {
-            database: Arc::clone(database),
+            database: open.database(connector)?,
             _turn: self.turn(tenant, &open).await,
             open,
         })
@@ -424,8 +441,13 @@ impl Connectors {
         })
     }
 
-    fn open(&self, tenant: &Tenant, connector: &Connector) -> Result<Arc<Open>, CallFailed> {
-        let key = (tenant.clone(), connector.key.clone());
+    fn open(
+        &self,
+        tenant: &Tenant,
+        connector: &Connector,
+        used: Use,
+    ) -> Result<Arc<Open>, CallFailed> {
+        let key = (tenant.clone(), connector.key.clone(), used);
         let mut all = lock(&self.0.open);
         if let Some(open) = all.get(&key) {
             *lock(&open.used) = Instant::now();
@@ -465,7 +487,7 @@ impl Connectors {
         Ok(Open {
             outside,
             turns: Arc::new(Semaphore::new(connections.max(1))),
-            scrub: Scrub::new(&connector.config),
+            scrub: Scrub::new(connector),
             used: Mutex::new(Instant::now()),
         })
     }
@@ -502,6 +524,16 @@ impl Connectors {
 }
 
 impl Open {
+    fn database(&self, connector: &Connector) -> Result<Arc<Databases>, CallFailed> {
+        match &self.outside {
+            Outside::Database(database) => Ok(Arc::clone(database)),
+            Outside::Http(_) | Outside::Email(_) => {
+                let message = format!("connector `{}`: it is not a database", connector.name);
+                Err(CallFailed::failed(message))
+            }
+        }
+    }
+
     fn close_idle(&self) {
         match &self.outside {
             Outside::Http(server) => server.close_idle(),

@@ -86,6 +86,8 @@ pub struct Context {
     token: Option<Arc<str>>,
     cancel: CancellationToken,
     promised: Option<Arc<Promised>>,
+    /// Whether the request is one to a route of a bundle.
+    is_routed: bool,
     /// The bytes of the request, for as long as it is worked on.
     _hold: Option<Arc<Hold>>,
     _in_work: TaskTrackerToken,
@@ -112,6 +114,7 @@ impl Context {
                 .map(Into::into),
             cancel,
             promised: None,
+            is_routed: false,
             _hold: None,
             _in_work: services.in_work.token(),
         }
@@ -129,6 +132,19 @@ impl Context {
             _hold: hold,
             ..self
         }
+    }
+
+    /// The same of a request to a route of a bundle.
+    #[must_use]
+    pub fn routed(self) -> Self {
+        Self {
+            is_routed: true,
+            ..self
+        }
+    }
+
+    pub(super) const fn is_routed(&self) -> bool {
+        self.is_routed
     }
 
     pub const fn caller(&self) -> &Caller {

@@ -85,6 +85,8 @@ pub enum StartedBy {
     Trigger,
     Parent,
     Transition,
+    /// A request to a route of a bundle.
+    Route,
 }
 
 impl StartedBy {
@@ -95,6 +97,7 @@ impl StartedBy {
             Self::Trigger => "trigger",
             Self::Parent => "parent",
             Self::Transition => "transition",
+            Self::Route => "route",
         }
     }
 }
@@ -318,7 +321,9 @@ impl Run {
     /// A new run, which has not taken its first step, and the first event of its history.
     pub fn begin(begin: Begin, program: &Program) -> (Self, HistoryEvent) {
         let kind = match begin.started_by {
-            StartedBy::Caller | StartedBy::Transition => EventKind::WorkflowStarted,
+            StartedBy::Caller | StartedBy::Transition | StartedBy::Route => {
+                EventKind::WorkflowStarted
+            }
             StartedBy::Schedule => EventKind::ScheduleStarted,
             StartedBy::Trigger => EventKind::TriggerStarted,
             StartedBy::Parent => EventKind::ChildStarted,

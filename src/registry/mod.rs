@@ -30,7 +30,7 @@ pub use head::{DefinitionKind, Idempotency};
 pub use new::{KeptFinding, NewDefinition};
 pub use sealing::Sealing;
 
-use bundle::{Connectors, KnownRoutes};
+use bundle::{Connectors, KnownRoutes, Mirrors};
 use definition::{Heads, Programs};
 
 /// Reads what runs are made of; cheap to clone.
@@ -43,6 +43,7 @@ struct Inner {
     heads: Heads,
     programs: Programs,
     connectors: Connectors,
+    mirrors: Mirrors,
     routes: KnownRoutes,
     sealing: Sealing,
 }
@@ -54,6 +55,7 @@ impl Registry {
             heads: definition::heads(),
             programs: definition::programs(),
             connectors: bundle::known_connectors(),
+            mirrors: bundle::known_mirrors(),
             routes: KnownRoutes::default(),
             sealing,
         }))

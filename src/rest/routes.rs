@@ -76,7 +76,7 @@ async fn try_serve(gateway: &Gateway, request: Request) -> Result<Response, Fail
     };
     let token = single_header(&head.headers, TOKEN_HEADER)?;
     // Dropped with the request, which cancels it.
-    let cx = Context::new(services, login, &event, token, CancellationToken::new());
+    let cx = Context::new(services, login, &event, token, CancellationToken::new()).routed();
     let answer = dispatch_permitted(permit, cx, event).await?;
     let Answer::One(answer) = answer else {
         return Err(Failure::internal("a start has one answer"));

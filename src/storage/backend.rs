@@ -223,6 +223,9 @@ reads! {
     troubles() -> Vec<(Tenant, Record)>;
     /// The leases of tasks, of all tenants.
     leases() -> Vec<(Tenant, Record)>;
+    /// The tables outside that are behind, of all tenants: the namespaces of the records of their
+    /// runs.
+    mirrors() -> Vec<(Tenant, Arc<str>)>;
     newest_topic() -> TopicRow;
     /// Of those topics that there are, the place in the list and how far each goes.
     topic_heads(names: &[(TenantRow, TopicKey)]) -> Vec<(usize, TopicHead)>;

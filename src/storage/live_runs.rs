@@ -72,6 +72,10 @@ impl LiveRuns {
             if !is_live && (before.is_some() || write.before.is_none()) {
                 measure::run_finished(write.kind, write.status_name);
             }
+            let results = ["completed", "failed"].into_iter();
+            for (result, count) in results.zip(write.compensations) {
+                measure::compensated(result, count);
+            }
         }
         measure::runs_open(counts.by_status);
     }

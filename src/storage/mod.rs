@@ -48,6 +48,8 @@ mod leased;
 mod live_runs;
 mod log;
 mod lookup;
+mod mirror;
+mod mirrored;
 mod missed;
 mod names;
 mod open;
@@ -93,6 +95,7 @@ pub use handle::Storage;
 pub use job::{JobPlan, JobTenant, NewJob};
 pub use known_runs::WokenRun;
 pub use lease::StoredLease;
+pub use mirror::{MirrorName, ToMirror};
 pub use missed::{Sought, Wish};
 pub use port::{
     Definitions, Durability, Finished, Identity, IdentityChange, IdentityKind, Index, IndexRow,

@@ -19,6 +19,7 @@ use super::{
     known_runs::Runs,
     lease::Leases,
     live_runs::LiveRuns,
+    mirror::Mirrors,
     missed::MissedIndexes,
     names::Names,
     past::Past,
@@ -76,6 +77,7 @@ impl Storage {
         let live_runs = LiveRuns::new(database.live_runs().await?);
         let troubles = Troubles::new(database.troubles().await?);
         let leases = Leases::new(database.leases().await?);
+        let mirrors = Mirrors::new(database.mirrors().await?);
         let storage = Self(Arc::new(Inner {
             database,
             runs,
@@ -89,6 +91,7 @@ impl Storage {
             topic_news: TopicNews::default(),
             troubles,
             leases,
+            mirrors,
             instants: Instants::new(newest.at),
             clock,
             submissions,

@@ -35,6 +35,7 @@ const EXPENSIVE_WORK: &str = "interlock_expensive_work_running";
 const PANICS: &str = "interlock_panics_total";
 const RUNS_STARTED: &str = "interlock_runs_started_total";
 const RUNS_FINISHED: &str = "interlock_runs_finished_total";
+const COMPENSATIONS: &str = "interlock_compensations_total";
 const RUNS_OPEN: &str = "interlock_runs_open";
 const RUN_TIMER_LATENESS: &str = "interlock_run_timer_lateness_seconds";
 const INCIDENTS_OPEN: &str = "interlock_incidents_open";
@@ -445,6 +446,13 @@ pub fn run_finished(kind: &'static str, status: &'static str) {
     counter!(RUNS_FINISHED, "kind" => kind, "status" => status).increment(1);
 }
 
+/// Counts compensations of sagas whose end was committed.
+pub fn compensated(result: &'static str, count: u32) {
+    if count > 0 {
+        counter!(COMPENSATIONS, "result" => result).increment(count.into());
+    }
+}
+
 /// Sets how many runs have not ended: pending, running and waiting ones.
 pub fn runs_open(counts: [u64; 3]) {
     static GAUGES: LazyLock<[Gauge; 3]> = LazyLock::new(|| {
@@ -635,8 +643,9 @@ pub const METRICS: &[Metric] = &[
     metric(EXPENSIVE_WORK, MetricKind::Gauge, "kind", "conditions being read (`reading`), entities being evaluated (`judging`) and modules being executed (`modules`) on separate threads"),
     metric(PANICS, MetricKind::Counter, "", "contained panics"),
     metric(STORAGE_DAMAGE, MetricKind::Counter, "", "reads that met a damaged page of the database"),
-    metric(RUNS_STARTED, MetricKind::Counter, "kind, by", "started runs, by kind (`flo`, `saga`, `manager`; `action`: invocations of actions) and what started them (`caller`, `schedule`, `trigger`, `parent`, `transition`)"),
+    metric(RUNS_STARTED, MetricKind::Counter, "kind, by", "started runs, by kind (`flo`, `saga`, `manager`; `action`: invocations of actions) and what started them (`caller`, `schedule`, `trigger`, `parent`, `transition`, `route`)"),
     metric(RUNS_FINISHED, MetricKind::Counter, "kind, status", "ended runs, by kind and status: `completed`, `failed`, `cancelled`, `timed_out`"),
+    metric(COMPENSATIONS, MetricKind::Counter, "result", "compensations of sagas that have ended: `completed`, `failed`"),
     metric(RUNS_OPEN, MetricKind::Gauge, "status", "runs that have not ended, invocations of actions included: `pending`, `running`, `waiting`"),
     metric(RUN_TIMER_LATENESS, MetricKind::Histogram, "", "how long after its time a run that waited for it was advanced"),
     metric(INCIDENTS_OPEN, MetricKind::Gauge, "kind", "work that has stopped after it failed too often, and waits for an operator: `run`, `timer`, `producer`"),

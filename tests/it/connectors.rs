@@ -98,6 +98,7 @@ pub(crate) fn of_trust(config: Value, trust: Trust) -> Connector {
         name: "outside".into(),
         key: KEYS.fetch_add(1, Ordering::Relaxed).to_string().into(),
         config,
+        values: Vec::new(),
         trust,
     }
 }

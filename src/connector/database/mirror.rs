@@ -33,6 +33,12 @@ impl MirrorRow<'_> {
     /// The row as a request that inserts or replaces it.
     fn request(&self, table: &str, dialect: Dialect) -> String {
         let text = |value: Option<&str>| value.map_or_else(|| "null".to_owned(), quoted);
+        let json = |value: &str| match dialect {
+            // A column of texts has the text of the value.
+            Dialect::Sqlite => quoted(value),
+            Dialect::Mysql if !value.starts_with(['{', '[']) => quoted(value),
+            Dialect::Mysql | Dialect::Postgres => value.to_owned(),
+        };
         let time = |value: Option<&str>| match (value, dialect) {
             // Its times have neither a `T` nor a zone.
             (Some(value), Dialect::Mysql) => {
@@ -45,9 +51,12 @@ impl MirrorRow<'_> {
             ("saga_name", quoted(self.saga_name)),
             ("status", quoted(self.status)),
             ("current_step", self.current_step.to_string()),
-            ("input", self.input.to_owned()),
-            ("step_results", self.step_results.to_owned()),
-            ("signal_data", self.signal_data.unwrap_or("null").to_owned()),
+            ("input", json(self.input)),
+            ("step_results", json(self.step_results)),
+            (
+                "signal_data",
+                self.signal_data.map_or_else(|| "null".to_owned(), json),
+            ),
             ("resume_at", time(self.resume_at)),
             ("await_event", text(self.await_event)),
             ("expires_at", time(self.expires_at)),
@@ -66,8 +75,37 @@ impl MirrorRow<'_> {
             sign = ",";
         }
         request.push_str("}}");
-        request
+        if dialect == Dialect::Postgres {
+            without_nul(request)
+        } else {
+            request
+        }
     }
+}
+
+/// A JSON text without the one character that `PostgreSQL` cannot store.
+fn without_nul(text: String) -> String {
+    const NUL: &str = "\\u0000";
+    if !text.contains(NUL) {
+        return text;
+    }
+    let mut clean = String::with_capacity(text.len());
+    let mut rest = &*text;
+    while let Some(at) = rest.find('\\') {
+        let (before, escape) = rest.split_at(at);
+        clean.push_str(before);
+        let kept = if escape.starts_with(NUL) {
+            clean.push('\u{fffd}');
+            &escape[NUL.len()..]
+        } else {
+            // The sign after a backslash belongs to it, and may be one itself.
+            clean.push_str(&escape[..2]);
+            &escape[2..]
+        };
+        rest = kept;
+    }
+    clean.push_str(rest);
+    clean
 }
 
 impl Databases {
@@ -167,5 +205,17 @@ mod tests {
             }
         }
         assert!(creation("a b", Dialect::Sqlite).is_err());
+    }
+
+    #[test]
+    fn characters_that_postgres_cannot_store_are_replaced() {
+        for (given, expected) in [
+            (r#"{"a":"x"}"#, r#"{"a":"x"}"#),
+            (r#"{"a":"\u0000x\u0000"}"#, "{\"a\":\"\u{fffd}x\u{fffd}\"}"),
+            (r#"{"a":"\\u0000"}"#, r#"{"a":"\\u0000"}"#),
+            (r#"{"a":"\\\u0000\n"}"#, "{\"a\":\"\\\\\u{fffd}\\n\"}"),
+        ] {
+            assert_eq!(without_nul(given.to_owned()), expected);
+        }
     }
 }

@@ -14,6 +14,9 @@ use super::{
 };
 use crate::dialect::Findings;
 
+/// The longest name of a table, in bytes.
+const TABLE_BYTES_MAX: usize = 63;
+
 /// A file of a bundle. What does not end with `.hcl` is a template of mails.
 #[derive(Debug, Clone, Copy)]
 pub struct File<'a> {
@@ -195,6 +198,17 @@ pub fn is_bundle(name: &str) -> bool {
     (1..=128).contains(&name.len()) && name.bytes().all(is_sign)
 }
 
+/// Whether a text can be the name of a table, with that of its schema if it has one.
+fn is_table(name: &str) -> bool {
+    let is_sign = |next: char| next.is_alphanumeric() || next == '_';
+    let is_name = |part: &str| {
+        (1..=TABLE_BYTES_MAX).contains(&part.len())
+            && part.chars().all(is_sign)
+            && !part.starts_with(char::is_numeric)
+    };
+    name.split('.').count() <= 2 && name.split('.').all(is_name)
+}
+
 fn mirror(block: &Block, report: &mut Report) -> Option<Mirror> {
     let mut fields = Fields::of(block);
     if !fields.is_given("storage") {
@@ -203,6 +217,15 @@ fn mirror(block: &Block, report: &mut Report) -> Option<Mirror> {
     }
     let storage = fields.connector("storage", report);
     let table = fields.text("table", report);
+    if let Some((table, place)) = table
+        && !is_table(table)
+    {
+        let message = format!(
+            "\"{table}\" is not a valid name of a table: use letters, digits and underscores, and \
+             possibly a schema and a dot before it"
+        );
+        report.error("S103", place, message);
+    }
     let creates = fields.truth("auto_create", report).unwrap_or(true);
     if let Some(api) = fields.blocks("api").first() {
         unused("api", api.place, report);

@@ -244,7 +244,7 @@ pub struct Run {
     pub entity_id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub idempotency_key: Option<String>,
-    /// `caller`, `schedule`, `trigger`, `parent` or `transition`.
+    /// `caller`, `schedule`, `trigger`, `parent`, `transition` or `route`.
     pub started_by: &'static str,
     pub created_at: AsText<Timestamp>,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -102,6 +102,8 @@ pub struct Cancelled {
 /// What a run of a saga has that other runs do not.
 #[derive(Debug)]
 pub struct Details {
+    /// As [`Instance`] has it.
+    pub status: &'static str,
     /// The place of its step in the order, and its name.
     pub at: usize,
     pub step: Option<String>,

@@ -156,7 +156,17 @@ async fn store(
         // Its unit is dropped with the session.
         return Ok(Output::one(applied));
     }
-    cx.finish(session, applied, Vec::new()).await
+    let done = cx.finish(session, applied, Vec::new()).await?;
+    let made = cx
+        .runtime()
+        .make_mirror(&cx.caller().tenant, namespace, &new.name);
+    Ok(match (done, made.await) {
+        (Output::One(applied, mut warnings), Some(warning)) => {
+            warnings.push(warning);
+            Output::One(applied, warnings)
+        }
+        (done, _) => done,
+    })
 }
 
 fn bad(parameter: &'static str, message: impl Into<String>) -> Failure {

@@ -88,9 +88,16 @@ pub async fn apply_definitions(
             Err(failure) if failure.code() == Code::Conflict && attempt < ATTEMPTS => attempt += 1,
             Err(failure) => return Err(failure.into()),
             Ok(()) if told.has_errors => return Err(told.refused()),
-            Ok(()) => return Ok(told.lines),
+            Ok(()) => break,
         }
     }
+    if let Some(bundle) = &bundle {
+        let made = services
+            .runtime
+            .make_mirror(tenant, NAMESPACE, &bundle.name);
+        told.lines.extend(made.await);
+    }
+    Ok(told.lines)
 }
 
 async fn store(

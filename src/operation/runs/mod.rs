@@ -129,6 +129,7 @@ impl From<RunDetails> for Run {
         });
         let results = results.collect();
         let saga = details.saga.map(|saga| sagas::Details {
+            status: saga.status,
             at: saga.at,
             step: saga.order.get(saga.at).map(ToString::to_string),
             deadline: saga.deadline,

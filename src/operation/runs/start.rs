@@ -93,6 +93,11 @@ impl Operation for StartRun {
             let by = cx.initiator();
             let start = Start {
                 steps_at_once: !session.has_joined(),
+                started_by: if cx.is_routed() {
+                    StartedBy::Route
+                } else {
+                    self.start.started_by
+                },
                 ..self.start.clone()
             };
             let started = cx.runtime().start_run(&mut session, &by, start).await?;

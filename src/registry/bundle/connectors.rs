@@ -1,11 +1,11 @@
 //! The connectors of bundles, with the values of their variables in memory only.
 
-use std::sync::Arc;
+use std::{cell::RefCell, sync::Arc};
 
 use serde_json::Value;
 
-use super::stored::{StoredConnectors, connectors_key, read, sealed_as};
-use crate::connector::{Config, Connector, Trust};
+use super::stored::{StoredConnectors, StoredMirror, connectors_key, read, sealed_as};
+use crate::connector::{Config, Connector, Secret, Trust};
 use crate::id::Tenant;
 use crate::registry::{Error, Registry};
 
@@ -21,6 +21,13 @@ type Key = (Tenant, Arc<str>, Arc<str>, Arc<str>);
 /// Connectors as they were read. What a digest names never changes.
 pub(in crate::registry) type Connectors = quick_cache::sync::Cache<Key, Arc<Connector>>;
 
+/// Tenant, namespace, digest of the bundle.
+type MirrorKey = (Tenant, Arc<str>, Arc<str>);
+
+/// The tables of bundles as they were read, or that they have none.
+pub(in crate::registry) type Mirrors =
+    quick_cache::sync::Cache<MirrorKey, Option<Arc<StoredMirror>>>;
+
 /// A table that shows the runs of sagas to others.
 #[derive(Debug, Clone)]
 pub struct Mirror {
@@ -32,6 +39,10 @@ pub struct Mirror {
 
 pub(in crate::registry) fn known() -> Connectors {
     Connectors::new(KEPT)
+}
+
+pub(in crate::registry) fn known_mirrors() -> Mirrors {
+    Mirrors::new(KEPT)
 }
 
 impl Registry {
@@ -58,6 +69,17 @@ impl Registry {
         Ok(Some(connector))
     }
 
+    /// Whether the runs of a bundle are shown to others by a table.
+    pub async fn has_mirror(
+        &self,
+        tenant: &Tenant,
+        namespace: &str,
+        digest: &str,
+    ) -> Result<bool, Error> {
+        let mirror = self.stored_mirror(tenant, namespace, digest).await?;
+        Ok(mirror.is_some())
+    }
+
     /// The table that shows the runs of a bundle to others, if it has one.
     pub async fn mirror(
         &self,
@@ -65,20 +87,36 @@ impl Registry {
         namespace: &str,
         digest: &str,
     ) -> Result<Option<Mirror>, Error> {
-        let key = connectors_key(namespace, digest);
-        let Some(record) = self.0.storage.record(tenant, &key).await? else {
-            return Ok(None);
-        };
-        let stored: StoredConnectors = read("connectors", &record)?;
-        let Some(mirror) = stored.mirror else {
+        let Some(mirror) = self.stored_mirror(tenant, namespace, digest).await? else {
             return Ok(None);
         };
         let connector = self.connector(tenant, namespace, digest, &mirror.connector);
         Ok(connector.await?.map(|connector| Mirror {
             connector,
-            table: mirror.table,
+            table: mirror.table.clone(),
             creates: mirror.creates,
         }))
+    }
+
+    async fn stored_mirror(
+        &self,
+        tenant: &Tenant,
+        namespace: &str,
+        digest: &str,
+    ) -> Result<Option<Arc<StoredMirror>>, Error> {
+        let key: MirrorKey = (tenant.clone(), namespace.into(), digest.into());
+        if let Some(known) = self.0.mirrors.get(&key) {
+            return Ok(known);
+        }
+        let record_key = connectors_key(namespace, digest);
+        let Some(record) = self.0.storage.record(tenant, &record_key).await? else {
+            return Ok(None);
+        };
+        let stored: StoredConnectors = read("connectors", &record)?;
+        let is_declared = |mirror: &StoredMirror| stored.connectors.contains_key(&mirror.connector);
+        let mirror = stored.mirror.clone().filter(is_declared).map(Arc::new);
+        self.0.mirrors.insert(key, mirror.clone());
+        Ok(mirror)
     }
 
     fn opened(
@@ -93,12 +131,18 @@ impl Registry {
             what: "connector",
             name: name.into(),
         };
+        let mut values = Vec::new();
         let config = match stored.connectors.get(name) {
             None => Config::Member,
             Some(config) => {
                 let mut config: Value =
                     serde_json::from_str(config.get()).map_err(|_| unreadable())?;
-                let open = |variable: &str| self.open(tenant, namespace, stored, variable);
+                let used = RefCell::new(&mut values);
+                let open = |variable: &str| {
+                    let value = self.open(tenant, namespace, stored, variable)?;
+                    used.borrow_mut().push(Secret::from(&*value));
+                    Ok(value)
+                };
                 with_values(&mut config, &open)?;
                 // Its error could quote a value.
                 serde_json::from_value(config).map_err(|_| unreadable())?
@@ -108,6 +152,7 @@ impl Registry {
             name: name.into(),
             key: format!("{namespace}/{digest}/{name}").into(),
             config,
+            values,
             trust: if stored.is_operators {
                 Trust::Operator
             } else {

@@ -21,5 +21,5 @@ pub use read::BundleView;
 pub use routes::{Route, RouteTarget, Routes};
 pub use stored::Summary;
 
-pub(super) use connectors::{Connectors, known as known_connectors};
+pub(super) use connectors::{Connectors, Mirrors, known as known_connectors, known_mirrors};
 pub(super) use routes::KnownRoutes;

@@ -57,7 +57,7 @@ pub(super) struct StoredConnectors {
 
 /// A table that shows the runs of sagas to others.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) struct StoredMirror {
+pub(in crate::registry) struct StoredMirror {
     pub(super) connector: String,
     pub(super) table: String,
     pub(super) creates: bool,

@@ -139,13 +139,7 @@ pub(in crate::rest) fn instance(parts: &Parts, answer: Success) -> Written {
     let awaited = waiting.filter(|waiting| waiting.what == "signal");
     let instance = Instance {
         saga_name: run.definition.name,
-        status: match run.status {
-            "pending" | "running" => "running",
-            "waiting" if waiting.is_some_and(|waiting| waiting.what == "task") => "running",
-            "waiting" => "paused",
-            "timed_out" => "timeout",
-            ended => ended,
-        },
+        status: saga.status,
         compensated: run.compensated,
         current_step: saga.at,
         current_step_name: saga.step,

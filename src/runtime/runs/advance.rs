@@ -175,6 +175,8 @@ impl Runtime {
             let advance = state.stored(&history)?;
             let text = Arc::clone(&advance.state);
             session.unit()?.advance_run(&stored, advance)?;
+            self.mirror_later(session, &by.tenant, &stored.name, run, &program)
+                .await?;
             if state.run.status.is_end()
                 && !had_ended
                 && let Some(parent) = stored.parent

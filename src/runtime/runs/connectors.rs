@@ -51,6 +51,14 @@ impl Calls {
         }
     }
 
+    pub(super) const fn connectors(&self) -> &Connectors {
+        &self.connectors
+    }
+
+    pub(super) const fn stop(&self) -> &CancellationToken {
+        &self.stop
+    }
+
     /// Takes a task; false if it is out already.
     fn begin(&self, tenant: &Tenant, task: &Arc<str>) -> bool {
         let mut out = self.out.lock().unwrap_or_else(PoisonError::into_inner);

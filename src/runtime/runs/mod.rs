@@ -15,6 +15,7 @@ mod entity;
 mod leases;
 mod list;
 mod look;
+mod mirror;
 mod modules;
 mod parsed;
 mod plans;

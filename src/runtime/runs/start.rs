@@ -96,7 +96,7 @@ impl Runtime {
         start: StartRun,
     ) -> Result<RunStarted, Failure> {
         let followed = self.followed(session, &start).await?;
-        let is_by_caller = start.started_by == StartedBy::Caller;
+        let is_by_caller = matches!(start.started_by, StartedBy::Caller | StartedBy::Route);
         let key = start.key.filter(|key| !key.is_empty());
         let key = match followed.idempotency {
             // The key of a trigger is not a caller's: what is delivered twice is started once.
@@ -161,6 +161,7 @@ impl Runtime {
             run: new_run,
         };
         let mut history = vec![event];
+        let program = Arc::clone(&followed.program);
         if start.steps_at_once {
             let starting = Starting {
                 run,
@@ -172,6 +173,8 @@ impl Runtime {
                 .first_step(session, by, starting, state, history)
                 .await?;
         }
+        self.mirror_later(session, &by.tenant, &start.name, run, &program)
+            .await?;
         let new = NewRun {
             id: run,
             name: start.name,

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
 use crate::error::Failure;
-use crate::program::{self, HistoryEvent, Run, Status, Waiting};
+use crate::program::{self, EventKind, HistoryEvent, Run, Status, Waiting};
 use crate::runtime::{Initiator, later::By};
 use crate::storage::{RunAdvance, StoredRun};
 
@@ -123,8 +123,22 @@ impl RunState {
                 (true, None) => KIND,
             },
             status_name: run.status.as_str(),
+            compensations: if run.saga.is_some() {
+                [
+                    EventKind::CompensationCompleted,
+                    EventKind::CompensationFailed,
+                ]
+                .map(|kind| count(history, kind))
+            } else {
+                [0; 2]
+            },
         })
     }
+}
+
+fn count(history: &[HistoryEvent], kind: EventKind) -> u32 {
+    let events = history.iter().filter(|event| event.kind == kind);
+    u32::try_from(events.count()).unwrap_or(u32::MAX)
 }
 
 fn encode(value: &impl Serialize) -> Result<Arc<str>, Failure> {

@@ -94,6 +94,12 @@ impl Runtime {
         session
             .unit()?
             .advance_run(&stored, state.stored(&[event])?)?;
+        let tenant = &by.tenant;
+        // Of a run whose form cannot be read there is nothing to show.
+        if let Ok(program) = self.program_of(tenant, &stored.name, &state.digest).await {
+            let later = self.mirror_later(session, tenant, &stored.name, run, &program);
+            later.await?;
+        }
         if let Some(ordinal) = out {
             let task = task_id(&state.run.id, ordinal);
             self.0.channels.give_up(&by.tenant, &task, REASON);

@@ -6,7 +6,9 @@ use super::{State, events};
 use crate::clock::Timestamp;
 use crate::error::{Code, Failure};
 use crate::id::{RunId, Tenant};
-use crate::program::{EventKind, HistoryEvent, Kind, Payload, Program, START, START_IN_PATHS};
+use crate::program::{
+    EventKind, HistoryEvent, Kind, Payload, Program, Run, START, START_IN_PATHS, Status, Waiting,
+};
 use crate::runtime::Runtime;
 use crate::storage::StoredRun;
 
@@ -42,6 +44,8 @@ pub struct RunDetails {
 pub struct ShownSaga {
     /// Its steps in their order.
     pub order: Vec<Box<str>>,
+    /// The word for its status that endpoints and tables of sagas have.
+    pub status: &'static str,
     /// The place of the step at which it is, or was when it ended.
     pub at: usize,
     pub deadline: Option<Timestamp>,
@@ -67,6 +71,18 @@ pub struct ShownSignal {
     pub payload: Arc<str>,
     pub at: Timestamp,
     pub is_consumed: bool,
+}
+
+/// The status of a run of a saga in the words of its endpoints and tables (`orchestration.md` 2.4).
+pub(super) const fn instance_status(run: &Run) -> &'static str {
+    match (run.status, &run.waiting) {
+        (Status::Pending | Status::Running, _) | (Status::Waiting, Some(Waiting::Task { .. })) => {
+            "running"
+        }
+        (Status::Waiting, _) => "paused",
+        (Status::TimedOut, _) => "timeout",
+        (Status::Completed | Status::Failed | Status::Cancelled, _) => run.status.as_str(),
+    }
 }
 
 impl Runtime {
@@ -116,6 +132,7 @@ impl Runtime {
                 };
                 Some(ShownSaga {
                     order: form.order.clone(),
+                    status: instance_status(run),
                     at: state.at,
                     deadline: state.deadline,
                     signal,
@@ -135,7 +152,7 @@ impl Runtime {
     }
 
     /// The time of the last event of a run.
-    async fn last_event_at(&self, run: RunId, last: u64) -> Result<Timestamp, Failure> {
+    pub(super) async fn last_event_at(&self, run: RunId, last: u64) -> Result<Timestamp, Failure> {
         let found = self.storage().run_events(run, last - 1, 1).await?;
         let mut events = found.iter().map(|advance| events(&advance.record));
         let last = events.next().transpose()?;

@@ -148,6 +148,7 @@ pub(super) fn announce(
         let runs = draft.stored_runs(survivor.tenant, survivor.first);
         storage.runs.committed(&draft.tenant, runs);
         for (key, record) in draft.records.committed(survivor.committed) {
+            storage.mirrors.put(&draft.tenant, key, record.as_ref());
             storage.records.put(&draft.tenant, key, record);
         }
     }

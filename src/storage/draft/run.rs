@@ -42,6 +42,8 @@ pub(in crate::storage) struct RunWrite {
     pub(in crate::storage) by: &'static str,
     pub(in crate::storage) kind: &'static str,
     pub(in crate::storage) status_name: &'static str,
+    /// How many of its compensations have succeeded and failed.
+    pub(in crate::storage) compensations: [u32; 2],
 }
 
 /// What is counted of a run before a unit advances it.

@@ -34,11 +34,13 @@ pub enum RecordKind {
     Machine,
     /// The routes of all bundles.
     Routes,
+    /// A run that is to be written to the table outside that shows the runs of its bundle.
+    Mirror,
 }
 
 impl RecordKind {
     #[cfg(test)]
-    pub(in crate::storage) const ALL: [Self; 13] = [
+    pub(in crate::storage) const ALL: [Self; 14] = [
         Self::Definition,
         Self::Program,
         Self::Action,
@@ -52,6 +54,7 @@ impl RecordKind {
         Self::Connectors,
         Self::Machine,
         Self::Routes,
+        Self::Mirror,
     ];
 
     pub(in crate::storage) const fn code(self) -> i64 {
@@ -72,6 +75,8 @@ impl RecordKind {
             Self::Connectors => 11,
             Self::Machine => 12,
             Self::Routes => 13,
+            // An index of the table knows it by this number.
+            Self::Mirror => 14,
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Small named documents.
 #![cfg(test)]
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 use super::State;
 use crate::entity::Position;
@@ -88,6 +88,12 @@ impl State {
 
     pub(in crate::storage) fn leases(&self) -> Vec<(Tenant, Record)> {
         self.all(RecordKind::Lease)
+    }
+
+    pub(in crate::storage) fn mirrors(&self) -> Vec<(Tenant, Arc<str>)> {
+        let all = self.all(RecordKind::Mirror).into_iter();
+        let names = all.map(|(tenant, record)| (tenant, record.key.namespace));
+        names.collect::<BTreeSet<_>>().into_iter().collect()
     }
 
     fn all(&self, kind: RecordKind) -> Vec<(Tenant, Record)> {

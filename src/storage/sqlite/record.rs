@@ -14,6 +14,7 @@ use crate::storage::port::{
 const RECORD_GET: &str = include_str!("sql/record_get.sql");
 const RECORD_LEASES: &str = include_str!("sql/record_leases.sql");
 const RECORD_LIST: &str = include_str!("sql/record_list.sql");
+const RECORD_MIRRORS: &str = include_str!("sql/record_mirrors.sql");
 const RECORD_POSITIONS: &str = include_str!("sql/record_positions.sql");
 const RECORD_PRODUCERS: &str = include_str!("sql/record_producers.sql");
 
@@ -98,6 +99,17 @@ impl Sqlite {
     /// The leases of tasks, of all tenants.
     pub(in crate::storage) async fn leases(&self) -> Result<Vec<(Tenant, Record)>, Error> {
         self.all(RECORD_LEASES, RecordKind::Lease).await
+    }
+
+    /// The tables outside that are behind, of all tenants.
+    pub(in crate::storage) async fn mirrors(&self) -> Result<Vec<(Tenant, Arc<str>)>, Error> {
+        let rows: Vec<(String, String)> = sqlx::query_as(RECORD_MIRRORS)
+            .fetch_all(&self.reads)
+            .await?;
+        let rows = rows.into_iter();
+        Ok(rows
+            .map(|(tenant, ns)| (tenant.into(), ns.into()))
+            .collect())
     }
 
     /// All records of a kind, by a statement that reads those.

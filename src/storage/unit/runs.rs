@@ -50,6 +50,8 @@ pub struct RunAdvance {
     /// Its kind and its status, as metrics name them.
     pub kind: &'static str,
     pub status_name: &'static str,
+    /// How many compensations of a saga have succeeded and failed.
+    pub compensations: [u32; 2],
 }
 
 /// The runs of a unit.
@@ -217,6 +219,7 @@ impl UnitOfWork {
             by: new.by,
             kind: advance.kind,
             status_name: advance.status_name,
+            compensations: advance.compensations,
         })
     }
 
@@ -249,6 +252,7 @@ impl UnitOfWork {
             by: "",
             kind: "",
             status_name: "",
+            compensations: [0; 2],
         });
         write.status = advance.status;
         write.is_out = advance.is_out;
@@ -259,6 +263,9 @@ impl UnitOfWork {
         write.last = advance.last;
         write.kind = advance.kind;
         write.status_name = advance.status_name;
+        for (sum, more) in write.compensations.iter_mut().zip(advance.compensations) {
+            *sum += more;
+        }
         write.events.extend(advance.events);
         self.put_run(write)
     }

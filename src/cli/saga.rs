@@ -1,0 +1,175 @@
+//! `interlock saga`: sagas, and starts of them (`runs.md` §7).
+
+use std::process::ExitCode;
+
+use clap::{Args, Subcommand};
+use serde::Deserialize;
+
+use super::{
+    client,
+    flo::{
+        options::{Error, Json, Options, Service, maybe, maybe_json, with_service},
+        show::Table,
+    },
+};
+
+#[derive(Subcommand)]
+pub(super) enum Command {
+    /// Start a saga, and print the id of its run and where that is.
+    #[command(after_help = "\
+Examples:
+  interlock saga start create_order '{\"user_id\":7,\"amount\":99.99}'
+  RUN=$(interlock saga start loan_approval --format json | jq -r .runId)
+
+A saga without delay and await is answered with its end: completed, compensated or failed. The exit
+code is 0 for each of these. Any other saga is running; interlock flo workflow status, signal,
+cancel and history take the id of its run.
+
+Topics: interlock help sagas, runs.")]
+    Start(Start),
+    /// List sagas by name.
+    #[command(
+        visible_alias = "ls",
+        after_help = "Examples:\n  interlock saga list\n  interlock saga list --format json | jq -r .name\n\nTopics: interlock help sagas."
+    )]
+    List {
+        #[command(flatten)]
+        options: Options,
+    },
+    /// Print a saga as it is written in its bundle, or with --format json all of it.
+    #[command(
+        after_help = "Example:\n  interlock saga show create_order\n\nTopics: interlock help sagas."
+    )]
+    Show {
+        /// The name of the saga.
+        name: String,
+        #[command(flatten)]
+        options: Options,
+    },
+}
+
+#[derive(Args)]
+pub(super) struct Start {
+    /// The name of the saga.
+    name: String,
+    /// The input of the run; by default {}.
+    #[arg(value_name = "JSON", allow_negative_numbers = true)]
+    input: Option<Json>,
+    /// Start at most one run with this key.
+    #[arg(long, value_name = "KEY")]
+    idempotency_key: Option<String>,
+    /// The id of the run; by default the service makes one.
+    #[arg(long, value_name = "RUN")]
+    run_id: Option<String>,
+    #[command(flatten)]
+    options: Options,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Started {
+    run_id: String,
+    /// If it has ended.
+    run: Option<Ended>,
+}
+
+#[derive(Deserialize)]
+struct Ended {
+    status: String,
+    #[serde(default)]
+    compensated: bool,
+    error: Option<Fault>,
+}
+
+#[derive(Deserialize)]
+struct Fault {
+    message: String,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Listed {
+    name: String,
+    version: String,
+    enabled: bool,
+    created_at: String,
+}
+
+#[derive(Deserialize)]
+struct Defined {
+    document: String,
+}
+
+pub(super) fn run(command: &Command) -> ExitCode {
+    match command {
+        Command::Start(given) => with_service(&given.options, |to| start(to, given)),
+        Command::List { options } => with_service(options, list),
+        Command::Show { name, options } => with_service(options, |to| show(to, name)),
+    }
+}
+
+async fn start(service: Service<'_>, given: &Start) -> Result<(), Error> {
+    let request = |object| {
+        let object = service.in_namespace(object).text("definition", &given.name);
+        let object = maybe_json(object, "input", given.input.as_ref());
+        let object = maybe(object, "runId", given.run_id.as_deref());
+        maybe(object, "idempotencyKey", given.idempotency_key.as_deref())
+    };
+    let answer = service.ask("RunStart", request).await?;
+    if service.is_json() {
+        println!("{answer}");
+        return Ok(());
+    }
+    let Started { run_id, run } = client::read(&answer)?;
+    let Some(run) = run else {
+        println!("{run_id} running");
+        return Ok(());
+    };
+    let status = if run.compensated {
+        "compensated"
+    } else {
+        &run.status
+    };
+    match run.error {
+        Some(error) => println!("{run_id} {status}: {}", error.message),
+        None => println!("{run_id} {status}"),
+    }
+    Ok(())
+}
+
+async fn list(service: Service<'_>) -> Result<(), Error> {
+    let request = |object| service.in_namespace(object).text("kind", "saga");
+    let items = service.items("RunDefinitionsGet", usize::MAX, request);
+    let items = items.await?;
+    let mut table = Table::new(["SAGA", "VERSION", "ENABLED", "APPLIED"]);
+    for item in &items {
+        if service.is_json() {
+            println!("{item}");
+            continue;
+        }
+        let listed: Listed = client::read(item.get())?;
+        let enabled = if listed.enabled { "yes" } else { "no" };
+        table.row([
+            listed.name,
+            listed.version,
+            enabled.to_owned(),
+            listed.created_at,
+        ]);
+    }
+    if !service.is_json() {
+        println!("{table}");
+    }
+    Ok(())
+}
+
+async fn show(service: Service<'_>, name: &str) -> Result<(), Error> {
+    let request = |object| service.in_namespace(object).text("name", name);
+    let answer = service.ask("RunDefinitionGet", request).await?;
+    if service.is_json() {
+        println!("{answer}");
+        return Ok(());
+    }
+    let defined: Defined = client::read(&answer)?;
+    println!("{}", defined.document.trim_end());
+    Ok(())
+}

@@ -1,0 +1,427 @@
+//! Writing runs of sagas to the tables that show them outside (`runs.md` §7, *Mirror*).
+//!
+//! The commit of a run takes note of it, and what is here writes the run as it stands, again until
+//! it is written. A run that was committed several times meanwhile is written once. Each table is
+//! written by a task of its own, one row after the other, with connections of its own: no run
+//! waits for it, and one that hangs delays no other.
+
+use std::{
+    collections::{HashMap, HashSet},
+    fmt::Write as _,
+    sync::{Arc, Weak},
+    time::Duration,
+};
+
+use tokio::{
+    sync::Semaphore,
+    task::JoinSet,
+    time::{sleep, timeout},
+};
+use tokio_util::sync::CancellationToken;
+use tracing::{info, warn};
+
+use super::{State, view::instance_status};
+use crate::clock::Timestamp;
+use crate::connector::{CallFailed, MirrorRow, MirrorTable};
+use crate::error::{Code, Failure};
+use crate::id::{RunId, Tenant};
+use crate::program::{Program, Waiting};
+use crate::registry::bundle::Mirror;
+use crate::runtime::{Runtime, Session, incidents::contained};
+use crate::storage::{MirrorName, RunName, StoredRun, ToMirror};
+
+/// How long commits are gathered before a table is written: the short runs are written once.
+const GATHER: Duration = Duration::from_millis(10);
+
+/// How many runs are read at a time.
+const PAGE: usize = 100;
+
+/// How many tables of one tenant are written at once.
+const OF_TENANT: usize = 4;
+
+/// So many rows in turn that the database refuses are about the table, not about the rows.
+const REFUSED_MAX: usize = 10;
+
+/// The pauses after a failure.
+const PAUSE_FIRST: Duration = Duration::from_millis(100);
+const PAUSE_MAX: Duration = Duration::from_secs(30);
+
+/// How long the one who applies a bundle waits for its table.
+const MAKE_MAX: Duration = Duration::from_secs(5);
+
+/// How often it is tried to take note of what was written, while others commit.
+const ATTEMPTS: usize = 5;
+
+/// What became of the runs of a table, from the one after which it began to the last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Pass {
+    /// There is none.
+    UpToDate,
+    /// Each is written. More may have been committed meanwhile.
+    Wrote,
+    /// The database has refused some, or cannot be reached.
+    Left,
+}
+
+/// What became of one run.
+#[derive(Debug)]
+enum Written {
+    Yes,
+    /// It is tried again, but others may be written.
+    Refused(String),
+    /// The database cannot be reached.
+    Unreachable(String),
+}
+
+impl Runtime {
+    /// Has a run written to the table of its bundle, if it has one, after the commit of a session.
+    pub(super) async fn mirror_later(
+        &self,
+        session: &mut Session,
+        tenant: &Tenant,
+        name: &RunName,
+        run: RunId,
+        program: &Program,
+    ) -> Result<(), Failure> {
+        let Some(saga) = &program.saga else {
+            return Ok(());
+        };
+        let (namespace, bundle) = (&name.namespace, &saga.bundle);
+        let registry = &self.0.registry;
+        if registry.has_mirror(tenant, namespace, bundle).await? {
+            session.unit()?.mirror_run(namespace, bundle, run)?;
+        }
+        Ok(())
+    }
+
+    /// Makes the table of a bundle that was applied, if it is to be made. A failure is returned as
+    /// a warning: the table is made with the first row, too.
+    pub async fn make_mirror(
+        &self,
+        tenant: &Tenant,
+        namespace: &str,
+        bundle: &str,
+    ) -> Option<String> {
+        let found = self.0.registry.bundle(tenant, namespace, bundle).await;
+        let digest = found.ok()?.digest;
+        let mirror = self.0.registry.mirror(tenant, namespace, &digest).await;
+        let mirror = mirror.ok()??;
+        if !mirror.creates {
+            return None;
+        }
+        let connectors = self.0.calls.connectors();
+        let made = connectors.make_mirror(self.table(tenant, &mirror));
+        let failure = match timeout(MAKE_MAX, made).await {
+            Ok(Ok(())) => return None,
+            Ok(Err(failure)) => failure.to_string(),
+            Err(_) => format!("no answer within {MAKE_MAX:?}"),
+        };
+        Some(format!(
+            "the table {} of the connector {} could not be made, and is made when the first run is \
+             written: {failure}",
+            mirror.table, mirror.connector.name
+        ))
+    }
+
+    fn table<'a>(&'a self, tenant: &'a Tenant, mirror: &'a Mirror) -> MirrorTable<'a> {
+        MirrorTable {
+            tenant,
+            connector: &mirror.connector,
+            table: &mirror.table,
+            timeout: self.0.settings.runs.connectors_timeout,
+            cancel: self.0.calls.stop(),
+        }
+    }
+
+    /// Writes all tables that are behind, until `stop` is cancelled.
+    pub async fn keep_mirrors(self, stop: CancellationToken) {
+        let mut tasks: JoinSet<MirrorName> = JoinSet::new();
+        // Of each that is written: whether more came since.
+        let mut at_work: HashMap<MirrorName, bool> = HashMap::new();
+        let mut turns: HashMap<Tenant, Weak<Semaphore>> = HashMap::new();
+        loop {
+            let begun: HashSet<MirrorName> = tokio::select! {
+                () = stop.cancelled() => return,
+                () = self.storage().mirrors_changed() => self.storage().take_mirrors(),
+                Some(ended) = tasks.join_next(), if !tasks.is_empty() => match ended {
+                    Ok(name) => {
+                        let is_behind = at_work.remove(&name) == Some(true);
+                        is_behind.then_some(name).into_iter().collect()
+                    }
+                    // Panics are contained.
+                    Err(_) => continue,
+                },
+            };
+            turns.retain(|_, turns| turns.strong_count() > 0);
+            for name in begun {
+                if let Some(more) = at_work.get_mut(&name) {
+                    *more = true;
+                    continue;
+                }
+                at_work.insert(name.clone(), false);
+                let known = turns.get(&name.tenant).and_then(Weak::upgrade);
+                let known = known.unwrap_or_else(|| {
+                    let fresh = Arc::new(Semaphore::new(OF_TENANT));
+                    turns.insert(name.tenant.clone(), Arc::downgrade(&fresh));
+                    fresh
+                });
+                let runtime = self.clone();
+                tasks.spawn(async move {
+                    runtime.write_mirror(&name, &known).await;
+                    name
+                });
+            }
+        }
+    }
+
+    /// Writes the runs of a table until all are written.
+    async fn write_mirror(&self, name: &MirrorName, turns: &Semaphore) {
+        let mut after = None;
+        let mut pause = PAUSE_FIRST;
+        let mut was_behind = false;
+        sleep(GATHER).await;
+        loop {
+            match contained(self.write_pass(name, turns, &mut after)).await {
+                Ok(Pass::UpToDate) => break,
+                Ok(Pass::Wrote) => {
+                    pause = PAUSE_FIRST;
+                    continue;
+                }
+                Ok(Pass::Left) => {}
+                Err(fault) => {
+                    let failure = fault.into_failure();
+                    let cause = failure.internal_cause().map(|(_, cause)| cause);
+                    let tenant = name.tenant.as_str();
+                    warn!(%failure, cause, tenant, "a table that shows runs could not be written");
+                }
+            }
+            was_behind = true;
+            sleep(pause).await;
+            pause = (pause * 2).min(PAUSE_MAX);
+        }
+        if was_behind {
+            let (tenant, namespace) = (name.tenant.as_str(), &*name.namespace);
+            info!(
+                tenant,
+                namespace, "a table that shows runs is up to date again"
+            );
+        }
+    }
+
+    /// Writes the runs after one, to the last.
+    async fn write_pass(
+        &self,
+        name: &MirrorName,
+        turns: &Semaphore,
+        after: &mut Option<String>,
+    ) -> Result<Pass, Failure> {
+        let MirrorName {
+            tenant,
+            namespace,
+            bundle,
+        } = name;
+        let is_whole = after.is_none();
+        let mirror = self.0.registry.mirror(tenant, namespace, bundle).await?;
+        let mut refused_in_turn = 0;
+        let mut pass = Pass::UpToDate;
+        loop {
+            let page = self
+                .storage()
+                .to_mirror(name, after.as_deref(), PAGE)
+                .await?;
+            if page.is_empty() {
+                *after = None;
+                return Ok(match pass {
+                    Pass::UpToDate if !is_whole => Pass::Wrote,
+                    pass => pass,
+                });
+            }
+            let turn = turns.acquire().await;
+            let mut written = Vec::with_capacity(page.len());
+            let mut is_reachable = true;
+            for run in page {
+                let outcome = match &mirror {
+                    Some(mirror) => self.write_row(tenant, mirror, run.run).await?,
+                    // Nothing is known of its bundle any more.
+                    None => Written::Yes,
+                };
+                let (reason, is_refused) = match outcome {
+                    Written::Yes => {
+                        refused_in_turn = 0;
+                        *after = Some(run.place().to_owned());
+                        written.push(run);
+                        continue;
+                    }
+                    Written::Refused(reason) => (reason, true),
+                    Written::Unreachable(reason) => (reason, false),
+                };
+                warn!(
+                    tenant = tenant.as_str(), run.id = %run.run, reason,
+                    "a run could not be written to the table that shows runs; trying again"
+                );
+                pass = Pass::Left;
+                if is_refused {
+                    refused_in_turn += 1;
+                    *after = Some(run.place().to_owned());
+                }
+                is_reachable = is_refused && refused_in_turn < REFUSED_MAX;
+                if !is_reachable {
+                    break;
+                }
+            }
+            drop(turn);
+            self.note_mirrored(tenant, &written).await?;
+            if !is_reachable {
+                return Ok(Pass::Left);
+            }
+            if pass == Pass::UpToDate {
+                pass = Pass::Wrote;
+            }
+        }
+    }
+
+    /// Writes a run as it stands. One that is not there any more stays in the table as it was.
+    async fn write_row(
+        &self,
+        tenant: &Tenant,
+        mirror: &Mirror,
+        run: RunId,
+    ) -> Result<Written, Failure> {
+        let Some(stored) = self.storage().run(tenant, run).await? else {
+            return Ok(Written::Yes);
+        };
+        let shown = match self.shown_outside(tenant, &stored).await {
+            Ok(shown) => shown,
+            Err(failure) if failure.code() == Code::ServerError => {
+                return Ok(Written::Refused(failure.to_string()));
+            }
+            Err(failure) => return Err(failure),
+        };
+        let table = self.table(tenant, mirror);
+        let connectors = self.0.calls.connectors();
+        let row = shown.row();
+        Ok(match connectors.mirror(table, mirror.creates, &row).await {
+            Ok(()) => Written::Yes,
+            Err(failure @ CallFailed::Failed { .. }) => Written::Refused(failure.to_string()),
+            Err(failure) => Written::Unreachable(failure.to_string()),
+        })
+    }
+
+    /// Takes note of runs that were written, but those that were committed again since.
+    async fn note_mirrored(&self, tenant: &Tenant, written: &[ToMirror]) -> Result<(), Failure> {
+        if written.is_empty() {
+            return Ok(());
+        }
+        let mut attempt = 1;
+        loop {
+            let (by, mut session) = self.own_session(tenant);
+            let unit = session.unit()?;
+            for run in written {
+                unit.mirrored(run).await?;
+            }
+            match session.finish(&by.cancel).await {
+                Err(failure) if failure.code() == Code::Conflict && attempt < ATTEMPTS => {
+                    attempt += 1;
+                }
+                done => return done,
+            }
+        }
+    }
+
+    /// A run in the words of the table.
+    async fn shown_outside(
+        &self,
+        tenant: &Tenant,
+        stored: &StoredRun,
+    ) -> Result<ShownOutside, Failure> {
+        let state = State::read(stored)?;
+        let run = &state.run;
+        let program = self.program_of(tenant, &stored.name, &state.digest).await?;
+        let (Some(form), Some(saga)) = (&program.saga, &run.saga) else {
+            return Err(Failure::internal(format!("run {} is not a saga", run.id)));
+        };
+        let mut results = String::from("{");
+        for name in &form.order {
+            let result = run.results.get(name);
+            if let Some(result) = result.filter(|result| *result.outcome == *"success") {
+                let sign = if results.len() > 1 { "," } else { "" };
+                let output = self.shown_value(stored.id, &result.output).await?;
+                let _ = write!(results, "{sign}{}:{output}", crate::expr::quoted(name));
+            }
+        }
+        results.push('}');
+        let signal = match &saga.signal {
+            Some(signal) => Some(self.shown_value(stored.id, signal).await?),
+            None => None,
+        };
+        let (mut resume_at, mut awaited, mut step_expires_at) = (None, None, None);
+        match &run.waiting {
+            Some(Waiting::Timer { until, .. }) => resume_at = Some(until.to_string()),
+            Some(Waiting::Signal { kind, until }) => {
+                awaited = Some(kind.clone());
+                step_expires_at = until.as_ref().map(Timestamp::to_string);
+            }
+            Some(Waiting::Task { .. } | Waiting::Child { .. } | Waiting::Entity { .. }) | None => {}
+        }
+        Ok(ShownOutside {
+            id: run.id.clone(),
+            saga: Arc::clone(&stored.name.name),
+            status: instance_status(run),
+            at: saga.at,
+            input: self.shown_value(stored.id, &run.input).await?,
+            results,
+            signal,
+            resume_at,
+            awaited,
+            expires_at: saga.deadline.as_ref().map(Timestamp::to_string),
+            step_expires_at,
+            error: run.error.as_ref().map(|error| error.message.clone()),
+            created_at: run.created.to_string(),
+            updated_at: self
+                .last_event_at(stored.id, run.sequence)
+                .await?
+                .to_string(),
+        })
+    }
+}
+
+/// A run in the words of the table.
+#[derive(Debug)]
+struct ShownOutside {
+    id: Box<str>,
+    saga: Arc<str>,
+    status: &'static str,
+    at: usize,
+    input: Arc<str>,
+    /// A JSON object.
+    results: String,
+    signal: Option<Arc<str>>,
+    resume_at: Option<String>,
+    awaited: Option<Box<str>>,
+    expires_at: Option<String>,
+    step_expires_at: Option<String>,
+    error: Option<Box<str>>,
+    created_at: String,
+    updated_at: String,
+}
+
+impl ShownOutside {
+    fn row(&self) -> MirrorRow<'_> {
+        MirrorRow {
+            id: &self.id,
+            saga_name: &self.saga,
+            status: self.status,
+            current_step: self.at,
+            input: &self.input,
+            step_results: &self.results,
+            signal_data: self.signal.as_deref(),
+            resume_at: self.resume_at.as_deref(),
+            await_event: self.awaited.as_deref(),
+            expires_at: self.expires_at.as_deref(),
+            step_expires_at: self.step_expires_at.as_deref(),
+            error: self.error.as_deref(),
+            created_at: &self.created_at,
+            updated_at: &self.updated_at,
+        }
+    }
+}

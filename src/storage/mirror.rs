@@ -1,0 +1,120 @@
+//! Tables outside that show runs, and are behind: a run of theirs was committed and is not written
+//! there yet.
+//!
+//! Each such run is a record, written by the commit of the run, so that a restart forgets none. Only
+//! which tables are behind is in memory; their runs are read in pages.
+
+use std::{
+    collections::HashSet,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use tokio::sync::Notify;
+
+use super::port::{Record, RecordKey, RecordKind};
+use crate::id::{RunId, Tenant};
+
+/// Between the namespace and the bundle in what a record says; a namespace has none of it.
+const SEPARATOR: char = '/';
+
+/// The table of a bundle.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct MirrorName {
+    pub tenant: Tenant,
+    pub namespace: Arc<str>,
+    /// The digest of the bundle.
+    pub bundle: Arc<str>,
+}
+
+impl MirrorName {
+    /// What the records of its runs have as their namespace.
+    pub(super) fn records(namespace: &str, bundle: &str) -> String {
+        format!("{namespace}{SEPARATOR}{bundle}")
+    }
+
+    fn of(tenant: &Tenant, records: &str) -> Option<Self> {
+        let (namespace, bundle) = records.split_once(SEPARATOR)?;
+        Some(Self {
+            tenant: tenant.clone(),
+            namespace: namespace.into(),
+            bundle: bundle.into(),
+        })
+    }
+}
+
+/// A run that is to be written.
+#[derive(Debug, Clone)]
+pub struct ToMirror {
+    pub run: RunId,
+    pub(super) record: Arc<Record>,
+}
+
+impl ToMirror {
+    pub(super) fn of(record: Arc<Record>) -> Option<Self> {
+        let run = record.key.name.parse().ok()?;
+        Some(Self {
+            run: RunId::new(run),
+            record,
+        })
+    }
+
+    /// Its place among those of its table.
+    pub fn place(&self) -> &str {
+        &self.record.key.name
+    }
+}
+
+/// The tables that are behind.
+///
+/// A mutex, not a task: held to put one name in, or to take all.
+#[derive(Debug, Default)]
+pub(super) struct Mirrors {
+    behind: Mutex<HashSet<MirrorName>>,
+    has_changed: Notify,
+}
+
+impl Mirrors {
+    /// Begins with what is stored: tenants, and the namespaces of their records.
+    pub(super) fn new(stored: Vec<(Tenant, Arc<str>)>) -> Self {
+        let names = stored.iter();
+        let names = names.filter_map(|(tenant, records)| MirrorName::of(tenant, records));
+        let mirrors = Self {
+            behind: Mutex::new(names.collect()),
+            has_changed: Notify::new(),
+        };
+        mirrors.has_changed.notify_one();
+        mirrors
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashSet<MirrorName>> {
+        self.behind.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes note of a record that was committed.
+    pub(super) fn put(&self, tenant: &Tenant, key: &RecordKey, record: Option<&Record>) {
+        if key.kind != RecordKind::Mirror || record.is_none() {
+            return;
+        }
+        if let Some(name) = MirrorName::of(tenant, &key.namespace) {
+            self.lock().insert(name);
+            self.has_changed.notify_one();
+        }
+    }
+
+    pub(super) fn take(&self) -> HashSet<MirrorName> {
+        std::mem::take(&mut *self.lock())
+    }
+
+    pub(super) async fn changed(&self) {
+        self.has_changed.notified().await;
+    }
+}
+
+/// The record of a run that is to be written.
+pub(super) fn key(namespace: &str, bundle: &str, run: RunId) -> RecordKey {
+    RecordKey::new(
+        RecordKind::Mirror,
+        MirrorName::records(namespace, bundle),
+        run.number().to_string(),
+    )
+}

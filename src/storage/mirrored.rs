@@ -1,0 +1,53 @@
+//! Reading and writing which runs are to be written to tables outside.
+
+use std::collections::HashSet;
+
+use super::{
+    Error, Storage, UnitOfWork,
+    mirror::{MirrorName, ToMirror, key},
+    port::RecordKind,
+};
+use crate::id::RunId;
+
+impl Storage {
+    /// The tables that are behind and were not taken yet.
+    pub fn take_mirrors(&self) -> HashSet<MirrorName> {
+        self.0.mirrors.take()
+    }
+
+    /// Returns once there may be such.
+    pub async fn mirrors_changed(&self) {
+        self.0.mirrors.changed().await;
+    }
+
+    /// The runs that are to be written to a table: those after a place, `limit` at most.
+    pub async fn to_mirror(
+        &self,
+        name: &MirrorName,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<ToMirror>, Error> {
+        let records = MirrorName::records(&name.namespace, &name.bundle);
+        let kind = RecordKind::Mirror;
+        let page = self.records(&name.tenant, kind, &records, after, limit);
+        let page = page.await?;
+        Ok(page.into_iter().filter_map(ToMirror::of).collect())
+    }
+}
+
+impl UnitOfWork {
+    /// Has a run written to the table of its bundle, after this unit's commit.
+    pub fn mirror_run(&mut self, namespace: &str, bundle: &str, run: RunId) -> Result<(), Error> {
+        self.put_record(key(namespace, bundle, run), "".into())
+    }
+
+    /// Takes note that a run was written, unless it was committed again since it was read.
+    pub async fn mirrored(&mut self, written: &ToMirror) -> Result<(), Error> {
+        let key = &written.record.key;
+        let found = self.read_record(key).await?;
+        if found.is_some_and(|found| found.position == written.record.position) {
+            self.drop_record(key.clone())?;
+        }
+        Ok(())
+    }
+}

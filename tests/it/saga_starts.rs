@@ -1,0 +1,191 @@
+//! What starts sagas, by the command line and by routes, and what is counted of them (`runs.md` §7
+//! and §9).
+
+use std::{process::Command, time::Instant};
+
+use serde_json::{Value, json};
+
+use crate::support::{
+    PATIENCE, Rest, Server,
+    outside::{Behaviour, Outside},
+};
+
+const SAGAS: &str = r#"connector "api" { type = "rest" }
+connector "out" {
+  type     = "http"
+  base_url = "URL"
+}
+saga "quick" {
+  from {
+    connector = "api"
+    operation = "POST /quick"
+  }
+  step "one" {
+    action {
+      connector = "out"
+      operation = "POST /one"
+      body      = { who = "input.who" }
+    }
+    compensate {
+      connector = "out"
+      operation = "POST /undo-one"
+    }
+  }
+  step "two" {
+    action {
+      connector = "out"
+      operation = "POST /two"
+    }
+    compensate {
+      connector = "out"
+      operation = "POST /undo-two"
+    }
+  }
+  step "three" {
+    action {
+      connector = "out"
+      operation = "POST /three"
+    }
+  }
+}
+saga "slow" {
+  step "wait" { await = "go" }
+}
+"#;
+
+async fn applied() -> (Server, Outside) {
+    let server = Server::start();
+    let outside = Outside::start().await;
+    for line in ["one", "two", "three", "undo-one", "undo-two"] {
+        let answer = Behaviour::Json(200, json!({"done": line}));
+        outside.on(&format!("POST /{line}"), answer);
+    }
+    let text = SAGAS.replace("URL", &outside.url());
+    let files = json!([{"path": "a.hcl", "text": text}]);
+    let connection = server.connect().await;
+    let apply = json!({"bundle": "shop", "files": files});
+    connection.ok("BundleApplyRequest", apply).await;
+    (server, outside)
+}
+
+/// Runs a command beside a server: its exit code and what it prints.
+async fn interlock(server: &Server, line: &[&str]) -> (Option<i32>, String, String) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_interlock"));
+    command
+        .args(line)
+        .current_dir(folder.path())
+        .env_clear()
+        .env("HOME", folder.path())
+        .env("CYODA_GRPC_PORT", server.grpc.port().to_string());
+    let output = tokio::task::spawn_blocking(move || command.output());
+    let output = tokio::time::timeout(PATIENCE, output).await;
+    let output = output
+        .expect("it ends")
+        .expect("it is joined")
+        .expect("it starts");
+    let text = |bytes| String::from_utf8(bytes).expect("text");
+    let (out, err) = (text(output.stdout), text(output.stderr));
+    (output.status.code(), out, err)
+}
+
+#[tokio::test]
+async fn the_command_starts_lists_and_shows_sagas() {
+    let (server, outside) = applied().await;
+    let run = async |line: &[&str]| interlock(&server, &[&["saga"], line].concat()).await;
+    let (code, out, err) = run(&["start", "quick", r#"{"who":"me"}"#]).await;
+    assert_eq!((code, &*err), (Some(0), ""));
+    assert!(
+        out.starts_with("wf_") && out.ends_with(" completed\n"),
+        "{out}"
+    );
+    assert_eq!(outside.seen()[0].body, r#"{"who":"me"}"#);
+    let (_, out, _) = run(&["start", "slow", "--run-id", "mine"]).await;
+    assert_eq!(out, "mine running\n");
+    let (_, out, _) = run(&[
+        "start",
+        "slow",
+        "--format",
+        "json",
+        "--idempotency-key",
+        "k",
+    ])
+    .await;
+    let started: Value = serde_json::from_str(&out).expect("JSON");
+    assert_eq!(started["kind"], "saga");
+    let (_, again, _) = run(&["start", "slow", "--idempotency-key", "k"]).await;
+    assert_eq!(
+        again.split_whitespace().next(),
+        started["runId"].as_str(),
+        "{again}"
+    );
+    outside.next("POST /three", Behaviour::Empty(402));
+    let (code, out, _) = run(&["start", "quick", r#"{"who":"me"}"#]).await;
+    assert_eq!(code, Some(0), "it is an outcome");
+    assert!(
+        out.ends_with(" compensated: step \"three\" failed: POST /three answered 402\n"),
+        "{out}"
+    );
+    let (_, out, _) = run(&["list"]).await;
+    let lines: Vec<_> = out.lines().map(|line| &line[..5]).collect();
+    assert_eq!(lines, ["SAGA ", "quick", "slow "], "{out}");
+    let (_, out, _) = run(&["ls", "--format", "json"]).await;
+    assert_eq!(out.lines().count(), 2);
+    let (_, out, _) = run(&["show", "slow"]).await;
+    assert_eq!(
+        out,
+        "saga \"slow\" {\n  step \"wait\" { await = \"go\" }\n}\n"
+    );
+    for (line, expected) in [
+        (&["start", "nothing"][..], "RUN_DEFINITION_NOT_FOUND"),
+        (&["show", "nothing"], "RUN_DEFINITION_NOT_FOUND"),
+        (&["show", "slow", "-n", "other"], "RUN_DEFINITION_NOT_FOUND"),
+    ] {
+        let (code, out, err) = run(line).await;
+        assert_eq!((code, &*out), (Some(1), ""), "{line:?}");
+        assert!(err.contains(expected), "{line:?}: {err}");
+    }
+    for line in [&["start"][..], &["start", "quick", "{"], &["show"], &[]] {
+        assert_eq!(run(line).await.0, Some(2), "{line:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_run_says_whether_a_route_or_a_caller_has_started_it() {
+    let (server, _outside) = applied().await;
+    let connection = server.connect().await;
+    let rest = server.rest();
+    for (path, by) in [("/quick", "route"), ("/api/sagas/quick", "caller")] {
+        let ended = rest.post(path, r#"{"who":"me"}"#).await.ok();
+        let run = json!({"runId": ended["instance_id"]});
+        let shown = connection.ok("RunGetRequest", run).await;
+        assert_eq!(shown["run"]["startedBy"], by, "{path}");
+    }
+    let started = "interlock_runs_started_total{kind=\"saga\",by=\"route\"}";
+    assert_eq!(measured(&server, started).await, Some(1));
+}
+
+/// The value of a metric.
+async fn measured(server: &Server, name: &str) -> Option<u64> {
+    let text = Rest::new(server.admin).get("/metrics").await.text;
+    let line = text.lines().find_map(|line| line.strip_prefix(name));
+    line.map(|value| value.trim().parse().expect("a number"))
+}
+
+#[tokio::test]
+async fn compensations_are_counted_by_their_result() {
+    let (server, outside) = applied().await;
+    outside.on("POST /three", Behaviour::Empty(402));
+    outside.on("POST /undo-one", Behaviour::Empty(500));
+    let ended = server.rest().post("/quick", r#"{"who":"me"}"#).await.ok();
+    assert_eq!(ended["status"], "failed");
+    assert_eq!(ended["compensation_errors"][0]["step"], "one");
+    for result in ["completed", "failed"] {
+        let name = format!("interlock_compensations_total{{result=\"{result}\"}}");
+        let begun = Instant::now();
+        while measured(&server, &name).await != Some(1) {
+            assert!(begun.elapsed() < PATIENCE, "{name}");
+            tokio::task::yield_now().await;
+        }
+    }
+}
