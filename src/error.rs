@@ -68,6 +68,7 @@ codes! {
     FeatureDisabled = "FEATURE_DISABLED", 404, Never;
     /// Evaluating a condition on one entity takes more work than the limit.
     EvaluationLimit = "EVALUATION_LIMIT", 400, Never;
+    FileNotFound = "FILE_NOT_FOUND", 404, Never;
     Forbidden = "FORBIDDEN", 403, Never;
     HelpTopicNotFound = "HELP_TOPIC_NOT_FOUND", 404, Never;
     /// The idempotency key belongs to another request.
@@ -212,6 +213,7 @@ impl Code {
             Self::EntityNotFound => "the entity does not exist, did not exist at that time, or belongs to another tenant",
             Self::FeatureDisabled => "the feature is disabled; the message names the setting that enables it",
             Self::EvaluationLimit => "evaluating the condition on one entity takes too much work; test fewer or shorter fields",
+            Self::FileNotFound => "no file is at that path in this namespace, or it belongs to another tenant; list the files",
             Self::Forbidden => "the caller lacks the required role, or the transaction belongs to another tenant",
             Self::HelpTopicNotFound => "the topic does not exist; `GET help` below the context path lists all topics",
             Self::IdempotencyConflict => "the idempotency key was used for a different request; use a new key",

@@ -15,6 +15,7 @@ mod changes;
 mod client;
 mod events;
 mod explain;
+mod files;
 mod flo;
 mod health;
 mod help;
@@ -78,8 +79,8 @@ Examples:
   interlock health && echo ready
 
 Topics: getting-started, tutorial, models, unique-keys, entities, idempotency, workflows, criteria,
-processors, timers, flo-documents, runs, sagas, connectors, actions, topics, members, transactions,
-search, indexes, statistics, history, changes, explain, messages, cloudevents, grpc, rest, openapi,
+processors, timers, flo-documents, runs, sagas, connectors, actions, topics, files, members,
+transactions, search, indexes, statistics, history, changes, explain, messages, cloudevents, grpc, rest, openapi,
 errors, config, cli, operators, security, attacks, reference, benchmark, contributing, design.
 `interlock help` lists them, `interlock help <topic>` prints one.
 
@@ -180,6 +181,12 @@ member. Nothing is changed, and no member is called.
 
 Topics: interlock help explain, criteria.")]
     Explain(explain::Arguments),
+    /// Files: JSON documents under paths. List them, and copy them to a folder and back.
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  interlock files list /states/\n  interlock files pull ./states\n  interlock files push ./states\n\nTopics: interlock help files."
+    )]
+    Files(files::Command),
     /// Write a settings file that explains every setting; an existing file is kept.
     #[command(after_help = "\
 Examples:
@@ -343,6 +350,7 @@ pub fn run() -> ExitCode {
         Command::Explain(arguments) => with_config(|config| explain::run(&config, &arguments)),
         Command::Init { force } => init::run(force),
         Command::Changes(arguments) => with_config(|config| changes::run(&config, &arguments)),
+        Command::Files(command) => files::run(&command),
         Command::Incidents(command) => with_config(|config| incidents::run(&config, &command)),
         Command::Members(arguments) => with_config(|config| members::run(&config, &arguments)),
         Command::Health => with_config(|config| health::run(&config)),

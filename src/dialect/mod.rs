@@ -7,6 +7,7 @@
 //! names a step that does not exist.
 
 pub mod flo;
+pub mod managers;
 pub mod saga;
 
 mod finding;

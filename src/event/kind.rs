@@ -156,6 +156,16 @@ event_types! {
     ActionsGetRequest,
     ActionsGetResponse,
 
+    // Files (`runs.md` §8).
+    FileDeleteRequest,
+    FileDeleteResponse,
+    FileGetRequest,
+    FileGetResponse,
+    FilePutRequest,
+    FilePutResponse,
+    FilesGetRequest,
+    FilesGetResponse,
+
     // Topics (`runs.md` §5).
     TopicGetRequest,
     TopicGetResponse,

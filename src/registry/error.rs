@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::error::{Code, Coded, Properties};
+use crate::id::TransactionId;
 use crate::storage;
 
 /// Why the registry did not do what was asked.
@@ -27,6 +28,18 @@ pub enum Error {
     #[error("no bundle is named \"{name}\" in the namespace \"{namespace}\"; apply it first")]
     BundleNotFound { namespace: Arc<str>, name: Arc<str> },
     #[error(
+        "no file is at {path} in the namespace \"{namespace}\"; list the files to see which are there"
+    )]
+    FileNotFound { namespace: Arc<str>, path: Arc<str> },
+    #[error(
+        "the file {path} is not at the version that the change is based on; read it again, then write again"
+    )]
+    FileModified {
+        path: Arc<str>,
+        /// None if it is not there.
+        version: Option<TransactionId>,
+    },
+    #[error(
         "the variables of bundles cannot be sealed, because the key file {path} cannot be used: {reason}; make its folder writable, or set INTERLOCK_KEY_ENCRYPTION_KEY"
     )]
     NoKey { path: Arc<str>, reason: Arc<str> },
@@ -48,6 +61,8 @@ impl Coded for Error {
             Self::OfBundle { .. } => Code::BadRequest,
             Self::ActionNotFound { .. } => Code::ActionNotFound,
             Self::BundleNotFound { .. } => Code::BundleNotFound,
+            Self::FileNotFound { .. } => Code::FileNotFound,
+            Self::FileModified { .. } => Code::EntityModified,
             Self::Unreadable { .. } | Self::NoKey { .. } | Self::NotSealed => Code::ServerError,
             Self::Storage(error) => error.code(),
         }
@@ -62,6 +77,11 @@ impl Coded for Error {
             | Self::OfBundle { name } => vec![("name", (&**name).into())],
             Self::VersionNotFound { name, version } | Self::VersionDisabled { name, version } => {
                 vec![("name", (&**name).into()), ("version", (&**version).into())]
+            }
+            Self::FileNotFound { path, .. } => vec![("path", (&**path).into())],
+            Self::FileModified { path, version } => {
+                let version = version.map(|version| version.to_string());
+                vec![("path", (&**path).into()), ("version", version.into())]
             }
             Self::Unreadable { .. } | Self::NoKey { .. } | Self::NotSealed => Properties::new(),
             Self::Storage(error) => error.properties(),

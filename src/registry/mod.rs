@@ -1,5 +1,5 @@
 //! What runs are made of: definitions with their compiled programs, what starts them by itself, and
-//! actions.
+//! actions; and files.
 //!
 //! May use: [`crate::id`], [`crate::clock`], [`crate::error`], [`crate::entity`], [`crate::expr`],
 //! [`crate::program`], [`crate::dialect`], [`crate::storage`], [`crate::auth`],
@@ -13,6 +13,7 @@ pub mod bundle;
 mod change;
 mod definition;
 mod error;
+mod file;
 mod head;
 mod new;
 pub mod producer;
@@ -26,6 +27,7 @@ pub use action::{Action, ActionDispatch, WasmAction, put_module};
 pub use change::{Change, Created, Enabled, delete, set_enabled};
 pub use definition::{Definition, Described, Listed};
 pub use error::Error;
+pub use file::{Expected, File, ListedFile};
 pub use head::{DefinitionKind, Idempotency};
 pub use new::{KeptFinding, NewDefinition};
 pub use sealing::Sealing;

@@ -26,6 +26,9 @@ pub(super) type Read = fn(&Parts, Success) -> Result<String, Failure>;
 /// The same, which also says the status.
 pub(super) type ReadStatus = fn(&Parts, Success) -> Result<(StatusCode, String), Failure>;
 
+/// The same, which also says the `ETag`.
+pub(super) type ReadTagged = fn(&Parts, Success) -> Result<(String, String), Failure>;
+
 /// Makes a server-sent event of an answer.
 pub(super) type ReadSent = fn(Success) -> Result<Sent, Failure>;
 
@@ -48,6 +51,8 @@ pub(super) enum Answered {
     Value(Read),
     /// The same; the value says with which status.
     WithStatus(ReadStatus),
+    /// The same; the value has a version, which is the `ETag`.
+    Tagged(ReadTagged),
     /// One event, of which nothing is said but that it was done.
     Empty,
     /// One event, one text that is no JSON.
@@ -74,6 +79,10 @@ impl Answered {
                 let (status, body) = read(parts, answer)?;
                 Ok((status, json(body)).into_response())
             }
+            (Self::Tagged(read), Answer::One(answer)) => {
+                let (tag, body) = read(parts, answer)?;
+                Ok(([(header::ETAG, tag)], json(body)).into_response())
+            }
             (Self::Empty, Answer::One(_)) => Ok(StatusCode::OK.into_response()),
             (Self::Text(read), Answer::One(answer)) => Ok(text(read(parts, answer)?)),
             (Self::First(read), Answer::Many(mut events)) => match events.next().await {
@@ -91,7 +100,12 @@ impl Answered {
             (Self::Live(read), Answer::Many(events)) => Ok(live(read, events)),
             (Self::List(_) | Self::Lines(_) | Self::Live(_) | Self::Page(_), Answer::One(_))
             | (
-                Self::Value(_) | Self::WithStatus(_) | Self::Empty | Self::Text(_) | Self::Page(_),
+                Self::Value(_)
+                | Self::WithStatus(_)
+                | Self::Tagged(_)
+                | Self::Empty
+                | Self::Text(_)
+                | Self::Page(_),
                 Answer::Many(_),
             )
             | (_, Answer::Page(..)) => Err(Failure::internal(

@@ -89,6 +89,7 @@ impl Entry {
         let media = match spelling.read {
             Answered::Value(_)
             | Answered::WithStatus(_)
+            | Answered::Tagged(_)
             | Answered::First(_)
             | Answered::Page(_) => Some(("application/json", Amount::One)),
             Answered::Empty => None,

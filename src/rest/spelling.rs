@@ -6,11 +6,13 @@ use axum::{
 };
 
 use super::{
-    answer::Answered::{self, Empty, First, Lines, List, Live, Page, Text, Value, WithStatus},
+    answer::Answered::{
+        self, Empty, First, Lines, List, Live, Page, Tagged, Text, Value, WithStatus,
+    },
     described::{self, Description},
     parts::Parts,
     write::{
-        account, actions, audit, bundles, clients, definitions, entity, feed, incidents,
+        account, actions, audit, bundles, clients, definitions, entity, feed, files, incidents,
         invocations, key_pairs, members, message, model, providers, runs, sagas, search, settings,
         topics, trusted_keys, workers,
     },
@@ -32,16 +34,17 @@ use crate::event::EventType::{
     EntityStatsGetRequest, EntityStatsQueryRequest, EntityTransitionRequest,
     EntityTransitionsGetRequest, EntityUpdateCollectionRequest, EntityUpdateRequest,
     EntityWorkflowDiagramRequest, EntityWorkflowExportRequest, EntityWorkflowImportRequest,
-    IncidentCancelRequest, IncidentRetryRequest, IncidentsGetRequest, KeyPairDeleteRequest,
-    KeyPairGetRequest, KeyPairInvalidateRequest, KeyPairIssueRequest, KeyPairReactivateRequest,
-    LogLevelGetRequest, LogLevelSetRequest, MachinesGetRequest, MessageCreateRequest,
-    MessageDeleteRequest, MessageGetRequest, OidcProviderDeleteRequest,
-    OidcProviderInvalidateRequest, OidcProviderReactivateRequest, OidcProviderRegisterRequest,
-    OidcProviderUpdateRequest, OidcProvidersGetRequest, OidcProvidersReloadRequest, PlanGetRequest,
-    RunCancelRequest, RunDefinitionCreateRequest, RunDefinitionDeleteRequest,
-    RunDefinitionGetRequest, RunDefinitionSetEnabledRequest, RunDefinitionValidateRequest,
-    RunDefinitionsGetRequest, RunGetRequest, RunHistoryGetRequest, RunHistorySubscribeRequest,
-    RunSignalRequest, RunStartRequest, RunsGetRequest, SnapshotCancelRequest, SnapshotGetRequest,
+    FileDeleteRequest, FileGetRequest, FilePutRequest, FilesGetRequest, IncidentCancelRequest,
+    IncidentRetryRequest, IncidentsGetRequest, KeyPairDeleteRequest, KeyPairGetRequest,
+    KeyPairInvalidateRequest, KeyPairIssueRequest, KeyPairReactivateRequest, LogLevelGetRequest,
+    LogLevelSetRequest, MachinesGetRequest, MessageCreateRequest, MessageDeleteRequest,
+    MessageGetRequest, OidcProviderDeleteRequest, OidcProviderInvalidateRequest,
+    OidcProviderReactivateRequest, OidcProviderRegisterRequest, OidcProviderUpdateRequest,
+    OidcProvidersGetRequest, OidcProvidersReloadRequest, PlanGetRequest, RunCancelRequest,
+    RunDefinitionCreateRequest, RunDefinitionDeleteRequest, RunDefinitionGetRequest,
+    RunDefinitionSetEnabledRequest, RunDefinitionValidateRequest, RunDefinitionsGetRequest,
+    RunGetRequest, RunHistoryGetRequest, RunHistorySubscribeRequest, RunSignalRequest,
+    RunStartRequest, RunsGetRequest, SnapshotCancelRequest, SnapshotGetRequest,
     SnapshotGetStatusRequest, TaskAwaitRequest, TaskCompleteRequest, TaskFailRequest,
     TaskGetRequest, TaskTouchRequest, TasksGetRequest, TopicGetRequest, TopicPublishRequest,
     TopicsGetRequest, TraceSamplerGetRequest, TraceSamplerSetRequest, TrustedKeyDeleteRequest,
@@ -266,6 +269,11 @@ pub const SPELLINGS: &[Spelling] = &[
     spell(PUT, "/actions/{action}/enable", ActionSetEnabledRequest, actions::enable, Value(actions::enabled), &described::actions::ENABLE).taking(Limit::SMALL),
     spell(PUT, "/actions/{action}/disable", ActionSetEnabledRequest, actions::disable, Value(actions::enabled), &described::actions::DISABLE).taking(Limit::SMALL),
     spell(DELETE, "/actions/{action}", ActionDeleteRequest, actions::one, Value(actions::deleted), &described::actions::DELETE).taking(Limit::SMALL),
+    // Files (`runs.md` §8).
+    spell(PUT, "/files/{*path}", FilePutRequest, files::put, Tagged(files::written), &described::files::PUT),
+    spell(GET, "/files/{*path}", FileGetRequest, files::one, Tagged(files::content), &described::files::GET),
+    spell(DELETE, "/files/{*path}", FileDeleteRequest, files::delete, Value(files::deleted), &described::files::DELETE).taking(Limit::SMALL),
+    spell(GET, "/files", FilesGetRequest, files::list, Value(files::page), &described::files::LIST),
     // Topics (`runs.md` §5).
     spell(POST, "/topics/{topic}", TopicPublishRequest, topics::publish, Value(topics::published), &described::topics::PUBLISH).taking(Limit::LARGE),
     spell(GET, "/topics/{topic}", TopicGetRequest, topics::one, Value(topics::part), &described::topics::GET),
@@ -345,7 +353,7 @@ mod tests {
         for spelling in SPELLINGS {
             let route = Route::of(spelling.request).expect("an operation");
             let fitting = match spelling.read {
-                Value(_) | WithStatus(_) | Text(_) | Empty => Answers::One,
+                Value(_) | WithStatus(_) | Tagged(_) | Text(_) | Empty => Answers::One,
                 List(_) | Lines(_) | First(_) | Page(_) => Answers::Many,
                 Live(_) => Answers::Live,
             };

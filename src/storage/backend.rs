@@ -14,11 +14,11 @@ use super::{
     port::{
         ActorRow, Batch, ChangeRange, Claim, Definitions, EntityRow, Failure, Identity, Index,
         Indexable, Job, JobRow, Leaving, Listed, ListedTopic, Message, ModelCommit, ModelRow,
-        Newest, OldRun, Ordered, Probe, Reached, Record, RecordKey, RecordPage, RecordRow,
-        Recorded, Remembered, RunEvents, RunKey, RunName, RunNameRow, RunsWanted, ScanRequest,
-        Settings, Stored, StoredJob, StoredProducer, StoredRun, Stretch, Syncing, Task, TaskKey,
-        TaskLine, TaskPage, TenantRow, TopicEvent, TopicHead, TopicKey, TopicPage, TopicRow,
-        Upkeep, Version,
+        Newest, OldRun, Ordered, Probe, Reached, Record, RecordHead, RecordHeadPage, RecordKey,
+        RecordOrigin, RecordPage, RecordRow, Recorded, Remembered, RunEvents, RunKey, RunName,
+        RunNameRow, RunsWanted, ScanRequest, Settings, Stored, StoredJob, StoredProducer,
+        StoredRun, Stretch, Syncing, Task, TaskKey, TaskLine, TaskPage, TenantRow, TopicEvent,
+        TopicHead, TopicKey, TopicPage, TopicRow, Upkeep, Version,
     },
     sqlite::{self, Sqlite},
 };
@@ -215,6 +215,10 @@ reads! {
     record(tenant: TenantRow, key: &RecordKey) -> Option<Record>;
     /// Records of a kind in a namespace, by name.
     records(page: RecordPage<'_>) -> Vec<Record>;
+    /// The same without their bodies, of those whose names begin alike.
+    record_heads(page: RecordHeadPage<'_>) -> Vec<RecordHead>;
+    /// The commit of a sequence.
+    record_origin(at: Sequence) -> Option<RecordOrigin>;
     /// Of those records that there are, the place in the list and the commit that wrote each last.
     record_positions(names: &[(TenantRow, RecordKey)]) -> Vec<(usize, Position)>;
     /// What starts runs by itself, of all tenants: those after a place.

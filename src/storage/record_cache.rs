@@ -14,6 +14,9 @@ use crate::id::Tenant;
 /// How many bytes of bodies are kept.
 const BYTES_MAX: u64 = 32 << 20;
 
+/// How large a file is at most that is kept: large ones leave no room for what runs are made of.
+const FILE_BYTES_MAX: usize = 64 << 10;
+
 /// What an entry takes beside its body, roughly.
 const ENTRY_BYTES: u64 = 300;
 
@@ -75,6 +78,11 @@ fn name(tenant: &Tenant, key: &RecordKey) -> Name {
     (tenant.clone(), key.clone())
 }
 
+/// Whether a record is one of those that are kept.
+fn is_kept(record: &Record) -> bool {
+    record.key.kind != RecordKind::File || record.body.len() <= FILE_BYTES_MAX
+}
+
 impl RecordCache {
     pub(super) fn get(&self, tenant: &Tenant, key: &RecordKey) -> Option<Arc<Record>> {
         self.records.get(&name(tenant, key))
@@ -95,7 +103,7 @@ impl RecordCache {
     pub(super) fn fill(&self, tenant: &Tenant, record: &Arc<Record>, since: Generation) {
         let name = name(tenant, &record.key);
         let generation = self.slot(&name);
-        if *generation == since.0 {
+        if *generation == since.0 && is_kept(record) {
             self.records.insert(name.clone(), Arc::clone(record));
         }
     }
@@ -121,7 +129,7 @@ impl RecordCache {
         let name = name(tenant, key);
         let mut generation = self.slot(&name);
         *generation += 1;
-        match record {
+        match record.filter(is_kept) {
             Some(record) => self.records.insert(name.clone(), Arc::new(record)),
             None => {
                 self.records.remove(&name);

@@ -206,6 +206,11 @@ fn run_steps() -> Vec<(&'static str, Value)> {
         ("WorkerDrainRequest", json!({"workerId": "w"})),
         ("WorkerDeregisterRequest", json!({"workerId": "w"})),
         (
+            "FilePutRequest",
+            json!({"path": "/a.json", "content": {"n": 1}}),
+        ),
+        ("FileDeleteRequest", json!({"path": "/a.json"})),
+        (
             "TopicPublishRequest",
             json!({"topic": "said", "events": [event]}),
         ),

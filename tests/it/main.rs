@@ -39,6 +39,7 @@ mod expensive;
 mod explain;
 mod faults;
 mod feed;
+mod files;
 mod flo;
 mod flo_service;
 mod guesses;

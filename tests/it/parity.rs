@@ -47,6 +47,7 @@ pub(crate) fn example(kind: &str, model: &Value, id: &str) -> Value {
         | "MachinesGetRequest"
         | "ActionsGetRequest"
         | "TopicsGetRequest"
+        | "FilesGetRequest"
         | "IncidentsGetRequest"
         | "RunsGetRequest"
         | "TasksGetRequest"
@@ -133,6 +134,8 @@ pub(crate) fn example(kind: &str, model: &Value, id: &str) -> Value {
         "BundleGetRequest" | "BundleDeleteRequest" => json!({"bundle": "none"}),
         "TopicPublishRequest" => json!({"topic": "said", "events": [{"payload": 1, "id": "e"}]}),
         "TopicGetRequest" => json!({"topic": "none"}),
+        "FilePutRequest" => json!({"path": "/said.json", "content": {"n": 1}}),
+        "FileGetRequest" | "FileDeleteRequest" => json!({"path": "/none.json"}),
         "ActionRegisterRequest" => json!({"name": "act"}),
         "ActionGetRequest"
         | "ActionDeleteRequest"
@@ -339,6 +342,7 @@ fn spelled(path: &str, kind: &str, model: &Value, id: &str) -> (String, String) 
         ("{taskId}", "none"),
         ("{runId}", "none"),
         ("{plan}", "none"),
+        ("{*path}", "none"),
         ("{first}", first),
         ("{second}", second),
         ("{third}", third),
@@ -347,6 +351,9 @@ fn spelled(path: &str, kind: &str, model: &Value, id: &str) -> (String, String) 
     }
     if kind == "TopicPublishRequest" {
         filled = filled.replace("/none", "/said");
+    }
+    if kind == "FilePutRequest" {
+        filled = filled.replace("/none", "/said.json");
     }
     if kind == "ActionRegisterRequest" {
         filled = filled.replace("/none", "/act");

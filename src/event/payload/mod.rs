@@ -15,6 +15,7 @@ pub mod definitions;
 pub mod entity;
 pub mod explain;
 pub mod feed;
+pub mod files;
 mod image;
 pub mod incidents;
 pub mod invocations;

@@ -1,11 +1,6 @@
 //! Adds events to a topic, which begins with its first event.
 
-use std::{
-    hash::{DefaultHasher, Hash as _, Hasher as _},
-    sync::{Arc, LazyLock},
-};
-
-use tokio::sync::Semaphore;
+use std::sync::Arc;
 
 use crate::entity::Document;
 use crate::error::{Code, Failure};
@@ -13,8 +8,10 @@ use crate::event::{
     EventType,
     payload::{self, topics},
 };
-use crate::id::Tenant;
-use crate::operation::{Access, Context, Family, Operation, Output, paging, reply::cancelled};
+use crate::operation::{
+    Access, Context, Family, Operation, Output, paging,
+    turn::{ATTEMPTS, turn},
+};
 use crate::storage::{NewTopicEvent, TopicKey};
 
 /// The longest name of a topic, and the longest type, key and id of an event, in bytes.
@@ -25,17 +22,6 @@ const PAYLOAD_BYTES_MAX: usize = 1 << 20;
 
 /// How many events a request has at most.
 const EVENTS_MAX: usize = 1_000;
-
-/// How often a request whose answer is kept for repeats is tried, where others publish to the same
-/// topic meanwhile.
-const ATTEMPTS: usize = 20;
-
-/// The turns of such requests: of two for the same topic one waits for the other, so that they do
-/// not conflict. Which of them a topic has is decided by its hash.
-static TURNS: LazyLock<Vec<Semaphore>> =
-    LazyLock::new(|| (0..TURNS_COUNT).map(|_| Semaphore::new(1)).collect());
-
-const TURNS_COUNT: usize = 256;
 
 pub(in crate::operation) struct PublishToTopic {
     topic: TopicKey,
@@ -97,11 +83,7 @@ impl PublishToTopic {
 
     /// The answer is committed with the events, so that the sequences must be known before.
     async fn once(self, cx: &Context) -> Result<Output<topics::Published>, Failure> {
-        let turn = turn(&cx.caller().tenant, &self.topic).acquire();
-        let _turn = tokio::select! {
-            turn = turn => turn,
-            () = cx.cancel().cancelled() => return Err(cancelled()),
-        };
+        let _turn = turn(cx, &self.topic).await?;
         let mut attempt = 1;
         loop {
             let mut session = cx.session().await?;
@@ -118,13 +100,6 @@ impl PublishToTopic {
             }
         }
     }
-}
-
-fn turn(tenant: &Tenant, topic: &TopicKey) -> &'static Semaphore {
-    let mut hasher = DefaultHasher::new();
-    (tenant, topic).hash(&mut hasher);
-    let turn = hasher.finish() % TURNS_COUNT as u64;
-    &TURNS[usize::try_from(turn).unwrap_or(0)]
 }
 
 fn read(event: topics::NewEvent<'_>) -> Result<NewTopicEvent, Failure> {

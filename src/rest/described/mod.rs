@@ -13,6 +13,7 @@ pub(super) mod definitions;
 pub(super) mod entity;
 pub(super) mod events;
 pub(super) mod feed;
+pub(super) mod files;
 pub(super) mod help;
 pub(super) mod incidents;
 pub(super) mod invocations;

@@ -133,6 +133,11 @@ const DATA_FORMAT: Parameter = Parameter::path("dataFormat", format, "The format
 const JOB: Parameter = Parameter::path("jobId", name, "The background search.");
 const INCIDENT: Parameter = Parameter::path("incidentId", name, "The incident.");
 const KEY_ID: Parameter = Parameter::path("keyId", name, "The key pair, by its `kid`.");
+const FILE_PATH: Parameter = Parameter::path(
+    "path",
+    |_| json_schema!({"type": "string", "minLength": 1, "maxLength": 511}),
+    "The path of the file without its first slash; its slashes are written as they are.",
+);
 const MESSAGE_ID: Parameter = Parameter::path("messageId", uuid, "The message.");
 const SUBJECT: Parameter = Parameter::path("subject", name, "The subject.");
 const TOPIC: Parameter = Parameter::path("topic", name, "The name of the topic.");
@@ -179,6 +184,7 @@ const PARTS: &[Parameter] = &[
     INCIDENT,
     JOB,
     KEY_ID,
+    FILE_PATH,
     MESSAGE_ID,
     MODEL_VERSION,
     PROVIDER_ID,

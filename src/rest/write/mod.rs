@@ -8,6 +8,7 @@ pub(super) mod clients;
 pub(super) mod definitions;
 pub(super) mod entity;
 pub(super) mod feed;
+pub(super) mod files;
 pub(super) mod incidents;
 pub(super) mod invocations;
 pub(super) mod key_pairs;

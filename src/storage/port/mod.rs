@@ -57,8 +57,10 @@ pub use key::{IndexRow, JobRow, TaskKey, TaskLine, TaskRef};
 pub(in crate::storage) use model::{Edit, Effect, ModelCommit};
 pub(in crate::storage) use outcome::Stored;
 pub use outcome::{Print, Remembered};
-pub(in crate::storage) use record::RecordPage;
-pub use record::{Record, RecordKey, RecordKind, RecordRow, StoredProducer};
+pub use record::{
+    Record, RecordHead, RecordKey, RecordKind, RecordOrigin, RecordRow, StoredProducer,
+};
+pub(in crate::storage) use record::{RecordHeadPage, RecordPage};
 pub(in crate::storage) use run::{OldRun, RunNameRow};
 pub use run::{RunEvents, RunKey, RunKeyKind, RunName, RunsWanted, StoredRun};
 pub(in crate::storage) use scan_page::{Entry, LifecycleEntry, Lifecycles, Reached, ScanRequest};

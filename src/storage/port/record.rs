@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use super::TenantRow;
-use crate::entity::Position;
-use crate::id::Tenant;
+use crate::clock::Timestamp;
+use crate::entity::{Actor, Position};
+use crate::id::{Tenant, TransactionId};
 
 /// What a record is about; part of its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -36,11 +37,13 @@ pub enum RecordKind {
     Routes,
     /// A run that is to be written to the table outside that shows the runs of its bundle.
     Mirror,
+    /// A JSON document under a path.
+    File,
 }
 
 impl RecordKind {
     #[cfg(test)]
-    pub(in crate::storage) const ALL: [Self; 14] = [
+    pub(in crate::storage) const ALL: [Self; 15] = [
         Self::Definition,
         Self::Program,
         Self::Action,
@@ -55,6 +58,7 @@ impl RecordKind {
         Self::Machine,
         Self::Routes,
         Self::Mirror,
+        Self::File,
     ];
 
     pub(in crate::storage) const fn code(self) -> i64 {
@@ -77,6 +81,7 @@ impl RecordKind {
             Self::Routes => 13,
             // An index of the table knows it by this number.
             Self::Mirror => 14,
+            Self::File => 15,
         }
     }
 }
@@ -137,4 +142,29 @@ pub(in crate::storage) struct RecordPage<'a> {
     pub(in crate::storage) namespace: &'a str,
     pub(in crate::storage) after: Option<&'a str>,
     pub(in crate::storage) limit: i64,
+}
+
+/// What is known of a record beside its body.
+#[derive(Debug, Clone)]
+pub struct RecordHead {
+    pub name: Arc<str>,
+    /// How many bytes its body has.
+    pub bytes: u64,
+    pub origin: RecordOrigin,
+}
+
+/// The commit that wrote a record last.
+#[derive(Debug, Clone)]
+pub struct RecordOrigin {
+    pub transaction: TransactionId,
+    pub at: Timestamp,
+    pub author: Actor,
+}
+
+/// Some of a tenant's records of one kind and namespace whose names begin alike: by name, those
+/// after one.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::storage) struct RecordHeadPage<'a> {
+    pub(in crate::storage) of: RecordPage<'a>,
+    pub(in crate::storage) prefix: &'a str,
 }

@@ -4,11 +4,12 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use super::State;
-use crate::entity::Position;
-use crate::id::Tenant;
+use crate::clock::Timestamp;
+use crate::entity::{Position, Sequence};
+use crate::id::{Tenant, TransactionId};
 use crate::storage::port::{
-    Batch, Record, RecordGone, RecordKey, RecordKind, RecordPage, RecordPut, RecordRow,
-    StoredProducer, TenantRow,
+    Batch, Record, RecordGone, RecordHead, RecordHeadPage, RecordKey, RecordKind, RecordOrigin,
+    RecordPage, RecordPut, RecordRow, StoredProducer, TenantRow,
 };
 
 fn record(row: &RecordPut) -> Record {
@@ -49,6 +50,35 @@ impl State {
         let rows = self.records.values().map(|(_, row)| row);
         let limit = usize::try_from(page.limit).expect("a number of rows");
         rows.filter(wanted).take(limit).map(record).collect()
+    }
+
+    pub(in crate::storage) fn record_heads(&self, page: RecordHeadPage<'_>) -> Vec<RecordHead> {
+        let RecordHeadPage { of, prefix } = page;
+        let all = RecordPage {
+            limit: i64::MAX,
+            ..of
+        };
+        let found = self.records(all).into_iter();
+        let found = found.filter(|record| record.key.name.starts_with(prefix));
+        let head = |record: Record| RecordHead {
+            bytes: record.body.len() as u64,
+            origin: self
+                .record_origin(Sequence(record.position.0))
+                .expect("a commit"),
+            name: record.key.name,
+        };
+        let limit = usize::try_from(of.limit).expect("a number of rows");
+        found.take(limit).map(head).collect()
+    }
+
+    pub(in crate::storage) fn record_origin(&self, at: Sequence) -> Option<RecordOrigin> {
+        let commit = self.commits.get(&at.0)?;
+        let author = usize::try_from(commit.author - 1).expect("a row");
+        Some(RecordOrigin {
+            transaction: TransactionId::from_uuid(commit.id),
+            at: Timestamp::from_micros(commit.at),
+            author: self.actors[author].1.clone(),
+        })
     }
 
     pub(in crate::storage) fn record_positions(

@@ -5,16 +5,20 @@ use std::sync::Arc;
 use sqlx::FromRow;
 
 use super::Sqlite;
-use crate::entity::Position;
-use crate::id::Tenant;
+use crate::clock::Timestamp;
+use crate::entity::{Actor, Position, Sequence};
+use crate::id::{Tenant, TransactionId};
 use crate::storage::port::{
-    Error, Record, RecordKey, RecordKind, RecordPage, RecordRow, StoredProducer, TenantRow,
+    Error, Record, RecordHead, RecordHeadPage, RecordKey, RecordKind, RecordOrigin, RecordPage,
+    RecordRow, StoredProducer, TenantRow,
 };
 
 const RECORD_GET: &str = include_str!("sql/record_get.sql");
+const RECORD_HEADS: &str = include_str!("sql/record_heads.sql");
 const RECORD_LEASES: &str = include_str!("sql/record_leases.sql");
 const RECORD_LIST: &str = include_str!("sql/record_list.sql");
 const RECORD_MIRRORS: &str = include_str!("sql/record_mirrors.sql");
+const RECORD_ORIGIN: &str = include_str!("sql/record_origin.sql");
 const RECORD_POSITIONS: &str = include_str!("sql/record_positions.sql");
 const RECORD_PRODUCERS: &str = include_str!("sql/record_producers.sql");
 
@@ -28,6 +32,41 @@ struct ProducerData {
     name: String,
     n: i64,
     body: String,
+}
+
+#[derive(Debug, FromRow)]
+struct HeadData {
+    name: String,
+    bytes: i64,
+    #[sqlx(flatten)]
+    origin: OriginData,
+}
+
+#[derive(Debug, FromRow)]
+struct OriginData {
+    seq: i64,
+    id: uuid::Uuid,
+    at: i64,
+    kind: String,
+    author: String,
+}
+
+impl OriginData {
+    fn origin(self) -> Result<RecordOrigin, Error> {
+        let kind = self.kind.parse().map_err(|_| Error::Inconsistent {
+            table: "actor",
+            column: "kind",
+            row: self.seq,
+        })?;
+        Ok(RecordOrigin {
+            transaction: TransactionId::from_uuid(self.id),
+            at: Timestamp::from_micros(self.at),
+            author: Actor {
+                kind,
+                name: self.author.into(),
+            },
+        })
+    }
 }
 
 impl Sqlite {
@@ -70,6 +109,44 @@ impl Sqlite {
             body: body.into(),
         };
         Ok(rows.into_iter().map(record).collect())
+    }
+
+    /// The same without their bodies, of those whose names begin alike.
+    pub(in crate::storage) async fn record_heads(
+        &self,
+        page: RecordHeadPage<'_>,
+    ) -> Result<Vec<RecordHead>, Error> {
+        let RecordHeadPage { of, prefix } = page;
+        let rows: Vec<HeadData> = sqlx::query_as(RECORD_HEADS)
+            .bind(of.tenant.0)
+            .bind(of.kind.code())
+            .bind(of.namespace)
+            .bind(of.after)
+            .bind(prefix)
+            .bind(format!("{prefix}{}", char::MAX))
+            .bind(of.limit)
+            .fetch_all(&self.reads)
+            .await?;
+        let head = |row: HeadData| {
+            Ok(RecordHead {
+                name: row.name.into(),
+                bytes: row.bytes.cast_unsigned(),
+                origin: row.origin.origin()?,
+            })
+        };
+        rows.into_iter().map(head).collect()
+    }
+
+    /// The commit of a sequence.
+    pub(in crate::storage) async fn record_origin(
+        &self,
+        at: Sequence,
+    ) -> Result<Option<RecordOrigin>, Error> {
+        let row: Option<OriginData> = sqlx::query_as(RECORD_ORIGIN)
+            .bind(at.0)
+            .fetch_optional(&self.reads)
+            .await?;
+        row.map(OriginData::origin).transpose()
     }
 
     /// Which commit wrote each of these records last; none of those that are not there.

@@ -7,12 +7,15 @@
 use std::{collections::HashSet, sync::Arc};
 
 use super::UnitOfWork;
-use crate::entity::Position;
+use crate::entity::{Position, Sequence};
 use crate::id::Tenant;
 use crate::storage::{
     Error, Storage,
     draft::{RecordChange, Seen},
-    port::{Record, RecordKey, RecordKind, RecordPage, RecordRow, StoredProducer, UNCOMMITTED},
+    port::{
+        Record, RecordHead, RecordHeadPage, RecordKey, RecordKind, RecordOrigin, RecordPage,
+        RecordRow, StoredProducer, UNCOMMITTED,
+    },
 };
 
 /// What a record takes beside its body, roughly.
@@ -65,6 +68,39 @@ impl Storage {
         let found = self.0.database.records(page).await?;
         let found = self.once_durable(found).await?;
         Ok(found.into_iter().map(Arc::new).collect())
+    }
+
+    /// The same without their bodies, of those whose names begin alike.
+    pub async fn record_heads(
+        &self,
+        tenant: &Tenant,
+        kind: RecordKind,
+        namespace: &str,
+        (prefix, after): (&str, Option<&str>),
+        limit: usize,
+    ) -> Result<Vec<RecordHead>, Error> {
+        let Some(tenant) = self.tenant_row(tenant).await? else {
+            return Ok(Vec::new());
+        };
+        let of = RecordPage {
+            tenant,
+            kind,
+            namespace,
+            after,
+            limit: i64::try_from(limit).unwrap_or(i64::MAX),
+        };
+        let page = RecordHeadPage { of, prefix };
+        let found = self.0.database.record_heads(page).await?;
+        self.once_durable(found).await
+    }
+
+    /// The commit that wrote a record; none if it is not committed.
+    pub async fn record_origin(&self, record: &Record) -> Result<Option<RecordOrigin>, Error> {
+        if !record.is_committed() {
+            return Ok(None);
+        }
+        let at = Sequence(record.position.0);
+        self.0.database.record_origin(at).await
     }
 
     /// What starts runs by itself, of all tenants: those after a place, `limit` at most.

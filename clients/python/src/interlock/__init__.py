@@ -45,6 +45,7 @@ from interlock.errors import (
     EntityModified,
     EntityNotFound,
     FeatureDisabled,
+    FileNotFound,
     Forbidden,
     IdempotencyConflict,
     IncidentNotFound,
@@ -119,6 +120,7 @@ from interlock.explanation import (
     Explanation,
     Guard,
 )
+from interlock.files import File, Files, ListedFile
 from interlock.member import Member
 from interlock.operations import (
     Aggregation,
@@ -248,6 +250,9 @@ __all__ = [
     "FailedItem",
     "FeatureDisabled",
     "FeedChange",
+    "File",
+    "FileNotFound",
+    "Files",
     "Finding",
     "Forbidden",
     "Group",
@@ -267,6 +272,7 @@ __all__ = [
     "InvalidUniqueKeyDefinition",
     "KeyPair",
     "KeyPairNotFound",
+    "ListedFile",
     "Machine",
     "Member",
     "Message",

@@ -108,6 +108,10 @@ class BundleNotFound(NotFound, code="BUNDLE_NOT_FOUND"):
     """No such bundle."""
 
 
+class FileNotFound(NotFound, code="FILE_NOT_FOUND"):
+    """No file at that path."""
+
+
 class RunDefinitionNotFound(NotFound, code="RUN_DEFINITION_NOT_FOUND"):
     """No definition of that name, or not of that version."""
 

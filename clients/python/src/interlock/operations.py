@@ -17,6 +17,7 @@ from typing import Any, Literal, Protocol, TypedDict
 from interlock import errors, events
 from interlock.cloudevents_pb2 import CloudEvent
 from interlock.explanation import Explanation
+from interlock.files import Files
 from interlock.records import (
     Account,
     AllDeleted,
@@ -138,6 +139,11 @@ class Operations:
     def runs(self) -> Runs:
         """Step workflows: definitions, runs, actions, tasks, workers and topics."""
         return Runs(self)
+
+    @property
+    def files(self) -> Files:
+        """JSON documents under paths."""
+        return Files(self)
 
     # Any event type.
 

@@ -1,0 +1,226 @@
+//! A folder with copies of files, and the versions that were copied.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use sha2::{Digest as _, Sha256};
+
+use crate::dialect::managers::{FilePath, PathError};
+
+/// The file in the folder that says what was copied.
+const NOTES: &str = ".interlock-files.json";
+
+/// Why a folder was not copied.
+#[derive(Debug, thiserror::Error)]
+pub(in crate::cli) enum Error {
+    #[error("cannot use {}", .0.display())]
+    Unusable(PathBuf, #[source] io::Error),
+    #[error("{} is not readable; delete it and pull into an empty folder", .0.display())]
+    Notes(PathBuf),
+    #[error("{} is not JSON; correct it, then push again", .0.display())]
+    NotJson(PathBuf, #[source] serde_json::Error),
+    #[error("{} has no path as files have it; rename it", .0.display())]
+    BadName(PathBuf, #[source] PathError),
+    #[error("{} is a link; files are not copied through links", .0.display())]
+    Link(PathBuf),
+    #[error("{0} not copied, see above")]
+    Refused(usize),
+}
+
+/// How a file of the folder stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Local {
+    Gone,
+    /// As it was copied.
+    Same,
+    Edited,
+}
+
+/// What is known of a file that was copied.
+#[derive(Debug, Serialize, Deserialize)]
+struct Note {
+    version: String,
+    /// Of what the folder had then.
+    sha256: String,
+}
+
+#[derive(Debug)]
+pub(super) struct Folder {
+    root: PathBuf,
+    notes: BTreeMap<String, Note>,
+}
+
+impl Folder {
+    /// Opens a folder, which is made if it is not there.
+    pub(super) fn open(root: PathBuf) -> Result<Self, Error> {
+        fs::create_dir_all(&root).map_err(unusable(&root))?;
+        let notes = root.join(NOTES);
+        let notes = match fs::read(&notes) {
+            Ok(text) => serde_json::from_slice(&text).map_err(|_| Error::Notes(notes))?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => BTreeMap::new(),
+            Err(error) => return Err(Error::Unusable(notes, error)),
+        };
+        Ok(Self { root, notes })
+    }
+
+    /// The version of a file that was copied.
+    pub(super) fn version(&self, path: &str) -> Option<&String> {
+        self.notes.get(path).map(|note| &note.version)
+    }
+
+    pub(super) fn local(&self, path: &str) -> Result<Local, Error> {
+        let place = self.place(path)?;
+        Ok(match fs::read(&place) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Local::Gone,
+            Err(error) => return Err(Error::Unusable(place, error)),
+            Ok(bytes) => match self.notes.get(path) {
+                Some(note) if note.sha256 == sum(&bytes) => Local::Same,
+                Some(_) | None => Local::Edited,
+            },
+        })
+    }
+
+    /// Writes a file that was pulled.
+    pub(super) fn write(
+        &mut self,
+        path: &str,
+        content: &str,
+        version: String,
+    ) -> Result<(), Error> {
+        let place = self.place(path)?;
+        if let Some(parent) = place.parent() {
+            fs::create_dir_all(parent).map_err(unusable(parent))?;
+        }
+        replace(&place, &format!("{content}\n"))?;
+        self.note(path, version)
+    }
+
+    /// Remembers which version the folder has now.
+    pub(super) fn note(&mut self, path: &str, version: String) -> Result<(), Error> {
+        let place = self.place(path)?;
+        let bytes = fs::read(&place).map_err(unusable(&place))?;
+        let sha256 = sum(&bytes);
+        self.notes.insert(path.to_owned(), Note { version, sha256 });
+        Ok(())
+    }
+
+    pub(super) fn forget(&mut self, path: &str) {
+        self.notes.remove(path);
+    }
+
+    /// Removes a file that was deleted on the server.
+    pub(super) fn remove(&mut self, path: &str) -> Result<(), Error> {
+        let place = self.place(path)?;
+        match fs::remove_file(&place) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                return Err(Error::Unusable(place, error));
+            }
+            Ok(()) | Err(_) => {}
+        }
+        self.forget(path);
+        Ok(())
+    }
+
+    /// The files that were copied and are not among these.
+    pub(super) fn missing_from(&self, there: &[String]) -> Vec<String> {
+        let there: BTreeSet<_> = there.iter().collect();
+        let copied = self.notes.keys().filter(|path| !there.contains(path));
+        copied.cloned().collect()
+    }
+
+    /// The files of the folder that are not as they were copied, by path.
+    pub(super) fn edited(&self) -> Result<Vec<String>, Error> {
+        let mut found = Vec::new();
+        self.walk(&self.root, "", &mut found)?;
+        found.sort_unstable();
+        let mut edited = Vec::new();
+        for path in found {
+            if self.local(&path)? == Local::Edited {
+                edited.push(path);
+            }
+        }
+        Ok(edited)
+    }
+
+    /// The files that were copied and are not in the folder any more, with their versions.
+    pub(super) fn gone(&self) -> Result<Vec<(String, String)>, Error> {
+        let mut gone = Vec::new();
+        for (path, note) in &self.notes {
+            if self.local(path)? == Local::Gone {
+                gone.push((path.clone(), note.version.clone()));
+            }
+        }
+        Ok(gone)
+    }
+
+    /// The content of a file.
+    pub(super) fn content(&self, path: &str) -> Result<Box<RawValue>, Error> {
+        let place = self.place(path)?;
+        let text = fs::read(&place).map_err(unusable(&place))?;
+        serde_json::from_slice(&text).map_err(|error| Error::NotJson(place, error))
+    }
+
+    /// Writes down what was copied.
+    pub(super) fn save(&self) -> Result<(), Error> {
+        let text = serde_json::to_string_pretty(&self.notes).unwrap_or_default();
+        replace(&self.root.join(NOTES), &format!("{text}\n"))
+    }
+
+    /// Where a file is in the folder. A link on the way could lead out of it.
+    fn place(&self, path: &str) -> Result<PathBuf, Error> {
+        let bad = |error| Error::BadName(PathBuf::from(path), error);
+        let path = FilePath::parse(path).map_err(bad)?;
+        let mut place = self.root.clone();
+        for segment in path.as_str().split('/').skip(1) {
+            place.push(segment);
+            if fs::symlink_metadata(&place).is_ok_and(|meta| meta.is_symlink()) {
+                return Err(Error::Link(place));
+            }
+        }
+        Ok(place)
+    }
+
+    fn walk(&self, folder: &Path, below: &str, found: &mut Vec<String>) -> Result<(), Error> {
+        for entry in fs::read_dir(folder).map_err(unusable(folder))? {
+            let entry = entry.map_err(unusable(folder))?;
+            let name = entry.file_name();
+            let name = name.to_string_lossy();
+            let path = format!("{below}/{name}");
+            if below.is_empty() && name == NOTES {
+                continue;
+            }
+            let kind = entry.file_type().map_err(unusable(&entry.path()))?;
+            if kind.is_dir() {
+                self.walk(&entry.path(), &path, found)?;
+            } else if kind.is_file() {
+                FilePath::parse(&path).map_err(|error| Error::BadName(entry.path(), error))?;
+                found.push(path);
+            } else {
+                return Err(Error::Link(entry.path()));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn unusable(place: &Path) -> impl Fn(io::Error) -> Error {
+    move |error| Error::Unusable(place.to_owned(), error)
+}
+
+fn sum(bytes: &[u8]) -> String {
+    hex::encode(Sha256::digest(bytes))
+}
+
+/// Replaces a file as a whole, so that nobody reads half of it.
+fn replace(place: &Path, text: &str) -> Result<(), Error> {
+    let mut beside = place.as_os_str().to_owned();
+    beside.push(".part");
+    let beside = PathBuf::from(beside);
+    fs::write(&beside, text).map_err(unusable(&beside))?;
+    fs::rename(&beside, place).map_err(unusable(place))
+}

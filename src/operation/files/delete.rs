@@ -1,0 +1,72 @@
+//! Deletes a file.
+
+use std::sync::Arc;
+
+use super::path;
+use crate::dialect::managers::FilePath;
+use crate::error::{Code, Failure};
+use crate::event::{
+    EventType,
+    payload::{self, files},
+};
+use crate::operation::{
+    Access, Context, Family, Operation, Output, paging,
+    turn::{ATTEMPTS, turn},
+};
+use crate::registry::{Expected, File};
+
+pub(in crate::operation) struct DeleteFile {
+    namespace: Arc<str>,
+    path: FilePath,
+    expected: Expected,
+}
+
+impl Operation for DeleteFile {
+    type Payload = files::Delete;
+    type Answer = files::Deleted;
+
+    const REQUEST: EventType = EventType::FileDeleteRequest;
+    const RESPONSE: EventType = EventType::FileDeleteResponse;
+    const FAMILY: Family = Family::Entity;
+    const ACCESS: Access = Access::Write;
+    const STORES: bool = false;
+
+    fn parse(payload: &str) -> Result<Self, Failure> {
+        let request: files::Delete = payload::decode(payload)?;
+        Ok(Self {
+            namespace: paging::namespace(request.namespace)?,
+            path: path(&request.path)?,
+            expected: Expected::read(request.if_match),
+        })
+    }
+
+    async fn run(self, cx: Context) -> Result<Output<Self::Answer>, Failure> {
+        cx.refuse_token()?;
+        let _turn = turn(&cx, (&self.namespace, self.path.as_str())).await?;
+        let mut attempt = 1;
+        loop {
+            match self.delete(&cx).await {
+                Err(failure) if failure.code() == Code::Conflict && attempt < ATTEMPTS => {
+                    attempt += 1;
+                }
+                outcome => return outcome,
+            }
+        }
+    }
+}
+
+impl DeleteFile {
+    async fn delete(&self, cx: &Context) -> Result<Output<files::Deleted>, Failure> {
+        let Self {
+            namespace,
+            path,
+            expected,
+        } = self;
+        let mut session = cx.session().await?;
+        File::delete(session.unit()?, namespace, path, expected).await?;
+        let deleted = files::Deleted {
+            path: path.to_string(),
+        };
+        cx.finish(session, deleted, Vec::new()).await
+    }
+}

@@ -1,0 +1,93 @@
+//! Writes a file, or replaces it.
+
+use std::sync::Arc;
+
+use super::path;
+use crate::dialect::managers::FilePath;
+use crate::entity::Document;
+use crate::error::{Code, Failure};
+use crate::event::{
+    EventType,
+    payload::{self, AsText, files},
+};
+use crate::operation::{
+    Access, Context, Family, Operation, Output, paging,
+    turn::{ATTEMPTS, turn},
+};
+use crate::registry::{Expected, File};
+
+/// The largest content, in bytes.
+const CONTENT_BYTES_MAX: usize = 1 << 20;
+
+pub(in crate::operation) struct PutFile {
+    namespace: Arc<str>,
+    path: FilePath,
+    content: Arc<str>,
+    expected: Expected,
+}
+
+impl Operation for PutFile {
+    type Payload = files::Put<'static>;
+    type Answer = files::Written;
+
+    const REQUEST: EventType = EventType::FilePutRequest;
+    const RESPONSE: EventType = EventType::FilePutResponse;
+    const FAMILY: Family = Family::Entity;
+    const ACCESS: Access = Access::Write;
+
+    fn parse(payload: &str) -> Result<Self, Failure> {
+        let request: files::Put<'_> = payload::decode(payload)?;
+        let content = request.content.get();
+        let bytes = content.len();
+        if bytes > CONTENT_BYTES_MAX {
+            let message = format!(
+                "the content has {bytes} bytes; a file has at most {CONTENT_BYTES_MAX}, so write \
+                 it as several"
+            );
+            return Err(Failure::new(Code::BadRequest, message).with("parameter", "content"));
+        }
+        Document::from_raw(request.content)
+            .map_err(|error| Failure::malformed(format!("invalid content: {error}")))?;
+        Ok(Self {
+            namespace: paging::namespace(request.namespace)?,
+            path: path(&request.path)?,
+            content: content.into(),
+            expected: Expected::read(request.if_match),
+        })
+    }
+
+    async fn run(self, cx: Context) -> Result<Output<Self::Answer>, Failure> {
+        if cx.has_token() {
+            return self.put(&cx).await;
+        }
+        let _turn = turn(&cx, (&self.namespace, self.path.as_str())).await?;
+        let mut attempt = 1;
+        loop {
+            match self.put(&cx).await {
+                Err(failure) if failure.code() == Code::Conflict && attempt < ATTEMPTS => {
+                    attempt += 1;
+                }
+                outcome => return outcome,
+            }
+        }
+    }
+}
+
+impl PutFile {
+    async fn put(&self, cx: &Context) -> Result<Output<files::Written>, Failure> {
+        let Self {
+            namespace,
+            path,
+            content,
+            expected,
+        } = self;
+        let mut session = cx.session().await?;
+        let unit = session.unit()?;
+        let version = File::put(unit, namespace, path, Arc::clone(content), expected).await?;
+        let written = files::Written {
+            path: path.to_string(),
+            version: AsText(version),
+        };
+        cx.finish(session, written, Vec::new()).await
+    }
+}
