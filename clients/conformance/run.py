@@ -6,10 +6,11 @@ from __future__ import annotations
 import argparse
 import asyncio
 import sys
+from pathlib import Path
 from time import monotonic
 
 from runner.programs import Language, Program, ProgramError
-from runner.scenarios import Run, Scenario
+from runner.scenarios import FOLDER, Run, Scenario
 from runner.servers import Server, ServerError
 
 OK = "ok"
@@ -34,7 +35,7 @@ def chosen(arguments: argparse.Namespace) -> tuple[list[Language], list[Scenario
             continue
         languages.append(language)
     only = arguments.only or ""
-    scenarios = [scenario for scenario in Scenario.all() if only in scenario.name]
+    scenarios = [one for one in Scenario.all(arguments.scenarios) if only in one.name]
     if not languages or not scenarios:
         sys.exit("there is nothing to run")
     return languages, scenarios
@@ -77,7 +78,9 @@ async def run_language(
     return row
 
 
-async def run(languages: list[Language], scenarios: list[Scenario], *, quiet: bool) -> dict[str, Row]:
+async def run(
+    languages: list[Language], scenarios: list[Scenario], *, quiet: bool
+) -> dict[str, Row]:
     """Run everything, one after the other."""
     common = Server({})
     await common.start()
@@ -94,7 +97,9 @@ def show(rows: dict[str, Row], scenarios: list[Scenario]) -> None:
     """Print the table, and what differs."""
     width = max(len(scenario.name) for scenario in scenarios)
     columns = {name: max(len(name), len(DIFFERS)) for name in rows}
-    print(f"\n{'scenario':{width}}", *(f"{name:{size}}" for name, size in columns.items()), sep="  ")
+    print(
+        f"\n{'scenario':{width}}", *(f"{name:{size}}" for name, size in columns.items()), sep="  "
+    )
     for scenario in scenarios:
         cells = (
             f"{OK if rows[name][scenario.name] is None else DIFFERS:{size}}"
@@ -113,6 +118,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("languages", nargs="*", help="all that are installed, by default")
     parser.add_argument("--only", metavar="TEXT", help="the scenarios with this in their names")
+    parser.add_argument(
+        "--scenarios", type=Path, default=FOLDER, metavar="FOLDER", help="where they are"
+    )
     parser.add_argument(
         "--verbose", action="store_true", help="show progress, and what the programs log"
     )

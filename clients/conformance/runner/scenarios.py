@@ -11,7 +11,7 @@ from typing import Any
 from .documents import decode
 from .forms import FormError, Variables, difference, filled, shown
 from .programs import Program, ProgramError
-from .servers import PATIENCE, Proxy, Server, ServerError
+from .servers import PATIENCE, Proxy, Server, ServerError, TokenEndpoint
 
 FOLDER = Path(__file__).resolve().parents[1] / "scenarios"
 _SHARED = "shared"
@@ -33,10 +33,10 @@ class Scenario:
     steps: list[dict[str, Any]]
 
     @classmethod
-    def all(cls) -> list[Scenario]:
-        """Read the scenarios, in the order of their names."""
-        shared = decode((FOLDER / f"{_SHARED}.json").read_bytes())
-        paths = sorted(path for path in FOLDER.glob("*.json") if path.stem != _SHARED)
+    def all(cls, folder: Path = FOLDER) -> list[Scenario]:
+        """Read the scenarios of a folder, in the order of their names."""
+        shared = decode((folder / f"{_SHARED}.json").read_bytes())
+        paths = sorted(path for path in folder.glob("*.json") if path.stem != _SHARED)
         return [cls._read(path, shared) for path in paths]
 
     @classmethod
@@ -65,6 +65,8 @@ class Run:
         self._program = program
         self._server = server
         self._proxy = Proxy(server)
+        self._tokens = TokenEndpoint(server)
+        self._tokens_before = 0
         self._tenant = uuid.uuid4().hex
         self._variables: Variables = {}
         self._later: dict[str, str] = {}
@@ -72,9 +74,11 @@ class Run:
     async def passes(self) -> str | None:
         """Run it, and return how it deviates; None if it does not."""
         await self._proxy.start()
-        number, step = 0, {}
+        await self._tokens.start()
+        number, step = 0, dict[str, Any]()
         try:
-            for number, step in enumerate(self._scenario.steps, 1):
+            for step in self._scenario.steps:
+                number += 1
                 await self._take(step)
         except Deviation as deviation:
             why = str(deviation)
@@ -86,6 +90,7 @@ class Run:
             return None
         finally:
             await self._proxy.stop()
+            await self._tokens.stop()
         return f"step {number}, {shown(step)}\n{why}"
 
     async def _take(self, step: dict[str, Any]) -> None:
@@ -114,7 +119,12 @@ class Run:
             case {"proxy": "cut"}:
                 self._proxy.cut()
             case {"until-expired": True}:
-                await self._until_expired()
+                await self._tokens.expired()
+            case {"tokens": at_least}:
+                granted = self._tokens.granted - self._tokens_before
+                self._tokens_before = self._tokens.granted
+                if granted < int(at_least.digits):
+                    raise Deviation(f"expected {at_least} tokens to be obtained, found {granted}")
             case _:
                 raise FormError("no such step")
 
@@ -126,14 +136,14 @@ class Run:
         if step.get("until"):
             # Somebody else brings it about, soon.
             async with asyncio.timeout(PATIENCE):
-                while self._deviates(step["ok"], answer, dict(self._variables)):
+                while difference(step["ok"], answer, dict(self._variables)):
                     await asyncio.sleep(0.02)
                     answer = await ask()
         failed = answer.get("success") is False
         form = step.get("error" if failed else "ok", None if failed else {})
         if form is None:
             raise Deviation(f"the service answers {shown(answer)}")
-        if why := self._deviates(form, answer["error"] if failed else answer, self._variables):
+        if why := difference(form, answer["error"] if failed else answer, self._variables):
             raise Deviation(why)
 
     def _compare_answer(self, step: dict[str, Any], answer: dict[str, Any]) -> None:
@@ -141,7 +151,7 @@ class Run:
         wanted = "error" if "error" in step else "ok"
         if what != wanted:
             raise Deviation(f"expected `{wanted}`, found {shown(answer)}")
-        if why := self._deviates(step.get(wanted, {}), answer[what], self._variables):
+        if why := difference(step.get(wanted, {}), answer[what], self._variables):
             raise Deviation(f"{why}\nin {shown(answer)}")
 
     async def _expect(self, form: dict[str, Any]) -> None:
@@ -160,18 +170,12 @@ class Run:
         if made["do"] in _CONNECTING:
             is_cut = made.get("target") == "proxy"
             made["target"] = self._proxy.target if is_cut else self._server.target
-            made.setdefault("access", self._server.access(self._tenant))
+            access = made.get("access", self._server.access(self._tenant))
+            if "oauth" in access:
+                access = {"oauth": {"url": self._tokens.url, **access["oauth"]}}
+            made["access"] = access
         completed: dict[str, Any] = filled(made, self._variables)
         return completed
-
-    async def _until_expired(self) -> None:
-        token = await self._server.token()
-        async with asyncio.timeout(PATIENCE):
-            while await self._server.accepts(token):
-                await asyncio.sleep(0.1)
-
-    def _deviates(self, form: Any, seen: Any, variables: Variables) -> str | None:
-        return difference(form, seen, variables)
 
     def _untaken(self) -> str:
         untaken = self._program.untaken()

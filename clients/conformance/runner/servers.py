@@ -83,9 +83,12 @@ class Server:
         """
         ports = {"CYODA_HTTP_PORT": self._http_port, "CYODA_GRPC_PORT": self._grpc_port}
         self._ready = asyncio.get_running_loop().create_future()
-        self._process = await asyncio.create_subprocess_exec(
-            BINARY, env={**self._settings, **ports}, cwd="/", stdout=PIPE, stderr=STDOUT
-        )
+        try:
+            self._process = await asyncio.create_subprocess_exec(
+                BINARY, env={**self._settings, **ports}, cwd="/", stdout=PIPE, stderr=STDOUT
+            )
+        except OSError as error:
+            raise ServerError(f"{error}; build the server or set INTERLOCK_BIN") from None
         assert self._process.stdout is not None
         self._log = asyncio.create_task(self._read(self._process.stdout))
         try:
@@ -110,11 +113,10 @@ class Server:
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def access(self, tenant: str) -> dict[str, Any]:
-        """Return how a program authenticates."""
+        """Return how a program authenticates; the address of a token endpoint is still missing."""
         if not self.has_tokens:
             return {"metadata": {"x-mock-tenant": tenant}}
-        url = f"{self.api}/oauth/token"
-        return {"oauth": {"url": url, "clientId": CLIENT_ID, "clientSecret": CLIENT_SECRET}}
+        return {"oauth": {"clientId": CLIENT_ID, "clientSecret": CLIENT_SECRET}}
 
     async def ask(self, tenant: str, kind: str, payload: dict[str, Any]) -> dict[str, Any]:
         """Send a request of the runner; the payload of its answer, or `items` of a streamed one."""
@@ -132,7 +134,7 @@ class Server:
             "datacontenttype": "application/json",
             "data": {"id": identifier, **payload},
         }
-        answer = await self._post("/events", encode(envelope).encode(), headers)
+        answer = await self.post("/events", encode(envelope).encode(), headers)
         if isinstance(answer, list):
             return {"items": [event["data"] for event in answer[:-1]]}
         data: dict[str, Any] = answer["data"]
@@ -143,21 +145,10 @@ class Server:
         pair = base64.b64encode(f"{CLIENT_ID}:{CLIENT_SECRET}".encode()).decode()
         form = b"grant_type=client_credentials"
         headers = {"authorization": f"Basic {pair}"}
-        return str((await self._post("/oauth/token", form, headers))["access_token"])
+        return str((await self.post("/oauth/token", form, headers))["access_token"])
 
-    async def accepts(self, token: str) -> bool:
-        """Whether a token is still accepted."""
-        headers = {"authorization": f"Bearer {token}"}
-        asked = urllib.request.Request(f"{self.api}/account", headers=headers)
-        try:
-            await asyncio.to_thread(urllib.request.urlopen, asked, timeout=PATIENCE)
-        except urllib.error.HTTPError as error:
-            if error.code == 401:
-                return False
-            raise
-        return True
-
-    async def _post(self, path: str, body: bytes, headers: dict[str, str]) -> Any:
+    async def post(self, path: str, body: bytes, headers: dict[str, str]) -> Any:
+        """Send a request to the REST API; the JSON of its answer."""
         asked = urllib.request.Request(f"{self.api}{path}", body, headers)
 
         def post() -> bytes:
@@ -197,7 +188,7 @@ class Proxy:
     async def start(self) -> None:
         """Listen."""
         self._listening = await asyncio.start_server(self._accept, "127.0.0.1", 0)
-        self.target = "127.0.0.1:{}".format(self._listening.sockets[0].getsockname()[1])
+        self.target = f"127.0.0.1:{self._listening.sockets[0].getsockname()[1]}"
 
     def cut(self) -> None:
         """Cut every connection; further ones are accepted."""
@@ -233,3 +224,69 @@ class Proxy:
                 await sink.drain()
         self._open.discard(sink)
         sink.transport.abort()
+
+
+class TokenEndpoint:
+    """Passes token requests on to a server, and shortens the life that the answers state.
+
+    The server itself accepts a token for some time after it has expired, so the life of a token
+    cannot be observed at the server within the time of a scenario.
+    """
+
+    LIFE = 1.0
+    """How long tokens live according to their answers, in seconds."""
+
+    def __init__(self, server: Server) -> None:
+        self._server = server
+        self._listening: asyncio.Server | None = None
+        self._last = 0.0
+        self.granted = 0
+        """How many tokens it has passed on."""
+        self.url = ""
+        """Where it is."""
+
+    async def start(self) -> None:
+        """Listen."""
+        self._listening = await asyncio.start_server(self._accept, "127.0.0.1", 0)
+        port = self._listening.sockets[0].getsockname()[1]
+        self.url = f"http://127.0.0.1:{port}/api/oauth/token"
+
+    async def stop(self) -> None:
+        """Listen no longer."""
+        if self._listening is not None:
+            self._listening.close()
+
+    async def expired(self) -> None:
+        """Wait until every token has expired."""
+        remaining = self._last + self.LIFE - asyncio.get_running_loop().time()
+        await asyncio.sleep(max(0.0, remaining))
+
+    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
+            head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
+            lines = (line.partition(":") for line in head.split("\r\n")[1:] if line)
+            headers = {name.lower(): text.strip() for name, _, text in lines}
+            body = await reader.readexactly(int(headers.get("content-length", "0")))
+            status, answer = await self._passed_on(headers, body)
+            writer.write(
+                f"HTTP/1.1 {status}\r\ncontent-type: application/json\r\n"
+                f"content-length: {len(answer)}\r\nconnection: close\r\n\r\n".encode()
+                + answer
+            )
+            await writer.drain()
+        writer.close()
+
+    async def _passed_on(self, headers: dict[str, str], body: bytes) -> tuple[str, bytes]:
+        passed: dict[str, str] = {
+            name: headers[name] for name in ("authorization", "content-type") if name in headers
+        }
+        try:
+            granted = await self._server.post("/oauth/token", body, passed)
+        except urllib.error.HTTPError as error:
+            with error:
+                return f"{error.code} Refused", error.read()
+        except OSError:
+            return "503 Unavailable", b"{}"
+        self.granted += 1
+        self._last = asyncio.get_running_loop().time()
+        return "200 OK", encode({**granted, "expires_in": int(self.LIFE)}).encode()

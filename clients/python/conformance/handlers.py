@@ -36,7 +36,7 @@ class Host(Protocol):
         """Return a gate."""
 
     def next_call(self) -> int:
-        """Number a call."""
+        """Return the number of the next call."""
 
 
 class Scripts:

@@ -69,7 +69,7 @@ class Program:
         return self._gates.setdefault(name, asyncio.Event())
 
     def next_call(self) -> int:
-        """Number a call of a handler."""
+        """Return the number of the next call of a handler."""
         self._calls += 1
         return self._calls
 
