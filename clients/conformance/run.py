@@ -9,7 +9,8 @@ import sys
 from pathlib import Path
 from time import monotonic
 
-from runner.programs import Language, Program, ProgramError
+from runner import together
+from runner.programs import CLIENTS, Language, Program, ProgramError
 from runner.scenarios import FOLDER, Run, Scenario
 from runner.servers import Server, ServerError
 
@@ -22,7 +23,7 @@ Row = dict[str, str | None]
 
 def chosen(arguments: argparse.Namespace) -> tuple[list[Language], list[Scenario]]:
     """Return what is to be run; exits if there is no such thing."""
-    there = {language.name: language for language in Language.all()}
+    there = {language.name: language for language in Language.all(arguments.clients)}
     unknown = set(arguments.languages) - set(there)
     if unknown:
         sys.exit(f"{', '.join(sorted(unknown))}: no such language; there are {', '.join(there)}")
@@ -79,38 +80,44 @@ async def run_language(
 
 
 async def run(
-    languages: list[Language], scenarios: list[Scenario], *, quiet: bool
+    languages: list[Language], scenarios: list[Scenario], *, quiet: bool, with_all: bool
 ) -> dict[str, Row]:
     """Run everything, one after the other."""
     common = Server({})
     await common.start()
     try:
-        return {
+        rows = {
             language.name: await run_language(language, scenarios, common, quiet=quiet)
             for language in languages
         }
+        if with_all:
+            for name, why in (await together.run(languages, common, quiet=quiet)).items():
+                rows[name][together.NAME] = why
+        return rows
     finally:
         await common.remove()
 
 
 def show(rows: dict[str, Row], scenarios: list[Scenario]) -> None:
     """Print the table, and what differs."""
-    width = max(len(scenario.name) for scenario in scenarios)
+    abouts = {scenario.name: scenario.about for scenario in scenarios}
+    abouts |= {together.NAME: together.ABOUT} if together.NAME in next(iter(rows.values())) else {}
+    width = max(len(scenario) for scenario in abouts)
     columns = {name: max(len(name), len(DIFFERS)) for name in rows}
     print(
         f"\n{'scenario':{width}}", *(f"{name:{size}}" for name, size in columns.items()), sep="  "
     )
-    for scenario in scenarios:
+    for scenario in abouts:
         cells = (
-            f"{OK if rows[name][scenario.name] is None else DIFFERS:{size}}"
+            f"{OK if rows[name][scenario] is None else DIFFERS:{size}}"
             for name, size in columns.items()
         )
-        print(f"{scenario.name:{width}}", *cells, sep="  ")
+        print(f"{scenario:{width}}", *cells, sep="  ")
     for name, row in rows.items():
-        for scenario in scenarios:
-            if (why := row[scenario.name]) is not None:
+        for scenario, about in abouts.items():
+            if (why := row[scenario]) is not None:
                 indented = why.replace("\n", "\n    ")
-                print(f"\n{name} differs in {scenario.name} ({scenario.about}):\n    {indented}")
+                print(f"\n{name} differs in {scenario} ({about}):\n    {indented}")
 
 
 def main() -> int:
@@ -118,6 +125,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("languages", nargs="*", help="all that are installed, by default")
     parser.add_argument("--only", metavar="TEXT", help="the scenarios with this in their names")
+    parser.add_argument(
+        "--clients", type=Path, default=CLIENTS, metavar="FOLDER", help="where they are"
+    )
     parser.add_argument(
         "--scenarios", type=Path, default=FOLDER, metavar="FOLDER", help="where they are"
     )
@@ -129,7 +139,8 @@ def main() -> int:
     try:
         for language in languages:
             language.made()
-        rows = asyncio.run(run(languages, scenarios, quiet=not arguments.verbose))
+        quiet, with_all = not arguments.verbose, not arguments.only
+        rows = asyncio.run(run(languages, scenarios, quiet=quiet, with_all=with_all))
     except (ProgramError, ServerError) as error:
         print(error, file=sys.stderr)
         return 2

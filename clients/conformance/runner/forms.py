@@ -57,6 +57,9 @@ def difference(form: Any, seen: Any, variables: Variables, path: str = "") -> st
             if isinstance(seen, str) and re.search(pattern, seen):
                 return None
             return f"{where}: expected a text like {pattern!r}, found {shown(seen)}"
+        case {"$not": other}:
+            is_it = difference(other, seen, dict(variables), path) is None
+            return f"{where}: expected anything but {shown(seen)}" if is_it else None
         case {"$one-of": forms}:
             if any(difference(one, seen, variables, path) is None for one in forms):
                 return None

@@ -57,9 +57,9 @@ class Language:
         )
 
     @classmethod
-    def all(cls) -> list[Language]:
-        """Find those that are in this checkout."""
-        return [cls.read(path) for path in sorted(CLIENTS.glob("*/conformance/language.json"))]
+    def all(cls, clients: Path = CLIENTS) -> list[Language]:
+        """Find those in a folder of clients; by default those that are in this checkout."""
+        return [cls.read(path) for path in sorted(clients.glob("*/conformance/language.json"))]
 
     def missing(self) -> list[str]:
         """Return the commands that are not installed."""
