@@ -91,6 +91,17 @@ def _python() -> str:
     return str(installed) if installed.exists() else sys.executable
 
 
+def _processes(process: int) -> list[int]:
+    children = Path(f"/proc/{process}/task/{process}/children").read_text().split()
+    return [process, *(one for child in children for one in _processes(int(child)))]
+
+
+def _resident_kilobytes(process: int) -> int:
+    status = Path(f"/proc/{process}/status").read_text()
+    (line,) = (line for line in status.splitlines() if line.startswith("VmRSS:"))
+    return int(line.split()[1])
+
+
 class Program:
     """A running program."""
 
@@ -140,7 +151,7 @@ class Program:
             raise ProgramError("the program has ended") from None
         return identifier
 
-    async def answer(self, identifier: str) -> dict[str, Any]:
+    async def answer(self, identifier: str, *, patience: float = 3 * PATIENCE) -> dict[str, Any]:
         """Wait for the answer to a command.
 
         Raises:
@@ -148,8 +159,16 @@ class Program:
             ProgramError: the program has ended.
 
         """
-        async with asyncio.timeout(3 * PATIENCE):
-            return await self._answers[identifier]
+        async with asyncio.timeout(patience):
+            answer = await self._answers[identifier]
+        del self._answers[identifier]
+        return answer
+
+    def megabytes(self) -> float:
+        """Return how much memory it has, with the processes that it has started."""
+        assert self._process is not None
+        found = _processes(self._process.pid)
+        return sum(_resident_kilobytes(process) for process in found) / 1024
 
     async def event(self, is_it: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
         """Wait for an event, and take it.

@@ -101,7 +101,9 @@ class Program:
             command["target"], tags=command["tags"], metadata=_access(command), **places
         )
         for handler in command["handlers"]:
-            Scripts(self, command["as"], handler).register(member)
+            Scripts(self, command["as"], handler, quiet=command.get("quiet", False)).register(
+                member
+            )
         await member.__aenter__()
         self._members[command["as"]] = member
         return {}
