@@ -11,6 +11,7 @@ stream. The modules, from the public API down to the wire:
     records, run_records  the values in answers
     explanation         the values of explanations
     errors              failures as exceptions
+    credentials         access tokens, obtained again before they expire
     connection          one stream after the other, with back-off
     stream              one stream: matches answers to requests, with bounded memory
     events              the envelope
@@ -29,6 +30,7 @@ from interlock.calculation import (
 )
 from interlock.client import Client
 from interlock.connection import Metadata
+from interlock.credentials import ClientCredentials
 from interlock.errors import (
     ActionDisabled,
     ActionNotFound,
@@ -218,6 +220,7 @@ __all__ = [
     "Chunk",
     "Client",
     "ClientClosed",
+    "ClientCredentials",
     "Complete",
     "ComputeMemberDisconnected",
     "ComputeUnavailable",

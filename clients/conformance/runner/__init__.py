@@ -1,0 +1,1 @@
+"""The runner of the conformance scenarios; it needs the standard library only."""
