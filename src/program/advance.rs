@@ -267,7 +267,12 @@ impl Machine<'_> {
                 Then::Attempt => self.retry_attempt(),
                 Then::Delay => self.delayed(),
             },
-            Waiting::Task { task, .. } if task.purpose.is_some() => self.abandon(task),
+            Waiting::Task {
+                task,
+                accepted,
+                timeout,
+                ..
+            } if task.purpose.is_some() => self.abandon(task, timeout.is_some(), accepted),
             Waiting::Task { task, .. } => {
                 self.push(EventKind::ActionCompleted, "timeout");
                 self.effects.push(Effect::GiveUp {

@@ -14,6 +14,7 @@ use super::{
     history::{EventKind, HistoryEvent},
     input::Prepared,
     machine::Doing,
+    saga::Purpose,
     unwinding::SagaState,
 };
 use crate::clock::Timestamp;
@@ -407,6 +408,33 @@ impl Run {
             | Waiting::Timer { .. }
             | Waiting::Entity { .. } => None,
         }
+    }
+
+    /// The calls of a saga that it has given up and that may still be out. One that succeeds
+    /// nevertheless is undone, so that they are sent again after a crash, too.
+    pub fn given_up(&self) -> impl Iterator<Item = &Task> {
+        let calls = self.saga.iter().flat_map(|saga| &saga.given_up);
+        calls.filter(|call| call.is_out).map(|call| &call.task)
+    }
+
+    /// Whether it matters how a call ended that was given up.
+    pub fn has_given_up(&self, ordinal: u64) -> bool {
+        let Some(saga) = &self.saga else {
+            return false;
+        };
+        let is_interrupted = match &self.waiting {
+            Some(Waiting::Task { task, .. }) if task.ordinal == ordinal => {
+                let is_forward =
+                    matches!(task.purpose, Some(Purpose::Action(_) | Purpose::OnComplete));
+                saga.has_unwound && is_forward
+            }
+            Some(_) | None => false,
+        };
+        is_interrupted
+            || saga
+                .given_up
+                .iter()
+                .any(|call| call.task.ordinal == ordinal)
     }
 
     /// How a value that the event of this number has is kept.

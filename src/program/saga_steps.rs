@@ -10,12 +10,15 @@ use super::{
     machine::{Doing, Ending, Flow, Machine, Output},
     run::{Payload, Position, RunError, Status, StepResult, Then, Waiting},
     saga::{Call, Pause, Purpose, Saga, SagaStep},
-    unwinding::{Cause, CompensationError, Phase, SagaState},
+    unwinding::{Cause, CompensationError, GivenUp, Phase, SagaState},
 };
 use crate::expr::{CelError, Values};
 
 /// How long compensation waits for a call that is out when a saga is cancelled or times out.
 const CLOSING: Duration = Duration::from_secs(30);
+
+/// The code of a task whose member has left.
+const DISCONNECTED: &str = "COMPUTE_MEMBER_DISCONNECTED";
 
 /// How a call of a saga ended: with its result, or with what went wrong.
 type Called = Result<Arc<str>, Box<str>>;
@@ -239,7 +242,20 @@ impl<'w> Machine<'w> {
 
     /// The task of a call was answered.
     pub(super) fn call_answered(&mut self, purpose: Purpose, answer: Answer) -> Flow {
-        self.resume();
+        if let Some(Waiting::Task {
+            task,
+            timeout: Some(_),
+            ..
+        }) = self.resume()
+            && matches!(purpose, Purpose::Action(_))
+            && may_be_at_work(&answer)
+        {
+            self.saga().given_up.push(GivenUp {
+                task,
+                is_with_member: true,
+                is_out: true,
+            });
+        }
         let outcome = outcome_of(&answer);
         if matches!(purpose, Purpose::Action(_)) {
             let kind = match &answer {
@@ -295,7 +311,9 @@ impl<'w> Machine<'w> {
                     Err(_) => EventKind::CallbackFailed,
                 };
                 self.push(kind, "on_failure");
-                self.unwound()
+                self.saga().has_followed = true;
+                // A call may have succeeded too late meanwhile.
+                Flow::Go(Doing::Unwind)
             }
         }
     }
@@ -370,7 +388,7 @@ impl<'w> Machine<'w> {
         saga.has_unwound = true;
     }
 
-    /// Undoes the newest step that has completed; after the last `on_failure` is called.
+    /// Undoes the newest step that has completed; after the last `on_failure` is called, once.
     pub(super) fn unwind(&mut self) -> Flow {
         if let Some(step) = self.saga().completed.pop() {
             self.push(EventKind::CompensationStarted, &step);
@@ -381,7 +399,7 @@ impl<'w> Machine<'w> {
             Some(Phase::Forward | Phase::Completing) | None => false,
         };
         // What was undone after the end has no more to follow.
-        if is_cancelled || self.run.status.is_end() {
+        if is_cancelled || self.saga().has_followed || self.run.status.is_end() {
             return self.unwound();
         }
         Flow::Go(Doing::Call(Purpose::OnFailure))
@@ -429,19 +447,23 @@ impl<'w> Machine<'w> {
     }
 
     /// A call is not waited for any longer.
-    pub(super) fn abandon(&mut self, task: Task) -> Flow {
+    pub(super) fn abandon(&mut self, task: Task, is_with_member: bool, is_accepted: bool) -> Flow {
         const REASON: &str = "no answer came in time";
         self.effects.push(Effect::GiveUp {
             ordinal: task.ordinal,
             reason: REASON.into(),
         });
-        let Some(purpose) = task.purpose else {
+        let Some(purpose) = task.purpose.clone() else {
             return Flow::Stay;
         };
-        if let Purpose::Action(step) = &purpose {
+        if matches!(purpose, Purpose::Action(_)) {
             self.push(EventKind::ActionCompleted, "timeout");
-            let abandoned = (task.ordinal, step.clone());
-            self.saga().abandoned.push(abandoned);
+            // Who has accepted it reports its end unasked.
+            self.saga().given_up.push(GivenUp {
+                task,
+                is_with_member,
+                is_out: !is_accepted,
+            });
         }
         self.called(purpose, Err(REASON.into()))
     }
@@ -449,8 +471,18 @@ impl<'w> Machine<'w> {
     /// The answer of a call that was given up: a success is undone, also after the end of the run.
     pub(super) fn answered_late(&mut self, ordinal: u64, answer: &Answer) -> Option<Flow> {
         let saga = self.run.saga.as_mut()?;
-        let at = saga.abandoned.iter().position(|(out, _)| *out == ordinal)?;
-        let (_, step) = saga.abandoned.remove(at);
+        let is_it = |call: &GivenUp| call.task.ordinal == ordinal;
+        let at = saga.given_up.iter().position(is_it)?;
+        if matches!(answer, Answer::Outcome { outcome, .. } if &**outcome == "pending") {
+            saga.given_up[at].is_out = false;
+            return None;
+        }
+        if saga.given_up[at].is_with_member && may_be_at_work(answer) {
+            return None;
+        }
+        let Some(Purpose::Action(step)) = saga.given_up.remove(at).task.purpose else {
+            return None;
+        };
         let Ok(output) = result_of(answer.clone()) else {
             return None;
         };
@@ -475,6 +507,15 @@ fn ending(status: Status, message: &str) -> Ending {
             code: None,
             message: message.into(),
         }),
+    }
+}
+
+/// Whether a member may do a task, or have done it, although no answer of it has come.
+fn may_be_at_work(answer: &Answer) -> bool {
+    match answer {
+        Answer::Deadline => true,
+        Answer::Lost { code, .. } => &**code == DISCONNECTED,
+        Answer::Outcome { .. } => false,
     }
 }
 

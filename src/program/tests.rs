@@ -4,6 +4,7 @@ mod arrivals;
 mod checks;
 mod driven;
 mod plans;
+mod saga_simulation;
 mod sagas;
 mod signals;
 mod simulation;

@@ -4,6 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
+    arrival::Task,
     form::Name,
     run::{Payload, Status, maybe_micros},
 };
@@ -22,12 +23,26 @@ pub struct SagaState {
     pub(super) phase: Phase,
     /// The steps that have completed and can be undone, oldest first.
     pub(super) completed: Vec<Name>,
-    /// Calls whose end is not waited for any more: one that succeeds nevertheless is undone.
-    pub(super) abandoned: Vec<(u64, Name)>,
+    pub(super) given_up: Vec<GivenUp>,
     /// Whether compensation has begun.
     pub has_unwound: bool,
+    /// Whether `on_failure` was called.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) has_followed: bool,
     /// The compensations that failed.
     pub errors: Vec<CompensationError>,
+}
+
+/// A call of a step whose end is not waited for any more. If it succeeds nevertheless, the step is
+/// undone.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct GivenUp {
+    pub(super) task: Task,
+    /// Whether a member does it, and not this process.
+    pub(super) is_with_member: bool,
+    /// Whether it is still out, so that it is sent again after a crash: otherwise nobody would
+    /// know how it ended.
+    pub(super) is_out: bool,
 }
 
 /// In which direction a saga moves.
@@ -61,8 +76,9 @@ impl SagaState {
             signal: None,
             phase: Phase::Forward,
             completed: Vec::new(),
-            abandoned: Vec::new(),
+            given_up: Vec::new(),
             has_unwound: false,
+            has_followed: false,
             errors: Vec::new(),
         }
     }

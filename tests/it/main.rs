@@ -53,6 +53,7 @@ mod incidents;
 mod index;
 mod key_pairs;
 mod killed_runs;
+mod killed_sagas;
 mod large;
 mod limits;
 mod live;

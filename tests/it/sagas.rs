@@ -464,6 +464,10 @@ saga "ship" {
         .ok("RunsGetRequest", json!({"definition": "ship"}))
         .await;
     assert_eq!(shown["items"].as_array().map(Vec::len), Some(2));
+    for (kind, count) in [("saga", 2), ("flo", 0), ("manager", 0)] {
+        let listed = connection.ok("RunsGetRequest", json!({"kind": kind})).await;
+        assert_eq!(listed["items"].as_array().map(Vec::len), Some(count));
+    }
     for item in shown["items"].as_array().expect("a list") {
         let run = connection
             .ok("RunGetRequest", json!({"runId": item["runId"]}))

@@ -130,10 +130,14 @@ impl Given<'_> {
             Some("database") => {
                 let does = match &*word {
                     "" | "SELECT" | "GET" => Some(Does::Reads),
-                    "INSERT" | "UPDATE" | "DELETE" => Some(Does::Writes(write())),
+                    "INSERT" | "UPDATE" | "DELETE" | "UPSERT" | "INSERT_ONE" | "UPDATE_ONE"
+                    | "DELETE_ONE" => Some(Does::Writes(write())),
                     _ => None,
                 };
-                (does, "INSERT, UPDATE, DELETE, SELECT and GET")
+                (
+                    does,
+                    "INSERT, UPDATE, UPSERT, DELETE, UPDATE_ONE, DELETE_ONE, SELECT and GET",
+                )
             }
             Some("entity") => {
                 let does = match &*word {

@@ -552,6 +552,22 @@ fn every_kind_of_finding_is_found_where_it_is() {
 }
 
 #[test]
+fn every_operation_of_a_database_is_accepted() {
+    for (operation, values) in [
+        ("INSERT_ONE", "data = { a = 1 }"),
+        ("UPSERT", "data = { id = 1 }"),
+        ("upsert", "data = { a = 1 }\n where = { b = 2 }"),
+        ("UPDATE_ONE", "set = { a = 1 }\n where = { id = 1 }"),
+        ("DELETE_ONE", "where = { id = 1 }"),
+        ("GET", "params = { id = 1 }"),
+    ] {
+        let lines =
+            format!("connector = \"db\"\n operation = \"{operation}\"\n target = \"t\"\n {values}");
+        assert_eq!(found(&action(&lines)), Vec::<String>::new(), "{operation}");
+    }
+}
+
+#[test]
 fn all_findings_of_all_files_are_reported_at_once() {
     let (bundle, findings) = read_all(&[
         ("b.hcl", "saga \"a\" {\n"),

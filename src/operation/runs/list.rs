@@ -54,9 +54,11 @@ impl Operation for ListRuns {
             id.parse()
                 .map_err(|_| bad("entityId", format!("entityId `{id}` is not a UUID")))
         };
-        let is_empty = match request.kind.as_deref() {
-            None | Some("flo") => false,
-            Some("saga" | "manager") => true,
+        let (is_saga, is_empty) = match request.kind.as_deref() {
+            None => (None, false),
+            Some("flo") => (Some(false), false),
+            Some("saga") => (Some(true), false),
+            Some("manager") => (None, true),
             Some(kind) => {
                 let message = format!("\"{kind}\" is not a kind; use flo, saga or manager");
                 return Err(bad("kind", message));
@@ -76,6 +78,7 @@ impl Operation for ListRuns {
                 namespace: paging::namespace(request.namespace)?,
                 name: request.definition.map(Into::into),
                 version: request.version.map(Into::into),
+                is_saga,
                 statuses: statuses.map(status).collect::<Result<_, _>>()?,
                 search: request
                     .search

@@ -365,6 +365,65 @@ fn a_success_that_comes_too_late_is_undone_also_after_the_end() {
 }
 
 #[test]
+fn a_success_that_comes_while_on_failure_is_called_is_undone() {
+    let limited = SagaStep {
+        timeout: Some(Duration::from_secs(5)),
+        ..charged("a")
+    };
+    let mut driven = saga(vec![("a", limited)], with_on_failure);
+    driven.play(&[Do::After(5_000)]);
+    let late = Arrival::Answered {
+        ordinal: 1,
+        answer: Answer::Outcome {
+            outcome: "success".into(),
+            output: "{}".into(),
+        },
+    };
+    assert_eq!(driven.arrive(late), Ok(false));
+    driven
+        .act(Do::Answer("success", "{}"))
+        .expect("on_failure is out");
+    driven.act(Do::Answer("success", "{}")).expect("undoes a");
+    assert_eq!(driven.run.status, Status::Failed);
+    assert_eq!(
+        driven.events()[2..],
+        [
+            "step_completed a",
+            "late_answer success",
+            "step_completed a",
+            "callback_completed on_failure",
+            "compensation_started a",
+            "compensation_completed a",
+            "workflow_failed step \"a\" failed: no answer came in time",
+        ]
+    );
+}
+
+/// Nobody else would know how it ended.
+#[test]
+fn a_call_that_was_given_up_is_sent_again_after_a_crash() {
+    let limited = SagaStep {
+        timeout: Some(Duration::from_secs(5)),
+        ..charged("a")
+    };
+    let mut driven = saga(vec![("a", limited)], |_| {});
+    driven.play(&[Do::After(5_000)]);
+    assert_eq!(driven.run.status, Status::Failed);
+    let out: Vec<u64> = driven.run.given_up().map(|task| task.ordinal).collect();
+    assert_eq!(out, [1]);
+    assert!(driven.run.has_given_up(1) && !driven.run.has_given_up(2));
+    let refused = Arrival::Answered {
+        ordinal: 1,
+        answer: Answer::Outcome {
+            outcome: "failure".into(),
+            output: "{}".into(),
+        },
+    };
+    assert_eq!(driven.arrive(refused), Ok(false));
+    assert_eq!(driven.run.given_up().count(), 0);
+}
+
+#[test]
 fn the_time_limit_of_a_step_makes_it_fail() {
     let limited = SagaStep {
         timeout: Some(Duration::from_secs(5)),

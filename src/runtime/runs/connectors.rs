@@ -37,7 +37,8 @@ pub struct Calls {
     tasks: TaskTracker,
     /// Cancelled when the service stops: what is out is repeated after the restart.
     stop: CancellationToken,
-    /// The tasks that are out: what is sent again is done once.
+    /// The tasks that were sent in this life of the service and have not ended, those of members
+    /// included: what is sent again is done once.
     out: Mutex<HashSet<(Tenant, Arc<str>)>>,
 }
 
@@ -65,7 +66,12 @@ impl Calls {
         out.insert((tenant.clone(), Arc::clone(task)))
     }
 
-    fn end(&self, tenant: &Tenant, task: &Arc<str>) {
+    fn is_out(&self, tenant: &Tenant, task: &Arc<str>) -> bool {
+        let out = self.out.lock().unwrap_or_else(PoisonError::into_inner);
+        out.contains(&(tenant.clone(), Arc::clone(task)))
+    }
+
+    pub(super) fn end(&self, tenant: &Tenant, task: &Arc<str>) {
         let mut out = self.out.lock().unwrap_or_else(PoisonError::into_inner);
         out.remove(&(tenant.clone(), Arc::clone(task)));
     }
@@ -166,6 +172,7 @@ impl Runtime {
             }
             Some(_) => {
                 let spec = self.spec_of_call(tenant, stored, state, task)?;
+                self.0.calls.begin(tenant, &spec.id);
                 self.hand_out(spec);
             }
             None => {
@@ -184,6 +191,11 @@ impl Runtime {
             }
         }
         Ok(())
+    }
+
+    /// Whether a call was sent since the start of the service and has not ended.
+    pub(super) fn is_call_out(&self, tenant: &Tenant, run: &str, task: &Task) -> bool {
+        self.0.calls.is_out(tenant, &task_id(run, task.ordinal))
     }
 
     /// The call of a saga as a member is sent it; none if this process does it.

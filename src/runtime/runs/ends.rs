@@ -8,7 +8,7 @@ use super::send::parts;
 use crate::compute::tasks::{End, Ends, Reported, Standing, TaskSpec};
 use crate::error::{Code, Failure};
 use crate::id::Tenant;
-use crate::program::{Arrival, Waiting};
+use crate::program::{Answer, Arrival, Waiting};
 use crate::runtime::{
     Runtime,
     incidents::{Held, contained},
@@ -125,12 +125,33 @@ impl Runtime {
         }
         // No task has the number 0, so what is late is recorded alone. The end of its delivery may
         // not be stored yet, and was reported first.
-        let ordinal = if end.is_late { 0 } else { ordinal };
-        if !end.is_late
-            && let Some(reported) = self.end_in_transaction(tenant, task, &end).await?
-        {
-            return Ok(reported);
+        // A saga undoes what has succeeded too late.
+        let is_wanted = !end.is_late || read.state.run.has_given_up(ordinal);
+        let ordinal = if is_wanted { ordinal } else { 0 };
+        // Of a call that was not answered it is not known whether it is still at work.
+        let is_over = read.state.run.saga.is_some() && matches!(end.answer, Answer::Outcome { .. });
+        let reported = if end.is_late {
+            None
+        } else {
+            self.end_in_transaction(tenant, task, &end).await?
+        };
+        let reported = match reported {
+            Some(reported) => reported,
+            None => self.take_answer(tenant, read, ordinal, end).await?,
+        };
+        if is_over && reported != Reported::Conflict {
+            self.0.calls.end(tenant, &task.into());
         }
+        Ok(reported)
+    }
+
+    async fn take_answer(
+        &self,
+        tenant: &Tenant,
+        read: ReadRun,
+        ordinal: u64,
+        end: End,
+    ) -> Result<Reported, Failure> {
         let arrival = Arrival::Answered {
             ordinal,
             answer: end.answer,
@@ -153,11 +174,11 @@ impl Runtime {
             stored => stored?,
         };
         let state = self.0.parsed.read(&stored)?;
-        match state.run.outstanding() {
-            Some(task) if task.ordinal == ordinal => {
-                self.task_spec(tenant, &stored, &state, task).await
-            }
-            Some(_) | None => Ok(None),
+        let run = &state.run;
+        let mut out = run.outstanding().into_iter().chain(run.given_up());
+        match out.find(|task| task.ordinal == ordinal) {
+            Some(task) => self.task_spec(tenant, &stored, &state, task).await,
+            None => Ok(None),
         }
     }
 

@@ -22,6 +22,8 @@ pub struct RunsAsked {
     pub name: Option<Arc<str>>,
     pub version: Option<Box<str>>,
     pub statuses: Vec<Status>,
+    /// Those of sagas, or those of step workflows.
+    pub is_saga: Option<bool>,
     /// A text that is part of an id, name, step, input or attribute, whatever its case.
     pub search: Option<Box<str>>,
     pub attributes: Vec<AttributeFilter>,
@@ -137,6 +139,9 @@ impl Runtime {
         let state = &shown.state;
         let version = asked.version.as_ref();
         if version.is_some_and(|version| **version != *state.version)
+            || asked
+                .is_saga
+                .is_some_and(|is_saga| is_saga != state.run.saga.is_some())
             || (!asked.statuses.is_empty() && !asked.statuses.contains(&state.run.status))
             || asked
                 .parent

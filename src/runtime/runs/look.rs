@@ -47,7 +47,16 @@ impl Runtime {
             self.arrive(&task.tenant, read, arrival).await?;
             return Ok(Done::Yes);
         }
-        if let Some(out) = state.run.outstanding() {
+        for out in state
+            .run
+            .outstanding()
+            .into_iter()
+            .chain(state.run.given_up())
+        {
+            let is_given_up = state.run.has_given_up(out.ordinal);
+            if is_given_up && self.is_call_out(&task.tenant, &state.run.id, out) {
+                continue;
+            }
             self.send_task(&task.tenant, stored, state, out).await?;
         }
         let is_held_back = state.run.status == Status::Pending;

@@ -110,7 +110,8 @@ impl RunState {
         let held_back = self.not_before().filter(|_| is_pending);
         Ok(RunAdvance {
             status: run.status.number(),
-            is_out: held_back.is_none() && (is_pending || run.outstanding().is_some()),
+            is_out: held_back.is_none()
+                && (is_pending || run.outstanding().is_some() || run.given_up().next().is_some()),
             due: held_back.or_else(|| run.due()),
             awaits,
             ended: run.ended,

@@ -11,6 +11,7 @@ mod people;
 mod random;
 mod reader;
 mod runs;
+mod sagas;
 mod world;
 
 use std::{num::NonZero, sync::Arc, time::Duration};

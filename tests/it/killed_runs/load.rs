@@ -7,7 +7,7 @@ use std::{
         Arc, Mutex, MutexGuard,
         atomic::{AtomicU64, Ordering},
     },
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use interlock::event::{AttributeValue, EventType};
@@ -15,7 +15,11 @@ use serde_json::{Value, json};
 use tokio::{sync::Notify, task::JoinHandle, time::sleep};
 
 use crate::{
-    support::{Connection, PATIENCE, Server, payload_of, request},
+    support::{
+        Connection, Server,
+        lossy::{answer_of, try_call},
+        payload_of, request,
+    },
     tenancy::Random,
 };
 
@@ -105,8 +109,6 @@ pub(super) struct Load {
     changed: Notify,
 }
 
-/// How long an answer may take before it is asked whether the stream is still there.
-const A_WHILE: Duration = Duration::from_millis(200);
 /// How many clients there are.
 const CLIENTS: usize = 4;
 /// How many members; the first never leaves.
@@ -416,33 +418,5 @@ fn accepted(answer: Option<Value>) -> Attempt {
             Attempt::Done(None)
         }
         None => Attempt::Lost,
-    }
-}
-
-/// The answer; none if the connection is lost before.
-async fn try_call(
-    connection: &Connection,
-    kind: &str,
-    payload: Value,
-    key: Option<&str>,
-) -> Option<Value> {
-    let mut event = request(kind, &connection.fresh_id(), payload);
-    if let Some(key) = key {
-        event = event.with("idempotencykey", AttributeValue::String(key.into()));
-    }
-    answer_of(connection, event).await
-}
-
-async fn answer_of(connection: &Connection, event: interlock::event::Event) -> Option<Value> {
-    let what = event.kind;
-    let mut answers = connection.try_begin(event).await?;
-    let begun = Instant::now();
-    loop {
-        match tokio::time::timeout(A_WHILE, answers.recv()).await {
-            Ok(answer) => return answer.as_ref().map(payload_of),
-            // The stream may have ended without a word to who has just begun.
-            Err(_) if connection.has_ended() => return None,
-            Err(_) => assert!(begun.elapsed() < PATIENCE, "no answer to {what}"),
-        }
     }
 }

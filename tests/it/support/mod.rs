@@ -4,6 +4,7 @@ pub(crate) mod alike;
 mod connection;
 pub(crate) mod flow;
 pub(crate) mod iam;
+pub(crate) mod lossy;
 pub(crate) mod mariadb;
 mod member;
 pub(crate) mod outside;

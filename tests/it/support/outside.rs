@@ -104,8 +104,12 @@ impl Seen {
     }
 }
 
+/// What decides about every request.
+type Decides = Box<dyn FnMut(&Seen) -> Behaviour + Send>;
+
 #[derive(Default)]
 struct State {
+    decides: Option<Decides>,
     usual: HashMap<String, Behaviour>,
     /// Used up before the usual ones.
     next: HashMap<String, Vec<Behaviour>>,
@@ -199,6 +203,11 @@ impl Outside {
     pub(crate) fn deduplicates(&self) -> &Self {
         self.lock().deduplicates = true;
         self
+    }
+
+    /// From now on, all requests are decided about by this alone; the server keeps no record.
+    pub(crate) fn decides(&self, decides: impl FnMut(&Seen) -> Behaviour + Send + 'static) {
+        self.lock().decides = Some(Box::new(decides));
     }
 
     /// All requests so far.
@@ -306,6 +315,9 @@ async fn serve(
 
 /// Records a request and decides what to do with it.
 fn decided(state: &mut State, seen: &Seen) -> Behaviour {
+    if let Some(decides) = &mut state.decides {
+        return decides(seen);
+    }
     state.seen.push(seen.clone());
     let line = seen.line.split('?').next().unwrap_or_default().to_owned();
     let key = format!("{line} {}", seen.key());

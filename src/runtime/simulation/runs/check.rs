@@ -155,7 +155,10 @@ async fn check_all(
 }
 
 /// The entities of a model that there are.
-pub(super) async fn entities(runtime: &Runtime, model: &str) -> Result<Vec<Version>, Failure> {
+pub(in crate::runtime::simulation) async fn entities(
+    runtime: &Runtime,
+    model: &str,
+) -> Result<Vec<Version>, Failure> {
     let storage = runtime.storage();
     let snapshot = storage.snapshot(&tenant(), storage.latest()).await?;
     let mut all = Vec::new();
@@ -286,7 +289,8 @@ impl Told {
             }
         }
         insist(sent == self.state.run.last_task(), "a task is not recorded");
-        let is_stored = self.state.run.outstanding().is_some();
+        let run = &self.state.run;
+        let is_stored = run.outstanding().is_some() || run.given_up().next().is_some();
         insist(
             self.stored.is_out == (is_stored || self.state.run.status == Status::Pending),
             "what is out is not stored as out",

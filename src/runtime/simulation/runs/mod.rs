@@ -39,6 +39,7 @@ use crate::runtime::{Inner, RunSettings, Runtime, Session, Settings};
 use crate::storage::{ModelChange, Storage};
 use crate::workflow::{ImportMode, Workflow, WorkflowSet};
 
+pub(super) use check::entities;
 use people::Person;
 
 /// Few steps, so that every run ends.
@@ -110,7 +111,7 @@ impl Stage {
 /// The store of how tasks end, without a share in the runtime: a service that has crashed is gone,
 /// and its database with it.
 #[derive(Debug)]
-struct LooseEnds(Weak<Inner>);
+pub(super) struct LooseEnds(pub(super) Weak<Inner>);
 
 impl LooseEnds {
     fn get(&self) -> Option<Arc<dyn Ends>> {
