@@ -43,6 +43,7 @@ mod files;
 mod flo;
 mod flo_service;
 mod guesses;
+mod guide;
 mod help;
 mod history;
 mod hostile;
