@@ -4,7 +4,7 @@ use std::{fmt, sync::Arc, time::Duration};
 
 use futures_util::{FutureExt as _, future::BoxFuture};
 
-use super::send::parts;
+use super::{ReadRun, send::parts};
 use crate::compute::tasks::{End, Ends, Reported, Standing, TaskSpec};
 use crate::error::{Code, Failure};
 use crate::id::Tenant;

@@ -20,7 +20,7 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
-use super::{State, view::instance_status};
+use super::view::instance_status;
 use crate::clock::Timestamp;
 use crate::connector::{CallFailed, MirrorRow, MirrorTable};
 use crate::error::{Code, Failure};
@@ -334,7 +334,7 @@ impl Runtime {
         tenant: &Tenant,
         stored: &StoredRun,
     ) -> Result<ShownOutside, Failure> {
-        let state = State::read(stored)?;
+        let state = self.0.parsed.read(stored)?;
         let run = &state.run;
         let program = self.program_of(tenant, &stored.name, &state.digest).await?;
         let (Some(form), Some(saga)) = (&program.saga, &run.saga) else {

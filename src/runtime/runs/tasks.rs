@@ -231,7 +231,7 @@ impl Runtime {
         tenant: &Tenant,
         stored: &StoredRun,
     ) -> Result<Vec<ShownTask>, Failure> {
-        let state = State::read(stored)?;
+        let state = self.0.parsed.read(stored)?;
         let mut found: Vec<Found> = Vec::new();
         let mut step = Box::<str>::default();
         let invoked = stored.name.name.strip_prefix(INVOCATION);
