@@ -240,10 +240,8 @@ struct World {
 impl World {
     async fn begin() -> Self {
         let outside = Outside::start().await;
-        let told: String = SECRETS
-            .iter()
-            .map(|(_, secret)| format!("{secret} "))
-            .collect();
+        let told: Vec<_> = SECRETS.iter().map(|(_, secret)| *secret).collect();
+        let told = told.join(" ");
         outside.on("POST /echo", Behaviour::Echo);
         let refusal = json!({"you sent": told, "also": {"escaped": told}});
         outside.on("POST /refuse", Behaviour::Json(402, refusal));
