@@ -75,7 +75,7 @@ pub(super) struct Mirrors {
 
 impl Mirrors {
     /// Begins with what is stored: tenants, and the namespaces of their records.
-    pub(super) fn new(stored: Vec<(Tenant, Arc<str>)>) -> Self {
+    pub(super) fn new(stored: &[(Tenant, Arc<str>)]) -> Self {
         let names = stored.iter();
         let names = names.filter_map(|(tenant, records)| MirrorName::of(tenant, records));
         let mirrors = Self {

@@ -77,7 +77,7 @@ impl Storage {
         let live_runs = LiveRuns::new(database.live_runs().await?);
         let troubles = Troubles::new(database.troubles().await?);
         let leases = Leases::new(database.leases().await?);
-        let mirrors = Mirrors::new(database.mirrors().await?);
+        let mirrors = Mirrors::new(&database.mirrors().await?);
         let storage = Self(Arc::new(Inner {
             database,
             runs,

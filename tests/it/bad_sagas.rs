@@ -423,6 +423,54 @@ async fn names_of_sagas_signals_and_bundles_are_texts() {
     }
 }
 
+#[tokio::test]
+async fn routes_sagas_and_runs_of_another_tenant_are_not_there() {
+    let server = Server::with(&token::TAKES_TOKENS);
+    let roles = &["ROLE_ADMIN", "ROLE_USER"];
+    let (mine, other) = (token::bearer("mine", roles), token::bearer("other", roles));
+    let connection = server.connect_as(&[("authorization", &mine)]).await;
+    let text = "connector \"api\" { type = \"rest\" }\nsaga \"s\" {\n from {\n connector = \"api\"\n \
+                operation = \"POST /orders\"\n }\n step \"a\" {\n await = \"go\"\n }\n}\n";
+    apply(&connection, text).await;
+    let (mine, other) = (
+        server.rest().with("authorization", &mine),
+        server.rest().with("authorization", &other),
+    );
+    let started = mine.post("/orders", "{}").await;
+    assert_eq!(started.status, 202);
+    let run = started.json()["workflow_id"]
+        .as_str()
+        .expect("an id")
+        .to_owned();
+    assert_eq!(other.post("/orders", "{}").await.status, 404);
+    other
+        .post("/api/sagas/s", "{}")
+        .await
+        .refused(404, "RUN_DEFINITION_NOT_FOUND");
+    for context in ["", "/api"] {
+        let at = |path: &str| format!("{context}/workflows/{run}{path}");
+        other.get(&at("")).await.refused(404, "RUN_NOT_FOUND");
+        for path in ["/signal/go", "/cancel"] {
+            other
+                .post(&at(path), "{}")
+                .await
+                .refused(404, "RUN_NOT_FOUND");
+        }
+        assert_eq!(mine.get(&at("")).await.ok()["saga_name"], "s");
+    }
+    // Without a token nobody learns which routes there are.
+    for path in ["/orders", "/nothing"] {
+        assert_eq!(server.rest().post(path, "{}").await.status, 401, "{path}");
+    }
+    // The same route, name and bundle are free there.
+    let bearer = token::bearer("other", roles);
+    let connection = server.connect_as(&[("authorization", &bearer)]).await;
+    apply(&connection, text).await;
+    assert_eq!(other.post("/orders", "{}").await.status, 202);
+    let runs = connection.ok("RunsGetRequest", json!({})).await;
+    assert_eq!(runs["items"].as_array().map(Vec::len), Some(1));
+}
+
 /// A connector that hangs for one tenant, and the runs of another.
 #[tokio::test]
 async fn a_slow_connector_of_one_tenant_delays_no_run_of_another() {

@@ -71,7 +71,8 @@ fn row(path: &Path, table: &str, columns: &str, run: &str) -> Vec<String> {
         rusqlite::types::Value::Null => String::new(),
         rusqlite::types::Value::Integer(number) => number.to_string(),
         rusqlite::types::Value::Text(text) => text,
-        other => format!("{other:?}"),
+        rusqlite::types::Value::Real(number) => number.to_string(),
+        rusqlite::types::Value::Blob(bytes) => format!("{bytes:?}"),
     };
     values.unwrap_or_default().into_iter().map(text).collect()
 }

@@ -3,6 +3,7 @@
 
 use std::{fs, path::Path, process::Command};
 
+use aho_corasick::AhoCorasick;
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use serde_json::{Value, json};
 
@@ -201,18 +202,16 @@ fn forms() -> Vec<String> {
 }
 
 /// Fails if a form of a secret is in what was said.
-fn check(forms: &[String], place: &str, said: &[u8]) {
-    for form in forms {
-        let is_there = said.windows(form.len()).any(|part| part == form.as_bytes());
-        assert!(
-            !is_there,
-            "{form} is in {place}: {}",
-            String::from_utf8_lossy(&said[..said.len().min(20_000)])
-        );
+fn check(forms: &AhoCorasick, place: &str, said: &[u8]) {
+    if let Some(found) = forms.find(said) {
+        let form = String::from_utf8_lossy(&said[found.range()]);
+        let around = said[found.start().saturating_sub(200)..].iter().take(500);
+        let around: Vec<u8> = around.copied().collect();
+        panic!("{form} is in {place}: {}", String::from_utf8_lossy(&around));
     }
 }
 
-fn check_files(forms: &[String], folder: &Path) -> usize {
+fn check_files(forms: &AhoCorasick, folder: &Path) -> usize {
     let mut count = 0;
     for entry in fs::read_dir(folder).expect("a folder") {
         let path = entry.expect("a file").path();
@@ -230,9 +229,9 @@ fn check_files(forms: &[String], folder: &Path) -> usize {
 }
 
 struct World {
-    forms: Vec<String>,
+    forms: AhoCorasick,
     _mail: MailServer,
-    _outside: Outside,
+    outside: Outside,
     shown: tempfile::TempDir,
     texts: Vec<String>,
 }
@@ -240,10 +239,8 @@ struct World {
 impl World {
     async fn begin() -> Self {
         let outside = Outside::start().await;
-        let told: String = SECRETS
-            .iter()
-            .map(|(_, secret)| format!("{secret} "))
-            .collect();
+        let told: Vec<_> = SECRETS.iter().map(|(_, secret)| *secret).collect();
+        let told = told.join(" ");
         outside.on("POST /echo", Behaviour::Echo);
         let refusal = json!({"you sent": told, "also": {"escaped": told}});
         outside.on("POST /refuse", Behaviour::Json(402, refusal));
@@ -270,10 +267,10 @@ impl World {
                 .replace("OPERATION", operation)
         });
         Self {
-            forms: forms(),
+            forms: AhoCorasick::new(forms()).expect("patterns"),
             texts: texts.collect(),
             _mail: mail,
-            _outside: outside,
+            outside,
             shown,
         }
     }
@@ -300,6 +297,8 @@ impl World {
         for path in ["/echo", "/api/sagas/echo", "/api/sagas/refused"] {
             let said = rest.post(path, "{}").await;
             self.heard(path, &said.text);
+            // What the server repeats was cut out.
+            assert!(said.text.contains("Bearer ***"), "{path}: {}", said.text);
             let run = said.json()["instance_id"].clone();
             let run = run.as_str().unwrap_or_else(|| panic!("{}", said.text));
             let of = json!({"runId": run});
@@ -326,6 +325,13 @@ impl World {
         for path in ["/api/bundles", "/api/runs", "/api/definitions/refused"] {
             self.get(&rest, path).await;
         }
+        let bearer = format!("Bearer {}", SECRETS[0].1);
+        let seen = self.outside.seen();
+        assert!(
+            seen.iter()
+                .any(|seen| seen.headers.get("authorization") == Some(&bearer)),
+            "the secret is used"
+        );
         let metrics = Rest::new(server.admin).get("/metrics").await;
         self.heard("the metrics", &metrics.text);
     }

@@ -94,9 +94,9 @@ fn without_nul(text: String) -> String {
     while let Some(at) = rest.find('\\') {
         let (before, escape) = rest.split_at(at);
         clean.push_str(before);
-        let kept = if escape.starts_with(NUL) {
+        let kept = if let Some(kept) = escape.strip_prefix(NUL) {
             clean.push('\u{fffd}');
-            &escape[NUL.len()..]
+            kept
         } else {
             // The sign after a backslash belongs to it, and may be one itself.
             clean.push_str(&escape[..2]);

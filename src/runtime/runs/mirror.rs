@@ -52,6 +52,16 @@ const MAKE_MAX: Duration = Duration::from_secs(5);
 /// How often it is tried to take note of what was written, while others commit.
 const ATTEMPTS: usize = 5;
 
+/// Where the writing of a table stands.
+#[derive(Debug, Default)]
+struct Place {
+    /// The run that was looked at last.
+    after: Option<String>,
+    /// Whether this pass has left a run.
+    has_left: bool,
+    refused_in_turn: usize,
+}
+
 /// What became of the runs of a table, from the one after which it began to the last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Pass {
@@ -167,7 +177,7 @@ impl Runtime {
                 });
                 let runtime = self.clone();
                 tasks.spawn(async move {
-                    runtime.write_mirror(&name, &known).await;
+                    Box::pin(runtime.write_mirror(&name, &known)).await;
                     name
                 });
             }
@@ -176,12 +186,12 @@ impl Runtime {
 
     /// Writes the runs of a table until all are written.
     async fn write_mirror(&self, name: &MirrorName, turns: &Semaphore) {
-        let mut after = None;
+        let mut at = Place::default();
         let mut pause = PAUSE_FIRST;
         let mut was_behind = false;
         sleep(GATHER).await;
         loop {
-            match contained(self.write_pass(name, turns, &mut after)).await {
+            match contained(Box::pin(self.write_pass(name, turns, &mut at))).await {
                 Ok(Pass::UpToDate) => break,
                 Ok(Pass::Wrote) => {
                     pause = PAUSE_FIRST;
@@ -208,76 +218,83 @@ impl Runtime {
         }
     }
 
-    /// Writes the runs after one, to the last.
+    /// Writes the runs of a table after one, to the last.
     async fn write_pass(
         &self,
         name: &MirrorName,
         turns: &Semaphore,
-        after: &mut Option<String>,
+        at: &mut Place,
     ) -> Result<Pass, Failure> {
-        let MirrorName {
-            tenant,
-            namespace,
-            bundle,
-        } = name;
-        let is_whole = after.is_none();
-        let mirror = self.0.registry.mirror(tenant, namespace, bundle).await?;
-        let mut refused_in_turn = 0;
-        let mut pass = Pass::UpToDate;
+        let (tenant, namespace) = (&name.tenant, &name.namespace);
+        let mirror = self.0.registry.mirror(tenant, namespace, &name.bundle);
+        let mirror = mirror.await?;
+        // Those before the first one are looked at again by the next pass.
+        let mut is_up_to_date = at.after.is_none();
+        at.has_left = false;
         loop {
-            let page = self
-                .storage()
-                .to_mirror(name, after.as_deref(), PAGE)
-                .await?;
+            let after = at.after.as_deref();
+            let page = self.storage().to_mirror(name, after, PAGE).await?;
             if page.is_empty() {
-                *after = None;
-                return Ok(match pass {
-                    Pass::UpToDate if !is_whole => Pass::Wrote,
-                    pass => pass,
+                at.after = None;
+                return Ok(match (at.has_left, is_up_to_date) {
+                    (true, _) => Pass::Left,
+                    (false, true) => Pass::UpToDate,
+                    (false, false) => Pass::Wrote,
                 });
             }
+            is_up_to_date = false;
             let turn = turns.acquire().await;
-            let mut written = Vec::with_capacity(page.len());
-            let mut is_reachable = true;
-            for run in page {
-                let outcome = match &mirror {
-                    Some(mirror) => self.write_row(tenant, mirror, run.run).await?,
-                    // Nothing is known of its bundle any more.
-                    None => Written::Yes,
-                };
-                let (reason, is_refused) = match outcome {
-                    Written::Yes => {
-                        refused_in_turn = 0;
-                        *after = Some(run.place().to_owned());
-                        written.push(run);
-                        continue;
-                    }
-                    Written::Refused(reason) => (reason, true),
-                    Written::Unreachable(reason) => (reason, false),
-                };
-                warn!(
-                    tenant = tenant.as_str(), run.id = %run.run, reason,
-                    "a run could not be written to the table that shows runs; trying again"
-                );
-                pass = Pass::Left;
-                if is_refused {
-                    refused_in_turn += 1;
-                    *after = Some(run.place().to_owned());
-                }
-                is_reachable = is_refused && refused_in_turn < REFUSED_MAX;
-                if !is_reachable {
-                    break;
-                }
-            }
+            let written = self.write_page(tenant, mirror.as_ref(), page, at).await;
             drop(turn);
+            let (written, is_reachable) = written?;
             self.note_mirrored(tenant, &written).await?;
             if !is_reachable {
                 return Ok(Pass::Left);
             }
-            if pass == Pass::UpToDate {
-                pass = Pass::Wrote;
+        }
+    }
+
+    /// Writes these runs. Returns those that are written, and whether the others are worth trying.
+    async fn write_page(
+        &self,
+        tenant: &Tenant,
+        mirror: Option<&Mirror>,
+        page: Vec<ToMirror>,
+        at: &mut Place,
+    ) -> Result<(Vec<ToMirror>, bool), Failure> {
+        let mut written = Vec::with_capacity(page.len());
+        for run in page {
+            let outcome = match mirror {
+                Some(mirror) => self.write_row(tenant, mirror, run.run).await?,
+                // Nothing is known of its bundle any more.
+                None => Written::Yes,
+            };
+            let (reason, is_refused) = match outcome {
+                Written::Yes => {
+                    at.refused_in_turn = 0;
+                    at.after = Some(run.place().to_owned());
+                    written.push(run);
+                    continue;
+                }
+                Written::Refused(reason) => (reason, true),
+                Written::Unreachable(reason) => (reason, false),
+            };
+            warn!(
+                tenant = tenant.as_str(), run.id = %run.run, reason,
+                "a run could not be written to the table that shows runs; trying again"
+            );
+            at.has_left = true;
+            if !is_refused {
+                return Ok((written, false));
+            }
+            at.after = Some(run.place().to_owned());
+            at.refused_in_turn += 1;
+            if at.refused_in_turn == REFUSED_MAX {
+                at.refused_in_turn = 0;
+                return Ok((written, false));
             }
         }
+        Ok((written, true))
     }
 
     /// Writes a run as it stands. One that is not there any more stays in the table as it was.
