@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fmt, time::Duration};
 
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, de::Error as _};
 
 /// The configuration of a connector, read from JSON by its `type`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -83,8 +83,12 @@ fn api_key_header() -> Box<str> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 pub struct Retry {
     /// How often a request is sent, at most.
+    #[serde(deserialize_with = "attempts")]
     pub attempts: u32,
 }
+
+/// The most connections and attempts that a connector may ask for.
+const COUNT_MAX: u32 = 100;
 
 impl Default for Retry {
     fn default() -> Self {
@@ -117,12 +121,14 @@ pub struct Database {
     /// The path of the file, or the name.
     pub database: Box<str>,
     pub host: Option<Box<str>>,
+    #[serde(default, deserialize_with = "port")]
     pub port: Option<u16>,
     pub user: Option<Box<str>>,
     pub password: Option<Secret>,
     #[serde(default)]
     pub tls: DatabaseTls,
     pub tls_ca: Option<Box<str>>,
+    #[serde(default, deserialize_with = "connections")]
     pub max_connections: Option<usize>,
     #[serde(default, deserialize_with = "milliseconds")]
     pub timeout: Option<Duration>,
@@ -144,6 +150,7 @@ pub enum DatabaseTls {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Email {
     pub host: Box<str>,
+    #[serde(default, deserialize_with = "port")]
     pub port: Option<u16>,
     pub username: Option<Box<str>>,
     pub password: Option<Secret>,
@@ -223,6 +230,39 @@ fn milliseconds<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Duration>, 
     Ok(given.map(Duration::from_millis))
 }
 
+/// A number from 1 to `max`, or its digits as a variable gives them.
+fn number<'de, D: Deserializer<'de>>(from: D, max: u32) -> Result<Option<u32>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Given {
+        Number(u32),
+        Digits(Box<str>),
+    }
+    let number = match Option::deserialize(from)? {
+        None => return Ok(None),
+        Some(Given::Number(number)) => Some(number),
+        Some(Given::Digits(text)) => text.trim().parse().ok(),
+    };
+    let number = number.filter(|number| (1..=max).contains(number));
+    // The value is not quoted: it may be secret.
+    let invalid = || D::Error::custom(format!("a number is not a whole one from 1 to {max}"));
+    number.map(Some).ok_or_else(invalid)
+}
+
+fn port<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u16>, D::Error> {
+    let port = number(from, u16::MAX.into())?;
+    Ok(port.and_then(|port| port.try_into().ok()))
+}
+
+fn connections<'de, D: Deserializer<'de>>(from: D) -> Result<Option<usize>, D::Error> {
+    let connections = number(from, COUNT_MAX)?;
+    Ok(connections.and_then(|connections| connections.try_into().ok()))
+}
+
+fn attempts<'de, D: Deserializer<'de>>(from: D) -> Result<u32, D::Error> {
+    Ok(number(from, COUNT_MAX)?.unwrap_or(1))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -250,6 +290,37 @@ mod tests {
             panic!("email");
         };
         assert_eq!(email.tls, SmtpTls::StartTls);
+    }
+
+    #[test]
+    fn numbers_may_be_the_digits_that_a_variable_gives() {
+        let config = |port: &str, connections: &str| {
+            let text = format!(
+                r#"{{"type":"database","driver":"postgres","database":"d","port":{port},
+                    "max_connections":{connections}}}"#
+            );
+            serde_json::from_str::<Config>(&text)
+        };
+        let Config::Database(database) = config("\"5432\"", "\"8\"").expect("digits") else {
+            panic!("database");
+        };
+        assert_eq!(
+            (database.port, database.max_connections),
+            (Some(5_432), Some(8))
+        );
+        for refused in [
+            "\"secret\"",
+            "\"\"",
+            "\"65536\"",
+            "\"0\"",
+            "\"-1\"",
+            "0",
+            "1.5",
+        ] {
+            let error = config(refused, "1").expect_err(refused).to_string();
+            assert!(!error.contains("secret"), "{error}");
+        }
+        assert!(config("1", "\"101\"").is_err());
     }
 
     #[test]

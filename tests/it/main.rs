@@ -41,6 +41,7 @@ mod feed;
 mod flo;
 mod flo_service;
 mod guesses;
+mod guide;
 mod help;
 mod history;
 mod hostile;

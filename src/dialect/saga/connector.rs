@@ -226,6 +226,8 @@ fn fits(attribute: &Attribute, form: Form, report: &mut Report) -> bool {
             false
         }
         (Text, _) if is_text(value) => true,
+        // Its value is known, and checked, when the bundle is applied.
+        (Number(..), Content::Env(_)) => true,
         (Texts, Content::Map(members)) if members.iter().all(|(_, value)| is_text(value)) => true,
         (Number(from, to), Content::Number(number)) => {
             let is_within = number
@@ -249,7 +251,7 @@ fn fits(attribute: &Attribute, form: Form, report: &mut Report) -> bool {
             let expected = match form {
                 Text => "a text in double quotes, or env(\"NAME\")",
                 Texts => "a map of texts",
-                Number(..) => "a whole number",
+                Number(..) => "a whole number, or env(\"NAME\")",
                 Word(_) | Duration | WithoutEffect => "a text in double quotes",
             };
             wrong_kind(report, name, expected, value);

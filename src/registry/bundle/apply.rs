@@ -314,22 +314,12 @@ impl Applying<'_> {
     }
 }
 
-/// The configuration of a connector with what its bundle adds: the files that mails are made from.
 fn config(connector: &Connector, new: &NewBundle) -> Result<Box<RawValue>, Error> {
-    let unreadable = |_| Error::Unreadable {
+    let config = new.config(connector).and_then(RawValue::from_string);
+    config.map_err(|_| Error::Unreadable {
         what: "connector",
         name: (*connector.name).into(),
-    };
-    let mut config = connector.config.clone();
-    let templates = new.templates();
-    if connector.kind == "email" && !templates.is_empty() {
-        let templates = serde_json::to_string(&templates).map_err(unreadable)?;
-        config.pop();
-        config.push_str(",\"templates\":");
-        config.push_str(&templates);
-        config.push('}');
-    }
-    RawValue::from_string(config).map_err(unreadable)
+    })
 }
 
 /// Removes what a bundle had declared, but what it still declares.

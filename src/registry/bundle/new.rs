@@ -15,6 +15,10 @@ use crate::id::Tenant;
 /// The name of a bundle of which neither the request nor its files name it.
 const DEFAULT: &str = "default";
 
+/// Only the values of variables are not checked before.
+const NOT_NUMBERS: &str = "env() gives a value that does not fit; a port is a whole number from 1 \
+                           to 65535, attempts and max_connections are from 1 to 100";
+
 /// A file as it was sent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BundleFile {
@@ -102,22 +106,26 @@ impl NewBundle {
     pub fn check_connectors(&mut self, tenant: &Tenant, settings: &connector::Settings) {
         for connector in &self.bundle.connectors {
             let location = self.bundle.location(connector.place);
-            let Ok(mut config) = serde_json::from_str(&connector.config) else {
+            let config = self.config(connector);
+            let Ok(mut config) = config.and_then(|config| serde_json::from_str(&config)) else {
                 continue;
             };
             let value_of = |name: &str| Ok(self.variables.get(name).unwrap_or_default().to_owned());
             if with_values(&mut config, &value_of).is_err() {
                 continue;
             }
-            let wrong = match serde_json::from_value::<Config>(config) {
-                Ok(config) => Connectors::check(tenant, &config, self.trust, settings).err(),
+            let (code, wrong) = match serde_json::from_value::<Config>(config) {
+                Ok(config) => (
+                    "S202",
+                    Connectors::check(tenant, &config, self.trust, settings).err(),
+                ),
                 // Its error could quote a value.
-                Err(_) => Some(vec!["its configuration cannot be read".to_owned()]),
+                Err(_) => ("S103", Some(vec![NOT_NUMBERS.to_owned()])),
             };
             for message in wrong.unwrap_or_default() {
                 let message = self.variables.hidden_in(&message);
                 let message = format!("the connector {}: {message}", connector.name);
-                self.findings.error("S202", &location, message);
+                self.findings.error(code, &location, message);
             }
         }
     }
@@ -158,8 +166,22 @@ impl NewBundle {
         summary
     }
 
+    /// The configuration of a connector with what its bundle adds: the files that mails are made
+    /// from.
+    pub(super) fn config(&self, connector: &saga::Connector) -> serde_json::Result<String> {
+        let mut config = connector.config.clone();
+        let templates = self.templates();
+        if connector.kind == "email" && !templates.is_empty() {
+            config.pop();
+            config.push_str(",\"templates\":");
+            config.push_str(&serde_json::to_string(&templates)?);
+            config.push('}');
+        }
+        Ok(config)
+    }
+
     /// The files that mails are made from.
-    pub(super) fn templates(&self) -> BTreeMap<&str, &str> {
+    fn templates(&self) -> BTreeMap<&str, &str> {
         let templates = self.files.iter().filter(|file| {
             let file = File {
                 path: &file.path,
