@@ -191,7 +191,7 @@ async fn a_bundle_with_errors_is_refused_with_every_finding_and_changes_nothing(
 async fn a_number_may_be_given_by_a_variable() {
     let server = Server::start();
     let connection = server.connect().await;
-    let text = "connector \"db\" {\n type = \"database\"\n driver = \"postgres\"\n database = \"d\"\n host = \"127.0.0.1\"\n port = env(\"PORT\")\n}\n";
+    let text = "connector \"db\" {\n type = \"database\"\n driver = \"postgres\"\n database = \"d\"\n host = \"127.0.0.1\"\n user = \"u\"\n port = env(\"PORT\")\n}\n";
     let of = |port: &str| json!({"bundle": "b", "files": files(text), "variables": {"PORT": port}});
     for port in ["five", "0", "65536", ""] {
         let found = refused(&connection, of(port)).await;
