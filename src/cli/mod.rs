@@ -20,6 +20,7 @@ mod health;
 mod help;
 mod incidents;
 mod init;
+mod machine;
 mod members;
 mod model;
 mod workflow;
@@ -115,6 +116,12 @@ Topics: interlock help sagas.")]
         after_help = "Examples:\n  interlock bundle list\n  interlock bundle show shop\n\nTopics: interlock help sagas."
     )]
     Bundle(bundle::Command),
+    /// List state machines, and fire their events.
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  interlock machine list\n  interlock machine fire order_status orders 1 pay\n\nTopics: interlock help sagas."
+    )]
+    Machine(machine::Command),
     /// Send an event to a running service and print its answers, one JSON document per line.
     #[command(after_help = "\
 Examples:
@@ -322,6 +329,7 @@ pub fn run() -> ExitCode {
         Command::Serve { definitions } => with_config(|config| serve(config, definitions)),
         Command::Apply(given) => bundle::apply(&given),
         Command::Bundle(command) => bundle::run(&command),
+        Command::Machine(command) => machine::run(&command),
         Command::Call(arguments) => with_config(|config| call::run(&config, &arguments)),
         Command::Events {
             schema: Some(kind), ..

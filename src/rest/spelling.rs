@@ -34,8 +34,8 @@ use crate::event::EventType::{
     EntityWorkflowDiagramRequest, EntityWorkflowExportRequest, EntityWorkflowImportRequest,
     IncidentCancelRequest, IncidentRetryRequest, IncidentsGetRequest, KeyPairDeleteRequest,
     KeyPairGetRequest, KeyPairInvalidateRequest, KeyPairIssueRequest, KeyPairReactivateRequest,
-    LogLevelGetRequest, LogLevelSetRequest, MachinesGetRequest, MessageCreateRequest,
-    MessageDeleteRequest, MessageGetRequest, OidcProviderDeleteRequest,
+    LogLevelGetRequest, LogLevelSetRequest, MachineTransitionRequest, MachinesGetRequest,
+    MessageCreateRequest, MessageDeleteRequest, MessageGetRequest, OidcProviderDeleteRequest,
     OidcProviderInvalidateRequest, OidcProviderReactivateRequest, OidcProviderRegisterRequest,
     OidcProviderUpdateRequest, OidcProvidersGetRequest, OidcProvidersReloadRequest, PlanGetRequest,
     RunCancelRequest, RunDefinitionCreateRequest, RunDefinitionDeleteRequest,
@@ -259,6 +259,7 @@ pub const SPELLINGS: &[Spelling] = &[
     spell(GET, "/bundles/{bundle}", BundleGetRequest, bundles::one, Value(bundles::described), &described::bundles::GET),
     spell(DELETE, "/bundles/{bundle}", BundleDeleteRequest, bundles::one, Value(bundles::deleted), &described::bundles::DELETE).taking(Limit::SMALL),
     spell(GET, "/machines", MachinesGetRequest, bundles::list, Value(bundles::machines), &described::bundles::MACHINES),
+    spell(POST, "/machines/{machine}/{entity}/{id}/{event}", MachineTransitionRequest, bundles::fire, Value(bundles::fired), &described::bundles::FIRE),
     // Actions (`runs.md` §5).
     spell(PUT, "/actions/{action}", ActionRegisterRequest, actions::register, Value(actions::registered), &described::actions::REGISTER),
     spell(GET, "/actions", ActionsGetRequest, actions::list, Value(actions::page), &described::actions::LIST),

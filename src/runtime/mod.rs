@@ -17,6 +17,7 @@ mod explain;
 mod fire;
 mod incidents;
 mod later;
+pub mod machines;
 mod producers;
 mod retries;
 pub mod runs;
@@ -126,6 +127,8 @@ struct Inner {
     modules: runs::Modules,
     calls: runs::Calls,
     arrivals: runs::Arrivals,
+    /// Events for entities.
+    turns: machines::Turns,
     retries: retries::Retries,
 }
 
@@ -259,6 +262,7 @@ impl Runtime {
             task_transactions: runs::TaskTransactions::default(),
             modules: runs::Modules::new(wasm),
             arrivals: runs::Arrivals::default(),
+            turns: machines::Turns::default(),
             retries: retries::Retries::default(),
             members,
             clock,

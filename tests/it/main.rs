@@ -54,6 +54,8 @@ mod killed_runs;
 mod large;
 mod limits;
 mod live;
+mod machines;
+mod machines_native;
 mod matrix;
 mod member;
 mod message;

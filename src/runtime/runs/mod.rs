@@ -51,6 +51,7 @@ use crate::storage::{Attribution, RunKey, StoredRun};
 pub(super) use modules::Modules;
 
 pub use connectors::Calls;
+pub(in crate::runtime) use connectors::entity_step;
 use ends::TaskEnds;
 use state::{ReadRun, RunState as State};
 pub(in crate::runtime) use transactions::TaskTransactions;
