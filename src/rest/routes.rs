@@ -80,9 +80,10 @@ async fn try_serve(gateway: &Gateway, request: Request) -> Result<Response, Fail
     let Answer::One(answer) = answer else {
         return Err(Failure::internal("a request to a route has one answer"));
     };
-    let (status, body) = match route.kind() {
-        EventType::MachineTransitionRequest => (StatusCode::OK, bundles::moved(answer)?),
-        _ => sagas::answered(answer)?,
+    let (status, body) = if route.kind() == EventType::MachineTransitionRequest {
+        (StatusCode::OK, bundles::moved(answer)?)
+    } else {
+        sagas::answered(answer)?
     };
     Ok((status, json(body)).into_response())
 }
