@@ -69,7 +69,13 @@ codes! {
     /// Evaluating a condition on one entity takes more work than the limit.
     EvaluationLimit = "EVALUATION_LIMIT", 400, Never;
     FileNotFound = "FILE_NOT_FOUND", 404, Never;
+    /// The state of the row or entity is final: its state machine takes no more events.
+    FinalState = "FINAL_STATE", 409, Never;
     Forbidden = "FORBIDDEN", 403, Never;
+    /// A guard of a state machine cannot be evaluated.
+    GuardError = "GUARD_ERROR", 400, Never;
+    /// A guard of a state machine does not hold.
+    GuardRejected = "GUARD_REJECTED", 400, Never;
     HelpTopicNotFound = "HELP_TOPIC_NOT_FOUND", 404, Never;
     /// The idempotency key belongs to another request.
     IdempotencyConflict = "IDEMPOTENCY_CONFLICT", 409, Never;
@@ -93,6 +99,7 @@ codes! {
     KeypairNotFound = "KEYPAIR_NOT_FOUND", 404, Never;
     /// A trusted key whose id another tenant has.
     KeyOwnedByDifferentTenant = "KEY_OWNED_BY_DIFFERENT_TENANT", 409, Never;
+    MachineNotFound = "MACHINE_NOT_FOUND", 404, Never;
     M2mClientNotFound = "M2M_CLIENT_NOT_FOUND", 404, Never;
     /// Grouped statistics whose query cannot be read.
     MalformedRequest = "MALFORMED_REQUEST", 400, Never;
@@ -214,6 +221,9 @@ impl Code {
             Self::FeatureDisabled => "the feature is disabled; the message names the setting that enables it",
             Self::EvaluationLimit => "evaluating the condition on one entity takes too much work; test fewer or shorter fields",
             Self::FileNotFound => "no file is at that path in this namespace, or it belongs to another tenant; list the files",
+            Self::FinalState => "the state in `properties.state` is final; no event leads out of it",
+            Self::GuardError => "the guard of the transition cannot be evaluated, for instance because `data` lacks a member it reads; the message names it, and nothing was written",
+            Self::GuardRejected => "the guard of the transition does not hold for `data`; nothing was written",
             Self::Forbidden => "the caller lacks the required role, or the transaction belongs to another tenant",
             Self::HelpTopicNotFound => "the topic does not exist; `GET help` below the context path lists all topics",
             Self::IdempotencyConflict => "the idempotency key was used for a different request; use a new key",
@@ -230,6 +240,7 @@ impl Code {
             Self::InvalidLimit => "the limit of grouped statistics must be between 1 and `CYODA_STATS_GROUP_MAX`",
             Self::KeypairNotFound => "the key pair does not exist or belongs to another tenant, or no key pair signs for the audience",
             Self::KeyOwnedByDifferentTenant => "another tenant has a trusted key with this id; choose another id",
+            Self::MachineNotFound => "the state machine does not exist in this namespace, or belongs to another tenant; apply its bundle first",
             Self::M2mClientNotFound => "the client does not exist or belongs to another tenant",
             Self::MalformedRequest => "the query of grouped statistics cannot be read; the message names the place",
             Self::MissingGroupBy => "grouped statistics need `groupBy`",

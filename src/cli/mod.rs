@@ -21,6 +21,7 @@ mod health;
 mod help;
 mod incidents;
 mod init;
+mod machine;
 mod members;
 mod model;
 mod saga;
@@ -123,6 +124,12 @@ Topics: interlock help sagas.")]
         after_help = "Examples:\n  interlock saga start create_order '{\"user_id\":7}'\n  interlock saga list\n\nTopics: interlock help sagas."
     )]
     Saga(saga::Command),
+    /// List state machines, and fire their events.
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  interlock machine list\n  interlock machine fire order_status orders 1 pay\n\nTopics: interlock help sagas."
+    )]
+    Machine(machine::Command),
     /// Send an event to a running service and print its answers, one JSON document per line.
     #[command(after_help = "\
 Examples:
@@ -337,6 +344,7 @@ pub fn run() -> ExitCode {
         Command::Apply(given) => bundle::apply(&given),
         Command::Bundle(command) => bundle::run(&command),
         Command::Saga(command) => saga::run(&command),
+        Command::Machine(command) => machine::run(&command),
         Command::Call(arguments) => with_config(|config| call::run(&config, &arguments)),
         Command::Events {
             schema: Some(kind), ..

@@ -198,7 +198,7 @@ impl Config {
     }
 
     /// The time limit of one call, where it is not the usual one.
-    pub(super) const fn timeout(&self) -> Option<Duration> {
+    pub const fn timeout(&self) -> Option<Duration> {
         match self {
             Self::Http(http) => http.timeout,
             Self::Database(database) => database.timeout,

@@ -307,6 +307,12 @@ impl Run {
         }
     }
 
+    /// Has the run begin in a state of a workflow, whatever has governed the entity before.
+    pub fn begin_at(&mut self, workflow: WorkflowName, state: StateName) {
+        self.chosen = Some(workflow);
+        self.state = state;
+    }
+
     /// The facts that conditions see if the entity had that document.
     pub fn facts_of<'a>(&'a self, document: &'a Document, schema: &'a Schema) -> Facts<'a> {
         Facts {

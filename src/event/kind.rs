@@ -141,6 +141,8 @@ event_types! {
     BundleGetResponse,
     BundlesGetRequest,
     BundlesGetResponse,
+    MachineTransitionRequest,
+    MachineTransitionResponse,
     MachinesGetRequest,
     MachinesGetResponse,
 

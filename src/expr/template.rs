@@ -15,6 +15,7 @@ use super::{
     path::Segment,
     quoted,
     scan::{Chain, Scan, scan},
+    string,
 };
 
 /// The longest CEL text, in bytes.
@@ -197,6 +198,19 @@ impl Template {
                     "null".to_owned()
                 })
             }
+        }
+    }
+
+    /// The text that it is, whatever the values.
+    pub fn text(&self) -> Option<String> {
+        match self {
+            Self::Literal(json) => string(json),
+            Self::Cel(_)
+            | Self::Object(_)
+            | Self::Array(_)
+            | Self::Body
+            | Self::Sum { .. }
+            | Self::Compute(_) => None,
         }
     }
 

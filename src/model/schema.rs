@@ -15,6 +15,13 @@ pub struct Schema {
 }
 
 impl Schema {
+    /// Whether documents may have a text as a member of that name.
+    pub fn has_text(&self, name: &str) -> bool {
+        let members = self.root.members.as_ref();
+        let member = members.and_then(|members| members.get(name));
+        member.is_some_and(|member| member.types.any(|of| of == DataType::String))
+    }
+
     /// Whether there are scalars at a path, or among the elements of a list there, so that an index
     /// can use it.
     pub fn has_scalars_at(&self, path: &Path) -> bool {

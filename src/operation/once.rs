@@ -31,7 +31,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::{Access, Answer, Context, Family, Route, Success, reply::cancelled};
 use crate::error::{Code, Failure};
-use crate::event::{Event, IDEMPOTENCY_ATTRIBUTE, payload};
+use crate::event::{Event, EventType, IDEMPOTENCY_ATTRIBUTE, payload};
 use crate::id::Tenant;
 use crate::storage::{Once, Outcome, Print, Remembered};
 
@@ -251,6 +251,9 @@ fn key(event: &Event) -> Result<Option<Arc<str>>, Failure> {
     Ok(Some(key.into()))
 }
 
+/// The member that says which entity an event of a state machine is for; if it is absent, `id` does.
+const ENTITY_ID: &str = "entityId";
+
 /// A fingerprint of a request's type and payload, in which the order of members and the id do not
 /// matter: an API may make the latter itself.
 fn print(event: &Event) -> Result<Print, Failure> {
@@ -261,7 +264,12 @@ fn print(event: &Event) -> Result<Print, Failure> {
         hash.update(text);
     };
     add(event.kind.as_str());
-    for (name, value) in members.iter().filter(|(name, _)| *name != "id") {
+    let is_id_counted =
+        event.kind == EventType::MachineTransitionRequest && !members.contains_key(ENTITY_ID);
+    for (name, value) in members
+        .iter()
+        .filter(|(name, _)| is_id_counted || *name != "id")
+    {
         add(name);
         add(value.get());
     }
@@ -278,7 +286,7 @@ fn conflict(key: &str) -> Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::{AttributeValue, EventType};
+    use crate::event::AttributeValue;
 
     fn event(kind: EventType, payload: &str) -> Event {
         Event::ours(kind, payload.to_owned())

@@ -1,4 +1,5 @@
-//! Requests to the routes of bundles, which start sagas (`runs.md` §7, *Routes*).
+//! Requests to the routes of bundles, which start sagas and fire events of state machines
+//! (`runs.md` §7, *Routes*).
 
 use std::collections::BTreeMap;
 
@@ -14,11 +15,14 @@ use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Gateway, KEY_HEADER, TOKEN_HEADER, discard, json, parts::single_header, read_body,
-    spelling::Limit, write::sagas,
+    Gateway, KEY_HEADER, TOKEN_HEADER, discard, json,
+    parts::single_header,
+    read_body,
+    spelling::Limit,
+    write::{bundles, sagas},
 };
 use crate::error::Failure;
-use crate::event::{AttributeValue, Data, Event, EventType, IDEMPOTENCY_ATTRIBUTE, payload};
+use crate::event::{AttributeValue, Data, Event, EventType, IDEMPOTENCY_ATTRIBUTE};
 use crate::id::MessageId;
 use crate::operation::{Answer, Context, Permit, Routed, dispatch_permitted, routed};
 
@@ -50,7 +54,7 @@ async fn try_serve(gateway: &Gateway, request: Request) -> Result<Response, Fail
         discard(body, &head.headers).await;
         return Ok(not_found());
     };
-    let permit = Permit::check(EventType::RunStartRequest, &login.caller, &services.rules)?;
+    let permit = Permit::check(route.kind(), &login.caller, &services.rules)?;
     let hold = services.receiving.hold(&tenant);
     let body = read_body(body, Limit::SMALL, &hold).await?;
     let input = input(&route, &head, &body)?;
@@ -58,17 +62,12 @@ async fn try_serve(gateway: &Gateway, request: Request) -> Result<Response, Fail
         return Ok(json(r#"{"status":"filtered"}"#.to_owned()));
     }
     let id = MessageId::fresh().to_string();
-    let object = payload::Object::new()
-        .text("id", &id)
-        .text("definition", &route.saga)
-        .text("namespace", &route.namespace)
-        .raw("input", &input);
     let event = Event {
         id: id.as_str().into(),
         source: "rest".into(),
-        kind: EventType::RunStartRequest,
+        kind: route.kind(),
         attributes: BTreeMap::new(),
-        data: Data::Text(object.finish().into()),
+        data: Data::Text(route.payload(&id, &input)?.into()),
     };
     let event = match single_header(&head.headers, KEY_HEADER)? {
         Some(key) => event.with(IDEMPOTENCY_ATTRIBUTE, AttributeValue::String(key.into())),
@@ -79,9 +78,13 @@ async fn try_serve(gateway: &Gateway, request: Request) -> Result<Response, Fail
     let cx = Context::new(services, login, &event, token, CancellationToken::new()).routed();
     let answer = dispatch_permitted(permit, cx, event).await?;
     let Answer::One(answer) = answer else {
-        return Err(Failure::internal("a start has one answer"));
+        return Err(Failure::internal("a request to a route has one answer"));
     };
-    let (status, body) = sagas::answered(answer)?;
+    let (status, body) = if route.kind() == EventType::MachineTransitionRequest {
+        (StatusCode::OK, bundles::moved(answer)?)
+    } else {
+        sagas::answered(answer)?
+    };
     Ok((status, json(body)).into_response())
 }
 

@@ -10,6 +10,7 @@ use tracing::{Instrument as _, Span, info_span, warn};
 use super::{
     Error, Initiator, Runtime, Session,
     later::{self, Continuation},
+    machines::{EntityEvent, machine_called, with_status},
     token::Ticket,
 };
 use crate::callout::{Attachment, Reply};
@@ -37,6 +38,8 @@ pub(super) struct Anchor {
     pub(super) tasks: Option<Vec<Task>>,
     /// The call that a resumed run begins with; everything before it is already committed.
     pub(super) resumed: Option<DispatchKey>,
+    /// The event of a state machine that the transition is taken for.
+    pub(super) event: Option<Arc<EntityEvent>>,
 }
 
 /// Why a run did not finish.
@@ -173,6 +176,9 @@ impl Runtime {
         {
             tasks = session.unit()?.tasks(base).await?;
         }
+        if let Some(document) = with_status(&anchor.definitions, &run)? {
+            run.take_in(document);
+        }
         let outcome = run.finish();
         let fate = outcome.fate;
         settle(session, outcome, anchor, &tasks)?;
@@ -188,6 +194,10 @@ impl Runtime {
         anchor: &mut Anchor,
         by: &Initiator,
     ) -> Result<Answered, Stopped> {
+        if let Some(machine) = machine_called(&anchor.definitions.workflows, call) {
+            let called = self.call_for_machine(session, run, call, anchor, by, machine);
+            return Box::pin(called).await;
+        }
         match call.scope {
             Scope::Inside | Scope::Savepoint => {
                 self.call_inside(session, run, call, anchor, by).await
@@ -601,11 +611,12 @@ impl Anchor {
             task: None,
             tasks: None,
             resumed: None,
+            event: None,
         }
     }
 
     /// Stages an image of the entity in the unit.
-    fn stage(
+    pub(super) fn stage(
         &self,
         session: &mut Session,
         image: Image,
@@ -632,7 +643,7 @@ impl Anchor {
 }
 
 /// After a processor that returned no document: takes over the changes that its own requests made.
-async fn take_in_changes(
+pub(super) async fn take_in_changes(
     session: &mut Session,
     id: EntityId,
     sent: &Json,

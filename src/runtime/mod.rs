@@ -17,6 +17,7 @@ mod explain;
 mod fire;
 mod incidents;
 mod later;
+pub mod machines;
 mod producers;
 mod retries;
 pub mod runs;
@@ -127,6 +128,8 @@ struct Inner {
     parsed: runs::Parsed,
     calls: runs::Calls,
     arrivals: runs::Arrivals,
+    /// Events for entities.
+    turns: machines::Turns,
     retries: retries::Retries,
 }
 
@@ -261,6 +264,7 @@ impl Runtime {
             modules: runs::Modules::new(wasm),
             parsed: runs::Parsed::default(),
             arrivals: runs::Arrivals::default(),
+            turns: machines::Turns::default(),
             retries: retries::Retries::default(),
             members,
             clock,

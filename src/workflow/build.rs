@@ -6,8 +6,8 @@ use std::{collections::HashSet, sync::Arc, time::Duration};
 use sha2::{Digest as _, Sha256};
 
 use super::{
-    Definition, Error, Hash, Mode, Processor, Schedule, State, Task, Timing, Transition, Trigger,
-    Workflow,
+    Definition, Error, Hash, MachineName, Mode, Processor, Schedule, State, Task, Timing,
+    Transition, Trigger, Workflow,
     check::{Location, Problems, remedy},
     json::{ConfigJson, ProcessorJson, Raw, ScheduleJson, StateJson, TransitionJson, WorkflowJson},
     on_runs::{build_signal, build_start, signals_runs, starts_run},
@@ -46,12 +46,17 @@ pub(super) fn build(
         })
         .collect();
     let criterion = build_criterion(json.criterion, place, problems);
+    let machine = json.machine.map(|machine| MachineName {
+        name: machine.name,
+        namespace: machine.namespace,
+    });
     Ok(Workflow {
         name: json.name.as_ref().into(),
         initial: json.initial_state.as_ref().into(),
         weight: weight(criterion.as_ref(), &states),
         criterion,
         states,
+        machine,
         definition: Definition {
             body: Json::trusted(body),
             hash,

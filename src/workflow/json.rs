@@ -66,6 +66,11 @@ pub struct WorkflowJson {
     #[schemars(with = "Option<Form>")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) criterion: Raw,
+    /// The state machine of a bundle that the workflow is made from: criteria with the name `cel`
+    /// are its guards, and processors with the tag of a connector its actions, so that no member
+    /// is called for them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) machine: Option<MachineJson>,
     /// The states by name.
     #[schemars(required)]
     #[serde(default)]
@@ -78,6 +83,15 @@ pub struct WorkflowJson {
     #[schemars(with = "Option<serde_json::Map<String, serde_json::Value>>")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) criterion_annotations: Raw,
+}
+
+/// A state machine of a bundle.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "WorkflowMachine")]
+pub(super) struct MachineJson {
+    pub(super) name: Arc<str>,
+    /// The namespace of its bundle.
+    pub(super) namespace: Arc<str>,
 }
 
 /// A state and its transitions; a state without transitions is final.

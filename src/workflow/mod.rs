@@ -37,9 +37,19 @@ pub struct Workflow {
     /// The entities it is selected for; none for all.
     pub criterion: Option<Condition>,
     pub states: BTreeMap<StateName, State>,
+    /// The state machine of a bundle that it is made from: its guards and actions are the service's
+    /// own.
+    pub machine: Option<MachineName>,
     pub definition: Definition,
     /// How many times, at most, the bytes of a document are read in one state.
     pub weight: u64,
+}
+
+/// The name of a state machine of a bundle.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MachineName {
+    pub name: Arc<str>,
+    pub namespace: Arc<str>,
 }
 
 /// A workflow as it is stored and exported.

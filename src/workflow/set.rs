@@ -102,6 +102,25 @@ impl WorkflowSet {
         self.entries.iter().any(|entry| entry.workflow.has_timers())
     }
 
+    /// Whether workflows are made from state machines of bundles.
+    pub fn has_machines(&self) -> bool {
+        let mut entries = self.entries.iter();
+        entries.any(|entry| entry.workflow.machine.is_some())
+    }
+
+    /// The workflow of that name.
+    pub fn named(&self, name: &WorkflowName) -> Option<&Entry> {
+        self.entries
+            .iter()
+            .find(|entry| entry.workflow.name == *name)
+    }
+
+    /// Whether this very workflow may be selected.
+    pub fn has(&self, workflow: &Workflow) -> bool {
+        let known = self.named(&workflow.name).filter(|entry| entry.active);
+        known.is_some_and(|known| known.workflow.definition.hash == workflow.definition.hash)
+    }
+
     pub fn active(&self) -> impl Iterator<Item = &Arc<Workflow>> {
         self.entries
             .iter()

@@ -58,6 +58,8 @@ mod killed_sagas;
 mod large;
 mod limits;
 mod live;
+mod machines;
+mod machines_native;
 mod matrix;
 mod member;
 mod message;

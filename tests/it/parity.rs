@@ -132,6 +132,9 @@ pub(crate) fn example(kind: &str, model: &Value, id: &str) -> Value {
             json!({"bundle": "none", "files": [{"path": "a.hcl", "text": "thing {}"}]})
         }
         "BundleGetRequest" | "BundleDeleteRequest" => json!({"bundle": "none"}),
+        "MachineTransitionRequest" => {
+            json!({"machine": "none", "entity": "orders", "entityId": "1", "event": "pay"})
+        }
         "TopicPublishRequest" => json!({"topic": "said", "events": [{"payload": 1, "id": "e"}]}),
         "TopicGetRequest" => json!({"topic": "none"}),
         "FilePutRequest" => json!({"path": "/said.json", "content": {"n": 1}}),

@@ -5,7 +5,15 @@ from contextlib import aclosing
 
 import pytest
 
-from interlock import BundleNotFound, Client, SignalNotAwaited, ValidationError
+from interlock import (
+    BundleNotFound,
+    Client,
+    FinalState,
+    GuardRejected,
+    MachineNotFound,
+    SignalNotAwaited,
+    ValidationError,
+)
 
 SAGA = """
 saga "approve" {
@@ -16,7 +24,10 @@ saga "approve" {
 state_machine "order" {
   initial = "open"
   state "open" {
-    on "close" { transition_to = "closed" }
+    on "close" {
+      transition_to = "closed"
+      guard         = "input.score > 50"
+    }
   }
   state "closed" { final = true }
 }
@@ -50,3 +61,23 @@ async def test_a_bundle_is_applied_its_saga_runs_and_it_is_deleted(client: Clien
     await bundles.delete("b")
     await client.runs.signal(started.run_id, "approved")
     assert (await client.runs.finished(started.run_id)).status == "completed"
+
+
+async def test_an_event_moves_an_entity_whose_model_has_the_machine(client: Client) -> None:
+    bundles = client.runs.bundles
+    await bundles.apply({"a.hcl": SAGA}, bundle="b")
+    await client.import_model(("orders", 1), {"n": 1})
+    await client.lock_model(("orders", 1))
+    entity = (await client.create(("orders", 1), {"n": 1})).entity_id
+    with pytest.raises(MachineNotFound):
+        await bundles.fire("none", "orders", entity, "close")
+    with pytest.raises(GuardRejected):
+        await bundles.fire("order", "orders", entity, "close", {"score": 1})
+    fired = await bundles.fire("order", "orders", entity, "close", {"score": 51})
+    assert (fired.entity_id, fired.previous_state, fired.current_state) == (
+        entity,
+        "open",
+        "closed",
+    )
+    with pytest.raises(FinalState):
+        await bundles.fire("order", "orders", entity, "close", {"score": 51})

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 
 use super::{
-    Answer, AsText, RequestId, RequiredText,
+    Answer, AsText, RawJson, RequestId, RequiredText,
     definitions::{Change, Finding},
     paging::Pagination,
 };
@@ -169,4 +170,65 @@ pub struct Machines {
 
 impl Answer for Machines {
     const REQUEST_ID: RequestId = RequestId::Never;
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "MachineEvent")]
+pub struct Fire<'a> {
+    /// The id of the row or the entity, unless `entityId` has it; then it is anything,
+    /// conventionally the id of the event.
+    #[schemars(schema_with = "row_id")]
+    #[serde(borrow)]
+    pub id: &'a RawValue,
+    /// The name of a state machine.
+    pub machine: String,
+    /// The table; without a database, the model, such as `orders/1`, whose version is 1 if absent.
+    pub entity: String,
+    /// The id of the row or the entity.
+    #[schemars(schema_with = "row_id")]
+    #[serde(default, borrow)]
+    pub entity_id: Option<&'a RawValue>,
+    pub event: String,
+    /// What guards and actions read as `input`: an object, at most 1 MiB; `{}` if absent.
+    #[schemars(with = "Option<serde_json::Map<String, serde_json::Value>>")]
+    #[serde(default, borrow)]
+    pub data: Option<&'a RawValue>,
+    /// The connector of the database with the table; that of the first flow that names the state
+    /// machine if absent.
+    #[serde(default)]
+    pub connector: Option<String>,
+    /// `default` if absent.
+    #[serde(default)]
+    pub namespace: Option<String>,
+}
+
+fn row_id(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({"type": ["string", "number"]})
+}
+
+/// A row or an entity that an event has moved to another state.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "MachineTransition")]
+pub struct Fired {
+    pub entity_id: String,
+    pub machine: String,
+    pub previous_state: String,
+    pub current_state: String,
+    pub event: String,
+    /// The result of the action, if there is one.
+    #[schemars(with = "Option<RawJson>")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub action_result: Option<Box<RawValue>>,
+}
+
+impl Answer for Fired {
+    const REQUEST_ID: RequestId = RequestId::Never;
+
+    fn extra_bytes(&self) -> usize {
+        self.action_result
+            .as_ref()
+            .map_or(0, |result| result.get().len())
+    }
 }

@@ -99,6 +99,18 @@ pub struct Cancelled {
     pub id: String,
 }
 
+/// A row or an entity that an event of a state machine has moved, as routes show it.
+#[derive(Debug, Serialize)]
+pub struct Fired {
+    pub entity_id: String,
+    pub machine: String,
+    pub previous_state: String,
+    pub current_state: String,
+    pub event: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub action_result: Option<Box<RawValue>>,
+}
+
 /// What a run of a saga has that other runs do not.
 #[derive(Debug)]
 pub struct Details {

@@ -2,6 +2,8 @@
 
 use std::{collections::HashSet, sync::Arc};
 
+use tracing::warn;
+
 use crate::auth::{Permission, ROLE_ADMIN};
 use crate::connector::{self, Trust};
 use crate::dialect::{
@@ -19,12 +21,14 @@ use crate::event::{
 };
 use crate::id::Tenant;
 use crate::operation::{
-    Access, Context, Family, Operation, Output, conditions, definitions, paging,
+    Access, Context, Family, Operation, Output, Services, conditions, definitions, paging,
 };
 use crate::registry::{
     self,
-    bundle::{Applied as Stored, BundleFile, NewBundle, Variables},
+    bundle::{Applied as Stored, BundleFile, NewBundle, OfEntities, Variables},
 };
+
+use crate::storage::Attribution;
 
 use super::OwnRoutes;
 
@@ -93,15 +97,63 @@ impl Operation for ApplyBundle {
             check(new, &tenant, &services.connectors, &services.routes)
         };
         let new = conditions::reading(&cx, reading).await?;
-        let new = new.map_err(|found| definitions::invalid("bundle", &found))?;
+        let mut new = new.map_err(|found| definitions::invalid("bundle", &found))?;
+        let tenant = &cx.caller().tenant;
+        let native = new.of_entities(&namespace);
+        note_models(cx.services(), tenant, &native, &mut new).await?;
         let mut attempt = 1;
-        loop {
+        let applied = loop {
             match store(&cx, &namespace, &new, is_dry).await {
                 Err(failure) if failure.code() == Code::Conflict && attempt < ATTEMPTS => {
                     attempt += 1;
                 }
-                outcome => return outcome,
+                outcome => break outcome?,
             }
+        };
+        if !is_dry {
+            give_machines(cx.services(), tenant, &cx.attribution(), &native).await;
+        }
+        Ok(applied)
+    }
+}
+
+/// Warns of machines of models that are not there yet.
+pub(super) async fn note_models(
+    services: &Services,
+    tenant: &Tenant,
+    native: &[OfEntities],
+    new: &mut NewBundle,
+) -> Result<(), Failure> {
+    for one in native {
+        let definitions = services.runtime.storage().definitions(tenant, &one.model);
+        if definitions.await?.is_some() {
+            continue;
+        }
+        let message = format!(
+            "the state machine {} is one of entities, and there is no model {} yet; it gets its \
+             workflow with the first event after it was imported",
+            one.machine, one.entity
+        );
+        new.findings.warning("S304", &one.location, message);
+    }
+    Ok(())
+}
+
+/// Gives models the workflows of their machines. What fails is done with the next event.
+pub(super) async fn give_machines(
+    services: &Services,
+    tenant: &Tenant,
+    by: &Attribution,
+    native: &[OfEntities],
+) {
+    for one in native {
+        let given = services
+            .runtime
+            .give_machine(tenant, by.clone(), &one.model, &one.workflow);
+        if let Err(failure) = given.await
+            && failure.code() != Code::ModelNotFound
+        {
+            warn!(model = %one.model, machine = one.machine, %failure, "a model has not got the workflow of its state machine yet");
         }
     }
 }

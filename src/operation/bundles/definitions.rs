@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::value::to_raw_value;
 
-use super::apply::check;
+use super::apply::{check, give_machines, note_models};
 use crate::connector::Trust;
 use crate::dialect::{Findings, Tree};
 use crate::error::{Code, Failure};
@@ -15,6 +15,7 @@ use crate::registry::{
     bundle::{Applied, BundleFile, NewBundle, Variables},
 };
 use crate::runtime::Initiator;
+use crate::storage::Attribution;
 
 /// The namespace of the operator's definitions.
 const NAMESPACE: &str = "default";
@@ -59,12 +60,14 @@ pub async fn apply_definitions(
     documents: &[BundleFile],
 ) -> Result<Vec<String>, DefinitionsError> {
     let mut told = Told::default();
-    let mut bundle = None;
+    let (mut bundle, mut native) = (None, Vec::new());
     if !hcl.is_empty() {
         let new = NewBundle::read(None, hcl, variables, Trust::Operator);
         let new = new.and_then(|new| check(new, tenant, &services.connectors, &services.routes));
         match new {
-            Ok(new) => {
+            Ok(mut new) => {
+                native = new.of_entities(NAMESPACE);
+                note_models(services, tenant, &native, &mut new).await?;
                 told.add(None, &new.findings);
                 bundle = Some(new);
             }
@@ -97,6 +100,11 @@ pub async fn apply_definitions(
             .make_mirror(tenant, NAMESPACE, &bundle.name);
         told.lines.extend(made.await);
     }
+    let by = Attribution {
+        author: Initiator::system(tenant).principal.actor,
+        executor: None,
+    };
+    give_machines(services, tenant, &by, &native).await;
     Ok(told.lines)
 }
 

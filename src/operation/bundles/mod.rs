@@ -3,6 +3,7 @@
 mod apply;
 mod definitions;
 mod delete;
+mod fire;
 mod get;
 mod list;
 mod machines;
@@ -15,6 +16,7 @@ use crate::registry::bundle::BundleView;
 pub(super) use apply::ApplyBundle;
 pub use definitions::{DefinitionsError, apply_definitions, is_step_workflow};
 pub(super) use delete::DeleteBundle;
+pub(super) use fire::FireEvent;
 pub(super) use get::GetBundle;
 pub(super) use list::ListBundles;
 pub(super) use machines::ListMachines;

@@ -1,32 +1,43 @@
-//! What a request to a route of a bundle starts (`runs.md` §7, *Routes*).
+//! What a request to a route of a bundle starts or fires (`runs.md` §7, *Routes*).
 
 use std::sync::Arc;
 
 use crate::error::{Code, Failure};
-use crate::expr;
+use crate::event::{EventType, payload::Object};
+use crate::expr::{self, Template, Values};
 use crate::id::Tenant;
 use crate::operation::Services;
-use crate::registry::bundle::RouteTarget;
+use crate::registry::bundle::{Route, RouteTarget, Routes};
 
 /// A route that a request has met.
 #[derive(Debug)]
 pub struct Routed {
-    pub namespace: Arc<str>,
-    /// The saga that it starts.
-    pub saga: String,
+    /// All routes of the tenant as they were then.
+    routes: Arc<Routes>,
+    place: usize,
     /// The members of the path, as they are written.
     pub members: Vec<(String, String)>,
-    /// A condition over `input`, in CEL.
-    filter: Option<String>,
 }
 
 impl Routed {
+    fn found(&self) -> &Route {
+        self.routes.at(self.place)
+    }
+
+    /// The request that it is.
+    pub fn kind(&self) -> EventType {
+        match self.found().target {
+            RouteTarget::Saga { .. } => EventType::RunStartRequest,
+            RouteTarget::Machine { .. } => EventType::MachineTransitionRequest,
+        }
+    }
+
     /// Whether the filter of the route lets an input pass.
     ///
     /// # Errors
     /// It cannot be evaluated.
     pub fn admits(&self, input: &str) -> Result<bool, Failure> {
-        let Some(filter) = &self.filter else {
+        let Some(filter) = &self.found().filter else {
             return Ok(true);
         };
         expr::holds(filter, input).map_err(|error| {
@@ -36,12 +47,70 @@ impl Routed {
             )
         })
     }
+
+    /// The payload of that request.
+    ///
+    /// # Errors
+    /// The entity, its id or the event is not in the input.
+    pub fn payload(&self, id: &str, input: &str) -> Result<String, Failure> {
+        let route = self.found();
+        let object = Object::with_room(input.len()).text("id", id);
+        let object = object.text("namespace", &route.namespace);
+        let object = match &route.target {
+            RouteTarget::Saga { name } => object.text("definition", name).raw("input", input),
+            RouteTarget::Machine {
+                name,
+                entity,
+                id,
+                event,
+                data,
+                connector,
+            } => {
+                let values = Values::of_input(input);
+                let object = object
+                    .text("machine", name)
+                    .raw("entity", &text("entity", entity, &values)?)
+                    .raw("entityId", &evaluated("id", id, &values)?)
+                    .raw("event", &text("event", event, &values)?)
+                    .raw("data", &data_of(data.as_ref(), input, &values));
+                match connector {
+                    Some(connector) => object.text("connector", connector),
+                    None => object,
+                }
+            }
+        };
+        Ok(object.finish())
+    }
+}
+
+fn evaluated(what: &str, template: &Template, values: &Values<'_>) -> Result<String, Failure> {
+    template.evaluate(values).map_err(|error| {
+        let message = format!("the {what} of the state transition cannot be evaluated: {error}");
+        Failure::new(Code::BadRequest, message)
+    })
+}
+
+/// A value that must be a text.
+fn text(what: &str, template: &Template, values: &Values<'_>) -> Result<String, Failure> {
+    let value = evaluated(what, template, values)?;
+    if value.starts_with('"') {
+        return Ok(value);
+    }
+    let message = format!("the {what} of the state transition is not a text");
+    Err(Failure::new(Code::BadRequest, message))
+}
+
+/// What guards and actions read; the whole input where the flow gives no object.
+fn data_of(data: Option<&Template>, input: &str, values: &Values<'_>) -> String {
+    let data = data.and_then(|data| data.evaluate(values).ok());
+    let data = data.filter(|data| data.starts_with('{'));
+    data.unwrap_or_else(|| input.to_owned())
 }
 
 /// The route of a tenant that a request to this path meets; none if there is none.
 ///
 /// # Errors
-/// The route fires an event of a state machine, which requests cannot do yet.
+/// The routes cannot be read.
 pub async fn routed(
     services: &Services,
     tenant: &Tenant,
@@ -52,22 +121,14 @@ pub async fn routed(
         return Ok(None);
     };
     let routes = services.registry.routes(tenant).await?;
-    let Some((route, members)) = routes.find(method, path) else {
-        return Ok(None);
-    };
-    let RouteTarget::Saga { name } = &route.target else {
-        return Err(Failure::new(
-            Code::NotImplemented,
-            "requests cannot fire events of state machines yet; use a saga",
-        ));
-    };
-    let members = members.into_iter();
-    Ok(Some(Routed {
-        namespace: Arc::clone(&route.namespace),
-        saga: name.clone(),
-        members: members
-            .map(|(name, value)| (name.to_owned(), value.to_owned()))
-            .collect(),
-        filter: route.filter.clone(),
+    let found = routes.find(method, path).map(|(place, members)| {
+        let members = members.into_iter();
+        let members = members.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        (place, members.collect())
+    });
+    Ok(found.map(|(place, members)| Routed {
+        routes,
+        place,
+        members,
     }))
 }

@@ -200,7 +200,7 @@ impl Applying<'_> {
             self.write_saga(saga, version, &digest).await?;
         }
         for machine in &new.bundle().machines {
-            let stored = Machine::of(machine, &new.name, &digest);
+            let stored = Machine::of(machine, &new.bundle().flows, &new.name, &digest);
             let key = machine_key(self.namespace, &machine.name);
             self.unit.read_record(&key).await?;
             self.unit.put_record(key, write(&stored))?;

@@ -23,6 +23,20 @@ pub struct Machine {
     pub digest: Arc<str>,
     pub initial: String,
     pub states: Vec<MachineState>,
+    /// What fires its events.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub flows: Vec<MachineFlow>,
+}
+
+/// A flow that fires events of a state machine.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MachineFlow {
+    /// The table or model, unless it depends on the request.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub entity: Option<String>,
+    /// None: the machine is one of entities.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub connector: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -45,7 +59,12 @@ pub struct MachineEvent {
 }
 
 impl Machine {
-    pub(super) fn of(machine: &saga::Machine, bundle: &str, digest: &str) -> Self {
+    pub(super) fn of(
+        machine: &saga::Machine,
+        flows: &[saga::Flow],
+        bundle: &str,
+        digest: &str,
+    ) -> Self {
         let event = |event: &saga::Event| MachineEvent {
             name: event.name.clone(),
             to: event.to.clone(),
@@ -63,12 +82,35 @@ impl Machine {
             digest: digest.into(),
             initial: machine.initial.clone(),
             states: machine.states.iter().map(state).collect(),
+            flows: MachineFlow::of(machine, flows).collect(),
         }
+    }
+
+    /// The connector of the first flow that fires its events for a table or model, or else for any.
+    pub fn connector_of(&self, entity: &str) -> Option<&str> {
+        let mut flows = self.flows.iter();
+        let flow = flows.find(|flow| flow.entity.as_deref() == Some(entity));
+        let flow = flow.or_else(|| self.flows.first());
+        flow?.connector.as_deref()
     }
 
     /// A state by its name.
     pub fn state(&self, name: &str) -> Option<&MachineState> {
         self.states.iter().find(|state| state.name == name)
+    }
+}
+
+impl MachineFlow {
+    pub(super) fn of<'a>(
+        machine: &'a saga::Machine,
+        flows: &'a [saga::Flow],
+    ) -> impl Iterator<Item = Self> + 'a {
+        let of_machine = flows.iter().map(|flow| &flow.transition);
+        let of_machine = of_machine.filter(|fires| fires.machine == machine.name);
+        of_machine.map(|fires| Self {
+            entity: fires.entity.text(),
+            connector: fires.connector.clone(),
+        })
     }
 }
 

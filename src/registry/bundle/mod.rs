@@ -12,14 +12,16 @@ mod new;
 mod read;
 mod routes;
 mod stored;
+mod workflow;
 
 pub use apply::{Applied, delete};
 pub use connectors::Mirror;
-pub use machine::{Machine, MachineEvent, MachineState};
-pub use new::{BundleFile, NewBundle, Variables};
+pub use machine::{Machine, MachineEvent, MachineFlow, MachineState};
+pub use new::{BundleFile, NewBundle, OfEntities, Variables};
 pub use read::BundleView;
 pub use routes::{Route, RouteTarget, Routes};
 pub use stored::Summary;
+pub use workflow::of_model;
 
 pub(super) use connectors::{Connectors, Mirrors, known as known_connectors, known_mirrors};
 pub(super) use routes::KnownRoutes;

@@ -4,13 +4,13 @@ use std::{collections::BTreeMap, fmt, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Summary, connectors::with_values};
+use super::{Machine, Summary, connectors::with_values, of_model};
 use crate::connector::{self, Config, Connectors, Trust};
 use crate::dialect::{
     Findings,
     saga::{self, Bundle, File},
 };
-use crate::id::Tenant;
+use crate::id::{ModelKey, Tenant};
 
 /// The name of a bundle of which neither the request nor its files name it.
 const DEFAULT: &str = "default";
@@ -52,6 +52,19 @@ impl fmt::Debug for Variables {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_set().entries(self.0.keys()).finish()
     }
+}
+
+/// A state machine of entities.
+#[derive(Debug)]
+pub struct OfEntities {
+    pub machine: String,
+    /// As it is written.
+    pub entity: String,
+    pub model: ModelKey,
+    /// In its documented form.
+    pub workflow: String,
+    /// Of its flow.
+    pub location: String,
 }
 
 /// Files without errors, and what they declare.
@@ -142,6 +155,34 @@ impl NewBundle {
                 self.findings.error("S203", &location, message);
             }
         }
+    }
+
+    /// What its flows fire events for that is no table: machines with a model that no request
+    /// chooses.
+    pub fn of_entities(&self, namespace: &str) -> Vec<OfEntities> {
+        let bundle = &self.bundle;
+        let is_database = |name: &String| {
+            let mut connectors = bundle.connectors.iter();
+            connectors.any(|one| one.name == *name && one.kind == "database")
+        };
+        let native = bundle.flows.iter().filter(|flow| {
+            let connector = flow.transition.connector.as_ref();
+            !connector.is_some_and(is_database)
+        });
+        let native = native.filter_map(|flow| {
+            let fires = &flow.transition;
+            let mut machines = bundle.machines.iter();
+            let machine = machines.find(|machine| machine.name == fires.machine)?;
+            let entity = fires.entity.text()?;
+            Some(OfEntities {
+                model: of_model(&entity)?,
+                entity,
+                workflow: Machine::of(machine, &bundle.flows, &self.name, "").workflow(namespace),
+                machine: machine.name.clone(),
+                location: bundle.location(flow.place),
+            })
+        });
+        native.collect()
     }
 
     /// The names of what it declares.

@@ -51,16 +51,23 @@ pub enum RouteTarget {
 }
 
 impl Routes {
-    /// The route of a request with the members of its path as they are written; a route without
-    /// such members comes first.
+    /// The place of the route of a request, with the members of its path as they are written; a
+    /// route without such members comes first.
     pub fn find<'a>(
         &'a self,
         method: &str,
         path: &'a str,
-    ) -> Option<(&'a Route, Vec<(&'a str, &'a str)>)> {
-        let matching = self.routes.iter().filter(|route| route.method == method);
-        let matching = matching.filter_map(|route| Some((route, matched(&route.path, path)?)));
+    ) -> Option<(usize, Vec<(&'a str, &'a str)>)> {
+        let matching = self.routes.iter().enumerate();
+        let matching = matching.filter(|(_, route)| route.method == method);
+        let matching =
+            matching.filter_map(|(place, route)| Some((place, matched(&route.path, path)?)));
         matching.min_by_key(|(_, members)| members.len())
+    }
+
+    /// The route at a place.
+    pub fn at(&self, place: usize) -> &Route {
+        &self.routes[place]
     }
 
     /// The routes of a bundle take the place of those it had.
@@ -215,7 +222,7 @@ mod tests {
         ] {
             let (method, path) = request.split_once(' ').expect("both");
             let found = routes.find(method, path);
-            let found = found.map(|(route, members)| (&*route.path, members));
+            let found = found.map(|(place, members)| (&*routes.at(place).path, members));
             assert_eq!(found, expected, "{request}");
         }
     }

@@ -3,12 +3,13 @@
 use schemars::{Schema, SchemaGenerator, json_schema};
 
 use super::{
-    Body, Description, Tag,
+    Body, Description, Parameter, Tag,
     definitions::{CURSOR, LIMIT, NAMESPACE},
     of,
+    parameter::text,
 };
 use crate::error::Code;
-use crate::event::payload::bundles::{Applied, Deleted, Described, Machines, Page};
+use crate::event::payload::bundles::{Applied, Deleted, Described, Fired, Machines, Page};
 
 const NO_BUNDLE: &[Code] = &[Code::BundleNotFound];
 
@@ -76,5 +77,38 @@ pub(in crate::rest) const MACHINES: Description = Description {
         "listMachines",
         "List state machines by name",
         of::<Machines>,
+    )
+};
+
+const CONNECTOR: Parameter = Parameter::query(
+    "connector",
+    text,
+    "The connector of the database with the table; that of the first flow that names the state \
+     machine if absent.",
+);
+
+pub(in crate::rest) const FIRE: Description = Description {
+    text: "The body is what guards and actions read as `input`. Where the connector is a database, \
+           `entity` is a table and `id` that of a row, whose column `status` is the state; \
+           otherwise they are a model, such as `orders/1`, and an entity of it. State, guard, \
+           action and new state are one transaction.",
+    parameters: &[NAMESPACE, CONNECTOR],
+    body: Body::OptionalJson(|_| json_schema!({"type": "object"})),
+    codes: &[&[
+        Code::MachineNotFound,
+        Code::EntityNotFound,
+        Code::ModelNotFound,
+        Code::TransitionNotFound,
+        Code::FinalState,
+        Code::GuardRejected,
+        Code::GuardError,
+        Code::WorkflowFailed,
+        Code::ConnectorUnavailable,
+    ]],
+    ..Description::new(
+        Tag::Runs,
+        "fireMachineEvent",
+        "Fire an event of a state machine",
+        of::<Fired>,
     )
 };

@@ -1,11 +1,12 @@
 //! Bundles and state machines.
 
 use super::super::parts::Parts;
-use super::{Written, begin, begin_with, members};
+use super::{Written, bad, begin, begin_with, members, optional};
 use crate::event::payload::{
     Answer as _,
     answer::{json, write},
-    bundles::{Applied, Deleted, Described, Machines, Page},
+    bundles::{Applied, Deleted, Described, Fired, Machines, Page},
+    sagas,
 };
 use crate::operation::Success;
 
@@ -26,7 +27,7 @@ pub(in crate::rest) fn apply(parts: &Parts, id: &str) -> Written {
 pub(in crate::rest) fn list(parts: &Parts, id: &str) -> Written {
     let mut object = begin(id);
     for name in ["cursor", "namespace"] {
-        object = super::optional(object, name, parts.query(name));
+        object = optional(object, name, parts.query(name));
     }
     if let Some(limit) = parts.query_as::<i64>("limit", "a 64-bit integer")? {
         object = object.number("limit", limit);
@@ -37,7 +38,7 @@ pub(in crate::rest) fn list(parts: &Parts, id: &str) -> Written {
 #[expect(clippy::unnecessary_wraps, reason = "the table asks for it")]
 pub(in crate::rest) fn one(parts: &Parts, id: &str) -> Written {
     let object = begin(id).text("bundle", parts.path("bundle"));
-    Ok(super::optional(object, "namespace", parts.query("namespace")).finish())
+    Ok(optional(object, "namespace", parts.query("namespace")).finish())
 }
 
 pub(in crate::rest) fn applied(_: &Parts, answer: Success) -> Written {
@@ -60,4 +61,43 @@ pub(in crate::rest) fn deleted(_: &Parts, answer: Success) -> Written {
 
 pub(in crate::rest) fn machines(_: &Parts, answer: Success) -> Written {
     Ok(json(&answer.take::<Machines>()?))
+}
+
+/// The body is the data.
+pub(in crate::rest) fn fire(parts: &Parts, id: &str) -> Written {
+    let text = parts.text()?.trim();
+    let data = if text.is_empty() {
+        "{}"
+    } else {
+        parts.json()?.get()
+    };
+    if !data.starts_with('{') {
+        return Err(bad("the body is not a JSON object"));
+    }
+    let mut object = begin_with(id, data)
+        .text("machine", parts.path("machine"))
+        .text("entity", parts.path("entity"))
+        .text("entityId", parts.path("id"))
+        .text("event", parts.path("event"));
+    for name in ["connector", "namespace"] {
+        object = optional(object, name, parts.query(name));
+    }
+    Ok(object.raw("data", data).finish())
+}
+
+pub(in crate::rest) fn fired(_: &Parts, answer: Success) -> Written {
+    Ok(json(&answer.take_outcome::<Fired>()?.0))
+}
+
+/// The same as routes of bundles answer it.
+pub(in crate::rest) fn moved(answer: Success) -> Written {
+    let fired = answer.take_outcome::<Fired>()?.0;
+    Ok(json(&sagas::Fired {
+        entity_id: fired.entity_id,
+        machine: fired.machine,
+        previous_state: fired.previous_state,
+        current_state: fired.current_state,
+        event: fired.event,
+        action_result: fired.action_result,
+    }))
 }

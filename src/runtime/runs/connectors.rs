@@ -52,7 +52,7 @@ impl Calls {
         }
     }
 
-    pub(super) const fn connectors(&self) -> &Connectors {
+    pub(in crate::runtime) const fn connectors(&self) -> &Connectors {
         &self.connectors
     }
 
@@ -388,7 +388,7 @@ fn failed(message: &str) -> Answer {
 }
 
 /// A request to the connector `entity`, as a step on entities takes it.
-fn entity_step(request: &str) -> Result<(EntityStep, String), String> {
+pub(in crate::runtime) fn entity_step(request: &str) -> Result<(EntityStep, String), String> {
     let request: Request<'_> = serde_json::from_str(request).map_err(|error| error.to_string())?;
     let id = |by: Option<ById>, what: &str| {
         by.and_then(|by| by.id)
@@ -448,7 +448,7 @@ fn model(target: Option<&str>) -> Result<(&str, i32), String> {
 }
 
 /// The answer of a step on entities, with the entity's identifier as `id`, too.
-fn with_id(output: &Arc<str>) -> Arc<str> {
+pub(super) fn with_id(output: &Arc<str>) -> Arc<str> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
     struct Of {

@@ -11,7 +11,7 @@ use crate::entity::{Document, Image, Patch};
 use crate::error::{Code, Failure};
 use crate::id::{EntityId, ModelKey, TransitionName};
 use crate::program::{EntityAnswer, EntityStep};
-use crate::runtime::{Content, NewEntity, Runtime, Session, Update};
+use crate::runtime::{Content, Initiator, NewEntity, Runtime, Session, Update};
 use crate::storage::Version;
 
 #[derive(Deserialize)]
@@ -129,7 +129,9 @@ impl Runtime {
         let mark = session.unit()?.mark();
         // The step, what its cascade writes and the run's next position are one commit.
         let before = session.keep_whole(true);
-        let tried = self.try_step(session, advancing, step, input, wanted).await;
+        let tried = self
+            .try_step(session, advancing.by, step, input, wanted)
+            .await;
         session.keep_whole(before);
         match tried {
             Ok(answer) => {
@@ -146,15 +148,32 @@ impl Runtime {
         }
     }
 
+    /// Does the work of an action of a state machine on an entity; its result is JSON.
+    pub(in crate::runtime) async fn entity_action(
+        &self,
+        session: &mut Session,
+        by: &Initiator,
+        step: EntityStep,
+        input: &str,
+    ) -> Result<Arc<str>, Failure> {
+        match self.try_step(session, by, step, input, &[]).await? {
+            EntityAnswer::Done { output } | EntityAnswer::Reached { output, .. } => {
+                Ok(super::connectors::with_id(&output))
+            }
+            EntityAnswer::NotYet | EntityAnswer::Refused { .. } => {
+                Err(malformed("nothing is waited for"))
+            }
+        }
+    }
+
     async fn try_step(
         &self,
         session: &mut Session,
-        advancing: &Advancing<'_>,
+        by: &Initiator,
         step: EntityStep,
         input: &str,
         wanted: &[Box<str>],
     ) -> Result<EntityAnswer, Failure> {
-        let by = advancing.by;
         match step {
             EntityStep::Create => {
                 let create: Create<'_> = read(input)?;

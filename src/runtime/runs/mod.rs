@@ -54,6 +54,7 @@ pub(super) use modules::Modules;
 pub(super) use parsed::Parsed;
 
 pub use connectors::Calls;
+pub(in crate::runtime) use connectors::entity_step;
 use ends::TaskEnds;
 use state::{ReadRun, RunState as State};
 pub(in crate::runtime) use transactions::TaskTransactions;

@@ -112,6 +112,10 @@ class FileNotFound(NotFound, code="FILE_NOT_FOUND"):
     """No file at that path."""
 
 
+class MachineNotFound(NotFound, code="MACHINE_NOT_FOUND"):
+    """No such state machine."""
+
+
 class RunDefinitionNotFound(NotFound, code="RUN_DEFINITION_NOT_FOUND"):
     """No definition of that name, or not of that version."""
 
@@ -157,6 +161,14 @@ class RunFinished(InterlockError, code="RUN_FINISHED"):
 
     `properties["status"]` says how.
     """
+
+
+class FinalState(InterlockError, code="FINAL_STATE"):
+    """No event leads out of the state; `properties["state"]` names it."""
+
+
+class ConnectorUnavailable(InterlockError, code="CONNECTOR_UNAVAILABLE"):
+    """The system that a connector stands for does not answer; retry later."""
 
 
 class TaskLeaseLost(InterlockError, code="TASK_LEASE_LOST"):
@@ -209,6 +221,14 @@ class ValidationError(InterlockError, code="VALIDATION_FAILED"):
 
 class BadRequest(ValidationError, code="BAD_REQUEST"):
     """The request cannot be read, or the document does not match the model."""
+
+
+class GuardRejected(BadRequest, code="GUARD_REJECTED"):
+    """The guard of an event does not hold for its data."""
+
+
+class GuardError(BadRequest, code="GUARD_ERROR"):
+    """The guard of an event cannot be evaluated with its data."""
 
 
 class SignalNotAwaited(BadRequest, code="SIGNAL_NOT_AWAITED"):

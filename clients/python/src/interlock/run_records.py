@@ -591,3 +591,27 @@ class Machine:
         return cls(
             payload["machine"], payload["bundle"], payload["initial"], tuple(payload["states"])
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Fired:
+    """A row or an entity that an event of a state machine has moved."""
+
+    entity_id: str
+    machine: str
+    previous_state: str
+    current_state: str
+    event: str
+    action_result: Any = None
+
+    @classmethod
+    def read(cls, payload: Json) -> Fired:
+        """Read it from a payload."""
+        return cls(
+            payload["entityId"],
+            payload["machine"],
+            payload["previousState"],
+            payload["currentState"],
+            payload["event"],
+            payload.get("actionResult"),
+        )

@@ -19,6 +19,7 @@ from interlock.run_records import (
     Bundle,
     CreatedDefinition,
     Definition,
+    Fired,
     Machine,
     NewEvent,
     Plan,
@@ -231,6 +232,46 @@ class Bundles(_Part):
         async with aclosing(self._items("MachinesGetRequest", self._here())) as items:
             async for item in items:
                 yield Machine.read(item)
+
+    async def fire(
+        self,
+        machine: str,
+        entity: str,
+        entity_id: str,
+        event: str,
+        data: Mapping[str, Any] | None = None,
+        *,
+        connector: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> Fired:
+        """Fire an event of a state machine for a row of a table, or for an entity.
+
+        Args:
+            machine: the name of the state machine.
+            entity: the table or, if the connector is no database, the model.
+            entity_id: the id of the row or the entity.
+            event: as the state names it after `on`.
+            data: what guards and actions read as `input`.
+            connector: the database; that of the first flow that names the machine, if absent.
+            idempotency_key: the same for all repeats of this call.
+
+        Raises:
+            MachineNotFound: there is none.
+            EntityNotFound: there is no such row or entity.
+            TransitionNotFound: the state does not have the event.
+            FinalState: no event leads out of the state.
+            GuardRejected: the guard does not hold for the data.
+
+        """
+        payload = self._here(
+            machine=machine,
+            entity=entity,
+            entityId=entity_id,
+            event=event,
+            data=None if data is None else dict(data),
+            connector=connector,
+        )
+        return Fired.read(await self._call("MachineTransitionRequest", payload, idempotency_key))
 
 
 class Actions(_Part):

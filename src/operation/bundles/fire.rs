@@ -1,0 +1,158 @@
+//! Fires an event of a state machine (`runs.md` §7, `orchestration.md` 2.6).
+
+use std::sync::Arc;
+
+use serde_json::value::RawValue;
+
+use crate::error::{Code, Failure};
+use crate::event::{
+    EventType,
+    payload::{
+        self,
+        bundles::{self, Fired},
+    },
+};
+use crate::expr;
+use crate::operation::{Access, Context, Family, Operation, Output, once::WHOLE, paging, runs};
+use crate::runtime::machines::{self, EntityEvent, Fire, Native};
+
+/// How often an event is tried for an entity that others change.
+const TRIES: usize = 10;
+
+pub(in crate::operation) struct FireEvent {
+    namespace: Arc<str>,
+    machine: String,
+    connector: Option<String>,
+    entity: Box<str>,
+    id: Box<str>,
+    event: Box<str>,
+    data: Arc<str>,
+}
+
+impl Operation for FireEvent {
+    type Payload = bundles::Fire<'static>;
+    type Answer = Fired;
+
+    const REQUEST: EventType = EventType::MachineTransitionRequest;
+    const RESPONSE: EventType = EventType::MachineTransitionResponse;
+    const FAMILY: Family = Family::Entity;
+    const ACCESS: Access = Access::Write;
+
+    fn parse(payload: &str) -> Result<Self, Failure> {
+        let request: bundles::Fire<'_> = payload::decode(payload)?;
+        let id = request.entity_id.unwrap_or(request.id).get();
+        if !id.starts_with(|first: char| first == '"' || first == '-' || first.is_ascii_digit()) {
+            return Err(bad("entityId", "the id is neither a text nor a number"));
+        }
+        let data = runs::json(request.data, "{}", "data")?;
+        if !data.starts_with('{') {
+            return Err(bad("data", "the data is not an object"));
+        }
+        Ok(Self {
+            namespace: paging::namespace(request.namespace)?,
+            machine: request.machine,
+            connector: request.connector,
+            entity: request.entity.into(),
+            id: id.into(),
+            event: request.event.into(),
+            data: data.into(),
+        })
+    }
+
+    async fn run(self, cx: Context) -> Result<Output<Self::Answer>, Failure> {
+        cx.refuse_token()?;
+        let tenant = &cx.caller().tenant;
+        let machine = cx
+            .registry()
+            .machine(tenant, &self.namespace, &self.machine)
+            .await?
+            .ok_or_else(|| unknown(&self.machine, &self.namespace))?;
+        let connector = self.connector.as_deref();
+        let connector = connector.or_else(|| machine.connector_of(&self.entity));
+        let runtime = cx.runtime();
+        let database = runtime
+            .database_of(tenant, &self.namespace, &machine, connector)
+            .await?;
+        let fire = Fire {
+            machine: Arc::new(machine),
+            namespace: self.namespace,
+            entity: self.entity,
+            id: self.id,
+            event: self.event,
+            data: self.data,
+        };
+        match database {
+            Some(database) => {
+                let fired = runtime.fire_row(&cx.initiator(), &fire, &database).await?;
+                cx.remembered(answer(&fire, fired)?).await
+            }
+            None => fire_entity(&cx, &fire).await,
+        }
+    }
+}
+
+/// Fires an event for an entity: again if others have changed the entity meanwhile, but for its
+/// action, which is done once.
+async fn fire_entity(cx: &Context, fire: &Fire) -> Result<Output<Fired>, Failure> {
+    let (by, runtime) = (cx.initiator(), cx.runtime());
+    let (model, entity) = (fire.model()?, fire.entity_id());
+    // A model that is not there is named first.
+    cx.definitions(&model)
+        .await
+        .map_err(|_| fire.without_model())?;
+    let _turn = runtime.turn_of(&by.tenant, entity?, &by).await?;
+    let event = EntityEvent::new(Arc::clone(&fire.data));
+    let mut tries = 0;
+    loop {
+        tries += 1;
+        let mut session = cx.session_for(WHOLE, |_, _| String::new()).await?;
+        let fired = runtime.fire_entity(&mut session, &by, fire, &event).await;
+        let finished = match fired {
+            Ok(Native::Fired(fired, warnings)) => {
+                cx.finish(session, answer(fire, fired)?, warnings).await
+            }
+            Ok(Native::WithoutWorkflow) => {
+                drop(session);
+                let workflow = fire.machine.workflow(&fire.namespace);
+                let given = runtime.give_machine(&by.tenant, cx.attribution(), &model, &workflow);
+                given.await?;
+                // The next one begins after that commit.
+                Err(Failure::new(
+                    Code::Conflict,
+                    "the workflow of the model changes all the time",
+                ))
+            }
+            Err(failure) => Err(failure),
+        };
+        match finished {
+            Err(failure) if failure.code() == Code::Conflict && tries < TRIES => {}
+            finished => return finished,
+        }
+    }
+}
+
+fn bad(parameter: &'static str, message: &str) -> Failure {
+    Failure::new(Code::BadRequest, message).with("parameter", parameter)
+}
+
+fn unknown(machine: &str, namespace: &str) -> Failure {
+    let message = format!(
+        "there is no state machine `{machine}` in the namespace `{namespace}`; apply its bundle"
+    );
+    Failure::new(Code::MachineNotFound, message)
+}
+
+fn answer(fire: &Fire, fired: machines::Fired) -> Result<Fired, Failure> {
+    let result = fired
+        .result
+        .map(|json| RawValue::from_string(json.to_string()));
+    let result = result.transpose();
+    Ok(Fired {
+        entity_id: expr::string(&fire.id).unwrap_or_else(|| fire.id.to_string()),
+        machine: fire.machine.name.clone(),
+        previous_state: fired.previous,
+        current_state: fired.current,
+        event: fire.event.to_string(),
+        action_result: result.map_err(|error| Failure::internal(error.to_string()))?,
+    })
+}

@@ -1,0 +1,379 @@
+//! Machines of entities: each is a workflow of their model, whose guards and actions are this
+//! service's own (`orchestration.md` 4.6).
+
+use std::{
+    sync::{Arc, OnceLock},
+    time::Instant,
+};
+
+use tracing::info;
+
+use super::{Fire, Fired, check_guard, turns::Turn};
+use crate::callout::{Callee, CriterionResult, Reply, TransitionContext};
+use crate::connector::Config;
+use crate::engine::{Answer, Answered, Call, CallRecord, Run, Start};
+use crate::entity::{Document, Image, Patch};
+use crate::error::{Code, Failure};
+use crate::expr::{members, string};
+use crate::id::{EntityId, ModelKey, Tenant, WorkflowName};
+use crate::registry::bundle::{Machine, of_model};
+use crate::runtime::{
+    Error, Initiator, Runtime, Session,
+    drive::{Anchor, Stopped, take_in_changes},
+};
+use crate::storage::{self, Attribution, Definitions, ModelChange};
+use crate::workflow::{Entry, ImportMode, MachineName, Workflow, WorkflowSet};
+
+/// How often it is tried to give a model a workflow while others change the model.
+const ATTEMPTS: usize = 5;
+
+/// The member of a document that shows its state, if the model has it.
+const STATUS: &str = "status";
+
+/// What guards and actions read if a transition is requested by its name, without an event.
+const NO_DATA: &str = "{}";
+
+/// An event that an entity takes.
+#[derive(Debug)]
+pub struct EntityEvent {
+    data: Arc<str>,
+    /// The action that was done for it: it is not done again if the commit has to be repeated.
+    done: OnceLock<Done>,
+}
+
+#[derive(Debug)]
+struct Done {
+    from: String,
+    result: Arc<str>,
+}
+
+impl EntityEvent {
+    pub fn new(data: Arc<str>) -> Arc<Self> {
+        Arc::new(Self {
+            data,
+            done: OnceLock::new(),
+        })
+    }
+}
+
+/// What became of an event.
+#[derive(Debug)]
+pub enum Native {
+    Fired(Fired, Vec<String>),
+    /// The model does not have the workflow of the machine yet.
+    WithoutWorkflow,
+}
+
+/// Whether a call is one of a machine of entities, so that no member is called.
+pub(in crate::runtime) fn machine_called<'a>(
+    workflows: &'a WorkflowSet,
+    call: &Call,
+) -> Option<&'a MachineName> {
+    let is_ours = match &call.callee {
+        Callee::Criterion { name, .. } => name.as_str() == Machine::GUARD,
+        Callee::Processor(_) => call
+            .settings
+            .tags
+            .iter()
+            .any(|tag| tag.starts_with(Machine::TAG)),
+        Callee::Schedule(_) => false,
+    };
+    let entry = workflows.named(&call.workflow).filter(|_| is_ours)?;
+    entry.workflow.machine.as_ref()
+}
+
+/// The document with the state in it, if that is what a machine of entities shows there.
+pub(in crate::runtime) fn with_status(
+    definitions: &Definitions,
+    run: &Run,
+) -> Result<Option<Document>, Failure> {
+    let workflows = &definitions.workflows;
+    if !workflows.has_machines() {
+        return Ok(None);
+    }
+    let image = run.image();
+    let governing = workflows.govern(image.workflow.as_ref(), &image.state);
+    let is_shown = governing.is_some_and(|workflow| workflow.machine.is_some())
+        && definitions.model.schema.has_text(STATUS);
+    let state = image.state.as_str();
+    if !is_shown || status(&image).as_deref() == Some(state) {
+        return Ok(None);
+    }
+    let internal = |error: &dyn std::fmt::Display| Failure::internal(error.to_string());
+    let read = |text: &str| Document::parse(text).map_err(|error| internal(&error));
+    let patch = serde_json::json!({ STATUS: state }).to_string();
+    let document = read(image.document.as_str())?;
+    let patched = Patch::Merge(read(&patch)?).apply(&document);
+    patched.map(Some).map_err(|error| internal(&error))
+}
+
+/// The text of `$.status`.
+fn status(image: &Image) -> Option<String> {
+    let members = members(image.document.as_str())?;
+    string(members.get(STATUS)?.get())
+}
+
+fn answered(name: &str, reply: Reply, began: Instant) -> Answered {
+    Answered {
+        result: Ok(Answer {
+            reply,
+            warnings: Vec::new(),
+        }),
+        record: CallRecord {
+            name: name.to_owned(),
+            micros: u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX),
+            ..CallRecord::default()
+        },
+    }
+}
+
+impl Fire {
+    /// The entity that the event is for.
+    pub fn entity_id(&self) -> Result<EntityId, Failure> {
+        let text = string(&self.id).unwrap_or_else(|| self.id.to_string());
+        text.parse().map_err(|_| self.absent())
+    }
+
+    /// The model of the entity.
+    pub fn model(&self) -> Result<ModelKey, Failure> {
+        of_model(&self.entity).ok_or_else(|| self.without_model())
+    }
+
+    fn absent(&self) -> Failure {
+        let message = format!(
+            "the model {} has no entity with the id {}",
+            self.entity, self.id
+        );
+        Failure::new(Code::EntityNotFound, message)
+    }
+
+    pub fn without_model(&self) -> Failure {
+        let message = format!(
+            "there is no model {}; import it, or name a connector that is a database with such a \
+             table",
+            self.entity
+        );
+        Failure::new(Code::ModelNotFound, message)
+    }
+
+    /// The state of an entity: one that no workflow but the built-in one has governed begins with
+    /// what its `$.status` says, as a row does.
+    fn state_of(&self, image: &Image) -> String {
+        let state = image.state.as_str();
+        if self.machine.state(state).is_some() || image.workflow.is_some() {
+            return state.to_owned();
+        }
+        let status = status(image).filter(|status| !status.is_empty());
+        status.unwrap_or_else(|| self.machine.initial.clone())
+    }
+}
+
+impl Runtime {
+    /// Waits until no other event for that entity is in flight.
+    pub async fn turn_of(
+        &self,
+        tenant: &Tenant,
+        entity: EntityId,
+        by: &Initiator,
+    ) -> Result<Turn, Failure> {
+        self.0.turns.take(tenant, entity, &by.cancel).await
+    }
+
+    /// Gives a model the workflow of a machine, unless it has it.
+    pub async fn give_machine(
+        &self,
+        tenant: &Tenant,
+        by: Attribution,
+        model: &ModelKey,
+        workflow: &str,
+    ) -> Result<(), Failure> {
+        let parsed = Workflow::import(workflow, crate::compat::Compat::default());
+        let workflow = Arc::new(
+            parsed
+                .map_err(|error| Failure::internal(error.to_string()))?
+                .workflow,
+        );
+        let mut attempt = 1;
+        loop {
+            let definitions = self.storage().definitions(tenant, model).await?;
+            let missing = || storage::Error::ModelNotFound(model.clone());
+            let definitions = definitions.ok_or_else(missing)?;
+            if definitions.workflows.has(&workflow) {
+                return Ok(());
+            }
+            let incoming = vec![Entry::from(Arc::clone(&workflow))];
+            let change = ModelChange::SetWorkflows {
+                seen: definitions.workflow_revision,
+                workflows: definitions.workflows.import(ImportMode::Merge, incoming),
+            };
+            let storage = self.storage();
+            match storage
+                .change_model(tenant, by.clone(), model, change)
+                .await
+            {
+                Err(storage::Error::Conflict) if attempt < ATTEMPTS => attempt += 1,
+                Err(error) => return Err(error.into()),
+                Ok(_) => {
+                    info!(%model, workflow = %workflow.name, "a state machine is a workflow of a model");
+                    return Ok(());
+                }
+            }
+        }
+    }
+
+    /// Fires an event for an entity, in the transaction of a session.
+    pub async fn fire_entity(
+        &self,
+        session: &mut Session,
+        by: &Initiator,
+        fire: &Fire,
+        event: &Arc<EntityEvent>,
+    ) -> Result<Native, Failure> {
+        let (model, id) = (fire.model()?, fire.entity_id()?);
+        let definitions = session.unit()?.definitions(&model).await?;
+        let definitions = definitions.ok_or_else(|| fire.without_model())?;
+        let base = session.unit()?.read(id).await?;
+        let base = base.filter(|base| base.image.model == model);
+        let base = base.ok_or_else(|| fire.absent())?;
+        let previous = fire.state_of(&base.image);
+        let to = fire.way(&previous)?.to.clone();
+        let workflow = fire.machine.workflow(&fire.namespace);
+        let parsed = Workflow::import(&workflow, crate::compat::Compat::default());
+        let workflow = parsed
+            .map_err(|error| Failure::internal(error.to_string()))?
+            .workflow;
+        if !definitions.workflows.has(&workflow) {
+            return Ok(Native::WithoutWorkflow);
+        }
+        let document = Document::from_json(&base.image.document)
+            .map_err(|error| Failure::internal(error.to_string()))?;
+        let start = Start::Named((*fire.event).into());
+        let now = self.0.clock.now();
+        let mut run = Run::update(&base.image, document, start, session.id(), now);
+        run.begin_at(WorkflowName::from(&*fire.machine.name), (&*previous).into());
+        let run = Box::new(self.as_known(run));
+        let mut anchor = Anchor::new(definitions, Some(base), None);
+        anchor.event = Some(Arc::clone(event));
+        session.is_about(id);
+        let warnings = self.drive(session, run, anchor, by).await?;
+        let done = event.done.get().filter(|done| done.from == previous);
+        let fired = Fired {
+            result: done.map(|done| Arc::clone(&done.result)),
+            previous,
+            current: to,
+        };
+        Ok(Native::Fired(fired, warnings))
+    }
+
+    /// Evaluates a guard of a machine, or does an action, within the transaction of the entity.
+    pub(in crate::runtime) async fn call_for_machine(
+        &self,
+        session: &mut Session,
+        run: &Run,
+        call: &Call,
+        anchor: &Anchor,
+        by: &Initiator,
+        machine: &MachineName,
+    ) -> Result<Answered, Stopped> {
+        let began = Instant::now();
+        let event = anchor.event.as_deref();
+        let Some(context) = &call.transition_context else {
+            let message = "a guard of a state machine cannot select a workflow";
+            return Err(Failure::new(Code::WorkflowFailed, message).into());
+        };
+        if let Callee::Criterion { .. } = call.callee {
+            let data = event.map_or(NO_DATA, |event| &event.data);
+            let guard = call.settings.context.as_deref();
+            let judged = check_guard(context.transition.as_str(), guard, data);
+            let reason = match judged {
+                Ok(()) => None,
+                Err(failure) if event.is_none() && failure.code() == Code::GuardRejected => {
+                    Some(failure.message().into())
+                }
+                Err(failure) => return Err(failure.into()),
+            };
+            let matches = reason.is_none();
+            let reply = Reply::Judged(CriterionResult { matches, reason });
+            return Ok(answered(call.callee.name(), reply, began));
+        }
+        let image = run.image();
+        let (id, sent) = (image.id, image.document.clone());
+        let fire = self.fired_by(by, machine, context, &image, event).await?;
+        let known = event.and_then(|event| event.done.get());
+        let known = known.filter(|done| done.from == context.from.as_str());
+        if known.is_none() {
+            // What the action writes or reads sees the entity as it is now.
+            anchor.stage(session, image, None)?;
+            let result = self.act_for_entity(session, by, &fire, context).await?;
+            if let (Some(event), Some(result)) = (event, result) {
+                let from = context.from.as_str().to_owned();
+                // Set before for another state, it stays: only a repeated commit asks.
+                let _ = event.done.set(Done { from, result });
+            }
+        }
+        let mut answered = answered(call.callee.name(), Reply::Processed(None), began);
+        take_in_changes(
+            session,
+            id,
+            &sent,
+            &call.callee.name().into(),
+            &mut answered,
+        )
+        .await?;
+        Ok(answered)
+    }
+
+    /// The event of which a transition is taken.
+    async fn fired_by(
+        &self,
+        by: &Initiator,
+        name: &MachineName,
+        context: &TransitionContext,
+        image: &Image,
+        event: Option<&EntityEvent>,
+    ) -> Result<Fire, Failure> {
+        let registry = &self.0.registry;
+        let machine = registry.machine(&by.tenant, &name.namespace, &name.name);
+        let machine = machine.await?.ok_or_else(|| {
+            let message = format!(
+                "the state machine `{}` of this workflow is not there any more; apply its bundle, or \
+                 import another workflow",
+                name.name
+            );
+            Failure::new(Code::WorkflowFailed, message)
+        })?;
+        Ok(Fire {
+            machine: Arc::new(machine),
+            namespace: Arc::clone(&name.namespace),
+            entity: image.model.to_string().into(),
+            id: crate::expr::quoted(&image.id.to_string()).into(),
+            event: context.transition.as_str().into(),
+            data: event.map_or_else(|| NO_DATA.into(), |event| Arc::clone(&event.data)),
+        })
+    }
+
+    /// Does the action of a transition; none if the machine has none any more.
+    async fn act_for_entity(
+        &self,
+        session: &mut Session,
+        by: &Initiator,
+        fire: &Fire,
+        context: &TransitionContext,
+    ) -> Result<Option<Arc<str>>, Stopped> {
+        let Some(call) = &fire.way(context.from.as_str())?.action else {
+            return Ok(None);
+        };
+        let action = self.action(by, fire, call).await?;
+        if matches!(action.connector.config, Config::Entity) {
+            return Ok(Some(self.act_on_entity(session, by, &action).await?));
+        }
+        session.park();
+        let done = tokio::select! {
+            biased;
+            done = self.act(by, fire, &action) => done,
+            () = session.cancelled(by) => return Err(Error::Cancelled.into()),
+        };
+        session.take_back().await?;
+        Ok(Some(done?))
+    }
+}
