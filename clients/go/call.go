@@ -39,7 +39,8 @@ type Transition struct {
 
 // Call is what a processor, criterion or schedule function knows, and what it may do.
 type Call struct {
-	// Entity is nil if the workflow does not attach it (attachEntity: false).
+	// Entity is the entity in the state before the transition; a criterion is given it as it
+	// would be written. It is nil only for handlers registered with [Detached].
 	*Entity
 	// Tx reads and writes in the transaction that the call is a part of: it sees what the
 	// transaction has written so far, and what it writes is committed or rolled back together

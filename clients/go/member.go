@@ -46,7 +46,7 @@ type Member struct {
 	connection *connection
 
 	mu           sync.Mutex
-	handlers     map[handlerKey]handler
+	handlers     map[handlerKey]registered
 	transactions map[string]int // how many running calls are part of a transaction
 	tasks        map[string]context.CancelCauseFunc
 	working      int
@@ -75,7 +75,7 @@ func NewMember(target string, options ...Option) (*Member, error) {
 	}
 	m := &Member{
 		Session: newSession(connectionAsker{made}), connection: made,
-		handlers: map[handlerKey]handler{}, transactions: map[string]int{},
+		handlers: map[handlerKey]registered{}, transactions: map[string]int{},
 		tasks:  map[string]context.CancelCauseFunc{},
 		places: make(chan struct{}, c.concurrency), taskPlaces: make(chan struct{}, c.concurrency),
 		ended: make(chan struct{}),
@@ -85,25 +85,25 @@ func NewMember(target string, options ...Option) (*Member, error) {
 }
 
 // Processor registers the function that is the processor of that name.
-func (m *Member) Processor(name string, function ProcessorFunc) {
+func (m *Member) Processor(name string, function ProcessorFunc, options ...HandlerOption) {
 	m.register(kindProcessor, name, func(ctx context.Context, work work) (any, error) {
 		return function(ctx, work.(*Call))
-	})
+	}, options...)
 }
 
 // Criterion registers the function that decides the function criterion of that name.
-func (m *Member) Criterion(name string, function CriterionFunc) {
+func (m *Member) Criterion(name string, function CriterionFunc, options ...HandlerOption) {
 	m.register(kindCriterion, name, func(ctx context.Context, work work) (any, error) {
 		return function(ctx, work.(*Call))
-	})
+	}, options...)
 }
 
 // Schedule registers the function that computes when the scheduled transition of that
 // function is due.
-func (m *Member) Schedule(name string, function ScheduleFunc) {
+func (m *Member) Schedule(name string, function ScheduleFunc, options ...HandlerOption) {
 	m.register(kindSchedule, name, func(ctx context.Context, work work) (any, error) {
 		return function(ctx, work.(*Call))
-	})
+	}, options...)
 }
 
 // Action registers the function that executes the action of that name. Register actions
@@ -114,10 +114,27 @@ func (m *Member) Action(name string, function ActionFunc) {
 	})
 }
 
-func (m *Member) register(kind kind, name string, handle handler) {
+// HandlerOption changes how a handler is registered.
+type HandlerOption func(*registered)
+
+// Detached registers a handler that works without the entity: the workflow may say
+// attachEntity: false, and then [Call.Entity] is nil. Other handlers reject such calls.
+func Detached() HandlerOption { return func(r *registered) { r.detached = true } }
+
+// registered is a handler and what it needs.
+type registered struct {
+	handle   handler
+	detached bool
+}
+
+func (m *Member) register(kind kind, name string, handle handler, options ...HandlerOption) {
+	made := registered{handle: handle}
+	for _, option := range options {
+		option(&made)
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.handlers[handlerKey{kind, name}] = handle
+	m.handlers[handlerKey{kind, name}] = made
 }
 
 // Run serves until the context ends; then it finishes running calls, for the drain timeout at

@@ -224,10 +224,13 @@ var tracer = otel.Tracer("interlock.internal/interlock")
 func (m *Member) execute(ctx context.Context, work work) (result any, err error) {
 	kind, name := work.about()
 	m.mu.Lock()
-	handle := m.handlers[handlerKey{kind, name}]
+	known := m.handlers[handlerKey{kind, name}]
 	m.mu.Unlock()
-	if handle == nil {
+	if known.handle == nil {
 		return nil, Retry("this member has no %s `%s`", kind, name)
+	}
+	if call, isCall := work.(*Call); isCall && call.Entity == nil && !known.detached {
+		return nil, Reject("the workflow does not attach the entity to `%s`, which needs it", name)
 	}
 	ctx, span := tracer.Start(ctx, kind.String()+" "+name,
 		trace.WithSpanKind(trace.SpanKindServer),
@@ -243,7 +246,7 @@ func (m *Member) execute(ctx context.Context, work work) (result any, err error)
 			span.SetStatus(otelcodes.Error, err.Error())
 		}
 	}()
-	result, err = handle(ctx, work)
+	result, err = known.handle(ctx, work)
 	if err != nil {
 		m.connection.log.InfoContext(ctx, "a handler failed", "kind", kind.String(), "name", name, "error", err)
 	}
