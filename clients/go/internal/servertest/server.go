@@ -139,7 +139,7 @@ func Tenant(t testing.TB) interlock.Option {
 // Context ends with the test, or when it takes too long.
 func Context(t testing.TB) context.Context {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
 	t.Cleanup(cancel)
 	return ctx
 }
