@@ -236,8 +236,13 @@ func (c *connection) openOnce(ctx context.Context) (*stream, string, error) {
 
 // ready waits until the server has accepted the stream.
 func (c *connection) ready(ctx context.Context, made *stream) error {
-	if _, err := made.call.Header(); err != nil {
+	header, err := made.call.Header()
+	if err != nil {
 		return err
+	}
+	if header == nil { // the stream has ended instead; the reader finds out why
+		<-made.done
+		return made.ended()
 	}
 	return c.greet(ctx, made)
 }
