@@ -31,10 +31,10 @@ export class JsonNumber {
   readonly text: string;
 
   /**
-   * @param value the number, for instance `"1.50"`.
+   * @param value the number, for instance `"1.50"`, or whatever has such a text, as decimals have.
    * @throws RangeError if it is not a JSON number.
    */
-  constructor(value: string | number | bigint) {
+  constructor(value: string | number | bigint | { toString(): string }) {
     this.text = String(value);
     if (!NUMBER.test(this.text)) throw new RangeError(`${this.text} is not a JSON number`);
   }
