@@ -41,9 +41,10 @@ export function register(
   member: Member,
   memberName: string,
   description: HandlerDescription,
+  isQuiet: boolean,
 ): void {
   const { kind, name, detached = false } = description;
-  const handler = new Handler(host, memberName, description, member.client);
+  const handler = new Handler(host, memberName, description, member.client, isQuiet);
   const attached = (entity: Entity, context: Context) => handler.calculate(entity, context);
   const alone = (context: Context) => handler.calculate(undefined, context);
   // The scripts return what the kind of the handler needs, which no type can say.
@@ -74,6 +75,7 @@ class Handler {
     private readonly member: string,
     private readonly description: HandlerDescription,
     private readonly outside: Api,
+    private readonly isQuiet: boolean,
   ) {}
 
   calculate(entity: Entity | undefined, context: Context): Promise<unknown> {
@@ -102,6 +104,7 @@ class Handler {
     const { kind, name, scripts } = this.description;
     const script = scripts[Math.min(this.called, scripts.length - 1)] ?? [];
     this.called += 1;
+    if (this.isQuiet) return await call.follow(script);
     const { number } = call;
     this.host.say({ event: "called", call: number, member: this.member, kind, name, ...called });
     let how = "returned";

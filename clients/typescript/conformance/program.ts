@@ -29,6 +29,7 @@ interface Command extends Request {
   tags: string[];
   concurrency?: JsonNumber;
   handlers: HandlerDescription[];
+  quiet?: boolean;
   timeoutMs?: JsonNumber;
   count: JsonNumber;
   feed: string;
@@ -99,10 +100,12 @@ export class Program implements Host {
   }
 
   private async join(command: Command): Promise<void> {
-    const { tags, concurrency } = command;
+    const { tags, concurrency, quiet = false } = command;
     const places = concurrency && { concurrency: concurrency.toNumber() };
     const member = new Member(command.target, { ...optionsOf(command), tags, ...places });
-    for (const handler of command.handlers) register(this, member, command.as, handler);
+    for (const handler of command.handlers) {
+      register(this, member, command.as, handler, quiet);
+    }
     await member.start();
     this.members.set(command.as, member);
   }

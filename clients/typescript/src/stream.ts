@@ -9,7 +9,7 @@
 import { type ClientDuplexStream, type ServiceError, status } from "@grpc/grpc-js";
 import { Answer, type AnswerOwner } from "./answer.js";
 import { ATTRIBUTE, attribute, type CloudEvent, envelop, sizeOf, TYPE } from "./envelope.js";
-import { ConnectionLostError, errorOf, InterlockError } from "./errors.js";
+import { ClientClosedError, ConnectionLostError, errorOf, InterlockError } from "./errors.js";
 import { Lane } from "./places.js";
 
 /** How many bytes of answers may be unread before the stream is paused. */
@@ -40,6 +40,7 @@ export class Stream implements AnswerOwner {
   private readonly asked = new Map<string, Answer>();
   private readonly unreadBytes = new Map<Answer, number>();
   private unreadTotal = 0;
+  private isClosing = false;
   private stall: NodeJS.Timeout | undefined;
   private resolveEnded: (failure: InterlockError) => void = () => undefined;
 
@@ -70,9 +71,9 @@ export class Stream implements AnswerOwner {
   async ask(event: CloudEvent, lane = this.lane, signal?: AbortSignal): Promise<Answer> {
     this.checkSize(event);
     await lane.places.take(signal);
-    if (this.failure !== undefined) {
+    if (this.failure !== undefined || this.isClosing) {
       lane.places.release();
-      throw unsent(this.failure);
+      throw this.failure === undefined ? closed() : unsent(this.failure);
     }
     const answer = new Answer(this, event.id, lane, signal);
     this.asked.set(event.id, answer);
@@ -82,7 +83,7 @@ export class Stream implements AnswerOwner {
 
   /** Sends an event that is not answered; on a stream that has ended it is lost. */
   send(event: CloudEvent): void {
-    if (this.failure === undefined) this.call.write(event);
+    if (this.failure === undefined && !this.isClosing) this.call.write(event);
   }
 
   /** @throws ValidationError for an event for which the server would end the stream. */
@@ -97,6 +98,7 @@ export class Stream implements AnswerOwner {
   /** Sends nothing more, waits for the answers to what was sent, and ends the stream. */
   async close(timeoutMs: number): Promise<void> {
     if (this.failure !== undefined) return;
+    this.isClosing = true;
     this.call.end();
     const timer = setTimeout(() => this.abandon(), timeoutMs);
     await this.ended;
@@ -185,6 +187,10 @@ export function failureOf(error: ServiceError): InterlockError {
   if (code !== undefined) return errorOf(details, { code, cause: error });
   const text = `${status[error.code] ?? error.code}: ${details}`;
   return new ConnectionLostError(text, { ...LOST, cause: error });
+}
+
+function closed(): InterlockError {
+  return new ClientClosedError("the client was closed", { code: "CLIENT_CLOSED" });
 }
 
 /** The same failure, for a request that was not sent. */
