@@ -1,3 +1,4 @@
+import copy
 from decimal import Decimal
 from typing import Any
 
@@ -14,12 +15,30 @@ from interlock import Client, documents
         "-0.0",
         "0.1000000000000000055511151231257827",
         "1E+400",
+        "1e400",
+        "0.10E1",
+        "1.0e-7",
+        "-0",
+        '{"a":-0,"b":[1,-0],"at":"2026-01-02"}',
         "123456789012345678901234567890",
+        "9" * 5000,
+        "-" + "9" * 5000,
         '{"a":[1,2.0,{"b":null}],"c":true,"d":"\\"é\\n","e":{},"f":[]}',
     ],
 )
 def test_what_is_read_is_written_as_it_was(text: str) -> None:
     assert documents.encode(documents.decode(text)) == text
+
+
+def test_a_number_with_another_spelling_is_a_number_all_the_same() -> None:
+    spelled, zero, long = documents.decode("[1e5,-0," + "9" * 5000 + "]")
+    assert isinstance(spelled, Decimal)
+    assert spelled == 100_000
+    assert zero == 0
+    assert long == Decimal("9" * 5000)
+    assert hash(spelled) == hash(100_000)
+    assert isinstance(zero, int)
+    assert documents.encode([spelled + 1, zero + 1, copy.deepcopy(spelled)]) == "[100001,1,1e5]"
 
 
 def test_a_float_is_written_so_that_it_reads_back_the_same() -> None:
@@ -40,9 +59,9 @@ def test_a_value_that_has_no_json_form_is_refused(value: Any) -> None:
         documents.encode([value])
 
 
-@pytest.mark.parametrize("text", ["NaN", "[Infinity]", "{", ""])
+@pytest.mark.parametrize("text", ["NaN", "[Infinity]", "{", "", "1e1000000000000000000000"])
 def test_what_is_not_json_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match=r"not JSON|Expecting"):
+    with pytest.raises(ValueError, match=r"not JSON|Expecting|too large an exponent"):
         documents.decode(text)
 
 

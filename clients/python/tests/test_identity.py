@@ -14,6 +14,8 @@ from servers import Server, server
 
 from interlock import (
     Client,
+    ClientCredentials,
+    ConnectionLost,
     FeatureDisabled,
     Forbidden,
     KeyPairNotFound,
@@ -94,6 +96,27 @@ async def test_clients_are_made_and_taken_away(guarded: Server) -> None:
                 await second.account()
         with pytest.raises(FeatureDisabled):
             await first.create_client(with_admin_role=True)
+
+
+async def test_a_token_is_obtained_and_used_until_it_expires(guarded: Server) -> None:
+    access = ClientCredentials(f"{guarded.rest}/api/oauth/token", "first", "secret")
+    async with Client(guarded.target, metadata=access) as first:
+        assert (await first.account()).roles
+    assert await access() == await access()
+
+
+async def test_credentials_that_are_refused_are_not_tried_again(guarded: Server) -> None:
+    wrong = ClientCredentials(f"{guarded.rest}/api/oauth/token", "first", "wrong")
+    async with Client(guarded.target, metadata=wrong) as client:
+        with pytest.raises(Unauthorized, match="refuses these credentials"):
+            await client.account()
+
+
+async def test_a_token_endpoint_that_is_not_there_may_come_back() -> None:
+    nowhere = ClientCredentials("http://127.0.0.1:1/api/oauth/token", "first", "secret")
+    with pytest.raises(ConnectionLost) as caught:
+        await nowhere()
+    assert caught.value.retryable
 
 
 async def test_there_are_no_clients_while_authentication_is_mocked(client: Client) -> None:

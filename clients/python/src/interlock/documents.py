@@ -2,14 +2,43 @@
 
 An entity's document is any JSON object. Integers are `int`, all other numbers are `Decimal`, so
 that neither reading nor writing rounds: `1.50` is read as `Decimal("1.50")` and written as `1.50`.
+What Python spells otherwise, such as `1e5` and `-0`, remembers how it was spelled.
 """
 
 import json
 import math
+import re
 from collections.abc import Callable, Mapping
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from json.encoder import encode_basestring
-from typing import Any
+from typing import Any, Self
+
+# More digits than this Python does not turn into an `int`, unless it is told to.
+_INT_DIGITS_MAX = 4300
+
+# May contain the integer `-0`; dates, for instance, do as well, but without what follows.
+_NEGATIVE_ZERO = re.compile(r"-0\s*(?:[,\]}]|$)")
+
+
+class _Spelled(Decimal):
+    """A number whose text is not what `str` makes of its value."""
+
+    _text: str
+
+    def __new__(cls, text: str) -> Self:
+        made = super().__new__(cls, text)
+        made._text = text
+        return made
+
+    def __str__(self) -> str:
+        return self._text
+
+
+class _NegativeZero(int):
+    """The integer `-0`."""
+
+    def __repr__(self) -> str:
+        return "-0"
 
 
 def decode(text: str | bytes) -> Any:
@@ -19,7 +48,31 @@ def decode(text: str | bytes) -> Any:
         ValueError: the text is not JSON; `NaN` and `Infinity` are not.
 
     """
-    return json.loads(text, parse_float=Decimal, parse_constant=_refuse)
+    if isinstance(text, bytes):
+        text = text.decode()
+    # Nothing but `int` itself is fast, and what needs more is rare.
+    parse_int: Callable[[str], Any] = _integer if _NEGATIVE_ZERO.search(text) else int
+    try:
+        return json.loads(text, parse_float=_decimal, parse_int=parse_int, parse_constant=_refuse)
+    except json.JSONDecodeError:
+        raise
+    except ValueError:
+        # An integer with too many digits, or a constant that is refused again.
+        return json.loads(text, parse_float=_decimal, parse_int=_integer, parse_constant=_refuse)
+
+
+def _integer(text: str) -> int | Decimal:
+    if text == "-0":
+        return _NegativeZero()
+    return int(text) if len(text) <= _INT_DIGITS_MAX else Decimal(text)
+
+
+def _decimal(text: str) -> Decimal:
+    try:
+        number = Decimal(text)
+    except InvalidOperation:
+        raise ValueError(f"{text} has too large an exponent") from None
+    return number if str(number) == text else _Spelled(text)
 
 
 def encode(value: Any) -> str:
@@ -48,7 +101,7 @@ def _write(value: Any, put: Callable[[str], None]) -> None:
     elif isinstance(value, str):
         put(encode_basestring(value))
     elif isinstance(value, int):
-        put(int.__repr__(value))
+        put("-0" if isinstance(value, _NegativeZero) else int.__repr__(value))
     elif isinstance(value, Decimal):
         put(_finite(value, value.is_finite()))
     elif isinstance(value, float):

@@ -398,7 +398,7 @@ class ConnectionLost(InterlockError, code="CONNECTION_LOST"):
     """
 
 
-class ClientClosed(ConnectionLost):
+class ClientClosed(ConnectionLost, code="CLIENT_CLOSED"):
     """The client was closed."""
 
 
