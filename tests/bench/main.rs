@@ -8,6 +8,7 @@
 //! median and span.
 
 mod auth;
+mod delays;
 mod feed;
 mod floor;
 mod frozen;
@@ -23,6 +24,7 @@ mod rest;
 mod row;
 mod run_rows;
 mod runs;
+mod sagas;
 mod schedules;
 mod search;
 mod sleepers;
@@ -53,7 +55,7 @@ struct Options {
     /// How many rounds each row has.
     #[arg(long, default_value_t = 5)]
     rounds: usize,
-    /// Only rows whose name begins like this (T1 … T5, REST, T7 … T9, T12 … T19, T21, WASM, auth, pages, start, memory, size); may be repeated.
+    /// Only rows whose name begins like this (T1 … T5, REST, T7 … T9, T12 … T21, WASM, saga, delay, auth, pages, start, memory, size); may be repeated.
     #[arg(long, value_name = "NAME")]
     only: Vec<String>,
     /// How many connections share the unary calls in flight.
@@ -147,6 +149,10 @@ async fn measure(options: &Options) {
         report::progress(row.name);
         report.add_runs(row, &row.measure(&plan).await);
     }
+    for row in sagas::ROWS.iter().filter(|row| options.includes(row.name)) {
+        report::progress(row.name);
+        report.add_sagas(row, &row.measure(&plan).await);
+    }
     if options.includes(timers::NAME) {
         report::progress(timers::NAME);
         report.add_timers(&timers::measure(&plan).await);
@@ -154,6 +160,10 @@ async fn measure(options: &Options) {
     if options.includes(sleepers::NAME) {
         report::progress(sleepers::NAME);
         report.add_sleepers(&sleepers::measure(&plan).await);
+    }
+    if options.includes(delays::NAME) {
+        report::progress(delays::NAME);
+        report.add_delays(&delays::measure(&plan).await);
     }
     if options.includes(schedules::NAME) {
         report::progress(schedules::NAME);

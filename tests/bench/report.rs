@@ -8,11 +8,12 @@
 use std::time::Duration;
 
 use crate::{
-    auth, feed, frozen,
+    auth, delays, feed, frozen,
     load::Measured,
     reads,
     row::{Goal, Outcome, Row},
     runs::RunRow,
+    sagas::SagaRow,
     schedules, search, sleepers, timers,
     weight::{Weight, What, megabytes},
 };
@@ -32,6 +33,9 @@ const HEAD: [&str; 7] = [
 const LATE_MAX: Duration = Duration::from_millis(50);
 const FIRES_MIN: f64 = 10_000.0;
 const MEMORY_MAX: f64 = 200.0;
+
+/// How many bytes a saga in a delay may take.
+const DELAY_MEMORY_MAX: f64 = 1_024.0;
 
 /// The goal of T21: how many times as late.
 const BESIDE_MAX: f64 = 1.2;
@@ -64,6 +68,10 @@ impl Report {
 
     pub(crate) fn add_runs(&mut self, row: &RunRow, outcome: &Outcome) {
         self.add_compared(row.name, row.workload, (row.goal, row.absolute), outcome);
+    }
+
+    pub(crate) fn add_sagas(&mut self, row: &SagaRow, outcome: &Outcome) {
+        self.add_compared(row.name, row.workload, (row.goal, None), outcome);
     }
 
     /// A row beside its floor; besides, seconds at most or items per second at least.
@@ -218,6 +226,32 @@ impl Report {
         self.details.push(format!(
             "{}: late p50 {}   p99 {}   p99.9 {}   max {}",
             sleepers::NAME,
+            milliseconds(late(0.5)),
+            milliseconds(p99),
+            milliseconds(late(0.999)),
+            milliseconds(late(1.0))
+        ));
+    }
+
+    pub(crate) fn add_delays(&mut self, outcome: &delays::Outcome) {
+        let late = |quantile| Duration::from_micros(outcome.late.value_at_quantile(quantile));
+        let p99 = late(0.99);
+        let (sleeping, rate) = (delays::SLEEPING, delays::STEADY_RATE);
+        self.add_alone(
+            delays::NAME,
+            format!("{sleeping} sagas in a delay, {rate} due in a second: p99 late"),
+            milliseconds(p99),
+            ("≤ 50 ms", p99 <= LATE_MAX),
+        );
+        self.add_alone(
+            delays::NAME,
+            "memory of a saga in a delay".to_owned(),
+            format!("{:.0} B", outcome.memory_each),
+            ("≤ 1 KiB", outcome.memory_each <= DELAY_MEMORY_MAX),
+        );
+        self.details.push(format!(
+            "{}: late p50 {}   p99 {}   p99.9 {}   max {}",
+            delays::NAME,
             milliseconds(late(0.5)),
             milliseconds(p99),
             milliseconds(late(0.999)),

@@ -99,7 +99,7 @@ impl Notes {
         let is_done = *self
             .known
             .entry(key.clone())
-            .or_insert(!refuses || done.is_none());
+            .or_insert_with(|| !refuses || done.is_none());
         if let (true, true, Some(step)) = (is_new, is_done, done) {
             self.done.insert(step.to_owned());
         }
