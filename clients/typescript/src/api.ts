@@ -8,17 +8,31 @@ import { Runs } from "./runs.js";
 export class Api {
   /** Every operation, with the types of its request and answer. */
   readonly operations: Operations;
-  /** Entities: the most common operations, in short. */
-  readonly entity: Entities;
-  /** Models and workflows. */
-  readonly model: Models;
-  /** Runs of step workflows. */
-  readonly run: Runs;
+  private entities: Entities | undefined;
+  private models: Models | undefined;
+  private runs: Runs | undefined;
 
   constructor(asker: Asker) {
     this.operations = new Operations(asker);
-    this.entity = new Entities(this.operations);
-    this.model = new Models(this.operations);
-    this.run = new Runs(this.operations);
+  }
+
+  // Made when they are used, because every call of a member has them.
+
+  /** Entities: the most common operations, in short. */
+  get entity(): Entities {
+    this.entities ??= new Entities(this.operations);
+    return this.entities;
+  }
+
+  /** Models and workflows. */
+  get model(): Models {
+    this.models ??= new Models(this.operations);
+    return this.models;
+  }
+
+  /** Runs of step workflows. */
+  get run(): Runs {
+    this.runs ??= new Runs(this.operations);
+    return this.runs;
   }
 }

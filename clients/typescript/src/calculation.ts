@@ -6,6 +6,7 @@ import { Entity } from "./entities.js";
 import { ATTRIBUTE, attribute, type CloudEvent, envelop, payloadOf } from "./envelope.js";
 import { errorOf, InterlockError } from "./errors.js";
 import type { EntityMeta } from "./generated/payloads.js";
+import type { GiveUp } from "./give-up.js";
 import { Lane } from "./places.js";
 import type { Asker, RequestOptions } from "./requester.js";
 import type { Stream } from "./stream.js";
@@ -97,8 +98,7 @@ export class Context extends Api {
     event: CloudEvent,
     payload: Record<string, unknown>,
     asker: Asker,
-    /** Aborted when the calculation is given up: its answer would not be used. */
-    readonly signal: AbortSignal,
+    private readonly giveUp: GiveUp,
   ) {
     super(asker);
     this.name = text(payload.processorName ?? payload.criteriaName ?? payload.functionName);
@@ -111,6 +111,11 @@ export class Context extends Api {
     this.dispatchKey = attribute(event, "dispatchkey");
     this.traceparent = attribute(event, ATTRIBUTE.traceparent);
     this.caller = callerOf(event);
+  }
+
+  /** Aborted when the calculation is given up: its answer would not be used. */
+  get signal(): AbortSignal {
+    return this.giveUp.signal;
   }
 
   /** Adds a warning to the answer that the caller gets, whether this succeeds or not. */
@@ -132,7 +137,7 @@ export class Calculation {
     event: CloudEvent,
     stream: Stream,
     /** Gives the calculation up. */
-    readonly abort: AbortController,
+    readonly giveUp: GiveUp,
   ) {
     const payload = payloadOf(event);
     const [, wire] = REQUEST.exec(event.type) ?? [];
@@ -142,7 +147,7 @@ export class Calculation {
     const attached = payload.payload as { data: unknown; meta: EntityMeta } | undefined;
     this.entity = attached && new Entity<unknown>(attached.data, attached.meta);
     const asker = new TransactionAsker(stream, attribute(event, ATTRIBUTE.token));
-    this.context = new Context(event, payload, asker, abort.signal);
+    this.context = new Context(event, payload, asker, giveUp);
   }
 
   /** Whether an event is a calculation request. */

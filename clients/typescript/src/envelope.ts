@@ -2,7 +2,7 @@
 import { randomUUID } from "node:crypto";
 import { errorOf, errorOfAnswer } from "./errors.js";
 import { CloudEvent } from "./generated/io/cloudevents/v1/cloudevents.js";
-import { encode, plain, read } from "./json.js";
+import { encode, madePlain, read } from "./json.js";
 import { typed } from "./shape.js";
 
 export { CloudEvent };
@@ -76,7 +76,7 @@ export function payloadOf(event: CloudEvent): Record<string, unknown> {
 export function answerOf(event: CloudEvent): Record<string, unknown> {
   const payload = objectOf(event) as Record<string, unknown>;
   if (payload.success === false) {
-    throw errorOfAnswer(plain(payload.error), payload.warnings);
+    throw errorOfAnswer(madePlain(payload.error), payload.warnings);
   }
   return typed(payload, event.type) as Record<string, unknown>;
 }

@@ -29,6 +29,8 @@ const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
 export class JsonNumber {
   /** Recognized by functions that compare numbers by their text. */
   readonly text: string;
+  /** The number, where a binary one is known to have these digits. */
+  readonly #exact: number | undefined;
 
   /**
    * @param value the number, for instance `"1.50"`, or whatever has such a text, as decimals have.
@@ -36,12 +38,14 @@ export class JsonNumber {
    */
   constructor(value: string | number | bigint | { toString(): string }) {
     this.text = String(value);
-    if (!NUMBER.test(this.text)) throw new RangeError(`${this.text} is not a JSON number`);
+    this.#exact = typeof value === "number" && Number.isFinite(value) ? value : undefined;
+    if (this.#exact === undefined && !NUMBER.test(this.text))
+      throw new RangeError(`${this.text} is not a JSON number`);
   }
 
   /** The nearest binary floating-point number; digits beyond its precision are lost. */
   toNumber(): number {
-    return Number(this.text);
+    return this.#exact ?? Number(this.text);
   }
 
   /**
@@ -55,7 +59,7 @@ export class JsonNumber {
 
   /** Whether a binary floating-point number has exactly these digits. */
   isSafe(): boolean {
-    return String(Number(this.text)) === this.text;
+    return this.#exact !== undefined || String(Number(this.text)) === this.text;
   }
 
   /** The digits. */
@@ -102,7 +106,7 @@ export function read(text: string): unknown {
  * @throws SyntaxError if it is not JSON.
  */
 export function decode(text: string): Json {
-  return exact(read(text));
+  return madeExact(read(text));
 }
 
 /**
@@ -131,26 +135,27 @@ const EXACT = {
   stringify: (value: unknown): string => (value as JsonNumber).text,
 };
 
-/** The same document with a `JsonNumber` for every number. */
-export function exact(value: unknown): Json {
+/** Makes every number of a value that was just read a `JsonNumber`, in place. */
+export function madeExact(value: unknown): Json {
   if (typeof value === "number") return new JsonNumber(value);
-  if (typeof value !== "object" || value === null || value instanceof JsonNumber)
-    return value as Json;
-  if (Array.isArray(value)) return value.map(exact);
-  return mapped(value, exact) as JsonObject;
+  return inPlace(value, madeExact) as Json;
 }
 
-/** The same value with a plain `number` for every number: digits may be lost. */
-export function plain(value: unknown): unknown {
-  if (value instanceof JsonNumber) return value.toNumber();
-  if (typeof value !== "object" || value === null) return value;
-  return Array.isArray(value) ? value.map(plain) : mapped(value, plain);
+/** Makes every number of a value that was just read a plain `number`: digits may be lost. */
+export function madePlain(value: unknown): unknown {
+  return value instanceof JsonNumber ? value.toNumber() : inPlace(value, madePlain);
 }
 
-/** An object with the same members, mapped. */
-export function mapped(value: object, map: (member: unknown, name: string) => unknown): object {
-  // `fromEntries` defines members, so that even `__proto__` is only a name.
-  return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, map(inner, name)]));
+/** Replaces the members of an object, or the items of a list, that was just read. */
+export function inPlace(value: unknown, map: (member: unknown, name: string) => unknown): unknown {
+  if (typeof value !== "object" || value === null || value instanceof JsonNumber) return value;
+  const members = value as Record<string, unknown>;
+  // Most members are texts, which stay. `__proto__` is a name like any other: it is an own member.
+  for (const name of Object.keys(members)) {
+    const member = members[name];
+    if (typeof member !== "string") members[name] = map(member, name);
+  }
+  return value;
 }
 
 function checkFinite(value: unknown): void {

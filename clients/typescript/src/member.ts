@@ -13,6 +13,7 @@ import { Connection, type ConnectionOptions } from "./connection.js";
 import type { Entity } from "./entities.js";
 import { answerOf, type CloudEvent, envelop, payloadOf, TYPE } from "./envelope.js";
 import { ConnectionLostError, InterlockError } from "./errors.js";
+import { GiveUp } from "./give-up.js";
 import type { Json, JsonObject } from "./json.js";
 import { Places } from "./places.js";
 import type { Stream } from "./stream.js";
@@ -234,7 +235,7 @@ export class Member implements AsyncDisposable {
   private giveUp(stream?: Stream): void {
     const reason = new ConnectionLostError("the stream has ended", { code: "CONNECTION_LOST" });
     for (const [call, its] of this.working) {
-      if (stream === undefined || its === stream) call.abort.abort(reason);
+      if (stream === undefined || its === stream) call.giveUp.abort(reason);
     }
   }
 
@@ -281,7 +282,7 @@ export class Member implements AsyncDisposable {
   }
 
   private begin(stream: Stream, event: CloudEvent): void {
-    const calculation = new Calculation(event, stream, new AbortController());
+    const calculation = new Calculation(event, stream, new GiveUp());
     const { transactionId } = calculation.context;
     // A running calculation waits for those it has caused in its transaction: were they to wait for
     // its place, or to be left when the member stops, neither would ever end. Of an action the
@@ -294,7 +295,7 @@ export class Member implements AsyncDisposable {
 
   private beginTask(stream: Stream, event: CloudEvent): void {
     if (this.stopping.signal.aborted) return;
-    void this.work(stream, new TaskCall(event, stream, new AbortController()), this.taskPlaces);
+    void this.work(stream, new TaskCall(event, stream, new GiveUp()), this.taskPlaces);
   }
 
   /** Gives up a task that the server has given up; it expects no answer. */
@@ -302,7 +303,7 @@ export class Member implements AsyncDisposable {
     const { requestId, reason } = payloadOf(event);
     for (const call of this.working.keys()) {
       if (call.kind === "action" && call.id === requestId) {
-        call.abort.abort(new Rejected(`the server has given the task up: ${reason}`));
+        call.giveUp.abort(new Rejected(`the server has given the task up: ${reason}`));
       }
     }
   }
@@ -320,7 +321,7 @@ export class Member implements AsyncDisposable {
     this.working.set(call, stream);
     const transaction = call instanceof Calculation ? call.context.transactionId : undefined;
     try {
-      await places?.take(call.abort.signal);
+      if (places?.tryTake() === false) await places.take(call.giveUp.signal);
     } catch {
       this.finished(call);
       return;
@@ -328,7 +329,7 @@ export class Member implements AsyncDisposable {
     this.countTransaction(transaction, 1);
     try {
       const answer = await this.calculate(stream, call);
-      if (!call.abort.signal.aborted) stream.send(answer);
+      if (!call.giveUp.isGivenUp) stream.send(answer);
     } finally {
       this.countTransaction(transaction, -1);
       places?.release();

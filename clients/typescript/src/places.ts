@@ -7,16 +7,20 @@ export class Places {
     this.free = count;
   }
 
+  /** Takes a place if one is free. */
+  tryTake(): boolean {
+    if (this.free === 0) return false;
+    this.free -= 1;
+    return true;
+  }
+
   /**
    * Waits for a place, in the order of the calls.
    * @throws the reason of `signal`, if that is aborted before.
    */
   async take(signal?: AbortSignal): Promise<void> {
     signal?.throwIfAborted();
-    if (this.free > 0) {
-      this.free -= 1;
-      return;
-    }
+    if (this.tryTake()) return;
     await new Promise<void>((resolve, reject) => {
       const give = (): void => {
         signal?.removeEventListener("abort", leave);

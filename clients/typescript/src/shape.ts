@@ -1,7 +1,7 @@
 /** Which numbers of an event belong to documents, and are therefore kept as they are written. */
 
 import { SHAPES } from "./generated/shapes.js";
-import { exact, JsonNumber, mapped, plain } from "./json.js";
+import { inPlace, JsonNumber, madeExact, madePlain } from "./json.js";
 
 /**
  * `true`: here is a document. A name: as that row of the table says. An object: of these members,
@@ -10,7 +10,7 @@ import { exact, JsonNumber, mapped, plain } from "./json.js";
 export type Shape = true | string | { readonly [member: string]: Shape };
 
 /**
- * Gives the payload of an event its declared types: numbers of documents are `JsonNumber`, and
+ * Gives the payload of an event, which was just read, its declared types, in place: numbers of documents are `JsonNumber`, and
  * all others are `number`.
  */
 export function typed(value: unknown, type: string): unknown {
@@ -18,11 +18,10 @@ export function typed(value: unknown, type: string): unknown {
 }
 
 function shaped(value: unknown, shape: Shape | undefined): unknown {
-  if (shape === true) return exact(value);
+  if (shape === true) return madeExact(value);
   if (typeof shape === "string") return shaped(value, SHAPES[shape]);
-  if (shape === undefined) return plain(value);
+  if (shape === undefined) return madePlain(value);
   if (value instanceof JsonNumber) return value.toNumber();
-  if (typeof value !== "object" || value === null) return value;
-  if (Array.isArray(value)) return value.map((item) => shaped(item, shape));
-  return mapped(value, (member, name) => shaped(member, shape[name] ?? shape["*"]));
+  if (Array.isArray(value)) return inPlace(value, (item) => shaped(item, shape));
+  return inPlace(value, (member, name) => shaped(member, shape[name] ?? shape["*"]));
 }

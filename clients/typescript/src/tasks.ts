@@ -10,6 +10,7 @@ import {
 } from "./calculation.js";
 import { ATTRIBUTE, attribute, type CloudEvent, envelop, payloadOf, TYPE } from "./envelope.js";
 import type { TaskCalculationRequest } from "./generated/payloads.js";
+import type { GiveUp } from "./give-up.js";
 import type { Json, JsonInput } from "./json.js";
 import type { Stream } from "./stream.js";
 
@@ -59,8 +60,7 @@ export class TaskContext extends Api {
     event: CloudEvent,
     payload: TaskCalculationRequest,
     stream: Stream,
-    /** Aborted when the task is given up: its answer would not be used. */
-    readonly signal: AbortSignal,
+    private readonly giveUp: GiveUp,
   ) {
     super(new TransactionAsker(stream, attribute(event, ATTRIBUTE.token)));
     this.name = payload.name;
@@ -75,6 +75,11 @@ export class TaskContext extends Api {
     this.parameters = payload.context;
     this.caller = callerOf(event);
     this.outside = new Api(new TransactionAsker(stream));
+  }
+
+  /** Aborted when the task is given up: its answer would not be used. */
+  get signal(): AbortSignal {
+    return this.giveUp.signal;
   }
 
   /** Adds a warning to what is recorded, whether this succeeds or not. */
@@ -100,12 +105,12 @@ export class TaskCall {
     event: CloudEvent,
     stream: Stream,
     /** Gives the task up. */
-    readonly abort: AbortController,
+    readonly giveUp: GiveUp,
   ) {
     const payload = payloadOf(event) as unknown as TaskCalculationRequest;
     this.id = text(payload.requestId);
     this.input = payload.input;
-    this.context = new TaskContext(event, payload, stream, abort.signal);
+    this.context = new TaskContext(event, payload, stream, giveUp);
   }
 
   /**
