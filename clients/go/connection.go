@@ -8,14 +8,13 @@ import (
 	"sync/atomic"
 	"time"
 
+	"go.opentelemetry.io/otel/propagation"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/connectivity"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/metadata"
-
-	"go.opentelemetry.io/otel/propagation"
 )
 
 const (
@@ -62,6 +61,7 @@ func newConnection(target string, c *config) (*connection, error) {
 		// A server that has vanished is noticed within 30 s.
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 20 * time.Second, Timeout: 10 * time.Second}),
 		grpc.WithIdleTimeout(0),
+		grpc.WithUserAgent("interlock-go/" + Version),
 		grpc.WithDefaultCallOptions(
 			grpc.MaxCallRecvMsgSize(1<<31-1), grpc.MaxCallSendMsgSize(1<<31-1),
 		),

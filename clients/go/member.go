@@ -164,8 +164,11 @@ func (m *Member) Join(ctx context.Context) error {
 	}
 	if _, err := m.connection.streamSoon(ctx); err != nil {
 		m.mu.Lock()
+		defer m.mu.Unlock()
 		m.joined = false
-		m.mu.Unlock()
+		if m.draining { // Shutdown may be waiting
+			close(m.ended)
+		}
 		return err
 	}
 	go m.stayJoined()

@@ -87,3 +87,16 @@ func firstSession(t *testing.T) string {
 	}
 	return string(found[1])
 }
+
+func TestTheVersionIsInStepWithTheServer(t *testing.T) {
+	manifest, err := os.ReadFile("../../Cargo.toml")
+	must(t, err)
+	if !strings.Contains(string(manifest), "\nversion = \""+interlock.Version+"\"\n") {
+		t.Errorf("the server is not of the version %s", interlock.Version)
+	}
+	readme, err := os.ReadFile("README.md")
+	must(t, err)
+	if !strings.Contains(string(readme), "@v"+interlock.Version) {
+		t.Errorf("the README does not require the version %s", interlock.Version)
+	}
+}

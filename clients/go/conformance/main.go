@@ -200,9 +200,10 @@ func (p *program) connect(c *command) error {
 		return err
 	}
 	p.mu.Lock()
-	defer p.mu.Unlock()
 	p.clients[c.As] = client
-	return client.Connect(p.ctx)
+	ctx := p.ctx
+	p.mu.Unlock()
+	return client.Connect(ctx)
 }
 
 func (p *program) join(c *command) error {
