@@ -1,0 +1,331 @@
+/** The connection to a server: at most one open stream, and another one when that is lost. */
+import { setTimeout as delay } from "node:timers/promises";
+import {
+  type ChannelOptions,
+  Client,
+  type ClientDuplexStream,
+  Metadata,
+  type ServiceError,
+} from "@grpc/grpc-js";
+import type { Answer } from "./answer.js";
+import {
+  channelCredentials,
+  type TlsOptions,
+  type TokenSource,
+  tokenSource,
+} from "./credentials.js";
+import { ATTRIBUTE, type CloudEvent, deserialize, envelop, serialize } from "./envelope.js";
+import { ClientClosedError, ConnectionLostError, InterlockError } from "./errors.js";
+import { type Logger, stderrLogger } from "./logger.js";
+import type { Asker, RequestOptions } from "./requester.js";
+import { failureOf, Stream } from "./stream.js";
+
+/** How a client or a member connects. */
+export interface ConnectionOptions {
+  /** The bearer token, a function that makes it for every stream, or `clientCredentials(…)`. */
+  token?: string | (() => string | Promise<string>) | TokenSource;
+  /** TLS; without it the connection is not encrypted. */
+  tls?: boolean | TlsOptions;
+  /** Further metadata that is sent when a stream is opened. */
+  metadata?: Readonly<Record<string, string>>;
+  /** How many requests may be unanswered; further ones wait. 256 by default, as servers allow. */
+  inFlight?: number;
+  /** The largest request that is sent; 16 MiB by default, as servers allow. */
+  maxMessageBytes?: number;
+  /** How long a request waits for a connection, in ms; 10,000 by default. */
+  connectTimeoutMs?: number;
+  /** Where reconnections and the like are logged; JSON lines on standard error by default. */
+  logger?: Logger;
+}
+
+/** What the owner of a connection does with its streams. */
+export interface StreamHooks {
+  /** Makes a new stream ready for use. */
+  greet: (stream: Stream) => Promise<void>;
+  /** Called with every event that answers no request. */
+  receive: (stream: Stream, event: CloudEvent) => void;
+}
+
+const SERVICE = "/org.cyoda.cloud.api.grpc.CloudEventsService";
+const GREETING_TIMEOUT_MS = 10_000;
+const CLOSE_TIMEOUT_MS = 10_000;
+
+// Between two attempts to open a stream: doubling, with jitter.
+const FIRST_DELAY_MS = 100;
+const LONGEST_DELAY_MS = 5_000;
+
+const CHANNEL_OPTIONS: ChannelOptions = {
+  // gRPC reconnects the channel with its own delays; they are kept below ours.
+  "grpc.initial_reconnect_backoff_ms": 100,
+  "grpc.max_reconnect_backoff_ms": 1_000,
+  // A peer that vanished is noticed within 30 s. Servers tolerate a ping every 10 s.
+  "grpc.keepalive_time_ms": 20_000,
+  "grpc.keepalive_timeout_ms": 10_000,
+  "grpc.max_receive_message_length": -1,
+  "grpc.max_send_message_length": -1,
+};
+
+/** Opens streams to one server, one after the other. */
+export class Connection implements Asker {
+  readonly logger: Logger;
+  private readonly tokens: TokenSource | undefined;
+  private readonly channel: Client;
+  private readonly connectTimeoutMs: number;
+  private readonly closing = new AbortController();
+  private current: Stream | undefined;
+  private opening: Promise<Stream> | undefined;
+  private waiting = 0;
+  private delayMs = 0;
+
+  constructor(
+    readonly target: string,
+    private readonly options: ConnectionOptions,
+    private readonly hooks: StreamHooks = {
+      greet: (stream) => stream.opened,
+      receive: () => undefined,
+    },
+  ) {
+    this.logger = options.logger ?? stderrLogger;
+    this.tokens = options.token === undefined ? undefined : tokenSource(options.token);
+    this.connectTimeoutMs = options.connectTimeoutMs ?? 10_000;
+    this.channel = new Client(target, channelCredentials(options.tls), CHANNEL_OPTIONS);
+  }
+
+  /** Sends a request on the open stream, or on a new one. */
+  async ask(type: string, payload: object, options: RequestOptions = {}): Promise<Answer> {
+    options.signal?.throwIfAborted();
+    const event = envelop(type, payload, attributesOf(options));
+    return await (await this.stream(options.signal)).ask(event, undefined, options.signal);
+  }
+
+  /** Sends a request with an endless answer on a separate call: reading it slowly delays nothing. */
+  async *listen(
+    type: string,
+    payload: object,
+    options: RequestOptions = {},
+  ): AsyncGenerator<CloudEvent, void, undefined> {
+    await this.connect(options.signal);
+    const event = envelop(type, payload, attributesOf(options));
+    const { metadata, token } = await this.metadata();
+    let received = false;
+    try {
+      for await (const answer of this.streamed(event, metadata, options.signal)) {
+        received = true;
+        yield answer;
+      }
+      return;
+    } catch (error) {
+      const isRefused = error instanceof InterlockError && error.code === "UNAUTHORIZED";
+      if (!isRefused || token === undefined || this.tokens?.refused === undefined) throw error;
+      this.tokens.refused(token);
+      if (received) throw new ConnectionLostError(error.reason, { code: "CONNECTION_LOST" });
+    }
+    yield* this.streamed(event, (await this.metadata()).metadata, options.signal);
+  }
+
+  private async *streamed(
+    event: CloudEvent,
+    metadata: Metadata,
+    signal?: AbortSignal,
+  ): AsyncGenerator<CloudEvent, void, undefined> {
+    const path = `${SERVICE}/entitySearchCollection`;
+    const call = this.channel.makeServerStreamRequest(
+      path,
+      serialize,
+      deserialize,
+      event,
+      metadata,
+    );
+    const stop = AbortSignal.any([this.closing.signal, ...(signal ? [signal] : [])]);
+    const cancel = (): void => call.cancel();
+    stop.addEventListener("abort", cancel, { once: true });
+    try {
+      for await (const answer of call) yield answer as CloudEvent;
+    } catch (error) {
+      signal?.throwIfAborted();
+      this.throwIfClosed();
+      throw isServiceError(error) ? failureOf(error) : error;
+    } finally {
+      stop.removeEventListener("abort", cancel);
+      // What an ended call still reports is of no interest.
+      call.on("error", () => undefined);
+      call.cancel();
+    }
+  }
+
+  /**
+   * Waits until the server can be reached. No stream is opened: a server ends silent ones.
+   * @throws ConnectionLostError if that takes too long.
+   */
+  async connect(signal?: AbortSignal): Promise<void> {
+    this.throwIfClosed();
+    const ready = new Promise<void>((resolve, reject) => {
+      const late = (): void => reject(this.unreachable());
+      const deadline = Date.now() + this.connectTimeoutMs;
+      this.channel.waitForReady(deadline, (error) => (error === undefined ? resolve() : late()));
+    });
+    await until(ready, signal);
+  }
+
+  /**
+   * The open stream, or a new one.
+   * @throws ConnectionLostError if there is none within the connect timeout.
+   * @throws InterlockError if the server refuses this caller.
+   */
+  async stream(signal?: AbortSignal): Promise<Stream> {
+    if (this.current !== undefined && this.current.failure === undefined) return this.current;
+    const timeout = AbortSignal.timeout(this.connectTimeoutMs);
+    try {
+      return await this.streamEventually(AbortSignal.any([timeout, ...(signal ? [signal] : [])]));
+    } catch (error) {
+      throw error === timeout.reason && timeout.aborted ? this.unreachable() : error;
+    }
+  }
+
+  /** The open stream, or a new one, however long that takes. */
+  async streamEventually(signal?: AbortSignal): Promise<Stream> {
+    this.waiting += 1;
+    try {
+      this.opening ??= this.open().finally(() => {
+        this.opening = undefined;
+      });
+      this.opening.catch(() => undefined);
+      return await until(this.opening, signal);
+    } finally {
+      this.waiting -= 1;
+    }
+  }
+
+  /** Waits for outstanding answers, then disconnects. */
+  async close(): Promise<void> {
+    this.closing.abort(new ClientClosedError("the client was closed", { code: "CLIENT_CLOSED" }));
+    await this.current?.close(CLOSE_TIMEOUT_MS);
+    this.channel.close();
+  }
+
+  private async open(): Promise<Stream> {
+    for (;;) {
+      this.throwIfClosed();
+      if (this.current !== undefined && this.current.failure === undefined) return this.current;
+      if (this.delayMs > 0) await this.pause(this.delayMs);
+      if (this.waiting === 0) throw this.unreachable();
+      this.delayMs = Math.min(LONGEST_DELAY_MS, Math.max(FIRST_DELAY_MS, 2 * this.delayMs));
+      try {
+        this.current = await this.attempt();
+        return this.current;
+      } catch (error) {
+        if (!(error instanceof ConnectionLostError)) throw error;
+        const fields = { target: this.target, reason: error.message };
+        this.logger.warn("the server cannot be reached; retrying", fields);
+      }
+    }
+  }
+
+  private async pause(ms: number): Promise<void> {
+    const jittered = ms / 2 + (Math.random() * ms) / 2;
+    // Waking early because the client was closed is noticed by the caller.
+    await delay(jittered, undefined, { signal: this.closing.signal }).catch(() => undefined);
+    this.throwIfClosed();
+  }
+
+  /** Opens a stream; a token that is refused is replaced once. */
+  private async attempt(): Promise<Stream> {
+    const first = await this.metadata();
+    try {
+      return await this.openStream(first.metadata);
+    } catch (error) {
+      const isRefused = error instanceof InterlockError && error.code === "UNAUTHORIZED";
+      if (!isRefused || this.tokens?.refused === undefined) throw error;
+      this.tokens.refused(first.token ?? "");
+      return await this.openStream((await this.metadata()).metadata);
+    }
+  }
+
+  private async openStream(metadata: Metadata): Promise<Stream> {
+    const path = `${SERVICE}/startStreaming`;
+    const call: ClientDuplexStream<CloudEvent, CloudEvent> = this.channel.makeBidiStreamRequest(
+      path,
+      serialize,
+      deserialize,
+      metadata,
+    );
+    const stream = new Stream(call, {
+      inFlight: this.options.inFlight ?? 256,
+      maxMessageBytes: this.options.maxMessageBytes ?? 16 << 20,
+      receive: this.hooks.receive,
+    });
+    const timer = setTimeout(() => stream.abandon(), GREETING_TIMEOUT_MS);
+    try {
+      await this.hooks.greet(stream);
+    } catch (error) {
+      stream.abandon();
+      throw error;
+    } finally {
+      clearTimeout(timer);
+    }
+    void this.watch(stream);
+    return stream;
+  }
+
+  private async watch(stream: Stream): Promise<void> {
+    const begun = Date.now();
+    const failure = await stream.ended;
+    // A stream that ends as soon as it is opened is no reason to hurry.
+    if (Date.now() - begun > LONGEST_DELAY_MS) this.delayMs = 0;
+    if (!this.closing.signal.aborted) {
+      const fields = { target: this.target, reason: failure.message };
+      this.logger.warn("the stream has ended", fields);
+    }
+  }
+
+  private async metadata(): Promise<{ metadata: Metadata; token: string | undefined }> {
+    const metadata = new Metadata();
+    for (const [name, value] of Object.entries(this.options.metadata ?? {})) {
+      metadata.set(name, value);
+    }
+    const token = await this.tokens?.token();
+    if (token !== undefined) metadata.set("authorization", `Bearer ${token}`);
+    return { metadata, token };
+  }
+
+  private throwIfClosed(): void {
+    if (this.closing.signal.aborted) throw this.closing.signal.reason;
+  }
+
+  private unreachable(): ConnectionLostError {
+    const text = `no answer from ${this.target} within ${this.connectTimeoutMs / 1000} s`;
+    return new ConnectionLostError(text, { code: "CONNECTION_LOST", retryable: true });
+  }
+}
+
+function isServiceError(error: unknown): error is ServiceError {
+  return error instanceof Error && "code" in error && "details" in error;
+}
+
+/** The extension attributes of a request. */
+export function attributesOf(
+  options: RequestOptions,
+  token?: string,
+): Record<string, string | undefined> {
+  return {
+    [ATTRIBUTE.idempotencyKey]: options.idempotencyKey,
+    [ATTRIBUTE.traceparent]: options.traceparent,
+    [ATTRIBUTE.token]: token,
+  };
+}
+
+/** Waits for a promise until the signal is aborted; the promise goes on. */
+export async function until<T>(promise: Promise<T>, signal?: AbortSignal): Promise<T> {
+  if (signal === undefined) return await promise;
+  signal.throwIfAborted();
+  let leave: () => void = () => undefined;
+  const aborted = new Promise<never>((_resolve, reject) => {
+    leave = () => reject(signal.reason);
+    signal.addEventListener("abort", leave, { once: true });
+  });
+  try {
+    return await Promise.race([promise, aborted]);
+  } finally {
+    signal.removeEventListener("abort", leave);
+  }
+}

@@ -1,0 +1,286 @@
+/** Entities: documents of a model, in a state of its workflow. */
+import { InterlockError } from "./errors.js";
+import type { Operations } from "./generated/operations.js";
+import type {
+  Condition,
+  EntityChangeEvent,
+  EntityMeta,
+  EntityResponse,
+  EntityStatsByStateResponse,
+  EntityTransactionResponse,
+  ModelSpec,
+  OrderBy,
+} from "./generated/payloads.js";
+import { encode, type JsonInput, type JsonObject } from "./json.js";
+import type { RequestOptions } from "./requester.js";
+import { newest, resumed } from "./resume.js";
+
+/** An entity. `T` is the type of its document, in which numbers are `JsonNumber`. */
+export class Entity<T = JsonObject> {
+  readonly id: string;
+  readonly state: string;
+  readonly model: ModelSpec;
+
+  constructor(
+    /** The document. */
+    readonly data: T,
+    /** What is known about it: its times, and the transaction that wrote it. */
+    readonly meta: Partial<EntityMeta> & Pick<EntityMeta, "id" | "state" | "modelKey">,
+  ) {
+    this.id = meta.id;
+    this.state = meta.state;
+    this.model = meta.modelKey;
+  }
+
+  /** The document with plain numbers: digits that a `number` does not have are lost. */
+  plain<P>(): P {
+    return JSON.parse(encode(this.data)) as P;
+  }
+}
+
+/** What a write did. */
+export interface Written {
+  entityIds: string[];
+  /** Undefined if nothing was written. */
+  transactionId: string | undefined;
+  warnings: readonly string[];
+}
+
+/** What the write of one entity did. */
+export interface WrittenEntity extends Written {
+  entityId: string;
+}
+
+/** A document, or any object that can be written as one. */
+export type Document = JsonInput | object;
+
+/** What to update. */
+export interface Update {
+  entityId: string;
+  data: Document;
+  /** The transition to take; by default the entity stays in its state and its criteria are tried. */
+  transition?: string;
+  /** The transaction that must have written the entity last. */
+  ifMatch?: string;
+}
+
+/** What changes to follow. */
+export interface ChangesOptions {
+  model?: ModelSpec;
+  /** Only changes that leave an entity in one of these states. */
+  states?: string[];
+  /** The last sequence that was received; 0 for all changes; by default, changes from now on. */
+  fromSequence?: number;
+  includeData?: boolean;
+  signal?: AbortSignal;
+}
+
+/** A change of an entity. */
+export type Change = EntityChangeEvent &
+  Required<Pick<EntityChangeEvent, "sequence" | "entityId" | "changeType" | "state" | "model">>;
+
+/** What a live search yields: entities that match, `complete` once, then changes of the result. */
+export type LiveSearchItem<T = JsonObject> =
+  | { kind: "entity"; entity: Entity<T> }
+  | { kind: "complete"; sequence: number }
+  | { kind: "entered" | "changed" | "left"; sequence: number; change: Change };
+
+/** Reads and writes entities. */
+export class Entities {
+  constructor(private readonly operations: Operations) {}
+
+  /** Creates an entity of a locked model. */
+  async create(model: ModelSpec, data: Document, options?: RequestOptions): Promise<WrittenEntity> {
+    const payload = { model, data: data as JsonInput };
+    const request = { dataFormat: "JSON", payload } as const;
+    return one(await this.operations.entityCreate(request, options));
+  }
+
+  /** Creates entities in one transaction, or in one for each `chunkSize` of them. */
+  async createAll(
+    model: ModelSpec,
+    documents: readonly Document[],
+    options: RequestOptions & { chunkSize?: number } = {},
+  ): Promise<Written> {
+    const payloads = documents.map((data) => ({ model, data: data as JsonInput }));
+    const { chunkSize = null } = options;
+    const request = { dataFormat: "JSON", payloads, chunkSize } as const;
+    return written(await this.operations.entityCreateCollection(request, options));
+  }
+
+  /** Replaces the document of an entity, and takes a transition. */
+  async update(update: Update, options?: RequestOptions): Promise<WrittenEntity> {
+    const payload = { ...update, data: update.data as JsonInput };
+    return one(await this.operations.entityUpdate({ dataFormat: "JSON", payload }, options));
+  }
+
+  /** Applies a merge patch (RFC 7396), by default whatever the version of the entity is. */
+  async patch(
+    entityId: string,
+    patch: Document,
+    options: RequestOptions & { transition?: string; ifMatch?: string } = {},
+  ): Promise<WrittenEntity> {
+    const { transition, ifMatch = "*" } = options;
+    const payload = {
+      entityId,
+      patch: patch as JsonInput,
+      ifMatch,
+      ...(transition && { transition }),
+    };
+    const request = { patchFormat: "MERGE_PATCH", payload } as const;
+    return one(await this.operations.entityPatch(request, options));
+  }
+
+  /** Takes a transition; the names of those that are open after it. */
+  async transition(
+    entityId: string,
+    transition: string,
+    options?: RequestOptions,
+  ): Promise<string[]> {
+    const answer = await this.operations.entityTransition({ entityId, transition }, options);
+    return answer.availableTransitions;
+  }
+
+  /** Deletes an entity; the id of the transaction. */
+  async delete(entityId: string, options?: RequestOptions): Promise<string> {
+    return (await this.operations.entityDelete({ entityId }, options)).transactionId;
+  }
+
+  /** Reads an entity, as it is now or as it was. */
+  async get<T = JsonObject>(
+    entityId: string,
+    options: RequestOptions & { pointInTime?: Date; transactionId?: string } = {},
+  ): Promise<Entity<T>> {
+    const { pointInTime, transactionId } = options;
+    const request = {
+      entityId,
+      ...(pointInTime && { pointInTime: pointInTime.toISOString() }),
+      ...(transactionId && { transactionId }),
+    };
+    return entityOf<T>(await this.operations.entityGet(request, options));
+  }
+
+  /** Reads all entities of a model, page by page. */
+  async *list<T = JsonObject>(
+    model: ModelSpec,
+    options: RequestOptions & { pageSize?: number } = {},
+  ): AsyncGenerator<Entity<T>, void, undefined> {
+    const pageSize = options.pageSize ?? 1000;
+    for (let pageNumber = 0, came = pageSize; came === pageSize; pageNumber += 1) {
+      came = 0;
+      const request = { model, pageSize, pageNumber };
+      for await (const answer of this.operations.entityGetAll(request, options)) {
+        came += 1;
+        yield entityOf<T>(answer);
+      }
+    }
+  }
+
+  /** Reads the entities that match a condition; more than 1000 only with a `limit`. */
+  async *search<T = JsonObject>(
+    model: ModelSpec,
+    condition: Condition,
+    options: RequestOptions & { limit?: number; orderBy?: OrderBy[]; pointInTime?: Date } = {},
+  ): AsyncGenerator<Entity<T>, void, undefined> {
+    const { limit, orderBy, pointInTime } = options;
+    const request = {
+      model,
+      condition,
+      ...(limit !== undefined && { limit }),
+      ...(orderBy && { orderBy }),
+      ...(pointInTime && { pointInTime: pointInTime.toISOString() }),
+    };
+    for await (const answer of this.operations.entitySearch(request, options)) {
+      yield entityOf<T>(answer);
+    }
+  }
+
+  /** Counts the entities of a model by their states. */
+  async countByState(
+    model: ModelSpec,
+    options?: RequestOptions,
+  ): Promise<Pick<EntityStatsByStateResponse, "state" | "count">[]> {
+    const counts: Pick<EntityStatsByStateResponse, "state" | "count">[] = [];
+    for await (const { state, count } of this.operations.entityStatsByStateGet(
+      { model },
+      options,
+    )) {
+      counts.push({ state, count });
+    }
+    return counts;
+  }
+
+  /**
+   * Follows changes in the order of their commits. It never ends: after a lost connection it
+   * resumes after the last change that was yielded, so that none is missing and none is repeated.
+   */
+  async *changes(options: ChangesOptions = {}): AsyncGenerator<Change, void, undefined> {
+    const { model, states, includeData = false, signal } = options;
+    const wanted = { ...(model && { model }), ...(states && { states }), includeData };
+    const own = signal === undefined ? {} : { signal };
+    const last = await newest((fromSequence) =>
+      this.operations.listen("EntityChangesSubscribeRequest" as string, { fromSequence }, own),
+    );
+    let reached = options.fromSequence ?? last;
+    const open = (): AsyncGenerator<EntityChangeEvent, void, undefined> =>
+      this.operations.entityChangesSubscribe({ ...wanted, fromSequence: reached }, own);
+    for await (const event of resumed({ open, canResume: () => true, signal })) {
+      const change = event as Change;
+      reached = change.sequence;
+      yield change;
+    }
+  }
+
+  /**
+   * Follows what satisfies a condition: the entities that do, `complete`, then every change that
+   * makes one enter, changes one within, or makes one leave. It never ends: after `complete` it
+   * resumes by itself. With `fromSequence`, only the changes after it.
+   */
+  async *liveSearch<T = JsonObject>(
+    model: ModelSpec,
+    condition: Condition,
+    options: { fromSequence?: number; includeData?: boolean; signal?: AbortSignal } = {},
+  ): AsyncGenerator<LiveSearchItem<T>, void, undefined> {
+    const { includeData = false, signal } = options;
+    let reached = options.fromSequence;
+    let begun = false;
+    const open = (): AsyncGenerator<EntityResponse | EntityChangeEvent, void, undefined> => {
+      const after = reached === undefined ? {} : { fromSequence: reached };
+      const request = { model, condition, includeData, ...after };
+      return this.operations.entitySearchSubscribe(request, signal === undefined ? {} : { signal });
+    };
+    const canResume = (): boolean => begun && reached !== undefined;
+    for await (const event of resumed({ open, canResume, signal })) {
+      begun = true;
+      const item = liveItem<T>(event);
+      if (item.kind !== "entity") reached = item.sequence;
+      yield item;
+    }
+  }
+}
+
+function liveItem<T>(event: EntityResponse | EntityChangeEvent): LiveSearchItem<T> {
+  if ("payload" in event) return { kind: "entity", entity: entityOf<T>(event) };
+  const { change: kind = "changed", sequence = 0 } = event;
+  if (kind === "complete") return { kind, sequence };
+  return { kind, sequence, change: event as Change };
+}
+
+/** The entity of an answer. */
+function entityOf<T>(answer: EntityResponse): Entity<T> {
+  const { data, meta } = answer.payload;
+  if (meta === undefined) {
+    throw new InterlockError("the answer has no entity", { code: "SERVER_ERROR" });
+  }
+  return new Entity(data as T, meta);
+}
+
+function written(answer: EntityTransactionResponse): Written {
+  const { entityIds, transactionId } = answer.transactionInfo;
+  return { entityIds, transactionId, warnings: answer.warnings ?? [] };
+}
+
+function one(answer: EntityTransactionResponse): WrittenEntity {
+  const all = written(answer);
+  return { ...all, entityId: all.entityIds[0] ?? "" };
+}

@@ -1,0 +1,139 @@
+/**
+ * The failures of requests.
+ *
+ * Every failure is an `InterlockError` with a `code`. Codes with the same remedy share a class.
+ */
+import { ERROR_CODES } from "./generated/error-codes.js";
+
+/** The codes that servers use, and those of this client; servers may add others. */
+export type ErrorCode = keyof typeof ERROR_CODES | ClientCode;
+
+/** The codes of failures that this client itself finds. */
+export type ClientCode =
+  | "CONNECTION_LOST"
+  | "CLIENT_CLOSED"
+  | "MESSAGE_TOO_LARGE"
+  | "ANSWER_NOT_READ"
+  | "UNKNOWN";
+
+/** What is known about a failure beside its text. */
+export interface ErrorDetails {
+  code?: ErrorCode | (string & {});
+  retryable?: boolean;
+  properties?: Readonly<Record<string, unknown>>;
+  warnings?: readonly string[];
+  cause?: unknown;
+}
+
+/** A request failed. `message` is the whole text, `<CODE>: <reason>`. */
+export class InterlockError extends Error {
+  /** The code: `ENTITY_NOT_FOUND`, `CONFLICT`, … */
+  readonly code: ErrorCode | (string & {});
+  /** The text without the code. */
+  readonly reason: string;
+  /** Whether the same request may succeed if it is repeated. */
+  readonly retryable: boolean;
+  /** Further details, depending on the code: `entityId`, `fieldPath`, `retryAfterMs`, … */
+  readonly properties: Readonly<Record<string, unknown>>;
+  /** The warnings of the server and of compute members before it failed. */
+  readonly warnings: readonly string[];
+
+  constructor(reason: string, details: ErrorDetails = {}) {
+    const code = details.code ?? "UNKNOWN";
+    super(`${code}: ${reason}`, { cause: details.cause });
+    this.name = new.target.name;
+    this.code = code;
+    this.reason = reason;
+    this.retryable = details.retryable ?? false;
+    this.properties = details.properties ?? {};
+    this.warnings = details.warnings ?? [];
+  }
+
+  /** What the code means and what to do about it; undefined for a code that is not known here. */
+  get remedy(): string | undefined {
+    return Object.hasOwn(ERROR_CODES, this.code)
+      ? ERROR_CODES[this.code as keyof typeof ERROR_CODES].meaning
+      : undefined;
+  }
+}
+
+/** What the request names does not exist, or belongs to another tenant. */
+export class NotFoundError extends InterlockError {}
+
+/** Another transaction was first: read again, then write again. */
+export class ConflictError extends InterlockError {}
+
+/** The model is not in the state that the request needs. */
+export class ModelStateError extends InterlockError {}
+
+/** The request itself is wrong; a repeat does not help. */
+export class ValidationError extends InterlockError {}
+
+/** A criterion, a processor or a limit rejected it; nothing was written. */
+export class WorkflowFailedError extends InterlockError {}
+
+/** No compute member executed the call; nothing was written. */
+export class ComputeUnavailableError extends InterlockError {}
+
+/** The caller is not authenticated, or not allowed to do this. */
+export class AccessError extends InterlockError {}
+
+/** The request was cancelled on the server before it was done. */
+export class CancelledError extends InterlockError {}
+
+/** Too many requests; `properties.retryAfterMs` is how long to wait, if it is known. */
+export class LimitError extends InterlockError {}
+
+/** There is no connection, or it ended before the answer. If `retryable`, the request was not sent. */
+export class ConnectionLostError extends InterlockError {}
+
+/** The client was closed. */
+export class ClientClosedError extends ConnectionLostError {}
+
+type ErrorClass = new (reason: string, details?: ErrorDetails) => InterlockError;
+
+const CLASSES: Readonly<Record<string, ErrorClass>> = {
+  CONFLICT: ConflictError,
+  ENTITY_MODIFIED: ConflictError,
+  MODEL_NOT_LOCKED: ModelStateError,
+  MODEL_ALREADY_LOCKED: ModelStateError,
+  MODEL_ALREADY_UNLOCKED: ModelStateError,
+  MODEL_HAS_ENTITIES: ModelStateError,
+  WORKFLOW_FAILED: WorkflowFailedError,
+  NO_COMPUTE_MEMBER_FOR_TAG: ComputeUnavailableError,
+  COMPUTE_MEMBER_DISCONNECTED: ComputeUnavailableError,
+  DISPATCH_TIMEOUT: ComputeUnavailableError,
+  UNAUTHORIZED: AccessError,
+  FORBIDDEN: AccessError,
+  CANCELLED: CancelledError,
+  TOO_MANY_REQUESTS: LimitError,
+  TENANT_LIMIT_EXCEEDED: LimitError,
+  CONNECTION_LOST: ConnectionLostError,
+  CLIENT_CLOSED: ClientClosedError,
+  MESSAGE_TOO_LARGE: ValidationError,
+};
+
+/** Makes the error of a code. */
+export function errorOf(reason: string, details: ErrorDetails & { code: string }): InterlockError {
+  const status: number | undefined = Object.hasOwn(ERROR_CODES, details.code)
+    ? ERROR_CODES[details.code as keyof typeof ERROR_CODES].status
+    : undefined;
+  const byStatus: Record<number, ErrorClass> = { 400: ValidationError, 404: NotFoundError };
+  const kind = CLASSES[details.code] ?? byStatus[status ?? 0] ?? InterlockError;
+  return new kind(reason, details);
+}
+
+/** Makes the error that the `error` and `warnings` members of an answer describe. */
+export function errorOfAnswer(error: unknown, warnings: unknown): InterlockError {
+  const given = (error ?? {}) as Record<string, unknown>;
+  const message = typeof given.message === "string" ? given.message : "";
+  const colon = message.indexOf(":");
+  const code = colon > 0 ? message.slice(0, colon) : "UNKNOWN";
+  const reason = colon > 0 ? message.slice(colon + 1).trim() : message;
+  return errorOf(reason === "" ? "the server gave no reason" : reason, {
+    code,
+    retryable: given.retryable === true,
+    properties: (given.properties ?? {}) as Record<string, unknown>,
+    warnings: Array.isArray(warnings) ? (warnings as string[]) : [],
+  });
+}

@@ -1,0 +1,398 @@
+/** A compute member: runs the processors, criteria, schedules and actions of workflows. */
+import { Api } from "./api.js";
+import type { Schedule } from "./calculation.js";
+import {
+  Calculation,
+  type Context,
+  type Kind,
+  type No,
+  Rejected,
+  Retryable,
+} from "./calculation.js";
+import { Connection, type ConnectionOptions } from "./connection.js";
+import type { Entity } from "./entities.js";
+import { answerOf, type CloudEvent, envelop, payloadOf, TYPE } from "./envelope.js";
+import { ConnectionLostError, InterlockError } from "./errors.js";
+import { GiveUp } from "./give-up.js";
+import type { Json, JsonObject } from "./json.js";
+import { Places } from "./places.js";
+import type { Stream } from "./stream.js";
+import { type Outcome, type Pending, TaskCall, type TaskContext } from "./tasks.js";
+
+/** How a member connects and what it takes. */
+export interface MemberOptions extends ConnectionOptions {
+  /** It is called for what requires no other tags. */
+  tags?: readonly string[];
+  /** The namespace of the actions that it executes. */
+  namespace?: string;
+  /** What an invocation of an action may require besides. */
+  labels?: Readonly<Record<string, string>>;
+  /**
+   * How many calculations run at once, and how many actions besides; further ones wait. 64 by
+   * default. One that a running one has caused in its own transaction runs besides.
+   */
+  concurrency?: number;
+}
+
+type Awaitable<T> = T | Promise<T>;
+
+/** What a processor returns: the whole new document, or undefined to leave it as it is. */
+// biome-ignore lint/suspicious/noConfusingVoidType: a processor need not return anything.
+export type ProcessorResult = Awaitable<object | undefined | void>;
+/** What a criterion returns: whether it holds, or `No` with the reason. */
+export type CriterionResult = Awaitable<boolean | No>;
+/** What a schedule returns. */
+export type ScheduleResult = Awaitable<Schedule>;
+/** What an action returns: its output, an `Outcome` of another name, or `Pending`. */
+// biome-ignore lint/suspicious/noConfusingVoidType: an action need not return anything.
+export type ActionResult = Awaitable<object | Outcome | Pending | undefined | void>;
+
+type Handler = (call: Calculation | TaskCall) => unknown;
+
+/** How many calls may run or wait; further ones are rejected as retryable. */
+export const CALLS_MAX = 1024;
+
+const STOP_TIMEOUT_MS = 30_000;
+
+/**
+ * Serves the calculations of one tenant, over one stream, until it is stopped.
+ *
+ * ```ts
+ * const member = new Member("localhost:9090", { tags: ["pricing"] });
+ * member.processor("price", (entity) => ({ ...entity.data, price: 3 }));
+ * await member.run();
+ * ```
+ *
+ * When the stream is lost, what is running is given up, because its transactions are gone, and the
+ * member joins again, however long that takes.
+ */
+export class Member implements AsyncDisposable {
+  /** All operations, on the member's stream but outside its transactions. */
+  readonly client: Api;
+  private readonly connection: Connection;
+  private readonly handlers = new Map<string, Handler>();
+  private readonly working = new Map<Calculation | TaskCall, Stream>();
+  private readonly transactions = new Map<string, number>();
+  private readonly places: Places;
+  // An action may cause calculations in its transaction, so it must not take their places.
+  private readonly taskPlaces: Places;
+  private readonly stopping = new AbortController();
+  private stopped: Promise<void> | undefined;
+  private staying: Promise<void> | undefined;
+  private greeting: ((event: CloudEvent) => void) | undefined;
+  private idle: (() => void) | undefined;
+
+  /** Prepares; nothing is connected yet. `target` is the server's gRPC port, as `host:port`. */
+  constructor(
+    target = "localhost:9090",
+    private readonly options: MemberOptions = {},
+  ) {
+    const concurrency = options.concurrency ?? 64;
+    this.places = new Places(concurrency);
+    this.taskPlaces = new Places(concurrency);
+    this.connection = new Connection(target, options, {
+      greet: (stream) => this.join(stream),
+      receive: (stream, event) => this.receive(stream, event),
+    });
+    this.client = new Api(this.connection);
+  }
+
+  /**
+   * Registers the processor of a name. Whatever it throws fails the transition; see `Rejected` and
+   * `Retryable`.
+   */
+  processor<T = JsonObject>(
+    name: string,
+    handler: (entity: Entity<T>, context: Context) => ProcessorResult,
+  ): this {
+    return this.attached("processor", name, handler);
+  }
+
+  /** Registers a processor to which the workflow does not attach the entity. */
+  detachedProcessor(name: string, handler: (context: Context) => ProcessorResult): this {
+    return this.detached("processor", name, handler);
+  }
+
+  /** Registers the function criterion of a name. Throwing is no decision: it fails the request. */
+  criterion<T = JsonObject>(
+    name: string,
+    handler: (entity: Entity<T>, context: Context) => CriterionResult,
+  ): this {
+    return this.attached("criterion", name, handler);
+  }
+
+  /** Registers a criterion to which the workflow does not attach the entity. */
+  detachedCriterion(name: string, handler: (context: Context) => CriterionResult): this {
+    return this.detached("criterion", name, handler);
+  }
+
+  /** Registers the function that computes when a scheduled transition is due. */
+  schedule<T = JsonObject>(
+    name: string,
+    handler: (entity: Entity<T>, context: Context) => ScheduleResult,
+  ): this {
+    return this.attached("schedule", name, handler);
+  }
+
+  /** Registers a schedule to which the workflow does not attach the entity. */
+  detachedSchedule(name: string, handler: (context: Context) => ScheduleResult): this {
+    return this.detached("schedule", name, handler);
+  }
+
+  /** Registers the action of a name, for step workflows; before the member joins. */
+  action<I = Json>(name: string, handler: (input: I, context: TaskContext) => ActionResult): this {
+    return this.register("action", name, (call) => {
+      const task = call as TaskCall;
+      return handler(task.input as I, task.context);
+    });
+  }
+
+  /**
+   * Joins, and serves in the background until `stop`.
+   * @throws ConnectionLostError if the server cannot be reached within the connect timeout.
+   * @throws AccessError if the server does not take this caller as a member.
+   */
+  async start(): Promise<void> {
+    await this.connection.connect();
+    await this.connection.stream();
+    this.stay();
+  }
+
+  /**
+   * Serves until `stop` is called, the signal is aborted, or the process receives SIGTERM or SIGINT.
+   * While the server cannot be reached this keeps trying.
+   * @throws AccessError if the server does not take this caller as a member.
+   */
+  async run(options: { signal?: AbortSignal } = {}): Promise<void> {
+    const stop = (): void => this.stopping.abort();
+    const signals = ["SIGTERM", "SIGINT"] as const;
+    for (const name of signals) process.once(name, stop);
+    options.signal?.addEventListener("abort", stop, { once: true });
+    if (options.signal?.aborted === true) stop();
+    const asked = new Promise<void>((resolve) => {
+      if (this.stopping.signal.aborted) resolve();
+      this.stopping.signal.addEventListener("abort", () => resolve(), { once: true });
+    });
+    try {
+      await Promise.race([this.stay(), asked]);
+    } finally {
+      for (const name of signals) process.removeListener(name, stop);
+      options.signal?.removeEventListener("abort", stop);
+      await this.stop();
+    }
+  }
+
+  /**
+   * Finishes running calculations, for 30 s at most, and disconnects. Those that come meanwhile are
+   * not begun: to the server they end with the stream, as disconnected, which is retryable.
+   */
+  async stop(options: { timeoutMs?: number } = {}): Promise<void> {
+    this.stopping.abort();
+    this.stopped ??= this.drain(options.timeoutMs ?? STOP_TIMEOUT_MS);
+    await this.stopped;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.stop();
+  }
+
+  private async drain(timeoutMs: number): Promise<void> {
+    if (this.working.size > 0) {
+      await new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, timeoutMs);
+        this.idle = () => {
+          clearTimeout(timer);
+          resolve();
+        };
+      });
+    }
+    this.giveUp();
+    await this.connection.close();
+    await this.staying?.catch(() => undefined);
+  }
+
+  private stay(): Promise<void> {
+    this.staying ??= this.stayJoined();
+    this.staying.catch(() => undefined);
+    return this.staying;
+  }
+
+  private async stayJoined(): Promise<void> {
+    while (!this.stopping.signal.aborted) {
+      try {
+        const stream = await this.connection.streamEventually();
+        await stream.ended;
+        this.giveUp(stream);
+      } catch (error) {
+        if (this.stopping.signal.aborted) return;
+        this.connection.logger.error("the member cannot join", { error });
+        throw error;
+      }
+    }
+  }
+
+  /** Gives up the calls of a stream, or all. */
+  private giveUp(stream?: Stream): void {
+    const reason = new ConnectionLostError("the stream has ended", { code: "CONNECTION_LOST" });
+    for (const [call, its] of this.working) {
+      if (stream === undefined || its === stream) call.giveUp.abort(reason);
+    }
+  }
+
+  private async join(stream: Stream): Promise<void> {
+    const greeted = new Promise<CloudEvent>((resolve) => {
+      this.greeting = resolve;
+    });
+    stream.send(envelop(TYPE.join, this.announced()));
+    const ended = stream.ended.then((failure) => Promise.reject(failure));
+    const { memberId } = answerOf(await Promise.race([greeted, ended]));
+    const fields = { target: this.connection.target, memberId };
+    this.connection.logger.info("joined as a member", fields);
+  }
+
+  /** What the server has to know of a member. */
+  private announced(): object {
+    const { tags = [], namespace, labels, concurrency = 64 } = this.options;
+    const prefix = "action ";
+    const actions = [...this.handlers.keys()]
+      .filter((key) => key.startsWith(prefix))
+      .map((key) => key.slice(prefix.length));
+    return actions.length === 0
+      ? { tags }
+      : { tags, actions, maxConcurrency: concurrency, namespace, labels };
+  }
+
+  private receive(stream: Stream, event: CloudEvent): void {
+    try {
+      if (event.type === TYPE.keepAlive) this.acknowledge(stream, event);
+      else if (event.type === TYPE.greeting) this.greeting?.(event);
+      else if (Calculation.isAskedBy(event)) this.begin(stream, event);
+      else if (event.type === TYPE.task) this.beginTask(stream, event);
+      else if (event.type === TYPE.taskCancel) this.cancelTask(event);
+    } catch (error) {
+      // One invalid event is no reason to end the stream.
+      const fields = { type: event.type, error };
+      this.connection.logger.error("an event of the server could not be read", fields);
+    }
+  }
+
+  private acknowledge(stream: Stream, probe: CloudEvent): void {
+    const sourceEventId = payloadOf(probe).id;
+    stream.send(envelop(TYPE.acknowledgement, { sourceEventId, success: true }));
+  }
+
+  private begin(stream: Stream, event: CloudEvent): void {
+    const calculation = new Calculation(event, stream, new GiveUp());
+    const { transactionId } = calculation.context;
+    // A running calculation waits for those it has caused in its transaction: were they to wait for
+    // its place, or to be left when the member stops, neither would ever end. Of an action the
+    // transaction is not known, so while there are actions any may be one of those.
+    const isNested = transactionId !== undefined && this.transactions.has(transactionId);
+    const mayBeNested = isNested || [...this.working.keys()].some((call) => call.kind === "action");
+    if (this.stopping.signal.aborted && !mayBeNested) return;
+    void this.work(stream, calculation, isNested ? undefined : this.places);
+  }
+
+  private beginTask(stream: Stream, event: CloudEvent): void {
+    if (this.stopping.signal.aborted) return;
+    void this.work(stream, new TaskCall(event, stream, new GiveUp()), this.taskPlaces);
+  }
+
+  /** Gives up a task that the server has given up; it expects no answer. */
+  private cancelTask(event: CloudEvent): void {
+    const { requestId, reason } = payloadOf(event);
+    for (const call of this.working.keys()) {
+      if (call.kind === "action" && call.id === requestId) {
+        call.giveUp.abort(new Rejected(`the server has given the task up: ${reason}`));
+      }
+    }
+  }
+
+  private async work(
+    stream: Stream,
+    call: Calculation | TaskCall,
+    places: Places | undefined,
+  ): Promise<void> {
+    if (this.working.size >= CALLS_MAX) {
+      const text = `this member already has ${CALLS_MAX} calls in flight`;
+      stream.send(call.failed(new Retryable(text)));
+      return;
+    }
+    this.working.set(call, stream);
+    const transaction = call instanceof Calculation ? call.context.transactionId : undefined;
+    try {
+      if (places?.tryTake() === false) await places.take(call.giveUp.signal);
+    } catch {
+      this.finished(call);
+      return;
+    }
+    this.countTransaction(transaction, 1);
+    try {
+      const answer = await this.calculate(stream, call);
+      if (!call.giveUp.isGivenUp) stream.send(answer);
+    } finally {
+      this.countTransaction(transaction, -1);
+      places?.release();
+      this.finished(call);
+    }
+  }
+
+  private async calculate(stream: Stream, call: Calculation | TaskCall): Promise<CloudEvent> {
+    const { kind } = call;
+    const { name } = call.context;
+    try {
+      const handler = this.handlers.get(`${kind} ${name}`);
+      if (handler === undefined) throw new Retryable(`this member has no ${kind} \`${name}\``);
+      const answer = call.done(await handler(call));
+      stream.checkSize(answer);
+      return answer;
+    } catch (error) {
+      const isExpected = error instanceof Rejected || error instanceof InterlockError;
+      const level = isExpected ? "info" : "error";
+      this.connection.logger[level](`${kind} ${name} failed`, {
+        error: isExpected ? error.message : error,
+      });
+      return call.failed(error);
+    }
+  }
+
+  private finished(call: Calculation | TaskCall): void {
+    this.working.delete(call);
+    if (this.working.size === 0) this.idle?.();
+  }
+
+  private countTransaction(transaction: string | undefined, change: 1 | -1): void {
+    if (transaction === undefined) return;
+    const count = (this.transactions.get(transaction) ?? 0) + change;
+    if (count === 0) this.transactions.delete(transaction);
+    else this.transactions.set(transaction, count);
+  }
+
+  private attached<T>(
+    kind: Exclude<Kind, "action">,
+    name: string,
+    handler: (entity: Entity<T>, context: Context) => unknown,
+  ): this {
+    return this.register(kind, name, (call) => {
+      const { entity, context } = call as Calculation;
+      if (entity === undefined) {
+        const text = `the workflow does not attach the entity to \`${name}\`, which needs it`;
+        throw new Rejected(text);
+      }
+      return handler(entity as Entity<T>, context);
+    });
+  }
+
+  private detached(
+    kind: Exclude<Kind, "action">,
+    name: string,
+    handler: (context: Context) => unknown,
+  ): this {
+    return this.register(kind, name, (call) => handler((call as Calculation).context));
+  }
+
+  private register(kind: Kind, name: string, handler: Handler): this {
+    this.handlers.set(`${kind} ${name}`, handler);
+    return this;
+  }
+}

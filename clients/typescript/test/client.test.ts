@@ -1,0 +1,241 @@
+import assert from "node:assert/strict";
+import { generateKeyPairSync } from "node:crypto";
+import { mkdtemp, rm } from "node:fs/promises";
+import { after, before, describe, it } from "node:test";
+import {
+  AccessError,
+  Client,
+  ConnectionLostError,
+  clientCredentials,
+  JsonNumber,
+  NotFoundError,
+  silentLogger,
+  ValidationError,
+} from "interlock-client";
+import { Server } from "./servers.js";
+
+const MODEL = { name: "parcel", version: 1 };
+const ALL = { type: "group", operator: "AND", conditions: [] } as const;
+
+describe("a client", () => {
+  let server: Server;
+  let client: Client;
+
+  before(async () => {
+    server = await Server.start();
+    client = new Client(server.target, { logger: silentLogger });
+    await client.model.import(MODEL, { sku: "A-1", weight: new JsonNumber("1.5") });
+    await client.model.lock(MODEL);
+  });
+  after(async () => {
+    await client.close();
+    await server.kill();
+  });
+
+  it("creates and reads an entity", async () => {
+    const { entityId, transactionId } = await client.entity.create(MODEL, { sku: "B", weight: 2 });
+    const entity = await client.entity.get<{ sku: string; weight: JsonNumber }>(entityId);
+    assert.equal(entity.id, entityId);
+    assert.equal(entity.data.sku, "B");
+    assert.equal(entity.data.weight.text, "2");
+    assert.equal(entity.meta.transactionId, transactionId);
+    assert.equal(entity.plain<{ weight: number }>().weight, 2);
+  });
+
+  it("keeps every digit of a number", async () => {
+    const model = { name: "exact", version: 1 };
+    const digits = "1234567890123456789012345678901234567890.12";
+    await client.model.import(model, { amount: new JsonNumber(digits), count: 2n ** 63n });
+    await client.model.lock(model);
+    const written = await client.entity.create(model, {
+      amount: new JsonNumber(digits),
+      count: 12_345_678_901_234_567_890n,
+    });
+    const { data } = await client.entity.get(written.entityId);
+    assert.equal(String(data.amount), digits);
+    assert.equal(String(data.count), "12345678901234567890");
+  });
+
+  it("answers a failure with its code, its class and its remedy", async () => {
+    const missing = client.entity.get("0190163e-0000-7000-8000-000000000000");
+    await assert.rejects(missing, (error) => {
+      assert(error instanceof NotFoundError);
+      assert.equal(error.code, "ENTITY_NOT_FOUND");
+      assert.equal(error.retryable, false);
+      assert.equal(typeof error.remedy, "string");
+      assert.match(String(error), /^NotFoundError: ENTITY_NOT_FOUND: /);
+      return true;
+    });
+  });
+
+  it("sends more requests at once than may be in flight", async () => {
+    const few = new Client(server.target, { inFlight: 8, logger: silentLogger });
+    const sent = Array.from({ length: 200 }, () => few.operations.accountGet({}));
+    assert.equal((await Promise.all(sent)).length, 200);
+    await few.close();
+  });
+
+  it("streams a search, and cancels it when it is left early", async () => {
+    const documents = Array.from({ length: 300 }, (_, index) => ({ sku: `S-${index}`, weight: 9 }));
+    await client.entity.createAll(MODEL, documents);
+    let count = 0;
+    for await (const entity of client.entity.search(MODEL, ALL, { limit: 10_000 })) {
+      assert.equal(typeof entity.data.sku, "string");
+      count += 1;
+      if (count === 10) break;
+    }
+    assert.equal(count, 10);
+    const all = await collected(client.entity.list(MODEL, { pageSize: 100 }));
+    assert(all.length >= 300);
+  });
+
+  it("rejects a request with the reason of its signal", async () => {
+    const controller = new AbortController();
+    const waiting = collected(client.entity.changes({ signal: controller.signal }));
+    controller.abort(new Error("enough"));
+    await assert.rejects(waiting, /enough/);
+    await assert.rejects(
+      client.model.list({ signal: AbortSignal.abort(new Error("never")) }),
+      /never/,
+    );
+  });
+
+  it("does a request with an idempotency key once", async () => {
+    const idempotencyKey = "once-1";
+    const first = await client.entity.create(MODEL, { sku: "once", weight: 1 }, { idempotencyKey });
+    const again = await client.entity.create(MODEL, { sku: "once", weight: 1 }, { idempotencyKey });
+    assert.equal(again.entityId, first.entityId);
+    const other = client.entity.create(MODEL, { sku: "twice", weight: 1 }, { idempotencyKey });
+    await assert.rejects(other, { code: "IDEMPOTENCY_CONFLICT" });
+  });
+
+  it("refuses to send what is larger than the server accepts", async () => {
+    const sku = "x".repeat(17 << 20);
+    await assert.rejects(client.entity.create(MODEL, { sku, weight: 1 }), (error) => {
+      assert(error instanceof ValidationError);
+      assert.equal(error.code, "MESSAGE_TOO_LARGE");
+      return true;
+    });
+  });
+
+  it("sends a type by its name", async () => {
+    const answer = await client.operations.call("AccountGetRequest" as string, {});
+    assert.equal(answer.success, true);
+    await assert.rejects(client.operations.call("NoSuchRequest" as string, {}), {
+      code: "UNKNOWN_EVENT_TYPE",
+    });
+  });
+});
+
+describe("a lost connection", () => {
+  it("rejects with no answer when there is no server", async () => {
+    const client = new Client("127.0.0.1:1", { connectTimeoutMs: 200, logger: silentLogger });
+    await assert.rejects(client.model.list(), (error) => {
+      assert(error instanceof ConnectionLostError);
+      assert.equal(error.retryable, true);
+      assert.match(error.reason, /no answer from 127\.0\.0\.1:1 within 0\.2 s/);
+      return true;
+    });
+    await client.close();
+  });
+
+  it("is replaced by the next request after a restart of the server", async () => {
+    await using server = await Server.start();
+    const client = new Client(server.target, { logger: silentLogger });
+    await client.model.list();
+    await server.kill();
+    await server.restart();
+    // The first may still meet the end of the old stream.
+    await client.model.list().catch(() => undefined);
+    assert.deepEqual(await client.model.list(), []);
+    await client.close();
+  });
+
+  it("is no matter to a change feed, which resumes after what it yielded last", async (test) => {
+    const folder = await mkdtemp("/tmp/interlock-ts-");
+    test.after(() => rm(folder, { recursive: true, force: true }));
+    await using server = await Server.start({
+      CYODA_STORAGE_BACKEND: "sqlite",
+      CYODA_SQLITE_PATH: `${folder}/data.db`,
+    });
+    const client = new Client(server.target, { logger: silentLogger });
+    await client.model.import(MODEL, { sku: "A" });
+    await client.model.lock(MODEL);
+    const create = (sku: string) => client.entity.create(MODEL, { sku });
+    for (const sku of ["a", "b", "c"]) await create(sku);
+    const seen: string[] = [];
+    const wanted = { model: MODEL, fromSequence: 0, includeData: true };
+    for await (const change of client.entity.changes(wanted)) {
+      seen.push((change.data as { sku: string }).sku);
+      if (seen.length === 3) {
+        await server.kill();
+        await server.restart();
+        // The first may still meet the end of the old stream.
+        await create("d").catch(() => create("d"));
+        await create("e");
+      }
+      if (seen.length === 5) break;
+    }
+    assert.deepEqual(seen, ["a", "b", "c", "d", "e"]);
+    await client.close();
+  });
+});
+
+describe("credentials", () => {
+  const secret = { CYODA_BOOTSTRAP_CLIENT_ID: "first", CYODA_BOOTSTRAP_CLIENT_SECRET: "change-me" };
+  let server: Server;
+
+  before(async () => {
+    server = await Server.start({
+      CYODA_IAM_MODE: "jwt",
+      INTERLOCK_IAM_MOCK_CALLER: "false",
+      CYODA_JWT_SIGNING_KEY: signingKey(),
+      ...secret,
+    });
+  });
+  after(() => server.kill());
+
+  it("that are refused reject with an AccessError", async () => {
+    const client = new Client(server.target, { token: "nonsense", logger: silentLogger });
+    await assert.rejects(client.model.list(), AccessError);
+    await client.close();
+  });
+
+  it("of a client obtain a token, and another one when it is refused", async () => {
+    const source = clientCredentials({
+      tokenUrl: `${server.rest}/api/oauth/token`,
+      clientId: "first",
+      clientSecret: "change-me",
+    });
+    let given = 0;
+    const token = {
+      token: async () => {
+        given += 1;
+        return given === 1 ? "stale" : await source.token();
+      },
+      refused: (refused: string) => assert.equal(refused, "stale"),
+    };
+    const client = new Client(server.target, { token, logger: silentLogger });
+    assert.deepEqual(await client.model.list(), []);
+    assert.equal(given, 2);
+    await client.close();
+    const wrong = clientCredentials({
+      tokenUrl: `${server.rest}/api/oauth/token`,
+      clientId: "first",
+      clientSecret: "wrong",
+    });
+    await assert.rejects(wrong.token(), { code: "UNAUTHORIZED" });
+  });
+});
+
+function signingKey(): string {
+  const { privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
+  const pem = privateKey.export({ type: "pkcs8", format: "pem" });
+  return Buffer.from(pem).toString("base64");
+}
+
+async function collected<T>(items: AsyncIterable<T>): Promise<T[]> {
+  const found: T[] = [];
+  for await (const item of items) found.push(item);
+  return found;
+}
