@@ -1,0 +1,343 @@
+package interlock
+
+import (
+	"context"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/connectivity"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/metadata"
+
+	"go.opentelemetry.io/otel/propagation"
+)
+
+const (
+	methodStream = "/org.cyoda.cloud.api.grpc.CloudEventsService/startStreaming"
+	methodListen = "/org.cyoda.cloud.api.grpc.CloudEventsService/entitySearchCollection"
+
+	// greetingTimeout is how long a server may take to accept a stream.
+	greetingTimeout = 10 * time.Second
+
+	// Between two attempts the delay doubles, and is never quite the same.
+	delayFirst = 100 * time.Millisecond
+	delayMax   = 5 * time.Second
+)
+
+// connection opens streams to one server, one after the other.
+type connection struct {
+	*config
+	target  string
+	channel *grpc.ClientConn
+	// greet makes a new stream ready for use, receive is given every event that answers nothing.
+	greet   func(context.Context, *stream) error
+	receive func(*stream, *event)
+
+	ctx     context.Context // ends when the connection is closed
+	close   context.CancelFunc
+	opening chan struct{} // held by the one that opens a stream
+	current atomic.Pointer[stream]
+	delay   time.Duration // guarded by opening
+	opened  time.Time     // guarded by opening
+}
+
+func newConnection(target string, c *config) (*connection, error) {
+	transport := c.tls
+	if transport == nil {
+		transport = insecure.NewCredentials()
+	}
+	options := append([]grpc.DialOption{
+		grpc.WithTransportCredentials(transport),
+		grpc.WithConnectParams(grpc.ConnectParams{
+			// Streams are opened with delays of their own; those of the channel stay below.
+			Backoff:           backoff.Config{BaseDelay: delayFirst, Multiplier: 1.6, Jitter: 0.2, MaxDelay: time.Second},
+			MinConnectTimeout: 5 * time.Second,
+		}),
+		// A server that has vanished is noticed within 30 s.
+		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 20 * time.Second, Timeout: 10 * time.Second}),
+		grpc.WithIdleTimeout(0),
+		grpc.WithDefaultCallOptions(
+			grpc.MaxCallRecvMsgSize(1<<31-1), grpc.MaxCallSendMsgSize(1<<31-1),
+		),
+	}, c.dial...)
+	channel, err := grpc.NewClient(target, options...)
+	if err != nil {
+		return nil, err
+	}
+	made := &connection{
+		config: c, target: target, channel: channel,
+		greet:   func(context.Context, *stream) error { return nil },
+		receive: func(*stream, *event) {},
+		opening: make(chan struct{}, 1),
+	}
+	made.ctx, made.close = context.WithCancel(context.Background())
+	return made, nil
+}
+
+// shutDown waits for outstanding answers until the context ends, then disconnects. To shut
+// down once more does nothing.
+func (c *connection) shutDown(ctx context.Context) error {
+	if c.ctx.Err() != nil {
+		return nil
+	}
+	if open := c.current.Load(); open != nil {
+		open.closeAfterAnswers(ctx)
+	}
+	c.close()
+	return c.channel.Close()
+}
+
+// connect waits until the server can be reached. It opens no stream: a server ends silent ones.
+func (c *connection) connect(ctx context.Context) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, c.connectTimeout, c.unreachable())
+	defer cancel()
+	c.channel.Connect()
+	for state := c.channel.GetState(); state != connectivity.Ready; state = c.channel.GetState() {
+		if state == connectivity.Shutdown {
+			return errClosed
+		}
+		if state == connectivity.Idle {
+			c.channel.Connect()
+		}
+		if !c.channel.WaitForStateChange(ctx, state) {
+			return context.Cause(ctx)
+		}
+	}
+	return nil
+}
+
+var errClosed = &Error{Code: CodeClientClosed, Message: "the client was closed"}
+
+func (c *connection) unreachable() error {
+	lost := connectionLost("no answer from %s within %s", c.target, c.connectTimeout)
+	lost.Retryable = true
+	return lost
+}
+
+// streamSoon returns the open stream, or opens one within the connect timeout.
+func (c *connection) streamSoon(ctx context.Context) (*stream, error) {
+	if open := c.current.Load(); open != nil && open.ended() == nil && c.ctx.Err() == nil {
+		return open, nil
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, c.connectTimeout, c.unreachable())
+	defer cancel()
+	return c.streamEventually(ctx)
+}
+
+// streamEventually returns the open stream, or opens one, however long that takes. It fails
+// only when the server refuses this caller.
+func (c *connection) streamEventually(ctx context.Context) (*stream, error) {
+	select {
+	case c.opening <- struct{}{}:
+		defer func() { <-c.opening }()
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	case <-c.ctx.Done():
+		return nil, errClosed
+	}
+	for {
+		if c.ctx.Err() != nil {
+			return nil, errClosed
+		}
+		if open := c.current.Load(); open != nil && open.ended() == nil {
+			return open, nil
+		}
+		// A stream that ends as soon as it is opened is no reason to hurry.
+		if !c.opened.IsZero() && time.Since(c.opened) > delayMax {
+			c.delay = 0
+		}
+		if err := c.pause(ctx, c.delay); err != nil {
+			return nil, err
+		}
+		c.delay = min(delayMax, max(delayFirst, 2*c.delay))
+		open, err := c.open(ctx)
+		if err == nil {
+			c.opened = time.Now()
+			c.current.Store(open)
+			return open, nil
+		}
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		if !errors.Is(err, ErrConnectionLost) {
+			return nil, err
+		}
+		c.log.WarnContext(ctx, "cannot open a stream; retrying", "target", c.target, "error", err)
+	}
+}
+
+// pause waits for about so long.
+func (c *connection) pause(ctx context.Context, delay time.Duration) error {
+	if delay <= 0 {
+		return nil
+	}
+	timer := time.NewTimer(delay/2 + rand.N(delay/2+1))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-c.ctx.Done():
+		return errClosed
+	}
+}
+
+// forgetful is a source that gets another token if the one it has is refused.
+type forgetful interface{ Forget(token string) }
+
+// open opens a stream. If the server refuses the token, it does so once more with another one.
+func (c *connection) open(ctx context.Context) (*stream, error) {
+	open, token, err := c.openOnce(ctx)
+	if source, mayForget := c.tokens.(forgetful); mayForget && errors.Is(err, unauthorized) {
+		source.Forget(token)
+		open, _, err = c.openOnce(ctx)
+	}
+	return open, err
+}
+
+func (c *connection) openOnce(ctx context.Context) (*stream, string, error) {
+	ctx, cancelWait := context.WithTimeoutCause(ctx, greetingTimeout, connectionLost("the server does not answer"))
+	defer cancelWait()
+	streamContext, cancel := context.WithCancel(c.ctx)
+	stop := context.AfterFunc(ctx, cancel)
+	streamContext, token, err := c.authenticated(streamContext)
+	if err != nil {
+		cancel()
+		return nil, token, err
+	}
+	call, err := c.channel.NewStream(streamContext, &grpc.StreamDesc{ServerStreams: true, ClientStreams: true}, methodStream)
+	if err != nil {
+		cancel()
+		return nil, token, c.openFailure(ctx, err)
+	}
+	made := newStream(streamContext, cancel, call, c.config, c.receive)
+	go func() {
+		made.serve()
+		if c.current.Load() == made && c.ctx.Err() == nil && !made.isClosing() {
+			c.log.Warn("the stream has ended", "target", c.target, "error", made.ended())
+		}
+	}()
+	if err := c.ready(ctx, made); err != nil {
+		cancel()
+		return nil, token, c.openFailure(ctx, err)
+	}
+	if !stop() {
+		return nil, token, context.Cause(ctx)
+	}
+	return made, token, nil
+}
+
+// ready waits until the server has accepted the stream.
+func (c *connection) ready(ctx context.Context, made *stream) error {
+	header, err := made.call.Header()
+	if err != nil {
+		return err
+	}
+	if header == nil { // the stream has ended instead; the reader finds out why
+		<-made.done
+		return made.ended()
+	}
+	return c.greet(ctx, made)
+}
+
+func (c *connection) openFailure(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	var known *Error
+	if errors.As(err, &known) {
+		return known
+	}
+	return callFailure(err)
+}
+
+// authenticated returns a context with the metadata of a call, and the token in it.
+func (c *connection) authenticated(ctx context.Context) (context.Context, string, error) {
+	pairs := metadata.MD{}
+	for key, value := range c.metadata {
+		pairs.Set(key, value)
+	}
+	token := ""
+	if c.tokens != nil {
+		var err error
+		if token, err = c.tokens.Token(ctx); err != nil {
+			return ctx, "", err
+		}
+		pairs.Set("authorization", "Bearer "+token)
+	}
+	carried := propagation.MapCarrier{}
+	traceContext.Inject(ctx, carried)
+	for key, value := range carried {
+		pairs.Set(key, value)
+	}
+	return metadata.NewOutgoingContext(ctx, pairs), token, nil
+}
+
+// ask sends a request on the open stream, or on a new one.
+func (c *connection) ask(ctx context.Context, request *event) (*answer, error) {
+	open, err := c.streamSoon(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return open.ask(ctx, open.lane, request)
+}
+
+// errStopped says that the reader of an endless answer does not want more.
+var errStopped = errors.New("interlock: the reader has stopped")
+
+// listen sends a request with an endless answer on a call of its own, so that reading it
+// slowly delays nothing else: the server waits. It returns nil when the server ends the call.
+func (c *connection) listen(ctx context.Context, request *event, yield func(*event) bool) error {
+	if err := c.connect(ctx); err != nil {
+		return err
+	}
+	token, err := c.listenOnce(ctx, request, yield)
+	if source, mayForget := c.tokens.(forgetful); mayForget && errors.Is(err, unauthorized) {
+		source.Forget(token)
+		_, err = c.listenOnce(ctx, request, yield)
+	}
+	return err
+}
+
+func (c *connection) listenOnce(ctx context.Context, request *event, yield func(*event) bool) (string, error) {
+	callContext, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(c.ctx, cancel)()
+	callContext, token, err := c.authenticated(callContext)
+	if err != nil {
+		return token, err
+	}
+	call, err := c.channel.NewStream(callContext, &grpc.StreamDesc{ServerStreams: true}, methodListen)
+	if err == nil {
+		err = call.SendMsg(request)
+	}
+	if err == nil {
+		err = call.CloseSend()
+	}
+	// After an EOF while sending, RecvMsg returns how the call ended.
+	for err == nil || errors.Is(err, io.EOF) && call != nil {
+		received := new(event)
+		if err = call.RecvMsg(received); err != nil {
+			break
+		}
+		if !yield(received) {
+			return token, errStopped
+		}
+	}
+	switch {
+	case errors.Is(err, io.EOF):
+		return token, nil
+	case c.ctx.Err() != nil:
+		return token, errClosed
+	case ctx.Err() != nil:
+		return token, context.Cause(ctx)
+	}
+	return token, callFailure(err)
+}

@@ -1,0 +1,278 @@
+package interlock
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"runtime/debug"
+
+	"go.opentelemetry.io/otel"
+	otelattribute "go.opentelemetry.io/otel/attribute"
+	otelcodes "go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/trace"
+
+	"interlock.internal/interlock/api"
+)
+
+// kind is what a workflow may call. The values are as in the types of the events.
+type kind string
+
+const (
+	kindProcessor kind = "Processor"
+	kindCriterion kind = "Criteria"
+	kindSchedule  kind = "Function"
+	kindAction    kind = "Action"
+)
+
+func (k kind) String() string {
+	switch k {
+	case kindCriterion:
+		return "criterion"
+	case kindSchedule:
+		return "schedule"
+	case kindAction:
+		return "action"
+	}
+	return "processor"
+}
+
+// work is a call or a task.
+type work interface {
+	about() (kind, string)
+	// done and failed make the payload of the response, and name its type.
+	done(result any) (map[string]any, error)
+	failed(err error) map[string]any
+	responseType() string
+}
+
+type handler func(ctx context.Context, work work) (any, error)
+
+// Rejection is a failure that a handler chose.
+type Rejection struct {
+	// Reason is returned to the caller.
+	Reason string
+	// Code is what a plan of a step workflow calls fatal or retryable; of actions only.
+	Code string
+	// Retryable lets the server try again, as the workflow or the action says.
+	Retryable bool
+}
+
+func (r *Rejection) Error() string { return r.Reason }
+
+// Reject returns an error with which a handler rejects a call. The text is returned to the
+// caller of the server. A criterion that merely does not hold returns a [Verdict] instead.
+func Reject(format string, arguments ...any) error {
+	return &Rejection{Reason: fmt.Sprintf(format, arguments...)}
+}
+
+// Retry returns an error of a handler that may succeed if it is retried. The server retries,
+// at another member if there is one, if the workflow says "retryPolicy": "FIXED"; an action as
+// often as it was registered with.
+func Retry(format string, arguments ...any) error {
+	return &Rejection{Reason: fmt.Sprintf(format, arguments...), Retryable: true}
+}
+
+func isRetryable(err error) bool {
+	var rejection *Rejection
+	if errors.As(err, &rejection) {
+		return rejection.Retryable
+	}
+	var failure *Error
+	return errors.As(err, &failure) && failure.Retryable
+}
+
+// errGivenUp is the cause of the end of a handler's context.
+var errGivenUp = errors.New("interlock: the server has given up the call")
+
+func (m *Member) beginCall(on *stream, received *event) error {
+	call, err := readCall(on, received)
+	if err != nil {
+		return err
+	}
+	ctx := traceContext.Extract(on.ctx, carrier{received})
+	m.mu.Lock()
+	// A running call waits for those that it has caused in its transaction: were they to wait
+	// for its place, or to be left when the member stops, neither would ever end. The
+	// transaction of a task is not known, so while there are tasks any may be one of those.
+	isNested := call.TransactionID != "" && m.transactions[call.TransactionID] > 0
+	if m.draining && !isNested && len(m.tasks) == 0 {
+		m.mu.Unlock()
+		return nil
+	}
+	if !m.admit() {
+		m.mu.Unlock()
+		m.answer(on, call, nil, Retry("this member already has %d calls in flight", callsMax))
+		return nil
+	}
+	if isNested {
+		m.transactions[call.TransactionID]++
+	}
+	m.mu.Unlock()
+	go m.serveCall(ctx, on, call, isNested)
+	return nil
+}
+
+func (m *Member) serveCall(ctx context.Context, on *stream, call *Call, isNested bool) {
+	defer m.release()
+	if !isNested {
+		select {
+		case m.places <- struct{}{}:
+			defer func() { <-m.places }()
+		case <-ctx.Done():
+			return
+		}
+		m.mu.Lock()
+		if call.TransactionID != "" {
+			m.transactions[call.TransactionID]++
+		}
+		m.mu.Unlock()
+	}
+	defer m.leaveTransaction(call.TransactionID)
+	result, err := m.execute(ctx, call)
+	m.answer(on, call, result, err)
+}
+
+func (m *Member) leaveTransaction(id string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.transactions[id]--; m.transactions[id] <= 0 {
+		delete(m.transactions, id)
+	}
+}
+
+func (m *Member) beginTask(on *stream, received *event) error {
+	task, err := readTask(on, received)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancelCause(traceContext.Extract(on.ctx, carrier{received}))
+	m.mu.Lock()
+	if m.draining {
+		m.mu.Unlock()
+		cancel(nil)
+		return nil
+	}
+	if !m.admit() {
+		m.mu.Unlock()
+		cancel(nil)
+		m.answer(on, task, nil, Retry("this member already has %d calls in flight", callsMax))
+		return nil
+	}
+	m.tasks[task.requestID] = cancel
+	m.mu.Unlock()
+	go func() {
+		defer m.release()
+		defer cancel(nil)
+		defer m.forgetTask(task.requestID)
+		select {
+		case m.taskPlaces <- struct{}{}:
+			defer func() { <-m.taskPlaces }()
+		case <-ctx.Done():
+			return
+		}
+		result, err := m.execute(ctx, task)
+		if context.Cause(ctx) != errGivenUp { // then the server expects no answer
+			m.answer(on, task, result, err)
+		}
+	}()
+	return nil
+}
+
+func (m *Member) forgetTask(requestID string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.tasks, requestID)
+}
+
+// cancelTask ends the context of a task that the server has given up.
+func (m *Member) cancelTask(received *event) error {
+	var read api.TaskCancelEvent
+	if err := json.Unmarshal(dataOf(received), &read); err != nil {
+		return err
+	}
+	m.mu.Lock()
+	cancel := m.tasks[read.RequestID]
+	m.mu.Unlock()
+	if cancel != nil {
+		m.connection.log.Info("the server cancelled a task", "task", read.TaskID, "reason", read.Reason)
+		cancel(errGivenUp)
+	}
+	return nil
+}
+
+// admit counts one more call, unless there are too many. The caller holds mu.
+func (m *Member) admit() bool {
+	if m.working >= callsMax {
+		return false
+	}
+	m.working++
+	return true
+}
+
+func (m *Member) release() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.working--; m.working == 0 && m.idle != nil {
+		close(m.idle)
+	}
+}
+
+var tracer = otel.Tracer("interlock.internal/interlock")
+
+// execute runs the handler, in a span that continues the trace of the caller.
+func (m *Member) execute(ctx context.Context, work work) (result any, err error) {
+	kind, name := work.about()
+	m.mu.Lock()
+	known := m.handlers[handlerKey{kind, name}]
+	m.mu.Unlock()
+	if known.handle == nil {
+		return nil, Retry("this member has no %s `%s`", kind, name)
+	}
+	if call, isCall := work.(*Call); isCall && call.Entity == nil && !known.detached {
+		return nil, Reject("the workflow does not attach the entity to `%s`, which needs it", name)
+	}
+	ctx, span := tracer.Start(ctx, kind.String()+" "+name,
+		trace.WithSpanKind(trace.SpanKindServer),
+		trace.WithAttributes(otelattribute.String("interlock.kind", kind.String()), otelattribute.String("interlock.name", name)))
+	defer span.End()
+	defer func() {
+		if panicked := recover(); panicked != nil {
+			m.connection.log.ErrorContext(ctx, "a handler panicked",
+				"kind", kind.String(), "name", name, "panic", panicked, "stack", string(debug.Stack()))
+			result, err = nil, fmt.Errorf("panic: %v", panicked)
+		}
+		if err != nil {
+			span.SetStatus(otelcodes.Error, err.Error())
+		}
+	}()
+	result, err = known.handle(ctx, work)
+	if err != nil {
+		m.connection.log.InfoContext(ctx, "a handler failed", "kind", kind.String(), "name", name, "error", err)
+	}
+	return result, err
+}
+
+// answer sends what came out of a handler. On a stream that has ended it is dropped: the
+// transaction has ended with it.
+func (m *Member) answer(on *stream, work work, result any, err error) {
+	var payload map[string]any
+	if err == nil {
+		payload, err = work.done(result)
+	}
+	if err == nil {
+		var response *event
+		if response, err = newEvent(on.ctx, work.responseType(), payload); err == nil {
+			if err = on.checkSize(response); err == nil {
+				on.send(response)
+				return
+			}
+		}
+	}
+	response, err := newEvent(on.ctx, work.responseType(), work.failed(err))
+	if err != nil {
+		m.connection.log.Error("cannot encode a failure", "error", err)
+		return
+	}
+	on.send(response)
+}
