@@ -76,7 +76,7 @@ impl RecordKind {
             Self::Machine => 12,
             Self::Routes => 13,
             // An index of the table knows it by this number.
-            Self::Mirror => 14,
+            Self::Mirror => 15,
         }
     }
 }
