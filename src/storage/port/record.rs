@@ -79,9 +79,9 @@ impl RecordKind {
             Self::Connectors => 11,
             Self::Machine => 12,
             Self::Routes => 13,
+            Self::File => 14,
             // An index of the table knows it by this number.
-            Self::Mirror => 14,
-            Self::File => 15,
+            Self::Mirror => 15,
         }
     }
 }
