@@ -12,6 +12,8 @@
 //!   window that was not done, so one that failed in its middle can be completed.
 //! * What workers report is committed by the runs that it concerns; the answer is stored afterwards,
 //!   in a commit of its own. After a crash in between a repeat is late.
+//! * So is the answer to an event for a row of a foreign database: after a crash in between a repeat
+//!   finds the row where the event has left it.
 //! * What commits nothing else stores nothing: settings of the process are set again by a repeat.
 //! * What may call is no commit either, and its answers hold secrets that are stored nowhere, so
 //!   requests that change it refuse a key.

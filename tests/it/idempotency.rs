@@ -231,6 +231,8 @@ const NOT_STORED: &[&str] = &[
     // They need work that has stopped, and are in [`crate::incidents`].
     "IncidentCancelRequest",
     "IncidentRetryRequest",
+    // It needs a row or an entity of a state machine, and is in [`crate::machines`].
+    "MachineTransitionRequest",
 ];
 
 #[tokio::test]

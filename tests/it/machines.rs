@@ -428,8 +428,8 @@ async fn two_events_for_one_row_happen_one_after_the_other() {
     let slow = Behaviour::Json(200, json!({"sent": true}));
     let slow = Behaviour::After(Duration::from_millis(200), Box::new(slow));
     shop.notifications.on("POST /send", slow);
-    let fire = || shop.fire(json!(6), "pay", json!({"amount": 1}));
-    let (one, two, three) = tokio::join!(fire(), fire(), fire());
+    let send = || shop.fire(json!(6), "pay", json!({"amount": 1}));
+    let (one, two, three) = tokio::join!(send(), send(), send());
     let mut ended: Vec<_> = [one, two, three]
         .iter()
         .map(|answer| match answer["currentState"].as_str() {
@@ -605,15 +605,15 @@ async fn the_command_lists_machines_and_fires_their_events() {
     for part in ["MACHINE", "order_status", "shop", "pending, paid, shipped"] {
         assert!(listed.contains(part), "{part}: {listed}");
     }
-    let fire = ["fire", "order_status", "orders", "1", "pay"];
-    let (code, fired, refused) = interlock(&shop.server, &fire).await;
+    let paid = ["fire", "order_status", "orders", "1", "pay"];
+    let (code, fired, refused) = interlock(&shop.server, &paid).await;
     assert_eq!(
         (code, &*fired),
         (Some(0), "1: pending -> paid\n"),
         "{refused}"
     );
     let data = r#"{"tracking_number":"T1"}"#;
-    let ship = [
+    let sent = [
         "fire",
         "order_status",
         "orders",
@@ -623,11 +623,11 @@ async fn the_command_lists_machines_and_fires_their_events() {
         "--format",
         "json",
     ];
-    let (code, fired, _) = interlock(&shop.server, &ship).await;
+    let (code, fired, _) = interlock(&shop.server, &sent).await;
     assert_eq!(code, Some(0), "{fired}");
     let fired: Value = serde_json::from_str(&fired).expect("JSON");
     assert_eq!(fired["actionResult"], json!({"sent": true}));
-    let (code, _, refused) = interlock(&shop.server, &ship).await;
+    let (code, _, refused) = interlock(&shop.server, &sent).await;
     assert_eq!(code, Some(1));
     assert!(refused.contains("TRANSITION_NOT_FOUND"), "{refused}");
     let odd = ["fire", "order_status", "orders", "1", "deliver", "{"];
