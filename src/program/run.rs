@@ -85,6 +85,7 @@ pub enum StartedBy {
     Trigger,
     Parent,
     Transition,
+    Manager,
 }
 
 impl StartedBy {
@@ -95,6 +96,7 @@ impl StartedBy {
             Self::Trigger => "trigger",
             Self::Parent => "parent",
             Self::Transition => "transition",
+            Self::Manager => "manager",
         }
     }
 }
@@ -318,7 +320,9 @@ impl Run {
     /// A new run, which has not taken its first step, and the first event of its history.
     pub fn begin(begin: Begin, program: &Program) -> (Self, HistoryEvent) {
         let kind = match begin.started_by {
-            StartedBy::Caller | StartedBy::Transition => EventKind::WorkflowStarted,
+            StartedBy::Caller | StartedBy::Transition | StartedBy::Manager => {
+                EventKind::WorkflowStarted
+            }
             StartedBy::Schedule => EventKind::ScheduleStarted,
             StartedBy::Trigger => EventKind::TriggerStarted,
             StartedBy::Parent => EventKind::ChildStarted,

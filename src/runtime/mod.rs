@@ -17,6 +17,7 @@ mod explain;
 mod fire;
 mod incidents;
 mod later;
+pub mod managers;
 mod producers;
 mod retries;
 pub mod runs;

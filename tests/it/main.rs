@@ -55,6 +55,7 @@ mod killed_runs;
 mod large;
 mod limits;
 mod live;
+mod managers;
 mod matrix;
 mod member;
 mod message;
