@@ -104,6 +104,7 @@ codes! {
     /// Grouped statistics whose query cannot be read.
     MalformedRequest = "MALFORMED_REQUEST", 400, Never;
     /// Grouped statistics without `groupBy`.
+    ManagerNotFound = "MANAGER_NOT_FOUND", 404, Never;
     MissingGroupBy = "MISSING_GROUP_BY", 400, Never;
     ModelAlreadyLocked = "MODEL_ALREADY_LOCKED", 409, Never;
     ModelAlreadyUnlocked = "MODEL_ALREADY_UNLOCKED", 409, Never;
@@ -243,6 +244,7 @@ impl Code {
             Self::MachineNotFound => "the state machine does not exist in this namespace, or belongs to another tenant; apply its bundle first",
             Self::M2mClientNotFound => "the client does not exist or belongs to another tenant",
             Self::MalformedRequest => "the query of grouped statistics cannot be read; the message names the place",
+            Self::ManagerNotFound => "no manager has that file in this namespace, or it belongs to another tenant; list the managers",
             Self::MissingGroupBy => "grouped statistics need `groupBy`",
             Self::ModelAlreadyLocked => "the model is locked; unlock it, or use another version",
             Self::ModelAlreadyUnlocked => "the model is not locked",

@@ -22,6 +22,7 @@ mod help;
 mod incidents;
 mod init;
 mod machine;
+mod managers;
 mod members;
 mod model;
 mod saga;
@@ -80,8 +81,8 @@ Examples:
   interlock health && echo ready
 
 Topics: getting-started, tutorial, models, unique-keys, entities, idempotency, workflows, criteria,
-processors, timers, flo-documents, runs, sagas, connectors, actions, topics, files, members,
-transactions, search, indexes, statistics, history, changes, explain, messages, cloudevents, grpc, rest, openapi,
+processors, timers, flo-documents, runs, sagas, connectors, actions, topics, files, managers,
+members, transactions, search, indexes, statistics, history, changes, explain, messages, cloudevents, grpc, rest, openapi,
 errors, config, cli, operators, security, attacks, reference, benchmark, contributing, design.
 `interlock help` lists them, `interlock help <topic>` prints one.
 
@@ -228,6 +229,12 @@ Topics: interlock help changes.")]
         after_help = "Examples:\n  interlock incidents list --kind run\n  interlock incidents retry run-1790000000000000000\n  interlock incidents cancel run-1790000000000000000\n\nTopics: interlock help operators."
     )]
     Incidents(incidents::Command),
+    /// Managers: batches in files that people read and edit, brought up to date by ticks.
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  interlock manager create -f import.json\n  interlock manager tick\n  interlock manager list --status error\n  interlock manager reset $MANAGER --worker import-file\n\nTopics: interlock help managers."
+    )]
+    Manager(managers::Command),
     /// List the connected compute members.
     #[command(
         after_help = "Examples:\n  interlock members\n  interlock members --format json | jq '.members[].tags'\n\nTopics: interlock help members."
@@ -360,6 +367,7 @@ pub fn run() -> ExitCode {
         Command::Changes(arguments) => with_config(|config| changes::run(&config, &arguments)),
         Command::Files(command) => files::run(&command),
         Command::Incidents(command) => with_config(|config| incidents::run(&config, &command)),
+        Command::Manager(command) => managers::run(&command),
         Command::Members(arguments) => with_config(|config| members::run(&config, &arguments)),
         Command::Health => with_config(|config| health::run(&config)),
         Command::Migrate { timeout } => with_config(|config| migrate(&config, timeout)),

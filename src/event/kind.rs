@@ -168,6 +168,18 @@ event_types! {
     FilesGetRequest,
     FilesGetResponse,
 
+    // Managers (`runs.md` §8).
+    ManagerControlRequest,
+    ManagerControlResponse,
+    ManagerCreateRequest,
+    ManagerCreateResponse,
+    ManagerGetRequest,
+    ManagerGetResponse,
+    ManagerTickRequest,
+    ManagerTickResponse,
+    ManagersGetRequest,
+    ManagersGetResponse,
+
     // Topics (`runs.md` §5).
     TopicGetRequest,
     TopicGetResponse,

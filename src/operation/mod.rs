@@ -51,6 +51,7 @@ mod list_members;
 mod list_models;
 mod list_transitions;
 mod lock_model;
+mod managers;
 mod once;
 mod paging;
 mod patch_entity;

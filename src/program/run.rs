@@ -88,6 +88,7 @@ pub enum StartedBy {
     Transition,
     /// A request to a route of a bundle.
     Route,
+    Manager,
 }
 
 impl StartedBy {
@@ -99,6 +100,7 @@ impl StartedBy {
             Self::Parent => "parent",
             Self::Transition => "transition",
             Self::Route => "route",
+            Self::Manager => "manager",
         }
     }
 }
@@ -322,7 +324,10 @@ impl Run {
     /// A new run, which has not taken its first step, and the first event of its history.
     pub fn begin(begin: Begin, program: &Program) -> (Self, HistoryEvent) {
         let kind = match begin.started_by {
-            StartedBy::Caller | StartedBy::Transition | StartedBy::Route => {
+            StartedBy::Caller
+            | StartedBy::Transition
+            | StartedBy::Route
+            | StartedBy::Manager => {
                 EventKind::WorkflowStarted
             }
             StartedBy::Schedule => EventKind::ScheduleStarted,

@@ -81,6 +81,27 @@ impl ActionDispatch {
 }
 
 impl Action {
+    /// What members do for the items of managers that name a workflow: nobody registers it.
+    pub fn of_item(workflow: &str) -> Self {
+        Self {
+            name: workflow.into(),
+            version: 1,
+            dispatch: ActionDispatch::Task,
+            tags: vec![format!("workflow:{workflow}").into()],
+            owner: None,
+            description: None,
+            context: None,
+            timeout_ms: 600_000,
+            max_retries: 3,
+            retry_delay_ms: 1_000,
+            wait_ms: None,
+            max_input_bytes: None,
+            max_output_bytes: 1 << 20,
+            enabled: true,
+            wasm: None,
+        }
+    }
+
     /// How long one delivery may take.
     pub const fn timeout(&self) -> Duration {
         Duration::from_millis(self.timeout_ms)

@@ -93,6 +93,17 @@ impl File {
         })
     }
 
+    /// The content of a file as a unit sees it, if it is there; the commit fails if it changes
+    /// meanwhile.
+    pub async fn content(
+        unit: &mut UnitOfWork,
+        namespace: &str,
+        path: &FilePath,
+    ) -> Result<Option<Arc<str>>, Error> {
+        let record = unit.read_record(&key(namespace, path)).await?;
+        Ok(record.map(|record| Arc::clone(&record.body)))
+    }
+
     /// Writes a file, or replaces what is there; the version that it has then.
     pub async fn put(
         unit: &mut UnitOfWork,

@@ -13,8 +13,8 @@ use super::{
     parts::Parts,
     write::{
         account, actions, audit, bundles, clients, definitions, entity, feed, files, incidents,
-        invocations, key_pairs, members, message, model, providers, runs, sagas, search, settings,
-        topics, trusted_keys, workers,
+        invocations, key_pairs, managers, members, message, model, providers, runs, sagas, search,
+        settings, topics, trusted_keys, workers,
     },
 };
 use crate::error::Failure;
@@ -37,7 +37,7 @@ use crate::event::EventType::{
     FileDeleteRequest, FileGetRequest, FilePutRequest, FilesGetRequest, IncidentCancelRequest,
     IncidentRetryRequest, IncidentsGetRequest, KeyPairDeleteRequest, KeyPairGetRequest,
     KeyPairInvalidateRequest, KeyPairIssueRequest, KeyPairReactivateRequest, LogLevelGetRequest,
-    LogLevelSetRequest, MachineTransitionRequest, MachinesGetRequest, MessageCreateRequest,
+    LogLevelSetRequest, MachineTransitionRequest, MachinesGetRequest, ManagerControlRequest, ManagerCreateRequest, ManagerGetRequest, ManagerTickRequest, ManagersGetRequest, MessageCreateRequest,
     MessageDeleteRequest, MessageGetRequest, OidcProviderDeleteRequest,
     OidcProviderInvalidateRequest, OidcProviderReactivateRequest, OidcProviderRegisterRequest,
     OidcProviderUpdateRequest, OidcProvidersGetRequest, OidcProvidersReloadRequest, PlanGetRequest,
@@ -275,6 +275,14 @@ pub const SPELLINGS: &[Spelling] = &[
     spell(GET, "/files/{*path}", FileGetRequest, files::one, Tagged(files::content), &described::files::GET),
     spell(DELETE, "/files/{*path}", FileDeleteRequest, files::delete, Value(files::deleted), &described::files::DELETE).taking(Limit::SMALL),
     spell(GET, "/files", FilesGetRequest, files::list, Value(files::page), &described::files::LIST),
+    // Managers (`runs.md` §8).
+    spell(POST, "/managers", ManagerCreateRequest, managers::create, Value(managers::created), &described::managers::CREATE),
+    spell(GET, "/managers", ManagersGetRequest, managers::list, Value(managers::page), &described::managers::LIST),
+    spell(POST, "/managers/tick", ManagerTickRequest, managers::tick, Value(managers::ticked), &described::managers::TICK).taking(Limit::SMALL),
+    spell(GET, "/managers/{manager}", ManagerGetRequest, managers::one, Tagged(managers::shown), &described::managers::GET),
+    spell(POST, "/managers/{manager}/pause", ManagerControlRequest, managers::pause, Value(managers::controlled), &described::managers::PAUSE).taking(Limit::SMALL),
+    spell(POST, "/managers/{manager}/resume", ManagerControlRequest, managers::resume, Value(managers::controlled), &described::managers::RESUME).taking(Limit::SMALL),
+    spell(POST, "/managers/{manager}/reset", ManagerControlRequest, managers::reset, Value(managers::controlled), &described::managers::RESET).taking(Limit::SMALL),
     // Topics (`runs.md` §5).
     spell(POST, "/topics/{topic}", TopicPublishRequest, topics::publish, Value(topics::published), &described::topics::PUBLISH).taking(Limit::LARGE),
     spell(GET, "/topics/{topic}", TopicGetRequest, topics::one, Value(topics::part), &described::topics::GET),

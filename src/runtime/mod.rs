@@ -18,6 +18,7 @@ mod fire;
 mod incidents;
 mod later;
 pub mod machines;
+pub mod managers;
 mod producers;
 mod retries;
 pub mod runs;

@@ -206,6 +206,19 @@ fn run_steps() -> Vec<(&'static str, Value)> {
         ("WorkerDrainRequest", json!({"workerId": "w"})),
         ("WorkerDeregisterRequest", json!({"workerId": "w"})),
         (
+            "ManagerCreateRequest",
+            json!({"document": {"configuration_code": "c", "user_code": "u", "workers": []}}),
+        ),
+        ("ManagerTickRequest", json!({})),
+        (
+            "FilePutRequest",
+            json!({"path": "/states/managers/m.json", "content": {"status": "to-do", "workers": []}}),
+        ),
+        (
+            "ManagerControlRequest",
+            json!({"manager": "m.json", "do": "pause"}),
+        ),
+        (
             "FilePutRequest",
             json!({"path": "/a.json", "content": {"n": 1}}),
         ),

@@ -60,6 +60,7 @@ mod limits;
 mod live;
 mod machines;
 mod machines_native;
+mod managers;
 mod matrix;
 mod member;
 mod message;

@@ -48,6 +48,8 @@ pub(crate) fn example(kind: &str, model: &Value, id: &str) -> Value {
         | "ActionsGetRequest"
         | "TopicsGetRequest"
         | "FilesGetRequest"
+        | "ManagersGetRequest"
+        | "ManagerTickRequest"
         | "IncidentsGetRequest"
         | "RunsGetRequest"
         | "TasksGetRequest"
@@ -137,6 +139,11 @@ pub(crate) fn example(kind: &str, model: &Value, id: &str) -> Value {
         }
         "TopicPublishRequest" => json!({"topic": "said", "events": [{"payload": 1, "id": "e"}]}),
         "TopicGetRequest" => json!({"topic": "none"}),
+        "ManagerCreateRequest" => {
+            json!({"document": {"configuration_code": "c", "user_code": "u", "workers": []}})
+        }
+        "ManagerGetRequest" => json!({"manager": "none.json"}),
+        "ManagerControlRequest" => json!({"manager": "none.json", "do": "pause"}),
         "FilePutRequest" => json!({"path": "/said.json", "content": {"n": 1}}),
         "FileGetRequest" | "FileDeleteRequest" => json!({"path": "/none.json"}),
         "ActionRegisterRequest" => json!({"name": "act"}),
@@ -346,6 +353,7 @@ fn spelled(path: &str, kind: &str, model: &Value, id: &str) -> (String, String) 
         ("{runId}", "none"),
         ("{plan}", "none"),
         ("{*path}", "none"),
+        ("{manager}", "none"),
         ("{first}", first),
         ("{second}", second),
         ("{third}", third),
@@ -395,6 +403,8 @@ fn spelled(path: &str, kind: &str, model: &Value, id: &str) -> (String, String) 
         | "TrustedKeyReactivateRequest"
         | "TrustedKeyRegisterRequest"
         | "TopicPublishRequest"
+        | "ManagerTickRequest"
+        | "ManagerCreateRequest"
         | "TaskAwaitRequest"
         | "TaskFailRequest"
         | "BundleApplyRequest"
@@ -402,6 +412,8 @@ fn spelled(path: &str, kind: &str, model: &Value, id: &str) -> (String, String) 
         "RunSignalRequest" => json!({"type": "go"}).to_string(),
         "RunDefinitionCreateRequest" | "RunDefinitionValidateRequest" => DOCUMENT.to_owned(),
         "WorkerRegisterRequest" => json!({"actions": ["a"]}).to_string(),
+        "ManagerControlRequest" => "{}".to_owned(),
+
         "EntityStatsQueryRequest" => json!({"groupBy": ["state"]}).to_string(),
         "MessageCreateRequest" => json!({"payload": {"n": 1}}).to_string(),
         "MessageDeleteRequest" if !path.contains('{') => "[]".to_owned(),

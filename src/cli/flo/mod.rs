@@ -6,7 +6,7 @@ pub(super) mod options;
 pub(super) mod show;
 mod stream;
 mod task;
-mod validate;
+pub(super) mod validate;
 mod worker;
 mod workflow;
 

@@ -86,6 +86,8 @@ pub(in crate::cli) enum Error {
     NotText(String),
     #[error(transparent)]
     Files(#[from] crate::app::bundles::Unreadable),
+    #[error("{0} is not a manager: {1}")]
+    NotJson(String, String),
     #[error(transparent)]
     Folder(#[from] crate::cli::files::FolderError),
     #[error("cannot read the module {0}; give the path of a binary or text module")]

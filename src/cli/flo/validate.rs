@@ -95,7 +95,7 @@ pub(super) fn run(command: &Command) -> ExitCode {
 }
 
 /// The bytes of a file, of which no more are read than show that it is too large.
-pub(super) fn read(file: &str) -> Result<Vec<u8>, Unreadable> {
+pub(in crate::cli) fn read(file: &str) -> Result<Vec<u8>, Unreadable> {
     let mut bytes = Vec::new();
     let most = DOCUMENT_BYTES_MAX as u64 + 1;
     let read = if file == "-" {

@@ -20,6 +20,7 @@ mod image;
 pub mod incidents;
 pub mod invocations;
 pub mod key_pairs;
+pub mod managers;
 pub mod members;
 pub mod message;
 pub mod model;

@@ -20,7 +20,7 @@ impl From<ShownTask> for Task {
         };
         Self {
             task_id: task.id.to_string(),
-            kind: "action",
+            kind: task.kind.as_str(),
             name: task.name.into(),
             namespace: task.namespace.to_string(),
             status: task.status.as_str(),

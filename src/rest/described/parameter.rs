@@ -138,6 +138,7 @@ const FILE_PATH: Parameter = Parameter::path(
     |_| json_schema!({"type": "string", "minLength": 1, "maxLength": 511}),
     "The path of the file without its first slash; its slashes are written as they are.",
 );
+const MANAGER: Parameter = Parameter::path("manager", name, "The name of the manager's file.");
 const MESSAGE_ID: Parameter = Parameter::path("messageId", uuid, "The message.");
 const SUBJECT: Parameter = Parameter::path("subject", name, "The subject.");
 const TOPIC: Parameter = Parameter::path("topic", name, "The name of the topic.");
@@ -185,6 +186,7 @@ const PARTS: &[Parameter] = &[
     JOB,
     KEY_ID,
     FILE_PATH,
+    MANAGER,
     MESSAGE_ID,
     MODEL_VERSION,
     PROVIDER_ID,

@@ -12,6 +12,7 @@ pub(super) mod files;
 pub(super) mod incidents;
 pub(super) mod invocations;
 pub(super) mod key_pairs;
+pub(super) mod managers;
 pub(super) mod members;
 pub(super) mod message;
 pub(super) mod model;

@@ -98,11 +98,8 @@ impl Runtime {
         name: &str,
     ) -> Result<Availability, Failure> {
         let namespace = &advancing.name.namespace;
-        let action = self
-            .0
-            .registry
-            .action(&advancing.by.tenant, namespace, name)
-            .await?;
+        let action = self.action_of(&advancing.by.tenant, namespace, name);
+        let action = action.await?;
         Ok(match action {
             None => Availability::Missing,
             Some(action) if !action.enabled => Availability::Disabled,

@@ -35,6 +35,7 @@ pub(super) use arrivals::Arrivals;
 pub use arrivals::Arriving;
 pub use list::{AttributeFilter, RunsAsked};
 pub use plans::Plans;
+pub use send::parts as task_parts;
 pub use start::{RunStarted, StartRun};
 pub use state::{Invoked, RunState, events};
 pub use tasks::{Invoke, ShownTask, TaskStatus, TasksAsked};

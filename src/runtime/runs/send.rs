@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::State;
+use super::{State, start::ITEM};
 use crate::callout::Tags;
 use crate::compute::tasks::{Dispatch, End, OfRun, Reported, TaskKind, TaskSpec};
 use crate::error::Failure;
@@ -25,9 +25,8 @@ impl Runtime {
         if task.purpose.is_some() {
             return self.send_call(tenant, stored, state, task).await;
         }
-        let registry = &self.0.registry;
         let namespace = &stored.name.namespace;
-        let found = registry.action(tenant, namespace, &task.action).await?;
+        let found = self.action_of(tenant, namespace, &task.action).await?;
         let (code, message) = if let Some(action) = found {
             let spec = self.spec_of(tenant, stored, state, task, &action).await?;
             let bytes = spec.input.len() as u64;
@@ -71,13 +70,26 @@ impl Runtime {
         if task.purpose.is_some() {
             return self.call_spec(tenant, stored, state, task).await;
         }
-        let registry = &self.0.registry;
         let namespace = &stored.name.namespace;
-        let Some(action) = registry.action(tenant, namespace, &task.action).await? else {
+        let Some(action) = self.action_of(tenant, namespace, &task.action).await? else {
             return Ok(None);
         };
         let spec = self.spec_of(tenant, stored, state, task, &action).await?;
         Ok(Some(spec))
+    }
+
+    /// The action of that name, whether it is enabled or not. That of an item is there always.
+    pub(super) async fn action_of(
+        &self,
+        tenant: &Tenant,
+        namespace: &str,
+        name: &str,
+    ) -> Result<Option<Action>, Failure> {
+        if let Some(workflow) = name.strip_prefix(ITEM) {
+            return Ok(Some(Action::of_item(workflow)));
+        }
+        let registry = &self.0.registry;
+        Ok(registry.action(tenant, namespace, name).await?)
     }
 
     async fn spec_of(
@@ -98,8 +110,8 @@ impl Runtime {
             id: task_id(&state.run.id, task.ordinal),
             tenant: tenant.clone(),
             namespace: Arc::clone(&stored.name.namespace),
-            kind: TaskKind::Action,
-            name: Arc::from(&*task.action),
+            kind: kind_of(&task.action),
+            name: Arc::clone(&action.name),
             dispatch: match action.dispatch {
                 ActionDispatch::Task => Dispatch::Task,
                 ActionDispatch::Processor => Dispatch::Processor,
@@ -127,13 +139,22 @@ impl Runtime {
     }
 }
 
+/// What kind of task an action is.
+pub(super) fn kind_of(action: &str) -> TaskKind {
+    if action.starts_with(ITEM) {
+        TaskKind::Item
+    } else {
+        TaskKind::Action
+    }
+}
+
 /// The identifier of a task.
 pub(super) fn task_id(run: &str, ordinal: u64) -> Arc<str> {
     format!("{run}.{ordinal}").into()
 }
 
 /// The run and the ordinal that an identifier of a task names.
-pub(super) fn parts(task: &str) -> Option<(&str, u64)> {
+pub fn parts(task: &str) -> Option<(&str, u64)> {
     let (run, ordinal) = task.rsplit_once('.')?;
     Some((run, ordinal.parse().ok()?))
 }

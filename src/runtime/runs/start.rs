@@ -17,6 +17,9 @@ const ID_MAX: usize = 128;
 /// What the names of invocations of actions begin with, which are runs that are not listed.
 pub(super) const INVOCATION: &str = "@action/";
 
+/// What the names of actions begin with that are the work of managers' items.
+pub(super) const ITEM: &str = "@item/";
+
 /// A run to start.
 #[derive(Debug, Clone)]
 pub struct StartRun {
@@ -217,8 +220,7 @@ impl Runtime {
                 target: Target::Action(action),
                 ..
             }) => {
-                let registry = &self.0.registry;
-                let action = registry.action(&by.tenant, &name.namespace, action).await?;
+                let action = self.action_of(&by.tenant, &name.namespace, action).await?;
                 action.is_some_and(|action| action.enabled && action.wasm.is_none())
             }
             Some(Kind::Run { .. } | Kind::Saga(_)) | None => false,

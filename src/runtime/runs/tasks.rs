@@ -6,12 +6,12 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use super::{
     Runtime, StartRun, State, events,
-    send::{parts, task_id},
-    start::INVOCATION,
+    send::{kind_of, parts, task_id},
+    start::{INVOCATION, ITEM},
     state::Invoked,
 };
 use crate::clock::Timestamp;
-use crate::compute::tasks::TaskView;
+use crate::compute::tasks::{TaskKind, TaskView};
 use crate::error::{Code, Failure};
 use crate::id::{RunId, Tenant};
 use crate::program::{EventKind, HistoryEvent, StartedBy, Status, Waiting};
@@ -40,6 +40,7 @@ pub struct Invoke {
 #[derive(Debug)]
 pub struct ShownTask {
     pub id: Arc<str>,
+    pub kind: TaskKind,
     pub name: Box<str>,
     pub namespace: Arc<str>,
     pub status: TaskStatus,
@@ -122,37 +123,54 @@ impl Runtime {
         by: &Initiator,
         invoke: Invoke,
     ) -> Result<(RunId, Arc<str>), Failure> {
-        let Invoke {
-            namespace,
-            action,
-            input,
-            ..
-        } = invoke;
-        let registry = &self.0.registry;
-        let known = registry
-            .action_named(&by.tenant, &namespace, &action)
-            .await?;
+        let (registry, action) = (&self.0.registry, &invoke.action);
+        let known = registry.action_named(&by.tenant, &invoke.namespace, action);
+        let known = known.await?;
         if !known.enabled {
             return Err(Failure::new(
                 Code::ActionDisabled,
                 format!("the action \"{action}\" is disabled; enable it first"),
             )
-            .with("name", &*action));
+            .with("name", &**action));
         }
+        let started = self.invoke_known(session, by, &invoke, StartedBy::Caller);
+        started.await
+    }
+
+    /// Sends the work of a manager's item to members, in the transaction of a session; the
+    /// identifier of its task.
+    pub async fn invoke_item(
+        &self,
+        session: &mut Session,
+        by: &Initiator,
+        mut item: Invoke,
+    ) -> Result<Arc<str>, Failure> {
+        item.action = format!("{ITEM}{}", item.action).into();
+        let started = self.invoke_known(session, by, &item, StartedBy::Manager);
+        Ok(started.await?.1)
+    }
+
+    async fn invoke_known(
+        &self,
+        session: &mut Session,
+        by: &Initiator,
+        invoke: &Invoke,
+        started_by: StartedBy,
+    ) -> Result<(RunId, Arc<str>), Failure> {
         let name = RunName {
-            namespace,
-            name: format!("{INVOCATION}{action}").into(),
+            namespace: Arc::clone(&invoke.namespace),
+            name: format!("{INVOCATION}{}", invoke.action).into(),
         };
         let held_back = (!invoke.delay.is_zero()).then(|| self.0.clock.now().after(invoke.delay));
         let start = StartRun {
-            key: invoke.key,
-            steps_at_once: !session.has_joined(),
+            key: invoke.key.clone(),
+            steps_at_once: started_by == StartedBy::Caller && !session.has_joined(),
             invoked: Some(Invoked {
                 priority: invoke.priority,
-                labels: invoke.labels,
+                labels: invoke.labels.clone(),
                 not_before: held_back.map(Timestamp::micros),
             }),
-            ..StartRun::new(name, input, StartedBy::Caller)
+            ..StartRun::new(name, Arc::clone(&invoke.input), started_by)
         };
         let started = self.start_run(session, by, start).await?;
         Ok((started.run, task_id(&started.id, 1)))
@@ -291,7 +309,11 @@ impl Runtime {
         let is_invoked = !state.is_listed();
         Ok(ShownTask {
             id,
-            name: found.name,
+            kind: kind_of(&found.name),
+            name: match found.name.strip_prefix(ITEM) {
+                Some(workflow) => workflow.into(),
+                None => found.name,
+            },
             namespace: Arc::clone(&stored.name.namespace),
             status,
             outcome: found.end.as_ref().map(|(_, outcome, _)| outcome.clone()),

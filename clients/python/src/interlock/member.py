@@ -198,6 +198,22 @@ class Member:
 
         return register
 
+    def workflow(self, code: str) -> Callable[[Action], Action]:
+        """Register the function that does the items of managers whose worker names that workflow.
+
+        It is given the item's payload, with the `state_path`, and is otherwise as an action: what
+        it returns ends the item `success`, what it raises `error`. The member needs no tag of its
+        own for it. Register workflows before the member joins.
+
+            @member.workflow("org.acme.flows:import-file")
+            async def import_file(item: Any, context: TaskContext) -> None:
+                await context.client.create(("trade", 1), item["trade"])
+        """
+        tag = f"workflow:{code}"
+        if tag not in self._tags:
+            self._tags.append(tag)
+        return self.action(code)
+
     def _attached(self, kind: Kind, name: str) -> Callable[[_Attached], _Attached]:
         def register(function: _Attached) -> _Attached:
             async def handle(calculation: Calculation) -> Any:

@@ -1,0 +1,132 @@
+//! Pauses and resumes a manager, and has what failed done again.
+
+use std::sync::Arc;
+
+use super::{bad, file, not_found};
+use crate::dialect::managers::{ItemRef, Manager, Part};
+use crate::error::{Code, Failure};
+use crate::event::{
+    EventType,
+    payload::{self, managers},
+};
+use crate::operation::{
+    Access, Context, Family, Operation, Output, paging,
+    turn::{ATTEMPTS, turn},
+};
+use crate::registry::{Expected, File};
+
+pub(in crate::operation) struct ControlManager {
+    namespace: Arc<str>,
+    manager: String,
+    change: Change,
+}
+
+enum Change {
+    Pause,
+    Resume,
+    Reset {
+        worker: Option<Part>,
+        item: Option<Part>,
+    },
+}
+
+impl Operation for ControlManager {
+    type Payload = managers::Control;
+    type Answer = managers::Controlled;
+
+    const REQUEST: EventType = EventType::ManagerControlRequest;
+    const RESPONSE: EventType = EventType::ManagerControlResponse;
+    const FAMILY: Family = Family::Entity;
+    const ACCESS: Access = Access::Write;
+
+    fn parse(payload: &str) -> Result<Self, Failure> {
+        let request: managers::Control = payload::decode(payload)?;
+        let part = |named| match named {
+            managers::Named::Number(number) => Part::Number(number),
+            managers::Named::Name(name) => Part::Name(name),
+        };
+        let (worker, item) = (request.worker.map(part), request.item.map(part));
+        if item.is_some() && worker.is_none() {
+            return Err(bad(
+                "item",
+                "an item is that of a worker; name the `worker`",
+            ));
+        }
+        let change = match &*request.r#do {
+            "reset" => Change::Reset { worker, item },
+            _ if worker.is_some() => {
+                return Err(bad("worker", "only a reset is about one worker"));
+            }
+            "pause" => Change::Pause,
+            "resume" => Change::Resume,
+            other => {
+                let message = format!("`{other}` is unknown; use pause, resume or reset");
+                return Err(bad("do", message));
+            }
+        };
+        Ok(Self {
+            namespace: paging::namespace(request.namespace)?,
+            manager: request.manager,
+            change,
+        })
+    }
+
+    async fn run(self, cx: Context) -> Result<Output<Self::Answer>, Failure> {
+        cx.refuse_token()?;
+        let _turn = turn(&cx, (&self.namespace, &self.manager)).await?;
+        let mut attempt = 1;
+        loop {
+            match self.control(&cx).await {
+                Err(failure) if failure.code() == Code::Conflict && attempt < ATTEMPTS => {
+                    attempt += 1;
+                }
+                outcome => return outcome,
+            }
+        }
+    }
+}
+
+impl ControlManager {
+    async fn control(&self, cx: &Context) -> Result<Output<managers::Controlled>, Failure> {
+        let Self {
+            namespace,
+            manager: name,
+            change,
+        } = self;
+        let path = file(namespace, name)?;
+        let mut session = cx.session().await?;
+        let unit = session.unit()?;
+        let content = File::content(unit, namespace, &path).await?;
+        let content = content.ok_or_else(|| not_found(namespace, name))?;
+        let mut manager = Manager::read(&content).map_err(|error| {
+            let message = format!("the file {path} is not a manager: {error}; correct it first");
+            Failure::new(Code::ValidationFailed, message).with("manager", &**name)
+        })?;
+        let changed = match change {
+            Change::Pause => {
+                manager.pause();
+                Vec::new()
+            }
+            Change::Resume => {
+                manager.resume();
+                Vec::new()
+            }
+            Change::Reset { worker, item } => manager
+                .reset(worker.as_ref(), item.as_ref())
+                .map_err(|unknown| bad(unknown.0, unknown.1))?,
+        };
+        if let Some(text) = manager.edited() {
+            File::put(unit, namespace, &path, text.into(), &Expected::Any).await?;
+        }
+        let shown = |of: ItemRef| managers::Changed {
+            worker: manager.workers[of.worker].order,
+            item: of.item,
+        };
+        let controlled = managers::Controlled {
+            manager: name.clone(),
+            status: manager.status.as_str().to_owned(),
+            changed: changed.into_iter().map(shown).collect(),
+        };
+        cx.finish(session, controlled, Vec::new()).await
+    }
+}

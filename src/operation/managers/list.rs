@@ -1,0 +1,123 @@
+//! Lists managers by the names of their files.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use super::bad;
+use crate::dialect::managers::{FilePath, MANAGERS, Manager, ManagerStatus, manager_at};
+use crate::error::Failure;
+use crate::event::{
+    EventType,
+    payload::{self, AsText, managers},
+};
+use crate::operation::{
+    Access, Context, Family, Operation, Output,
+    paging::{self, Paging},
+};
+use crate::registry::{File, ListedFile};
+
+/// How many files are looked at together.
+const FILES: usize = 100;
+
+pub(in crate::operation) struct ListManagers {
+    namespace: Arc<str>,
+    status: Option<ManagerStatus>,
+    paging: Paging,
+}
+
+impl Operation for ListManagers {
+    type Payload = managers::List;
+    type Answer = managers::Page;
+
+    const REQUEST: EventType = EventType::ManagersGetRequest;
+    const RESPONSE: EventType = EventType::ManagersGetResponse;
+    const FAMILY: Family = Family::Search;
+    const ACCESS: Access = Access::Read;
+
+    fn parse(payload: &str) -> Result<Self, Failure> {
+        let request: managers::List = payload::decode(payload)?;
+        let status = request.status.map(|name| {
+            ManagerStatus::from_name(&name).ok_or_else(|| {
+                bad(
+                    "status",
+                    format!(
+                        "`{name}` is not a status of managers; use to-do, in-progress, done, \
+                         paused or error"
+                    ),
+                )
+            })
+        });
+        Ok(Self {
+            namespace: paging::namespace(request.namespace)?,
+            status: status.transpose()?,
+            paging: Paging::read(request.limit, request.cursor.as_deref())?,
+        })
+    }
+
+    async fn run(self, cx: Context) -> Result<Output<Self::Answer>, Failure> {
+        let Paging { limit, after } = &self.paging;
+        let limit = *limit;
+        let (registry, tenant) = (cx.registry(), &cx.caller().tenant);
+        let mut after = after.as_ref().map(|name| format!("{MANAGERS}{name}"));
+        let mut items: Vec<managers::Item> = Vec::new();
+        // One more than is asked for shows whether there are more.
+        while items.len() <= limit {
+            let files = registry.files(tenant, &self.namespace, MANAGERS, after.as_deref(), FILES);
+            let files = files.await?;
+            let Some(last) = files.last() else { break };
+            after = Some(last.path.to_string());
+            for file in files {
+                if let Some(item) = self.item(&cx, &file).await? {
+                    items.push(item);
+                }
+            }
+        }
+        let more = items.len() > limit;
+        items.truncate(limit);
+        let last = items.last().filter(|_| more);
+        Ok(Output::one(managers::Page {
+            pagination: paging::pagination(last.map(|last| &*last.manager)),
+            items,
+        }))
+    }
+}
+
+impl ListManagers {
+    /// A manager, if its file is still there and it has the status.
+    async fn item(
+        &self,
+        cx: &Context,
+        file: &ListedFile,
+    ) -> Result<Option<managers::Item>, Failure> {
+        let Some(name) = manager_at(&file.path) else {
+            return Ok(None);
+        };
+        let path =
+            FilePath::parse(&file.path).map_err(|error| Failure::internal(error.to_string()))?;
+        let mut session = cx.session().await?;
+        let content = File::content(session.unit()?, &self.namespace, &path).await?;
+        let Some(content) = content else {
+            return Ok(None);
+        };
+        let read = Manager::read(&content);
+        let status = read.as_ref().ok().map(|manager| manager.status);
+        if self.status.is_some() && status != self.status {
+            return Ok(None);
+        }
+        let mut workers = BTreeMap::new();
+        let all = read.as_ref().map_or(&[][..], |manager| &manager.workers);
+        workers.insert("total".to_owned(), all.len());
+        for worker in all {
+            *workers
+                .entry(worker.status.as_str().to_owned())
+                .or_insert(0) += 1;
+        }
+        Ok(Some(managers::Item {
+            manager: name.to_owned(),
+            name: read.as_ref().ok().and_then(|manager| manager.name.clone()),
+            status: status.map(|status| status.as_str().to_owned()),
+            workers,
+            version: AsText(file.version),
+            error: read.err().map(|error| error.to_string()),
+        }))
+    }
+}

@@ -1,0 +1,42 @@
+//! Managers: batches in files, and their ticks (`runs.md` §8).
+
+mod control;
+mod create;
+mod get;
+mod list;
+mod tick;
+
+pub(super) use control::ControlManager;
+pub(super) use create::CreateManager;
+pub(super) use get::GetManager;
+pub(super) use list::ListManagers;
+pub(super) use tick::TickManagers;
+
+use crate::dialect::managers::{FilePath, MANAGERS, path_of};
+use crate::error::{Code, Failure};
+use crate::registry;
+
+/// The file of a manager that a request names.
+fn file(namespace: &str, manager: &str) -> Result<FilePath, Failure> {
+    path_of(manager).map_err(|_| not_found(namespace, manager))
+}
+
+fn not_found(namespace: &str, manager: &str) -> Failure {
+    let message = format!(
+        "no manager has the file {MANAGERS}{manager} in the namespace \"{namespace}\"; list the \
+         managers"
+    );
+    Failure::new(Code::ManagerNotFound, message).with("manager", manager)
+}
+
+/// That the file of a manager is not there is that the manager is not there.
+fn of_manager(failure: registry::Error, namespace: &str, manager: &str) -> Failure {
+    match failure {
+        registry::Error::FileNotFound { .. } => not_found(namespace, manager),
+        other => other.into(),
+    }
+}
+
+fn bad(parameter: &'static str, message: impl Into<String>) -> Failure {
+    Failure::new(Code::BadRequest, message).with("parameter", parameter)
+}

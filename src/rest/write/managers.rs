@@ -1,0 +1,99 @@
+//! Managers.
+
+use super::super::parts::Parts;
+use super::{Written, begin, begin_with, members, optional};
+use crate::error::Failure;
+use crate::event::payload::{
+    Object,
+    answer::json,
+    managers::{Controlled, Created, Page, Shown, Ticked},
+};
+use crate::operation::Success;
+
+fn in_namespace(parts: &Parts, object: Object) -> Object {
+    optional(object, "namespace", parts.query("namespace"))
+}
+
+/// The body has the members.
+pub(in crate::rest) fn create(parts: &Parts, id: &str) -> Written {
+    with_members(parts, begin_with(id, parts.text()?))
+}
+
+pub(in crate::rest) fn list(parts: &Parts, id: &str) -> Written {
+    let mut object = begin(id);
+    for name in ["status", "cursor", "namespace"] {
+        object = optional(object, name, parts.query(name));
+    }
+    if let Some(limit) = parts.query_as::<i64>("limit", "a 64-bit integer")? {
+        object = object.number("limit", limit);
+    }
+    Ok(object.finish())
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "the table asks for it")]
+pub(in crate::rest) fn one(parts: &Parts, id: &str) -> Written {
+    let object = begin(id).text("manager", parts.path("manager"));
+    Ok(in_namespace(parts, object).finish())
+}
+
+/// The body, if there is one, has the members.
+pub(in crate::rest) fn tick(parts: &Parts, id: &str) -> Written {
+    with_members(parts, begin(id))
+}
+
+fn with_members(parts: &Parts, mut object: Object) -> Written {
+    let mut named = vec!["id"];
+    if let Some(namespace) = parts.query("namespace") {
+        object = object.text("namespace", namespace);
+        named.push("namespace");
+    }
+    Ok(members(parts, object, &named)?.finish())
+}
+
+pub(in crate::rest) fn pause(parts: &Parts, id: &str) -> Written {
+    control(parts, id, "pause")
+}
+
+pub(in crate::rest) fn resume(parts: &Parts, id: &str) -> Written {
+    control(parts, id, "resume")
+}
+
+pub(in crate::rest) fn reset(parts: &Parts, id: &str) -> Written {
+    control(parts, id, "reset")
+}
+
+/// The body may name a worker and an item; the path and the query come before it.
+fn control(parts: &Parts, id: &str, change: &str) -> Written {
+    let mut object = begin(id)
+        .text("manager", parts.path("manager"))
+        .text("do", change);
+    let mut named = vec!["id", "manager", "do"];
+    for name in ["worker", "item", "namespace"] {
+        if let Some(value) = parts.query(name) {
+            object = object.text(name, value);
+            named.push(name);
+        }
+    }
+    Ok(members(parts, object, &named)?.finish())
+}
+
+pub(in crate::rest) fn created(_: &Parts, answer: Success) -> Written {
+    Ok(json(&answer.take_outcome::<Created>()?.0))
+}
+
+pub(in crate::rest) fn page(_: &Parts, answer: Success) -> Written {
+    Ok(json(&answer.take::<Page>()?))
+}
+
+pub(in crate::rest) fn shown(_: &Parts, answer: Success) -> Result<(String, String), Failure> {
+    let shown: Shown = answer.take()?;
+    Ok((format!("\"{}\"", shown.version.0), json(&shown)))
+}
+
+pub(in crate::rest) fn ticked(_: &Parts, answer: Success) -> Written {
+    Ok(json(&answer.take_outcome::<Ticked>()?.0))
+}
+
+pub(in crate::rest) fn controlled(_: &Parts, answer: Success) -> Written {
+    Ok(json(&answer.take_outcome::<Controlled>()?.0))
+}

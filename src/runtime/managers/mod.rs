@@ -1,0 +1,158 @@
+//! Managers: ticks over the files of a namespace (`runs.md` §8).
+//!
+//! The files are the truth, because people edit them. A tick reads a manager's file and what its
+//! items wait for, computes what follows, and commits that with the work it starts; an edit made
+//! meanwhile is a conflict, after which it is computed again. There is no lock.
+
+mod start;
+mod tick;
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use super::{Initiator, Runtime};
+use crate::dialect::managers::{
+    Filed, MANAGERS, REGISTRY, Registry as Managers, manager_at, path_of,
+};
+use crate::error::{Code, Failure};
+use crate::id::Tenant;
+use crate::registry::{File, ListedFile};
+use crate::storage::Attribution;
+
+pub use tick::{Processed, StartedItem, StartedWork};
+
+/// How many files are listed at a time.
+const PAGE: usize = 1_000;
+
+/// How often a commit is tried again that met a conflict.
+const CONFLICTS_MAX: u32 = 20;
+
+/// What a tick has done.
+#[derive(Debug)]
+pub struct Ticked {
+    pub registry: Managers,
+    pub processed: Vec<Processed>,
+}
+
+fn not_found(namespace: &str, manager: &str) -> Failure {
+    let message = format!(
+        "no manager has the file {MANAGERS}{manager} in the namespace \"{namespace}\"; list the \
+         managers"
+    );
+    Failure::new(Code::ManagerNotFound, message).with("manager", manager)
+}
+
+impl Runtime {
+    /// Brings the managers of a namespace up to date: those that are named, or all that are in
+    /// progress. It does not wait for what it starts.
+    ///
+    /// # Errors
+    /// A manager that is named has no file, or the storage fails.
+    pub async fn tick_managers(
+        &self,
+        tenant: &Tenant,
+        namespace: &Arc<str>,
+        named: Option<&[String]>,
+    ) -> Result<Ticked, Failure> {
+        let by = Initiator::system(tenant);
+        let files = self.manager_files(tenant, namespace).await?;
+        for name in named.into_iter().flatten() {
+            let is_there = path_of(name)
+                .is_ok_and(|path| files.iter().any(|file| *file.path == *path.as_str()));
+            if !is_there {
+                return Err(not_found(namespace, name));
+            }
+        }
+        let mut filed: BTreeMap<String, Filed> = BTreeMap::new();
+        let mut outcomes = BTreeMap::new();
+        for file in &files {
+            let Some(name) = manager_at(&file.path) else {
+                continue;
+            };
+            let is_wanted = named.is_none_or(|named| named.iter().any(|one| one == name));
+            let ticked = self.tick_manager(&by, namespace, name, is_wanted).await?;
+            // A file that has vanished meanwhile is in no list.
+            if let Some((status, outcome)) = ticked {
+                filed.insert(name.to_owned(), status);
+                if let Some(outcome) = outcome {
+                    outcomes.insert(name.to_owned(), outcome);
+                }
+            }
+        }
+        let registry = self.file_managers(&by, namespace, &filed).await?;
+        Ok(Ticked {
+            registry,
+            processed: outcomes.into_values().collect(),
+        })
+    }
+
+    /// The files of managers, by path.
+    pub async fn manager_files(
+        &self,
+        tenant: &Tenant,
+        namespace: &str,
+    ) -> Result<Vec<ListedFile>, Failure> {
+        let mut files: Vec<ListedFile> = Vec::new();
+        loop {
+            let after = files.last().map(|file| Arc::clone(&file.path));
+            let after = after.as_deref();
+            let registry = &self.0.registry;
+            let page = registry.files(tenant, namespace, MANAGERS, after, PAGE);
+            let page = page.await?;
+            let is_last = page.len() < PAGE;
+            files.extend(page);
+            if is_last {
+                files.retain(|file| manager_at(&file.path).is_some());
+                return Ok(files);
+            }
+        }
+    }
+
+    /// Writes the registry, if it is not as it should be.
+    async fn file_managers(
+        &self,
+        by: &Initiator,
+        namespace: &str,
+        managers: &BTreeMap<String, Filed>,
+    ) -> Result<Managers, Failure> {
+        let path = crate::dialect::managers::FilePath::parse(REGISTRY)
+            .map_err(|error| Failure::internal(error.to_string()))?;
+        let mut conflicts = 0;
+        loop {
+            let mut session = self.session_for(by, attribution(by));
+            let unit = session.unit()?;
+            let before = File::content(unit, namespace, &path).await?;
+            let before = before.as_deref();
+            let filed = Managers::read(before.unwrap_or_default()).filed(managers);
+            // A namespace without managers has no registry.
+            let is_right = match before {
+                None => managers.is_empty(),
+                Some(before) => filed.is_written_as(before),
+            };
+            if is_right {
+                return Ok(filed);
+            }
+            File::put(
+                unit,
+                namespace,
+                &path,
+                filed.text().into(),
+                &crate::registry::Expected::Any,
+            )
+            .await?;
+            match session.finish(&by.cancel).await {
+                Ok(()) => return Ok(filed),
+                Err(failure) if failure.code() == Code::Conflict && conflicts < CONFLICTS_MAX => {
+                    conflicts += 1;
+                }
+                Err(failure) => return Err(failure),
+            }
+        }
+    }
+}
+
+fn attribution(by: &Initiator) -> Attribution {
+    Attribution {
+        author: by.principal.actor.clone(),
+        executor: None,
+    }
+}

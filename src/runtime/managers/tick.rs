@@ -1,0 +1,244 @@
+//! One manager at a tick: read, brought up to date and committed with what it starts.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use super::{CONFLICTS_MAX, attribution};
+use crate::dialect::managers::{
+    FilePath, Filed, ItemRef, Manager, ManagerStatus, Seen, StateFile, Work, path_of,
+};
+use crate::error::{Code, Failure};
+use crate::program::Status;
+use crate::registry::{Expected, File};
+use crate::runtime::{Initiator, Runtime, Session, runs::RunState};
+
+/// What a tick has done with a manager.
+#[derive(Debug)]
+pub struct Processed {
+    /// The name of its file.
+    pub manager: String,
+    /// None if its file is not a manager.
+    pub status: Option<ManagerStatus>,
+    /// Whether its file was written.
+    pub changed: bool,
+    pub started: Vec<StartedItem>,
+    /// Why nothing was done.
+    pub error: Option<String>,
+}
+
+/// An item whose work was started.
+#[derive(Debug, Clone)]
+pub struct StartedItem {
+    /// The order of its worker.
+    pub worker: Option<i64>,
+    /// Its place among the items of the worker.
+    pub item: usize,
+    pub work: StartedWork,
+}
+
+/// What was started for an item.
+#[derive(Debug, Clone)]
+pub enum StartedWork {
+    Run(String),
+    Task(String),
+}
+
+impl StartedWork {
+    pub fn id(&self) -> &str {
+        match self {
+            Self::Run(id) | Self::Task(id) => id,
+        }
+    }
+}
+
+/// How a manager's file stands after a tick, and what was done with it if it was processed.
+type Ticked = (Filed, Option<Processed>);
+
+impl Runtime {
+    /// Ticks one manager, or only has it begin if it is not to be processed; none if its file has
+    /// vanished.
+    pub(super) async fn tick_manager(
+        &self,
+        by: &Initiator,
+        namespace: &Arc<str>,
+        name: &str,
+        processes: bool,
+    ) -> Result<Option<Ticked>, Failure> {
+        let path = path_of(name).map_err(|error| Failure::internal(error.to_string()))?;
+        let mut conflicts = 0;
+        loop {
+            let mut session = self.session_for(by, attribution(by));
+            let content = File::content(session.unit()?, namespace, &path).await?;
+            let Some(content) = content else {
+                return Ok(None);
+            };
+            let mut processed = Processed {
+                manager: name.to_owned(),
+                status: None,
+                changed: false,
+                started: Vec::new(),
+                error: None,
+            };
+            let mut manager = match Manager::read(&content) {
+                Ok(manager) => manager,
+                Err(error) => {
+                    processed.error = Some(error.to_string());
+                    return Ok(Some((None, processes.then_some(processed))));
+                }
+            };
+            manager.promote();
+            let processes = processes && manager.status == ManagerStatus::InProgress;
+            if processes {
+                let seen = self.seen(&mut session, by, namespace, &manager).await?;
+                let starting =
+                    self.start_items(&mut session, by, namespace, name, &mut manager, &seen);
+                processed.started = starting.await?;
+            }
+            processed.status = Some(manager.status);
+            let filed = Some(manager.status);
+            if let Some(text) = manager.edited() {
+                processed.changed = true;
+                let unit = session.unit()?;
+                File::put(unit, namespace, &path, text.into(), &Expected::Any).await?;
+                match session.finish(&by.cancel).await {
+                    Ok(()) => {}
+                    // Somebody has written a file that was read: it is read again.
+                    Err(failure)
+                        if failure.code() == Code::Conflict && conflicts < CONFLICTS_MAX =>
+                    {
+                        conflicts += 1;
+                        continue;
+                    }
+                    Err(failure) => return Err(failure),
+                }
+            }
+            return Ok(Some((filed, processes.then_some(processed))));
+        }
+    }
+
+    /// How the work of the items stands that are in progress.
+    async fn seen(
+        &self,
+        session: &mut Session,
+        by: &Initiator,
+        namespace: &str,
+        manager: &Manager,
+    ) -> Result<BTreeMap<ItemRef, Seen>, Failure> {
+        let mut seen = BTreeMap::new();
+        for of in manager.awaited() {
+            let item = &manager.workers[of.worker].items[of.item];
+            let Ok(path) = &item.state_path else {
+                continue;
+            };
+            let content = File::content(session.unit()?, namespace, path).await?;
+            let state = content.map_or(StateFile::Absent, |content| StateFile::read(&content));
+            let work = match &item.work {
+                None => Work::None,
+                Some(work) => self.work(by, work).await?,
+            };
+            seen.insert(of, Seen { state, work });
+        }
+        Ok(seen)
+    }
+
+    /// How a run or task stands that was started for an item.
+    async fn work(&self, by: &Initiator, work: &str) -> Result<Work, Failure> {
+        let tenant = &by.tenant;
+        let mut found = self.stored_run(tenant, work).await;
+        if found.as_ref().is_err_and(is_not_found)
+            && let Some((run, _)) = crate::runtime::runs::task_parts(work)
+        {
+            found = self.stored_run(tenant, run).await;
+        }
+        let stored = match found {
+            Err(failure) if is_not_found(&failure) => return Ok(Work::Gone),
+            found => found?,
+        };
+        let state: RunState = self.run_state(&stored)?;
+        let run = &state.run;
+        Ok(match run.status {
+            Status::Completed => Work::Completed,
+            Status::Pending | Status::Running | Status::Waiting => Work::Running,
+            Status::Failed | Status::Cancelled | Status::TimedOut => {
+                let why = run
+                    .error
+                    .as_ref()
+                    .map(|error| format!(": {}", error.message));
+                let why = why.unwrap_or_default();
+                Work::Failed(format!("{work} ended {}{why}", run.status.as_str()))
+            }
+        })
+    }
+
+    /// Brings a manager up to date, and starts what is to be started, in the transaction of a
+    /// session.
+    async fn start_items(
+        &self,
+        session: &mut Session,
+        by: &Initiator,
+        namespace: &Arc<str>,
+        file: &str,
+        manager: &mut Manager,
+        seen: &BTreeMap<ItemRef, Seen>,
+    ) -> Result<Vec<StartedItem>, Failure> {
+        let mut started = Vec::new();
+        for start in manager.tick(file, seen) {
+            let of = start.of;
+            let mark = session.unit()?.mark();
+            let target = start.target;
+            let starting = self.start_workflow(session, by, namespace, &target, start.payload);
+            match starting.await {
+                Ok(work) => {
+                    session.unit()?.release(mark);
+                    let worker = &manager.workers[of.worker];
+                    let (order, path) = (worker.order, worker.items[of.item].state_path.clone());
+                    if let Ok(path) = path {
+                        forget_state(session, namespace, &path).await?;
+                    }
+                    manager.started(of, work.id());
+                    started.push(StartedItem {
+                        worker: order,
+                        item: of.item,
+                        work,
+                    });
+                }
+                // The service cannot at the moment; the item is started by a later tick.
+                Err(failure) if failure.retryable() || is_internal(&failure) => {
+                    return Err(failure);
+                }
+                Err(failure) => {
+                    let unit = session.unit()?;
+                    unit.roll_back_to(&mark);
+                    unit.release(mark);
+                    let code = failure.code().as_str();
+                    manager.not_started(of, &format!("{code}: {}", failure.message()));
+                }
+            }
+        }
+        Ok(started)
+    }
+}
+
+/// Has a state file of earlier work not count for the work that begins.
+async fn forget_state(
+    session: &mut Session,
+    namespace: &str,
+    path: &FilePath,
+) -> Result<(), Failure> {
+    let unit = session.unit()?;
+    let content = File::content(unit, namespace, path).await?;
+    if let Some(text) = content.and_then(|content| StateFile::begun_again(&content)) {
+        File::put(unit, namespace, path, text.into(), &Expected::Any).await?;
+    }
+    Ok(())
+}
+
+fn is_not_found(failure: &Failure) -> bool {
+    failure.code() == Code::RunNotFound
+}
+
+fn is_internal(failure: &Failure) -> bool {
+    matches!(
+        failure.code(),
+        Code::Cancelled | Code::OutcomeUnknown | Code::ServerError | Code::StorageDamaged
+    )
+}
