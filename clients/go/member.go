@@ -114,6 +114,19 @@ func (m *Member) Action(name string, function ActionFunc) {
 	})
 }
 
+// Workflow registers the function that does the items of managers whose worker names that
+// workflow. It is given the payload of the item as its input, and is otherwise as an action.
+// The member needs no tag of its own for it. Register workflows before the member joins.
+func (m *Member) Workflow(code string, function ActionFunc) {
+	m.Action(code, function)
+	tag := "workflow:" + code
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !slices.Contains(m.connection.tags, tag) {
+		m.connection.tags = append(m.connection.tags, tag)
+	}
+}
+
 // HandlerOption changes how a handler is registered.
 type HandlerOption func(*registered)
 

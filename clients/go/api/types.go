@@ -1493,9 +1493,9 @@ const (
 type PatchPayload struct {
 	EntityID string `json:"entityId"`
 	// Required; `*` is any version.
-	IfMatch    string `json:"ifMatch,omitempty"`
-	Patch      JSON   `json:"patch"`
-	Transition string `json:"transition,omitempty"`
+	IfMatch    *string `json:"ifMatch,omitempty"`
+	Patch      JSON    `json:"patch"`
+	Transition string  `json:"transition,omitempty"`
 }
 
 // EntityProcessorCalculationRequest: A request of the server to a member.
@@ -1902,10 +1902,10 @@ type EntityUpdateCollectionRequest struct {
 }
 
 type Change struct {
-	Data       JSON   `json:"data"`
-	EntityID   string `json:"entityId"`
-	IfMatch    string `json:"ifMatch,omitempty"`
-	Transition string `json:"transition,omitempty"`
+	Data       JSON    `json:"data"`
+	EntityID   string  `json:"entityId"`
+	IfMatch    *string `json:"ifMatch,omitempty"`
+	Transition string  `json:"transition,omitempty"`
 }
 
 // EntityUpdateRequest: the data of an event of this type.

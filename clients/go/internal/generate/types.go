@@ -133,7 +133,7 @@ func (w *typeWriter) declareStruct(name string, s *schema, leaveOut map[string]b
 		}
 		if !slices.Contains(s.Required, member) {
 			tag += ",omitempty"
-			if w.needsPointer(goType) {
+			if w.needsPointer(goType) || emptyMeans[member] {
 				goType = "*" + goType
 			}
 		}
@@ -150,6 +150,9 @@ func (w *typeWriter) declareStruct(name string, s *schema, leaveOut map[string]b
 	}
 	return nil
 }
+
+// emptyMeans are optional texts of which an empty one differs from an absent one.
+var emptyMeans = map[string]bool{"ifMatch": true}
 
 // needsPointer is true for types whose zero value differs from an absent one.
 func (w *typeWriter) needsPointer(goType string) bool {

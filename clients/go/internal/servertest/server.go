@@ -19,7 +19,7 @@ import (
 	"interlock.internal/interlock"
 )
 
-const patience = 15 * time.Second
+const patience = 30 * time.Second
 
 var ready = regexp.MustCompile(`interlock is ready .*http=\S+:(\d+) .*grpc=\S+:(\d+)`)
 

@@ -1,6 +1,9 @@
 package interlock_test
 
 import (
+	"context"
+	"encoding/json"
+	"fmt"
 	"net"
 	"testing"
 
@@ -13,7 +16,7 @@ import (
 	"interlock.internal/interlock/internal/servertest"
 )
 
-// recorder is a server that answers the first request of a stream, and keeps it.
+// recorder is a server that keeps the first event of a stream, and answers it.
 func recorder(t *testing.T) (target string, received chan *cloudevents.CloudEvent) {
 	t.Helper()
 	received = make(chan *cloudevents.CloudEvent, 1)
@@ -55,5 +58,29 @@ func TestARequestCarriesTheTraceOfItsContext(t *testing.T) {
 	parent := (<-received).GetAttributes()["traceparent"].GetCeString()
 	if parent != "00-01000000000000000000000000000000-0200000000000000-01" {
 		t.Errorf("the request has the traceparent %q", parent)
+	}
+}
+
+func TestJoiningAnnouncesActionsAndTheTagsOfWorkflows(t *testing.T) {
+	target, received := recorder(t)
+	member, err := interlock.NewMember(target, interlock.WithTags("billing"), interlock.WithConcurrency(7),
+		interlock.WithNamespace("shop"), interlock.WithLabels(map[string]string{"zone": "eu"}))
+	must(t, err)
+	nothing := func(context.Context, *interlock.Task) (any, error) { return nil, nil }
+	member.Workflow("org.acme.flows:import-file", nothing)
+	member.Action("charge", nothing)
+	ctx, cancel := context.WithCancel(servertest.Context(t))
+	ended := make(chan error, 1)
+	go func() { ended <- member.Run(ctx) }()
+	joined := <-received
+	cancel()
+	must(t, <-ended)
+	var read api.CalculationMemberJoinEvent
+	must(t, json.Unmarshal([]byte(joined.GetTextData()), &read))
+	if fmt.Sprint(read.Tags, read.Actions) != "[billing workflow:org.acme.flows:import-file] [charge org.acme.flows:import-file]" {
+		t.Errorf("it announces %v and %v", read.Tags, read.Actions)
+	}
+	if *read.MaxConcurrency != 7 || read.Namespace != "shop" || read.Labels["zone"] != "eu" {
+		t.Errorf("it announces %s", joined.GetTextData())
 	}
 }
