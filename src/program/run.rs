@@ -324,10 +324,7 @@ impl Run {
     /// A new run, which has not taken its first step, and the first event of its history.
     pub fn begin(begin: Begin, program: &Program) -> (Self, HistoryEvent) {
         let kind = match begin.started_by {
-            StartedBy::Caller
-            | StartedBy::Transition
-            | StartedBy::Route
-            | StartedBy::Manager => {
+            StartedBy::Caller | StartedBy::Transition | StartedBy::Route | StartedBy::Manager => {
                 EventKind::WorkflowStarted
             }
             StartedBy::Schedule => EventKind::ScheduleStarted,

@@ -9,7 +9,7 @@ use crate::dialect::managers::{
 use crate::error::{Code, Failure};
 use crate::program::Status;
 use crate::registry::{Expected, File};
-use crate::runtime::{Initiator, Runtime, Session, runs::RunState};
+use crate::runtime::{Initiator, Runtime, Session};
 
 /// What a tick has done with a manager.
 #[derive(Debug)]
@@ -153,7 +153,7 @@ impl Runtime {
             Err(failure) if is_not_found(&failure) => return Ok(Work::Gone),
             found => found?,
         };
-        let state: RunState = self.run_state(&stored)?;
+        let state = self.run_state(&stored)?;
         let run = &state.run;
         Ok(match run.status {
             Status::Completed => Work::Completed,
