@@ -21,12 +21,17 @@ pub(in crate::app) fn file_limit() -> (usize, u64) {
     (room, files)
 }
 
-/// The memory available to this process, in bytes: that of the machine, of its control group, or of
-/// its address space, whichever is least.
+/// The memory that this process may still take, in bytes: that of the machine, of its control group,
+/// or of its address space, whichever is least.
 pub(in crate::app) fn memory_limit() -> Option<u64> {
-    let address_space = [Resource::AS, Resource::DATA]
+    // The program itself and its stacks count as address space, not only what is in use of them.
+    let address_space = [(Resource::AS, "VmSize:"), (Resource::DATA, "VmData:")]
         .into_iter()
-        .filter_map(|resource| resource.get_soft().ok());
+        .filter_map(|(resource, taken)| {
+            let taken = kibibytes("/proc/self/status", taken).unwrap_or(0);
+            let limit = resource.get_soft().ok()?;
+            Some(limit.saturating_sub(taken))
+        });
     let groups = [
         "/sys/fs/cgroup/memory.max",
         "/sys/fs/cgroup/memory/memory.limit_in_bytes",
@@ -34,7 +39,7 @@ pub(in crate::app) fn memory_limit() -> Option<u64> {
     let groups = groups
         .into_iter()
         .filter_map(|path| number_in(path.as_ref()));
-    machine()
+    kibibytes("/proc/meminfo", "MemTotal:")
         .into_iter()
         .chain(groups)
         .chain(address_space)
@@ -45,11 +50,10 @@ fn number_in(path: &Path) -> Option<u64> {
     std::fs::read_to_string(path).ok()?.trim().parse().ok()
 }
 
-fn machine() -> Option<u64> {
-    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let line = text
-        .lines()
-        .find_map(|line| line.strip_prefix("MemTotal:"))?;
+/// A line such as `MemTotal: 16384 kB` of a file, in bytes.
+fn kibibytes(path: &str, name: &str) -> Option<u64> {
+    let text = std::fs::read_to_string(path).ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix(name))?;
     let kib: u64 = line.trim().trim_end_matches(" kB").parse().ok()?;
     Some(kib * 1_024)
 }
