@@ -106,7 +106,7 @@ impl State {
         limit: i64,
     ) -> Vec<(Tenant, RunId)> {
         let next = self.runs.range(after.number() + 1..);
-        let out = next.filter(|(_, run)| run.moved.ended.is_none() && run.moved.out);
+        let out = next.filter(|(_, run)| run.moved.out);
         out.map(|(_, run)| self.named(run))
             .take(usize::try_from(limit).expect("a limit"))
             .collect()

@@ -465,3 +465,27 @@ fn a_saga_leaves_all_or_nothing_over_the_simulated_database() {
         schedules,
     );
 }
+
+#[test]
+fn a_saga_leaves_all_or_nothing_over_sqlite() {
+    // A tenth of them: a file is more than ten times as slow.
+    let schedules = given("INTERLOCK_SIMULATION_SCHEDULES", 30).div_ceil(10);
+    run(
+        "SQLite",
+        ["sagas", "deliveries of tasks"],
+        |seed, traced| {
+            let folder = tempfile::tempdir().expect("a folder");
+            simulate(seed, &Base::File(folder), traced)
+        },
+        schedules,
+    );
+}
+
+/// After a crash, a call was out of a saga that had ended.
+#[test]
+fn sagas_that_have_failed_once_pass() {
+    assert_eq!(
+        simulate_in_memory(1_016, false).failures,
+        Vec::<String>::new()
+    );
+}
