@@ -56,6 +56,8 @@ pub struct Config {
     pub tasks: tasks::Settings,
     /// How long runs that have ended are kept; none: for ever.
     pub runs_retention: Option<Duration>,
+    /// How often managers are ticked; none: on demand only.
+    pub manager_interval: Option<Duration>,
     /// How long events of topics are kept.
     pub topics_retention: Duration,
     pub connectors: connector::Settings,
@@ -455,6 +457,8 @@ impl Config {
                 runs: run_settings(&sources)?,
             },
             runs_retention: Some(sources.duration("RUNS_RETENTION")?).filter(|age| !age.is_zero()),
+            manager_interval: Some(sources.duration("MANAGER_INTERVAL")?)
+                .filter(|interval| !interval.is_zero()),
             topics_retention: sources.duration("TOPICS_RETENTION")?,
             tasks: tasks::Settings {
                 lease: sources.duration("TASKS_LEASE")?,

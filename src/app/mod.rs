@@ -282,6 +282,9 @@ fn drive_runs(
         let due = runtime.clone();
         tasks.spawn(due.look_after_tasks(tasks.clone(), stop.clone()));
         tasks.spawn(runtime.clone().look_after_producers(stop.clone()));
+        if let Some(interval) = config.manager_interval {
+            tasks.spawn(runtime.clone().tick_on_schedule(interval, stop.clone()));
+        }
     }
     tasks.spawn(runtime.clone().keep_leases(stop.clone()));
     tasks.spawn(runtime.clone().keep_mirrors(stop.clone()));

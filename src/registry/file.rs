@@ -46,8 +46,8 @@ pub enum Expected {
 
 impl Expected {
     /// As requests say it: an empty text for a file that must not be there, `*` for one that must.
-    pub fn read(given: Option<String>) -> Self {
-        match given.as_deref() {
+    pub fn read(given: Option<&str>) -> Self {
+        match given {
             None => Self::Any,
             Some("") => Self::Absent,
             Some("*") => Self::Present,

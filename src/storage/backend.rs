@@ -15,8 +15,8 @@ use super::{
         ActorRow, Batch, ChangeRange, Claim, Definitions, EntityRow, Failure, Identity, Index,
         Indexable, Job, JobRow, Leaving, Listed, ListedTopic, Message, ModelCommit, ModelRow,
         Newest, OldRun, Ordered, Probe, Reached, Record, RecordHead, RecordHeadPage, RecordKey,
-        RecordOrigin, RecordPage, RecordRow, Recorded, Remembered, RunEvents, RunKey, RunName,
-        RunNameRow, RunsWanted, ScanRequest, Settings, Stored, StoredJob, StoredProducer,
+        RecordKind, RecordOrigin, RecordPage, RecordRow, Recorded, Remembered, RunEvents, RunKey,
+        RunName, RunNameRow, RunsWanted, ScanRequest, Settings, Stored, StoredJob, StoredProducer,
         StoredRun, Stretch, Syncing, Task, TaskKey, TaskLine, TaskPage, TenantRow, TopicEvent,
         TopicHead, TopicKey, TopicPage, TopicRow, Upkeep, Version,
     },
@@ -217,6 +217,8 @@ reads! {
     records(page: RecordPage<'_>) -> Vec<Record>;
     /// The same without their bodies, of those whose names begin alike.
     record_heads(page: RecordHeadPage<'_>) -> Vec<RecordHead>;
+    /// The namespaces of all tenants that have records of a kind whose names begin so.
+    record_namespaces(kind: RecordKind, prefix: &str) -> Vec<(Tenant, Arc<str>)>;
     /// The commit of a sequence.
     record_origin(at: Sequence) -> Option<RecordOrigin>;
     /// Of those records that there are, the place in the list and the commit that wrote each last.

@@ -3,7 +3,7 @@
 use std::{
     collections::HashSet,
     hash::{BuildHasher as _, RandomState},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
 };
 
 use tokio::sync::Notify;
@@ -42,6 +42,27 @@ pub(super) struct RecordCache {
     /// held while one name is put in, or all are taken.
     changed: Mutex<HashSet<Name>>,
     has_changed: Notify,
+    files: Files,
+}
+
+/// The namespaces in which files were committed that somebody wants to know of.
+#[derive(Debug, Default)]
+struct Files {
+    /// What the names of these files begin with; none if nobody asks.
+    prefix: OnceLock<&'static str>,
+    /// Since this was asked last. A mutex, not a task: held while one is put in, or all are taken.
+    changed: Mutex<HashSet<(Tenant, Arc<str>)>>,
+    has_changed: Notify,
+}
+
+impl Files {
+    fn note(&self, tenant: &Tenant, key: &RecordKey) {
+        let is_wanted = |prefix: &&str| key.name.starts_with(prefix);
+        if key.kind == RecordKind::File && self.prefix.get().is_some_and(is_wanted) {
+            lock(&self.changed).insert((tenant.clone(), Arc::clone(&key.namespace)));
+            self.has_changed.notify_one();
+        }
+    }
 }
 
 /// What records take.
@@ -66,6 +87,7 @@ impl Default for RecordCache {
             slots: RandomState::new(),
             changed: Mutex::default(),
             has_changed: Notify::new(),
+            files: Files::default(),
         }
     }
 }
@@ -124,6 +146,21 @@ impl RecordCache {
         self.has_changed.notify_one();
     }
 
+    /// Has the namespaces noted from now on in which files are committed whose names begin so.
+    pub(super) fn watch_files(&self, prefix: &'static str) {
+        let _: &&str = self.files.prefix.get_or_init(|| prefix);
+    }
+
+    /// The namespaces in which that happened since this was asked last.
+    pub(super) fn take_changed_files(&self) -> HashSet<(Tenant, Arc<str>)> {
+        std::mem::take(&mut *lock(&self.files.changed))
+    }
+
+    /// Returns once there may be such.
+    pub(super) async fn files_changed(&self) {
+        self.files.has_changed.notified().await;
+    }
+
     /// Keeps what was just committed; of one that was dropped, nothing.
     pub(super) fn put(&self, tenant: &Tenant, key: &RecordKey, record: Option<Record>) {
         let name = name(tenant, key);
@@ -137,6 +174,7 @@ impl RecordCache {
         }
         drop(generation);
         // Whoever looks now finds what was committed.
+        self.files.note(tenant, key);
         if key.kind == RecordKind::Producer {
             lock(&self.changed).insert(name);
             self.has_changed.notify_one();

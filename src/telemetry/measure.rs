@@ -42,6 +42,7 @@ const INCIDENTS_OPEN: &str = "interlock_incidents_open";
 const TASKS_FINISHED: &str = "interlock_tasks_finished_total";
 const TASKS_OPEN: &str = "interlock_tasks_open";
 const CONNECTOR_DURATION: &str = "interlock_connector_duration_seconds";
+const MANAGER_TICK_DURATION: &str = "interlock_manager_tick_duration_seconds";
 const WORKERS: &str = "interlock_runtime_workers";
 const ALIVE_TASKS: &str = "interlock_runtime_alive_tasks";
 const QUEUE_DEPTH: &str = "interlock_runtime_global_queue_depth";
@@ -436,6 +437,11 @@ pub fn connector_called(kind: &'static str, begun: Instant, result: ConnectorRes
     histogram!(CONNECTOR_DURATION, "type" => kind, "result" => result).record(begun.elapsed());
 }
 
+/// Measures a tick of the managers of a namespace.
+pub fn managers_ticked(begun: Instant) {
+    histogram!(MANAGER_TICK_DURATION).record(begun.elapsed());
+}
+
 /// Counts a run that was committed, by its kind and what started it.
 pub fn run_started(kind: &'static str, by: &'static str) {
     counter!(RUNS_STARTED, "kind" => kind, "by" => by).increment(1);
@@ -651,6 +657,7 @@ pub const METRICS: &[Metric] = &[
     metric(INCIDENTS_OPEN, MetricKind::Gauge, "kind", "work that has stopped after it failed too often, and waits for an operator: `run`, `timer`, `producer`"),
     metric(TASKS_FINISHED, MetricKind::Counter, "kind, outcome", "ended tasks, by kind (`action`, `connector`, `item`) and outcome; `other` stands for outcomes of an action's own"),
     metric(CONNECTOR_DURATION, MetricKind::Histogram, "type, result", "duration of calls to connectors (`http`, `database`, `email`); `result`: `success`, `failed`, `unavailable`, `timed_out`, `cancelled`"),
+    metric(MANAGER_TICK_DURATION, MetricKind::Histogram, "", "duration of ticks of the managers of a namespace"),
     metric(TASKS_OPEN, MetricKind::Gauge, "status", "tasks that are not over: `pending`, `running`"),
     metric(WORKERS, MetricKind::Gauge, "", "worker threads of the runtime"),
     metric(ALIVE_TASKS, MetricKind::Gauge, "", "tasks that have not ended"),

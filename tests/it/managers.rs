@@ -585,3 +585,52 @@ async fn managers_of_another_tenant_or_namespace_do_not_exist() {
     let untouched = manager(&ours, "m.json").await;
     assert_eq!(untouched["status"], "to-do");
 }
+
+#[tokio::test]
+async fn managers_are_ticked_on_schedule_also_after_a_restart() {
+    let mut server = Server::on_disk(&[("INTERLOCK_MANAGER_INTERVAL", "100ms")]);
+    let connection = server.connect().await;
+    let flow = waits_for_a_signal("org.acme:a");
+    connection.ok("RunDefinitionCreateRequest", flow).await;
+    let started = async |connection: &Connection, name: &str| {
+        let look = async {
+            loop {
+                let now = manager(connection, name).await;
+                let work = now["workers"][0]["items"][0]["workflow_id"].clone();
+                if work.is_string() {
+                    return work;
+                }
+                tokio::task::yield_now().await;
+            }
+        };
+        timeout(PATIENCE, look).await.expect("it is started")
+    };
+    let item = json!([{"status": "to-do", "state_path": "/s/a"}]);
+    put_manager(&connection, "a.json", &of_items("a", &item)).await;
+    let run = started(&connection, "a.json").await;
+    server.kill();
+    server.restart();
+    let connection = server.connect().await;
+    signal(&connection, &run).await;
+    let look = async {
+        while manager(&connection, "a.json").await["status"] != "done" {
+            tokio::task::yield_now().await;
+        }
+    };
+    timeout(PATIENCE, look).await.expect("it is done");
+    let other = json!({"path": "/states/managers/b.json", "namespace": "other", "content":
+        serde_json::from_str::<Value>(&of_items("a", &item)).expect("JSON")});
+    connection.ok("FilePutRequest", other).await;
+    let look = async {
+        loop {
+            let payload = json!({"path": "/states/managers/b.json", "namespace": "other"});
+            let now = connection.ok("FileGetRequest", payload).await;
+            // There is no such definition in that namespace: it is a task.
+            if now["content"]["workers"][0]["items"][0]["workflow_id"].is_string() {
+                return;
+            }
+            tokio::task::yield_now().await;
+        }
+    };
+    timeout(PATIENCE, look).await.expect("it is ticked");
+}

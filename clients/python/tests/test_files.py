@@ -59,5 +59,6 @@ async def test_a_member_does_the_items_of_managers(client: Client, member: Membe
     assert shown["document"]["status"] == "error"
     items = shown["document"]["workers"][0]["items"]
     assert [item["status"] for item in items] == ["success", "error"]
+    assert "it is broken on purpose" in items[1]["error"]
     # What a failed task wrote is not kept.
     assert [file.path async for file in client.files.list("/done/")] == ["/done/0.json"]

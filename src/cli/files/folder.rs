@@ -136,7 +136,7 @@ impl Folder {
     /// The files of the folder that are not as they were copied, by path.
     pub(super) fn edited(&self) -> Result<Vec<String>, Error> {
         let mut found = Vec::new();
-        self.walk(&self.root, "", &mut found)?;
+        walk(&self.root, "", &mut found)?;
         found.sort_unstable();
         let mut edited = Vec::new();
         for path in found {
@@ -184,28 +184,29 @@ impl Folder {
         }
         Ok(place)
     }
+}
 
-    fn walk(&self, folder: &Path, below: &str, found: &mut Vec<String>) -> Result<(), Error> {
-        for entry in fs::read_dir(folder).map_err(unusable(folder))? {
-            let entry = entry.map_err(unusable(folder))?;
-            let name = entry.file_name();
-            let name = name.to_string_lossy();
-            let path = format!("{below}/{name}");
-            if below.is_empty() && name == NOTES {
-                continue;
-            }
-            let kind = entry.file_type().map_err(unusable(&entry.path()))?;
-            if kind.is_dir() {
-                self.walk(&entry.path(), &path, found)?;
-            } else if kind.is_file() {
-                FilePath::parse(&path).map_err(|error| Error::BadName(entry.path(), error))?;
-                found.push(path);
-            } else {
-                return Err(Error::Link(entry.path()));
-            }
+/// The files below a folder, by path.
+fn walk(folder: &Path, below: &str, found: &mut Vec<String>) -> Result<(), Error> {
+    for entry in fs::read_dir(folder).map_err(unusable(folder))? {
+        let entry = entry.map_err(unusable(folder))?;
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        let path = format!("{below}/{name}");
+        if below.is_empty() && name == NOTES {
+            continue;
         }
-        Ok(())
+        let kind = entry.file_type().map_err(unusable(&entry.path()))?;
+        if kind.is_dir() {
+            walk(&entry.path(), &path, found)?;
+        } else if kind.is_file() {
+            FilePath::parse(&path).map_err(|error| Error::BadName(entry.path(), error))?;
+            found.push(path);
+        } else {
+            return Err(Error::Link(entry.path()));
+        }
     }
+    Ok(())
 }
 
 fn unusable(place: &Path) -> impl Fn(io::Error) -> Error {

@@ -167,12 +167,11 @@ impl Manager {
         };
         let text = &*self.text;
         let mut members: Vec<(String, String)> = Vec::new();
-        let mut add = |name: &str, json: &str| {
-            match members.iter_mut().find(|(known, _)| known == name) {
+        let mut add =
+            |name: &str, json: &str| match members.iter_mut().find(|(known, _)| known == name) {
                 Some((_, known)) => json.clone_into(known),
                 None => members.push((name.to_owned(), json.to_owned())),
             };
-        };
         let mut add_all = |object: &Object| {
             for (name, span) in object.members() {
                 add(name, text.get(span).unwrap_or_default());
@@ -198,7 +197,7 @@ impl Manager {
         add("manager", &quoted(file));
         let order = worker
             .order
-            .map_or("null".to_owned(), |order| order.to_string());
+            .map_or_else(|| "null".to_owned(), |order| order.to_string());
         add("worker", &order);
         add("item", &index.to_string());
         let mut payload = String::from("{");

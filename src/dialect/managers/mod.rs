@@ -17,6 +17,7 @@ pub use document::{Item, Manager, NotAManager, Worker};
 pub use path::{FilePath, PathError, check_prefix};
 pub use registry::{Filed, Registry};
 pub use status::{ManagerStatus, WorkStatus};
+pub use text::text_of;
 pub use tick::{ItemRef, Seen, Start, StateFile, Work};
 
 /// The path of the registry.

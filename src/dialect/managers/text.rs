@@ -104,6 +104,11 @@ impl Object {
     }
 }
 
+/// A member of an object that is a text.
+pub fn text_of(text: &str, name: &str) -> Option<String> {
+    Object::of_text(text).ok()?.text(text, name).ok()?
+}
+
 /// The elements of a list that is a part of a text; none if it is not a list.
 pub(super) fn list(text: &str, span: &Span) -> Option<Vec<Span>> {
     let part = text.get(span.clone())?;

@@ -229,9 +229,7 @@ impl Manager {
     /// Gives the manager the status of its workers. One that waits for nobody is in progress.
     fn sum_up(&mut self) {
         let workers = self.workers.iter().map(|worker| worker.status);
-        self.status = match WorkStatus::of_parts(workers).into() {
-            ManagerStatus::ToDo => ManagerStatus::InProgress,
-            status => status,
-        };
+        self.status = WorkStatus::of_parts(workers).into();
+        self.promote();
     }
 }

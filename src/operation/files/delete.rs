@@ -36,7 +36,7 @@ impl Operation for DeleteFile {
         Ok(Self {
             namespace: paging::namespace(request.namespace)?,
             path: path(&request.path)?,
-            expected: Expected::read(request.if_match),
+            expected: Expected::read(request.if_match.as_deref()),
         })
     }
 

@@ -53,12 +53,12 @@ impl Operation for ListFiles {
         let last = found.last().filter(|_| more);
         Ok(Output::one(files::Page {
             pagination: paging::pagination(last.map(|last| &*last.path)),
-            items: found.into_iter().map(item).collect(),
+            items: found.iter().map(item).collect(),
         }))
     }
 }
 
-fn item(file: ListedFile) -> files::Item {
+fn item(file: &ListedFile) -> files::Item {
     files::Item {
         path: file.path.to_string(),
         version: AsText(file.version),

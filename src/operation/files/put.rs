@@ -52,7 +52,7 @@ impl Operation for PutFile {
             namespace: paging::namespace(request.namespace)?,
             path: path(&request.path)?,
             content: content.into(),
-            expected: Expected::read(request.if_match),
+            expected: Expected::read(request.if_match.as_deref()),
         })
     }
 

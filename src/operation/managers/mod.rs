@@ -31,10 +31,10 @@ fn not_found(namespace: &str, manager: &str) -> Failure {
 
 /// That the file of a manager is not there is that the manager is not there.
 fn of_manager(failure: registry::Error, namespace: &str, manager: &str) -> Failure {
-    match failure {
-        registry::Error::FileNotFound { .. } => not_found(namespace, manager),
-        other => other.into(),
+    if matches!(failure, registry::Error::FileNotFound { .. }) {
+        return not_found(namespace, manager);
     }
+    failure.into()
 }
 
 fn bad(parameter: &'static str, message: impl Into<String>) -> Failure {

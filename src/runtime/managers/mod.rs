@@ -4,10 +4,11 @@
 //! items wait for, computes what follows, and commits that with the work it starts; an edit made
 //! meanwhile is a conflict, after which it is computed again. There is no lock.
 
+mod schedule;
 mod start;
 mod tick;
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, sync::Arc, time::Instant};
 
 use super::{Initiator, Runtime};
 use crate::dialect::managers::{
@@ -17,6 +18,7 @@ use crate::error::{Code, Failure};
 use crate::id::Tenant;
 use crate::registry::{File, ListedFile};
 use crate::storage::Attribution;
+use crate::telemetry::measure;
 
 pub use tick::{Processed, StartedItem, StartedWork};
 
@@ -53,6 +55,7 @@ impl Runtime {
         namespace: &Arc<str>,
         named: Option<&[String]>,
     ) -> Result<Ticked, Failure> {
+        let begun = Instant::now();
         let by = Initiator::system(tenant);
         let files = self.manager_files(tenant, namespace).await?;
         for name in named.into_iter().flatten() {
@@ -62,7 +65,7 @@ impl Runtime {
                 return Err(not_found(namespace, name));
             }
         }
-        let mut filed: BTreeMap<String, Filed> = BTreeMap::new();
+        let mut statuses: BTreeMap<String, Filed> = BTreeMap::new();
         let mut outcomes = BTreeMap::new();
         for file in &files {
             let Some(name) = manager_at(&file.path) else {
@@ -72,13 +75,14 @@ impl Runtime {
             let ticked = self.tick_manager(&by, namespace, name, is_wanted).await?;
             // A file that has vanished meanwhile is in no list.
             if let Some((status, outcome)) = ticked {
-                filed.insert(name.to_owned(), status);
+                statuses.insert(name.to_owned(), status);
                 if let Some(outcome) = outcome {
                     outcomes.insert(name.to_owned(), outcome);
                 }
             }
         }
-        let registry = self.file_managers(&by, namespace, &filed).await?;
+        let registry = self.file_managers(&by, namespace, &statuses).await?;
+        measure::managers_ticked(begun);
         Ok(Ticked {
             registry,
             processed: outcomes.into_values().collect(),

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use super::{CONFLICTS_MAX, attribution};
 use crate::dialect::managers::{
-    FilePath, Filed, ItemRef, Manager, ManagerStatus, Seen, StateFile, Work, path_of,
+    FilePath, Filed, ItemRef, Manager, ManagerStatus, Seen, StateFile, Work, path_of, text_of,
 };
 use crate::error::{Code, Failure};
 use crate::program::Status;
@@ -71,7 +71,7 @@ impl Runtime {
             let Some(content) = content else {
                 return Ok(None);
             };
-            let mut processed = Processed {
+            let mut outcome = Processed {
                 manager: name.to_owned(),
                 status: None,
                 changed: false,
@@ -81,8 +81,8 @@ impl Runtime {
             let mut manager = match Manager::read(&content) {
                 Ok(manager) => manager,
                 Err(error) => {
-                    processed.error = Some(error.to_string());
-                    return Ok(Some((None, processes.then_some(processed))));
+                    outcome.error = Some(error.to_string());
+                    return Ok(Some((None, processes.then_some(outcome))));
                 }
             };
             manager.promote();
@@ -91,12 +91,12 @@ impl Runtime {
                 let seen = self.seen(&mut session, by, namespace, &manager).await?;
                 let starting =
                     self.start_items(&mut session, by, namespace, name, &mut manager, &seen);
-                processed.started = starting.await?;
+                outcome.started = starting.await?;
             }
-            processed.status = Some(manager.status);
+            outcome.status = Some(manager.status);
             let filed = Some(manager.status);
             if let Some(text) = manager.edited() {
-                processed.changed = true;
+                outcome.changed = true;
                 let unit = session.unit()?;
                 File::put(unit, namespace, &path, text.into(), &Expected::Any).await?;
                 match session.finish(&by.cancel).await {
@@ -111,7 +111,7 @@ impl Runtime {
                     Err(failure) => return Err(failure),
                 }
             }
-            return Ok(Some((filed, processes.then_some(processed))));
+            return Ok(Some((filed, processes.then_some(outcome))));
         }
     }
 
@@ -159,14 +159,24 @@ impl Runtime {
             Status::Completed => Work::Completed,
             Status::Pending | Status::Running | Status::Waiting => Work::Running,
             Status::Failed | Status::Cancelled | Status::TimedOut => {
-                let why = run
-                    .error
-                    .as_ref()
-                    .map(|error| format!(": {}", error.message));
-                let why = why.unwrap_or_default();
+                let why = match self.answer_of(by, work).await? {
+                    None => run.error.as_ref().map(|error| error.message.to_string()),
+                    answer => answer,
+                };
+                let why = why.map(|why| format!(": {why}")).unwrap_or_default();
                 Work::Failed(format!("{work} ended {}{why}", run.status.as_str()))
             }
         })
+    }
+
+    /// What was answered to a task that failed; none of a run.
+    async fn answer_of(&self, by: &Initiator, work: &str) -> Result<Option<String>, Failure> {
+        let task = match self.shown_task(&by.tenant, work).await {
+            Err(failure) if failure.code() == Code::TaskNotFound => return Ok(None),
+            task => task?,
+        };
+        let output = task.output.as_deref();
+        Ok(output.and_then(|output| text_of(output, "error")))
     }
 
     /// Brings a manager up to date, and starts what is to be started, in the transaction of a

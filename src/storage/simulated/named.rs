@@ -71,6 +71,21 @@ impl State {
         found.take(limit).map(head).collect()
     }
 
+    pub(in crate::storage) fn record_namespaces(
+        &self,
+        kind: RecordKind,
+        prefix: &str,
+    ) -> Vec<(Tenant, Arc<str>)> {
+        let mut found: Vec<_> = self
+            .all(kind)
+            .into_iter()
+            .filter(|(_, record)| record.key.name.starts_with(prefix))
+            .map(|(tenant, record)| (tenant, record.key.namespace))
+            .collect();
+        found.dedup();
+        found
+    }
+
     pub(in crate::storage) fn record_origin(&self, at: Sequence) -> Option<RecordOrigin> {
         let commit = self.commits.get(&at.0)?;
         let author = usize::try_from(commit.author - 1).expect("a row");

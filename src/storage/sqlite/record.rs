@@ -18,6 +18,7 @@ const RECORD_HEADS: &str = include_str!("sql/record_heads.sql");
 const RECORD_LEASES: &str = include_str!("sql/record_leases.sql");
 const RECORD_LIST: &str = include_str!("sql/record_list.sql");
 const RECORD_MIRRORS: &str = include_str!("sql/record_mirrors.sql");
+const RECORD_NAMESPACES: &str = include_str!("sql/record_namespaces.sql");
 const RECORD_ORIGIN: &str = include_str!("sql/record_origin.sql");
 const RECORD_POSITIONS: &str = include_str!("sql/record_positions.sql");
 const RECORD_PRODUCERS: &str = include_str!("sql/record_producers.sql");
@@ -135,6 +136,22 @@ impl Sqlite {
             })
         };
         rows.into_iter().map(head).collect()
+    }
+
+    /// The namespaces of all tenants that have records of a kind whose names begin so.
+    pub(in crate::storage) async fn record_namespaces(
+        &self,
+        kind: RecordKind,
+        prefix: &str,
+    ) -> Result<Vec<(Tenant, Arc<str>)>, Error> {
+        let rows: Vec<(String, String)> = sqlx::query_as(RECORD_NAMESPACES)
+            .bind(kind.code())
+            .bind(prefix)
+            .bind(format!("{prefix}{}", char::MAX))
+            .fetch_all(&self.reads)
+            .await?;
+        let namespace = |(tenant, ns): (String, String)| (Tenant::from(tenant), Arc::from(ns));
+        Ok(rows.into_iter().map(namespace).collect())
     }
 
     /// The commit of a sequence.

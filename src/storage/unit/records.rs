@@ -103,6 +103,31 @@ impl Storage {
         self.0.database.record_origin(at).await
     }
 
+    /// The namespaces of all tenants that have records of a kind whose names begin so.
+    pub async fn namespaces(
+        &self,
+        kind: RecordKind,
+        prefix: &str,
+    ) -> Result<Vec<(Tenant, Arc<str>)>, Error> {
+        let found = self.0.database.record_namespaces(kind, prefix).await?;
+        self.once_durable(found).await
+    }
+
+    /// Has the namespaces noted from now on in which files are committed whose names begin so.
+    pub fn watch_files(&self, prefix: &'static str) {
+        self.0.records.watch_files(prefix);
+    }
+
+    /// The namespaces in which that happened since this was asked last.
+    pub fn changed_files(&self) -> HashSet<(Tenant, Arc<str>)> {
+        self.0.records.take_changed_files()
+    }
+
+    /// Returns once there may be such.
+    pub async fn files_changed(&self) {
+        self.0.records.files_changed().await;
+    }
+
     /// What starts runs by itself, of all tenants: those after a place, `limit` at most.
     pub async fn producers(
         &self,
