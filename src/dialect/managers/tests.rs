@@ -248,8 +248,8 @@ fn documents_stay_as_people_wrote_them() {
         .iter()
         .map(|worker| worker.target.clone())
         .collect();
-    let named = |name: &str| Ok(format!("org.acme:{name}"));
-    assert_eq!(names, [named("a"), named("b"), named("c"), named("d")]);
+    let code = |name: &str| Ok(format!("org.acme:{name}"));
+    assert_eq!(names, [code("a"), code("b"), code("c"), code("d")]);
     let items: Vec<_> = of.workers.iter().map(|worker| worker.items.len()).collect();
     assert_eq!(items, [1, 0, 2, 1]);
     assert_eq!(of.workers[2].items[0].name.as_deref(), Some("first"));

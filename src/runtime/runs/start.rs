@@ -99,22 +99,7 @@ impl Runtime {
         start: StartRun,
     ) -> Result<RunStarted, Failure> {
         let followed = self.followed(session, &start).await?;
-        let is_by_caller = matches!(start.started_by, StartedBy::Caller | StartedBy::Route);
-        let key = start.key.filter(|key| !key.is_empty());
-        let key = match followed.idempotency {
-            // The key of a trigger is not a caller's: what is delivered twice is started once.
-            Idempotency::None => key.filter(|_| start.started_by == StartedBy::Trigger),
-            Idempotency::Required if key.is_none() && is_by_caller => {
-                return Err(Failure::new(
-                    Code::BadRequest,
-                    format!(
-                        "workflow {} requires an idempotency key; send `idempotencyKey`",
-                        start.name.name
-                    ),
-                ));
-            }
-            Idempotency::Optional | Idempotency::Required => key,
-        };
+        let key = key_of(&start, followed.idempotency)?;
         let mut keys = Vec::new();
         if let Some(key) = &key {
             let key = RunKey::idempotency(&start.name, key);
@@ -299,6 +284,23 @@ impl Runtime {
             // Its answer is that of a run that was there already.
             is_simple_saga: false,
         })
+    }
+}
+
+/// The idempotency key that counts for a start.
+fn key_of(start: &StartRun, idempotency: Idempotency) -> Result<Option<Box<str>>, Failure> {
+    let is_by_caller = matches!(start.started_by, StartedBy::Caller | StartedBy::Route);
+    let key = start.key.clone().filter(|key| !key.is_empty());
+    match idempotency {
+        // The key of a trigger is not a caller's: what is delivered twice is started once.
+        Idempotency::None => Ok(key.filter(|_| start.started_by == StartedBy::Trigger)),
+        Idempotency::Required if key.is_none() && is_by_caller => {
+            let name = &start.name.name;
+            let message =
+                format!("workflow {name} requires an idempotency key; send `idempotencyKey`");
+            Err(Failure::new(Code::BadRequest, message))
+        }
+        Idempotency::Optional | Idempotency::Required => Ok(key),
     }
 }
 

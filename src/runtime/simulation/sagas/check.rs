@@ -9,7 +9,7 @@ use crate::runtime::runs::RunState;
 
 /// Everything that is stored of a run.
 pub(super) struct Told {
-    pub(super) state: RunState,
+    pub(super) state: Arc<RunState>,
     pub(super) history: Vec<HistoryEvent>,
     pub(super) program: Arc<Program>,
 }
