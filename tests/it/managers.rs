@@ -533,9 +533,9 @@ async fn managers_are_made_listed_and_shown() {
         let missing = rest.get(&format!("/api/managers/{path}")).await;
         missing.refused(404, "MANAGER_NOT_FOUND");
     }
-    let reset = format!("/api/managers/{}/reset", names[0]);
+    let path = format!("/api/managers/{}/reset", names[0]);
     for body in [r#"{"worker": 7}"#, r#"{"worker": "x"}"#, r#"{"item": 1}"#] {
-        rest.post(&reset, body).await.refused(400, "BAD_REQUEST");
+        rest.post(&path, body).await.refused(400, "BAD_REQUEST");
     }
     for document in [
         json!([]),

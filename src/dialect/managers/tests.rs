@@ -243,13 +243,13 @@ fn documents_stay_as_people_wrote_them() {
   ]
 }"#;
     let mut of = Manager::read(text).expect("a manager");
-    let names: Vec<_> = of
+    let targets: Vec<_> = of
         .workers
         .iter()
         .map(|worker| worker.target.clone())
         .collect();
-    let code = |name: &str| Ok(format!("org.acme:{name}"));
-    assert_eq!(names, [code("a"), code("b"), code("c"), code("d")]);
+    let named = |name: &str| Ok(format!("org.acme:{name}"));
+    assert_eq!(targets, [named("a"), named("b"), named("c"), named("d")]);
     let items: Vec<_> = of.workers.iter().map(|worker| worker.items.len()).collect();
     assert_eq!(items, [1, 0, 2, 1]);
     assert_eq!(of.workers[2].items[0].name.as_deref(), Some("first"));
@@ -406,11 +406,14 @@ impl Random {
     }
 }
 
+/// The statuses of workers and of their items.
+type Statuses = Vec<(WorkStatus, Vec<WorkStatus>)>;
+
 /// What a tick makes of the statuses of workers and items, as the documentation says it.
 fn model(
     workers: &[(WorkStatus, Vec<WorkStatus>)],
     ends: &dyn Fn(usize, usize) -> WorkStatus,
-) -> (Vec<(WorkStatus, Vec<WorkStatus>)>, BTreeSet<(usize, usize)>) {
+) -> (Statuses, BTreeSet<(usize, usize)>) {
     use WorkStatus::{Error, InProgress, ToDo};
     let (mut after, mut started) = (workers.to_vec(), BTreeSet::new());
     for (at, (status, items)) in workers.iter().enumerate() {
