@@ -38,8 +38,16 @@ const (
 	CodeFeatureDisabled Code = "FEATURE_DISABLED"
 	// CodeEvaluationLimit means: evaluating the condition on one entity takes too much work; test fewer or shorter fields.
 	CodeEvaluationLimit Code = "EVALUATION_LIMIT"
+	// CodeFileNotFound means: no file is at that path in this namespace, or it belongs to another tenant; list the files.
+	CodeFileNotFound Code = "FILE_NOT_FOUND"
+	// CodeFinalState means: the state in `properties.state` is final; no event leads out of it.
+	CodeFinalState Code = "FINAL_STATE"
 	// CodeForbidden means: the caller lacks the required role, or the transaction belongs to another tenant.
 	CodeForbidden Code = "FORBIDDEN"
+	// CodeGuardError means: the guard of the transition cannot be evaluated, for instance because `data` lacks a member it reads; the message names it, and nothing was written.
+	CodeGuardError Code = "GUARD_ERROR"
+	// CodeGuardRejected means: the guard of the transition does not hold for `data`; nothing was written.
+	CodeGuardRejected Code = "GUARD_REJECTED"
 	// CodeHelpTopicNotFound means: the topic does not exist; `GET help` below the context path lists all topics.
 	CodeHelpTopicNotFound Code = "HELP_TOPIC_NOT_FOUND"
 	// CodeIdempotencyConflict means: the idempotency key was used for a different request; use a new key.
@@ -72,10 +80,14 @@ const (
 	CodeKeypairNotFound Code = "KEYPAIR_NOT_FOUND"
 	// CodeKeyOwnedByDifferentTenant means: another tenant has a trusted key with this id; choose another id.
 	CodeKeyOwnedByDifferentTenant Code = "KEY_OWNED_BY_DIFFERENT_TENANT"
+	// CodeMachineNotFound means: the state machine does not exist in this namespace, or belongs to another tenant; apply its bundle first.
+	CodeMachineNotFound Code = "MACHINE_NOT_FOUND"
 	// CodeM2mClientNotFound means: the client does not exist or belongs to another tenant.
 	CodeM2mClientNotFound Code = "M2M_CLIENT_NOT_FOUND"
 	// CodeMalformedRequest means: the query of grouped statistics cannot be read; the message names the place.
 	CodeMalformedRequest Code = "MALFORMED_REQUEST"
+	// CodeManagerNotFound means: no manager has that file in this namespace, or it belongs to another tenant; list the managers.
+	CodeManagerNotFound Code = "MANAGER_NOT_FOUND"
 	// CodeMissingGroupBy means: grouped statistics need `groupBy`.
 	CodeMissingGroupBy Code = "MISSING_GROUP_BY"
 	// CodeModelAlreadyLocked means: the model is locked; unlock it, or use another version.
@@ -204,7 +216,11 @@ var codes = map[Code]codeInfo{
 	CodeEntityNotFound:                   {meaning: "the entity does not exist, did not exist at that time, or belongs to another tenant", status: 404, retryable: false},
 	CodeFeatureDisabled:                  {meaning: "the feature is disabled; the message names the setting that enables it", status: 404, retryable: false},
 	CodeEvaluationLimit:                  {meaning: "evaluating the condition on one entity takes too much work; test fewer or shorter fields", status: 400, retryable: false},
+	CodeFileNotFound:                     {meaning: "no file is at that path in this namespace, or it belongs to another tenant; list the files", status: 404, retryable: false},
+	CodeFinalState:                       {meaning: "the state in `properties.state` is final; no event leads out of it", status: 409, retryable: false},
 	CodeForbidden:                        {meaning: "the caller lacks the required role, or the transaction belongs to another tenant", status: 403, retryable: false},
+	CodeGuardError:                       {meaning: "the guard of the transition cannot be evaluated, for instance because `data` lacks a member it reads; the message names it, and nothing was written", status: 400, retryable: false},
+	CodeGuardRejected:                    {meaning: "the guard of the transition does not hold for `data`; nothing was written", status: 400, retryable: false},
 	CodeHelpTopicNotFound:                {meaning: "the topic does not exist; `GET help` below the context path lists all topics", status: 404, retryable: false},
 	CodeIdempotencyConflict:              {meaning: "the idempotency key was used for a different request; use a new key", status: 409, retryable: false},
 	CodeGroupCardinalityExceeded:         {meaning: "the query has more groups than `CYODA_STATS_GROUP_MAX`; narrow the condition or group by fewer fields", status: 422, retryable: false},
@@ -221,8 +237,10 @@ var codes = map[Code]codeInfo{
 	CodeInvalidLimit:                     {meaning: "the limit of grouped statistics must be between 1 and `CYODA_STATS_GROUP_MAX`", status: 400, retryable: false},
 	CodeKeypairNotFound:                  {meaning: "the key pair does not exist or belongs to another tenant, or no key pair signs for the audience", status: 404, retryable: false},
 	CodeKeyOwnedByDifferentTenant:        {meaning: "another tenant has a trusted key with this id; choose another id", status: 409, retryable: false},
+	CodeMachineNotFound:                  {meaning: "the state machine does not exist in this namespace, or belongs to another tenant; apply its bundle first", status: 404, retryable: false},
 	CodeM2mClientNotFound:                {meaning: "the client does not exist or belongs to another tenant", status: 404, retryable: false},
 	CodeMalformedRequest:                 {meaning: "the query of grouped statistics cannot be read; the message names the place", status: 400, retryable: false},
+	CodeManagerNotFound:                  {meaning: "no manager has that file in this namespace, or it belongs to another tenant; list the managers", status: 404, retryable: false},
 	CodeMissingGroupBy:                   {meaning: "grouped statistics need `groupBy`", status: 400, retryable: false},
 	CodeModelAlreadyLocked:               {meaning: "the model is locked; unlock it, or use another version", status: 409, retryable: false},
 	CodeModelAlreadyUnlocked:             {meaning: "the model is not locked", status: 409, retryable: false},

@@ -651,6 +651,15 @@ func (o Operations) MachinesGet(ctx context.Context, request *MachinesGetRequest
 	return &answer, nil
 }
 
+// MachineTransition sends a MachineTransitionRequest.
+func (o Operations) MachineTransition(ctx context.Context, request *MachineTransitionRequest, options ...CallOption) (*MachineTransitionResponse, error) {
+	var answer MachineTransitionResponse
+	if err := o.caller.Call(ctx, "MachineTransitionRequest", request, &answer, options...); err != nil {
+		return nil, err
+	}
+	return &answer, nil
+}
+
 // ActionRegister sends an ActionRegisterRequest.
 func (o Operations) ActionRegister(ctx context.Context, request *ActionRegisterRequest, options ...CallOption) (*ActionRegisterResponse, error) {
 	var answer ActionRegisterResponse
@@ -693,6 +702,87 @@ func (o Operations) ActionSetEnabled(ctx context.Context, request *ActionSetEnab
 func (o Operations) ActionDelete(ctx context.Context, request *ActionDeleteRequest, options ...CallOption) (*ActionDeleteResponse, error) {
 	var answer ActionDeleteResponse
 	if err := o.caller.Call(ctx, "ActionDeleteRequest", request, &answer, options...); err != nil {
+		return nil, err
+	}
+	return &answer, nil
+}
+
+// FilePut sends a FilePutRequest.
+func (o Operations) FilePut(ctx context.Context, request *FilePutRequest, options ...CallOption) (*FilePutResponse, error) {
+	var answer FilePutResponse
+	if err := o.caller.Call(ctx, "FilePutRequest", request, &answer, options...); err != nil {
+		return nil, err
+	}
+	return &answer, nil
+}
+
+// FileGet sends a FileGetRequest.
+func (o Operations) FileGet(ctx context.Context, request *FileGetRequest, options ...CallOption) (*FileGetResponse, error) {
+	var answer FileGetResponse
+	if err := o.caller.Call(ctx, "FileGetRequest", request, &answer, options...); err != nil {
+		return nil, err
+	}
+	return &answer, nil
+}
+
+// FileDelete sends a FileDeleteRequest.
+func (o Operations) FileDelete(ctx context.Context, request *FileDeleteRequest, options ...CallOption) (*FileDeleteResponse, error) {
+	var answer FileDeleteResponse
+	if err := o.caller.Call(ctx, "FileDeleteRequest", request, &answer, options...); err != nil {
+		return nil, err
+	}
+	return &answer, nil
+}
+
+// FilesGet sends a FilesGetRequest.
+func (o Operations) FilesGet(ctx context.Context, request *FilesGetRequest, options ...CallOption) (*FilesGetResponse, error) {
+	var answer FilesGetResponse
+	if err := o.caller.Call(ctx, "FilesGetRequest", request, &answer, options...); err != nil {
+		return nil, err
+	}
+	return &answer, nil
+}
+
+// ManagerCreate sends a ManagerCreateRequest.
+func (o Operations) ManagerCreate(ctx context.Context, request *ManagerCreateRequest, options ...CallOption) (*ManagerCreateResponse, error) {
+	var answer ManagerCreateResponse
+	if err := o.caller.Call(ctx, "ManagerCreateRequest", request, &answer, options...); err != nil {
+		return nil, err
+	}
+	return &answer, nil
+}
+
+// ManagersGet sends a ManagersGetRequest.
+func (o Operations) ManagersGet(ctx context.Context, request *ManagersGetRequest, options ...CallOption) (*ManagersGetResponse, error) {
+	var answer ManagersGetResponse
+	if err := o.caller.Call(ctx, "ManagersGetRequest", request, &answer, options...); err != nil {
+		return nil, err
+	}
+	return &answer, nil
+}
+
+// ManagerGet sends a ManagerGetRequest.
+func (o Operations) ManagerGet(ctx context.Context, request *ManagerGetRequest, options ...CallOption) (*ManagerGetResponse, error) {
+	var answer ManagerGetResponse
+	if err := o.caller.Call(ctx, "ManagerGetRequest", request, &answer, options...); err != nil {
+		return nil, err
+	}
+	return &answer, nil
+}
+
+// ManagerControl sends a ManagerControlRequest.
+func (o Operations) ManagerControl(ctx context.Context, request *ManagerControlRequest, options ...CallOption) (*ManagerControlResponse, error) {
+	var answer ManagerControlResponse
+	if err := o.caller.Call(ctx, "ManagerControlRequest", request, &answer, options...); err != nil {
+		return nil, err
+	}
+	return &answer, nil
+}
+
+// ManagerTick sends a ManagerTickRequest.
+func (o Operations) ManagerTick(ctx context.Context, request *ManagerTickRequest, options ...CallOption) (*ManagerTickResponse, error) {
+	var answer ManagerTickResponse
+	if err := o.caller.Call(ctx, "ManagerTickRequest", request, &answer, options...); err != nil {
 		return nil, err
 	}
 	return &answer, nil
@@ -1268,6 +1358,9 @@ func (*BundleDeleteRequest) EventType() string { return "BundleDeleteRequest" }
 func (*MachinesGetRequest) EventType() string { return "MachinesGetRequest" }
 
 // EventType names the type of the event.
+func (*MachineTransitionRequest) EventType() string { return "MachineTransitionRequest" }
+
+// EventType names the type of the event.
 func (*ActionRegisterRequest) EventType() string { return "ActionRegisterRequest" }
 
 // EventType names the type of the event.
@@ -1281,6 +1374,33 @@ func (*ActionSetEnabledRequest) EventType() string { return "ActionSetEnabledReq
 
 // EventType names the type of the event.
 func (*ActionDeleteRequest) EventType() string { return "ActionDeleteRequest" }
+
+// EventType names the type of the event.
+func (*FilePutRequest) EventType() string { return "FilePutRequest" }
+
+// EventType names the type of the event.
+func (*FileGetRequest) EventType() string { return "FileGetRequest" }
+
+// EventType names the type of the event.
+func (*FileDeleteRequest) EventType() string { return "FileDeleteRequest" }
+
+// EventType names the type of the event.
+func (*FilesGetRequest) EventType() string { return "FilesGetRequest" }
+
+// EventType names the type of the event.
+func (*ManagerCreateRequest) EventType() string { return "ManagerCreateRequest" }
+
+// EventType names the type of the event.
+func (*ManagersGetRequest) EventType() string { return "ManagersGetRequest" }
+
+// EventType names the type of the event.
+func (*ManagerGetRequest) EventType() string { return "ManagerGetRequest" }
+
+// EventType names the type of the event.
+func (*ManagerControlRequest) EventType() string { return "ManagerControlRequest" }
+
+// EventType names the type of the event.
+func (*ManagerTickRequest) EventType() string { return "ManagerTickRequest" }
 
 // EventType names the type of the event.
 func (*TopicPublishRequest) EventType() string { return "TopicPublishRequest" }

@@ -2087,12 +2087,23 @@ type Workflow struct {
 	Desc string `json:"desc,omitempty"`
 	// The state of new entities.
 	InitialState string `json:"initialState,omitempty"`
+	// The state machine of a bundle that the workflow is made from: criteria with the name `cel`
+	// are its guards, and processors with the tag of a connector its actions, so that no member
+	// is called for them.
+	Machine *WorkflowMachine `json:"machine,omitempty"`
 	// Unique among the workflows of the model.
 	Name string `json:"name,omitempty"`
 	// The states by name.
 	States map[string]State `json:"states,omitempty"`
 	// The schema version, like `1.1`.
 	Version string `json:"version,omitempty"`
+}
+
+// WorkflowMachine: A state machine of a bundle.
+type WorkflowMachine struct {
+	Name string `json:"name"`
+	// The namespace of its bundle.
+	Namespace string `json:"namespace"`
 }
 
 // EntityWorkflowImportResponse: Workflows that were imported.
@@ -2137,6 +2148,111 @@ type Page struct {
 	Size          int64 `json:"size"`
 	TotalElements int64 `json:"totalElements"`
 	TotalPages    int64 `json:"totalPages"`
+}
+
+// FileDeleteRequest: the data of an event of this type.
+type FileDeleteRequest struct {
+	// The version that is deleted.
+	IfMatch *string `json:"ifMatch,omitempty"`
+	// `default` if absent.
+	Namespace string `json:"namespace,omitempty"`
+	Path      string `json:"path"`
+}
+
+// FileDeleteResponse: A file that was deleted.
+type FileDeleteResponse struct {
+	// The id of the request's event.
+	ID   string `json:"id"`
+	Path string `json:"path,omitempty"`
+	// What the caller should know, although the request was answered.
+	Warnings []string `json:"warnings,omitempty"`
+}
+
+// FileGetRequest: the data of an event of this type.
+type FileGetRequest struct {
+	// `default` if absent.
+	Namespace string `json:"namespace,omitempty"`
+	Path      string `json:"path"`
+}
+
+// FileGetResponse: A file.
+type FileGetResponse struct {
+	// The JSON, as it was written.
+	Content JSON `json:"content,omitempty"`
+	// The id of the request's event.
+	ID        string     `json:"id"`
+	Path      string     `json:"path,omitempty"`
+	UpdatedAt *time.Time `json:"updatedAt,omitempty"`
+	// Who wrote it last.
+	UpdatedBy string `json:"updatedBy,omitempty"`
+	Version   string `json:"version,omitempty"`
+	// What the caller should know, although the request was answered.
+	Warnings []string `json:"warnings,omitempty"`
+}
+
+// FilePutRequest: the data of an event of this type.
+type FilePutRequest struct {
+	// Any JSON, of at most 1 MiB. It is kept as it is written.
+	Content JSON `json:"content"`
+	// The version that the change is based on; an empty text if there must be no file, `*` if
+	// there must be one.
+	IfMatch *string `json:"ifMatch,omitempty"`
+	// `default` if absent.
+	Namespace string `json:"namespace,omitempty"`
+	// Segments of letters, digits, dots, underscores, colons, spaces and hyphens, each after a
+	// slash; at most 512 bytes.
+	Path string `json:"path"`
+}
+
+// FilePutResponse: A file that was written.
+type FilePutResponse struct {
+	// The id of the request's event.
+	ID   string `json:"id"`
+	Path string `json:"path,omitempty"`
+	// The transaction that wrote it. In a transaction it is the version that the file has once
+	// that is committed.
+	Version string `json:"version,omitempty"`
+	// What the caller should know, although the request was answered.
+	Warnings []string `json:"warnings,omitempty"`
+}
+
+// FilesGetRequest: the data of an event of this type.
+type FilesGetRequest struct {
+	// The `nextCursor` of the page before.
+	Cursor string `json:"cursor,omitempty"`
+	// How many items, 1 to 1000; 100 if absent.
+	Limit *int64 `json:"limit,omitempty"`
+	// `default` if absent.
+	Namespace string `json:"namespace,omitempty"`
+	// What the paths begin with; `/` if absent.
+	Prefix string `json:"prefix,omitempty"`
+}
+
+// FilesGetResponse: A page of files, by path.
+type FilesGetResponse struct {
+	// The id of the request's event.
+	ID    string       `json:"id"`
+	Items []ListedFile `json:"items,omitempty"`
+	// Whether a list goes on, and where.
+	Pagination *FilesGetResponsePagination `json:"pagination,omitempty"`
+	// What the caller should know, although the request was answered.
+	Warnings []string `json:"warnings,omitempty"`
+}
+
+// FilesGetResponsePagination: Whether a list goes on, and where.
+type FilesGetResponsePagination struct {
+	HasNext bool `json:"hasNext"`
+	// The `cursor` of the next page.
+	NextCursor string `json:"nextCursor,omitempty"`
+}
+
+// ListedFile: A file without its content.
+type ListedFile struct {
+	Path string `json:"path"`
+	// The bytes of its content.
+	Size      int64     `json:"size"`
+	UpdatedAt time.Time `json:"updatedAt"`
+	Version   string    `json:"version"`
 }
 
 // IncidentCancelRequest: the data of an event of this type.
@@ -2400,6 +2516,39 @@ const (
 	LogLevelSetResponseLevelAny   LogLevelSetResponseLevel = ""
 )
 
+// MachineTransitionRequest: the data of an event of this type.
+type MachineTransitionRequest struct {
+	// The connector of the database with the table; that of the first flow that names the state
+	// machine if absent.
+	Connector string `json:"connector,omitempty"`
+	// What guards and actions read as `input`: an object, at most 1 MiB; `{}` if absent.
+	Data map[string]JSON `json:"data,omitempty"`
+	// The table; without a database, the model, such as `orders/1`, whose version is 1 if absent.
+	Entity string `json:"entity"`
+	// The id of the row or the entity.
+	EntityID JSON   `json:"entityId,omitempty"`
+	Event    string `json:"event"`
+	// The name of a state machine.
+	Machine string `json:"machine"`
+	// `default` if absent.
+	Namespace string `json:"namespace,omitempty"`
+}
+
+// MachineTransitionResponse: A row or an entity that an event has moved to another state.
+type MachineTransitionResponse struct {
+	// The result of the action, if there is one.
+	ActionResult JSON   `json:"actionResult,omitempty"`
+	CurrentState string `json:"currentState,omitempty"`
+	EntityID     string `json:"entityId,omitempty"`
+	Event        string `json:"event,omitempty"`
+	// The id of the request's event.
+	ID            string `json:"id"`
+	Machine       string `json:"machine,omitempty"`
+	PreviousState string `json:"previousState,omitempty"`
+	// What the caller should know, although the request was answered.
+	Warnings []string `json:"warnings,omitempty"`
+}
+
 // MachinesGetRequest: the data of an event of this type.
 type MachinesGetRequest struct {
 	// The `nextCursor` of the page before.
@@ -2435,6 +2584,174 @@ type Machine struct {
 	Machine string `json:"machine"`
 	// In the order of its block.
 	States []string `json:"states"`
+}
+
+// ManagerControlRequest: the data of an event of this type.
+type ManagerControlRequest struct {
+	// `pause`, `resume` or `reset`.
+	Do string `json:"do"`
+	// Of a reset: the place or the name of an item; all that ended `error` if absent.
+	Item *ManagerPart `json:"item,omitempty"`
+	// The name of its file.
+	Manager string `json:"manager"`
+	// `default` if absent.
+	Namespace string `json:"namespace,omitempty"`
+	// Of a reset: the `order` or the `user_code` of a worker; all workers if absent.
+	Worker *ManagerPart `json:"worker,omitempty"`
+}
+
+// ManagerPart: A part of a manager, by its number or its name.
+type ManagerPart = JSON
+
+// ManagerControlResponse: A manager that was controlled.
+type ManagerControlResponse struct {
+	// The items that were reset.
+	Changed []ChangedItem `json:"changed,omitempty"`
+	// The id of the request's event.
+	ID      string `json:"id"`
+	Manager string `json:"manager,omitempty"`
+	Status  string `json:"status,omitempty"`
+	// What the caller should know, although the request was answered.
+	Warnings []string `json:"warnings,omitempty"`
+}
+
+// ChangedItem: An item that was reset.
+type ChangedItem struct {
+	// The place of the item in the worker, from 0.
+	Item int64 `json:"item"`
+	// The `order` of the worker.
+	Worker *int64 `json:"worker,omitempty"`
+}
+
+// ManagerCreateRequest: the data of an event of this type.
+type ManagerCreateRequest struct {
+	// The manager: an object of at most 1 MiB with `configuration_code`, `user_code` and `workers`.
+	Document JSON `json:"document"`
+	// `default` if absent.
+	Namespace string `json:"namespace,omitempty"`
+}
+
+// ManagerCreateResponse: A manager that was made.
+type ManagerCreateResponse struct {
+	// The id of the request's event.
+	ID string `json:"id"`
+	// The name of its file, with a stamp.
+	Manager string `json:"manager,omitempty"`
+	Version string `json:"version,omitempty"`
+	// What the caller should know, although the request was answered.
+	Warnings []string `json:"warnings,omitempty"`
+}
+
+// ManagerGetRequest: the data of an event of this type.
+type ManagerGetRequest struct {
+	// The name of its file.
+	Manager string `json:"manager"`
+	// `default` if absent.
+	Namespace string `json:"namespace,omitempty"`
+}
+
+// ManagerGetResponse: A manager as it is written.
+type ManagerGetResponse struct {
+	Document JSON `json:"document,omitempty"`
+	// The id of the request's event.
+	ID      string `json:"id"`
+	Manager string `json:"manager,omitempty"`
+	Version string `json:"version,omitempty"`
+	// What the caller should know, although the request was answered.
+	Warnings []string `json:"warnings,omitempty"`
+}
+
+// ManagerTickRequest: the data of an event of this type.
+type ManagerTickRequest struct {
+	// `default` if absent.
+	Namespace string `json:"namespace,omitempty"`
+	// Which managers; all that are in progress if absent.
+	Payload *ManagerTickPayload `json:"payload,omitempty"`
+}
+
+// ManagerTickPayload: Which managers a tick is about.
+type ManagerTickPayload struct {
+	// The names of their files.
+	Managers []string `json:"managers,omitempty"`
+	// The path of the file of one.
+	StatePath string `json:"state_path,omitempty"`
+}
+
+// ManagerTickResponse: What a tick has done.
+type ManagerTickResponse struct {
+	// The id of the request's event.
+	ID        string          `json:"id"`
+	Processed []ManagerTicked `json:"processed,omitempty"`
+	// The names of the files of managers by list: to-do, in-progress, done, paused.
+	Registry map[string][]string `json:"registry,omitempty"`
+	// What the caller should know, although the request was answered.
+	Warnings []string `json:"warnings,omitempty"`
+}
+
+// ManagerTicked: What a tick has done with one manager.
+type ManagerTicked struct {
+	// Whether its file was written.
+	Changed bool `json:"changed"`
+	// Why nothing was done.
+	Error   string        `json:"error,omitempty"`
+	Manager string        `json:"manager"`
+	Started []StartedItem `json:"started"`
+	// Absent if its file is not a manager.
+	Status string `json:"status,omitempty"`
+}
+
+// StartedItem: Work that was started for an item.
+type StartedItem struct {
+	// The place of the item in the worker, from 0.
+	Item   int64  `json:"item"`
+	RunID  string `json:"runId,omitempty"`
+	TaskID string `json:"taskId,omitempty"`
+	// The `order` of the worker.
+	Worker *int64 `json:"worker,omitempty"`
+}
+
+// ManagersGetRequest: the data of an event of this type.
+type ManagersGetRequest struct {
+	// The `nextCursor` of the page before.
+	Cursor string `json:"cursor,omitempty"`
+	// How many items, 1 to 1000; 100 if absent.
+	Limit *int64 `json:"limit,omitempty"`
+	// `default` if absent.
+	Namespace string `json:"namespace,omitempty"`
+	// Only managers of this status: to-do, in-progress, done, paused or error.
+	Status string `json:"status,omitempty"`
+}
+
+// ManagersGetResponse: A page of managers, by the names of their files.
+type ManagersGetResponse struct {
+	// The id of the request's event.
+	ID    string          `json:"id"`
+	Items []ListedManager `json:"items,omitempty"`
+	// Whether a list goes on, and where.
+	Pagination *ManagersGetResponsePagination `json:"pagination,omitempty"`
+	// What the caller should know, although the request was answered.
+	Warnings []string `json:"warnings,omitempty"`
+}
+
+// ManagersGetResponsePagination: Whether a list goes on, and where.
+type ManagersGetResponsePagination struct {
+	HasNext bool `json:"hasNext"`
+	// The `cursor` of the next page.
+	NextCursor string `json:"nextCursor,omitempty"`
+}
+
+// ListedManager: A manager in a list.
+type ListedManager struct {
+	// Why the file is not a manager.
+	Error string `json:"error,omitempty"`
+	// The name of its file.
+	Manager string `json:"manager"`
+	Name    string `json:"name,omitempty"`
+	// Absent if the file is not a manager.
+	Status  string `json:"status,omitempty"`
+	Version string `json:"version"`
+	// How many workers there are, in all as `total` and by status.
+	Workers map[string]int64 `json:"workers"`
 }
 
 // MessageCreateRequest: the data of an event of this type.
@@ -2993,7 +3310,7 @@ type Run struct {
 	SearchAttributes map[string]JSON `json:"searchAttributes"`
 	Signals          []RunSignal     `json:"signals,omitempty"`
 	StartedAt        *time.Time      `json:"startedAt,omitempty"`
-	// `caller`, `schedule`, `trigger`, `parent` or `transition`.
+	// `caller`, `schedule`, `trigger`, `parent`, `transition` or `route`.
 	StartedBy string `json:"startedBy"`
 	// `pending`, `running`, `waiting`, `completed`, `failed`, `cancelled` or `timed_out`.
 	Status  string             `json:"status"`

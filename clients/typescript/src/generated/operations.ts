@@ -94,6 +94,14 @@ import type {
   EntityWorkflowExportResponse,
   EntityWorkflowImportRequest,
   EntityWorkflowImportResponse,
+  FileDeleteRequest,
+  FileDeleteResponse,
+  FileGetRequest,
+  FileGetResponse,
+  FilePutRequest,
+  FilePutResponse,
+  FilesGetRequest,
+  FilesGetResponse,
   IncidentCancelRequest,
   IncidentCancelResponse,
   IncidentRetryRequest,
@@ -114,8 +122,20 @@ import type {
   LogLevelGetResponse,
   LogLevelSetRequest,
   LogLevelSetResponse,
+  MachineTransitionRequest,
+  MachineTransitionResponse,
   MachinesGetRequest,
   MachinesGetResponse,
+  ManagerControlRequest,
+  ManagerControlResponse,
+  ManagerCreateRequest,
+  ManagerCreateResponse,
+  ManagerGetRequest,
+  ManagerGetResponse,
+  ManagerTickRequest,
+  ManagerTickResponse,
+  ManagersGetRequest,
+  ManagersGetResponse,
   MessageCreateRequest,
   MessageCreateResponse,
   MessageDeleteRequest,
@@ -288,11 +308,21 @@ export interface OperationTypes {
   BundleGetRequest: { request: BundleGetRequest; response: BundleGetResponse };
   BundleDeleteRequest: { request: BundleDeleteRequest; response: BundleDeleteResponse };
   MachinesGetRequest: { request: MachinesGetRequest; response: MachinesGetResponse };
+  MachineTransitionRequest: { request: MachineTransitionRequest; response: MachineTransitionResponse };
   ActionRegisterRequest: { request: ActionRegisterRequest; response: ActionRegisterResponse };
   ActionsGetRequest: { request: ActionsGetRequest; response: ActionsGetResponse };
   ActionGetRequest: { request: ActionGetRequest; response: ActionGetResponse };
   ActionSetEnabledRequest: { request: ActionSetEnabledRequest; response: ActionSetEnabledResponse };
   ActionDeleteRequest: { request: ActionDeleteRequest; response: ActionDeleteResponse };
+  FilePutRequest: { request: FilePutRequest; response: FilePutResponse };
+  FileGetRequest: { request: FileGetRequest; response: FileGetResponse };
+  FileDeleteRequest: { request: FileDeleteRequest; response: FileDeleteResponse };
+  FilesGetRequest: { request: FilesGetRequest; response: FilesGetResponse };
+  ManagerCreateRequest: { request: ManagerCreateRequest; response: ManagerCreateResponse };
+  ManagersGetRequest: { request: ManagersGetRequest; response: ManagersGetResponse };
+  ManagerGetRequest: { request: ManagerGetRequest; response: ManagerGetResponse };
+  ManagerControlRequest: { request: ManagerControlRequest; response: ManagerControlResponse };
+  ManagerTickRequest: { request: ManagerTickRequest; response: ManagerTickResponse };
   TopicPublishRequest: { request: TopicPublishRequest; response: TopicPublishResponse };
   TopicGetRequest: { request: TopicGetRequest; response: TopicGetResponse };
   TopicsGetRequest: { request: TopicsGetRequest; response: TopicsGetResponse };
@@ -916,6 +946,14 @@ export class Operations extends Requester {
   }
 
   /**
+   * Sends a `MachineTransitionRequest`.
+   * Over REST: `POST /machines/{machine}/{entity}/{id}/{event}`.
+   */
+  machineTransition(request: MachineTransitionRequest, options?: RequestOptions): Promise<MachineTransitionResponse> {
+    return this.call("MachineTransitionRequest", request, options);
+  }
+
+  /**
    * Sends a `ActionRegisterRequest`.
    * Over REST: `PUT /actions/{action}`.
    */
@@ -953,6 +991,78 @@ export class Operations extends Requester {
    */
   actionDelete(request: ActionDeleteRequest, options?: RequestOptions): Promise<ActionDeleteResponse> {
     return this.call("ActionDeleteRequest", request, options);
+  }
+
+  /**
+   * Sends a `FilePutRequest`.
+   * Over REST: `PUT /files/{*path}`.
+   */
+  filePut(request: FilePutRequest, options?: RequestOptions): Promise<FilePutResponse> {
+    return this.call("FilePutRequest", request, options);
+  }
+
+  /**
+   * Sends a `FileGetRequest`.
+   * Over REST: `GET /files/{*path}`.
+   */
+  fileGet(request: FileGetRequest, options?: RequestOptions): Promise<FileGetResponse> {
+    return this.call("FileGetRequest", request, options);
+  }
+
+  /**
+   * Sends a `FileDeleteRequest`.
+   * Over REST: `DELETE /files/{*path}`.
+   */
+  fileDelete(request: FileDeleteRequest, options?: RequestOptions): Promise<FileDeleteResponse> {
+    return this.call("FileDeleteRequest", request, options);
+  }
+
+  /**
+   * Sends a `FilesGetRequest`.
+   * Over REST: `GET /files`.
+   */
+  filesGet(request: FilesGetRequest, options?: RequestOptions): Promise<FilesGetResponse> {
+    return this.call("FilesGetRequest", request, options);
+  }
+
+  /**
+   * Sends a `ManagerCreateRequest`.
+   * Over REST: `POST /managers`.
+   */
+  managerCreate(request: ManagerCreateRequest, options?: RequestOptions): Promise<ManagerCreateResponse> {
+    return this.call("ManagerCreateRequest", request, options);
+  }
+
+  /**
+   * Sends a `ManagersGetRequest`.
+   * Over REST: `GET /managers`.
+   */
+  managersGet(request: ManagersGetRequest, options?: RequestOptions): Promise<ManagersGetResponse> {
+    return this.call("ManagersGetRequest", request, options);
+  }
+
+  /**
+   * Sends a `ManagerGetRequest`.
+   * Over REST: `GET /managers/{manager}`.
+   */
+  managerGet(request: ManagerGetRequest, options?: RequestOptions): Promise<ManagerGetResponse> {
+    return this.call("ManagerGetRequest", request, options);
+  }
+
+  /**
+   * Sends a `ManagerControlRequest`.
+   * Over REST: `POST /managers/{manager}/pause`, `POST /managers/{manager}/resume`, `POST /managers/{manager}/reset`.
+   */
+  managerControl(request: ManagerControlRequest, options?: RequestOptions): Promise<ManagerControlResponse> {
+    return this.call("ManagerControlRequest", request, options);
+  }
+
+  /**
+   * Sends a `ManagerTickRequest`.
+   * Over REST: `POST /managers/tick`.
+   */
+  managerTick(request: ManagerTickRequest, options?: RequestOptions): Promise<ManagerTickResponse> {
+    return this.call("ManagerTickRequest", request, options);
   }
 
   /**

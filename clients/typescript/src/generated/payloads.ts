@@ -512,6 +512,14 @@ export interface ChangeMeta {
   user: string;
 }
 
+/** An item that was reset. */
+export interface ChangedItem {
+  /** The place of the item in the worker, from 0. */
+  item: number;
+  /** The `order` of the worker. */
+  worker?: number;
+}
+
 /** A client that may get tokens. */
 export interface Client {
   clientId: string;
@@ -1664,6 +1672,117 @@ export interface FailedItem {
   };
 }
 
+export interface FileDeleteRequest {
+  /** Anything, conventionally the id of the event. */
+  id?: string;
+  /** The version that is deleted. */
+  ifMatch?: string | null;
+  /** `default` if absent. */
+  namespace?: string | null;
+  path: string;
+}
+
+/** A file that was deleted. */
+export interface FileDeleteResponse {
+  /** The id of the request's event. */
+  id: string;
+  path?: string;
+  /** Whether the request succeeded. If not, `error` says why. */
+  success: boolean;
+  /** What the caller should know, although the request was answered. */
+  warnings?: string[];
+}
+
+export interface FileGetRequest {
+  /** Anything, conventionally the id of the event. */
+  id?: string;
+  /** `default` if absent. */
+  namespace?: string | null;
+  path: string;
+}
+
+/** A file. */
+export interface FileGetResponse {
+  /** The JSON, as it was written. */
+  content?: Json;
+  /** The id of the request's event. */
+  id: string;
+  path?: string;
+  /** Whether the request succeeded. If not, `error` says why. */
+  success: boolean;
+  updatedAt?: string;
+  /** Who wrote it last. */
+  updatedBy?: string;
+  version?: string;
+  /** What the caller should know, although the request was answered. */
+  warnings?: string[];
+}
+
+export interface FilePutRequest {
+  /** Any JSON, of at most 1 MiB. It is kept as it is written. */
+  content: JsonInput;
+  /** Anything, conventionally the id of the event. */
+  id?: string;
+  /**
+   * The version that the change is based on; an empty text if there must be no file, `*` if
+   * there must be one.
+   */
+  ifMatch?: string | null;
+  /** `default` if absent. */
+  namespace?: string | null;
+  /**
+   * Segments of letters, digits, dots, underscores, colons, spaces and hyphens, each after a
+   * slash; at most 512 bytes.
+   */
+  path: string;
+}
+
+/** A file that was written. */
+export interface FilePutResponse {
+  /** The id of the request's event. */
+  id: string;
+  path?: string;
+  /** Whether the request succeeded. If not, `error` says why. */
+  success: boolean;
+  /**
+   * The transaction that wrote it. In a transaction it is the version that the file has once
+   * that is committed.
+   */
+  version?: string;
+  /** What the caller should know, although the request was answered. */
+  warnings?: string[];
+}
+
+export interface FilesGetRequest {
+  /** The `nextCursor` of the page before. */
+  cursor?: string | null;
+  /** Anything, conventionally the id of the event. */
+  id?: string;
+  /** How many items, 1 to 1000; 100 if absent. */
+  limit?: number | null;
+  /** `default` if absent. */
+  namespace?: string | null;
+  /** What the paths begin with; `/` if absent. */
+  prefix?: string | null;
+}
+
+/** A page of files, by path. */
+export interface FilesGetResponse {
+  /** The id of the request's event. */
+  id: string;
+  items?: ListedFile[];
+  /** Whether a list goes on, and where. */
+  pagination?: {
+    hasNext: boolean;
+    /** The `cursor` of the next page. */
+    nextCursor?: string;
+  };
+  /** Whether the request succeeded. If not, `error` says why. */
+  success: boolean;
+  /** What the caller should know, although the request was answered. */
+  warnings?: string[];
+}
+
 /** One statement about a document. */
 export interface Finding {
   /** Such as `E201`. */
@@ -1955,6 +2074,29 @@ export interface KeyPairReactivateResponse {
 
 export type LimitExceeded = "FAIL" | "TRUNCATE";
 
+/** A file without its content. */
+export interface ListedFile {
+  path: string;
+  /** The bytes of its content. */
+  size: number;
+  updatedAt: string;
+  version: string;
+}
+
+/** A manager in a list. */
+export interface ListedManager {
+  /** Why the file is not a manager. */
+  error?: string;
+  /** The name of its file. */
+  manager: string;
+  name?: string;
+  /** Absent if the file is not a manager. */
+  status?: string;
+  version: string;
+  /** How many workers there are, in all as `total` and by status. */
+  workers: { [member: string]: number };
+}
+
 /** The `LOCK` or `UNLOCK` of a model. */
 export type LockChange = "LOCK" | "UNLOCK";
 
@@ -2009,6 +2151,47 @@ export interface Machine {
   states: string[];
 }
 
+export interface MachineTransitionRequest {
+  /**
+   * The connector of the database with the table; that of the first flow that names the state
+   * machine if absent.
+   */
+  connector?: string | null;
+  /** What guards and actions read as `input`: an object, at most 1 MiB; `{}` if absent. */
+  data?: { [member: string]: JsonInput } | null;
+  /** The table; without a database, the model, such as `orders/1`, whose version is 1 if absent. */
+  entity: string;
+  /** The id of the row or the entity. */
+  entityId?: string | number;
+  event: string;
+  /**
+   * The id of the row or the entity, unless `entityId` has it; then it is anything,
+   * conventionally the id of the event.
+   */
+  id?: string | number;
+  /** The name of a state machine. */
+  machine: string;
+  /** `default` if absent. */
+  namespace?: string | null;
+}
+
+/** A row or an entity that an event has moved to another state. */
+export interface MachineTransitionResponse {
+  /** The result of the action, if there is one. */
+  actionResult?: Json;
+  currentState?: string;
+  entityId?: string;
+  event?: string;
+  /** The id of the request's event. */
+  id: string;
+  machine?: string;
+  previousState?: string;
+  /** Whether the request succeeded. If not, `error` says why. */
+  success: boolean;
+  /** What the caller should know, although the request was answered. */
+  warnings?: string[];
+}
+
 export interface MachinesGetRequest {
   /** The `nextCursor` of the page before. */
   cursor?: string | null;
@@ -2025,6 +2208,154 @@ export interface MachinesGetResponse {
   /** The id of the request's event. */
   id: string;
   items?: Machine[];
+  /** Whether a list goes on, and where. */
+  pagination?: {
+    hasNext: boolean;
+    /** The `cursor` of the next page. */
+    nextCursor?: string;
+  };
+  /** Whether the request succeeded. If not, `error` says why. */
+  success: boolean;
+  /** What the caller should know, although the request was answered. */
+  warnings?: string[];
+}
+
+export interface ManagerControlRequest {
+  /** `pause`, `resume` or `reset`. */
+  do: string;
+  /** Anything, conventionally the id of the event. */
+  id?: string;
+  /** Of a reset: the place or the name of an item; all that ended `error` if absent. */
+  item?: ManagerPart | null;
+  /** The name of its file. */
+  manager: string;
+  /** `default` if absent. */
+  namespace?: string | null;
+  /** Of a reset: the `order` or the `user_code` of a worker; all workers if absent. */
+  worker?: ManagerPart | null;
+}
+
+/** A manager that was controlled. */
+export interface ManagerControlResponse {
+  /** The items that were reset. */
+  changed?: ChangedItem[];
+  /** The id of the request's event. */
+  id: string;
+  manager?: string;
+  status?: string;
+  /** Whether the request succeeded. If not, `error` says why. */
+  success: boolean;
+  /** What the caller should know, although the request was answered. */
+  warnings?: string[];
+}
+
+export interface ManagerCreateRequest {
+  /** The manager: an object of at most 1 MiB with `configuration_code`, `user_code` and `workers`. */
+  document: JsonInput;
+  /** Anything, conventionally the id of the event. */
+  id?: string;
+  /** `default` if absent. */
+  namespace?: string | null;
+}
+
+/** A manager that was made. */
+export interface ManagerCreateResponse {
+  /** The id of the request's event. */
+  id: string;
+  /** The name of its file, with a stamp. */
+  manager?: string;
+  /** Whether the request succeeded. If not, `error` says why. */
+  success: boolean;
+  version?: string;
+  /** What the caller should know, although the request was answered. */
+  warnings?: string[];
+}
+
+export interface ManagerGetRequest {
+  /** Anything, conventionally the id of the event. */
+  id?: string;
+  /** The name of its file. */
+  manager: string;
+  /** `default` if absent. */
+  namespace?: string | null;
+}
+
+/** A manager as it is written. */
+export interface ManagerGetResponse {
+  document?: Json;
+  /** The id of the request's event. */
+  id: string;
+  manager?: string;
+  /** Whether the request succeeded. If not, `error` says why. */
+  success: boolean;
+  version?: string;
+  /** What the caller should know, although the request was answered. */
+  warnings?: string[];
+}
+
+/** A part of a manager, by its number or its name. */
+export type ManagerPart = number | string;
+
+/** Which managers a tick is about. */
+export interface ManagerTickPayload {
+  /** The names of their files. */
+  managers?: readonly string[] | null;
+  /** The path of the file of one. */
+  state_path?: string | null;
+}
+
+export interface ManagerTickRequest {
+  /** Anything, conventionally the id of the event. */
+  id?: string;
+  /** `default` if absent. */
+  namespace?: string | null;
+  /** Which managers; all that are in progress if absent. */
+  payload?: ManagerTickPayload | null;
+}
+
+/** What a tick has done. */
+export interface ManagerTickResponse {
+  /** The id of the request's event. */
+  id: string;
+  processed?: ManagerTicked[];
+  /** The names of the files of managers by list: to-do, in-progress, done, paused. */
+  registry?: { [member: string]: string[] };
+  /** Whether the request succeeded. If not, `error` says why. */
+  success: boolean;
+  /** What the caller should know, although the request was answered. */
+  warnings?: string[];
+}
+
+/** What a tick has done with one manager. */
+export interface ManagerTicked {
+  /** Whether its file was written. */
+  changed: boolean;
+  /** Why nothing was done. */
+  error?: string;
+  manager: string;
+  started: StartedItem[];
+  /** Absent if its file is not a manager. */
+  status?: string;
+}
+
+export interface ManagersGetRequest {
+  /** The `nextCursor` of the page before. */
+  cursor?: string | null;
+  /** Anything, conventionally the id of the event. */
+  id?: string;
+  /** How many items, 1 to 1000; 100 if absent. */
+  limit?: number | null;
+  /** `default` if absent. */
+  namespace?: string | null;
+  /** Only managers of this status: to-do, in-progress, done, paused or error. */
+  status?: string | null;
+}
+
+/** A page of managers, by the names of their files. */
+export interface ManagersGetResponse {
+  /** The id of the request's event. */
+  id: string;
+  items?: ListedManager[];
   /** Whether a list goes on, and where. */
   pagination?: {
     hasNext: boolean;
@@ -2489,7 +2820,7 @@ export interface Run {
   searchAttributes: { [member: string]: Json };
   signals?: RunSignal[];
   startedAt?: string;
-  /** `caller`, `schedule`, `trigger`, `parent` or `transition`. */
+  /** `caller`, `schedule`, `trigger`, `parent`, `transition` or `route`. */
   startedBy: string;
   /** `pending`, `running`, `waiting`, `completed`, `failed`, `cancelled` or `timed_out`. */
   status: string;
@@ -3008,6 +3339,16 @@ export interface SnapshotStatus {
   finishTime?: string;
   snapshotId: string;
   status: "RUNNING" | "SUCCESSFUL" | "FAILED" | "CANCELLED";
+}
+
+/** Work that was started for an item. */
+export interface StartedItem {
+  /** The place of the item in the worker, from 0. */
+  item: number;
+  runId?: string;
+  taskId?: string;
+  /** The `order` of the worker. */
+  worker?: number;
 }
 
 /** A state and its transitions; a state without transitions is final. */
@@ -3921,6 +4262,12 @@ export interface Workflow {
   desc?: string | null;
   /** The state of new entities. */
   initialState?: string;
+  /**
+   * The state machine of a bundle that the workflow is made from: criteria with the name `cel`
+   * are its guards, and processors with the tag of a connector its actions, so that no member
+   * is called for them.
+   */
+  machine?: WorkflowMachine | null;
   /** Unique among the workflows of the model. */
   name?: string;
   /** The states by name. */
@@ -3977,4 +4324,11 @@ export interface WorkflowExplainResponseRun {
     name: string;
     why: string;
   };
+}
+
+/** A state machine of a bundle. */
+export interface WorkflowMachine {
+  name: string;
+  /** The namespace of its bundle. */
+  namespace: string;
 }
