@@ -126,7 +126,10 @@ const ACTION: Parameter = Parameter::path("action", name, "The name of the actio
 const BUNDLE: Parameter = Parameter::path("bundle", name, "The name of the bundle.");
 const DEFINITION: Parameter = Parameter::path("definition", name, "The name of the definition.");
 const PLAN: Parameter = Parameter::path("plan", name, "The name of the plan.");
-const EVENT: Parameter = Parameter::path("event", name, "The event that is waited for.");
+const EVENT: Parameter = Parameter::path("event", name, "The name of the event.");
+const MACHINE: Parameter = Parameter::path("machine", name, "The name of the state machine.");
+const MACHINE_ENTITY: Parameter = Parameter::path("entity", name, "The table, or the model.");
+const MACHINE_ROW: Parameter = Parameter::path("id", name, "The row, or the entity.");
 const SAGA: Parameter = Parameter::path("saga", name, "The name of the saga.");
 const RUN: Parameter = Parameter::path("runId", name, "The run.");
 const DATA_FORMAT: Parameter = Parameter::path("dataFormat", format, "The format of the sample.");
@@ -186,6 +189,9 @@ const PARTS: &[Parameter] = &[
     JOB,
     KEY_ID,
     FILE_PATH,
+    MACHINE,
+    MACHINE_ENTITY,
+    MACHINE_ROW,
     MANAGER,
     MESSAGE_ID,
     MODEL_VERSION,
