@@ -584,6 +584,15 @@ impl Tally {
                             payload["created"] = json!(false);
                         }
                     }
+                    // The name of a manager has its second, and a tick ends what was made before it.
+                    for payload in &mut payloads {
+                        if route.request == EventType::ManagerCreateRequest {
+                            payload["manager"] = json!("");
+                        }
+                        if route.request == EventType::ManagerTickRequest {
+                            payload["processed"] = json!([]);
+                        }
+                    }
                     let text = serde_json::to_string(&payloads).expect("JSON");
                     let text = text.replace("nowhere", "doc");
                     alike(&serde_json::from_str(&text).expect("JSON"))

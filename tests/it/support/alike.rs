@@ -2,14 +2,13 @@
 
 use serde_json::Value;
 
-/// Members that the server draws, or stamps with the second, which are no UUIDs.
+/// Members that the server draws, which are no UUIDs.
 pub(crate) const DRAWN: &[&str] = &[
     "clientId",
     "clientSecret",
     "client_id",
     "client_secret",
     "keyId",
-    "manager",
     "publicKey",
 ];
 
