@@ -6,7 +6,15 @@ from typing import Any
 
 import pytest
 
-from interlock import BadRequest, Client, EntityModified, FileNotFound, Member, TaskContext
+from interlock import (
+    BadRequest,
+    Client,
+    EntityModified,
+    FileNotFound,
+    ManagerNotFound,
+    Member,
+    TaskContext,
+)
 
 
 async def test_a_file_is_written_read_listed_and_deleted(client: Client) -> None:
@@ -48,17 +56,38 @@ async def test_a_member_does_the_items_of_managers(client: Client, member: Membe
         "items": [{"status": "to-do", "state_path": f"/states/{n}.json"} for n in range(2)],
     }
     document = {"configuration_code": "org.acme", "user_code": "batch", "workers": [worker]}
-    created = await client.call("ManagerCreateRequest", {"document": document})
+    name = await client.managers.create(document)
     async with member, asyncio.timeout(30):
         while True:
-            ticked = await client.call("ManagerTickRequest", {})
-            if ticked["registry"]["done"]:
+            ticked = await client.managers.tick()
+            if ticked.registry["done"]:
                 break
             await asyncio.sleep(0.05)
-    shown = await client.call("ManagerGetRequest", {"manager": created["manager"]})
-    assert shown["document"]["status"] == "error"
-    items = shown["document"]["workers"][0]["items"]
+    shown = await client.managers.get(name)
+    assert shown.document["status"] == "error"
+    items = shown.document["workers"][0]["items"]
     assert [item["status"] for item in items] == ["success", "error"]
     assert "it is broken on purpose" in items[1]["error"]
     # What a failed task wrote is not kept.
     assert [file.path async for file in client.files.list("/done/")] == ["/done/0.json"]
+
+
+async def test_a_manager_is_listed_paused_resumed_and_reset(client: Client) -> None:
+    managers = client.managers
+    codes = {"configuration_code": "org.acme", "user_code": "nobody"}
+    worker = {**codes, "items": [{"status": "skip"}]}
+    document = {"configuration_code": "org.acme", "user_code": "batch", "workers": [worker]}
+    name = await managers.create(document)
+    listed = [manager async for manager in managers.list()]
+    assert [(manager.manager, manager.workers["total"]) for manager in listed] == [(name, 1)]
+    assert await managers.pause(name) == "paused"
+    assert [manager.manager async for manager in managers.list("paused")] == [name]
+    assert (await managers.tick([name])).registry["paused"] == [name]
+    assert await managers.resume(name) == "in-progress"
+    assert await managers.reset(name, worker="nobody", item=0) == "in-progress"
+    shown = await managers.get(name)
+    assert shown.document["workers"][0]["items"][0]["status"] == "to-do"
+    with pytest.raises(ManagerNotFound):
+        await managers.within("other").get(name)
+    with pytest.raises(ManagerNotFound):
+        await managers.tick(["none.json"])

@@ -49,7 +49,10 @@ async def test_every_operation_of_the_server_has_a_method() -> None:
         BINARY, "events", "--format", "json", stdout=asyncio.subprocess.PIPE
     )
     answered, _ = await listing.communicate()
-    sources = map(inspect.getsource, (interlock.operations, interlock.runs))
+    sources = map(
+        inspect.getsource,
+        (interlock.operations, interlock.runs, interlock.files, interlock.managers),
+    )
     known = set(re.findall(r'"(\w+Request)"', "".join(sources)))
     assert {row["request"] for row in json.loads(answered)} <= known
 

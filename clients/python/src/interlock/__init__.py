@@ -65,6 +65,7 @@ from interlock.errors import (
     InvalidUniqueKeyDefinition,
     KeyPairNotFound,
     MachineNotFound,
+    ManagerNotFound,
     MessageTooLarge,
     ModelAlreadyLocked,
     ModelAlreadyUnlocked,
@@ -128,6 +129,14 @@ from interlock.explanation import (
     Guard,
 )
 from interlock.files import File, Files, ListedFile
+from interlock.managers import (
+    ListedManager,
+    Manager,
+    Managers,
+    StartedItem,
+    Tick,
+    TickedManager,
+)
 from interlock.member import Member
 from interlock.operations import (
     Aggregation,
@@ -287,8 +296,12 @@ __all__ = [
     "KeyPair",
     "KeyPairNotFound",
     "ListedFile",
+    "ListedManager",
     "Machine",
     "MachineNotFound",
+    "Manager",
+    "ManagerNotFound",
+    "Managers",
     "Member",
     "Message",
     "MessageTooLarge",
@@ -346,6 +359,7 @@ __all__ = [
     "Signalled",
     "Snapshot",
     "Started",
+    "StartedItem",
     "StepResult",
     "StorageUnavailable",
     "Task",
@@ -353,6 +367,8 @@ __all__ = [
     "TaskLeaseLost",
     "TaskNotFound",
     "TenantLimitExceeded",
+    "Tick",
+    "TickedManager",
     "TokenClient",
     "TokenClientNotFound",
     "TooManyRequests",

@@ -116,6 +116,10 @@ class MachineNotFound(NotFound, code="MACHINE_NOT_FOUND"):
     """No such state machine."""
 
 
+class ManagerNotFound(NotFound, code="MANAGER_NOT_FOUND"):
+    """No manager with that name."""
+
+
 class RunDefinitionNotFound(NotFound, code="RUN_DEFINITION_NOT_FOUND"):
     """No definition of that name, or not of that version."""
 

@@ -18,6 +18,7 @@ from interlock import errors, events
 from interlock.cloudevents_pb2 import CloudEvent
 from interlock.explanation import Explanation
 from interlock.files import Files
+from interlock.managers import Managers
 from interlock.records import (
     Account,
     AllDeleted,
@@ -144,6 +145,11 @@ class Operations:
     def files(self) -> Files:
         """JSON documents under paths."""
         return Files(self)
+
+    @property
+    def managers(self) -> Managers:
+        """Batches kept in files, whose items workers do."""
+        return Managers(self)
 
     # Any event type.
 
