@@ -8,7 +8,7 @@ use serde::Deserialize;
 use super::{
     client,
     flo::{
-        options::{Error, Options, Service, maybe, with_service},
+        options::{Error, Json, Options, Service, maybe, maybe_json, with_service},
         show::Table,
     },
 };
@@ -44,7 +44,7 @@ pub(super) struct Fire {
     event: String,
     /// What guards and actions read as `input`: a JSON object.
     #[arg(value_name = "JSON")]
-    data: Option<String>,
+    data: Option<Json>,
     /// The connector of the database with the table; by default that of the first flow that names
     /// the state machine.
     #[arg(long)]
@@ -104,10 +104,7 @@ async fn fire(service: Service<'_>, given: &Fire) -> Result<(), Error> {
             .text("entityId", &given.id)
             .text("event", &given.event);
         let object = maybe(object, "connector", given.connector.as_deref());
-        match &given.data {
-            Some(data) => object.raw("data", data),
-            None => object,
-        }
+        maybe_json(object, "data", given.data.as_ref())
     };
     let answer = service.ask("MachineTransition", request).await?;
     if service.is_json() {

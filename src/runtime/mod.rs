@@ -130,7 +130,6 @@ struct Inner {
     calls: runs::Calls,
     arrivals: runs::Arrivals,
     /// Events for entities.
-    turns: machines::Turns,
     retries: retries::Retries,
 }
 
@@ -265,7 +264,6 @@ impl Runtime {
             modules: runs::Modules::new(wasm),
             parsed: runs::Parsed::default(),
             arrivals: runs::Arrivals::default(),
-            turns: machines::Turns::default(),
             retries: retries::Retries::default(),
             members,
             clock,

@@ -632,5 +632,6 @@ async fn the_command_lists_machines_and_fires_their_events() {
     assert!(refused.contains("TRANSITION_NOT_FOUND"), "{refused}");
     let odd = ["fire", "order_status", "orders", "1", "deliver", "{"];
     let (code, _, refused) = interlock(&shop.server, &odd).await;
-    assert_eq!(code, Some(1), "{refused}");
+    assert_eq!(code, Some(2), "{refused}");
+    assert!(refused.contains("not JSON"), "{refused}");
 }

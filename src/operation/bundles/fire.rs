@@ -13,7 +13,9 @@ use crate::event::{
     },
 };
 use crate::expr;
-use crate::operation::{Access, Context, Family, Operation, Output, once::WHOLE, paging, runs};
+use crate::operation::{
+    Access, Context, Family, Operation, Output, once::WHOLE, paging, runs, turn::turn,
+};
 use crate::runtime::machines::{self, EntityEvent, Fire, Native};
 
 /// How often an event is tried for an entity that others change.
@@ -95,12 +97,13 @@ impl Operation for FireEvent {
 /// action, which is done once.
 async fn fire_entity(cx: &Context, fire: &Fire) -> Result<Output<Fired>, Failure> {
     let (by, runtime) = (cx.initiator(), cx.runtime());
-    let (model, entity) = (fire.model()?, fire.entity_id());
+    let model = fire.model()?;
     // A model that is not there is named first.
     cx.definitions(&model)
         .await
         .map_err(|_| fire.without_model())?;
-    let _turn = runtime.turn_of(&by.tenant, entity?, &by).await?;
+    // No action is called for an event that another one makes too late.
+    let _turn = turn(cx, ("entity", fire.entity_id()?)).await?;
     let event = EntityEvent::new(Arc::clone(&fire.data));
     let mut tries = 0;
     loop {

@@ -4,15 +4,12 @@ use std::sync::Arc;
 
 use super::path;
 use crate::dialect::managers::FilePath;
-use crate::error::{Code, Failure};
+use crate::error::Failure;
 use crate::event::{
     EventType,
     payload::{self, files},
 };
-use crate::operation::{
-    Access, Context, Family, Operation, Output, paging,
-    turn::{ATTEMPTS, turn},
-};
+use crate::operation::{Access, Context, Family, Operation, Output, paging, turn::in_turn};
 use crate::registry::{Expected, File};
 
 pub(in crate::operation) struct DeleteFile {
@@ -42,16 +39,10 @@ impl Operation for DeleteFile {
 
     async fn run(self, cx: Context) -> Result<Output<Self::Answer>, Failure> {
         cx.refuse_token()?;
-        let _turn = turn(&cx, (&self.namespace, self.path.as_str())).await?;
-        let mut attempt = 1;
-        loop {
-            match self.delete(&cx).await {
-                Err(failure) if failure.code() == Code::Conflict && attempt < ATTEMPTS => {
-                    attempt += 1;
-                }
-                outcome => return outcome,
-            }
-        }
+        in_turn(&cx, (&self.namespace, self.path.as_str()), || {
+            self.delete(&cx)
+        })
+        .await
     }
 }
 

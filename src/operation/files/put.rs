@@ -10,10 +10,7 @@ use crate::event::{
     EventType,
     payload::{self, AsText, files},
 };
-use crate::operation::{
-    Access, Context, Family, Operation, Output, paging,
-    turn::{ATTEMPTS, turn},
-};
+use crate::operation::{Access, Context, Family, Operation, Output, paging, turn::in_turn};
 use crate::registry::{Expected, File};
 
 /// The largest content, in bytes.
@@ -60,16 +57,7 @@ impl Operation for PutFile {
         if cx.has_token() {
             return self.put(&cx).await;
         }
-        let _turn = turn(&cx, (&self.namespace, self.path.as_str())).await?;
-        let mut attempt = 1;
-        loop {
-            match self.put(&cx).await {
-                Err(failure) if failure.code() == Code::Conflict && attempt < ATTEMPTS => {
-                    attempt += 1;
-                }
-                outcome => return outcome,
-            }
-        }
+        in_turn(&cx, (&self.namespace, self.path.as_str()), || self.put(&cx)).await
     }
 }
 

@@ -9,10 +9,7 @@ use crate::event::{
     EventType,
     payload::{self, managers},
 };
-use crate::operation::{
-    Access, Context, Family, Operation, Output, paging,
-    turn::{ATTEMPTS, turn},
-};
+use crate::operation::{Access, Context, Family, Operation, Output, paging, turn::in_turn};
 use crate::registry::{Expected, File};
 
 pub(in crate::operation) struct ControlManager {
@@ -73,16 +70,7 @@ impl Operation for ControlManager {
 
     async fn run(self, cx: Context) -> Result<Output<Self::Answer>, Failure> {
         cx.refuse_token()?;
-        let _turn = turn(&cx, (&self.namespace, &self.manager)).await?;
-        let mut attempt = 1;
-        loop {
-            match self.control(&cx).await {
-                Err(failure) if failure.code() == Code::Conflict && attempt < ATTEMPTS => {
-                    attempt += 1;
-                }
-                outcome => return outcome,
-            }
-        }
+        in_turn(&cx, (&self.namespace, &self.manager), || self.control(&cx)).await
     }
 }
 

@@ -11,10 +11,7 @@ use crate::event::{
     EventType,
     payload::{self, AsText, managers},
 };
-use crate::operation::{
-    Access, Context, Family, Operation, Output, paging,
-    turn::{ATTEMPTS, turn},
-};
+use crate::operation::{Access, Context, Family, Operation, Output, paging, turn::in_turn};
 use crate::registry::{Expected, File};
 
 /// The largest document, in bytes.
@@ -65,16 +62,7 @@ impl Operation for CreateManager {
 
     async fn run(self, cx: Context) -> Result<Output<Self::Answer>, Failure> {
         cx.refuse_token()?;
-        let _turn = turn(&cx, (&self.namespace, &self.code)).await?;
-        let mut attempt = 1;
-        loop {
-            match self.create(&cx).await {
-                Err(failure) if failure.code() == Code::Conflict && attempt < ATTEMPTS => {
-                    attempt += 1;
-                }
-                outcome => return outcome,
-            }
-        }
+        in_turn(&cx, (&self.namespace, &self.code), || self.create(&cx)).await
     }
 }
 

@@ -14,9 +14,14 @@ use crate::operation::{
     paging::{self, Paging},
 };
 use crate::registry::{File, ListedFile};
+use crate::storage::UnitOfWork;
 
-/// How many files are looked at together.
+/// How many files are listed together.
 const FILES: usize = 100;
+
+/// How many files are read for one page at most. A page may so have fewer managers of a status than
+/// it was asked for, and a cursor.
+const FILES_MAX: usize = 2_000;
 
 pub(in crate::operation) struct ListManagers {
     namespace: Arc<str>,
@@ -59,23 +64,34 @@ impl Operation for ListManagers {
         let (registry, tenant) = (cx.registry(), &cx.caller().tenant);
         let mut after = after.as_ref().map(|name| format!("{MANAGERS}{name}"));
         let mut items: Vec<managers::Item> = Vec::new();
+        let mut session = cx.session().await?;
+        let mut files_read = 0;
+        let mut is_last = false;
         // One more than is asked for shows whether there are more.
-        while items.len() <= limit {
+        while items.len() <= limit && files_read < FILES_MAX {
             let files = registry.files(tenant, &self.namespace, MANAGERS, after.as_deref(), FILES);
             let files = files.await?;
-            let Some(last) = files.last() else { break };
+            let Some(last) = files.last() else {
+                is_last = true;
+                break;
+            };
             after = Some(last.path.to_string());
+            files_read += files.len();
             for file in files {
-                if let Some(item) = self.item(&cx, &file).await? {
+                if let Some(item) = self.item(session.unit()?, &file).await? {
                     items.push(item);
                 }
             }
         }
-        let more = items.len() > limit;
-        items.truncate(limit);
-        let last = items.last().filter(|_| more);
+        let last = if items.len() > limit {
+            items.truncate(limit);
+            items.last().map(|last| &*last.manager)
+        } else {
+            let last = after.as_deref().filter(|_| !is_last);
+            last.and_then(|path| path.strip_prefix(MANAGERS))
+        };
         Ok(Output::one(managers::Page {
-            pagination: paging::pagination(last.map(|last| &*last.manager)),
+            pagination: paging::pagination(last),
             items,
         }))
     }
@@ -85,7 +101,7 @@ impl ListManagers {
     /// A manager, if its file is still there and it has the status.
     async fn item(
         &self,
-        cx: &Context,
+        unit: &mut UnitOfWork,
         file: &ListedFile,
     ) -> Result<Option<managers::Item>, Failure> {
         let Some(name) = manager_at(&file.path) else {
@@ -93,8 +109,7 @@ impl ListManagers {
         };
         let path =
             FilePath::parse(&file.path).map_err(|error| Failure::internal(error.to_string()))?;
-        let mut session = cx.session().await?;
-        let content = File::content(session.unit()?, &self.namespace, &path).await?;
+        let content = File::content(unit, &self.namespace, &path).await?;
         let Some(content) = content else {
             return Ok(None);
         };

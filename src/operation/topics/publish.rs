@@ -8,10 +8,7 @@ use crate::event::{
     EventType,
     payload::{self, topics},
 };
-use crate::operation::{
-    Access, Context, Family, Operation, Output, paging,
-    turn::{ATTEMPTS, turn},
-};
+use crate::operation::{Access, Context, Family, Operation, Output, paging, turn::in_turn};
 use crate::storage::{NewTopicEvent, TopicKey};
 
 /// The longest name of a topic, and the longest type, key and id of an event, in bytes.
@@ -83,22 +80,16 @@ impl PublishToTopic {
 
     /// The answer is committed with the events, so that the sequences must be known before.
     async fn once(self, cx: &Context) -> Result<Output<topics::Published>, Failure> {
-        let _turn = turn(cx, &self.topic).await?;
-        let mut attempt = 1;
-        loop {
+        in_turn(cx, &self.topic, || async {
             let mut session = cx.session().await?;
             let unit = session.unit()?;
             let publishing = unit.publish_next(self.topic.clone(), self.events.clone());
             let published = topics::Published {
                 sequences: publishing.await?,
             };
-            match cx.finish(session, published, Vec::new()).await {
-                Err(failure) if failure.code() == Code::Conflict && attempt < ATTEMPTS => {
-                    attempt += 1;
-                }
-                outcome => return outcome,
-            }
-        }
+            cx.finish(session, published, Vec::new()).await
+        })
+        .await
     }
 }
 

@@ -6,7 +6,6 @@
 mod act;
 mod native;
 mod table;
-mod turns;
 
 use std::sync::Arc;
 
@@ -20,8 +19,6 @@ use super::Runtime;
 
 pub use native::{EntityEvent, Native};
 pub(super) use native::{machine_called, with_status};
-pub use turns::Turn;
-pub(super) use turns::Turns;
 
 /// An event for a row of a table, or for an entity.
 #[derive(Debug, Clone)]

@@ -8,7 +8,7 @@ use std::{
 
 use tracing::info;
 
-use super::{Fire, Fired, check_guard, turns::Turn};
+use super::{Fire, Fired, check_guard};
 use crate::callout::{Callee, CriterionResult, Reply, TransitionContext};
 use crate::connector::Config;
 use crate::engine::{Answer, Answered, Call, CallRecord, Run, Start};
@@ -169,16 +169,6 @@ impl Fire {
 }
 
 impl Runtime {
-    /// Waits until no other event for that entity is in flight.
-    pub async fn turn_of(
-        &self,
-        tenant: &Tenant,
-        entity: EntityId,
-        by: &Initiator,
-    ) -> Result<Turn, Failure> {
-        self.0.turns.take(tenant, entity, &by.cancel).await
-    }
-
     /// Gives a model the workflow of a machine, unless it has it.
     pub async fn give_machine(
         &self,

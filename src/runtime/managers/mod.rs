@@ -8,12 +8,14 @@ mod schedule;
 mod start;
 mod tick;
 
-use std::{collections::BTreeMap, sync::Arc, time::Instant};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::Instant,
+};
 
 use super::{Initiator, Runtime};
-use crate::dialect::managers::{
-    Filed, MANAGERS, REGISTRY, Registry as Managers, manager_at, path_of,
-};
+use crate::dialect::managers::{Filed, MANAGERS, REGISTRY, Registry as Managers, manager_at};
 use crate::error::{Code, Failure};
 use crate::id::Tenant;
 use crate::registry::{File, ListedFile};
@@ -58,20 +60,19 @@ impl Runtime {
         let begun = Instant::now();
         let by = Initiator::system(tenant);
         let files = self.manager_files(tenant, namespace).await?;
-        for name in named.into_iter().flatten() {
-            let is_there = path_of(name)
-                .is_ok_and(|path| files.iter().any(|file| *file.path == *path.as_str()));
-            if !is_there {
-                return Err(not_found(namespace, name));
-            }
+        let known: BTreeSet<&str> = files
+            .iter()
+            .filter_map(|file| manager_at(&file.path))
+            .collect();
+        let named: Option<BTreeSet<&str>> =
+            named.map(|named| named.iter().map(|name| &**name).collect());
+        if let Some(name) = named.iter().flatten().find(|name| !known.contains(*name)) {
+            return Err(not_found(namespace, name));
         }
         let mut statuses: BTreeMap<String, Filed> = BTreeMap::new();
         let mut outcomes = BTreeMap::new();
-        for file in &files {
-            let Some(name) = manager_at(&file.path) else {
-                continue;
-            };
-            let is_wanted = named.is_none_or(|named| named.iter().any(|one| one == name));
+        for name in known {
+            let is_wanted = named.as_ref().is_none_or(|named| named.contains(name));
             let ticked = self.tick_manager(&by, namespace, name, is_wanted).await?;
             // A file that has vanished meanwhile is in no list.
             if let Some((status, outcome)) = ticked {

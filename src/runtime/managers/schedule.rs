@@ -1,6 +1,6 @@
 //! Ticks on a schedule: of each namespace that has managers (`runs.md` §8).
 //!
-//! Which namespaces those are is read once, and then learnt from what is committed: a namespace
+//! Which namespaces those are is read once, and then followed by what is committed: a namespace
 //! without managers costs nothing.
 
 use std::{collections::HashSet, sync::Arc, time::Duration};
