@@ -9,6 +9,7 @@
     reason = "a command line prints"
 )]
 
+mod backup;
 mod bundle;
 mod call;
 mod changes;
@@ -254,6 +255,39 @@ Topics: interlock help changes.")]
         #[arg(long, default_value = "5m", value_parser = humantime::parse_duration)]
         timeout: Duration,
     },
+    /// Copy the database into a file, also while the service runs.
+    #[command(after_help = "\
+Examples:
+  interlock backup /backups/interlock-2026-11-23.db
+  CYODA_SQLITE_PATH=./my.db interlock backup my-copy.db
+
+The copy is the database as of one instant, in one file. Writes are not held up; until the copy is
+done, the log beside the database grows. A file of that name must not exist.
+
+Topics: interlock help operators.")]
+    Backup {
+        /// The file to write.
+        #[arg(value_name = "FILE")]
+        to: PathBuf,
+    },
+    /// Put a backup in the place of the database, while the service is stopped.
+    #[command(after_help = "\
+Examples:
+  interlock restore /backups/interlock-2026-11-23.db
+  interlock restore /backups/interlock-2026-11-23.db --replace
+
+The backup is checked first, and stays as it is. With --replace the database that is there is kept
+under another name, which is printed.
+
+Topics: interlock help operators.")]
+    Restore {
+        /// The file of the backup.
+        #[arg(value_name = "FILE")]
+        from: PathBuf,
+        /// Replace the database that is there.
+        #[arg(long)]
+        replace: bool,
+    },
     /// Print a help topic, or the list of topics.
     #[command(after_help = "\
 Examples:
@@ -371,6 +405,10 @@ pub fn run() -> ExitCode {
         Command::Members(arguments) => with_config(|config| members::run(&config, &arguments)),
         Command::Health => with_config(|config| health::run(&config)),
         Command::Migrate { timeout } => with_config(|config| migrate(&config, timeout)),
+        Command::Backup { to } => with_config(|config| backup::back_up(&config, &to)),
+        Command::Restore { from, replace } => {
+            with_config(|config| backup::restore(&config, &from, replace))
+        }
         Command::Help(arguments) => help::run(&arguments),
         Command::Version => {
             println!("interlock {}", version());

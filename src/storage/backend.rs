@@ -5,20 +5,26 @@
 //! In tests it may be simulated, and any of them may be as slow and as unreliable as the test wants
 //! it; what storage is built on is the same type that is released.
 
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use std::{
+    collections::HashMap,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
 
 #[cfg(test)]
 use super::simulated;
 use super::{
     Error,
     port::{
-        ActorRow, Batch, ChangeRange, Claim, Definitions, EntityRow, Failure, Identity, Index,
-        Indexable, Job, JobRow, Leaving, Listed, ListedTopic, Message, ModelCommit, ModelRow,
-        Newest, OldRun, Ordered, Probe, Reached, Record, RecordHead, RecordHeadPage, RecordKey,
-        RecordKind, RecordOrigin, RecordPage, RecordRow, Recorded, Remembered, RunEvents, RunKey,
-        RunName, RunNameRow, RunsWanted, ScanRequest, Settings, Stored, StoredJob, StoredProducer,
-        StoredRun, Stretch, Syncing, Task, TaskKey, TaskLine, TaskPage, TenantRow, TopicEvent,
-        TopicHead, TopicKey, TopicPage, TopicRow, Upkeep, Version,
+        ActorRow, Batch, ChangeRange, Claim, Copied, CopyError, Definitions, EntityRow, Failure,
+        Identity, Index, Indexable, Job, JobRow, Leaving, Listed, ListedTopic, Message,
+        ModelCommit, ModelRow, Newest, OldRun, Ordered, Probe, Progress, Reached, Record,
+        RecordHead, RecordHeadPage, RecordKey, RecordKind, RecordOrigin, RecordPage, RecordRow,
+        Recorded, Remembered, RunEvents, RunKey, RunName, RunNameRow, RunsWanted, ScanRequest,
+        Settings, Stored, StoredJob, StoredProducer, StoredRun, Stretch, Syncing, Task, TaskKey,
+        TaskLine, TaskPage, TenantRow, TopicEvent, TopicHead, TopicKey, TopicPage, TopicRow,
+        Upkeep, Version,
     },
     sqlite::{self, Sqlite},
 };
@@ -62,6 +68,26 @@ impl Backend {
     /// Brings a database up to date without opening it for use.
     pub(super) async fn migrate(settings: &Settings) -> Result<(), Error> {
         Ok(Sqlite::migrate(settings).await?)
+    }
+
+    /// Copies a database into a file as of one instant, also while a service writes to it.
+    pub(super) async fn back_up(
+        settings: &Settings,
+        to: &Path,
+        progress: Progress<'_>,
+    ) -> Result<Copied, CopyError> {
+        sqlite::back_up(settings, to, progress).await
+    }
+
+    /// Puts a copy in the place of a database that nobody has open.
+    pub(super) async fn restore(
+        settings: &Settings,
+        from: &Path,
+        replace: bool,
+        now: Timestamp,
+        progress: Progress<'_>,
+    ) -> Result<(Copied, Option<PathBuf>), CopyError> {
+        sqlite::restore(settings, from, replace, now, progress).await
     }
 
     /// What writes; there is one.

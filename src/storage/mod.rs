@@ -98,12 +98,13 @@ pub use lease::StoredLease;
 pub use mirror::{MirrorName, ToMirror};
 pub use missed::{Sought, Wish};
 pub use port::{
-    Definitions, Durability, Finished, Identity, IdentityChange, IdentityKind, Index, IndexRow,
-    IndexSettings, IndexState, Job, JobEnd, JobRow, JobState, Keyed, Listed, ListedTopic, Message,
-    Migrate, Ordered, Place, Print, Probe, Record, RecordHead, RecordKey, RecordKind, RecordOrigin,
-    RecordRow, Recorded, Remembered, RunEvents, RunKey, RunKeyKind, RunName, RunsWanted,
-    ScanLifecycle, ScanPage, ScanRow, Settings, StoredProducer, StoredRun, Subject, Task, TaskKey,
-    TaskKind, TaskLine, TaskPage, TaskRef, TopicEvent, TopicKey, UsedIndexes, Version,
+    Copied, CopyError, Definitions, Durability, Finished, Identity, IdentityChange, IdentityKind,
+    Index, IndexRow, IndexSettings, IndexState, Job, JobEnd, JobRow, JobState, Keyed, Listed,
+    ListedTopic, Message, Migrate, Ordered, Place, Print, Probe, Progress, Record, RecordHead,
+    RecordKey, RecordKind, RecordOrigin, RecordRow, Recorded, Remembered, RunEvents, RunKey,
+    RunKeyKind, RunName, RunsWanted, ScanLifecycle, ScanPage, ScanRow, Settings, StoredProducer,
+    StoredRun, Subject, Task, TaskKey, TaskKind, TaskLine, TaskPage, TaskRef, TopicEvent, TopicKey,
+    UsedIndexes, Version,
 };
 pub use run::RunEnd;
 pub use run_feed::{FollowedRuns, RunFeed};

@@ -1,6 +1,9 @@
 //! Opening the storage.
 
-use std::sync::Arc;
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use tokio::sync::{Notify, mpsc, watch};
 use tokio_util::sync::CancellationToken;
@@ -23,7 +26,7 @@ use super::{
     missed::MissedIndexes,
     names::Names,
     past::Past,
-    port::{Newest, Settings},
+    port::{Copied, CopyError, Newest, Progress, Settings},
     recent::Recent,
     record_cache::RecordCache,
     room::Room,
@@ -31,7 +34,7 @@ use super::{
     trouble::Troubles,
     usage::Usage,
 };
-use crate::clock::Clock;
+use crate::clock::{Clock, Timestamp};
 
 /// How many finished units may wait for the committer.
 const QUEUE_MAX: usize = 4_096;
@@ -57,6 +60,31 @@ impl Storage {
     /// Brings a database up to date without opening it for use.
     pub async fn migrate(settings: &Settings) -> Result<(), Error> {
         Backend::migrate(settings).await
+    }
+
+    /// Copies the database into a file as of one instant, also while a service writes to it. A file
+    /// of that name must not exist.
+    pub async fn back_up(
+        settings: &Settings,
+        to: &Path,
+        progress: Progress<'_>,
+    ) -> Result<Copied, CopyError> {
+        Backend::back_up(settings, to, progress).await
+    }
+
+    /// Puts a copy in the place of the database, while no service has it open. What is there is
+    /// kept under the name that is returned; without `replace` it is an error.
+    ///
+    /// Positions of commits after the copy are not given again: to a reader of the feed that knows
+    /// one of them, everything that follows is new.
+    pub async fn restore(
+        settings: &Settings,
+        from: &Path,
+        replace: bool,
+        now: Timestamp,
+        progress: Progress<'_>,
+    ) -> Result<(Copied, Option<PathBuf>), CopyError> {
+        Backend::restore(settings, from, replace, now, progress).await
     }
 
     pub(super) async fn start(

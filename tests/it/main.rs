@@ -11,6 +11,7 @@ mod adaptive;
 mod attack;
 mod attacked;
 mod audit;
+mod backup;
 mod bad_runs;
 mod bad_sagas;
 mod bundles;

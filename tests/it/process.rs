@@ -42,6 +42,8 @@ fn the_command_line_explains_itself() {
         "init",
         "health",
         "migrate",
+        "backup",
+        "restore",
         "version",
         "Examples:",
     ] {
@@ -55,6 +57,8 @@ fn the_command_line_explains_itself() {
         &["init"],
         &["health"],
         &["migrate"],
+        &["backup"],
+        &["restore"],
     ] {
         let (code, help, _) = run(folder.path(), &[], &[command, &["--help"]].concat());
         assert!(

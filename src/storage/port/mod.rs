@@ -19,6 +19,7 @@
 mod batch;
 mod chore;
 mod claim;
+mod copy;
 mod definitions;
 mod failure;
 mod feed;
@@ -44,6 +45,7 @@ pub(in crate::storage) use batch::{
 };
 pub(in crate::storage) use chore::{FilledKey, JobChore, Upkeep};
 pub(in crate::storage) use claim::Claim;
+pub use copy::{Copied, CopyError, Progress};
 pub use definitions::Definitions;
 pub(in crate::storage) use failure::{Cause, Error, Failure, OpenError, Syncing};
 pub(in crate::storage) use feed::ChangeRange;

@@ -5,7 +5,7 @@ use std::io;
 use sqlx::{error::ErrorKind, migrate::MigrateError};
 
 use super::place::Misplaced;
-use crate::storage::port::{Cause, Error, Failure, OpenError};
+use crate::storage::port::{Cause, CopyError, Error, Failure, OpenError};
 
 /// The primary result codes of `SQLite`.
 const FULL: i32 = 13;
@@ -30,6 +30,12 @@ impl From<sqlx::Error> for OpenError {
     }
 }
 
+impl From<sqlx::Error> for CopyError {
+    fn from(error: sqlx::Error) -> Self {
+        Self::Database(error.into())
+    }
+}
+
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
         let cause = if is_misplaced(&error) {
@@ -50,6 +56,11 @@ impl From<MigrateError> for OpenError {
 /// Whether a page was found to be damaged.
 pub(super) fn is_damage(error: &sqlx::Error) -> bool {
     matches!(primary_code(error), Some(CORRUPT | NOT_A_DATABASE))
+}
+
+/// Whether a file is none of `SQLite`.
+pub(super) fn is_foreign(error: &sqlx::Error) -> bool {
+    primary_code(error) == Some(NOT_A_DATABASE)
 }
 
 fn cause_of(error: &sqlx::Error) -> Cause {

@@ -5,6 +5,7 @@
 //! A bound limit is written `+?`. Of a bare one the planner takes the value, and so `SQLite` prepares
 //! the statement anew each time it is bound: a third of what a small search cost (measured).
 
+mod backup;
 mod checkpoint;
 mod definitions;
 mod failure;
@@ -48,6 +49,7 @@ use tracing::{error, info, warn};
 
 use super::port::{Durability, Failure, Migrate, Newest, OpenError, Place, Settings};
 
+pub(super) use backup::{back_up, restore};
 pub(super) use checkpoint::Checkpointer;
 use place::Placement;
 pub(super) use sorter::Sorter;

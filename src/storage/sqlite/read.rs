@@ -23,6 +23,7 @@ const ENTITY_COUNTS_BY_STATE: &str = include_str!("sql/entity_counts_by_state.sq
 const ENTITY_EXISTS: &str = include_str!("sql/entity_exists.sql");
 const ENTITY_NEWEST: &str = include_str!("sql/entity_newest.sql");
 const ENTITY_POSITIONS: &str = include_str!("sql/entity_positions.sql");
+const FEED_GAP: &str = include_str!("sql/feed_gap.sql");
 const FEED: &str = include_str!("sql/feed.sql");
 const HISTORY: &str = include_str!("sql/history.sql");
 const MESSAGE_GET: &str = include_str!("sql/message_get.sql");
@@ -392,9 +393,19 @@ impl Sqlite {
         // With fewer than there may be, these were all, unless bytes were counted too.
         let reached = match changes.last() {
             Some(last) if range.documents || changes.len() == range.limit => last.position,
-            Some(_) | None => range.until,
+            Some(_) => range.until,
+            None => self.gap_after(range.until).await?,
         };
         Ok((changes, reached))
+    }
+
+    /// The end of the stretch without versions after a position: after a restored backup it is long.
+    async fn gap_after(&self, position: Position) -> Result<Position, Error> {
+        let end: Option<i64> = sqlx::query_scalar(FEED_GAP)
+            .bind(position.0)
+            .fetch_one(&self.reads)
+            .await?;
+        Ok(position.max(Position(end.unwrap_or_default())))
     }
 
     /// What is recorded of an entity up to a position, newest first.

@@ -1,0 +1,87 @@
+//! `interlock backup` and `interlock restore`: copies of the database in a file.
+
+use std::{
+    io::{IsTerminal as _, stderr},
+    path::{Path, PathBuf},
+    process::ExitCode,
+    time::Instant,
+};
+
+use super::{block_on, failed};
+use crate::app::config::Config;
+use crate::clock::Clock;
+use crate::storage::{Copied, CopyError, Storage};
+
+pub(super) fn back_up(config: &Config, to: &Path) -> ExitCode {
+    let started = Instant::now();
+    let copying = Storage::back_up(&config.storage, to, &progress);
+    report(block_on(copying), |copied| {
+        format!("copied {} to {}", content(copied, started), to.display())
+    })
+}
+
+pub(super) fn restore(config: &Config, from: &Path, replace: bool) -> ExitCode {
+    let started = Instant::now();
+    let now = Clock::System.now();
+    let copying = Storage::restore(&config.storage, from, replace, now, &progress);
+    report(block_on(copying), |(copied, kept)| {
+        let mut text = format!(
+            "restored {} from {}",
+            content(copied, started),
+            from.display()
+        );
+        if let Some(kept) = kept {
+            text += &note_on(kept);
+        }
+        text
+    })
+}
+
+fn note_on(kept: &PathBuf) -> String {
+    format!(
+        "\nthe database that was there is now {}; delete it, with its -wal file if there is one, when it is not needed any more",
+        kept.display()
+    )
+}
+
+fn content(copied: &Copied, started: Instant) -> String {
+    let newest = if copied.sequence.0 == 0 {
+        "without any commit".to_owned()
+    } else {
+        format!("up to position {} of {}", copied.sequence.0, copied.at)
+    };
+    format!(
+        "{:.1} MB in {:.1} s, {newest},",
+        copied.bytes as f64 / 1e6,
+        started.elapsed().as_secs_f64()
+    )
+}
+
+/// One line that is written over, where somebody looks at it.
+fn progress(copied: u64, total: u64) {
+    if stderr().is_terminal() && total > 0 {
+        eprint!(
+            "\r{:3} % of {:.1} MB",
+            copied * 100 / total,
+            total as f64 / 1e6
+        );
+    }
+}
+
+fn report<T>(
+    done: std::io::Result<Result<T, CopyError>>,
+    text: impl FnOnce(&T) -> String,
+) -> ExitCode {
+    if stderr().is_terminal() {
+        // Clears the line of the progress.
+        eprint!("\r\x1b[K");
+    }
+    match done {
+        Ok(Ok(done)) => {
+            println!("{}", text(&done));
+            ExitCode::SUCCESS
+        }
+        Ok(Err(error)) => failed(&error),
+        Err(error) => failed(&error),
+    }
+}

@@ -1,0 +1,244 @@
+//! Copies of a database: made while the service runs, and put back while it does not.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use sqlx::{ConnectOptions as _, Connection as _};
+use sqlx_sqlite::{SqliteConnectOptions, SqliteConnection};
+use tokio::time::{MissedTickBehavior, interval};
+use uuid::Uuid;
+
+use super::{MIGRATIONS, failure, lock, pages, place};
+use crate::clock::Timestamp;
+use crate::entity::Sequence;
+use crate::storage::port::{Copied, CopyError, Newest, Place, Progress, Settings};
+
+const INTO: &str = include_str!("sql/copy_into.sql");
+const BYTES: &str = include_str!("sql/copy_bytes.sql");
+const IS_OURS: &str = include_str!("sql/copy_is_ours.sql");
+const SKIP: &str = include_str!("sql/copy_skip.sql");
+const NEWEST: &str = include_str!("sql/commit_newest.sql");
+
+/// How many positions are left out after a copy was put back. Commits after the copy are lost, and
+/// readers of the feed may know their positions.
+const SKIPPED: i64 = 1 << 30;
+
+/// How long a copy is looked through for damaged pages before it is put back, at most.
+const CHECKED: Duration = Duration::from_hours(24);
+
+/// How often progress is reported.
+const REPORTED: Duration = Duration::from_millis(200);
+
+/// Copies the database as of one instant, also while a service writes to it.
+pub(in crate::storage) async fn back_up(
+    settings: &Settings,
+    to: &Path,
+    progress: Progress<'_>,
+) -> Result<Copied, CopyError> {
+    let from = file(settings)?;
+    if !from.is_file() {
+        return Err(CopyError::Absent(from.clone()));
+    }
+    if to.exists() {
+        return Err(CopyError::Exists(to.to_owned()));
+    }
+    let partial = beside(to, "partial");
+    copy(from, &partial, progress).await?;
+    let newest = newest(&partial).await?;
+    if to.exists() {
+        fs::remove_file(&partial)?;
+        return Err(CopyError::Exists(to.to_owned()));
+    }
+    placed(&partial, to, newest)
+}
+
+/// Puts a copy in the place of the database. What is there is kept under another name, which is
+/// returned; without `replace` it is an error.
+pub(in crate::storage) async fn restore(
+    settings: &Settings,
+    from: &Path,
+    replace: bool,
+    now: Timestamp,
+    progress: Progress<'_>,
+) -> Result<(Copied, Option<PathBuf>), CopyError> {
+    let named = file(settings)?;
+    if !from.is_file() {
+        return Err(CopyError::Absent(from.to_owned()));
+    }
+    let _lock = lock(&settings.place)?;
+    // The setting may name a link, and the log is beside the file itself.
+    let to = &named.canonicalize().unwrap_or_else(|_| named.clone());
+    if from.canonicalize()? == *to {
+        return Err(CopyError::Same(to.clone()));
+    }
+    if to.exists() && !replace {
+        return Err(CopyError::Replaces(to.clone()));
+    }
+    let partial = beside(to, "partial");
+    copy(from, &partial, progress).await?;
+    let newest = match prepare(&partial, from, now).await {
+        Ok(newest) => newest,
+        Err(error) => {
+            // It is as large as the database.
+            fs::remove_file(&partial)?;
+            return Err(error);
+        }
+    };
+    let kept = put_aside(to, now)?;
+    Ok((placed(&partial, to, newest)?, kept))
+}
+
+/// Where the database is.
+fn file(settings: &Settings) -> Result<&PathBuf, CopyError> {
+    match &settings.place {
+        Place::File(path) => Ok(path),
+        Place::Memory => Err(CopyError::InMemory),
+    }
+}
+
+/// A file beside another, of its name with something added.
+fn beside(path: &Path, added: &str) -> PathBuf {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(".");
+    name.push(added);
+    path.with_file_name(name)
+}
+
+/// Copies what one read sees. A copy that was interrupted earlier is overwritten.
+async fn copy(from: &Path, to: &Path, progress: Progress<'_>) -> Result<(), CopyError> {
+    match fs::remove_file(to) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error.into()),
+        Ok(()) | Err(_) => {}
+    }
+    let mut source = read_only(from).connect().await?;
+    match sqlx::query_scalar(IS_OURS).fetch_one(&mut source).await {
+        Ok(true) => {}
+        Ok(false) => return Err(CopyError::Foreign(from.to_owned())),
+        Err(error) if failure::is_damage(&error) => {
+            return Err(CopyError::Foreign(from.to_owned()));
+        }
+        Err(error) => return Err(error.into()),
+    }
+    let bytes: i64 = sqlx::query_scalar(BYTES).fetch_one(&mut source).await?;
+    let total = u64::try_from(bytes).unwrap_or_default();
+    let copied = {
+        let target = to.to_string_lossy();
+        let copying = sqlx::query(INTO).bind(target.as_ref()).execute(&mut source);
+        let mut copying = std::pin::pin!(copying);
+        let mut ticks = interval(REPORTED);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
+        loop {
+            tokio::select! {
+                copied = &mut copying => break copied,
+                _ = ticks.tick() => {
+                    let so_far = fs::metadata(to).map_or(0, |file| file.len());
+                    progress(so_far.min(total), total);
+                }
+            }
+        }
+    };
+    if let Err(error) = copied {
+        let _ = fs::remove_file(to);
+        return Err(unreadable(from, error));
+    }
+    source.close().await?;
+    fs::set_permissions(to, fs::metadata(from)?.permissions())?;
+    Ok(())
+}
+
+fn unreadable(path: &Path, error: sqlx::Error) -> CopyError {
+    if failure::is_foreign(&error) {
+        CopyError::Foreign(path.to_owned())
+    } else if failure::is_damage(&error) {
+        CopyError::Damaged(path.to_owned())
+    } else {
+        error.into()
+    }
+}
+
+/// A database that is only read. Without a log, nothing has to be written beside it.
+fn read_only(path: &Path) -> SqliteConnectOptions {
+    let has_log = path
+        .canonicalize()
+        .is_ok_and(|path| place::log_of(&path).exists());
+    SqliteConnectOptions::new()
+        .filename(path)
+        .read_only(true)
+        .immutable(!has_log)
+        .disable_statement_logging()
+}
+
+async fn newest(path: &Path) -> Result<Newest, CopyError> {
+    let mut copy = read_only(path).connect().await?;
+    let newest = newest_of(&mut copy).await?;
+    copy.close().await?;
+    Ok(newest)
+}
+
+async fn newest_of(connection: &mut SqliteConnection) -> Result<Newest, CopyError> {
+    let newest: Option<(i64, i64)> = sqlx::query_as(NEWEST).fetch_optional(connection).await?;
+    let (sequence, at) = newest.unwrap_or_default();
+    Ok(Newest {
+        sequence: Sequence(sequence),
+        at: Timestamp::from_micros(at),
+    })
+}
+
+/// Checks a copy, brings it up to date, and leaves out positions.
+async fn prepare(copy: &Path, from: &Path, now: Timestamp) -> Result<Newest, CopyError> {
+    let found = pages::look(&read_only(copy), CHECKED).await?;
+    if found.is_damaged() {
+        return Err(CopyError::Damaged(from.to_owned()));
+    }
+    let mut connection = SqliteConnectOptions::new()
+        .filename(copy)
+        .disable_statement_logging()
+        .connect()
+        .await?;
+    let newest = newest_of(&mut connection).await?;
+    MIGRATIONS
+        .run(&mut connection)
+        .await
+        .map_err(|error| CopyError::NotOfThisVersion {
+            path: from.to_owned(),
+            source: error.into(),
+        })?;
+    sqlx::query(SKIP)
+        .bind(SKIPPED)
+        .bind(Uuid::now_v7())
+        .bind(now.micros())
+        .execute(&mut connection)
+        .await?;
+    connection.close().await?;
+    Ok(newest)
+}
+
+/// Gives the database that is there another name, with its log: beside another database, `SQLite`
+/// would take that log for its own.
+fn put_aside(database: &Path, now: Timestamp) -> io::Result<Option<PathBuf>> {
+    let kept = beside(database, &format!("replaced-{}", now.micros()));
+    let is_moved = |from: &Path, to: &Path| match fs::rename(from, to) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
+    };
+    is_moved(&place::log_of(database), &place::log_of(&kept))?;
+    Ok(is_moved(database, &kept)?.then_some(kept))
+}
+
+/// Gives a finished copy its name, once it is on the disk.
+fn placed(partial: &Path, to: &Path, newest: Newest) -> Result<Copied, CopyError> {
+    let copy = fs::File::open(partial)?;
+    copy.sync_all()?;
+    fs::rename(partial, to)?;
+    let folder = to.parent().filter(|folder| !folder.as_os_str().is_empty());
+    fs::File::open(folder.unwrap_or(Path::new(".")))?.sync_all()?;
+    Ok(Copied {
+        bytes: copy.metadata()?.len(),
+        sequence: newest.sequence,
+        at: newest.at,
+    })
+}

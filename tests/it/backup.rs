@@ -1,0 +1,248 @@
+//! `interlock backup` and `interlock restore`.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Stdio,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use serde_json::{Value, json};
+
+use crate::support::{
+    Connection, PATIENCE, Server, command, create, locked_model, payload_of, request,
+};
+
+const DATABASE: &str = ".local/share/interlock/interlock.db";
+
+/// Runs a command; whether it succeeded, and what it printed.
+async fn run(folder: &Path, settings: &[(&str, &str)], arguments: &[&str]) -> (bool, String) {
+    let mut command = command(folder, settings);
+    command.args(arguments).stdin(Stdio::null());
+    let output = tokio::task::spawn_blocking(move || command.output());
+    let output = output.await.expect("no panic").expect("runs");
+    let text = [output.stdout, output.stderr].concat();
+    (
+        output.status.success(),
+        String::from_utf8(text).expect("text"),
+    )
+}
+
+/// A path as an argument.
+fn text(path: &Path) -> &str {
+    path.to_str().expect("a path")
+}
+
+/// The numbers of all entities of the model.
+async fn numbers(connection: &Connection, model: &Value) -> Vec<i64> {
+    let all = json!({"model": model, "pageSize": 10_000});
+    let (entities, _) = connection.all("EntityGetAllRequest", all).await;
+    let mut numbers: Vec<i64> = entities
+        .iter()
+        .map(|entity| entity["payload"]["data"]["n"].as_i64().expect("a number"))
+        .collect();
+    numbers.sort_unstable();
+    numbers
+}
+
+/// The next changes after a position.
+async fn changes(connection: &Connection, after: i64, count: usize) -> Vec<i64> {
+    let id = connection.fresh_id();
+    let wanted = json!({"fromSequence": after});
+    let mut answers = connection
+        .begin(request("EntityChangesSubscribeRequest", &id, wanted))
+        .await;
+    let mut taken = Vec::new();
+    while taken.len() < count {
+        let next = tokio::time::timeout(PATIENCE, answers.recv()).await;
+        let change = payload_of(&next.expect("a change in time").expect("a change"));
+        taken.push(
+            change["sequence"]
+                .as_i64()
+                .unwrap_or_else(|| panic!("{change}")),
+        );
+    }
+    connection.cancel(&id).await;
+    taken
+}
+
+#[tokio::test]
+async fn a_backup_beside_writers_is_the_database_as_of_one_instant() {
+    let mut server = Server::on_disk(&[]);
+    let connection = server.connect().await;
+    let model = locked_model(&connection, "order", json!({"n": 1})).await;
+    let acknowledged = Arc::new(AtomicUsize::new(0));
+    // Each transaction makes two entities.
+    let writing = {
+        let (writer, model) = (server.connect().await, model.clone());
+        let acknowledged = Arc::clone(&acknowledged);
+        tokio::spawn(async move {
+            for n in 0.. {
+                let entity = |n| json!({"model": model, "data": {"n": n}});
+                let both = json!({"dataFormat": "JSON", "payloads": [entity(n), entity(n)]});
+                writer.ok("EntityCreateCollectionRequest", both).await;
+                acknowledged.fetch_add(1, Ordering::SeqCst);
+            }
+        })
+    };
+    while acknowledged.load(Ordering::SeqCst) < 20 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    let copy = server.folder().join("copy.db");
+    let before = acknowledged.load(Ordering::SeqCst);
+    let (done, told) = run(&server.folder(), &[], &["backup", text(&copy)]).await;
+    let after = acknowledged.load(Ordering::SeqCst) + 1;
+    assert!(done && told.contains("up to position"), "{told}");
+    writing.abort();
+    server.kill();
+
+    let other = tempfile::tempdir().expect("a folder");
+    let place = other.path().join("data/my.db");
+    let settings = [("CYODA_SQLITE_PATH", text(&place))];
+    let restore = ["restore", text(&copy)];
+    let (done, told) = run(other.path(), &settings, &restore).await;
+    assert!(done && told.contains("restored"), "{told}");
+    let restored = Server::on_disk(&settings);
+    let connection = restored.connect().await;
+    let numbers = numbers(&connection, &model).await;
+    let halves: Vec<i64> = numbers.iter().step_by(2).copied().collect();
+    let expected: Vec<i64> = (0..).take(halves.len()).collect();
+    assert_eq!(
+        halves, expected,
+        "each transaction is there whole, none is left out"
+    );
+    assert_eq!(numbers.len(), halves.len() * 2);
+    assert!(
+        (before..=after).contains(&halves.len()),
+        "{before} ≤ {} ≤ {after}",
+        halves.len()
+    );
+    create(&connection, &model, json!({"n": -1})).await;
+}
+
+#[tokio::test]
+async fn after_a_restore_no_position_is_given_again() {
+    let mut server = Server::on_disk(&[]);
+    let connection = server.connect().await;
+    let model = locked_model(&connection, "order", json!({"n": 1})).await;
+    for n in 0..3 {
+        create(&connection, &model, json!({"n": n})).await;
+    }
+    let folder = server.folder();
+    let copy = folder.join("copy.db");
+    let (done, told) = run(&folder, &[], &["backup", text(&copy)]).await;
+    assert!(done, "{told}");
+    for n in 3..6 {
+        create(&connection, &model, json!({"n": n})).await;
+    }
+    let seen = changes(&connection, 0, 6).await;
+    drop(connection);
+
+    let (done, told) = run(&folder, &[], &["restore", text(&copy)]).await;
+    assert!(!done && told.contains("stop the service first"), "{told}");
+    server.kill();
+    let (done, told) = run(&folder, &[], &["restore", text(&copy)]).await;
+    assert!(!done && told.contains("--replace"), "{told}");
+    let replace = ["restore", text(&copy), "--replace"];
+    let (done, told) = run(&folder, &[], &replace).await;
+    assert!(
+        done && told.contains("the database that was there is now"),
+        "{told}"
+    );
+    server.restart();
+
+    let connection = server.connect().await;
+    assert_eq!(numbers(&connection, &model).await, [0, 1, 2]);
+    create(&connection, &model, json!({"n": 7})).await;
+    // A reader that knows a position that was lost finds what is new; so does one that knows none.
+    let new = changes(&connection, seen[5], 1).await;
+    assert!(new[0] > seen[5] + 1_000_000, "{new:?} after {seen:?}");
+    assert_eq!(
+        changes(&connection, 0, 4).await,
+        [&seen[..3], &new].concat()
+    );
+    drop(connection);
+    server.kill();
+
+    // What was replaced is whole, too: its log went with it.
+    let kept: Vec<PathBuf> = fs::read_dir(folder.join(".local/share/interlock"))
+        .expect("readable")
+        .map(|file| file.expect("a file").path())
+        .filter(|path| text(path).contains(".replaced-") && !text(path).ends_with("-wal"))
+        .collect();
+    let [kept] = &kept[..] else {
+        panic!("{kept:?}");
+    };
+    server.restart_with(&[("CYODA_SQLITE_PATH", text(kept))]);
+    let connection = server.connect().await;
+    assert_eq!(numbers(&connection, &model).await, [0, 1, 2, 3, 4, 5]);
+}
+
+#[tokio::test]
+async fn what_is_no_backup_replaces_nothing() {
+    let mut server = Server::on_disk(&[]);
+    let connection = server.connect().await;
+    let model = locked_model(&connection, "order", json!({"n": 1, "text": "x"})).await;
+    for n in 0..200 {
+        create(
+            &connection,
+            &model,
+            json!({"n": n, "text": "x".repeat(500)}),
+        )
+        .await;
+    }
+    drop(connection);
+    server.stop().await;
+    let folder = server.folder();
+    let good = folder.join("good.db");
+    // A service that is stopped can be copied as well.
+    let (done, told) = run(&folder, &[], &["backup", text(&good)]).await;
+    assert!(done, "{told}");
+    let (done, told) = run(&folder, &[], &["backup", text(&good)]).await;
+    assert!(!done && told.contains("exists already"), "{told}");
+
+    let damaged = folder.join("damaged.db");
+    let mut bytes = fs::read(&good).expect("readable");
+    for page in bytes.chunks_mut(4_096).skip(8).step_by(3) {
+        page[..200].fill(0xff);
+    }
+    fs::write(&damaged, &bytes).expect("writable");
+    let words = folder.join("words.db");
+    fs::write(&words, "not a database, but long enough to have a header of one hundred bytes, which is what one has, at least").expect("writable");
+    let cut = folder.join("cut.db");
+    fs::write(&cut, &bytes[..bytes.len() / 2]).expect("writable");
+    let empty = folder.join("empty.db");
+    fs::write(&empty, "").expect("writable");
+    let absent = folder.join("absent.db");
+    let database = folder.join(DATABASE);
+    for (file, expected) in [
+        (&damaged, "damaged"),
+        (&cut, "damaged"),
+        (&words, "is not a database of Interlock"),
+        (&empty, "is not a database of Interlock"),
+        (&absent, "there is no file"),
+        (&database, "is the database itself"),
+    ] {
+        let restore = ["restore", text(file), "--replace"];
+        let (done, told) = run(&folder, &[], &restore).await;
+        assert!(!done && told.contains(expected), "{file:?}: {told}");
+    }
+    let memory = [("CYODA_STORAGE_BACKEND", "memory")];
+    for command in ["backup", "restore"] {
+        let (done, told) = run(&folder, &memory, &[command, text(&good)]).await;
+        assert!(!done && told.contains("in memory"), "{told}");
+    }
+    let left: Vec<_> = fs::read_dir(folder.join(".local/share/interlock"))
+        .expect("readable")
+        .map(|file| file.expect("a file").file_name())
+        .filter(|name| text(Path::new(name)).contains("partial"))
+        .collect();
+    assert!(left.is_empty(), "{left:?}");
+    server.restart();
+    let connection = server.connect().await;
+    assert_eq!(numbers(&connection, &model).await.len(), 200);
+}
