@@ -13,7 +13,7 @@ from traceback import format_exception_only
 from typing import Any
 
 from interlock import errors, events
-from interlock.cloudevents_pb2 import CloudEvent
+from interlock.api.cloudevents_pb2 import CloudEvent
 from interlock.operations import Operations
 from interlock.records import Entity
 from interlock.stream import Answer, Lane, Stream

@@ -11,7 +11,7 @@ from typing import Any
 import grpc
 
 from interlock import errors, events
-from interlock.cloudevents_pb2 import CloudEvent
+from interlock.api.cloudevents_pb2 import CloudEvent
 from interlock.stream import Answer, Stream, failure
 
 Metadata = Mapping[str, str] | Callable[[], Awaitable[Mapping[str, str]]]

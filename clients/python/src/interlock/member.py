@@ -14,6 +14,7 @@ from typing import Any, Self, TypeVar
 import grpc
 
 from interlock import errors, events
+from interlock.api.cloudevents_pb2 import CloudEvent
 from interlock.calculation import (
     Calculation,
     Context,
@@ -23,7 +24,6 @@ from interlock.calculation import (
     Retryable,
     Schedule,
 )
-from interlock.cloudevents_pb2 import CloudEvent
 from interlock.connection import (
     CONNECT_TIMEOUT,
     IN_FLIGHT,

@@ -22,7 +22,7 @@ from typing import Any, Self, TypeVar
 import grpc
 
 from interlock import errors, events
-from interlock.cloudevents_pb2 import CloudEvent
+from interlock.api.cloudevents_pb2 import CloudEvent
 
 UNREAD_BYTES_MAX = 64 << 20
 """How many bytes of answers may be unread before the stream is no longer read."""

@@ -12,8 +12,8 @@ from traceback import format_exception_only
 from typing import Any
 
 from interlock import errors, events
+from interlock.api.cloudevents_pb2 import CloudEvent
 from interlock.calculation import Caller, Kind, Rejected, Retryable, Transaction
-from interlock.cloudevents_pb2 import CloudEvent
 from interlock.operations import Operations
 from interlock.run_records import DefinitionName
 from interlock.stream import Stream
