@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import signal
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from types import TracebackType
@@ -33,6 +32,7 @@ from interlock.connection import (
 )
 from interlock.operations import Operations
 from interlock.records import Entity
+from interlock.signals import stopped_by_signals
 from interlock.stream import Stream
 from interlock.tasks import CANCEL, Outcome, Pending, TaskCall, TaskContext
 
@@ -248,21 +248,16 @@ class Member:
             Unauthorized, Forbidden: the server does not take this caller as a member.
 
         """
-        loop = asyncio.get_running_loop()
-        signals = (signal.SIGTERM, signal.SIGINT)
-        for number in signals:
-            loop.add_signal_handler(number, self._stopping.set)
-        self._joining = asyncio.create_task(self._stay_joined())
-        stopping = asyncio.create_task(self._stopping.wait())
-        try:
-            await asyncio.wait((self._joining, stopping), return_when=asyncio.FIRST_COMPLETED)
-            if self._joining.done():
-                self._joining.result()
-        finally:
-            stopping.cancel()
-            await self.stop()
-            for number in signals:
-                loop.remove_signal_handler(number)
+        with stopped_by_signals(self._stopping.set):
+            self._joining = asyncio.create_task(self._stay_joined())
+            stopping = asyncio.create_task(self._stopping.wait())
+            try:
+                await asyncio.wait((self._joining, stopping), return_when=asyncio.FIRST_COMPLETED)
+                if self._joining.done():
+                    self._joining.result()
+            finally:
+                stopping.cancel()
+                await self.stop()
 
     async def stop(self, timeout: float = 30.0) -> None:
         """Finish running calculations, for that many seconds at most, and disconnect.

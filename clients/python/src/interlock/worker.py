@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import signal
 import uuid
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import timedelta
@@ -19,6 +18,7 @@ from interlock.client import Client
 from interlock.connection import CONNECT_TIMEOUT, Metadata
 from interlock.run_records import Task
 from interlock.runs import Runs
+from interlock.signals import stopped_by_signals
 from interlock.tasks import failure, outcome
 
 Handler = TypeVar("Handler", bound=Callable[[Any, Task], Awaitable[Any]])
@@ -110,21 +110,16 @@ class Worker:
             Unauthorized, Forbidden: the server does not take this caller as a worker.
 
         """
-        loop = asyncio.get_running_loop()
-        signals = (signal.SIGTERM, signal.SIGINT)
-        for number in signals:
-            loop.add_signal_handler(number, self._stopping.set)
-        self._serving = asyncio.create_task(self._serve())
-        stopping = asyncio.create_task(self._stopping.wait())
-        try:
-            await asyncio.wait((self._serving, stopping), return_when=asyncio.FIRST_COMPLETED)
-            if self._serving.done():
-                self._serving.result()
-        finally:
-            stopping.cancel()
-            await self.stop()
-            for number in signals:
-                loop.remove_signal_handler(number)
+        with stopped_by_signals(self._stopping.set):
+            self._serving = asyncio.create_task(self._serve())
+            stopping = asyncio.create_task(self._stopping.wait())
+            try:
+                await asyncio.wait((self._serving, stopping), return_when=asyncio.FIRST_COMPLETED)
+                if self._serving.done():
+                    self._serving.result()
+            finally:
+                stopping.cancel()
+                await self.stop()
 
     async def stop(self, timeout: float = 30.0) -> None:
         """Drain: finish what is being worked on, for so many seconds at most, and leave."""
