@@ -14,6 +14,7 @@ stream. The modules, from the public API down to the wire:
     explanation         the values of explanations
     errors              failures as exceptions
     signals             SIGTERM, for members and workers
+    tracing             traces, with OpenTelemetry
     credentials         access tokens, obtained again before they expire
     connection          one stream after the other, with back-off
     stream              one stream: matches answers to requests, with bounded memory

@@ -12,7 +12,7 @@ from typing import Any, Self, TypeVar
 
 import grpc
 
-from interlock import errors, events
+from interlock import errors, events, tracing
 from interlock.api.cloudevents_pb2 import CloudEvent
 from interlock.calculation import (
     Calculation,
@@ -303,7 +303,8 @@ class Member:
             try:
                 stream = await self._connection.stream_eventually()
             except Exception as error:
-                log.error("cannot join %s: %s", self._connection.target, error)
+                target = self._connection.target
+                log.error("cannot join %s: %s", target, error, extra={"target": target})
                 raise
             await stream.ended()
             self._give_up(stream)
@@ -318,7 +319,9 @@ class Member:
         self._greeting = asyncio.get_running_loop().create_future()
         stream.send(events.event(events.JOIN, {"tags": self._tags} | self._announced()))
         greeting = events.answer(await stream.first(self._greeting))
-        log.info("joined %s as member %s", self._connection.target, greeting["memberId"])
+        target, member_id = self._connection.target, greeting["memberId"]
+        about = {"target": target, "member_id": member_id, "tags": self._tags}
+        log.info("joined %s as member %s", target, member_id, extra=about)
 
     def _announced(self) -> dict[str, Any]:
         """Return what the server has to know of a member that executes actions."""
@@ -349,7 +352,8 @@ class Member:
                 self._cancel_task(events.payload(event))
         except Exception:
             # One invalid event is no reason to end the stream.
-            log.exception("an event of the server could not be read: %s", event.type)
+            about = {"event_type": event.type, "event_id": event.id}
+            log.exception("an event of the server could not be read: %s", event.type, extra=about)
 
     def _begin(self, stream: Stream, calculation: Calculation) -> None:
         # A running calculation waits for those it has caused in its transaction: were they to
@@ -385,7 +389,8 @@ class Member:
     def _cancel_task(self, payload: Mapping[str, Any]) -> None:
         """Give up a task that the server has given up; it expects no answer."""
         if (task := self._tasks.get(payload["requestId"])) is not None:
-            log.info("task %s was cancelled: %s", payload["taskId"], payload.get("reason", ""))
+            about = {"task_id": payload["taskId"], "reason": payload.get("reason", "")}
+            log.info("task %(task_id)s was cancelled: %(reason)s", about, extra=about)
             task.cancel()
 
     async def _work(self, stream: Stream, calculation: Calculation, *, is_nested: bool) -> None:
@@ -411,15 +416,17 @@ class Member:
         name = calculation.context.name
         kind = calculation.kind.name.lower()
         handler = self._handlers.get((calculation.kind, name))
+        about = {"kind": kind, "handler": name, "request_id": calculation.id}
         try:
             if handler is None:
                 raise Retryable(f"this member has no {kind} `{name}`")
-            answer = calculation.done(await handler(calculation))
-            stream.check_size(answer)
+            with tracing.handling(kind, name, calculation.trace):
+                answer = calculation.done(await handler(calculation))
+                stream.check_size(answer)
         except (Rejected, errors.InterlockError) as error:
-            log.info("%s %s failed: %s", kind, name, error)
+            log.info("%s %s failed: %s", kind, name, error, extra=about)
             return calculation.failed(error)
         except Exception as error:
-            log.exception("%s %s failed", kind, name)
+            log.exception("%s %s failed", kind, name, extra=about)
             return calculation.failed(error)
         return answer

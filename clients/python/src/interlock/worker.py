@@ -185,7 +185,12 @@ class Worker:
             except* (errors.Unauthorized, errors.Forbidden) as refused:
                 raise refused.exceptions[0] from None
             except* errors.InterlockError as lost:
-                log.warning("worker %s: %s; trying again", self.worker_id, lost.exceptions[0])
+                log.warning(
+                    "worker %s: %s; trying again",
+                    self.worker_id,
+                    lost.exceptions[0],
+                    extra={"worker_id": self.worker_id},
+                )
             await asyncio.sleep(delay)
             delay = min(_LONGEST_DELAY, 2 * delay)
 
@@ -194,7 +199,8 @@ class Worker:
             await asyncio.sleep(interval.total_seconds())
             load = len(self._working) / self._concurrency
             if await self._runs.workers.heartbeat(self.worker_id, load=min(1.0, load)):
-                log.info("worker %s is drained", self.worker_id)
+                about = {"worker_id": self.worker_id}
+                log.info("worker %s is drained", self.worker_id, extra=about)
                 self._stopping.set()
 
     async def _pull(self) -> None:
@@ -231,13 +237,18 @@ class Worker:
             await self._report(task, report)
         except errors.InterlockError as error:
             # The lease ends, and the task is delivered again.
-            log.warning("the outcome of task %s could not be reported: %s", task.task_id, error)
+            log.warning(
+                "the outcome of task %s could not be reported: %s",
+                task.task_id,
+                error,
+                extra=_about(task),
+            )
 
     async def _execute(self, task: Task) -> dict[str, Any]:
         try:
             return outcome(await self._handlers[task.name](task.input, task))
         except Exception as error:
-            log.info("action %s failed: %s", task.name, error)
+            log.info("action %s failed: %s", task.name, error, extra=_about(task))
             return failure(error)
 
     async def _report(self, task: Task, report: Mapping[str, Any]) -> None:
@@ -265,8 +276,18 @@ class Worker:
             try:
                 await self.client.runs.tasks.touch(task.task_id, worker_id=self.worker_id)
             except (errors.TaskNotFound, errors.TaskLeaseLost, errors.RunFinished) as gone:
-                log.info("task %s is given up: %s", task.task_id, gone)
+                log.info("task %s is given up: %s", task.task_id, gone, extra=_about(task))
                 executing.cancel()
                 return
             except errors.InterlockError as lost:
-                log.warning("the lease of task %s could not be extended: %s", task.task_id, lost)
+                log.warning(
+                    "the lease of task %s could not be extended: %s",
+                    task.task_id,
+                    lost,
+                    extra=_about(task),
+                )
+
+
+def _about(task: Task) -> dict[str, str]:
+    """Return the fields of a log record about a task."""
+    return {"task_id": task.task_id, "handler": task.name}

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
 from datetime import datetime
 from typing import TYPE_CHECKING, cast
 
+from interlock import errors
 from interlock.api.requester import given
 from interlock.operations.requests import Requests, entities_of
 from interlock.operations.values import (
@@ -32,6 +35,11 @@ if TYPE_CHECKING:
         SnapshotGetRequest,
     )
 
+SEARCH_ATTEMPTS = 3
+"""How often a search is sent without an entity in return."""
+
+log = logging.getLogger("interlock")
+
 
 class Searching(Requests):
     """Searches, counts and groups."""
@@ -52,6 +60,9 @@ class Searching(Requests):
         matches are an error. `tracking_read` makes the transaction of a callback conflict with
         any concurrent change to the entities found.
 
+        If the connection is lost, the search is sent again, and each entity is yielded once: with
+        `point_in_time` at any moment, and without as long as nothing has been yielded.
+
         Raises:
             ModelNotFound: there is no such model.
             SearchResultLimit: there are too many matches, and no limit was given.
@@ -66,8 +77,29 @@ class Searching(Requests):
             "pointInTime": instant(point_in_time),
             "trackingRead": tracking_read or None,
         }
-        answers = self.api.entity_search(given(request))
-        return entities_of(answers)
+        return self._found(given(request))
+
+    async def _found(self, request: EntitySearchRequest) -> AsyncGenerator[Entity, None]:
+        seen: set[str] = set()
+        attempts = 0
+        while True:
+            try:
+                async with aclosing(entities_of(self.api.entity_search(request))) as found:
+                    async for entity in found:
+                        if entity.id not in seen:
+                            seen.add(entity.id)
+                            attempts = 0
+                            yield entity
+                return
+            except errors.ClientClosed:
+                raise
+            except errors.ConnectionLost as lost:
+                attempts += 1
+                # Without a time, what is found again may be another result.
+                is_another = bool(seen) and "pointInTime" not in request
+                if is_another or lost.retryable or attempts == SEARCH_ATTEMPTS:
+                    raise
+                log.warning("a search ended after %d entities: %s; resuming", len(seen), lost)
 
     async def explain_search(
         self,
