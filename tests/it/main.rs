@@ -61,6 +61,7 @@ mod limits;
 mod live;
 mod machines;
 mod machines_native;
+mod manager_runs;
 mod managers;
 mod matrix;
 mod member;

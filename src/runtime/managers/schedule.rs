@@ -61,7 +61,9 @@ impl Runtime {
     /// Ticks the managers of a namespace; whether it still has any.
     async fn tick_namespace(&self, (tenant, namespace): &Namespace) -> bool {
         let ticking = async {
-            let ticked = self.tick_managers(tenant, namespace, None).await?;
+            let cancel = CancellationToken::new();
+            let ticking = self.tick_managers(tenant, namespace, None, &cancel);
+            let ticked = ticking.await?;
             let lists = ticked.registry.lists();
             Ok(lists.map(|(_, names)| names.len()).sum::<usize>() > 0)
         };
