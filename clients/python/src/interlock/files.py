@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -14,6 +14,7 @@ from interlock.api.requester import given
 from interlock.runs.part import PAGE
 
 if TYPE_CHECKING:
+    from interlock.api import payloads
     from interlock.api.payloads import (
         FileDeleteRequest,
         FileGetRequest,
@@ -35,7 +36,7 @@ class File:
     updated_by: str
 
     @classmethod
-    def read(cls, payload: Mapping[str, Any]) -> File:
+    def read(cls, payload: payloads.FileGetResponse) -> File:
         """Read it from a payload."""
         return cls(
             payload["path"],
@@ -56,7 +57,7 @@ class ListedFile:
     updated_at: datetime
 
     @classmethod
-    def read(cls, payload: Mapping[str, Any]) -> ListedFile:
+    def read(cls, payload: payloads.ListedFile) -> ListedFile:
         """Read it from a payload."""
         return cls(
             payload["path"],

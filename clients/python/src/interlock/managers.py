@@ -6,7 +6,7 @@ members do for items is `Member.workflow`.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,7 @@ from interlock.api.requester import given
 from interlock.runs.part import PAGE
 
 if TYPE_CHECKING:
+    from interlock.api import payloads
     from interlock.api.payloads import (
         ManagerControlRequest,
         ManagerCreateRequest,
@@ -50,7 +51,7 @@ class ListedManager:
     """Why its file is not a manager."""
 
     @classmethod
-    def read(cls, payload: Mapping[str, Any]) -> ListedManager:
+    def read(cls, payload: payloads.ListedManager) -> ListedManager:
         """Read it from a payload."""
         return cls(
             payload["manager"],
@@ -73,7 +74,7 @@ class StartedItem:
     task_id: str | None
 
     @classmethod
-    def read(cls, payload: Mapping[str, Any]) -> StartedItem:
+    def read(cls, payload: payloads.StartedItem) -> StartedItem:
         """Read it from a payload."""
         return cls(
             payload.get("worker"), payload["item"], payload.get("runId"), payload.get("taskId")
@@ -91,7 +92,7 @@ class TickedManager:
     error: str | None
 
     @classmethod
-    def read(cls, payload: Mapping[str, Any]) -> TickedManager:
+    def read(cls, payload: payloads.ManagerTicked) -> TickedManager:
         """Read it from a payload."""
         return cls(
             payload["manager"],

@@ -15,6 +15,9 @@ try:
     from opentelemetry import trace
     from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
+    # Both belong to whatever provider is registered later.
+    _TRACER = trace.get_tracer("interlock")
+    _CONTEXT = TraceContextTextMapPropagator()
     HAS_TRACES = True
 except ImportError:
     HAS_TRACES = False
@@ -26,7 +29,7 @@ def carry(event: CloudEvent) -> None:
     """Add the current trace to a request."""
     if HAS_TRACES:
         carrier: dict[str, str] = {}
-        TraceContextTextMapPropagator().inject(carrier)
+        _CONTEXT.inject(carrier)
         for name, value in carrier.items():
             event.attributes[name].ce_string = value
 
@@ -44,9 +47,9 @@ def handling(kind: str, name: str, caller: Mapping[str, str]) -> Iterator[None]:
     if not HAS_TRACES:
         yield
         return
-    with trace.get_tracer("interlock").start_as_current_span(
+    with _TRACER.start_as_current_span(
         f"{kind} {name}",
-        context=TraceContextTextMapPropagator().extract(caller),
+        context=_CONTEXT.extract(caller),
         kind=trace.SpanKind.SERVER,
         attributes={"interlock.kind": kind, "interlock.name": name},
     ):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from interlock.api.requester import given
 from interlock.explanation import Explanation
@@ -15,6 +15,7 @@ from interlock.records import Audited, AuditedStep, Change, audited
 
 if TYPE_CHECKING:
     from interlock.api.payloads import (
+        AuditEventStateMachine,
         EntityAuditGetRequest,
         EntityChangesMetadataGetRequest,
         WorkflowExplainRequest,
@@ -98,7 +99,7 @@ class History(Requests):
         answer = await self.api.entity_audit_finished_get(
             {"entityId": entity_id, "transactionId": transaction_id}
         )
-        return AuditedStep.read(answer["item"])
+        return AuditedStep.read(cast("AuditEventStateMachine", answer["item"]))
 
     async def explain(
         self, entity_id: str, *, transaction_id: str | None = None, transition: str | None = None
