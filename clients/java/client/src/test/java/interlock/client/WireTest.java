@@ -190,7 +190,8 @@ class WireTest {
         String keytool = Path.of(System.getProperty("java.home"), "bin", "keytool").toString();
         Process made = new ProcessBuilder(keytool, "-genkeypair", "-alias", name, "-keyalg", "RSA", "-keysize", "2048",
                 "-dname", "CN=" + name, "-ext", "san=ip:127.0.0.1,dns:localhost", "-validity", "2",
-                "-storetype", "PKCS12", "-storepass", "secret", "-keystore", store.toString()).inheritIO().start();
+                "-storetype", "PKCS12", "-storepass", "secret", "-keystore", store.toString())
+                .redirectError(ProcessBuilder.Redirect.DISCARD).redirectOutput(ProcessBuilder.Redirect.DISCARD).start();
         assertTrue(made.waitFor(30, TimeUnit.SECONDS) && made.exitValue() == 0);
         KeyStore keys = KeyStore.getInstance(store.toFile(), "secret".toCharArray());
         write(folder.resolve(name + ".crt"), "CERTIFICATE", keys.getCertificate(name).getEncoded());
