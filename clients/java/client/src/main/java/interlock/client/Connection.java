@@ -111,14 +111,14 @@ final class Connection {
     void connect() throws InterruptedException {
         long deadline = System.nanoTime() + settings.connectTimeout.toNanos();
         Duration wait = DELAY_FIRST;
-        while (!awaitReady(wait)) {
-            if (isClosed()) {
-                throw Failure.closed();
-            }
+        while (!isClosed() && !awaitReady(wait)) {
             if (System.nanoTime() - deadline >= 0) {
                 throw unreachable();
             }
             wait = Duration.ofNanos(Math.min(doubled(wait).toNanos(), Math.max(1, deadline - System.nanoTime())));
+        }
+        if (isClosed()) {
+            throw Failure.closed();
         }
     }
 

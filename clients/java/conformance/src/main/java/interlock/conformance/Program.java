@@ -79,7 +79,10 @@ final class Program {
                 connect(command);
                 break;
             case "join":
-                join(command);
+                member(command).start();
+                break;
+            case "serve":
+                threads.execute(member(command)::run);
                 break;
             case "call":
                 return Asking.ask(session(command.on()), command.type(), command.payload(), command.key(), command.timeoutMs());
@@ -137,7 +140,8 @@ final class Program {
         client.connect();
     }
 
-    private void join(Command command) {
+    /** Makes a member; it has not joined yet. */
+    private InterlockMember member(Command command) {
         InterlockMember.Builder builder = InterlockMember.builder(command.target());
         command.access().applyTo(builder);
         if (command.tags() != null) {
@@ -153,7 +157,7 @@ final class Program {
         synchronized (this) {
             members.put(command.as(), member);
         }
-        member.start();
+        return member;
     }
 
     private Map<String, Object> callMany(Command command) {
