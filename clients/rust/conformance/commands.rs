@@ -151,7 +151,10 @@ async fn perform(program: &Arc<Program>, command: Command) -> Result<Json, Faile
         "calls" => calls(program, &command).await,
         "collect" => {
             let (client, _) = program.client(&command.on)?;
-            let items: Vec<Json> = client.stream(&command.r#type, &command.payload).all().await?;
+            let items: Vec<Json> = client
+                .stream(&command.r#type, &command.payload)
+                .all()
+                .await?;
             Ok(Json::encode(&BTreeMap::from([("items", items)]))?)
         }
         "follow" => {
@@ -205,7 +208,12 @@ async fn join(program: &Arc<Program>, command: Command) -> Result<(), Failed> {
 
 async fn call(program: &Program, command: &Command) -> Result<Json, Failed> {
     let (client, _) = program.client(&command.on)?;
-    let asking = ask(&client, &command.r#type, &command.payload, command.key.as_deref());
+    let asking = ask(
+        &client,
+        &command.r#type,
+        &command.payload,
+        command.key.as_deref(),
+    );
     match command.timeout_ms {
         Some(patience) => timeout(Duration::from_millis(patience), asking).await?,
         None => asking.await,
@@ -222,7 +230,10 @@ async fn calls(program: &Program, command: &Command) -> Result<Json, Failed> {
         match answer {
             Ok(_) => answered += 1,
             Err(error) => {
-                let code = failure(&error)["code"].as_str().unwrap_or_default().to_owned();
+                let code = failure(&error)["code"]
+                    .as_str()
+                    .unwrap_or_default()
+                    .to_owned();
                 *failed.entry(code).or_default() += 1;
             }
         }
@@ -236,7 +247,10 @@ async fn reset(program: &Program) {
     for feed in scene.feeds.values() {
         feed.cancel();
     }
-    let leaving = scene.members.values().map(|member| member.leave_within(Duration::ZERO));
+    let leaving = scene
+        .members
+        .values()
+        .map(|member| member.leave_within(Duration::ZERO));
     join_all(leaving).await;
     join_all(scene.clients.values().map(Client::close)).await;
 }
@@ -250,20 +264,32 @@ pub(crate) async fn ask(
 ) -> Result<Json, Failed> {
     match event_type {
         "EntityCreateRequest" => {
-            typed(payload, key, |request: &EntityCreateRequest| client.entity_create(request)).await
+            typed(payload, key, |request: &EntityCreateRequest| {
+                client.entity_create(request)
+            })
+            .await
         }
         "EntityGetRequest" => {
-            typed(payload, key, |request: &EntityGetRequest| client.entity_get(request)).await
+            typed(payload, key, |request: &EntityGetRequest| {
+                client.entity_get(request)
+            })
+            .await
         }
         "EntityUpdateRequest" => {
-            typed(payload, key, |request: &EntityUpdateRequest| client.entity_update(request)).await
+            typed(payload, key, |request: &EntityUpdateRequest| {
+                client.entity_update(request)
+            })
+            .await
         }
         "EntityTransitionRequest" => {
             let send = |request: &EntityTransitionRequest| client.entity_transition(request);
             typed(payload, key, send).await
         }
         "EntityDeleteRequest" => {
-            typed(payload, key, |request: &EntityDeleteRequest| client.entity_delete(request)).await
+            typed(payload, key, |request: &EntityDeleteRequest| {
+                client.entity_delete(request)
+            })
+            .await
         }
         _ => Ok(keyed(client.call(event_type, payload), key).await?),
     }

@@ -30,11 +30,15 @@ pub(crate) fn follow(program: &Arc<Program>, command: &Command) -> Result<(), Fa
             };
             match next {
                 Some(Ok(item)) => {
-                    program.output.say(&json!({"event": "item", "feed": name, "item": item}));
+                    program
+                        .output
+                        .say(&json!({"event": "item", "feed": name, "item": item}));
                 }
                 Some(Err(error)) => {
                     let error = failure(&error);
-                    program.output.say(&json!({"event": "ended", "feed": name, "error": error}));
+                    program
+                        .output
+                        .say(&json!({"event": "ended", "feed": name, "error": error}));
                     return;
                 }
                 None => {
@@ -80,9 +84,10 @@ fn items(client: &Client, command: &Command) -> Result<Items, Failed> {
             let wanted: RunHistorySubscribeRequest = command.payload.decode()?;
             let run = wanted.run_id.ok_or("only single runs are followed")?;
             let after = wanted.from_sequence.unwrap_or_default();
-            Ok(shown(client.runs().follow(run, after), |event: RunHistoryEvent| {
-                json!({"sequence": event.sequence, "eventType": event.event_type})
-            }))
+            Ok(shown(
+                client.runs().follow(run, after),
+                |event: RunHistoryEvent| json!({"sequence": event.sequence, "eventType": event.event_type}),
+            ))
         }
         other => Err(format!("{other} is not followed").into()),
     }

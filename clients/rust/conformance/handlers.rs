@@ -23,6 +23,9 @@ use crate::{Failed, Program, commands::ask, output::failure};
 pub(crate) struct Scripted {
     kind: String,
     name: String,
+    /// Works without the entity.
+    #[serde(default)]
+    detached: bool,
     scripts: Vec<Vec<Step>>,
 }
 
@@ -65,6 +68,11 @@ struct Scripts {
 
 pub(crate) fn register(member: Member, on: On, scripted: Scripted) -> Result<Member, Failed> {
     let name = scripted.name.clone();
+    let member = if scripted.detached {
+        member.detached(&name)
+    } else {
+        member
+    };
     let scripts = Arc::new(Scripts {
         on,
         kind: scripted.kind.clone(),
@@ -142,7 +150,11 @@ struct Left {
 impl Drop for Left {
     fn drop(&mut self) {
         if !self.on.quiet {
-            let how = if std::thread::panicking() { "raised" } else { self.how };
+            let how = if std::thread::panicking() {
+                "raised"
+            } else {
+                self.how
+            };
             let line = json!({"event": "left", "call": self.number, "how": how});
             self.on.program.output.say(&line);
         }
@@ -171,7 +183,10 @@ impl Running {
             scripts,
             call.client().clone(),
             outside,
-            call.entity.as_ref().map(|entity| entity.data.clone()).unwrap_or_default(),
+            call.entity
+                .as_ref()
+                .map(|entity| entity.data.clone())
+                .unwrap_or_default(),
             call.entity_id.clone(),
             Work::Call(call.clone()),
         );
@@ -180,10 +195,16 @@ impl Running {
         });
         running.say_called(BTreeMap::from([
             ("entityId", json!(call.entity_id)),
-            ("state", json!(call.entity.as_ref().map(|entity| &entity.state))),
+            (
+                "state",
+                json!(call.entity.as_ref().map(|entity| &entity.state)),
+            ),
             ("parameters", json!(call.parameters)),
             ("workflow", json!(call.workflow)),
-            ("transition", json!(call.transition.as_ref().map(|one| &one.name))),
+            (
+                "transition",
+                json!(call.transition.as_ref().map(|one| &one.name)),
+            ),
             ("transactionId", json!(call.transaction_id)),
             ("dispatchKey", json!(call.dispatch_key)),
             ("caller", caller),
@@ -282,7 +303,10 @@ impl Running {
             None => HandlerResult::Ok(None),
         };
         let names = step.keys().map(String::as_str);
-        let Some(name) = names.filter(|name| !matches!(*name, "reason" | "outcome")).next() else {
+        let Some(name) = names
+            .filter(|name| !matches!(*name, "reason" | "outcome"))
+            .next()
+        else {
             return Ok(None);
         };
         let value = &step[name];
@@ -330,14 +354,24 @@ impl Running {
 
     async fn ask(&self, client: &Client, value: &Json) -> HandlerResult<Option<Done>> {
         let wanted = self.wanted(value)?;
-        let answer = ask(client, &wanted.r#type, &wanted.payload, wanted.key.as_deref()).await;
+        let answer = ask(
+            client,
+            &wanted.r#type,
+            &wanted.payload,
+            wanted.key.as_deref(),
+        )
+        .await;
         self.say_asked("ok", answer);
         Ok(None)
     }
 
     async fn collect(&self, value: &Json) -> HandlerResult<Option<Done>> {
         let wanted = self.wanted(value)?;
-        let read = self.client.stream::<Json>(&wanted.r#type, &wanted.payload).all().await;
+        let read = self
+            .client
+            .stream::<Json>(&wanted.r#type, &wanted.payload)
+            .all()
+            .await;
         let items = match read {
             Ok(items) => Json::encode(&items).map_err(Failed::from),
             Err(error) => Err(error.into()),

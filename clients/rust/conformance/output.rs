@@ -53,7 +53,11 @@ pub(crate) fn failure(failed: &Failed) -> Value {
         None => {
             let message = failed.to_string();
             let is_unknown = message.starts_with("unknown command");
-            let code = if is_unknown { "UNSUPPORTED" } else { "EXCEPTION" };
+            let code = if is_unknown {
+                "UNSUPPORTED"
+            } else {
+                "EXCEPTION"
+            };
             json!({"code": code, "message": message, "retryable": false})
         }
     }

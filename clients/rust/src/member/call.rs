@@ -85,7 +85,8 @@ impl Warnings {
 #[non_exhaustive]
 pub struct Call {
     /// The entity in the state before the transition; a criterion is given it as it would be
-    /// written. Nothing, if the workflow says `"attachEntity": false`.
+    /// written. Nothing only in handlers that are [detached](crate::Member::detached), if the
+    /// workflow says `"attachEntity": false`.
     pub entity: Option<Entity>,
     /// Its id, which is known also if it is not attached.
     pub entity_id: String,
@@ -119,12 +120,14 @@ impl Call {
 
     /// The entity; the failure says that the workflow does not attach it.
     pub fn attached(&self) -> HandlerResult<&Entity> {
-        self.entity.as_ref().ok_or_else(|| {
-            let name = &self.name;
-            reject(format!(
-                "the workflow does not attach the entity to `{name}`, which needs it"
-            ))
-        })
+        self.entity.as_ref().ok_or_else(|| self.without_entity())
+    }
+
+    pub(super) fn without_entity(&self) -> Failure {
+        let name = &self.name;
+        reject(format!(
+            "the workflow does not attach the entity to `{name}`, which needs it"
+        ))
     }
 
     /// Sends requests **in the transaction** that the call is a part of: they see what the

@@ -210,6 +210,13 @@ impl Member {
         })
     }
 
+    /// Lets the processors, criteria and schedule functions of that name work without the entity: the
+    /// workflow may say `"attachEntity": false`. Others reject such calls.
+    pub fn detached(mut self, name: impl Into<String>) -> Self {
+        self.handlers.detached.insert(name.into());
+        self
+    }
+
     fn calculation<F, R>(mut self, kind: Kind, name: impl Into<String>, function: F) -> Self
     where
         F: Fn(Call) -> R + Send + Sync + 'static,

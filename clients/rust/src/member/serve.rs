@@ -2,8 +2,7 @@
 
 use std::{
     any::Any,
-    collections::HashMap,
-    future::Future,
+    collections::{HashMap, HashSet},
     panic::AssertUnwindSafe,
     sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
 };
@@ -42,6 +41,8 @@ type TaskHandler = Arc<dyn Fn(Task) -> BoxFuture<'static, HandlerResult<Outcome>
 pub(super) struct Handlers {
     pub(super) calls: HashMap<(Kind, String), CallHandler>,
     pub(super) tasks: HashMap<String, TaskHandler>,
+    /// The names of those that work without the entity.
+    pub(super) detached: HashSet<String>,
 }
 
 pub(super) struct Serving {
@@ -171,8 +172,10 @@ impl Serving {
             }
         };
         let pending = call::Pending::of(&call);
+        let needs_entity = !self.handlers.detached.contains(&call.name);
         let done = match self.handlers.calls.get(&(kind, call.name.clone())) {
-            Some(handler) => executed(handler(call)).await,
+            Some(_) if call.entity.is_none() && needs_entity => Err(call.without_entity()),
+            Some(handler) => executed(handler, call).await,
             None => Err(retry(format!(
                 "this member has no {} `{}`",
                 kind.name(),
@@ -234,7 +237,7 @@ impl Serving {
         let _place = self.task_places.acquire().await.ok();
         let pending = task::Pending::of(&task);
         let done = match self.handlers.tasks.get(&task.name) {
-            Some(handler) => executed(handler(task)).await,
+            Some(handler) => executed(handler, task).await,
             None => Err(retry(format!("this member has no action `{}`", task.name))),
         };
         finish(on, kind::TASK_RESPONSE, done, |done| pending.response(done));
@@ -373,8 +376,13 @@ impl Drop for InTransaction {
 }
 
 /// Executes a handler. A panic is a failure of the call alone.
-async fn executed<T>(handler: impl Future<Output = HandlerResult<T>>) -> HandlerResult<T> {
-    let executed = AssertUnwindSafe(handler).catch_unwind().await;
+async fn executed<C, T>(
+    handler: &Arc<dyn Fn(C) -> BoxFuture<'static, HandlerResult<T>> + Send + Sync>,
+    work: C,
+) -> HandlerResult<T> {
+    // The function itself may panic, too, before there is a future.
+    let executing = async { handler(work).await };
+    let executed = AssertUnwindSafe(executing).catch_unwind().await;
     let done = executed.unwrap_or_else(|panic| Err(Failure::panicked(text_of(&*panic))));
     if let Err(failure) = &done {
         tracing::info!(%failure, "a handler failed");
