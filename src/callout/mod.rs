@@ -4,6 +4,7 @@
 //! Processors, criteria and schedules call members on the same terms (`grpc.md` §11 and §12).
 
 mod tags;
+mod trace;
 
 use std::{sync::Arc, time::Duration};
 
@@ -11,6 +12,7 @@ use crate::entity::Document;
 use crate::id::{FunctionName, ProcessorName, StateName, TransitionName};
 
 pub use tags::Tags;
+pub use trace::Trace;
 
 /// What a member is called for.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -289,6 +289,7 @@ mod tests {
                     name: "u".into(),
                 },
                 roles: Arc::default(),
+                trace: None,
             },
         })
     }

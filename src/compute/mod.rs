@@ -12,7 +12,7 @@ pub mod tasks;
 
 use std::sync::Arc;
 
-use crate::callout::{Callee, Reply, TransitionContext};
+use crate::callout::{Callee, Reply, Trace, TransitionContext};
 use crate::entity::{Actor, Image};
 use crate::id::{CallId, DispatchKey, EntityId, TransactionId, WorkflowName};
 
@@ -52,6 +52,8 @@ pub struct Work {
 pub struct Principal {
     pub actor: Actor,
     pub roles: Arc<[Box<str>]>,
+    /// The trace of its request; none for work that is done later.
+    pub trace: Option<Trace>,
 }
 
 /// A member's response.

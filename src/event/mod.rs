@@ -17,14 +17,21 @@ pub mod sdk;
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
+use http::HeaderMap;
 
 use crate::error::Failure;
 use crate::id::MessageId;
 
+pub use crate::callout::Trace;
 pub use kind::EventType;
 
 /// The extension attribute that joins a request to an open transaction (`grpc.md` §10).
 pub const TOKEN_ATTRIBUTE: &str = "cyodatxtoken";
+
+/// The extension attributes with the span that a request is part of (the `CloudEvents` extension
+/// for distributed tracing).
+pub const TRACE_PARENT_ATTRIBUTE: &str = "traceparent";
+pub const TRACE_STATE_ATTRIBUTE: &str = "tracestate";
 
 /// The extension attribute with the idempotency key of a request (`stream.md` §2).
 pub const IDEMPOTENCY_ATTRIBUTE: &str = "idempotencykey";
@@ -43,6 +50,12 @@ const SOURCE: &str = "cyoda";
 
 /// The version of `CloudEvents`.
 const SPEC_VERSION: &str = "1.0";
+
+/// The span that the headers of a call name, if it is valid (W3C Trace Context).
+pub fn trace_of(headers: &HeaderMap) -> Option<Trace> {
+    let named = |name: &str| headers.get(name)?.to_str().ok();
+    Trace::parse(named(TRACE_PARENT_ATTRIBUTE)?, named(TRACE_STATE_ATTRIBUTE))
+}
 
 /// One event, validated: its type is one of ours, its attributes are well named.
 #[derive(Debug, Clone, PartialEq)]
@@ -148,6 +161,32 @@ impl Event {
     /// The text of an attribute.
     pub fn attribute(&self, name: &str) -> Option<&str> {
         self.attributes.get(name).and_then(AttributeValue::text)
+    }
+
+    /// The span that it is part of, if that is named and valid.
+    pub fn trace(&self) -> Option<Trace> {
+        let parent = self.attribute(TRACE_PARENT_ATTRIBUTE)?;
+        Trace::parse(parent, self.attribute(TRACE_STATE_ATTRIBUTE))
+    }
+
+    /// The same, as part of a span.
+    #[must_use]
+    pub fn within(self, trace: &Trace) -> Self {
+        let text = |text: &str| AttributeValue::String(text.into());
+        let event = self.with(TRACE_PARENT_ATTRIBUTE, text(trace.parent()));
+        match trace.state() {
+            Some(state) => event.with(TRACE_STATE_ATTRIBUTE, text(state)),
+            None => event,
+        }
+    }
+
+    /// The same, as part of the span that came with the whole call, unless it names one itself.
+    #[must_use]
+    pub fn within_call(self, trace: Option<&Trace>) -> Self {
+        match trace {
+            Some(trace) if self.trace().is_none() => self.within(trace),
+            Some(_) | None => self,
+        }
     }
 
     /// The data as text, which is where our payloads are.

@@ -41,6 +41,9 @@ pub(super) fn call(request: &Request) -> Event {
     if !work.principal.roles.is_empty() {
         event = event.with(AUTH_CLAIMS, text(&work.principal.roles.join(",")));
     }
+    if let Some(trace) = &work.principal.trace {
+        event = event.within(trace);
+    }
     match &request.token {
         Some(token) => event.with(TOKEN_ATTRIBUTE, text(token)),
         None => event,

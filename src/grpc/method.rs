@@ -12,6 +12,7 @@ use crate::event::{
     Event, EventType,
     frame::Frame,
     payload::{self, Object, answer, entity::Written, search},
+    trace_of,
 };
 use crate::operation::{Answer, Answers, Context, Family, Route, dispatch};
 
@@ -139,6 +140,7 @@ impl Method {
             Some(Ok(token)) => Some(token.to_owned()),
             Some(Err(_)) => return Err(Status::invalid_argument("tx-token is not valid text")),
         };
+        let trace = trace_of(headers);
         let event = request
             .into_inner()
             .event()
@@ -147,7 +149,7 @@ impl Method {
         hold.hold(event.len())
             .await
             .map_err(|failure| Status::resource_exhausted(failure.to_string()))?;
-        let accepted = self.accept(event)?;
+        let accepted = self.accept(event.within_call(trace.as_ref()))?;
         let cx = Context::new(
             &service.services,
             login,

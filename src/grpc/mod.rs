@@ -14,7 +14,7 @@ use std::{sync::Arc, time::Duration};
 
 use http::HeaderMap;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
-use tonic::{Request, Response, Status, Streaming};
+use tonic::{Request, Response, Status, Streaming, metadata::MetadataValue};
 
 use crate::auth::{Authenticator, Login};
 use crate::compute::{Members, tasks::Channels};
@@ -28,6 +28,10 @@ pub use stream::Outbound;
 
 /// The metadata that joins a call to an open transaction (`grpc.md` §10).
 const TOKEN_METADATA: &str = "tx-token";
+
+/// The version of this server, with which a stream begins: a client that does not understand it
+/// says so.
+const VERSION_METADATA: &str = "interlock-version";
 
 /// Settings of streams (`stream.md` §6, `config-and-cli.md` §2.6).
 #[derive(Debug, Clone, Copy)]
@@ -108,12 +112,11 @@ impl CloudEventsService for Service {
         mut request: Request<Streaming<Frame>>,
     ) -> Result<Response<Outbound>, Status> {
         let (login, hold) = Self::admitted(&mut request)?;
-        Ok(Response::new(stream::start(
-            self.clone(),
-            login,
-            hold.another(),
-            request.into_inner(),
-        )))
+        let answers = stream::start(self.clone(), login, hold.another(), request.into_inner());
+        let mut response = Response::new(answers);
+        let version = MetadataValue::from_static(env!("CARGO_PKG_VERSION"));
+        response.metadata_mut().insert(VERSION_METADATA, version);
+        Ok(response)
     }
 
     async fn entity_model_manage(

@@ -50,6 +50,10 @@ pub(super) fn event(sent: &Sent, token: Option<Arc<str>>) -> Event {
     } else {
         event.with(AUTH_CLAIMS, text(&spec.principal.roles.join(",")))
     };
+    let event = match &spec.principal.trace {
+        Some(trace) => event.within(trace),
+        None => event,
+    };
     match token {
         Some(token) => event.with(TOKEN_ATTRIBUTE, text(&token)),
         None => event,

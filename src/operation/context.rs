@@ -21,7 +21,7 @@ use crate::compute::{Members, Principal, tasks::Channels};
 use crate::connector;
 use crate::error::{Code, Failure};
 use crate::event::{
-    Event, TOKEN_ATTRIBUTE,
+    Event, TOKEN_ATTRIBUTE, Trace,
     payload::{
         self, answer,
         entity::{Chunk, Written},
@@ -84,6 +84,7 @@ pub struct Context {
     login: Login,
     request: Arc<str>,
     token: Option<Arc<str>>,
+    trace: Option<Trace>,
     cancel: CancellationToken,
     promised: Option<Arc<Promised>>,
     /// Whether the request is one to a route of a bundle.
@@ -112,6 +113,7 @@ impl Context {
                 .or(token)
                 .filter(|token| !token.is_empty())
                 .map(Into::into),
+            trace: event.trace(),
             cancel,
             promised: None,
             is_routed: false,
@@ -242,6 +244,7 @@ impl Context {
             principal: Principal {
                 actor: self.login.caller.actor.clone(),
                 roles: self.login.caller.roles.shared(),
+                trace: self.trace.clone(),
             },
             cancel: self.cancel.clone(),
         }

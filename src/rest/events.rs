@@ -21,6 +21,7 @@ use crate::auth::Login;
 use crate::error::{Code, Failure};
 use crate::event::{
     AttributeValue, Event, EventType, IDEMPOTENCY_ATTRIBUTE, Rejected, json::batch_from_json,
+    trace_of,
 };
 use crate::operation::{Context, EventSchema, Hold, Reply, dispatch};
 
@@ -128,6 +129,7 @@ async fn serve(gateway: &Arc<Gateway>, request: Request) -> Result<Response, Fai
         Some(key) => event.map(|event| with_key(event, key)),
         None => event,
     };
+    let event = event.map(|event| event.within_call(trace_of(&head.headers).as_ref()));
     match (sender.answer(event).await, mode) {
         (Reply::One(event), Mode::Binary) => Ok(binary(event)),
         (Reply::One(event), Mode::Structured | Mode::Batched) => Ok(structured(&event)),

@@ -216,6 +216,7 @@ async fn try_serve(
         attributes: BTreeMap::new(),
         data: Data::Text((spelling.write)(&parts, &id)?.into()),
     };
+    let event = event.within_call(parts.trace().as_ref());
     let event = match parts.single_header(KEY_HEADER)? {
         Some(key) => event.with(IDEMPOTENCY_ATTRIBUTE, AttributeValue::String(key.into())),
         None => event,

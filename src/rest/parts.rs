@@ -11,7 +11,11 @@ use serde_json::value::RawValue;
 
 use crate::clock::PointInTime;
 use crate::error::{Code, Failure};
-use crate::event::payload::{Object, is_closed};
+use crate::event::{
+    Trace,
+    payload::{Object, is_closed},
+    trace_of,
+};
 use crate::json;
 
 /// The parts of a request.
@@ -74,6 +78,11 @@ impl Parts {
         parts.query_as::<i32>("transactionSize", "a 32-bit integer")?;
         parts.query_as::<bool>("waitForConsistencyAfter", "true or false")?;
         Ok(parts)
+    }
+
+    /// The span that the request is part of.
+    pub(super) fn trace(&self) -> Option<Trace> {
+        trace_of(&self.headers)
     }
 
     /// The same, for as long as an answer is being sent.

@@ -22,7 +22,7 @@ use super::{
     write::{bundles, sagas},
 };
 use crate::error::Failure;
-use crate::event::{AttributeValue, Data, Event, EventType, IDEMPOTENCY_ATTRIBUTE};
+use crate::event::{AttributeValue, Data, Event, EventType, IDEMPOTENCY_ATTRIBUTE, trace_of};
 use crate::id::MessageId;
 use crate::operation::{Answer, Context, Permit, Routed, dispatch_permitted, routed};
 
@@ -69,6 +69,7 @@ async fn try_serve(gateway: &Gateway, request: Request) -> Result<Response, Fail
         attributes: BTreeMap::new(),
         data: Data::Text(route.payload(&id, &input)?.into()),
     };
+    let event = event.within_call(trace_of(&head.headers).as_ref());
     let event = match single_header(&head.headers, KEY_HEADER)? {
         Some(key) => event.with(IDEMPOTENCY_ATTRIBUTE, AttributeValue::String(key.into())),
         None => event,

@@ -360,6 +360,7 @@ pub(super) fn system() -> Principal {
             name: "system".into(),
         },
         roles: Arc::default(),
+        trace: None,
     }
 }
 

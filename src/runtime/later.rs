@@ -76,6 +76,7 @@ impl By {
                 name: self.name.as_str().into(),
             },
             roles: self.roles.into_iter().map(Into::into).collect(),
+            trace: None,
         })
     }
 }

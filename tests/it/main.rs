@@ -107,6 +107,7 @@ mod timers;
 mod tls;
 mod tokens;
 mod topics;
+mod traces;
 mod transitions;
 mod triggers;
 mod trusted_keys;

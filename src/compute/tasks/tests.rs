@@ -238,6 +238,7 @@ fn task(id: &str) -> TaskSpec {
                 name: "u".into(),
             },
             roles: Arc::default(),
+            trace: None,
         },
         timeout: Duration::from_mins(1),
         retries_max: 3,

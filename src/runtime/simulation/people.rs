@@ -44,6 +44,7 @@ pub(super) fn initiator(kind: ActorKind, name: &str) -> Initiator {
                 name: name.into(),
             },
             roles: Arc::default(),
+            trace: None,
         },
         cancel: CancellationToken::new(),
     }
