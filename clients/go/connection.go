@@ -244,6 +244,9 @@ func (c *connection) ready(ctx context.Context, made *stream) error {
 		<-made.done
 		return made.ended()
 	}
+	if err := checkVersion(header); err != nil {
+		return err
+	}
 	return c.greet(ctx, made)
 }
 

@@ -16,6 +16,3 @@
 // Failed requests are an [Error]. Where a stream or a call of the server belongs to a trace,
 // the trace is continued by OpenTelemetry with the attribute traceparent of events.
 package interlock
-
-// Version is that of this module; it is in step with the server's.
-const Version = "0.1.0"

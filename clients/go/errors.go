@@ -25,6 +25,9 @@ const (
 	// CodeAnswerNotRead means that the program did not read a streamed answer for too long
 	// while others waited for the stream.
 	CodeAnswerNotRead api.Code = "ANSWER_NOT_READ"
+	// CodeServerNotUnderstood means that the server is of a version that this client does not
+	// understand. Use the client of that version.
+	CodeServerNotUnderstood api.Code = "SERVER_NOT_UNDERSTOOD"
 	// CodeNotSupported means that a request cannot be made this way.
 	CodeNotSupported api.Code = "NOT_SUPPORTED"
 )

@@ -42,14 +42,17 @@ class Side:
 
 
 @asynccontextmanager
-async def scripted(script: Callable[[Side], Awaitable[None]]) -> AsyncIterator[str]:
-    """Run a server that follows a script on every stream; where it listens."""
+async def scripted(
+    script: Callable[[Side], Awaitable[None]], *, version: str | None = None
+) -> AsyncIterator[str]:
+    """Run a server of a version that follows a script on every stream; where it listens."""
+    metadata = () if version is None else (("interlock-version", version),)
 
     async def follow(
         _requests: AsyncIterator[CloudEvent],
         context: grpc.aio.ServicerContext[CloudEvent, CloudEvent],
     ) -> None:
-        await context.send_initial_metadata(())
+        await context.send_initial_metadata(metadata)
         await script(Side(context))
 
     method = grpc.stream_stream_rpc_method_handler(

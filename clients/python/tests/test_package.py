@@ -8,6 +8,8 @@ from pathlib import Path
 
 import generate
 
+from interlock.version import VERSION
+
 PACKAGE = Path(__file__).parents[1]
 REPOSITORY = PACKAGE.parents[1]
 
@@ -34,9 +36,8 @@ async def test_a_build_has_everything_that_is_imported(tmp_path: Path) -> None:
 
 
 def test_the_versions_of_the_client_and_of_the_server_are_equal() -> None:
-    client = tomllib.loads((PACKAGE / "pyproject.toml").read_text())["project"]["version"]
     server = tomllib.loads((REPOSITORY / "Cargo.toml").read_text())["package"]["version"]
-    assert client == server
+    assert server == VERSION
 
 
 def test_generated_files_are_as_the_schemas_and_the_protocol_say() -> None:

@@ -15,11 +15,12 @@ import {
   tokenSource,
 } from "./credentials.js";
 import { ATTRIBUTE, type CloudEvent, deserialize, envelop, serialize } from "./envelope.js";
-import { ClientClosedError, ConnectionLostError, InterlockError } from "./errors.js";
+import { ClientClosedError, ConnectionLostError, errorOf, InterlockError } from "./errors.js";
 import { type Logger, stderrLogger } from "./logger.js";
 import type { Asker, RequestOptions } from "./requester.js";
 import { failureOf, Stream } from "./stream.js";
 import { currentTrace } from "./tracing.js";
+import { isUnderstood, understood, VERSION } from "./version.js";
 
 /** How a client or a member connects. */
 export interface ConnectionOptions {
@@ -255,9 +256,14 @@ export class Connection implements Asker {
       maxMessageBytes: this.options.maxMessageBytes ?? 16 << 20,
       receive: this.hooks.receive,
     });
+    let version: string | undefined;
+    call.once("metadata", (answered: Metadata) => {
+      version = answered.get("interlock-version")[0]?.toString();
+    });
     const timer = setTimeout(() => stream.abandon(), GREETING_TIMEOUT_MS);
     try {
       await this.hooks.greet(stream);
+      checkVersion(version);
     } catch (error) {
       stream.abandon();
       throw error;
@@ -297,6 +303,13 @@ export class Connection implements Asker {
     const text = `no answer from ${this.target} within ${this.connectTimeoutMs / 1000} s`;
     return new ConnectionLostError(text, { code: "CONNECTION_LOST", retryable: true });
   }
+}
+
+/** A server that does not say its version is accepted. */
+function checkVersion(version: string | undefined): void {
+  if (version === undefined || version === "" || isUnderstood(version)) return;
+  const text = `the server is of version ${version}; this client understands ${understood(VERSION)}`;
+  throw errorOf(text, { code: "SERVER_NOT_UNDERSTOOD" });
 }
 
 function isServiceError(error: unknown): error is ServiceError {

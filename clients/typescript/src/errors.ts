@@ -14,6 +14,7 @@ export type ClientCode =
   | "CLIENT_CLOSED"
   | "MESSAGE_TOO_LARGE"
   | "ANSWER_NOT_READ"
+  | "SERVER_NOT_UNDERSTOOD"
   | "UNKNOWN";
 
 /** What is known about a failure beside its text. */
@@ -90,6 +91,9 @@ export class ConnectionLostError extends InterlockError {}
 /** The client was closed. */
 export class ClientClosedError extends ConnectionLostError {}
 
+/** The server is of a version that this client does not understand: use the client of that one. */
+export class ServerNotUnderstoodError extends InterlockError {}
+
 type ErrorClass = new (reason: string, details?: ErrorDetails) => InterlockError;
 
 const CLASSES: Readonly<Record<string, ErrorClass>> = {
@@ -111,6 +115,7 @@ const CLASSES: Readonly<Record<string, ErrorClass>> = {
   CONNECTION_LOST: ConnectionLostError,
   CLIENT_CLOSED: ClientClosedError,
   MESSAGE_TOO_LARGE: ValidationError,
+  SERVER_NOT_UNDERSTOOD: ServerNotUnderstoodError,
 };
 
 /** Makes the error of a code. */

@@ -43,6 +43,7 @@ export class Side {
 /** Runs a server that follows a script on every stream, and ends the stream after it. */
 export async function scripted(
   script: (side: Side) => Promise<void>,
+  metadata: Record<string, string> = {},
 ): Promise<AsyncDisposable & { target: string }> {
   const server = new Server();
   const startStreaming = {
@@ -56,7 +57,9 @@ export async function scripted(
   };
   const follow = async (call: ServerDuplexStream<CloudEvent, CloudEvent>): Promise<void> => {
     call.on("error", () => undefined);
-    call.sendMetadata(new Metadata());
+    const sent = new Metadata();
+    for (const [name, value] of Object.entries(metadata)) sent.set(name, value);
+    call.sendMetadata(sent);
     await script(new Side(call)).catch(() => undefined);
     call.end();
   };

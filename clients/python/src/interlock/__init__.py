@@ -18,6 +18,7 @@ stream. The modules, from the public API down to the wire:
     credentials         access tokens, obtained again before they expire
     connection          one stream after the other, with back-off
     stream              one stream: matches answers to requests, with bounded memory
+    version             of this client, and which servers it understands
     events              the envelope
     documents           JSON that keeps its numbers
 """
@@ -96,6 +97,7 @@ from interlock.errors import (
     SearchJobNotFound,
     SearchResultLimit,
     ServerError,
+    ServerNotUnderstood,
     SignalNotAwaited,
     StorageUnavailable,
     TaskLeaseLost,
@@ -359,6 +361,7 @@ __all__ = [
     "SearchJobNotFound",
     "SearchResultLimit",
     "ServerError",
+    "ServerNotUnderstood",
     "SignalNotAwaited",
     "Signalled",
     "Snapshot",

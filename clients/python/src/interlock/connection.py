@@ -230,6 +230,7 @@ class Connection:
         try:
             async with asyncio.timeout(GREETING_TIMEOUT):
                 await self._greet(stream)
+                await stream.check_version()
         except BaseException as error:
             serving.cancel()
             if isinstance(error, TimeoutError):

@@ -414,6 +414,10 @@ class ClientClosed(ConnectionLost, code="CLIENT_CLOSED"):
     """The client was closed."""
 
 
+class ServerNotUnderstood(InterlockError, code="SERVER_NOT_UNDERSTOOD"):
+    """The server is of a version that this client does not understand; use a client of that one."""
+
+
 class AnswerNotRead(InterlockError, code="ANSWER_NOT_READ"):
     """A streamed answer was dropped because it was not read; see `interlock.stream`."""
 

@@ -23,6 +23,7 @@ import grpc
 
 from interlock import errors, events, tracing
 from interlock.api.cloudevents_pb2 import CloudEvent
+from interlock.version import VERSION, is_understood, understood
 
 UNREAD_BYTES_MAX = 64 << 20
 """How many bytes of answers may be unread before the stream is no longer read."""
@@ -102,6 +103,22 @@ class Stream:
             await self._ended.wait()
         if self.failure is not None:
             raise self.failure
+
+    async def check_version(self) -> None:
+        """Refuse a server of a version that this client does not understand.
+
+        One that does not say its version is accepted.
+
+        Raises:
+            ServerNotUnderstood: it is of such a version.
+
+        """
+        metadata: Any = await self._call.initial_metadata()
+        version = metadata.get("interlock-version") if metadata else None
+        if version and not is_understood(version):
+            raise errors.ServerNotUnderstood(
+                f"the server is of version {version}; this client understands {understood(VERSION)}"
+            )
 
     async def ended(self) -> None:
         """Wait until the stream has ended."""
