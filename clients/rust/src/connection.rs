@@ -147,7 +147,7 @@ impl Connection {
                         Code::ConnectionLost,
                         "cannot connect",
                         source,
-                    ))
+                    ));
                 }
                 Err(_) => return Err(self.unreachable(last.as_ref())),
             }

@@ -1,7 +1,7 @@
 //! A client of Interlock, a service in which every record is an entity in a workflow.
 //!
 //! A [`Client`] sends requests. A [`Member`] executes what workflows call by name: processors,
-//! criteria, schedule functions, and the actions of step workflows. Both use CloudEvents over one
+//! criteria, schedule functions, and the actions of step workflows. Both use `CloudEvents` over one
 //! multiplexed gRPC stream.
 //!
 //! ```no_run
@@ -87,3 +87,8 @@ pub use self::{
 
 /// The version of this crate, which is in step with the server's.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// The programs of the README compile.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+pub struct Readme;

@@ -74,11 +74,9 @@ fn union_name(operation: &Operation) -> String {
 
 fn union(operation: &Operation) -> String {
     let name = union_name(operation);
-    let variants: String = operation
-        .responses
-        .iter()
-        .map(|response| format!("{response}({response}),\n"))
-        .collect();
+    let variant = |response: &String| format!("{response}({response}),\n");
+    let variants: Vec<_> = operation.responses.iter().map(variant).collect();
+    let variants = variants.concat();
     format!(
         "/// One event of the answer to {} `{}`.\n#[derive(Clone, Debug, PartialEq)]\n\
          #[non_exhaustive]\npub enum {name} {{\n{variants}}}\n\n\

@@ -68,10 +68,12 @@ async fn a_processor_changes_the_document_and_warns() {
     );
 }
 
+type Fail = fn() -> HandlerResult<Value>;
+
 #[tokio::test]
 async fn a_rejection_a_panic_and_an_error_fail_the_call_alone() {
     let server = Server::start().await;
-    let failing: [(&str, fn() -> HandlerResult<Value>); 4] = [
+    let failing: [(&str, Fail); 4] = [
         ("too heavy", || Err(reject("too heavy"))),
         ("disk full", || {
             Err(std::io::Error::other("disk full").into())
@@ -283,14 +285,14 @@ async fn a_handler_is_dropped_with_its_stream_and_the_member_joins_again() {
     let began = Arc::new(Notify::new());
     let (sender, dropped) = oneshot::channel();
     let first = Mutex::new(Some(sender));
-    let begun = Arc::clone(&began);
+    let running_now = Arc::clone(&began);
     let waiting = member(&server, "again").processor("price", move |_| {
         let first = first.lock().expect("the first").take();
-        let begun = Arc::clone(&begun);
+        let running_now = Arc::clone(&running_now);
         async move {
             if let Some(sender) = first {
                 let _dropped = Dropped(Some(sender));
-                begun.notify_one();
+                running_now.notify_one();
                 std::future::pending::<()>().await;
             }
             Ok(())
@@ -326,11 +328,11 @@ async fn a_handler_is_dropped_with_its_stream_and_the_member_joins_again() {
 async fn a_member_that_stops_finishes_what_is_running() {
     let server = Server::start().await;
     let (began, gate) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
-    let (begun, opened) = (Arc::clone(&began), Arc::clone(&gate));
+    let (running_now, opened) = (Arc::clone(&began), Arc::clone(&gate));
     let finishing = member(&server, "drain").processor("price", move |_| {
-        let (begun, opened) = (Arc::clone(&begun), Arc::clone(&opened));
+        let (running_now, opened) = (Arc::clone(&running_now), Arc::clone(&opened));
         async move {
-            begun.notify_one();
+            running_now.notify_one();
             opened.notified().await;
             Ok(json!({"sku": "done"}))
         }

@@ -113,8 +113,8 @@ async fn spawn(settings: &BTreeMap<String, String>, folder: &TempDir) -> (Child,
 }
 
 fn port(line: &str, name: &str) -> String {
-    let words = line.split_whitespace();
-    let address = words.filter_map(|word| word.strip_prefix(name)).next();
+    let mut words = line.split_whitespace();
+    let address = words.find_map(|word| word.strip_prefix(name));
     let port = address.and_then(|address| address.rsplit(':').next());
     port.expect("the line names the ports").to_owned()
 }
