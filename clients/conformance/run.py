@@ -59,7 +59,10 @@ async def run_language(
             await server.start()
         try:
             row[scenario.name] = await Run(scenario, program, server).passes()
-            if row[scenario.name] is None:
+            if row[scenario.name] is None and scenario.ends:
+                await program.stop()
+                program = None
+            elif row[scenario.name] is None:
                 try:
                     await program.reset()
                 except (ProgramError, TimeoutError) as error:
@@ -67,7 +70,7 @@ async def run_language(
         finally:
             if server is not common:
                 await server.remove()
-        if row[scenario.name] is not None:
+        if row[scenario.name] is not None and program is not None:
             # What it left behind must not disturb the next scenario.
             await program.stop(kill=True)
             program = None

@@ -204,6 +204,11 @@ class Program:
         if "ok" not in answer:
             raise ProgramError(f"`reset` failed: {encode(answer)}")
 
+    def terminate(self) -> None:
+        """Send it SIGTERM."""
+        assert self._process is not None
+        self._process.terminate()
+
     async def stop(self, *, kill: bool = False) -> None:
         """End it."""
         if self._process is None:

@@ -15,7 +15,7 @@ from .servers import PATIENCE, Proxy, Server, ServerError, TokenEndpoint
 
 FOLDER = Path(__file__).resolve().parents[1] / "scenarios"
 _SHARED = "shared"
-_CONNECTING = ("connect", "join")
+_CONNECTING = ("connect", "join", "serve")
 
 
 class Deviation(Exception):
@@ -31,6 +31,8 @@ class Scenario:
     server: dict[str, str] | None
     """The settings of a server that this scenario has for itself; None for the common one."""
     steps: list[dict[str, Any]]
+    ends: bool = False
+    """Whether the program may have ended after it."""
 
     @classmethod
     def all(cls, folder: Path = FOLDER) -> list[Scenario]:
@@ -43,7 +45,8 @@ class Scenario:
     def _read(cls, path: Path, shared: dict[str, Any]) -> Scenario:
         told = decode(path.read_bytes())
         steps = list(_unfolded(told["steps"], shared))
-        return cls(path.stem, told["about"], told.get("server"), steps)
+        ends = bool(told.get("ends"))
+        return cls(path.stem, told["about"], told.get("server"), steps, ends)
 
 
 def _unfolded(steps: list[dict[str, Any]], shared: dict[str, Any]) -> Any:
@@ -70,6 +73,7 @@ class Run:
         self._tenant = uuid.uuid4().hex
         self._variables: Variables = {}
         self._later: dict[str, str] = {}
+        self._asked: dict[str, asyncio.Task[None]] = {}
 
     async def passes(self) -> str | None:
         """Run it, and return how it deviates; None if it does not."""
@@ -89,12 +93,20 @@ class Run:
         else:
             return None
         finally:
+            for asked in self._asked.values():
+                asked.cancel()
             await self._proxy.stop()
             await self._tokens.stop()
         return f"step {number}, {shown(step)}\n{why}"
 
     async def _take(self, step: dict[str, Any]) -> None:
         match step:
+            case {"service": request, "later": name}:
+                asking = self._ask_the_service(step, filled(request, self._variables))
+                self._asked[name] = asyncio.create_task(asking)
+            case {"answer": name} if name in self._asked:
+                async with asyncio.timeout(3 * PATIENCE):
+                    await self._asked.pop(name)
             case {"service": request}:
                 await self._ask_the_service(step, filled(request, self._variables))
             case {"do": command, "later": name}:
@@ -116,6 +128,8 @@ class Run:
                     "stop": self._server.stop,
                     "start": self._server.start,
                 }[what]()
+            case {"signal": "TERM"}:
+                self._program.terminate()
             case {"proxy": "cut"}:
                 self._proxy.cut()
             case {"until-expired": True}:

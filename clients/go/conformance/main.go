@@ -11,7 +11,9 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"os/signal"
 	"sync"
+	"syscall"
 	"time"
 
 	"interlock.internal/interlock"
@@ -166,6 +168,8 @@ func (p *program) do(c *command) (any, error) {
 		return object{}, p.connect(c)
 	case "join":
 		return object{}, p.join(c)
+	case "serve":
+		return object{}, p.serve(c)
 	case "call":
 		return p.call(c)
 	case "calls":
@@ -207,26 +211,50 @@ func (p *program) connect(c *command) error {
 }
 
 func (p *program) join(c *command) error {
+	member, ctx, err := p.member(c)
+	if err != nil {
+		return err
+	}
+	return member.Join(ctx)
+}
+
+func (p *program) serve(c *command) error {
+	member, _, err := p.member(c)
+	if err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	go func() {
+		defer stop()
+		if err := member.Run(ctx); err != nil {
+			slog.Error("a member has ended", "error", err)
+		}
+	}()
+	return nil
+}
+
+// member makes a member, which has not joined yet, and returns the context that it joins with.
+func (p *program) member(c *command) (*interlock.Member, context.Context, error) {
 	options := append(c.Access.options(), interlock.WithTags(c.Tags...))
 	if c.Concurrency > 0 {
 		options = append(options, interlock.WithConcurrency(c.Concurrency))
 	}
 	member, err := interlock.NewMember(c.Target, options...)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
 	for i := range c.Handlers {
 		h := &c.Handlers[i]
 		h.program, h.memberName, h.member, h.quiet = p, c.As, member, c.Quiet
 		if err := h.register(member); err != nil {
-			return err
+			return nil, nil, err
 		}
 	}
 	p.mu.Lock()
 	p.members[c.As] = member
 	ctx := p.ctx
 	p.mu.Unlock()
-	return member.Join(ctx)
+	return member, ctx, nil
 }
 
 // session is that of a client or of a member.

@@ -31,11 +31,13 @@ class Program:
         self._feeds: dict[str, asyncio.Task[None]] = {}
         self._gates: dict[str, asyncio.Event] = {}
         self._running: set[asyncio.Task[None]] = set()
+        self._serving: set[asyncio.Task[None]] = set()
         self._calls = 0
         self._commands: dict[str, Callable[[Command], Awaitable[Any]]] = {
             "hello": self._hello,
             "connect": self._connect,
             "join": self._join,
+            "serve": self._serve,
             "call": self._call,
             "calls": self._call_many,
             "collect": self._collect,
@@ -96,6 +98,19 @@ class Program:
         return {}
 
     async def _join(self, command: Command) -> Any:
+        member = self._member(command)
+        await member.__aenter__()
+        self._members[command["as"]] = member
+        return {}
+
+    async def _serve(self, command: Command) -> Any:
+        member = self._members[command["as"]] = self._member(command)
+        serving = asyncio.create_task(member.run())
+        self._serving.add(serving)
+        serving.add_done_callback(self._serving.discard)
+        return {}
+
+    def _member(self, command: Command) -> Member:
         places = {"concurrency": command["concurrency"]} if "concurrency" in command else {}
         member = Member(
             command["target"], tags=command["tags"], metadata=_access(command), **places
@@ -104,9 +119,7 @@ class Program:
             Scripts(self, command["as"], handler, quiet=command.get("quiet", False)).register(
                 member
             )
-        await member.__aenter__()
-        self._members[command["as"]] = member
-        return {}
+        return member
 
     async def _call(self, command: Command) -> Any:
         asked = ask(

@@ -7,7 +7,7 @@ from typing import Any
 import grpc
 
 from interlock import events
-from interlock.cloudevents_pb2 import CloudEvent
+from interlock.api.cloudevents_pb2 import CloudEvent
 
 SERVICE = "org.cyoda.cloud.api.grpc.CloudEventsService"
 

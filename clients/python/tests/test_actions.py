@@ -7,7 +7,7 @@ import pytest
 from scripts import Side, scripted
 
 from interlock import Member, Outcome, Pending, Rejected, Retryable, TaskContext, events
-from interlock.cloudevents_pb2 import CloudEvent
+from interlock.api.cloudevents_pb2 import CloudEvent
 
 CALL: dict[str, Any] = {
     "requestId": "r-1",

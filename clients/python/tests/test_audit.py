@@ -25,8 +25,8 @@ from interlock import (
     EntityNotFound,
     Executor,
     Member,
-    operations,
 )
+from interlock.operations import history
 
 GUARDED = workflow(
     "NEW",
@@ -127,7 +127,7 @@ async def test_a_trail_of_many_pages_is_one(
         await client.update(written.entity_id, {"quantity": quantity})
     whole = [item async for item in client.audit(written.entity_id)]
     assert len(whole) == 25
-    monkeypatch.setattr(operations, "AUDIT_PAGE", 3)
+    monkeypatch.setattr(history, "AUDIT_PAGE", 3)
     assert [item async for item in client.audit(written.entity_id)] == whole
     # What happens while it is read does not move the rest.
     read = []

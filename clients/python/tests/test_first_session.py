@@ -69,3 +69,10 @@ async def test_the_first_session_works_as_it_is_pasted(tmp_path: Path) -> None:
     assert 'success":false' not in said.replace("\\", "")
     assert '"path":"$.total"' in later
     assert '"status":4' not in later, later
+
+
+def test_the_clients_readme_begins_with_the_same_member() -> None:
+    shown = blocks("README.md", "A compute member in Python", "What is guaranteed")
+    (member,) = (text for language, text in shown if language == "python")
+    readme = (ROOT / "clients/python/README.md").read_text()
+    assert readme.partition("```python\n")[2].startswith(member)

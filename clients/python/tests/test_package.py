@@ -3,7 +3,10 @@
 import asyncio
 import shutil
 import sys
+import tomllib
 from pathlib import Path
+
+import generate
 
 PACKAGE = Path(__file__).parents[1]
 REPOSITORY = PACKAGE.parents[1]
@@ -18,13 +21,23 @@ async def run(*arguments: str, cwd: Path) -> str:
     return said.decode().strip()
 
 
-async def test_a_build_makes_the_module_that_is_generated(tmp_path: Path) -> None:
-    checkout, built = tmp_path / "checkout", tmp_path / "built"
-    package = checkout / PACKAGE.relative_to(REPOSITORY)
-    not_committed = shutil.ignore_patterns("cloudevents_pb2.*", "*.egg-info", "build", ".*_cache")
-    shutil.copytree(PACKAGE, package, ignore=not_committed)
-    shutil.copytree(REPOSITORY / "proto", checkout / "proto")
-    await run("setup.py", "--quiet", "build", "--build-lib", str(built), cwd=package)
+async def test_a_build_has_everything_that_is_imported(tmp_path: Path) -> None:
+    package, built = tmp_path / "package", tmp_path / "built"
+    made_by_tools = shutil.ignore_patterns("*.egg-info", "build", ".*_cache", "__pycache__")
+    shutil.copytree(PACKAGE, package, ignore=made_by_tools)
+    build = "from setuptools import setup; setup()"
+    await run("-c", build, "--quiet", "build", "--build-lib", str(built), cwd=package)
     # `-c` looks in the working directory first, so what is imported is what was built.
-    imported = "import interlock; print(interlock.cloudevents_pb2.__file__)"
-    assert await run("-c", imported, cwd=built) == str(built / "interlock/cloudevents_pb2.py")
+    imported = "import interlock.api.payloads; print(interlock.__file__)"
+    assert await run("-c", imported, cwd=built) == str(built / "interlock/__init__.py")
+    assert (built / "interlock/py.typed").is_file()
+
+
+def test_the_versions_of_the_client_and_of_the_server_are_equal() -> None:
+    client = tomllib.loads((PACKAGE / "pyproject.toml").read_text())["project"]["version"]
+    server = tomllib.loads((REPOSITORY / "Cargo.toml").read_text())["package"]["version"]
+    assert client == server
+
+
+def test_generated_files_are_as_the_schemas_and_the_protocol_say() -> None:
+    assert generate.drift() == []

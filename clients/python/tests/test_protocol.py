@@ -16,7 +16,7 @@ from interlock import (
     ServerError,
     events,
 )
-from interlock.cloudevents_pb2 import CloudEvent
+from interlock.api.cloudevents_pb2 import CloudEvent
 
 META = {
     "id": "e-1",

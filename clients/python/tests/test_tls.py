@@ -28,3 +28,21 @@ async def test_client_and_member_over_tls() -> None:
             with pytest.raises(ConnectionLost):
                 async with Client(running.target, credentials=wrong, connect_timeout=1) as client:
                     await client.account()
+
+
+async def test_where_clients_need_a_certificate_only_those_that_show_one_are_served() -> None:
+    certificate, key = (KEYS / "tls-server.pem", KEYS / "tls-server.key")
+    settings = {
+        "INTERLOCK_TLS_CERT_FILE": str(certificate),
+        "INTERLOCK_TLS_KEY_FILE": str(key),
+        "INTERLOCK_TLS_CLIENT_CA_FILE": str(KEYS / "tls-ca.pem"),
+    }
+    authority = (KEYS / "tls-ca.pem").read_bytes()
+    shows_one = grpc.ssl_channel_credentials(authority, key.read_bytes(), certificate.read_bytes())
+    async with server(**settings) as running:
+        async with Client(running.target, credentials=shows_one) as client:
+            assert (await client.account()).user_id
+        shows_none = grpc.ssl_channel_credentials(authority)
+        with pytest.raises(ConnectionLost):
+            async with Client(running.target, credentials=shows_none, connect_timeout=1) as client:
+                await client.account()

@@ -49,6 +49,7 @@ export class Program implements Host {
     hello: async () => ({ language: "typescript", protocol: 1 }),
     connect: (command) => this.connect(command),
     join: (command) => this.join(command),
+    serve: async (command) => this.serve(command),
     call: (command) => this.call(command),
     calls: (command) => this.callMany(command),
     collect: async (command) => ({ items: await collect(this.api(command), command) }),
@@ -100,14 +101,23 @@ export class Program implements Host {
   }
 
   private async join(command: Command): Promise<void> {
+    await this.member(command).start();
+  }
+
+  private serve(command: Command): void {
+    // Whether it has failed is seen by who it serves.
+    this.member(command).run().catch(console.error);
+  }
+
+  private member(command: Command): Member {
     const { tags, concurrency, quiet = false } = command;
     const places = concurrency && { concurrency: concurrency.toNumber() };
     const member = new Member(command.target, { ...optionsOf(command), tags, ...places });
     for (const handler of command.handlers) {
       register(this, member, command.as, handler, quiet);
     }
-    await member.start();
     this.members.set(command.as, member);
+    return member;
   }
 
   private async call(command: Command): Promise<unknown> {

@@ -10,6 +10,7 @@ import type { GiveUp } from "./give-up.js";
 import { Lane } from "./places.js";
 import type { Asker, RequestOptions } from "./requester.js";
 import type { Stream } from "./stream.js";
+import { type Trace, traceOf } from "./tracing.js";
 
 /** What a server may call. */
 export type Kind = "processor" | "criterion" | "schedule" | "action";
@@ -132,6 +133,8 @@ export class Calculation {
   /** Undefined if the workflow does not attach it. */
   readonly entity: Entity<unknown> | undefined;
   readonly context: Context;
+  /** The trace of the caller. */
+  readonly trace: Trace;
 
   constructor(
     event: CloudEvent,
@@ -148,6 +151,7 @@ export class Calculation {
     this.entity = attached && new Entity<unknown>(attached.data, attached.meta);
     const asker = new TransactionAsker(stream, attribute(event, ATTRIBUTE.token));
     this.context = new Context(event, payload, asker, giveUp);
+    this.trace = traceOf(event);
   }
 
   /** Whether an event is a calculation request. */

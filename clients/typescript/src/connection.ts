@@ -19,6 +19,7 @@ import { ClientClosedError, ConnectionLostError, InterlockError } from "./errors
 import { type Logger, stderrLogger } from "./logger.js";
 import type { Asker, RequestOptions } from "./requester.js";
 import { failureOf, Stream } from "./stream.js";
+import { currentTrace } from "./tracing.js";
 
 /** How a client or a member connects. */
 export interface ConnectionOptions {
@@ -307,9 +308,10 @@ export function attributesOf(
   options: RequestOptions,
   token?: string,
 ): Record<string, string | undefined> {
+  const { idempotencyKey, traceparent } = options;
   return {
-    [ATTRIBUTE.idempotencyKey]: options.idempotencyKey,
-    [ATTRIBUTE.traceparent]: options.traceparent,
+    [ATTRIBUTE.idempotencyKey]: idempotencyKey,
+    ...(traceparent === undefined ? currentTrace() : { [ATTRIBUTE.traceparent]: traceparent }),
     [ATTRIBUTE.token]: token,
   };
 }

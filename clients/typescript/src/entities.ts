@@ -13,7 +13,10 @@ import type {
 } from "./generated/payloads.js";
 import { encode, type JsonInput, type JsonObject } from "./json.js";
 import type { RequestOptions } from "./requester.js";
-import { newest, resumed } from "./resume.js";
+import { newest, resumed, wasCut } from "./resume.js";
+
+/** How often a search is sent without an entity in return. */
+const SEARCH_ATTEMPTS = 3;
 
 /** An entity. `T` is the type of its document, in which numbers are `JsonNumber`. */
 export class Entity<T = JsonObject> {
@@ -176,7 +179,11 @@ export class Entities {
     }
   }
 
-  /** Reads the entities that match a condition; more than 1000 only with a `limit`. */
+  /**
+   * Reads the entities that match a condition; more than 1000 only with a `limit`. If the connection
+   * is lost, the search is sent again, and each entity is yielded once: with `pointInTime` at any
+   * moment, and without it as long as nothing has been yielded.
+   */
   async *search<T = JsonObject>(
     model: ModelSpec,
     condition: Condition,
@@ -190,8 +197,22 @@ export class Entities {
       ...(orderBy && { orderBy }),
       ...(pointInTime && { pointInTime: pointInTime.toISOString() }),
     };
-    for await (const answer of this.operations.entitySearch(request, options)) {
-      yield entityOf<T>(answer);
+    const seen = new Set<string>();
+    for (let attempts = 1; ; attempts += 1) {
+      try {
+        for await (const answer of this.operations.entitySearch(request, options)) {
+          const entity = entityOf<T>(answer);
+          if (seen.has(entity.id)) continue;
+          seen.add(entity.id);
+          attempts = 0;
+          yield entity;
+        }
+        return;
+      } catch (error) {
+        // Without a time, what is found again may be another result.
+        const isAnother = seen.size > 0 && pointInTime === undefined;
+        if (isAnother || attempts === SEARCH_ATTEMPTS || !wasCut(error)) throw error;
+      }
     }
   }
 

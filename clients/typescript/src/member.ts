@@ -18,6 +18,7 @@ import type { Json, JsonObject } from "./json.js";
 import { Places } from "./places.js";
 import type { Stream } from "./stream.js";
 import { type Outcome, type Pending, TaskCall, type TaskContext } from "./tasks.js";
+import { traced } from "./tracing.js";
 
 /** How a member connects and what it takes. */
 export interface MemberOptions extends ConnectionOptions {
@@ -343,7 +344,8 @@ export class Member implements AsyncDisposable {
     try {
       const handler = this.handlers.get(`${kind} ${name}`);
       if (handler === undefined) throw new Retryable(`this member has no ${kind} \`${name}\``);
-      const answer = call.done(await handler(call));
+      const result = await traced(kind, name, call.trace, () => handler(call));
+      const answer = call.done(result);
       stream.checkSize(answer);
       return answer;
     } catch (error) {

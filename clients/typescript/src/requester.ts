@@ -9,7 +9,7 @@ export interface RequestOptions {
   signal?: AbortSignal;
   /** A repeat with the same key is answered as the first was, and done once. */
   idempotencyKey?: string;
-  /** The W3C trace context that the request belongs to. */
+  /** The W3C trace context that the request belongs to; the current one of OpenTelemetry if absent. */
   traceparent?: string;
 }
 

@@ -51,6 +51,11 @@ export async function newest(
   });
 }
 
+/** Whether the connection was lost after the request had been sent. */
+export function wasCut(error: unknown): boolean {
+  return error instanceof ConnectionLostError && !error.retryable && isPassing(error);
+}
+
 function isPassing(error: unknown): boolean {
   if (error instanceof ClientClosedError) return false;
   if (error instanceof ConnectionLostError) return true;

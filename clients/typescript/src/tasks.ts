@@ -13,6 +13,7 @@ import type { TaskCalculationRequest } from "./generated/payloads.js";
 import type { GiveUp } from "./give-up.js";
 import type { Json, JsonInput } from "./json.js";
 import type { Stream } from "./stream.js";
+import { type Trace, traceOf } from "./tracing.js";
 
 /** The result of an action whose outcome is not `success`; the step's `transitions` name it. */
 export class Outcome {
@@ -100,6 +101,8 @@ export class TaskCall {
   readonly id: string;
   readonly input: Json;
   readonly context: TaskContext;
+  /** The trace of the caller. */
+  readonly trace: Trace;
 
   constructor(
     event: CloudEvent,
@@ -111,6 +114,7 @@ export class TaskCall {
     this.id = text(payload.requestId);
     this.input = payload.input;
     this.context = new TaskContext(event, payload, stream, giveUp);
+    this.trace = traceOf(event);
   }
 
   /**

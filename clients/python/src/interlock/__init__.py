@@ -7,10 +7,14 @@ stream. The modules, from the public API down to the wire:
     client, member, worker  the ways to connect
     operations          the operations of a server, one method for each event type
     runs                the operations of step workflows: `client.runs`
+    files, managers     documents under paths, and batches: `client.files`, `client.managers`
+    api                 the same operations as they are on the wire, generated: `client.api`
     calculation, tasks  calls to a member, and their responses
     records, run_records  the values in answers
     explanation         the values of explanations
     errors              failures as exceptions
+    signals             SIGTERM, for members and workers
+    tracing             traces, with OpenTelemetry
     credentials         access tokens, obtained again before they expire
     connection          one stream after the other, with back-off
     stream              one stream: matches answers to requests, with bounded memory

@@ -12,8 +12,8 @@ from enum import StrEnum
 from traceback import format_exception_only
 from typing import Any
 
-from interlock import errors, events
-from interlock.cloudevents_pb2 import CloudEvent
+from interlock import errors, events, tracing
+from interlock.api.cloudevents_pb2 import CloudEvent
 from interlock.operations import Operations
 from interlock.records import Entity
 from interlock.stream import Answer, Lane, Stream
@@ -179,6 +179,8 @@ class Calculation:
     entity: Entity | None
     """None if the workflow does not attach it."""
     context: Context
+    trace: Mapping[str, str]
+    """The trace of the caller."""
 
     @staticmethod
     def is_asked_by(event: CloudEvent) -> bool:
@@ -221,7 +223,7 @@ class Calculation:
         )
         attached = payload.get("payload")
         entity = Entity.read(attached) if attached else None
-        return cls(kind, payload["requestId"], entity, context)
+        return cls(kind, payload["requestId"], entity, context, tracing.trace_of(event))
 
     def done(self, result: Any) -> CloudEvent:
         """Respond with the result.

@@ -10,8 +10,8 @@ from typing import Any
 
 import grpc
 
-from interlock import errors, events
-from interlock.cloudevents_pb2 import CloudEvent
+from interlock import errors, events, tracing
+from interlock.api.cloudevents_pb2 import CloudEvent
 from interlock.stream import Answer, Stream, failure
 
 Metadata = Mapping[str, str] | Callable[[], Awaitable[Mapping[str, str]]]
@@ -124,7 +124,9 @@ class Connection:
                 response_deserializer=CloudEvent.FromString,
             )
         )
-        call = method(events.event(kind, payload), metadata=tuple(made.items()))
+        request = events.event(kind, payload)
+        tracing.carry(request)
+        call = method(request, metadata=tuple(made.items()))
         try:
             async for event in call:
                 yield event
@@ -202,7 +204,12 @@ class Connection:
             try:
                 self._stream = await self._open()
             except errors.ConnectionLost as lost:
-                log.warning("no stream to %s: %s; retrying", self.target, lost.message)
+                log.warning(
+                    "no stream to %s: %s; retrying",
+                    self.target,
+                    lost.message,
+                    extra={"target": self.target, "code": lost.code},
+                )
 
     async def _open(self) -> Stream:
         made = await self._metadata() if callable(self._metadata) else self._metadata
@@ -239,7 +246,12 @@ class Connection:
         if loop.time() - begun > _LONGEST_DELAY:
             self._delay = 0.0
         if stream is self._stream and not self._is_closed:
-            log.warning("the stream to %s has ended: %s", self.target, stream.failure)
+            log.warning(
+                "the stream to %s has ended: %s",
+                self.target,
+                stream.failure,
+                extra={"target": self.target},
+            )
 
     def _connected_channel(self) -> grpc.aio.Channel:
         # Made late, because it belongs to the event loop that is running.

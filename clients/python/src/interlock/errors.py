@@ -11,6 +11,8 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Any, ClassVar
 
+from interlock.api.codes import CODES
+
 _BY_CODE: dict[str, type[InterlockError]] = {}
 
 
@@ -58,6 +60,12 @@ class InterlockError(Exception):
         self.properties = properties
         self.warnings = tuple(warnings)
         super().__init__(f"{self.code}: {message}")
+
+    @property
+    def remedy(self) -> str:
+        """What the code means and what to do about it; empty for a code that is not a server's."""
+        known = CODES.get(self.code)
+        return known.meaning if known else ""
 
 
 class NotFound(InterlockError, code="NOT_FOUND"):

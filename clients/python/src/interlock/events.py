@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from interlock import documents, errors
-from interlock.cloudevents_pb2 import CloudEvent
+from interlock.api.cloudevents_pb2 import CloudEvent
 
 # Extension attributes.
 REQUEST_ID = "requestid"

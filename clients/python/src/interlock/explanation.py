@@ -8,9 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from interlock.records import Json, ModelKey
+
+if TYPE_CHECKING:
+    from interlock.api import payloads
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +217,7 @@ class Explanation:
     """What the transaction did; or what would be done now."""
 
     @classmethod
-    def read(cls, payload: Json) -> Explanation:
+    def read(cls, payload: payloads.WorkflowExplainResponse) -> Explanation:
         """Read it from a payload."""
         return cls(
             entity_id=payload.get("entityId"),

@@ -5,15 +5,22 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping
-from contextlib import aclosing
+from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from interlock.runs import PAGE
+from interlock.api.requester import given
+from interlock.runs.part import PAGE
 
 if TYPE_CHECKING:
+    from interlock.api import payloads
+    from interlock.api.payloads import (
+        FileDeleteRequest,
+        FileGetRequest,
+        FilePutRequest,
+        FilesGetRequest,
+    )
     from interlock.operations import Operations
 
 
@@ -29,7 +36,7 @@ class File:
     updated_by: str
 
     @classmethod
-    def read(cls, payload: Mapping[str, Any]) -> File:
+    def read(cls, payload: payloads.FileGetResponse) -> File:
         """Read it from a payload."""
         return cls(
             payload["path"],
@@ -50,7 +57,7 @@ class ListedFile:
     updated_at: datetime
 
     @classmethod
-    def read(cls, payload: Mapping[str, Any]) -> ListedFile:
+    def read(cls, payload: payloads.ListedFile) -> ListedFile:
         """Read it from a payload."""
         return cls(
             payload["path"],
@@ -70,7 +77,7 @@ class Files:
     def __init__(self, operations: Operations, namespace: str | None = None) -> None:
         """Ask through `operations`, in a namespace; None is the server's default."""
         self._operations = operations
-        self._here: dict[str, Any] = {} if namespace is None else {"namespace": namespace}
+        self._namespace = namespace
 
     def within(self, namespace: str) -> Files:
         """Return the same for a namespace."""
@@ -97,13 +104,13 @@ class Files:
             EntityModified: the file is not at that version.
 
         """
-        payload = {**self._here, "path": path, "content": content}
+        request: FilePutRequest = {"path": path, "content": content}
+        if self._namespace is not None:
+            request["namespace"] = self._namespace
         if if_match is not None:
-            payload["ifMatch"] = if_match
-        answer = await self._operations.call(
-            "FilePutRequest", payload, idempotency_key=idempotency_key
-        )
-        return str(answer["version"])
+            request["ifMatch"] = if_match
+        answer = await self._operations.api.file_put(request, idempotency_key=idempotency_key)
+        return answer["version"]
 
     async def get(self, path: str) -> File:
         """Read a file.
@@ -112,8 +119,9 @@ class Files:
             FileNotFound: there is none.
 
         """
-        payload = {**self._here, "path": path}
-        return File.read(await self._operations.call("FileGetRequest", payload))
+        request: FileGetRequest = {"namespace": self._namespace, "path": path}
+        request = given(request)
+        return File.read(await self._operations.api.file_get(request))
 
     async def delete(self, path: str, *, if_match: str | None = None) -> None:
         """Delete a file.
@@ -123,24 +131,21 @@ class Files:
             EntityModified: the file is not at that version.
 
         """
-        payload = {**self._here, "path": path}
-        if if_match is not None:
-            payload["ifMatch"] = if_match
-        await self._operations.call("FileDeleteRequest", payload)
+        request: FileDeleteRequest = {
+            "namespace": self._namespace,
+            "path": path,
+            "ifMatch": if_match,
+        }
+        await self._operations.api.file_delete(given(request))
 
     async def list(self, prefix: str = "/") -> AsyncGenerator[ListedFile, None]:
         """List the files whose paths begin with a text, by path."""
-        async with aclosing(self._items({"prefix": prefix})) as items:
-            async for item in items:
-                yield ListedFile.read(item)
-
-    async def _items(self, wanted: Mapping[str, Any]) -> AsyncGenerator[dict[str, Any], None]:
-        """Read the items of all pages."""
-        payload: dict[str, Any] = {**self._here, **wanted, "limit": PAGE}
+        request: FilesGetRequest = {"namespace": self._namespace, "prefix": prefix, "limit": PAGE}
+        request = given(request)
         while True:
-            answer = await self._operations.call("FilesGetRequest", payload)
+            answer = await self._operations.api.files_get(request)
             for item in answer["items"]:
-                yield item
+                yield ListedFile.read(item)
             if not answer["pagination"]["hasNext"]:
                 return
-            payload["cursor"] = answer["pagination"]["nextCursor"]
+            request["cursor"] = answer["pagination"]["nextCursor"]

@@ -6,13 +6,23 @@ members do for items is `Member.workflow`.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from interlock.runs import PAGE
+from interlock.api.operations import Api
+from interlock.api.requester import given
+from interlock.runs.part import PAGE
 
 if TYPE_CHECKING:
+    from interlock.api import payloads
+    from interlock.api.payloads import (
+        ManagerControlRequest,
+        ManagerCreateRequest,
+        ManagerGetRequest,
+        ManagersGetRequest,
+        ManagerTickRequest,
+    )
     from interlock.operations import Operations
 
 
@@ -41,7 +51,7 @@ class ListedManager:
     """Why its file is not a manager."""
 
     @classmethod
-    def read(cls, payload: Mapping[str, Any]) -> ListedManager:
+    def read(cls, payload: payloads.ListedManager) -> ListedManager:
         """Read it from a payload."""
         return cls(
             payload["manager"],
@@ -64,7 +74,7 @@ class StartedItem:
     task_id: str | None
 
     @classmethod
-    def read(cls, payload: Mapping[str, Any]) -> StartedItem:
+    def read(cls, payload: payloads.StartedItem) -> StartedItem:
         """Read it from a payload."""
         return cls(
             payload.get("worker"), payload["item"], payload.get("runId"), payload.get("taskId")
@@ -82,7 +92,7 @@ class TickedManager:
     error: str | None
 
     @classmethod
-    def read(cls, payload: Mapping[str, Any]) -> TickedManager:
+    def read(cls, payload: payloads.ManagerTicked) -> TickedManager:
         """Read it from a payload."""
         return cls(
             payload["manager"],
@@ -108,7 +118,11 @@ class Managers:
     def __init__(self, operations: Operations, namespace: str | None = None) -> None:
         """Ask through `operations`, in a namespace; None is the server's default."""
         self._operations = operations
-        self._here: dict[str, Any] = {} if namespace is None else {"namespace": namespace}
+        self._namespace = namespace
+
+    @property
+    def _api(self) -> Api:
+        return self._operations.api
 
     def within(self, namespace: str) -> Managers:
         """Return the same for a namespace."""
@@ -121,11 +135,11 @@ class Managers:
             BadRequest: the document is not a manager.
 
         """
-        payload = {**self._here, "document": document}
-        answer = await self._operations.call(
-            "ManagerCreateRequest", payload, idempotency_key=idempotency_key
-        )
-        return str(answer["manager"])
+        request: ManagerCreateRequest = {"document": document}
+        if self._namespace is not None:
+            request["namespace"] = self._namespace
+        answer = await self._api.manager_create(request, idempotency_key=idempotency_key)
+        return answer["manager"]
 
     async def get(self, manager: str) -> Manager:
         """Read a manager.
@@ -134,22 +148,25 @@ class Managers:
             ManagerNotFound: there is none.
 
         """
-        payload = {**self._here, "manager": manager}
-        answer = await self._operations.call("ManagerGetRequest", payload)
+        request: ManagerGetRequest = {"namespace": self._namespace, "manager": manager}
+        answer = await self._api.manager_get(given(request))
         return Manager(manager, answer["document"], answer["version"])
 
     async def list(self, status: str | None = None) -> AsyncGenerator[ListedManager, None]:
         """List managers by the names of their files."""
-        payload: dict[str, Any] = {**self._here, "limit": PAGE}
-        if status is not None:
-            payload["status"] = status
+        request: ManagersGetRequest = {
+            "namespace": self._namespace,
+            "status": status,
+            "limit": PAGE,
+        }
+        request = given(request)
         while True:
-            answer = await self._operations.call("ManagersGetRequest", payload)
+            answer = await self._api.managers_get(request)
             for item in answer["items"]:
                 yield ListedManager.read(item)
             if not answer["pagination"]["hasNext"]:
                 return
-            payload["cursor"] = answer["pagination"]["nextCursor"]
+            request["cursor"] = answer["pagination"]["nextCursor"]
 
     async def tick(self, managers: Sequence[str] | None = None) -> Tick:
         """Bring managers up to date and start what is to be started.
@@ -161,10 +178,11 @@ class Managers:
             ManagerNotFound: one of them does not exist.
 
         """
-        payload = dict(self._here)
-        if managers is not None:
-            payload["payload"] = {"managers": [*managers]}
-        answer = await self._operations.call("ManagerTickRequest", payload)
+        request: ManagerTickRequest = {
+            "namespace": self._namespace,
+            "payload": None if managers is None else {"managers": [*managers]},
+        }
+        answer = await self._api.manager_tick(given(request))
         processed = tuple(TickedManager.read(item) for item in answer["processed"])
         return Tick(dict(answer["registry"]), processed)
 
@@ -175,7 +193,7 @@ class Managers:
             ManagerNotFound: there is none.
 
         """
-        return await self._control(manager, "pause")
+        return await self._control({"manager": manager, "do": "pause"})
 
     async def resume(self, manager: str) -> str:
         """Have ticks process a manager again; return its status.
@@ -184,7 +202,7 @@ class Managers:
             ManagerNotFound: there is none.
 
         """
-        return await self._control(manager, "resume")
+        return await self._control({"manager": manager, "do": "resume"})
 
     async def reset(
         self, manager: str, *, worker: int | str | None = None, item: int | str | None = None
@@ -200,13 +218,15 @@ class Managers:
             ManagerNotFound: there is none.
 
         """
-        parts = {"worker": worker, "item": item}
-        given = {name: part for name, part in parts.items() if part is not None}
-        return await self._control(manager, "reset", given)
+        request: ManagerControlRequest = {
+            "manager": manager,
+            "do": "reset",
+            "worker": worker,
+            "item": item,
+        }
+        return await self._control(given(request))
 
-    async def _control(
-        self, manager: str, what: str, parts: Mapping[str, int | str] | None = None
-    ) -> str:
-        payload = {**self._here, "manager": manager, "do": what, **(parts or {})}
-        answer = await self._operations.call("ManagerControlRequest", payload)
-        return str(answer["status"])
+    async def _control(self, request: ManagerControlRequest) -> str:
+        if self._namespace is not None:
+            request["namespace"] = self._namespace
+        return (await self._api.manager_control(request))["status"]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import signal
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from types import TracebackType
@@ -13,7 +12,8 @@ from typing import Any, Self, TypeVar
 
 import grpc
 
-from interlock import errors, events
+from interlock import errors, events, tracing
+from interlock.api.cloudevents_pb2 import CloudEvent
 from interlock.calculation import (
     Calculation,
     Context,
@@ -23,7 +23,6 @@ from interlock.calculation import (
     Retryable,
     Schedule,
 )
-from interlock.cloudevents_pb2 import CloudEvent
 from interlock.connection import (
     CONNECT_TIMEOUT,
     IN_FLIGHT,
@@ -33,6 +32,7 @@ from interlock.connection import (
 )
 from interlock.operations import Operations
 from interlock.records import Entity
+from interlock.signals import stopped_by_signals
 from interlock.stream import Stream
 from interlock.tasks import CANCEL, Outcome, Pending, TaskCall, TaskContext
 
@@ -248,21 +248,16 @@ class Member:
             Unauthorized, Forbidden: the server does not take this caller as a member.
 
         """
-        loop = asyncio.get_running_loop()
-        signals = (signal.SIGTERM, signal.SIGINT)
-        for number in signals:
-            loop.add_signal_handler(number, self._stopping.set)
-        self._joining = asyncio.create_task(self._stay_joined())
-        stopping = asyncio.create_task(self._stopping.wait())
-        try:
-            await asyncio.wait((self._joining, stopping), return_when=asyncio.FIRST_COMPLETED)
-            if self._joining.done():
-                self._joining.result()
-        finally:
-            stopping.cancel()
-            await self.stop()
-            for number in signals:
-                loop.remove_signal_handler(number)
+        with stopped_by_signals(self._stopping.set):
+            self._joining = asyncio.create_task(self._stay_joined())
+            stopping = asyncio.create_task(self._stopping.wait())
+            try:
+                await asyncio.wait((self._joining, stopping), return_when=asyncio.FIRST_COMPLETED)
+                if self._joining.done():
+                    self._joining.result()
+            finally:
+                stopping.cancel()
+                await self.stop()
 
     async def stop(self, timeout: float = 30.0) -> None:
         """Finish running calculations, for that many seconds at most, and disconnect.
@@ -308,7 +303,8 @@ class Member:
             try:
                 stream = await self._connection.stream_eventually()
             except Exception as error:
-                log.error("cannot join %s: %s", self._connection.target, error)
+                target = self._connection.target
+                log.error("cannot join %s: %s", target, error, extra={"target": target})
                 raise
             await stream.ended()
             self._give_up(stream)
@@ -323,7 +319,9 @@ class Member:
         self._greeting = asyncio.get_running_loop().create_future()
         stream.send(events.event(events.JOIN, {"tags": self._tags} | self._announced()))
         greeting = events.answer(await stream.first(self._greeting))
-        log.info("joined %s as member %s", self._connection.target, greeting["memberId"])
+        target, member_id = self._connection.target, greeting["memberId"]
+        about = {"target": target, "member_id": member_id, "tags": self._tags}
+        log.info("joined %s as member %s", target, member_id, extra=about)
 
     def _announced(self) -> dict[str, Any]:
         """Return what the server has to know of a member that executes actions."""
@@ -354,7 +352,8 @@ class Member:
                 self._cancel_task(events.payload(event))
         except Exception:
             # One invalid event is no reason to end the stream.
-            log.exception("an event of the server could not be read: %s", event.type)
+            about = {"event_type": event.type, "event_id": event.id}
+            log.exception("an event of the server could not be read: %s", event.type, extra=about)
 
     def _begin(self, stream: Stream, calculation: Calculation) -> None:
         # A running calculation waits for those it has caused in its transaction: were they to
@@ -390,7 +389,8 @@ class Member:
     def _cancel_task(self, payload: Mapping[str, Any]) -> None:
         """Give up a task that the server has given up; it expects no answer."""
         if (task := self._tasks.get(payload["requestId"])) is not None:
-            log.info("task %s was cancelled: %s", payload["taskId"], payload.get("reason", ""))
+            about = {"task_id": payload["taskId"], "reason": payload.get("reason", "")}
+            log.info("task %(task_id)s was cancelled: %(reason)s", about, extra=about)
             task.cancel()
 
     async def _work(self, stream: Stream, calculation: Calculation, *, is_nested: bool) -> None:
@@ -416,15 +416,17 @@ class Member:
         name = calculation.context.name
         kind = calculation.kind.name.lower()
         handler = self._handlers.get((calculation.kind, name))
+        about = {"kind": kind, "handler": name, "request_id": calculation.id}
         try:
             if handler is None:
                 raise Retryable(f"this member has no {kind} `{name}`")
-            answer = calculation.done(await handler(calculation))
-            stream.check_size(answer)
+            with tracing.handling(kind, name, calculation.trace):
+                answer = calculation.done(await handler(calculation))
+                stream.check_size(answer)
         except (Rejected, errors.InterlockError) as error:
-            log.info("%s %s failed: %s", kind, name, error)
+            log.info("%s %s failed: %s", kind, name, error, extra=about)
             return calculation.failed(error)
         except Exception as error:
-            log.exception("%s %s failed", kind, name)
+            log.exception("%s %s failed", kind, name, extra=about)
             return calculation.failed(error)
         return answer

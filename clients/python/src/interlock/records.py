@@ -9,9 +9,25 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any, Literal, NamedTuple
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
 from interlock import errors
+
+if TYPE_CHECKING:
+    from interlock.api import payloads
+
+    _Credentials = payloads.ClientCreateResponse | payloads.ClientSecretResetResponse
+    _KeyPair = (
+        payloads.KeyPairGetResponse
+        | payloads.KeyPairIssueResponse
+        | payloads.KeyPairReactivateResponse
+    )
+    _TrustedKey = (
+        payloads.TrustedKey
+        | payloads.TrustedKeyReactivateResponse
+        | payloads.TrustedKeyRegisterResponse
+    )
 
 Json = Mapping[str, Any]
 
@@ -40,7 +56,7 @@ class Model:
     """When its shape was last changed."""
 
     @classmethod
-    def read(cls, payload: Json) -> Model:
+    def read(cls, payload: payloads.Model) -> Model:
         """Read it from a payload."""
         return cls(
             id=payload["id"],
@@ -63,7 +79,7 @@ class Violation:
     """What the document has there; `None` where it should have nothing."""
 
     @classmethod
-    def read(cls, payload: Json) -> Violation:
+    def read(cls, payload: payloads.Violation) -> Violation:
         """Read it from a payload."""
         return cls(
             path=payload["path"],
@@ -83,7 +99,7 @@ class Imported:
     warnings: tuple[str, ...]
 
     @classmethod
-    def read(cls, payload: Json) -> Imported:
+    def read(cls, payload: payloads.EntityWorkflowImportResponse) -> Imported:
         """Read it from a payload."""
         return cls(payload["modelId"], tuple(payload["workflows"]), _warnings(payload))
 
@@ -166,7 +182,7 @@ class Chunk:
     """Why nothing of it was done, nor of any chunk after it."""
 
     @classmethod
-    def read(cls, payload: Json) -> Chunk:
+    def read(cls, payload: payloads.TransactionChunk) -> Chunk:
         """Read it from a payload."""
         failed = (
             FailedItem(
@@ -208,7 +224,7 @@ class Written:
         return only
 
     @classmethod
-    def read(cls, payload: Json) -> Written:
+    def read(cls, payload: payloads.EntityTransactionResponse) -> Written:
         """Read it from a payload."""
         info = payload["transactionInfo"]
         return cls(
@@ -228,7 +244,7 @@ class Deleted:
     transaction_id: str
 
     @classmethod
-    def read(cls, payload: Json) -> Deleted:
+    def read(cls, payload: payloads.EntityDeleteResponse) -> Deleted:
         """Read it from a payload."""
         model = ModelKey.read(payload["model"])
         return cls(payload["entityId"], model, payload["transactionId"])
@@ -246,7 +262,7 @@ class AllDeleted:
     """Why the named ones, which matched at the requested time, were not deleted."""
 
     @classmethod
-    def read(cls, payload: Json) -> AllDeleted:
+    def read(cls, payload: payloads.EntityDeleteAllResponse) -> AllDeleted:
         """Read it from a payload."""
         return cls(
             payload["modelId"],
@@ -265,7 +281,7 @@ class Transitioned:
     warnings: tuple[str, ...]
 
     @classmethod
-    def read(cls, payload: Json) -> Transitioned:
+    def read(cls, payload: payloads.EntityTransitionResponse) -> Transitioned:
         """Read it from a payload."""
         return cls(tuple(payload.get("availableTransitions", ())), _warnings(payload))
 
@@ -284,7 +300,7 @@ class Change:
     transaction_id: str | None
 
     @classmethod
-    def read(cls, payload: Json) -> Change:
+    def read(cls, payload: payloads.EntityChangesMetadataResponse) -> Change:
         """Read it from a payload."""
         meta = payload["changeMeta"]
         return cls(
@@ -315,7 +331,7 @@ class ConnectedMember:
     """How many it rejected, or did not answer in time."""
 
     @classmethod
-    def read(cls, payload: Json) -> ConnectedMember:
+    def read(cls, payload: payloads.ComputeMember) -> ConnectedMember:
         """Read it from a payload."""
         return cls(
             id=payload["memberId"],
@@ -347,7 +363,7 @@ class FeedChange:
     """The document, if it was requested; None for a deletion."""
 
     @classmethod
-    def read(cls, payload: Json) -> FeedChange:
+    def read(cls, payload: payloads.EntityChangeEvent) -> FeedChange:
         """Read it from a payload."""
         return cls(
             sequence=payload["sequence"],
@@ -392,7 +408,7 @@ class Turn:
         return self.change.data
 
     @classmethod
-    def read(cls, payload: Json) -> Turn:
+    def read(cls, payload: payloads.EntityChangeEvent) -> Turn:
         """Read it from a payload."""
         return cls(turn=payload["change"], change=FeedChange.read(payload))
 
@@ -426,7 +442,7 @@ class AuditedChange:
     transaction_id: str | None
 
     @classmethod
-    def read(cls, payload: Json) -> AuditedChange:
+    def read(cls, payload: payloads.AuditEventEntityChange) -> AuditedChange:
         """Read it from a payload."""
         return cls(
             entity_id=payload["entityId"],
@@ -458,7 +474,7 @@ class AuditedStep:
     """The transaction that the run began with."""
 
     @classmethod
-    def read(cls, payload: Json) -> AuditedStep:
+    def read(cls, payload: payloads.AuditEventStateMachine) -> AuditedStep:
         """Read it from a payload."""
         return cls(
             entity_id=payload["entityId"],
@@ -486,9 +502,9 @@ class Message:
     content: Any
 
     @classmethod
-    def read(cls, payload: Json) -> Message:
+    def read(cls, payload: payloads.MessageGetResponse) -> Message:
         """Read it from an answer."""
-        return cls(payload["header"], payload["metaData"], payload["content"])
+        return cls({**payload["header"]}, payload["metaData"], payload["content"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -502,7 +518,7 @@ class Account:
     roles: tuple[str, ...]
 
     @classmethod
-    def read(cls, payload: Json) -> Account:
+    def read(cls, payload: payloads.AccountGetResponse) -> Account:
         """Read it from an answer."""
         info = payload["userAccountInfo"]
         return cls(
@@ -525,7 +541,7 @@ class TokenClient:
     """When it got its secret."""
 
     @classmethod
-    def read(cls, payload: Json) -> TokenClient:
+    def read(cls, payload: payloads.Client) -> TokenClient:
         """Read it from a payload."""
         return cls(
             id=payload["clientId"],
@@ -545,7 +561,7 @@ class Credentials:
     roles: tuple[str, ...]
 
     @classmethod
-    def read(cls, payload: Json) -> Credentials:
+    def read(cls, payload: _Credentials) -> Credentials:
         """Read them from an answer."""
         return cls(payload["clientId"], payload["clientSecret"], tuple(payload["roles"]))
 
@@ -566,7 +582,12 @@ class KeyPair:
     """None of the key of the server's settings."""
 
     @classmethod
-    def read(cls, payload: Json) -> KeyPair:
+    def read(
+        cls,
+        payload: payloads.KeyPairGetResponse
+        | payloads.KeyPairIssueResponse
+        | payloads.KeyPairReactivateResponse,
+    ) -> KeyPair:
         """Read it from an answer."""
         end = payload.get("validTo")
         return cls(
@@ -596,7 +617,12 @@ class TrustedKey:
     valid_to: datetime
 
     @classmethod
-    def read(cls, payload: Json) -> TrustedKey:
+    def read(
+        cls,
+        payload: payloads.TrustedKey
+        | payloads.TrustedKeyReactivateResponse
+        | payloads.TrustedKeyRegisterResponse,
+    ) -> TrustedKey:
         """Read it from an answer."""
         return cls(
             id=payload["keyId"],
@@ -627,7 +653,7 @@ class OidcProvider:
     """The claim with the roles; if None, that of the server's settings."""
 
     @classmethod
-    def read(cls, payload: Json) -> OidcProvider:
+    def read(cls, payload: payloads.OidcProvider) -> OidcProvider:
         """Read it from an answer."""
         return cls(
             id=payload["id"],
@@ -656,11 +682,11 @@ class Incident:
     """The definition of a run, schedule or trigger; the transition of a timer."""
 
     @classmethod
-    def read(cls, payload: Json) -> Incident:
+    def read(cls, payload: payloads.Incident) -> Incident:
         """Read it from a payload."""
         return cls(
             incident_id=payload["incidentId"],
-            kind=payload["kind"],
+            kind=cast(Literal["run", "timer", "producer"], payload["kind"]),
             reason=payload["reason"],
             tries=payload["tries"],
             since=datetime.fromisoformat(payload["since"]),
@@ -681,12 +707,14 @@ class Sampler:
     """A request that is part of a trace is traced if that is."""
 
     @classmethod
-    def read(cls, payload: Json) -> Sampler:
+    def read(cls, payload: payloads.TraceSamplerGetResponse) -> Sampler:
         """Read it from an answer."""
-        return cls(payload["sampler"], payload.get("ratio"), payload["parentBased"])
+        name = cast(Literal["always", "never", "ratio"], payload["sampler"])
+        ratio = payload.get("ratio")
+        return cls(name, None if ratio is None else float(ratio), payload["parentBased"])
 
 
-def audited(payload: Json) -> Audited:
+def audited(payload: payloads.AuditEventEntityChange | payloads.AuditEventStateMachine) -> Audited:
     """Read an item of an audit trail from a payload."""
     if payload["auditEventType"] == "EntityChange":
         return AuditedChange.read(payload)
@@ -716,11 +744,11 @@ class Group:
     key: dict[str, str | None]
     """What they are grouped by, and the text of its value; None where there is none."""
     count: int
-    aggregations: dict[str, float | None]
+    aggregations: dict[str, int | Decimal | None]
     """By name; None where there is no such number."""
 
     @classmethod
-    def read(cls, payload: Json) -> Group:
+    def read(cls, payload: payloads.StatsGroup) -> Group:
         """Read it from a payload."""
         key = {part["path"]: part["value"] for part in payload["groupKey"]}
         return cls(key, payload["count"], dict(payload.get("aggregations", {})))
@@ -737,7 +765,7 @@ class Index:
     """Whether it was declared."""
 
     @classmethod
-    def read(cls, payload: Json) -> Index:
+    def read(cls, payload: payloads.Index) -> Index:
         """Read it from a payload."""
         return cls(path=payload["path"], state=payload["state"], declared=payload["declared"])
 
@@ -758,7 +786,7 @@ class SearchExplanation:
     """Those of the model."""
 
     @classmethod
-    def read(cls, payload: Json) -> SearchExplanation:
+    def read(cls, payload: payloads.EntitySearchExplainResponse) -> SearchExplanation:
         """Read it from a payload."""
         return cls(
             served_by=tuple(payload["servedBy"]),
@@ -783,7 +811,7 @@ class Snapshot:
     """When the result is thrown away."""
 
     @classmethod
-    def read(cls, payload: Json) -> Snapshot:
+    def read(cls, payload: payloads.EntitySnapshotSearchResponse) -> Snapshot:
         """Read it from a payload."""
         status = payload["status"]
         return cls(

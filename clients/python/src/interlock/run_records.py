@@ -8,7 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
+
+if TYPE_CHECKING:
+    from interlock.api import payloads
 
 Json = Mapping[str, Any]
 
@@ -138,7 +141,7 @@ class Run:
         return self.status in FINISHED
 
     @classmethod
-    def read(cls, payload: Json) -> Run:
+    def read(cls, payload: payloads.Run) -> Run:
         """Read it from a payload."""
         waiting = payload.get("waiting")
         steps = payload.get("steps") or {}
@@ -147,11 +150,11 @@ class Run:
             kind=payload["kind"],
             namespace=payload["namespace"],
             definition=DefinitionName.read(payload["definition"]),
-            status=payload["status"],
+            status=cast(RunStatus, payload["status"]),
             current_step=payload.get("currentStep"),
             input=payload.get("input"),
             output=payload.get("output"),
-            error=payload.get("error"),
+            error=_plain(payload.get("error")),
             steps={name: StepResult.read(step) for name, step in steps.items()},
             signals=tuple(ReceivedSignal.read(one) for one in payload.get("signals") or ()),
             waiting=Waiting.read(waiting) if waiting else None,
@@ -180,13 +183,13 @@ class Started:
     """The whole run, if it ended while it was waited for."""
 
     @classmethod
-    def read(cls, payload: Json) -> Started:
+    def read(cls, payload: payloads.RunStartResponse) -> Started:
         """Read it from a payload."""
         run = payload.get("run")
         return cls(
             run_id=payload["runId"],
             definition=DefinitionName.read(payload["definition"]),
-            status=payload["status"],
+            status=cast(RunStatus, payload["status"]),
             is_new=payload["created"],
             run=Run.read(run) if run else None,
         )
@@ -203,9 +206,10 @@ class Signalled:
     status: RunStatus
 
     @classmethod
-    def read(cls, payload: Json) -> Signalled:
+    def read(cls, payload: payloads.RunSignalResponse) -> Signalled:
         """Read it from a payload."""
-        return cls(payload["runId"], payload["type"], payload["matched"], payload["status"])
+        status = cast(RunStatus, payload["status"])
+        return cls(payload["runId"], payload["type"], payload["matched"], status)
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,7 +232,7 @@ class RunEvent:
         return self.event_type in LAST_EVENTS
 
     @classmethod
-    def read(cls, payload: Json) -> RunEvent:
+    def read(cls, payload: payloads.HistoryEvent | payloads.RunHistoryEvent) -> RunEvent:
         """Read it from a payload."""
         return cls(
             run_id=payload["runId"],
@@ -254,7 +258,7 @@ class CreatedDefinition:
     """Warnings only: with an error nothing is created."""
 
     @classmethod
-    def read(cls, payload: Json) -> CreatedDefinition:
+    def read(cls, payload: payloads.RunDefinitionCreateResponse) -> CreatedDefinition:
         """Read it from a payload."""
         return cls(
             name=payload["name"],
@@ -275,7 +279,7 @@ class Validated:
     """Of a schedule: when it would fire next."""
 
     @classmethod
-    def read(cls, payload: Json) -> Validated:
+    def read(cls, payload: payloads.RunDefinitionValidateResponse) -> Validated:
         """Read it from a payload."""
         fires = payload.get("nextFires") or ()
         return cls(payload["valid"], _findings(payload), tuple(map(datetime.fromisoformat, fires)))
@@ -365,7 +369,7 @@ class Plan:
     cache_entries: int
 
     @classmethod
-    def read(cls, payload: Json) -> Plan:
+    def read(cls, payload: payloads.PlanGetResponse) -> Plan:
         """Read it from a payload."""
         executors = tuple(PlanExecutor.read(one) for one in payload["executors"])
         return cls(executors, payload["cacheEntries"])
@@ -389,7 +393,7 @@ class Action:
     running: int
 
     @classmethod
-    def read(cls, payload: Json) -> Action:
+    def read(cls, payload: payloads.Action | payloads.ActionGetResponse) -> Action:
         """Read it from a payload."""
         return cls(
             name=payload["name"],
@@ -523,7 +527,7 @@ class TopicEvent:
     at: datetime
 
     @classmethod
-    def read(cls, payload: Json) -> TopicEvent:
+    def read(cls, payload: payloads.TopicEvent) -> TopicEvent:
         """Read it from a payload."""
         return cls(
             sequence=payload["sequence"],
@@ -533,6 +537,10 @@ class TopicEvent:
             id=payload.get("id"),
             at=datetime.fromisoformat(payload["time"]),
         )
+
+
+def _plain(error: payloads.RunError | None) -> dict[str, Any] | None:
+    return None if error is None else {**error}
 
 
 def _findings(payload: Json) -> tuple[Finding, ...]:
@@ -586,7 +594,7 @@ class Machine:
     states: tuple[str, ...]
 
     @classmethod
-    def read(cls, payload: Json) -> Machine:
+    def read(cls, payload: payloads.Machine) -> Machine:
         """Read it from a payload."""
         return cls(
             payload["machine"], payload["bundle"], payload["initial"], tuple(payload["states"])
@@ -605,7 +613,7 @@ class Fired:
     action_result: Any = None
 
     @classmethod
-    def read(cls, payload: Json) -> Fired:
+    def read(cls, payload: payloads.MachineTransitionResponse) -> Fired:
         """Read it from a payload."""
         return cls(
             payload["entityId"],

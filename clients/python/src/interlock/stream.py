@@ -21,8 +21,8 @@ from typing import Any, Self, TypeVar
 
 import grpc
 
-from interlock import errors, events
-from interlock.cloudevents_pb2 import CloudEvent
+from interlock import errors, events, tracing
+from interlock.api.cloudevents_pb2 import CloudEvent
 
 UNREAD_BYTES_MAX = 64 << 20
 """How many bytes of answers may be unread before the stream is no longer read."""
@@ -141,6 +141,7 @@ class Stream:
         """
         lane = lane or self._lane
         event = events.event(kind, payload, token=lane.token, key=key)
+        tracing.carry(event)
         self.check_size(event)
         await lane.places.acquire()
         answer = Answer(self, event.id, lane)

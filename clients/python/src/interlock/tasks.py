@@ -11,9 +11,9 @@ from datetime import datetime, timedelta
 from traceback import format_exception_only
 from typing import Any
 
-from interlock import errors, events
+from interlock import errors, events, tracing
+from interlock.api.cloudevents_pb2 import CloudEvent
 from interlock.calculation import Caller, Kind, Rejected, Retryable, Transaction
-from interlock.cloudevents_pb2 import CloudEvent
 from interlock.operations import Operations
 from interlock.run_records import DefinitionName
 from interlock.stream import Stream
@@ -98,6 +98,8 @@ class TaskCall:
     id: str
     input: Any
     context: TaskContext
+    trace: Mapping[str, str]
+    """The trace of the caller."""
 
     @staticmethod
     def is_asked_by(event: CloudEvent) -> bool:
@@ -135,7 +137,8 @@ class TaskCall:
             ),
             outside=Operations(Transaction(stream, None)),
         )
-        return cls(Kind.ACTION, payload["requestId"], payload["input"], context)
+        trace = tracing.trace_of(event)
+        return cls(Kind.ACTION, payload["requestId"], payload["input"], context, trace)
 
     def done(self, result: Any) -> CloudEvent:
         """Answer with the result.

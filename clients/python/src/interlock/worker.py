@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import signal
 import uuid
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import timedelta
@@ -19,6 +18,7 @@ from interlock.client import Client
 from interlock.connection import CONNECT_TIMEOUT, Metadata
 from interlock.run_records import Task
 from interlock.runs import Runs
+from interlock.signals import stopped_by_signals
 from interlock.tasks import failure, outcome
 
 Handler = TypeVar("Handler", bound=Callable[[Any, Task], Awaitable[Any]])
@@ -110,21 +110,16 @@ class Worker:
             Unauthorized, Forbidden: the server does not take this caller as a worker.
 
         """
-        loop = asyncio.get_running_loop()
-        signals = (signal.SIGTERM, signal.SIGINT)
-        for number in signals:
-            loop.add_signal_handler(number, self._stopping.set)
-        self._serving = asyncio.create_task(self._serve())
-        stopping = asyncio.create_task(self._stopping.wait())
-        try:
-            await asyncio.wait((self._serving, stopping), return_when=asyncio.FIRST_COMPLETED)
-            if self._serving.done():
-                self._serving.result()
-        finally:
-            stopping.cancel()
-            await self.stop()
-            for number in signals:
-                loop.remove_signal_handler(number)
+        with stopped_by_signals(self._stopping.set):
+            self._serving = asyncio.create_task(self._serve())
+            stopping = asyncio.create_task(self._stopping.wait())
+            try:
+                await asyncio.wait((self._serving, stopping), return_when=asyncio.FIRST_COMPLETED)
+                if self._serving.done():
+                    self._serving.result()
+            finally:
+                stopping.cancel()
+                await self.stop()
 
     async def stop(self, timeout: float = 30.0) -> None:
         """Drain: finish what is being worked on, for so many seconds at most, and leave."""
@@ -190,7 +185,12 @@ class Worker:
             except* (errors.Unauthorized, errors.Forbidden) as refused:
                 raise refused.exceptions[0] from None
             except* errors.InterlockError as lost:
-                log.warning("worker %s: %s; trying again", self.worker_id, lost.exceptions[0])
+                log.warning(
+                    "worker %s: %s; trying again",
+                    self.worker_id,
+                    lost.exceptions[0],
+                    extra={"worker_id": self.worker_id},
+                )
             await asyncio.sleep(delay)
             delay = min(_LONGEST_DELAY, 2 * delay)
 
@@ -199,7 +199,8 @@ class Worker:
             await asyncio.sleep(interval.total_seconds())
             load = len(self._working) / self._concurrency
             if await self._runs.workers.heartbeat(self.worker_id, load=min(1.0, load)):
-                log.info("worker %s is drained", self.worker_id)
+                about = {"worker_id": self.worker_id}
+                log.info("worker %s is drained", self.worker_id, extra=about)
                 self._stopping.set()
 
     async def _pull(self) -> None:
@@ -236,13 +237,18 @@ class Worker:
             await self._report(task, report)
         except errors.InterlockError as error:
             # The lease ends, and the task is delivered again.
-            log.warning("the outcome of task %s could not be reported: %s", task.task_id, error)
+            log.warning(
+                "the outcome of task %s could not be reported: %s",
+                task.task_id,
+                error,
+                extra=_about(task),
+            )
 
     async def _execute(self, task: Task) -> dict[str, Any]:
         try:
             return outcome(await self._handlers[task.name](task.input, task))
         except Exception as error:
-            log.info("action %s failed: %s", task.name, error)
+            log.info("action %s failed: %s", task.name, error, extra=_about(task))
             return failure(error)
 
     async def _report(self, task: Task, report: Mapping[str, Any]) -> None:
@@ -270,8 +276,18 @@ class Worker:
             try:
                 await self.client.runs.tasks.touch(task.task_id, worker_id=self.worker_id)
             except (errors.TaskNotFound, errors.TaskLeaseLost, errors.RunFinished) as gone:
-                log.info("task %s is given up: %s", task.task_id, gone)
+                log.info("task %s is given up: %s", task.task_id, gone, extra=_about(task))
                 executing.cancel()
                 return
             except errors.InterlockError as lost:
-                log.warning("the lease of task %s could not be extended: %s", task.task_id, lost)
+                log.warning(
+                    "the lease of task %s could not be extended: %s",
+                    task.task_id,
+                    lost,
+                    extra=_about(task),
+                )
+
+
+def _about(task: Task) -> dict[str, str]:
+    """Return the fields of a log record about a task."""
+    return {"task_id": task.task_id, "handler": task.name}

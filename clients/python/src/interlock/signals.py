@@ -1,0 +1,37 @@
+"""SIGTERM and SIGINT, for any number of members and workers of a process."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+_NUMBERS = (signal.SIGTERM, signal.SIGINT)
+
+_stops: dict[asyncio.AbstractEventLoop, list[Callable[[], None]]] = {}
+
+
+@contextmanager
+def stopped_by_signals(stop: Callable[[], None]) -> Iterator[None]:
+    """Call `stop` when the process receives SIGTERM or SIGINT, as long as this is entered."""
+    loop = asyncio.get_running_loop()
+    # A loop has one handler for each signal.
+    stops = _stops.setdefault(loop, [])
+    if not stops:
+        for number in _NUMBERS:
+            loop.add_signal_handler(number, _stop_all, stops)
+    stops.append(stop)
+    try:
+        yield
+    finally:
+        stops.remove(stop)
+        if not stops:
+            for number in _NUMBERS:
+                loop.remove_signal_handler(number)
+            del _stops[loop]
+
+
+def _stop_all(stops: list[Callable[[], None]]) -> None:
+    for stop in stops:
+        stop()

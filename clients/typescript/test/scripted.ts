@@ -1,0 +1,73 @@
+/** Servers that do what a test tells them, for what a real one does not do, or not soon. */
+import { Metadata, Server, ServerCredentials, type ServerDuplexStream } from "@grpc/grpc-js";
+import { type CloudEvent, deserialize, envelop, serialize } from "#client/envelope.js";
+
+const SERVICE = "org.cyoda.cloud.api.grpc.CloudEventsService";
+
+/** The server's side of one stream. */
+export class Side {
+  private readonly came: CloudEvent[] = [];
+  private arrived: () => void = () => undefined;
+
+  constructor(private readonly call: ServerDuplexStream<CloudEvent, CloudEvent>) {
+    call.on("data", (event: CloudEvent) => {
+      this.came.push(event);
+      this.arrived();
+    });
+    // The client has said all it will say.
+    call.on("end", () => call.end());
+  }
+
+  /** Waits for an event of the client. */
+  async read(): Promise<CloudEvent> {
+    for (;;) {
+      const event = this.came.shift();
+      if (event !== undefined) return event;
+      await new Promise<void>((resolve) => {
+        this.arrived = resolve;
+      });
+    }
+  }
+
+  write(type: string, payload: object, attributes: Record<string, string> = {}): void {
+    this.call.write(envelop(type, payload, attributes));
+  }
+
+  /** Takes the client as a member. */
+  async greet(): Promise<void> {
+    await this.read();
+    this.write("CalculationMemberGreetEvent", { memberId: "m-1", success: true });
+  }
+}
+
+/** Runs a server that follows a script on every stream, and ends the stream after it. */
+export async function scripted(
+  script: (side: Side) => Promise<void>,
+): Promise<AsyncDisposable & { target: string }> {
+  const server = new Server();
+  const startStreaming = {
+    path: `/${SERVICE}/startStreaming`,
+    requestStream: true,
+    responseStream: true,
+    requestDeserialize: deserialize,
+    requestSerialize: serialize,
+    responseDeserialize: deserialize,
+    responseSerialize: serialize,
+  };
+  const follow = async (call: ServerDuplexStream<CloudEvent, CloudEvent>): Promise<void> => {
+    call.on("error", () => undefined);
+    call.sendMetadata(new Metadata());
+    await script(new Side(call)).catch(() => undefined);
+    call.end();
+  };
+  server.addService({ startStreaming }, { startStreaming: follow });
+  const port = await new Promise<number>((resolve, reject) => {
+    const bound = (error: Error | null, bound: number): void =>
+      error === null ? resolve(bound) : reject(error);
+    server.bindAsync("127.0.0.1:0", ServerCredentials.createInsecure(), bound);
+  });
+  return {
+    target: `127.0.0.1:${port}`,
+    [Symbol.asyncDispose]: async () => server.forceShutdown(),
+  };
+}
