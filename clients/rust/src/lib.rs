@@ -50,6 +50,7 @@ mod request;
 mod runs;
 mod stream;
 mod text;
+mod version;
 
 /// Requests, answers and operations, generated from the protocol of the server.
 ///
@@ -83,10 +84,8 @@ pub use self::{
     options::ConnectOptions,
     request::{Answer, Answers, Request},
     runs::{AllRuns, Runs},
+    version::VERSION,
 };
-
-/// The version of this crate, which is in step with the server's.
-pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// The programs of the README compile.
 #[cfg(doctest)]

@@ -134,6 +134,11 @@ const OWN: &[(&str, bool, &str)] = &[
         false,
         "the server gave no reason; look into its log",
     ),
+    (
+        "SERVER_NOT_UNDERSTOOD",
+        false,
+        "the server is of a version that this client does not understand; use the client of that version",
+    ),
 ];
 
 pub(crate) fn codes(protocol: &Protocol) -> String {
