@@ -144,7 +144,18 @@ async fn perform(program: &Arc<Program>, command: Command) -> Result<Json, Faile
             nothing()
         }
         "join" => {
-            join(program, command).await?;
+            let name = command.r#as.clone();
+            let membership = Arc::new(member(program, command)?.join().await?);
+            program.scene().members.insert(name, membership);
+            nothing()
+        }
+        "serve" => {
+            let member = member(program, command)?;
+            tokio::spawn(async move {
+                if let Err(error) = member.run().await {
+                    tracing::error!(%error, "a member does not serve");
+                }
+            });
             nothing()
         }
         "call" => call(program, &command).await,
@@ -188,7 +199,7 @@ async fn perform(program: &Arc<Program>, command: Command) -> Result<Json, Faile
     }
 }
 
-async fn join(program: &Arc<Program>, command: Command) -> Result<(), Failed> {
+fn member(program: &Arc<Program>, command: Command) -> Result<Member, Failed> {
     let mut member = Member::new(command.options()).tags(&command.tags);
     if let Some(concurrency) = command.concurrency {
         member = member.concurrency(concurrency);
@@ -201,9 +212,7 @@ async fn join(program: &Arc<Program>, command: Command) -> Result<(), Failed> {
         };
         member = handlers::register(member, on, scripted)?;
     }
-    let membership = Arc::new(member.join().await?);
-    program.scene().members.insert(command.r#as, membership);
-    Ok(())
+    Ok(member)
 }
 
 async fn call(program: &Program, command: &Command) -> Result<Json, Failed> {

@@ -62,7 +62,7 @@ struct Scripts {
     on: On,
     kind: String,
     name: String,
-    scripts: Vec<Vec<Step>>,
+    all: Vec<Vec<Step>>,
     called: AtomicUsize,
 }
 
@@ -77,7 +77,7 @@ pub(crate) fn register(member: Member, on: On, scripted: Scripted) -> Result<Mem
         on,
         kind: scripted.kind.clone(),
         name: scripted.name,
-        scripts: scripted.scripts,
+        all: scripted.scripts,
         called: AtomicUsize::new(0),
     });
     Ok(match scripted.kind.as_str() {
@@ -243,7 +243,7 @@ impl Running {
         let number = on.program.calls.fetch_add(1, Ordering::Relaxed) + 1;
         Self {
             scripts: Arc::clone(scripts),
-            script: called.min(scripts.scripts.len().saturating_sub(1)),
+            script: called.min(scripts.all.len().saturating_sub(1)),
             number,
             client,
             outside,
@@ -286,7 +286,7 @@ impl Running {
     }
 
     async fn steps(&self) -> HandlerResult<Done> {
-        let Some(script) = self.scripts.scripts.get(self.script) else {
+        let Some(script) = self.scripts.all.get(self.script) else {
             return Ok(Done::Nothing);
         };
         for step in script {
@@ -302,11 +302,8 @@ impl Running {
             Some(value) => Ok(Some(value.decode::<String>()?)),
             None => HandlerResult::Ok(None),
         };
-        let names = step.keys().map(String::as_str);
-        let Some(name) = names
-            .filter(|name| !matches!(*name, "reason" | "outcome"))
-            .next()
-        else {
+        let mut names = step.keys().map(String::as_str);
+        let Some(name) = names.find(|name| !matches!(*name, "reason" | "outcome")) else {
             return Ok(None);
         };
         let value = &step[name];

@@ -26,6 +26,7 @@ use crate::{
     },
     options::ConnectOptions,
     stream::{Outbox, Receiver, Stream},
+    version,
 };
 
 /// How long a server may take to accept a stream.
@@ -147,7 +148,7 @@ impl Connection {
                         Code::ConnectionLost,
                         "cannot connect",
                         source,
-                    ))
+                    ));
                 }
                 Err(_) => return Err(self.unreachable(last.as_ref())),
             }
@@ -265,9 +266,9 @@ impl Connection {
         let mut request = Request::new(Outbox(Arc::clone(&made)));
         metadata_of(&self.options, token.as_deref(), &mut request)?;
         let answer = self.service().start_streaming(request).await;
-        let inbound = answer
-            .map_err(|status| Error::of_status(&status))?
-            .into_inner();
+        let answer = answer.map_err(|status| Error::of_status(&status))?;
+        version::check(answer.metadata())?;
+        let inbound = answer.into_inner();
         let peer = self.peer.get().and_then(Weak::upgrade);
         let receiver = peer.clone().map(|peer| peer as Arc<dyn Receiver>);
         let target = self.target().to_owned();

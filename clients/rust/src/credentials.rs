@@ -105,7 +105,7 @@ impl ClientCredentials {
         let lifetime = Duration::from_secs(granted.expires_in);
         Ok(Held {
             token: granted.access_token,
-            expires: Instant::now() + (lifetime - lifetime / 10),
+            expires: Instant::now() + lifetime.mul_f64(0.9),
         })
     }
 }

@@ -1,7 +1,7 @@
 //! A client of Interlock, a service in which every record is an entity in a workflow.
 //!
 //! A [`Client`] sends requests. A [`Member`] executes what workflows call by name: processors,
-//! criteria, schedule functions, and the actions of step workflows. Both use CloudEvents over one
+//! criteria, schedule functions, and the actions of step workflows. Both use `CloudEvents` over one
 //! multiplexed gRPC stream.
 //!
 //! ```no_run
@@ -50,6 +50,7 @@ mod request;
 mod runs;
 mod stream;
 mod text;
+mod version;
 
 /// Requests, answers and operations, generated from the protocol of the server.
 ///
@@ -83,7 +84,10 @@ pub use self::{
     options::ConnectOptions,
     request::{Answer, Answers, Request},
     runs::{AllRuns, Runs},
+    version::VERSION,
 };
 
-/// The version of this crate, which is in step with the server's.
-pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+/// The programs of the README compile.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+pub struct Readme;

@@ -49,12 +49,12 @@ impl<'a> Models<'a> {
     ) -> Request<()> {
         #[derive(Serialize)]
         #[serde(rename_all = "camelCase")]
-        struct Import<W> {
+        struct Replacing<W> {
             model: Model,
             import_mode: &'static str,
             workflows: Vec<W>,
         }
-        let request = Import {
+        let request = Replacing {
             model: model.into(),
             import_mode: "REPLACE",
             workflows: workflows.into_iter().collect(),

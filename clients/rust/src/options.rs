@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeMap, fmt, sync::Arc, time::Duration};
 
+use tokio_rustls::rustls::pki_types::{CertificateDer, pem::PemObject as _};
 use tonic::transport::{Certificate, ClientTlsConfig, Endpoint, Identity};
 
 use crate::{Code, Error, Result, credentials::TokenSource};
@@ -31,6 +32,8 @@ pub struct ConnectOptions {
     pub(crate) metadata: BTreeMap<String, String>,
     pub(crate) tokens: Option<Arc<dyn TokenSource>>,
     tls: Option<ClientTlsConfig>,
+    /// What cannot be used of the options.
+    problem: Option<&'static str>,
 }
 
 impl ConnectOptions {
@@ -44,6 +47,7 @@ impl ConnectOptions {
             metadata: BTreeMap::new(),
             tokens: None,
             tls: None,
+            problem: None,
         }
     }
 
@@ -103,6 +107,10 @@ impl ConnectOptions {
     /// Encrypts the connection, and trusts this authority, a certificate in PEM.
     #[must_use]
     pub fn certificate_authority(mut self, pem: impl AsRef<[u8]>) -> Self {
+        let mut found = CertificateDer::pem_slice_iter(pem.as_ref()).peekable();
+        if found.peek().is_none_or(std::result::Result::is_err) {
+            self.problem = Some("the certificate authority is not a certificate in PEM");
+        }
         let tls = self.tls.take().unwrap_or_default();
         self.tls = Some(tls.ca_certificate(Certificate::from_pem(pem)));
         self
@@ -130,6 +138,9 @@ impl ConnectOptions {
     }
 
     pub(crate) fn endpoint(&self) -> Result<Endpoint> {
+        if let Some(problem) = self.problem {
+            return Err(Error::new(Code::InvalidOptions, problem));
+        }
         let invalid = |source: tonic::transport::Error| {
             let message = format!("cannot connect to `{}`", self.target);
             Error::caused(Code::InvalidOptions, message, source)

@@ -83,9 +83,11 @@ pub(crate) fn comment(text: &str) -> String {
 
 /// The text with every line further to the right, for what rustfmt leaves as it is.
 pub(crate) fn indented(text: &str, spaces: usize) -> String {
-    text.lines()
+    let lines: Vec<_> = text
+        .lines()
         .map(|line| format!("{:spaces$}{line}\n", ""))
-        .collect()
+        .collect();
+    lines.concat()
 }
 
 /// A line in which nothing outside of code is taken for a link or a tag.

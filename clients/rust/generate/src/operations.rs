@@ -74,11 +74,9 @@ fn union_name(operation: &Operation) -> String {
 
 fn union(operation: &Operation) -> String {
     let name = union_name(operation);
-    let variants: String = operation
-        .responses
-        .iter()
-        .map(|response| format!("{response}({response}),\n"))
-        .collect();
+    let variant = |response: &String| format!("{response}({response}),\n");
+    let variants: Vec<_> = operation.responses.iter().map(variant).collect();
+    let variants = variants.concat();
     format!(
         "/// One event of the answer to {} `{}`.\n#[derive(Clone, Debug, PartialEq)]\n\
          #[non_exhaustive]\npub enum {name} {{\n{variants}}}\n\n\
@@ -135,6 +133,11 @@ const OWN: &[(&str, bool, &str)] = &[
         "SERVER_ERROR",
         false,
         "the server gave no reason; look into its log",
+    ),
+    (
+        "SERVER_NOT_UNDERSTOOD",
+        false,
+        "the server is of a version that this client does not understand; use the client of that version",
     ),
 ];
 

@@ -77,11 +77,11 @@ async fn send(
     connection: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     request: Request<Full<Bytes>>,
 ) -> Result<(StatusCode, Bytes)> {
-    let (mut sender, driver) = http1::handshake(TokioIo::new(connection))
+    let (mut client, driver) = http1::handshake(TokioIo::new(connection))
         .await
         .map_err(lost)?;
     let exchange = async move {
-        let answer = sender.send_request(request).await.map_err(lost)?;
+        let answer = client.send_request(request).await.map_err(lost)?;
         let status = answer.status();
         let body = Limited::new(answer.into_body(), ANSWER_BYTES_MAX);
         let body = body
@@ -94,8 +94,8 @@ async fn send(
     tokio::select! {
         biased;
         answered = &mut exchange => answered,
-        driven = driver => {
-            driven.map_err(lost)?;
+        ended = driver => {
+            ended.map_err(lost)?;
             exchange.await
         }
     }

@@ -41,7 +41,7 @@ impl Resumable for OneRun {
             return Ok(false);
         };
         let is_over = matches!(
-            run.status.to_string().as_str(),
+            run.status.as_str(),
             "completed" | "failed" | "cancelled" | "timed_out"
         );
         Ok(is_over && self.after >= run.last_sequence)

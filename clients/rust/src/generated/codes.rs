@@ -209,4 +209,6 @@ crate::error::codes! {
     NotSupported = "NOT_SUPPORTED", 0, false, "a request cannot be made this way; use a client";
     /// The request was not answered within the time that the program gave it, and was cancelled; read before you repeat it.
     RequestTimeout = "REQUEST_TIMEOUT", 0, false, "the request was not answered within the time that the program gave it, and was cancelled; read before you repeat it";
+    /// The server is of a version that this client does not understand; use the client of that version.
+    ServerNotUnderstood = "SERVER_NOT_UNDERSTOOD", 0, false, "the server is of a version that this client does not understand; use the client of that version";
 }

@@ -5,10 +5,12 @@
     clippy::enum_variant_names,
     clippy::large_enum_variant,
     clippy::new_without_default,
+    clippy::redundant_field_names,
     clippy::struct_excessive_bools,
     clippy::struct_field_names,
     clippy::too_long_first_doc_paragraph,
     clippy::too_many_arguments,
+    clippy::use_self,
     clippy::wrong_self_convention,
     missing_docs,
     unused_qualifications,
@@ -26,7 +28,11 @@ pub(crate) mod types;
 )]
 pub(crate) mod operations;
 
-#[allow(clippy::too_many_lines, reason = "one line for each code")]
+#[allow(
+    clippy::doc_markdown,
+    clippy::too_many_lines,
+    reason = "as the index of the schemas has it"
+)]
 pub(crate) mod codes;
 
 #[allow(

@@ -161,15 +161,12 @@ impl Serving {
         call: Call,
         nested: Option<InTransaction>,
     ) {
-        let (_place, _inside) = match nested {
-            Some(inside) => (None, inside),
-            None => {
-                let place = self.places.acquire().await.ok();
-                (
-                    place,
-                    InTransaction::enter(self, call.transaction_id.clone()),
-                )
-            }
+        let (_place, _inside) = if let Some(inside) = nested {
+            (None, inside)
+        } else {
+            let place = self.places.acquire().await.ok();
+            let inside = InTransaction::enter(self, call.transaction_id.clone());
+            (place, inside)
         };
         let pending = call::Pending::of(&call);
         let needs_entity = !self.handlers.detached.contains(&call.name);

@@ -1,12 +1,6 @@
 //! Real servers for tests.
 
-use std::{
-    collections::BTreeMap,
-    env,
-    path::PathBuf,
-    process::Stdio,
-    time::Duration,
-};
+use std::{collections::BTreeMap, env, path::PathBuf, process::Stdio, time::Duration};
 
 use interlock_client::{Client, ConnectOptions, Json, Model};
 use serde_json::json;
@@ -23,8 +17,6 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 pub(crate) struct Server {
     /// Where its gRPC port is; it stays the same over restarts.
     pub(crate) target: String,
-    /// The beginning of the URLs of its HTTP port.
-    pub(crate) http: String,
     settings: BTreeMap<String, String>,
     process: Child,
     folder: TempDir,
@@ -59,7 +51,6 @@ impl Server {
         let (process, http, grpc) = spawn(&settings, &folder).await;
         let mut made = Self {
             target: format!("127.0.0.1:{grpc}"),
-            http: format!("http://127.0.0.1:{http}"),
             settings,
             process,
             folder,
@@ -85,7 +76,9 @@ impl Server {
     }
 
     pub(crate) async fn client(&self, tenant: &str) -> Client {
-        Client::connect(self.tenant(tenant)).await.expect("it connects")
+        Client::connect(self.tenant(tenant))
+            .await
+            .expect("it connects")
     }
 }
 
@@ -102,20 +95,26 @@ async fn spawn(settings: &BTreeMap<String, String>, folder: &TempDir) -> (Child,
     let mut lines = BufReader::new(process.stdout.take().expect("its output")).lines();
     let waiting = async {
         loop {
-            let line = lines.next_line().await.expect("UTF-8").expect("the server starts");
+            let line = lines
+                .next_line()
+                .await
+                .expect("UTF-8")
+                .expect("the server starts");
             if line.contains("interlock is ready") {
                 return (port(&line, "http="), port(&line, "grpc="));
             }
         }
     };
-    let (http, grpc) = timeout(PATIENCE, waiting).await.expect("the server is ready in time");
+    let (http, grpc) = timeout(PATIENCE, waiting)
+        .await
+        .expect("the server is ready in time");
     tokio::spawn(async move { while let Ok(Some(_)) = lines.next_line().await {} });
     (process, http, grpc)
 }
 
 fn port(line: &str, name: &str) -> String {
-    let words = line.split_whitespace();
-    let address = words.filter_map(|word| word.strip_prefix(name)).next();
+    let mut words = line.split_whitespace();
+    let address = words.find_map(|word| word.strip_prefix(name));
     let port = address.and_then(|address| address.rsplit(':').next());
     port.expect("the line names the ports").to_owned()
 }
@@ -127,8 +126,16 @@ pub(crate) fn parcel() -> Model {
 /// Imports the model of parcels, and its workflow if there is one.
 pub(crate) async fn make_parcels(client: &Client, workflow: Option<&str>) {
     let sample = json!({"sku": "A-1", "weight": 1.5, "price": 1.5, "note": "none"});
-    client.models().import(parcel(), &sample).await.expect("a model");
-    client.models().lock(parcel()).await.expect("a locked model");
+    client
+        .models()
+        .import(parcel(), &sample)
+        .await
+        .expect("a model");
+    client
+        .models()
+        .lock(parcel())
+        .await
+        .expect("a locked model");
     if let Some(workflow) = workflow {
         let workflow = Json::parse(workflow).expect("JSON");
         let imported = client.models().import_workflows(parcel(), [workflow]).await;
@@ -154,5 +161,7 @@ pub(crate) fn processor(name: &str, more: &str) -> String {
 /// Repeats something until it says that it is done.
 pub(crate) async fn until<F: Future<Output = bool>>(mut is_done: impl FnMut() -> F) {
     let waiting = async { while !is_done().await {} };
-    timeout(PATIENCE, waiting).await.expect("it happens in time");
+    timeout(PATIENCE, waiting)
+        .await
+        .expect("it happens in time");
 }
