@@ -171,6 +171,7 @@ pub const SETTINGS: &[Setting] = &[
     now("SCHEDULER_REDISPATCH_BACKOFF", Duration, "30s", "pause before a failed timer is retried"),
     ours("RETRY_PAUSE", Duration, "1s", "first pause before work of a run, schedule or trigger that failed is retried; it doubles up to 300 times of this"),
     ours("MANAGER_INTERVAL", Duration, "1m", "how often managers are ticked; 0 on demand only"),
+    ours("MANAGER_ONE_PER_TICK", Truth, "false", "have a tick that names no managers process only the first that is in progress"),
     ours("TOPICS_RETENTION", Duration, "168h", "how long events of topics are kept"),
     ours("WASM_CONCURRENCY", Number, "4", "WebAssembly actions that are executed at the same moment"),
     ours("CONNECTORS_PRIVATE_NETWORKS", Text, "", "let connectors of uploaded bundles reach this machine and private networks: `true` or `false`; empty for `true` only while authentication is mocked"),
