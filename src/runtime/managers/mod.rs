@@ -4,6 +4,7 @@
 //! items wait for, computes what follows, and commits that with the work it starts; an edit made
 //! meanwhile is a conflict, after which it is computed again. There is no lock.
 
+mod folder;
 mod schedule;
 mod start;
 mod tick;
@@ -15,10 +16,12 @@ use std::{
 };
 
 use super::{Initiator, Runtime};
-use crate::dialect::managers::{Filed, MANAGERS, REGISTRY, Registry as Managers, manager_at};
+use crate::dialect::managers::{
+    FilePath, Filed, MANAGERS, REGISTRY, Registry as Managers, is_manager_in_folder, manager_at,
+};
 use crate::error::{Code, Failure};
 use crate::id::Tenant;
-use crate::registry::{File, ListedFile};
+use crate::registry::{Error, Expected, File, Folder, ListedFile};
 use crate::storage::Attribution;
 use crate::telemetry::measure;
 
@@ -106,7 +109,11 @@ impl Runtime {
             let is_last = page.len() < PAGE;
             files.extend(page);
             if is_last {
-                files.retain(|file| manager_at(&file.path).is_some());
+                let is_folder = registry.folder(tenant, namespace).is_some();
+                files.retain(|file| {
+                    let name = manager_at(&file.path);
+                    name.is_some_and(|name| !is_folder || is_manager_in_folder(name))
+                });
                 return Ok(files);
             }
         }
@@ -119,8 +126,11 @@ impl Runtime {
         namespace: &str,
         managers: &BTreeMap<String, Filed>,
     ) -> Result<Managers, Failure> {
-        let path = crate::dialect::managers::FilePath::parse(REGISTRY)
-            .map_err(|error| Failure::internal(error.to_string()))?;
+        let path =
+            FilePath::parse(REGISTRY).map_err(|error| Failure::internal(error.to_string()))?;
+        if let Some(folder) = self.0.registry.folder(&by.tenant, namespace) {
+            return file_in_folder(folder, &path, managers).await;
+        }
         let mut conflicts = 0;
         loop {
             let mut session = self.session_for(by, attribution(by));
@@ -136,14 +146,7 @@ impl Runtime {
             if is_right {
                 return Ok(filed);
             }
-            File::put(
-                unit,
-                namespace,
-                &path,
-                filed.text().into(),
-                &crate::registry::Expected::Any,
-            )
-            .await?;
+            File::put(unit, namespace, &path, filed.text().into(), &Expected::Any).await?;
             match session.finish(&by.cancel).await {
                 Ok(()) => return Ok(filed),
                 Err(failure) if failure.code() == Code::Conflict && conflicts < CONFLICTS_MAX => {
@@ -151,6 +154,33 @@ impl Runtime {
                 }
                 Err(failure) => return Err(failure),
             }
+        }
+    }
+}
+
+/// The same in a folder.
+async fn file_in_folder(
+    folder: &Folder,
+    path: &FilePath,
+    managers: &BTreeMap<String, Filed>,
+) -> Result<Managers, Failure> {
+    let turn = folder.turn().await;
+    let mut conflicts = 0;
+    loop {
+        let found = folder.look(path).await?;
+        let before = found.as_ref().and_then(|found| found.text.as_deref().ok());
+        let filed = Managers::read(before.unwrap_or_default()).filed(managers);
+        let is_right = match (&found, before) {
+            (None, _) => managers.is_empty(),
+            (Some(_), before) => before.is_some_and(|before| filed.is_written_as(before)),
+        };
+        if is_right {
+            return Ok(filed);
+        }
+        let expected = found.map_or(Expected::Absent, |found| Expected::of(&found.version));
+        match folder.put(&turn, path, &filed.text(), &expected).await {
+            Err(Error::FileModified { .. }) if conflicts < CONFLICTS_MAX => conflicts += 1,
+            written => return Ok(written.map(|_| filed)?),
         }
     }
 }

@@ -51,7 +51,7 @@ impl StartedWork {
 }
 
 /// How a manager's file stands after a tick, and what was done with it if it was processed.
-type Ticked = (Filed, Option<Processed>);
+pub(super) type Ticked = (Filed, Option<Processed>);
 
 impl Runtime {
     /// Ticks one manager, or only has it begin if it is not to be processed; none if its file has
@@ -63,6 +63,9 @@ impl Runtime {
         name: &str,
         processes: bool,
     ) -> Result<Option<Ticked>, Failure> {
+        if let Some(folder) = self.0.registry.folder(&by.tenant, namespace) {
+            return self.tick_in_folder(by, folder, name, processes).await;
+        }
         let path = path_of(name).map_err(|error| Failure::internal(error.to_string()))?;
         let mut conflicts = 0;
         loop {
@@ -141,7 +144,7 @@ impl Runtime {
     }
 
     /// How a run or task stands that was started for an item.
-    async fn work(&self, by: &Initiator, work: &str) -> Result<Work, Failure> {
+    pub(super) async fn work(&self, by: &Initiator, work: &str) -> Result<Work, Failure> {
         let tenant = &by.tenant;
         let mut found = self.stored_run(tenant, work).await;
         if found.as_ref().is_err_and(is_not_found)
@@ -195,7 +198,8 @@ impl Runtime {
             let of = start.of;
             let mark = session.unit()?.mark();
             let target = start.target;
-            let starting = self.start_workflow(session, by, namespace, &target, start.payload);
+            let starting =
+                self.start_workflow(session, by, namespace, &target, start.payload, None);
             match starting.await {
                 Ok(work) => {
                     session.unit()?.release(mark);
@@ -246,7 +250,7 @@ fn is_not_found(failure: &Failure) -> bool {
     failure.code() == Code::RunNotFound
 }
 
-fn is_internal(failure: &Failure) -> bool {
+pub(super) fn is_internal(failure: &Failure) -> bool {
     matches!(
         failure.code(),
         Code::Cancelled | Code::OutcomeUnknown | Code::ServerError | Code::StorageDamaged
