@@ -129,6 +129,7 @@ struct Inner {
     parsed: runs::Parsed,
     calls: runs::Calls,
     arrivals: runs::Arrivals,
+    ticks: managers::Ticks,
     /// Events for entities.
     retries: retries::Retries,
 }
@@ -264,6 +265,7 @@ impl Runtime {
             modules: runs::Modules::new(wasm),
             parsed: runs::Parsed::default(),
             arrivals: runs::Arrivals::default(),
+            ticks: managers::Ticks::default(),
             retries: retries::Retries::default(),
             members,
             clock,

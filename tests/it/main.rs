@@ -63,6 +63,7 @@ mod machines;
 mod machines_native;
 mod manager_edits;
 mod manager_folder;
+mod manager_runs;
 mod managers;
 mod matrix;
 mod member;

@@ -11,6 +11,7 @@ mod registry;
 mod status;
 mod text;
 mod tick;
+mod wanted;
 
 pub use control::{Part, UnknownPart};
 pub use document::{Item, Manager, NotAManager, Worker};
@@ -19,6 +20,7 @@ pub use registry::{Filed, Registry};
 pub use status::{ManagerStatus, WorkStatus};
 pub use text::text_of;
 pub use tick::{ItemRef, Seen, Start, StateFile, Work};
+pub use wanted::{WrongPayload, wanted, wanted_in};
 
 /// The path of the registry.
 pub const REGISTRY: &str = "/states/global_state_manager.json";

@@ -5,15 +5,19 @@
 //! meanwhile is a conflict, after which it is computed again. There is no lock.
 
 mod folder;
+mod run;
 mod schedule;
 mod start;
 mod tick;
+mod turns;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
     time::Instant,
 };
+
+use tokio_util::sync::CancellationToken;
 
 use super::{Initiator, Runtime};
 use crate::dialect::managers::{
@@ -26,6 +30,7 @@ use crate::storage::Attribution;
 use crate::telemetry::measure;
 
 pub use tick::{Processed, StartedItem, StartedWork};
+pub(super) use turns::Ticks;
 
 /// How many files are listed at a time.
 const PAGE: usize = 1_000;
@@ -59,9 +64,15 @@ impl Runtime {
         tenant: &Tenant,
         namespace: &Arc<str>,
         named: Option<&[String]>,
+        cancel: &CancellationToken,
     ) -> Result<Ticked, Failure> {
+        // One at a time in a namespace spares work; two start nothing twice all the same.
+        let _turn = self.0.ticks.turn(tenant, namespace, cancel).await?;
         let begun = Instant::now();
-        let by = Initiator::system(tenant);
+        let by = Initiator {
+            cancel: cancel.clone(),
+            ..Initiator::system(tenant)
+        };
         let files = self.manager_files(tenant, namespace).await?;
         let known: BTreeSet<&str> = files
             .iter()
@@ -75,6 +86,7 @@ impl Runtime {
         let mut statuses: BTreeMap<String, Filed> = BTreeMap::new();
         let mut outcomes = BTreeMap::new();
         for name in known {
+            let _slot = self.0.ticks.slot(tenant, cancel).await?;
             let is_wanted = named.as_ref().is_none_or(|named| named.contains(name));
             let ticked = self.tick_manager(&by, namespace, name, is_wanted).await?;
             // A file that has vanished meanwhile is in no list.

@@ -62,7 +62,9 @@ impl Runtime {
     /// Ticks the managers of a namespace; whether it still has any.
     async fn tick_namespace(&self, (tenant, namespace): &Namespace) -> bool {
         let ticking = async {
-            let ticked = self.tick_managers(tenant, namespace, None).await?;
+            let cancel = CancellationToken::new();
+            let ticking = self.tick_managers(tenant, namespace, None, &cancel);
+            let ticked = ticking.await?;
             let lists = ticked.registry.lists();
             // Nobody says when people add files to a folder.
             let is_folder = self.0.registry.folder(tenant, namespace).is_some();
