@@ -222,7 +222,7 @@ impl Coded for Error {
 impl Runtime {
     /// A runtime of its own registry and channels.
     fn alone(storage: Storage, members: Members, clock: Clock, settings: Settings) -> Self {
-        let registry = Registry::new(storage.clone(), Sealing::own(None));
+        let registry = Registry::new(storage.clone(), Sealing::own(None), None);
         let of_tasks = compute::tasks::Settings {
             lease: Duration::from_secs(30),
             waiting_bytes_max: compute::tasks::Settings::WAITING_BYTES,

@@ -4,6 +4,7 @@
 //! items wait for, computes what follows, and commits that with the work it starts; an edit made
 //! meanwhile is a conflict, after which it is computed again. There is no lock.
 
+mod folder;
 mod quiet;
 mod run;
 mod schedule;
@@ -21,11 +22,11 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Initiator, Runtime};
 use crate::dialect::managers::{
-    FilePath, Filed, MANAGERS, REGISTRY, Registry as Managers, manager_at,
+    FilePath, Filed, MANAGERS, REGISTRY, Registry as Managers, is_manager_in_folder, manager_at,
 };
 use crate::error::{Code, Failure};
 use crate::id::Tenant;
-use crate::registry::{File, ListedFile};
+use crate::registry::{Error, Expected, File, Folder, ListedFile};
 use crate::storage::Attribution;
 use crate::telemetry::measure;
 
@@ -117,9 +118,19 @@ impl Runtime {
         namespace: &str,
         known: &BTreeMap<&'a str, &ListedFile>,
     ) -> Result<Vec<&'a str>, Failure> {
-        let mut session = self.session_for(by, attribution(by));
-        let written = File::content(session.unit()?, namespace, &registry_path()?).await?;
-        let registry = Managers::read(written.as_deref().unwrap_or_default());
+        let path = registry_path()?;
+        let registry = match self.0.registry.folder(&by.tenant, namespace) {
+            Some(folder) => {
+                let found = folder.look(&path).await?;
+                let written = found.as_ref().and_then(|found| found.text.as_deref().ok());
+                Managers::read(written.unwrap_or_default())
+            }
+            None => {
+                let mut session = self.session_for(by, attribution(by));
+                let written = File::content(session.unit()?, namespace, &path).await?;
+                Managers::read(written.as_deref().unwrap_or_default())
+            }
+        };
         let mut seen = BTreeSet::new();
         let mut order = Vec::with_capacity(known.len());
         for name in registry.lists().flat_map(|(_, names)| names) {
@@ -145,7 +156,7 @@ impl Runtime {
         let (ticks, tenant) = (&self.0.ticks, &by.tenant);
         let known = ticks
             .quiet
-            .get(tenant, namespace, &file.path, file.version, processes);
+            .get(tenant, namespace, &file.path, &file.version, processes);
         if let Some(known) = known {
             return Ok(Some(known.ticked(name, processes)));
         }
@@ -171,7 +182,11 @@ impl Runtime {
             let is_last = page.len() < PAGE;
             files.extend(page);
             if is_last {
-                files.retain(|file| manager_at(&file.path).is_some());
+                let is_folder = registry.folder(tenant, namespace).is_some();
+                files.retain(|file| {
+                    let name = manager_at(&file.path);
+                    name.is_some_and(|name| !is_folder || is_manager_in_folder(name))
+                });
                 return Ok(files);
             }
         }
@@ -185,6 +200,9 @@ impl Runtime {
         managers: &BTreeMap<String, Filed>,
     ) -> Result<Managers, Failure> {
         let path = registry_path()?;
+        if let Some(folder) = self.0.registry.folder(&by.tenant, namespace) {
+            return file_in_folder(folder, &path, managers).await;
+        }
         let mut conflicts = 0;
         loop {
             let mut session = self.session_for(by, attribution(by));
@@ -200,14 +218,7 @@ impl Runtime {
             if is_right {
                 return Ok(filed);
             }
-            File::put(
-                unit,
-                namespace,
-                &path,
-                filed.text().into(),
-                &crate::registry::Expected::Any,
-            )
-            .await?;
+            File::put(unit, namespace, &path, filed.text().into(), &Expected::Any).await?;
             match session.finish(&by.cancel).await {
                 Ok(()) => return Ok(filed),
                 Err(failure) if failure.code() == Code::Conflict && conflicts < CONFLICTS_MAX => {
@@ -215,6 +226,33 @@ impl Runtime {
                 }
                 Err(failure) => return Err(failure),
             }
+        }
+    }
+}
+
+/// The same in a folder.
+async fn file_in_folder(
+    folder: &Folder,
+    path: &FilePath,
+    managers: &BTreeMap<String, Filed>,
+) -> Result<Managers, Failure> {
+    let turn = folder.turn().await;
+    let mut conflicts = 0;
+    loop {
+        let found = folder.look(path).await?;
+        let before = found.as_ref().and_then(|found| found.text.as_deref().ok());
+        let filed = Managers::read(before.unwrap_or_default()).filed(managers);
+        let is_right = match (&found, before) {
+            (None, _) => managers.is_empty(),
+            (Some(_), before) => before.is_some_and(|before| filed.is_written_as(before)),
+        };
+        if is_right {
+            return Ok(filed);
+        }
+        let expected = found.map_or(Expected::Absent, |found| Expected::of(&found.version));
+        match folder.put(&turn, path, &filed.text(), &expected).await {
+            Err(Error::FileModified { .. }) if conflicts < CONFLICTS_MAX => conflicts += 1,
+            written => return Ok(written.map(|_| filed)?),
         }
     }
 }

@@ -5,7 +5,8 @@ use std::{fmt, sync::Arc};
 
 use super::tick::Processed;
 use crate::dialect::managers::{Filed, ManagerStatus};
-use crate::id::{Tenant, TransactionId};
+use crate::id::Tenant;
+use crate::registry::FileVersion;
 use crate::storage::Watch;
 
 /// How many bytes are kept of what is known of managers, roughly. Their files are not kept.
@@ -30,7 +31,7 @@ pub(super) struct Quiet(quick_cache::sync::Cache<Key, Arc<Known>, Bytes>);
 /// A manager as a tick left it that had nothing to write.
 #[derive(Debug)]
 pub(super) struct Known {
-    version: TransactionId,
+    version: FileVersion,
     status: Filed,
     /// Why its file is not a manager.
     error: Option<String>,
@@ -58,11 +59,11 @@ impl Quiet {
         tenant: &Tenant,
         namespace: &Arc<str>,
         path: &Arc<str>,
-        version: TransactionId,
+        version: &FileVersion,
         processes: bool,
     ) -> Option<Arc<Known>> {
         let key = (tenant.clone(), Arc::clone(namespace), Arc::clone(path));
-        let known = self.0.get(&key).filter(|known| known.version == version)?;
+        let known = self.0.get(&key).filter(|known| known.version == *version)?;
         let is_in_progress = known.status == Some(ManagerStatus::InProgress);
         let is_quiet = known.watch.as_ref().is_some_and(Watch::is_quiet);
         (!processes || !is_in_progress || is_quiet).then_some(known)
@@ -88,7 +89,7 @@ impl Quiet {
 
 impl Known {
     pub(super) const fn new(
-        version: TransactionId,
+        version: FileVersion,
         status: Filed,
         error: Option<String>,
         watch: Option<Watch>,

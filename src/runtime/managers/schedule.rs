@@ -18,6 +18,7 @@ use tracing::warn;
 use super::Runtime;
 use crate::dialect::managers::MANAGERS;
 use crate::id::Tenant;
+use crate::registry::Folder;
 use crate::runtime::incidents::contained;
 use crate::storage::RecordKind;
 
@@ -188,7 +189,9 @@ impl Runtime {
         let ticking = async {
             let ticked = self.tick_managers(tenant, namespace, None, stop).await?;
             let lists = ticked.registry.lists();
-            Ok(lists.map(|(_, names)| names.len()).sum::<usize>() > 0)
+            // Nobody says when people add files to a folder.
+            let is_folder = self.0.registry.folder(tenant, namespace).is_some();
+            Ok(is_folder || lists.map(|(_, names)| names.len()).sum::<usize>() > 0)
         };
         match contained(ticking).await {
             Ok(has_managers) => has_managers,
@@ -202,9 +205,11 @@ impl Runtime {
     async fn namespaces_with_managers(&self) -> Vec<(Tenant, Arc<str>)> {
         // What is committed from now on is noticed.
         self.storage().watch_files(MANAGERS);
+        let folder = self.0.registry.any_folder().map(Folder::owner);
+        let folder = folder.map(|(tenant, namespace)| (tenant.clone(), Arc::clone(namespace)));
         loop {
             match self.storage().namespaces(RecordKind::File, MANAGERS).await {
-                Ok(found) => return found,
+                Ok(found) => return found.into_iter().chain(folder).collect(),
                 Err(error) => {
                     warn!(%error, "the managers could not be read; retrying");
                     tokio::time::sleep(AFTER_TROUBLE).await;

@@ -65,8 +65,11 @@ impl Runtime {
         name: &str,
         processes: bool,
     ) -> Result<Option<Ticked>, Failure> {
+        if let Some(folder) = self.0.registry.folder(&by.tenant, namespace) {
+            return self.tick_in_folder(by, folder, name, processes).await;
+        }
         let keep = |status, error, watch| {
-            let known = Known::new(file.version, status, error, watch);
+            let known = Known::new(file.version.clone(), status, error, watch);
             let quiet = &self.0.ticks.quiet;
             quiet.keep(&by.tenant, namespace, &file.path, known);
         };
@@ -148,7 +151,7 @@ impl Runtime {
             let state = content.map_or(StateFile::Absent, |content| StateFile::read(&content));
             let work = match &item.work {
                 None => Work::None,
-                Some(work) => self.work(by, work, watch).await?,
+                Some(work) => self.watched_work(by, work, watch).await?,
             };
             seen.insert(of, Seen { state, work });
         }
@@ -156,7 +159,18 @@ impl Runtime {
     }
 
     /// How a run or task stands that was started for an item.
-    async fn work(&self, by: &Initiator, work: &str, watch: &mut Watch) -> Result<Work, Failure> {
+    pub(super) async fn work(&self, by: &Initiator, work: &str) -> Result<Work, Failure> {
+        let mut watch = self.storage().watch();
+        self.watched_work(by, work, &mut watch).await
+    }
+
+    /// The same; the watch is disturbed when it ends.
+    async fn watched_work(
+        &self,
+        by: &Initiator,
+        work: &str,
+        watch: &mut Watch,
+    ) -> Result<Work, Failure> {
         let tenant = &by.tenant;
         let mut found = self.find_run(tenant, work).await;
         if found.as_ref().is_err_and(is_not_found)
@@ -218,7 +232,8 @@ impl Runtime {
             let of = start.of;
             let mark = session.unit()?.mark();
             let target = start.target;
-            let starting = self.start_workflow(session, by, namespace, &target, start.payload);
+            let starting =
+                self.start_workflow(session, by, namespace, &target, start.payload, None);
             match starting.await {
                 Ok(work) => {
                     session.unit()?.release(mark);
@@ -279,7 +294,7 @@ fn is_not_found(failure: &Failure) -> bool {
     failure.code() == Code::RunNotFound
 }
 
-fn is_internal(failure: &Failure) -> bool {
+pub(super) fn is_internal(failure: &Failure) -> bool {
     matches!(
         failure.code(),
         Code::Cancelled | Code::OutcomeUnknown | Code::ServerError | Code::StorageDamaged
