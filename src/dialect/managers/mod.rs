@@ -45,5 +45,11 @@ pub fn manager_at(path: &str) -> Option<&str> {
         .filter(|name| !name.is_empty() && !name.contains('/'))
 }
 
+/// Whether a file of that name in the folder of managers is one, where people edit the folder: what
+/// their editors leave beside it, such as backups, is not.
+pub fn is_manager_in_folder(name: &str) -> bool {
+    name.ends_with(".json")
+}
+
 #[cfg(test)]
 mod tests;
