@@ -164,7 +164,8 @@ async def ask(program: Program, command: dict[str, Any]) -> dict[str, Any]:
 
 async def run(arguments: argparse.Namespace) -> None:
     """Measure, and print the table."""
-    there = {one.name: one for one in Language.all(arguments.clients) if not one.missing()}
+    known = Language.all(arguments.clients, optimized=True)
+    there = {one.name: one for one in known if not one.missing()}
     chosen = arguments.languages or list(there)
     if unknown := [name for name in (*chosen, arguments.driver) if name and name not in there]:
         sys.exit(f"{', '.join(unknown)}: not there, or its tools are not installed")

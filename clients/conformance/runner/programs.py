@@ -39,10 +39,12 @@ class Language:
     start: tuple[str, ...]
 
     @classmethod
-    def read(cls, path: Path) -> Language:
+    def read(cls, path: Path, *, optimized: bool = False) -> Language:
         """Read `clients/<language>/conformance/language.json`."""
         folder = path.parent.parent
         told = json.loads(path.read_text())
+        if optimized:
+            told |= told.get("optimized", {})
         places = {"{built}": str(BUILT / folder.name), "{python}": _python()}
 
         def command(words: list[str]) -> tuple[str, ...]:
@@ -57,9 +59,10 @@ class Language:
         )
 
     @classmethod
-    def all(cls, clients: Path = CLIENTS) -> list[Language]:
+    def all(cls, clients: Path = CLIENTS, *, optimized: bool = False) -> list[Language]:
         """Find those in a folder of clients; by default those that are in this checkout."""
-        return [cls.read(path) for path in sorted(clients.glob("*/conformance/language.json"))]
+        paths = sorted(clients.glob("*/conformance/language.json"))
+        return [cls.read(path, optimized=optimized) for path in paths]
 
     def missing(self) -> list[str]:
         """Return the commands that are not installed."""

@@ -1,0 +1,28 @@
+package interlock.client;
+
+/** The codes of failures that the client finds itself. */
+public final class ClientCodes {
+
+    /**
+     * There is no connection, or it ended before the answer arrived. The exception is retryable if the
+     * request was certainly not sent.
+     */
+    public static final String CONNECTION_LOST = "CONNECTION_LOST";
+
+    /** The client or the member was closed. */
+    public static final String CLIENT_CLOSED = "CLIENT_CLOSED";
+
+    /** The server would not accept a message of this size. */
+    public static final String MESSAGE_TOO_LARGE = "MESSAGE_TOO_LARGE";
+
+    /** The program did not read a streamed answer for too long while others waited for the stream. */
+    public static final String ANSWER_NOT_READ = "ANSWER_NOT_READ";
+
+    /** A request cannot be made this way. */
+    public static final String NOT_SUPPORTED = "NOT_SUPPORTED";
+
+    /** An answer that this client cannot read. */
+    public static final String INVALID_ANSWER = "INVALID_ANSWER";
+
+    private ClientCodes() {}
+}

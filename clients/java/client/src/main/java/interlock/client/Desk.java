@@ -1,0 +1,277 @@
+package interlock.client;
+
+import interlock.client.cloudevents.CloudEvent;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.EnumMap;
+import java.util.HashMap;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** What a member is doing: it takes work, has handlers do it, and sends the answers. */
+final class Desk {
+
+    private static final Logger LOG = LoggerFactory.getLogger(InterlockMember.class);
+
+    /** How much work may run or wait; more is rejected as retryable. */
+    private static final int WORK_MAX = 1024;
+
+    /** Does work of a kind and a name. */
+    interface Handler {
+        @Nullable Object handle(Work work) throws Exception;
+    }
+
+    private final Settings settings;
+
+    // All of these are guarded by this.
+    private final Map<Kind, Map<String, Handler>> handlers = new EnumMap<>(Kind.class);
+    private final Map<String, Work> working = new LinkedHashMap<>();
+    /** How many running calls are part of a transaction. */
+    private final Map<String, Integer> transactions = new HashMap<>();
+    private final Places places;
+    /** A task may cause calls, so it does not take their places. */
+    private final Places taskPlaces;
+    private int tasks;
+    private boolean isDraining;
+
+    Desk(Settings settings) {
+        this.settings = settings;
+        this.places = new Places(settings.concurrency);
+        this.taskPlaces = new Places(settings.concurrency);
+        for (Kind kind : Kind.values()) {
+            handlers.put(kind, new TreeMap<>());
+        }
+    }
+
+    synchronized void register(Kind kind, String name, Handler handler) {
+        handlers.get(kind).put(name, handler);
+    }
+
+    /** The names of the actions. */
+    synchronized List<String> actions() {
+        return List.copyOf(handlers.get(Kind.ACTION).keySet());
+    }
+
+    void beginCall(Work work) {
+        boolean isTaken;
+        synchronized (this) {
+            // A running call waits for those that it has caused in its transaction: were they to wait for its
+            // place, or to be left when the member stops, neither would ever end. The transaction of a task is
+            // not known, so while there are tasks any may be one of those.
+            work.isNested = work.transactionId != null && transactions.containsKey(work.transactionId);
+            if (isDraining && !work.isNested && tasks == 0) {
+                return;
+            }
+            isTaken = take(work);
+            if (isTaken && !work.isNested && !places.take(work)) {
+                return;
+            }
+        }
+        begin(work, isTaken);
+    }
+
+    void beginTask(Work work) {
+        boolean isTaken;
+        synchronized (this) {
+            if (isDraining) {
+                return;
+            }
+            isTaken = take(work);
+            if (isTaken) {
+                tasks++;
+                if (!taskPlaces.take(work)) {
+                    return;
+                }
+            }
+        }
+        begin(work, isTaken);
+    }
+
+    private boolean take(Work work) {
+        if (working.size() >= WORK_MAX) {
+            return false;
+        }
+        working.put(work.requestId, work);
+        return true;
+    }
+
+    private void begin(Work work, boolean isTaken) {
+        if (!isTaken) {
+            work.stream.send(work.failed(new RetryableException("this member already has " + WORK_MAX + " calls in flight")));
+            return;
+        }
+        try {
+            settings.executor.execute(() -> execute(work));
+        } catch (RejectedExecutionException e) {
+            answer(work, null, new RetryableException("the executor of this member takes no more work"));
+            finish(work);
+        }
+    }
+
+    /** Executes the handler on this thread. */
+    private void execute(Work work) {
+        if (!work.begin()) {
+            finish(work);
+            return;
+        }
+        count(work, 1);
+        Object result = null;
+        Throwable failure = null;
+        try {
+            Handler handler = handler(work);
+            result = Tracing.INSTANCE.trace(work.event, work.kind, work.context.name(), () -> handler.handle(work));
+        } catch (Throwable e) { // whatever it is, the server has to know that there is no answer
+            failure = e;
+        } finally {
+            work.leaveThread();
+        }
+        if (failure == null && result instanceof CompletionStage<?> stage) {
+            CompletableFuture<?> later = stage.toCompletableFuture();
+            work.await(later);
+            later.whenComplete((value, e) -> end(work, value, e instanceof CompletionException && e.getCause() != null ? e.getCause() : e));
+        } else {
+            end(work, result, failure);
+        }
+    }
+
+    private Handler handler(Work work) {
+        Handler handler;
+        synchronized (this) {
+            handler = handlers.get(work.kind).get(work.context.name());
+        }
+        if (handler == null) {
+            throw new RetryableException("this member has no " + work.kind + " `" + work.context.name() + "`");
+        }
+        return handler;
+    }
+
+    private void end(Work work, @Nullable Object result, @Nullable Throwable failure) {
+        try {
+            if (!work.context.isCancelled()) { // then the server expects no answer
+                answer(work, result, failure);
+            }
+        } finally {
+            count(work, -1);
+            finish(work);
+        }
+    }
+
+    /**
+     * Sends what came out of a handler. On a stream that has ended it is dropped: the transaction has ended
+     * with it.
+     */
+    private static void answer(Work work, @Nullable Object result, @Nullable Throwable failure) {
+        Throwable failed = failure;
+        if (failed == null) {
+            try {
+                CloudEvent answer = work.done(result);
+                work.stream.checkSize(answer);
+                work.stream.send(answer);
+                return;
+            } catch (RuntimeException e) {
+                failed = e;
+            }
+        }
+        if (failed instanceof RejectedException || failed instanceof InterlockException) {
+            LOG.info("{} {} failed: {}", work.kind, work.context.name(), failed.getMessage());
+        } else {
+            LOG.error("{} {} failed", work.kind, work.context.name(), failed);
+        }
+        work.stream.send(work.failed(failed));
+    }
+
+    private synchronized void count(Work work, int change) {
+        if (work.transactionId != null) {
+            transactions.merge(work.transactionId, change, (known, more) -> known + more == 0 ? null : known + more);
+        }
+    }
+
+    /** Gives the place of the work to other work. */
+    private void finish(Work work) {
+        Work next = null;
+        synchronized (this) {
+            if (working.get(work.requestId) == work) {
+                working.remove(work.requestId);
+            }
+            if (work.kind == Kind.ACTION) {
+                tasks--;
+                next = taskPlaces.release();
+            } else if (!work.isNested) {
+                next = places.release();
+            }
+            if (working.isEmpty()) {
+                notifyAll();
+            }
+        }
+        if (next != null) {
+            begin(next, true);
+        }
+    }
+
+    /** Gives up a task that the server has given up. */
+    void cancelTask(String requestId, String reason) {
+        Work work;
+        synchronized (this) {
+            work = working.get(requestId);
+        }
+        if (work != null) {
+            LOG.info("the server cancelled the task {}: {}", work.context.name(), reason);
+            giveUp(List.of(work));
+        }
+    }
+
+    /** Gives up the work of a stream that has ended. */
+    void giveUp(EventStream stream) {
+        List<Work> all;
+        synchronized (this) {
+            all = working.values().stream().filter(work -> work.stream == stream).toList();
+        }
+        giveUp(all);
+    }
+
+    void giveUpAll() {
+        List<Work> all;
+        synchronized (this) {
+            all = new ArrayList<>(working.values());
+        }
+        giveUp(all);
+    }
+
+    private void giveUp(List<Work> all) {
+        for (Work work : all) {
+            work.giveUp();
+            synchronized (this) {
+                if (places.remove(work) || taskPlaces.remove(work)) {
+                    working.remove(work.requestId);
+                    tasks -= work.kind == Kind.ACTION ? 1 : 0;
+                    if (working.isEmpty()) {
+                        notifyAll();
+                    }
+                }
+            }
+        }
+    }
+
+    /** Takes nothing more, and waits until everything is done, for that long at most. */
+    synchronized void drain(Duration patience) throws InterruptedException {
+        isDraining = true;
+        long deadline = System.nanoTime() + patience.toNanos();
+        while (!working.isEmpty()) {
+            long rest = deadline - System.nanoTime();
+            if (rest <= 0) {
+                return;
+            }
+            TimeUnit.NANOSECONDS.timedWait(this, rest);
+        }
+    }
+}

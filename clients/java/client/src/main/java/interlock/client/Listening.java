@@ -1,0 +1,67 @@
+package interlock.client;
+
+import interlock.client.cloudevents.CloudEvent;
+import io.grpc.ClientCall;
+import io.grpc.Metadata;
+import io.grpc.Status;
+import java.util.concurrent.LinkedBlockingQueue;
+import org.jspecify.annotations.Nullable;
+
+/** An answer without an end, on a call of its own: while it is not read, the server waits. */
+final class Listening extends ClientCall.Listener<CloudEvent> implements EventSource {
+
+    /** How many events are asked for ahead of their use. */
+    private static final int READ_AHEAD = 32;
+
+    /** What came: an event, or how the call ended. */
+    private record Arrived(@Nullable CloudEvent event, @Nullable Status end) {}
+
+    private final ClientCall<CloudEvent, CloudEvent> call;
+    private final LinkedBlockingQueue<Arrived> arrived = new LinkedBlockingQueue<>();
+    private volatile boolean isClosed;
+    private @Nullable Arrived last;
+
+    Listening(ClientCall<CloudEvent, CloudEvent> call) {
+        this.call = call;
+    }
+
+    void start(Metadata headers, CloudEvent request) {
+        call.start(this, headers);
+        call.request(READ_AHEAD);
+        call.sendMessage(request);
+        call.halfClose();
+    }
+
+    @Override
+    public void onMessage(CloudEvent event) {
+        arrived.add(new Arrived(event, null));
+    }
+
+    @Override
+    public void onClose(Status status, Metadata trailers) {
+        arrived.add(new Arrived(null, status));
+    }
+
+    @Override
+    public @Nullable CloudEvent next() throws InterruptedException {
+        if (last == null) {
+            Arrived one = arrived.take();
+            if (one.event != null && !isClosed) {
+                call.request(1);
+                return one.event;
+            }
+            last = one;
+        }
+        if (isClosed || last.end == null || last.end.isOk()) {
+            return null;
+        }
+        throw Failure.of(last.end);
+    }
+
+    @Override
+    public void close() {
+        isClosed = true;
+        arrived.add(new Arrived(null, Status.OK));
+        call.cancel("the reader wants no more", null);
+    }
+}

@@ -1,0 +1,16 @@
+package interlock.client;
+
+import java.util.Map;
+
+/**
+ * The result of an action whose outcome is not {@code success}; the transitions of the step name it.
+ *
+ * @param output what Jackson writes as an object
+ */
+public record Outcome(String name, Object output) {
+
+    /** An outcome without an output. */
+    public Outcome(String name) {
+        this(name, Map.of());
+    }
+}

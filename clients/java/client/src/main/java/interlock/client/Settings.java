@@ -1,0 +1,69 @@
+package interlock.client;
+
+import io.grpc.ChannelCredentials;
+import io.grpc.InsecureChannelCredentials;
+import io.grpc.ManagedChannelBuilder;
+import io.grpc.Metadata;
+import java.time.Duration;
+import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.Executor;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
+
+/** What the builders of clients and members have set. */
+final class Settings {
+
+    final String target;
+    int inFlight = ConnectionBuilder.DEFAULT_IN_FLIGHT;
+    int messageBytesMax = ConnectionBuilder.DEFAULT_MESSAGE_BYTES_MAX;
+    Duration connectTimeout = ConnectionBuilder.DEFAULT_CONNECT_TIMEOUT;
+    final Map<String, String> metadata = new LinkedHashMap<>();
+    @Nullable TokenSource tokens;
+    ChannelCredentials credentials = InsecureChannelCredentials.create();
+    Consumer<ManagedChannelBuilder<?>> channel = builder -> {};
+    Executor executor = Threads.SHARED;
+
+    // Of members.
+    final Set<String> tags = new LinkedHashSet<>();
+    Map<String, String> labels = Map.of();
+    @Nullable String namespace;
+    int concurrency = InterlockMember.Builder.DEFAULT_CONCURRENCY;
+    Duration drainTimeout = InterlockMember.Builder.DEFAULT_DRAIN_TIMEOUT;
+
+    Settings(String target) {
+        this.target = target;
+    }
+
+    /** The metadata of a gRPC call. */
+    Metadata headers(@Nullable String token) {
+        Metadata headers = new Metadata();
+        metadata.forEach((name, value) -> headers.put(key(name), value));
+        if (token != null) {
+            headers.put(key("authorization"), "Bearer " + token);
+        }
+        Tracing.INSTANCE.inject((name, value) -> headers.put(key(name), value));
+        return headers;
+    }
+
+    private static Metadata.Key<String> key(String name) {
+        return Metadata.Key.of(name, Metadata.ASCII_STRING_MARSHALLER);
+    }
+
+    /** Threads that keep no program running; they end when they have nothing to do. */
+    private static final class Threads {
+
+        private static final AtomicInteger MADE = new AtomicInteger();
+
+        private static final ExecutorService SHARED = Executors.newCachedThreadPool(work -> {
+            Thread thread = new Thread(work, "interlock-" + MADE.incrementAndGet());
+            thread.setDaemon(true);
+            return thread;
+        });
+    }
+}

@@ -1,0 +1,179 @@
+package interlock.client;
+
+import interlock.client.api.TaskCalculationRequest;
+import interlock.client.cloudevents.CloudEvent;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.Executor;
+import org.jspecify.annotations.Nullable;
+
+/** A call or a task that the server has sent, and its answer. */
+final class Work {
+
+    final EventStream stream;
+    final CloudEvent event;
+    final Kind kind;
+    final String requestId;
+    final WorkContext context;
+    /** The entity of a call, if it is attached. */
+    final @Nullable Entity entity;
+    /** The transaction that a call is a part of. */
+    final @Nullable String transactionId;
+    /** It was caused by one that runs, in the same transaction; guarded by the member. */
+    boolean isNested;
+
+    // Guarded by this.
+    private @Nullable Thread thread;
+    private @Nullable CompletableFuture<?> later;
+
+    private Work(EventStream stream, CloudEvent event, Kind kind, String requestId, WorkContext context,
+            @Nullable Entity entity, @Nullable String transactionId) {
+        this.stream = stream;
+        this.event = event;
+        this.kind = kind;
+        this.requestId = requestId;
+        this.context = context;
+        this.entity = entity;
+        this.transactionId = transactionId;
+    }
+
+    static Work call(EventStream stream, CloudEvent event, Kind kind, Executor executor) {
+        Calculation read = JsonText.read(Envelope.data(event), Calculation.class);
+        CallContext context = new CallContext(stream, event, read, executor);
+        return new Work(stream, event, kind, read.requestId(), context, read.entity(), context.transactionId());
+    }
+
+    static Work task(EventStream stream, CloudEvent event, Executor executor) {
+        TaskCalculationRequest read = JsonText.read(Envelope.data(event), TaskCalculationRequest.class);
+        return new Work(stream, event, Kind.ACTION, read.requestId(), new TaskContext(stream, event, read, executor),
+                null, null);
+    }
+
+    CallContext call() {
+        return (CallContext) context;
+    }
+
+    TaskContext task() {
+        return (TaskContext) context;
+    }
+
+    /** Begins on this thread; false if the work was given up. */
+    synchronized boolean begin() {
+        if (context.isCancelled()) {
+            return false;
+        }
+        thread = Thread.currentThread();
+        return true;
+    }
+
+    /** The handler has returned, so this thread is interrupted no more. */
+    synchronized void leaveThread() {
+        thread = null;
+        Thread.interrupted();
+    }
+
+    /** The result comes later. */
+    synchronized void await(CompletableFuture<?> result) {
+        later = result;
+        if (context.isCancelled()) {
+            result.cancel(true);
+        }
+    }
+
+    /** Interrupts the handler. */
+    void giveUp() {
+        CompletableFuture<?> awaited;
+        synchronized (this) {
+            context.setCancelled();
+            if (thread != null) {
+                thread.interrupt();
+            }
+            awaited = later;
+        }
+        if (awaited != null) {
+            awaited.cancel(true);
+        }
+    }
+
+    /** The answer with what a handler returned. */
+    CloudEvent done(@Nullable Object result) {
+        Map<String, Object> payload = begun(true);
+        if (kind == Kind.ACTION) {
+            putOutcome(payload, result);
+        } else if (kind == Kind.CRITERION) {
+            Verdict verdict = expected(Verdict.class, result);
+            payload.put("matches", verdict.holds());
+            if (verdict.reason() != null && !verdict.holds()) {
+                payload.put("reason", verdict.reason());
+            }
+        } else if (kind == Kind.SCHEDULE) {
+            payload.put("resultKind", "Schedule");
+            payload.put("result", expected(Timing.class, result).members());
+        } else if (result != null) {
+            payload.put("payload", Map.of("type", "JSON", "data", JsonText.object(result, "the result of a processor")));
+        }
+        return answer(payload);
+    }
+
+    private <T> T expected(Class<T> type, @Nullable Object result) {
+        if (result == null) {
+            throw new IllegalStateException("a " + kind + " has to return a " + type.getSimpleName() + ", not null");
+        }
+        return type.cast(result);
+    }
+
+    private static void putOutcome(Map<String, Object> payload, @Nullable Object result) {
+        String name = "success";
+        Object output = result;
+        if (result instanceof Outcome outcome) {
+            name = outcome.name();
+            output = outcome.output();
+        } else if (result instanceof Pending pending) {
+            name = "pending";
+            output = pending.output();
+        }
+        payload.put("outcome", name);
+        payload.put("output", JsonText.object(output == null ? Map.of() : output, "the output of an action"));
+    }
+
+    /** The answer that it failed. */
+    CloudEvent failed(Throwable failure) {
+        String message = failure.getMessage() == null ? failure.toString() : failure.getMessage();
+        if (!(failure instanceof RejectedException) && !(failure instanceof InterlockException)) {
+            message = failure.toString();
+        }
+        Map<String, Object> error = new LinkedHashMap<>();
+        if (kind != Kind.ACTION) {
+            error.put("code", "CLIENT_ERROR");
+        } else if (failure instanceof RejectedException rejected && rejected.code() != null) {
+            error.put("code", rejected.code());
+        } else if (failure instanceof InterlockException refused) {
+            error.put("code", refused.code());
+        }
+        error.put("message", message);
+        if (failure instanceof RetryableException || failure instanceof InterlockException known && known.isRetryable()) {
+            error.put("retryable", true);
+        }
+        Map<String, Object> payload = begun(false);
+        payload.put("error", error);
+        return answer(payload);
+    }
+
+    private Map<String, Object> begun(boolean isSuccess) {
+        Map<String, Object> payload = new LinkedHashMap<>();
+        payload.put("requestId", requestId);
+        if (kind != Kind.ACTION) {
+            payload.put("entityId", call().entityId());
+        }
+        payload.put("success", isSuccess);
+        if (!context.warnings().isEmpty()) {
+            payload.put("warnings", context.warnings());
+        }
+        return payload;
+    }
+
+    private CloudEvent answer(Map<String, Object> payload) {
+        return Envelope.of(kind.responseType(), payload).build();
+    }
+}

@@ -1,0 +1,39 @@
+// Generated from clients/schema by `mvn -Pgenerate -pl generator compile`; do not edit.
+package interlock.client.api;
+
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A request of the server to a member.
+ *
+ * @param functionName As the definition names it.
+ * @param parameters The <code>context</code> of the definition.
+ * @param payload The entity, if the definition says that it is attached.
+ * @param requestId The answer names it in its <code>requestId</code>.
+ * @param transactionId The transaction of the entity; empty, if the call is outside of one.
+ * @param transition The transition that is being taken.
+ */
+public record EntityFunctionCalculationRequest(
+        String entityId,
+        String functionId,
+        String functionName,
+        String id,
+        @Nullable String parameters,
+        @Nullable AttachedEntity payload,
+        String requestId,
+        boolean success,
+        String transactionId,
+        @Nullable EntityFunctionCalculationRequestTransition transition,
+        EntityFunctionCalculationRequestWorkflow workflow) {
+
+    /** The transition that is being taken. */
+    public record EntityFunctionCalculationRequestTransition(
+            String id,
+            String name,
+            String stateFrom,
+            String stateTo) {}
+
+    public record EntityFunctionCalculationRequestWorkflow(
+            String id,
+            String name) {}
+}

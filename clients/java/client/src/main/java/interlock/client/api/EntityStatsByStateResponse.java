@@ -1,0 +1,21 @@
+// Generated from clients/schema by `mvn -Pgenerate -pl generator compile`; do not edit.
+package interlock.client.api;
+
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * How many entities of a model are in a state.
+ *
+ * @param id The id of the request's event.
+ * @param requestId The id of the request's event.
+ * @param warnings What the caller should know, although the request was answered.
+ */
+public record EntityStatsByStateResponse(
+        long count,
+        String id,
+        String modelName,
+        int modelVersion,
+        String requestId,
+        String state,
+        @Nullable List<String> warnings) {}

@@ -1,0 +1,19 @@
+// Generated from clients/schema by `mvn -Pgenerate -pl generator compile`; do not edit.
+package interlock.client.api;
+
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Grouped statistics.
+ *
+ * @param buckets The groups, that of most entities first.
+ * @param id The id of the request's event.
+ * @param requestId The id of the request's event.
+ * @param warnings What the caller should know, although the request was answered.
+ */
+public record EntityStatsQueryResponse(
+        List<StatsGroup> buckets,
+        String id,
+        String requestId,
+        @Nullable List<String> warnings) {}

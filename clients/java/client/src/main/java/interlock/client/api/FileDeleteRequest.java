@@ -1,0 +1,72 @@
+// Generated from clients/schema by `mvn -Pgenerate -pl generator compile`; do not edit.
+package interlock.client.api;
+
+import interlock.client.Request;
+import java.util.Objects;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The payload of this request.
+ *
+ * @param ifMatch The version that is deleted.
+ * @param namespace <code>default</code> if absent.
+ */
+public record FileDeleteRequest(
+        @Nullable String ifMatch,
+        @Nullable String namespace,
+        String path) implements Request {
+
+    @Override
+    public String eventType() {
+        return "FileDeleteRequest";
+    }
+
+    /** Begins with nothing set. */
+    public static Builder builder() {
+        return new Builder();
+    }
+
+    /** Begins with what this has. */
+    public Builder toBuilder() {
+        Builder builder = new Builder();
+        builder.ifMatch = ifMatch;
+        builder.namespace = namespace;
+        builder.path = path;
+        return builder;
+    }
+
+    /** Sets one member after the other. */
+    public static final class Builder {
+
+        private @Nullable String ifMatch;
+        private @Nullable String namespace;
+        private @Nullable String path;
+
+        private Builder() {}
+
+        /** The version that is deleted. */
+        public Builder ifMatch(String ifMatch) {
+            this.ifMatch = ifMatch;
+            return this;
+        }
+
+        /** <code>default</code> if absent. */
+        public Builder namespace(String namespace) {
+            this.namespace = namespace;
+            return this;
+        }
+
+        public Builder path(String path) {
+            this.path = path;
+            return this;
+        }
+
+        /** Makes it. */
+        public FileDeleteRequest build() {
+            return new FileDeleteRequest(
+                    ifMatch,
+                    namespace,
+                    Objects.requireNonNull(path, "path"));
+        }
+    }
+}

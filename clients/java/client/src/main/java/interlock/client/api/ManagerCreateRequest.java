@@ -1,0 +1,64 @@
+// Generated from clients/schema by `mvn -Pgenerate -pl generator compile`; do not edit.
+package interlock.client.api;
+
+import interlock.client.Json;
+import interlock.client.Request;
+import java.util.Objects;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The payload of this request.
+ *
+ * @param document The manager: an object of at most 1 MiB with <code>configuration_code</code>, <code>user_code</code> and <code>workers</code>.
+ * @param namespace <code>default</code> if absent.
+ */
+public record ManagerCreateRequest(
+        Json document,
+        @Nullable String namespace) implements Request {
+
+    @Override
+    public String eventType() {
+        return "ManagerCreateRequest";
+    }
+
+    /** Begins with nothing set. */
+    public static Builder builder() {
+        return new Builder();
+    }
+
+    /** Begins with what this has. */
+    public Builder toBuilder() {
+        Builder builder = new Builder();
+        builder.document = document;
+        builder.namespace = namespace;
+        return builder;
+    }
+
+    /** Sets one member after the other. */
+    public static final class Builder {
+
+        private @Nullable Json document;
+        private @Nullable String namespace;
+
+        private Builder() {}
+
+        /** The manager: an object of at most 1 MiB with <code>configuration_code</code>, <code>user_code</code> and <code>workers</code>. */
+        public Builder document(Json document) {
+            this.document = document;
+            return this;
+        }
+
+        /** <code>default</code> if absent. */
+        public Builder namespace(String namespace) {
+            this.namespace = namespace;
+            return this;
+        }
+
+        /** Makes it. */
+        public ManagerCreateRequest build() {
+            return new ManagerCreateRequest(
+                    Objects.requireNonNull(document, "document"),
+                    namespace);
+        }
+    }
+}

@@ -1,0 +1,31 @@
+// Generated from clients/schema by `mvn -Pgenerate -pl generator compile`; do not edit.
+package interlock.client.api;
+
+import interlock.client.Json;
+import java.time.Instant;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * One execution of an action.
+ *
+ * @param attempt The delivery, from 1; 0 before the first.
+ * @param status <code>pending</code>, <code>running</code>, <code>completed</code>, <code>failed</code>, <code>cancelled</code> or <code>timed_out</code>.
+ */
+public record TaskState(
+        long attempt,
+        Instant createdAt,
+        @Nullable RunError error,
+        @Nullable Instant finishedAt,
+        Json input,
+        String kind,
+        @Nullable Instant leaseUntil,
+        String name,
+        String namespace,
+        @Nullable String outcome,
+        @Nullable Json output,
+        @Nullable Json progress,
+        @Nullable String runId,
+        String status,
+        @Nullable String step,
+        @Nullable String takenBy,
+        String taskId) {}

@@ -1,0 +1,28 @@
+// Generated from clients/schema by `mvn -Pgenerate -pl generator compile`; do not edit.
+package interlock.client.api;
+
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Tasks, the newest first.
+ *
+ * @param id The id of the request's event.
+ * @param pagination Whether a list goes on, and where.
+ * @param warnings What the caller should know, although the request was answered.
+ */
+public record TasksGetResponse(
+        String id,
+        @Nullable List<TaskState> items,
+        @Nullable Pagination pagination,
+        @Nullable List<String> warnings) {
+
+    /**
+     * Whether a list goes on, and where.
+     *
+     * @param nextCursor The <code>cursor</code> of the next page.
+     */
+    public record Pagination(
+            boolean hasNext,
+            @Nullable String nextCursor) {}
+}

@@ -1,0 +1,302 @@
+package interlock.client;
+
+import static interlock.client.Parcels.EVERYTHING;
+import static interlock.client.Parcels.PARCEL;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import interlock.client.api.AccountGetRequest;
+import interlock.client.api.EntityGetRequest;
+import interlock.client.api.ErrorCodes;
+import interlock.client.testing.TestServer;
+import java.io.IOException;
+import java.net.URI;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.UUID;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.Flow;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+@Timeout(60)
+class ClientTest {
+
+    private static TestServer server;
+    private InterlockClient client;
+
+    @BeforeAll
+    static void startServer() throws IOException {
+        server = new TestServer();
+    }
+
+    @AfterAll
+    static void endServer() {
+        server.close();
+    }
+
+    @BeforeEach
+    void connect() {
+        client = server.tenant().client().build();
+        client.connect();
+    }
+
+    @AfterEach
+    void close() {
+        client.close();
+    }
+
+    private static String unknown() {
+        return UUID.randomUUID().toString();
+    }
+
+    @Test
+    void aDocumentKeepsItsDigits() {
+        String digits = "12345678901234567890.1234567890123456789";
+        client.models().importSample(PARCEL, Json.parse("{\"sku\":\"A\",\"weight\":" + digits + ",\"price\":1.5}"));
+        client.models().lock(PARCEL);
+        Written written = client.entities().create(PARCEL, Json.parse("{\"sku\":\"B<7>\",\"weight\":" + digits + ",\"price\":1.50}"));
+        Entity entity = client.entities().get(written.entityId());
+        assertTrue(entity.data().text().contains(digits) && entity.data().text().contains("1.50"), entity.data().text());
+        String copy = client.entities().create(PARCEL, entity.document()).entityId();
+        assertEquals(digits, client.entities().get(copy).document().path("weight").asText());
+    }
+
+    @Test
+    void failuresHaveCodeClassAndRemedy() {
+        NotFoundException failure = assertThrows(NotFoundException.class, () -> client.entities().get(unknown()));
+        assertEquals(ErrorCodes.ENTITY_NOT_FOUND, failure.code());
+        assertEquals(ErrorCodes.meaning(ErrorCodes.ENTITY_NOT_FOUND), failure.remedy());
+        assertEquals(failure.code() + ": " + failure.reason(), failure.getMessage());
+        InvalidRequestException invalid = assertThrows(InvalidRequestException.class,
+                () -> client.call("EntityGetRequest", Map.of()));
+        assertTrue(!invalid.isRetryable());
+        CompletionException later = assertThrows(CompletionException.class, () -> client.async()
+                .entityGet(EntityGetRequest.builder().entityId(unknown()).build()).join());
+        assertInstanceOf(NotFoundException.class, later.getCause());
+    }
+
+    @Test
+    void manyRequestsRunSideBySide() {
+        Parcels.prepare(client);
+        List<CompletableFuture<Written>> all = new ArrayList<>();
+        for (int i = 0; i < 500; i++) {
+            all.add(client.entities().createAsync(PARCEL, Map.of("sku", "S-" + i)));
+        }
+        assertEquals(500, all.stream().map(one -> one.join().entityId()).distinct().count());
+        try (Answers<Entity> listed = client.entities().list(PARCEL)) {
+            assertEquals(500, listed.stream().count());
+        }
+    }
+
+    @Test
+    void leavingAStreamEarlyCancelsIt() {
+        try (InterlockClient narrow = server.tenant().client().inFlight(1).build()) {
+            Parcels.prepare(narrow);
+            for (int i = 0; i < 20; i++) {
+                narrow.entities().create(PARCEL, Map.of("sku", "S-" + i));
+            }
+            for (int i = 0; i < 5; i++) {
+                try (Answers<Entity> found = narrow.entities().search(PARCEL, EVERYTHING)) {
+                    assertEquals(PARCEL, found.iterator().next().model());
+                }
+            }
+            // With one place, this waits until the answers that were left have ended.
+            narrow.operations().accountGet(new AccountGetRequest());
+        }
+    }
+
+    @Test
+    void aSubscriberGetsWhatItAsksFor() throws InterruptedException {
+        Parcels.prepare(client);
+        for (int i = 0; i < 10; i++) {
+            client.entities().create(PARCEL, Map.of("sku", "S-" + i));
+        }
+        List<Entity> came = new ArrayList<>();
+        CountDownLatch over = new CountDownLatch(1);
+        client.entities().search(PARCEL, EVERYTHING).publisher().subscribe(new Flow.Subscriber<>() {
+            private Flow.Subscription subscription;
+
+            @Override
+            public void onSubscribe(Flow.Subscription given) {
+                subscription = given;
+                subscription.request(1);
+            }
+
+            @Override
+            public void onNext(Entity entity) {
+                came.add(entity);
+                subscription.request(1);
+            }
+
+            @Override
+            public void onError(Throwable failure) {
+                throw new AssertionError(failure);
+            }
+
+            @Override
+            public void onComplete() {
+                over.countDown();
+            }
+        });
+        assertTrue(over.await(20, TimeUnit.SECONDS));
+        assertEquals(10, came.size());
+    }
+
+    @Test
+    void aRepeatUnderAKeyGetsTheFirstAnswer() {
+        Parcels.prepare(client);
+        RequestOption key = RequestOption.idempotencyKey("order-1");
+        Written first = client.entities().create(PARCEL, Map.of("sku", "A"), key);
+        assertEquals(first, client.entities().create(PARCEL, Map.of("sku", "A"), key));
+        InterlockException conflict =
+                assertThrows(InterlockException.class, () -> client.entities().create(PARCEL, Map.of("sku", "B"), key));
+        assertEquals(ErrorCodes.IDEMPOTENCY_CONFLICT, conflict.code());
+        assertNotEquals(first, client.entities().create(PARCEL, Map.of("sku", "A")));
+    }
+
+    @Test
+    void aRequestThatIsGivenUpIsCancelledOnTheServer() throws Exception {
+        Parcels.prepare(client, Parcels.processor("price"));
+        TestServer.Tenant tenant = server.tenant();
+        CountDownLatch gate = new CountDownLatch(1);
+        try (InterlockMember member = tenant.member().tags("java").build();
+                InterlockClient narrow = tenant.client().inFlight(1).build()) {
+            member.processor("price", (entity, context) -> {
+                gate.await();
+                return null;
+            });
+            member.start();
+            Parcels.prepare(narrow, Parcels.processor("price"));
+            CancelledException late = assertThrows(CancelledException.class, () -> narrow.entities()
+                    .create(PARCEL, Map.of("sku", "A"), RequestOption.timeout(Duration.ofMillis(100))));
+            assertTrue(late.getMessage().contains("no answer within 100 ms"), late.getMessage());
+            // The only place is free as soon as the server has answered that it is cancelled.
+            narrow.operations().accountGet(new AccountGetRequest());
+            CompletableFuture<Written> asked = narrow.entities().createAsync(PARCEL, Map.of("sku", "B"));
+            assertTrue(asked.cancel(true));
+            narrow.operations().accountGet(new AccountGetRequest());
+            Thread waiting = new Thread(() -> assertThrows(CancelledException.class,
+                    () -> narrow.entities().create(PARCEL, Map.of("sku", "C"))));
+            waiting.start();
+            waiting.interrupt();
+            waiting.join(20_000);
+            assertTrue(!waiting.isAlive());
+            narrow.operations().accountGet(new AccountGetRequest());
+            try (Answers<Entity> listed = narrow.entities().list(PARCEL)) {
+                assertEquals(0, listed.stream().count());
+            }
+            gate.countDown();
+        }
+    }
+
+    @Test
+    void aServerThatDoesNotRunIsALostConnection() {
+        try (InterlockClient alone = InterlockClient.builder("127.0.0.1:1").connectTimeout(Duration.ofMillis(200)).build()) {
+            ConnectionLostException lost = assertThrows(ConnectionLostException.class, () -> alone.entities().get(unknown()));
+            assertTrue(lost.isRetryable());
+            assertEquals("no answer from 127.0.0.1:1 within 200 ms", lost.reason());
+            assertThrows(ConnectionLostException.class, alone::connect);
+        }
+    }
+
+    @Test
+    void aClientWorksAgainAfterARestart() throws IOException {
+        try (TestServer own = new TestServer(); InterlockClient other = own.tenant().client().build()) {
+            other.operations().accountGet(new AccountGetRequest());
+            own.kill();
+            own.start();
+            for (int attempt = 0; ; attempt++) { // the loss may be noticed only by the next request
+                try {
+                    other.operations().accountGet(new AccountGetRequest());
+                    break;
+                } catch (ConnectionLostException e) {
+                    assertTrue(attempt < 2, e.getMessage());
+                }
+            }
+        }
+    }
+
+    @Test
+    void aMessageThatIsTooLargeIsNotSent() {
+        Parcels.prepare(client);
+        InterlockException large = assertThrows(InvalidRequestException.class,
+                () -> client.entities().create(PARCEL, Map.of("note", "x".repeat(17 << 20))));
+        assertEquals(ClientCodes.MESSAGE_TOO_LARGE, large.code());
+        client.operations().accountGet(new AccountGetRequest());
+    }
+
+    @Test
+    void aClientThatWasClosedSaysSo() {
+        client.close();
+        assertThrows(ClientClosedException.class, () -> client.entities().get(unknown()));
+        assertThrows(ClientClosedException.class, client::connect);
+        client.close();
+    }
+
+    @Test
+    void clientCredentialsObtainATokenAndReplaceARefusedOne() throws IOException {
+        Path key = TestServer.repository().resolve("tests/keys/signing.pem");
+        try (TestServer own = new TestServer("CYODA_IAM_MODE", "jwt", "INTERLOCK_IAM_MOCK_CALLER", "false",
+                "CYODA_JWT_SIGNING_KEY_FILE", key.toString(), "CYODA_BOOTSTRAP_CLIENT_ID", "first",
+                "CYODA_BOOTSTRAP_CLIENT_SECRET", "change-me",
+                "CYODA_BOOTSTRAP_TENANT_ID", "6b1f0c3e-2a5d-4c7e-9b8a-0d1e2f3a4b5c")) {
+            URI url = URI.create(own.http() + "/api/oauth/token");
+            ClientCredentials credentials = new ClientCredentials(url, "first", "change-me");
+            try (InterlockClient authenticated = InterlockClient.builder(own.target()).tokens(credentials).build()) {
+                authenticated.operations().accountGet(new AccountGetRequest());
+            }
+            ClientCredentials wrong = new ClientCredentials(url, "first", "wrong");
+            try (InterlockClient refused = InterlockClient.builder(own.target()).tokens(wrong).build()) {
+                AccessException failure =
+                        assertThrows(AccessException.class, () -> refused.operations().accountGet(new AccountGetRequest()));
+                assertEquals(ErrorCodes.UNAUTHORIZED, failure.code());
+            }
+            StaleToken stale = new StaleToken(credentials);
+            try (InterlockClient again = InterlockClient.builder(own.target()).tokens(stale).build()) {
+                again.operations().accountGet(new AccountGetRequest());
+                assertTrue(stale.isForgotten);
+            }
+            StaleToken another = new StaleToken(credentials);
+            try (InterlockClient listening = InterlockClient.builder(own.target()).tokens(another).build();
+                    Answers<?> changes = listening.feeds().changes(Changes.all().after(-1))) {
+                assertThrows(InvalidRequestException.class, () -> changes.iterator().hasNext());
+                assertTrue(another.isForgotten);
+            }
+        }
+    }
+
+    /** Has a token at first that the server refuses. */
+    private static final class StaleToken implements TokenSource {
+
+        private final TokenSource source;
+        private volatile boolean isForgotten;
+
+        StaleToken(TokenSource source) {
+            this.source = source;
+        }
+
+        @Override
+        public String token() throws InterruptedException {
+            return isForgotten ? source.token() : "stale";
+        }
+
+        @Override
+        public void forget(String token) {
+            isForgotten = true;
+        }
+    }
+}

@@ -1,0 +1,205 @@
+package interlock.client;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import interlock.client.api.AccountGetRequest;
+import interlock.client.api.CalculationMemberJoinEvent;
+import interlock.client.cloudevents.CloudEvent;
+import interlock.client.testing.TestServer;
+import io.grpc.ChannelCredentials;
+import io.grpc.Grpc;
+import io.grpc.InsecureServerCredentials;
+import io.grpc.Metadata;
+import io.grpc.MethodDescriptor;
+import io.grpc.Server;
+import io.grpc.ServerCall;
+import io.grpc.ServerMethodDefinition;
+import io.grpc.ServerServiceDefinition;
+import io.grpc.Status;
+import io.grpc.TlsChannelCredentials;
+import io.grpc.protobuf.ProtoUtils;
+import io.opentelemetry.api.common.AttributeKey;
+import io.opentelemetry.api.trace.Span;
+import io.opentelemetry.context.Scope;
+import io.opentelemetry.sdk.testing.junit5.OpenTelemetryExtension;
+import io.opentelemetry.sdk.trace.data.SpanData;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.security.KeyStore;
+import java.time.Duration;
+import java.util.Base64;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Function;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.extension.RegisterExtension;
+import org.junit.jupiter.api.io.TempDir;
+
+@Timeout(60)
+class WireTest {
+
+    @RegisterExtension
+    static final OpenTelemetryExtension TRACES = OpenTelemetryExtension.create();
+
+    /** A server that keeps the first event of a stream, and sends what a test says for each. */
+    private static final class Recorder implements AutoCloseable {
+
+        final CompletableFuture<CloudEvent> received = new CompletableFuture<>();
+        private final Function<CloudEvent, List<CloudEvent>> script;
+        private final Server server;
+
+        Recorder(Function<CloudEvent, List<CloudEvent>> script) throws IOException {
+            this.script = script;
+            MethodDescriptor<CloudEvent, CloudEvent> method = MethodDescriptor.<CloudEvent, CloudEvent>newBuilder()
+                    .setType(MethodDescriptor.MethodType.BIDI_STREAMING)
+                    .setFullMethodName("org.cyoda.cloud.api.grpc.CloudEventsService/startStreaming")
+                    .setRequestMarshaller(ProtoUtils.marshaller(CloudEvent.getDefaultInstance()))
+                    .setResponseMarshaller(ProtoUtils.marshaller(CloudEvent.getDefaultInstance()))
+                    .build();
+            server = Grpc.newServerBuilderForPort(0, InsecureServerCredentials.create())
+                    .addService(ServerServiceDefinition.builder("org.cyoda.cloud.api.grpc.CloudEventsService")
+                            .addMethod(ServerMethodDefinition.create(method, this::serve)).build())
+                    .build().start();
+        }
+
+        private ServerCall.Listener<CloudEvent> serve(ServerCall<CloudEvent, CloudEvent> call, Metadata headers) {
+            call.sendHeaders(new Metadata());
+            call.request(1);
+            return new ServerCall.Listener<>() {
+                @Override
+                public void onMessage(CloudEvent event) {
+                    received.complete(event);
+                    script.apply(event).forEach(call::sendMessage);
+                    call.request(1);
+                }
+
+                @Override
+                public void onHalfClose() {
+                    call.close(Status.OK, new Metadata());
+                }
+            };
+        }
+
+        String target() {
+            return "127.0.0.1:" + server.getPort();
+        }
+
+        @Override
+        public void close() {
+            server.shutdownNow();
+        }
+    }
+
+    private static CloudEvent event(String type, String data, String attribute, String value) {
+        CloudEvent.Builder made = CloudEvent.newBuilder().setId("1").setType(type).setTextData(data);
+        Envelope.set(made, attribute, value);
+        return made.build();
+    }
+
+    private static List<CloudEvent> success(CloudEvent request) {
+        return List.of(event("AccountGetResponse", "{\"success\":true}", Envelope.REQUEST_ID, request.getId()));
+    }
+
+    @Test
+    void aRequestCarriesTheTraceOfItsContext() throws Exception {
+        try (Recorder recorder = new Recorder(WireTest::success); InterlockClient client = InterlockClient.create(recorder.target())) {
+            var span = TRACES.getOpenTelemetry().getTracer("test").spanBuilder("caller").startSpan();
+            try (Scope scope = span.makeCurrent()) {
+                client.operations().accountGet(new AccountGetRequest());
+            }
+            span.end();
+            String parent = Envelope.attribute(recorder.received.get(20, TimeUnit.SECONDS), "traceparent");
+            assertEquals("00-" + span.getSpanContext().getTraceId() + "-" + span.getSpanContext().getSpanId() + "-01", parent);
+        }
+    }
+
+    @Test
+    void aHandlerContinuesTheTraceOfItsCaller() throws Exception {
+        String trace = "01020304050607080910111213141516";
+        CompletableFuture<CloudEvent> answered = new CompletableFuture<>();
+        Function<CloudEvent, List<CloudEvent>> script = event -> switch (event.getType()) {
+            case Envelope.JOIN -> List.of(
+                    event(Envelope.GREETING, "{\"success\":true,\"memberId\":\"m\"}", "x", "y"),
+                    event("EntityProcessorCalculationRequest", "{\"requestId\":\"r\",\"entityId\":\"e\",\"processorName\":\"price\"}",
+                            "traceparent", "00-" + trace + "-0102030405060708-01"));
+            default -> {
+                answered.complete(event);
+                yield List.of();
+            }
+        };
+        try (Recorder recorder = new Recorder(script);
+                InterlockMember member = InterlockMember.builder(recorder.target()).drainTimeout(Duration.ZERO).build()) {
+            member.detachedProcessor("price", context -> {
+                context.warn("span " + Span.current().getSpanContext().getTraceId());
+                return null;
+            });
+            member.start();
+            String answer = answered.get(20, TimeUnit.SECONDS).getTextData();
+            assertTrue(answer.contains("span " + trace), answer);
+            SpanData span = TRACES.getSpans().stream().filter(one -> one.getName().equals("processor price")).findFirst().orElseThrow();
+            assertEquals(trace, span.getTraceId());
+            assertEquals("price", span.getAttributes().get(AttributeKey.stringKey("interlock.name")));
+        }
+    }
+
+    @Test
+    void joiningAnnouncesActionsAndTheTagsOfWorkflows() throws Exception {
+        try (Recorder recorder = new Recorder(WireTest::success);
+                InterlockMember member = InterlockMember.builder(recorder.target()).tags("billing").concurrency(7)
+                        .namespace("shop").labels(Map.of("zone", "eu")).build()) {
+            member.workflow("org.acme.flows:import-file", (input, task) -> null);
+            member.action("charge", (input, task) -> null);
+            CompletableFuture<Void> running = CompletableFuture.runAsync(member::run);
+            CloudEvent event = recorder.received.get(20, TimeUnit.SECONDS);
+            CalculationMemberJoinEvent join = Json.parse(event.getTextData()).decode(CalculationMemberJoinEvent.class);
+            assertEquals(List.of("billing", "workflow:org.acme.flows:import-file"), join.tags());
+            assertEquals(List.of("charge", "org.acme.flows:import-file"), join.actions());
+            assertEquals(7L, join.maxConcurrency());
+            assertEquals("shop", join.namespace());
+            assertEquals(Map.of("zone", "eu"), join.labels());
+            member.close();
+            running.get(20, TimeUnit.SECONDS);
+        }
+    }
+
+    @Test
+    void aServerMayRequireACertificateOfTheClient(@TempDir Path folder) throws Exception {
+        certify(folder, "server");
+        certify(folder, "client");
+        Path serverCertificate = folder.resolve("server.crt");
+        Path clientCertificate = folder.resolve("client.crt");
+        try (TestServer server = new TestServer("INTERLOCK_TLS_CERT_FILE", serverCertificate.toString(),
+                "INTERLOCK_TLS_KEY_FILE", folder.resolve("server.key").toString(),
+                "INTERLOCK_TLS_CLIENT_CA_FILE", clientCertificate.toString())) {
+            ChannelCredentials certified = TlsChannelCredentials.newBuilder().trustManager(serverCertificate.toFile())
+                    .keyManager(clientCertificate.toFile(), folder.resolve("client.key").toFile()).build();
+            try (InterlockClient client = server.tenant().client().credentials(certified).build()) {
+                client.operations().accountGet(new AccountGetRequest());
+            }
+        }
+    }
+
+    /** Makes a certificate that signs itself, and its key. */
+    private static void certify(Path folder, String name) throws Exception {
+        Path store = folder.resolve(name + ".p12");
+        String keytool = Path.of(System.getProperty("java.home"), "bin", "keytool").toString();
+        Process made = new ProcessBuilder(keytool, "-genkeypair", "-alias", name, "-keyalg", "RSA", "-keysize", "2048",
+                "-dname", "CN=" + name, "-ext", "san=ip:127.0.0.1,dns:localhost", "-validity", "2",
+                "-storetype", "PKCS12", "-storepass", "secret", "-keystore", store.toString())
+                .redirectError(ProcessBuilder.Redirect.DISCARD).redirectOutput(ProcessBuilder.Redirect.DISCARD).start();
+        assertTrue(made.waitFor(30, TimeUnit.SECONDS) && made.exitValue() == 0);
+        KeyStore keys = KeyStore.getInstance(store.toFile(), "secret".toCharArray());
+        write(folder.resolve(name + ".crt"), "CERTIFICATE", keys.getCertificate(name).getEncoded());
+        write(folder.resolve(name + ".key"), "PRIVATE KEY", keys.getKey(name, "secret".toCharArray()).getEncoded());
+    }
+
+    private static void write(Path path, String kind, byte[] content) throws IOException {
+        String text = Base64.getMimeEncoder(64, new byte[] {'\n'}).encodeToString(content);
+        Files.writeString(path, "-----BEGIN " + kind + "-----\n" + text + "\n-----END " + kind + "-----\n");
+    }
+}

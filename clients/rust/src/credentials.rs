@@ -1,0 +1,147 @@
+//! Tokens with which a caller authenticates.
+
+mod http;
+
+use std::{
+    fmt,
+    time::{Duration, Instant},
+};
+
+use futures_util::future::BoxFuture;
+use serde::Deserialize;
+use tokio::sync::Mutex;
+
+use crate::{Code, Error, Result};
+
+/// Supplies bearer tokens. A text is one that never changes.
+pub trait TokenSource: Send + Sync + 'static {
+    /// Returns a token that is valid for some time yet.
+    fn token(&self) -> BoxFuture<'_, Result<String>>;
+
+    /// Drops a token, because the server refused it. Returns whether there will be another one.
+    fn forget<'a>(&'a self, token: &'a str) -> BoxFuture<'a, bool> {
+        let _ = token;
+        Box::pin(async { false })
+    }
+}
+
+impl TokenSource for String {
+    fn token(&self) -> BoxFuture<'_, Result<String>> {
+        Box::pin(async { Ok(self.clone()) })
+    }
+}
+
+/// Obtains tokens with the id and the secret of a client: the OAuth 2.0 client credentials grant.
+///
+/// It keeps a token until shortly before it expires, and gets another one at once if the server
+/// refuses the one it has.
+///
+/// ```
+/// use interlock_client::{ClientCredentials, ConnectOptions};
+///
+/// let options = ConnectOptions::new("localhost:9090").token_source(
+///     ClientCredentials::new("http://localhost:8080/api/oauth/token", "billing", "secret"),
+/// );
+/// ```
+pub struct ClientCredentials {
+    url: String,
+    client_id: String,
+    client_secret: String,
+    authority: Option<Vec<u8>>,
+    held: Mutex<Option<Held>>,
+}
+
+struct Held {
+    token: String,
+    expires: Instant,
+}
+
+impl ClientCredentials {
+    /// The token endpoint, such as `http://localhost:8080/api/oauth/token`, and the client.
+    pub fn new(
+        url: impl Into<String>,
+        client_id: impl Into<String>,
+        client_secret: impl Into<String>,
+    ) -> Self {
+        Self {
+            url: url.into(),
+            client_id: client_id.into(),
+            client_secret: client_secret.into(),
+            authority: None,
+            held: Mutex::new(None),
+        }
+    }
+
+    /// Trusts this authority, a certificate in PEM, besides those that the system trusts.
+    #[must_use]
+    pub fn certificate_authority(mut self, pem: impl Into<Vec<u8>>) -> Self {
+        self.authority = Some(pem.into());
+        self
+    }
+
+    async fn obtain(&self) -> Result<Held> {
+        let refused = |message: String| Error::new(Code::Unauthorized, message);
+        let (status, body) = http::post_form(
+            &self.url,
+            "grant_type=client_credentials",
+            (&self.client_id, &self.client_secret),
+            self.authority.as_deref(),
+        )
+        .await?;
+        if status.is_server_error() || status == ::http::StatusCode::TOO_MANY_REQUESTS {
+            return Err(Error::lost(format!("cannot obtain a token: {status}")));
+        }
+        if status != ::http::StatusCode::OK {
+            let why = String::from_utf8_lossy(&body);
+            return Err(refused(format!("{} refuses the client: {why}", self.url)));
+        }
+        let granted: Granted = serde_json::from_slice(&body).map_err(|_| {
+            refused(format!(
+                "{} answers with no token; is it the token endpoint?",
+                self.url
+            ))
+        })?;
+        // A tenth of its life is left for the way to the server, and for differences of clocks.
+        let lifetime = Duration::from_secs(granted.expires_in);
+        Ok(Held {
+            token: granted.access_token,
+            expires: Instant::now() + lifetime.mul_f64(0.9),
+        })
+    }
+}
+
+#[derive(Deserialize)]
+struct Granted {
+    access_token: String,
+    #[serde(default)]
+    expires_in: u64,
+}
+
+impl TokenSource for ClientCredentials {
+    fn token(&self) -> BoxFuture<'_, Result<String>> {
+        Box::pin(async {
+            let mut held = self.held.lock().await;
+            if let Some(held) = held.as_ref().filter(|held| Instant::now() < held.expires) {
+                return Ok(held.token.clone());
+            }
+            let obtained = self.obtain().await?;
+            Ok(held.insert(obtained).token.clone())
+        })
+    }
+
+    fn forget<'a>(&'a self, token: &'a str) -> BoxFuture<'a, bool> {
+        Box::pin(async move {
+            self.held.lock().await.take_if(|held| held.token == token);
+            true
+        })
+    }
+}
+
+impl fmt::Debug for ClientCredentials {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ClientCredentials")
+            .field("url", &self.url)
+            .field("client_id", &self.client_id)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,303 @@
+//! Failures of requests.
+
+use std::{collections::BTreeMap, error::Error as StdError, fmt};
+
+use serde::Deserialize;
+use tonic::Status;
+
+use crate::Json;
+
+/// The result of a request.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Makes the enumeration of codes.
+macro_rules! codes {
+    ($($(#[$docs:meta])* $variant:ident = $text:literal, $status:literal, $retryable:literal, $meaning:literal;)*) => {
+        /// What went wrong with a request.
+        #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+        #[non_exhaustive]
+        pub enum Code {
+            $($(#[$docs])* $variant,)*
+            /// A code that this version does not know.
+            Other(String),
+        }
+
+        impl Code {
+            /// As on the wire.
+            pub fn as_str(&self) -> &str {
+                match self {
+                    $(Self::$variant => $text,)*
+                    Self::Other(text) => text,
+                }
+            }
+
+            /// What the code means and what to do; nothing for an unknown code.
+            pub fn meaning(&self) -> Option<&'static str> {
+                match self {
+                    $(Self::$variant => Some($meaning),)*
+                    Self::Other(_) => None,
+                }
+            }
+
+            /// The HTTP status that belongs to the code; nothing for codes of this client.
+            pub fn status(&self) -> Option<u16> {
+                match self {
+                    $(Self::$variant => Some($status),)*
+                    Self::Other(_) => None,
+                }
+                .filter(|status| *status != 0)
+            }
+
+            /// Whether requests that failed with this code may succeed later.
+            pub fn is_retryable(&self) -> bool {
+                match self {
+                    $(Self::$variant => $retryable,)*
+                    Self::Other(_) => false,
+                }
+            }
+        }
+
+        impl From<&str> for Code {
+            fn from(text: &str) -> Self {
+                match text {
+                    $($text => Self::$variant,)*
+                    _ => Self::Other(text.to_owned()),
+                }
+            }
+        }
+    };
+}
+pub(crate) use codes;
+
+pub use crate::generated::codes::Code;
+
+impl fmt::Display for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// Codes with the same remedy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// What the request names does not exist, or belongs to another tenant.
+    NotFound,
+    /// Another transaction committed first. Read again, then write again.
+    Conflict,
+    /// The request itself is wrong. Correct it.
+    Invalid,
+    /// The model is not in the state that the request needs.
+    ModelState,
+    /// A criterion, a processor or a limit rejected it, and nothing was written.
+    WorkflowFailed,
+    /// No member executed a call, and nothing was written. Retry.
+    ComputeUnavailable,
+    /// The server refuses this caller.
+    Access,
+    /// There is no connection, or it ended before the answer.
+    ConnectionLost,
+    /// Anything else; see the code.
+    Other,
+}
+
+/// A failed request.
+///
+/// ```
+/// # use interlock_client::{Code, Error, ErrorKind};
+/// # fn handle(error: Error) {
+/// match error.kind() {
+///     ErrorKind::Conflict => { /* read again, then write again */ }
+///     _ if *error.code() == Code::TransitionNotFound => { /* one code */ }
+///     _ => println!("{error}; {}", error.remedy().unwrap_or_default()),
+/// }
+/// # }
+/// ```
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("{}: {}", self.0.code, self.0.message)]
+pub struct Error(Box<Inner>);
+
+#[derive(Clone, Debug)]
+struct Inner {
+    code: Code,
+    message: String,
+    retryable: bool,
+    properties: BTreeMap<String, Json>,
+    warnings: Vec<String>,
+}
+
+impl Error {
+    pub(crate) fn new(code: Code, message: impl Into<String>) -> Self {
+        let message = message.into();
+        Self(Box::new(Inner {
+            code,
+            message,
+            retryable: false,
+            properties: BTreeMap::new(),
+            warnings: Vec::new(),
+        }))
+    }
+
+    pub(crate) fn caused(code: Code, message: impl Into<String>, source: impl StdError) -> Self {
+        Self::new(code, format!("{}: {}", message.into(), chain(&source)))
+    }
+
+    pub(crate) fn lost(message: impl Into<String>) -> Self {
+        Self::new(Code::ConnectionLost, message)
+    }
+
+    pub(crate) fn closed() -> Self {
+        Self::new(Code::ClientClosed, "the client was closed")
+    }
+
+    pub(crate) fn retryable(mut self) -> Self {
+        self.0.retryable = true;
+        self
+    }
+
+    /// The failure of a request that was certainly not sent.
+    pub(crate) fn unsent(self) -> Self {
+        if !self.is_lost() {
+            return self;
+        }
+        Self::lost(format!("{}; the request was not sent", self.message())).retryable()
+    }
+
+    pub(crate) fn is_lost(&self) -> bool {
+        *self.code() == Code::ConnectionLost
+    }
+
+    /// What went wrong.
+    pub fn code(&self) -> &Code {
+        &self.0.code
+    }
+
+    /// The same in words, without the code.
+    pub fn message(&self) -> &str {
+        &self.0.message
+    }
+
+    /// Whether the same request may succeed later.
+    pub fn is_retryable(&self) -> bool {
+        self.0.retryable
+    }
+
+    /// Details for programs, as documented for the code.
+    pub fn properties(&self) -> &BTreeMap<String, Json> {
+        &self.0.properties
+    }
+
+    /// Warnings of the server and of compute members before the failure.
+    pub fn warnings(&self) -> &[String] {
+        &self.0.warnings
+    }
+
+    /// What the code means and what to do about it.
+    pub fn remedy(&self) -> Option<&'static str> {
+        self.code().meaning()
+    }
+
+    /// The class of the code.
+    pub fn kind(&self) -> ErrorKind {
+        match self.code() {
+            Code::Conflict | Code::EntityModified => ErrorKind::Conflict,
+            Code::ConnectionLost => ErrorKind::ConnectionLost,
+            Code::Forbidden | Code::Unauthorized => ErrorKind::Access,
+            Code::ModelAlreadyLocked
+            | Code::ModelAlreadyUnlocked
+            | Code::ModelHasEntities
+            | Code::ModelNotLocked => ErrorKind::ModelState,
+            Code::WorkflowFailed => ErrorKind::WorkflowFailed,
+            Code::ComputeMemberDisconnected
+            | Code::DispatchTimeout
+            | Code::NoComputeMemberForTag => ErrorKind::ComputeUnavailable,
+            Code::BadRequest
+            | Code::ConditionTypeMismatch
+            | Code::IncompatibleType
+            | Code::InvalidCondition
+            | Code::InvalidFieldPath
+            | Code::MessageTooLarge
+            | Code::SearchResultLimit
+            | Code::UnknownEventType
+            | Code::ValidationFailed => ErrorKind::Invalid,
+            code if code.as_str().ends_with("NOT_FOUND") => ErrorKind::NotFound,
+            _ => ErrorKind::Other,
+        }
+    }
+
+    /// What the end of a gRPC call means.
+    pub(crate) fn of_status(status: &Status) -> Self {
+        let code = match status.code() {
+            tonic::Code::Unauthenticated => Code::Unauthorized,
+            tonic::Code::PermissionDenied => Code::Forbidden,
+            tonic::Code::InvalidArgument => Code::BadRequest,
+            tonic::Code::Unimplemented => Code::NotImplemented,
+            code => {
+                let cause = status.source().map(chain).unwrap_or_default();
+                let message = [status.message(), &cause].join(" ");
+                return Self::lost(format!("{code:?}: {}", message.trim()));
+            }
+        };
+        Self::new(code, status.message())
+    }
+
+    /// The failure that an answer reports, if it reports one.
+    pub(crate) fn in_answer(answer: &str) -> Result<()> {
+        let read: Outcome = serde_json::from_str(answer)
+            .map_err(|source| Self::caused(Code::InvalidJson, "cannot read an answer", source))?;
+        if read.success != Some(false) {
+            return Ok(());
+        }
+        let mut failure = Self::new(Code::ServerError, "the server gave no reason");
+        failure.0.warnings = read.warnings.unwrap_or_default();
+        if let Some(reason) = read.error {
+            failure.0.code = Code::from(reason.code.as_deref().unwrap_or("SERVER_ERROR"));
+            failure.0.message.clone_from(&reason.message);
+            if let Some((code, message)) = reason.message.split_once(':')
+                && is_code(code)
+            {
+                failure.0.code = Code::from(code);
+                message.trim().clone_into(&mut failure.0.message);
+            }
+            failure.0.retryable = reason.retryable.unwrap_or_default();
+            failure.0.properties = reason.properties.unwrap_or_default();
+        }
+        Err(failure)
+    }
+}
+
+/// What all answers have.
+#[derive(Deserialize)]
+struct Outcome {
+    success: Option<bool>,
+    error: Option<Reason>,
+    warnings: Option<Vec<String>>,
+}
+
+#[derive(Deserialize)]
+struct Reason {
+    code: Option<String>,
+    #[serde(default)]
+    message: String,
+    retryable: Option<bool>,
+    properties: Option<BTreeMap<String, Json>>,
+}
+
+fn is_code(text: &str) -> bool {
+    let is_part = |c: char| c == '_' || c.is_ascii_uppercase() || c.is_ascii_digit();
+    !text.is_empty() && text.chars().all(is_part)
+}
+
+/// An error and what caused it, in one text.
+pub(crate) fn chain(error: &dyn StdError) -> String {
+    let mut text = error.to_string();
+    let mut next = error.source();
+    while let Some(cause) = next {
+        let more = cause.to_string();
+        if !text.contains(&more) {
+            text = format!("{text}: {more}");
+        }
+        next = cause.source();
+    }
+    text
+}

@@ -1,0 +1,439 @@
+//! Compute members.
+
+mod call;
+mod failure;
+mod serve;
+mod task;
+
+use std::{
+    collections::BTreeMap,
+    fmt,
+    future::Future,
+    pin::pin,
+    sync::{Arc, Mutex, PoisonError},
+    time::{Duration, Instant},
+};
+
+use futures_util::future::BoxFuture;
+use serde::Serialize;
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+use self::{
+    call::Done,
+    serve::{Handlers, Serving},
+};
+pub use self::{
+    call::{Call, Caller, Schedule, Transition, Verdict},
+    failure::{Failure, HandlerResult, reject, retry},
+    task::{IntoOutcome, Outcome, Task},
+};
+use crate::{Client, Code, ConnectOptions, Error, Json, Result, connection::Connection};
+
+/// What a workflow may call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Kind {
+    Processor,
+    Criterion,
+    Schedule,
+}
+
+impl Kind {
+    fn of(event_type: &str) -> Option<Self> {
+        match event_type {
+            "EntityProcessorCalculationRequest" => Some(Self::Processor),
+            "EntityCriteriaCalculationRequest" => Some(Self::Criterion),
+            "EntityFunctionCalculationRequest" => Some(Self::Schedule),
+            _ => None,
+        }
+    }
+
+    fn response(self) -> &'static str {
+        match self {
+            Self::Processor => "EntityProcessorCalculationResponse",
+            Self::Criterion => "EntityCriteriaCalculationResponse",
+            Self::Schedule => "EntityFunctionCalculationResponse",
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Processor => "processor",
+            Self::Criterion => "criterion",
+            Self::Schedule => "schedule",
+        }
+    }
+}
+
+/// A member that serves the calls of one tenant: it executes processors, criteria, schedule
+/// functions and actions by their names.
+///
+/// Register them, then [`run`](Self::run) it, or [`join`](Self::join). When the stream is lost, the
+/// member joins again, however long it takes.
+///
+/// The future of a handler is dropped when the call is given up: because the stream was lost, and
+/// with it the transaction, because the server cancelled the task, or because draining took too
+/// long.
+///
+/// ```no_run
+/// use interlock_client::{Call, HandlerResult, Member, Verdict, reject};
+/// use serde_json::{Value, json};
+///
+/// async fn price(call: Call) -> HandlerResult<Value> {
+///     let mut parcel: Value = call.document()?;
+///     if parcel["weight"].as_f64() > Some(20.0) {
+///         return Err(reject("too heavy"));
+///     }
+///     parcel["price"] = json!(7);
+///     Ok(parcel)
+/// }
+///
+/// # async fn run() -> interlock_client::Result<()> {
+/// Member::new("localhost:9090")
+///     .tag("pricing")
+///     .processor("price", price)
+///     .criterion("is-known", async |call: Call| Ok(call.entity.is_some()))
+///     .run()
+///     .await
+/// # }
+/// ```
+#[must_use = "a member serves nothing until it runs"]
+pub struct Member {
+    options: ConnectOptions,
+    settings: Settings,
+    handlers: Handlers,
+}
+
+/// What the options of a member have set.
+#[derive(Clone, Debug)]
+struct Settings {
+    tags: Vec<String>,
+    labels: BTreeMap<String, String>,
+    namespace: Option<String>,
+    concurrency: usize,
+    drain_timeout: Duration,
+}
+
+impl Member {
+    /// A member for a server, such as `Member::new("localhost:9090")`.
+    pub fn new(options: impl Into<ConnectOptions>) -> Self {
+        Self {
+            options: options.into(),
+            settings: Settings {
+                tags: Vec::new(),
+                labels: BTreeMap::new(),
+                namespace: None,
+                concurrency: 64,
+                drain_timeout: Duration::from_secs(30),
+            },
+            handlers: Handlers::default(),
+        }
+    }
+
+    /// Adds a tag. The member is sent the calls that require no others than it has.
+    pub fn tag(mut self, tag: impl Into<String>) -> Self {
+        self.settings.tags.push(tag.into());
+        self
+    }
+
+    /// Adds tags; see [`tag`](Self::tag).
+    pub fn tags(mut self, tags: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.settings.tags.extend(tags.into_iter().map(Into::into));
+        self
+    }
+
+    /// How many calls are executed at once, and how many tasks besides: 64, if it is not set;
+    /// further ones wait. A call that a running one causes in its own transaction is not counted,
+    /// because that one waits for it.
+    pub fn concurrency(mut self, calls: usize) -> Self {
+        self.settings.concurrency = calls.max(1);
+        self
+    }
+
+    /// Adds a label, which invocations of actions may ask for.
+    pub fn label(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.settings.labels.insert(name.into(), value.into());
+        self
+    }
+
+    /// The namespace of the actions, instead of the server's default.
+    pub fn namespace(mut self, namespace: impl Into<String>) -> Self {
+        self.settings.namespace = Some(namespace.into());
+        self
+    }
+
+    /// How long a member that stops waits for running calls: 30 s, if it is not set.
+    pub fn drain_timeout(mut self, timeout: Duration) -> Self {
+        self.settings.drain_timeout = timeout;
+        self
+    }
+
+    /// Registers the processor of that name, which changes an entity when a transition is taken. It
+    /// returns the whole new document, whatever becomes a JSON object; what becomes null (`()`,
+    /// `None`) leaves the document as it is.
+    pub fn processor<F, R, T>(self, name: impl Into<String>, processor: F) -> Self
+    where
+        F: Fn(Call) -> R + Send + Sync + 'static,
+        R: Future<Output = HandlerResult<T>> + Send + 'static,
+        T: Serialize,
+    {
+        self.calculation(Kind::Processor, name, move |call| {
+            let executing = processor(call);
+            async move { Ok(Done::Document(Json::encode(&executing.await?)?)) }
+        })
+    }
+
+    /// Registers the function criterion of that name, which returns whether it holds, or a
+    /// [`Verdict`]. A failure is no decision: it fails the whole request.
+    pub fn criterion<F, R, T>(self, name: impl Into<String>, criterion: F) -> Self
+    where
+        F: Fn(Call) -> R + Send + Sync + 'static,
+        R: Future<Output = HandlerResult<T>> + Send + 'static,
+        T: Into<Verdict>,
+    {
+        self.calculation(Kind::Criterion, name, move |call| {
+            let executing = criterion(call);
+            async move { Ok(Done::Verdict(executing.await?.into())) }
+        })
+    }
+
+    /// Registers the function of that name, which computes when a scheduled transition is due. A
+    /// failure fails the write after which the transition would have been scheduled.
+    pub fn schedule<F, R>(self, name: impl Into<String>, schedule: F) -> Self
+    where
+        F: Fn(Call) -> R + Send + Sync + 'static,
+        R: Future<Output = HandlerResult<Schedule>> + Send + 'static,
+    {
+        self.calculation(Kind::Schedule, name, move |call| {
+            let executing = schedule(call);
+            async move { Ok(Done::Schedule(executing.await?)) }
+        })
+    }
+
+    /// Lets the processors, criteria and schedule functions of that name work without the entity: the
+    /// workflow may say `"attachEntity": false`. Others reject such calls.
+    pub fn detached(mut self, name: impl Into<String>) -> Self {
+        self.handlers.detached.insert(name.into());
+        self
+    }
+
+    fn calculation<F, R>(mut self, kind: Kind, name: impl Into<String>, function: F) -> Self
+    where
+        F: Fn(Call) -> R + Send + Sync + 'static,
+        R: Future<Output = HandlerResult<Done>> + Send + 'static,
+    {
+        let handler = Arc::new(move |call| -> BoxFuture<'static, HandlerResult<Done>> {
+            Box::pin(function(call))
+        });
+        self.handlers.calls.insert((kind, name.into()), handler);
+        self
+    }
+
+    /// Registers the action of that name, which does the work of a step of a step workflow. It
+    /// returns the output, whatever becomes a JSON object, or an [`Outcome`]. A failure is the
+    /// outcome `failure`.
+    pub fn action<F, R, T>(mut self, name: impl Into<String>, action: F) -> Self
+    where
+        F: Fn(Task) -> R + Send + Sync + 'static,
+        R: Future<Output = HandlerResult<T>> + Send + 'static,
+        T: IntoOutcome,
+    {
+        let handler = Arc::new(move |task| -> BoxFuture<'static, HandlerResult<Outcome>> {
+            let executing = action(task);
+            Box::pin(async move { Ok(executing.await?.into_outcome()?) })
+        });
+        self.handlers.tasks.insert(name.into(), handler);
+        self
+    }
+
+    /// Registers what does the items of managers whose worker names this workflow. Its input is the
+    /// payload of the item, and it is otherwise as an [`action`](Self::action). The member needs no
+    /// tag of its own for it.
+    pub fn workflow<F, R, T>(mut self, code: impl Into<String>, workflow: F) -> Self
+    where
+        F: Fn(Task) -> R + Send + Sync + 'static,
+        R: Future<Output = HandlerResult<T>> + Send + 'static,
+        T: IntoOutcome,
+    {
+        let code = code.into();
+        let tag = format!("workflow:{code}");
+        if !self.settings.tags.contains(&tag) {
+            self.settings.tags.push(tag);
+        }
+        self.action(code, workflow)
+    }
+
+    /// Serves until the process is asked to end, by SIGTERM or Ctrl-C; then it finishes running
+    /// calls, for the drain timeout at most, and disconnects. While the server cannot be reached it
+    /// continues to try. It fails when the server refuses this caller.
+    pub async fn run(self) -> Result<()> {
+        let stop = stop_signal()?;
+        self.run_until(stop).await
+    }
+
+    /// Serves until the future is ready; see [`run`](Self::run).
+    pub async fn run_until(self, stop: impl Future<Output = ()>) -> Result<()> {
+        let membership = self.membership()?;
+        membership.stay_joined();
+        {
+            let mut stop = pin!(stop);
+            tokio::select! {
+                () = &mut stop => {}
+                () = membership.state.ended.cancelled() => {}
+            }
+        }
+        membership.leave().await;
+        membership.failure().map_or(Ok(()), Err)
+    }
+
+    /// Joins within the connect timeout, and then serves in the background until the membership is
+    /// left or dropped.
+    pub async fn join(self) -> Result<Membership> {
+        let membership = self.membership()?;
+        membership.connection.stream_soon().await?;
+        membership.stay_joined();
+        Ok(membership)
+    }
+
+    fn membership(self) -> Result<Membership> {
+        let connection = Arc::new(Connection::new(self.options)?);
+        let drain_timeout = self.settings.drain_timeout;
+        let serving = Serving::new(&connection, self.settings, self.handlers);
+        Ok(Membership {
+            client: Client::on_connection(Arc::clone(&connection)),
+            connection,
+            serving,
+            drain_timeout,
+            state: Arc::default(),
+        })
+    }
+}
+
+impl fmt::Debug for Member {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Member")
+            .field("options", &self.options)
+            .field("settings", &self.settings)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A member that has joined. It disconnects when this is dropped; [`leave`](Self::leave) finishes
+/// what is running first.
+#[must_use = "a member disconnects when it is dropped"]
+pub struct Membership {
+    client: Client,
+    connection: Arc<Connection>,
+    serving: Arc<Serving>,
+    drain_timeout: Duration,
+    state: Arc<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// Is cancelled when the member does not join again.
+    ended: CancellationToken,
+    failure: Mutex<Option<Error>>,
+}
+
+impl Membership {
+    /// Sends requests on the stream of the member, outside its calls.
+    pub fn client(&self) -> &Client {
+        &self.client
+    }
+
+    /// Finishes running calls, for the drain timeout at most, cancels those that still run then,
+    /// and disconnects. Calls that arrive meanwhile are not begun; for the server they end with the
+    /// stream, as disconnected, which is retryable.
+    pub async fn leave(&self) {
+        self.leave_within(self.drain_timeout).await;
+    }
+
+    /// The same with another limit of time.
+    pub async fn leave_within(&self, patience: Duration) {
+        let begun = Instant::now();
+        // What does not end in time is given up with the stream.
+        let _ = timeout(patience, self.serving.drained()).await;
+        let rest = patience.saturating_sub(begun.elapsed());
+        self.connection.shut_down(rest).await;
+    }
+
+    /// Waits until the member does not join again, because it was left or because the server
+    /// refuses it, which is the failure.
+    pub async fn ended(&self) -> Result<()> {
+        self.state.ended.cancelled().await;
+        self.failure().map_or(Ok(()), Err)
+    }
+
+    fn failure(&self) -> Option<Error> {
+        let failure = self.state.failure.lock();
+        failure.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Opens a stream whenever there is none.
+    fn stay_joined(&self) {
+        let connection = Arc::clone(&self.connection);
+        let serving = Arc::clone(&self.serving);
+        let state = Arc::clone(&self.state);
+        tokio::spawn(async move {
+            let _ended = state.ended.clone().drop_guard();
+            loop {
+                match connection.stream_eventually().await {
+                    Ok(open) => open.ended().cancelled().await,
+                    Err(error) => {
+                        if !connection.closed().is_cancelled() {
+                            let mut failure =
+                                state.failure.lock().unwrap_or_else(PoisonError::into_inner);
+                            *failure = Some(error);
+                        }
+                        return;
+                    }
+                }
+                if serving.is_draining() {
+                    return;
+                }
+            }
+        });
+    }
+}
+
+impl Drop for Membership {
+    fn drop(&mut self) {
+        self.connection.closed().cancel();
+    }
+}
+
+impl fmt::Debug for Membership {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Membership")
+            .field("client", &self.client)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Is ready when the process is asked to end.
+fn stop_signal() -> Result<impl Future<Output = ()>> {
+    let failed = |source| Error::caused(Code::NotSupported, "cannot wait for signals", source);
+    #[cfg(unix)]
+    {
+        use tokio::signal::unix::{SignalKind, signal};
+        let mut terminated = signal(SignalKind::terminate()).map_err(failed)?;
+        let mut interrupted = signal(SignalKind::interrupt()).map_err(failed)?;
+        Ok(async move {
+            tokio::select! {
+                _ = terminated.recv() => {}
+                _ = interrupted.recv() => {}
+            }
+        })
+    }
+    #[cfg(not(unix))]
+    {
+        let _: fn(std::io::Error) -> Error = failed;
+        Ok(async {
+            // Without signals it serves until it is refused.
+            if tokio::signal::ctrl_c().await.is_err() {
+                std::future::pending::<()>().await;
+            }
+        })
+    }
+}

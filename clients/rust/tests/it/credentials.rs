@@ -1,0 +1,94 @@
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
+
+use interlock_client::{ClientCredentials, Code, ErrorKind, TokenSource as _};
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::TcpListener,
+};
+
+/// A token endpoint that answers as it is told, and counts.
+async fn endpoint(answer: &'static str) -> (String, Arc<AtomicUsize>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let url = format!(
+        "http://{}/token",
+        listener.local_addr().expect("its address")
+    );
+    let count = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&count);
+    tokio::spawn(async move {
+        while let Ok((mut connection, _)) = listener.accept().await {
+            let mut request = vec![0; 4096];
+            let length = connection.read(&mut request).await.expect("a request");
+            let request = String::from_utf8_lossy(&request[..length]).to_lowercase();
+            // "cl%25ient:a%20secret", since OAuth 2.0 encodes both.
+            assert!(
+                request.contains("authorization: basic y2wlmjvpzw50omelmjbzzwnyzxq="),
+                "{request}"
+            );
+            counted.fetch_add(1, Ordering::SeqCst);
+            connection
+                .write_all(answer.as_bytes())
+                .await
+                .expect("an answer");
+        }
+    });
+    (url, count)
+}
+
+const GRANTED: &str = "HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n\
+    {\"access_token\": \"secret\", \"expires_in\": 60}";
+const EXPIRED: &str = "HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n\
+    {\"access_token\": \"secret\", \"expires_in\": 0}";
+const REFUSED: &str =
+    "HTTP/1.1 401 Unauthorized\r\ncontent-length: 3\r\nconnection: close\r\n\r\nno!";
+const BROKEN: &str = "HTTP/1.1 503 Unavailable\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
+
+#[tokio::test]
+async fn a_token_is_kept_until_it_expires_or_is_refused() {
+    let (url, count) = endpoint(GRANTED).await;
+    let credentials = ClientCredentials::new(url, "cl%ient", "a secret");
+    for _ in 0..3 {
+        assert_eq!(credentials.token().await.expect("a token"), "secret");
+    }
+    assert_eq!(count.load(Ordering::SeqCst), 1);
+    assert!(credentials.forget("another").await);
+    credentials.token().await.expect("the same token");
+    assert_eq!(count.load(Ordering::SeqCst), 1);
+    assert!(credentials.forget("secret").await);
+    credentials.token().await.expect("another token");
+    assert_eq!(count.load(Ordering::SeqCst), 2);
+
+    let (url, count) = endpoint(EXPIRED).await;
+    let credentials = ClientCredentials::new(url, "cl%ient", "a secret");
+    for _ in 0..2 {
+        credentials.token().await.expect("a token");
+    }
+    assert_eq!(count.load(Ordering::SeqCst), 2);
+}
+
+#[tokio::test]
+async fn a_refused_client_is_an_error_and_a_broken_endpoint_a_lost_connection() {
+    let (url, _) = endpoint(REFUSED).await;
+    let error = ClientCredentials::new(url, "cl%ient", "a secret")
+        .token()
+        .await
+        .expect_err("401");
+    assert_eq!(*error.code(), Code::Unauthorized);
+    let (url, _) = endpoint(BROKEN).await;
+    let error = ClientCredentials::new(url, "cl%ient", "a secret")
+        .token()
+        .await
+        .expect_err("503");
+    assert_eq!(error.kind(), ErrorKind::ConnectionLost);
+    let nowhere = ClientCredentials::new("http://127.0.0.1:1/token", "a", "b");
+    let error = nowhere.token().await.expect_err("nobody listens");
+    assert_eq!(error.kind(), ErrorKind::ConnectionLost);
+    let error = ClientCredentials::new("no url", "a", "b")
+        .token()
+        .await
+        .expect_err("no URL");
+    assert_eq!(*error.code(), Code::InvalidOptions);
+}
