@@ -35,7 +35,8 @@ static JUDGING: LazyLock<Pool> = LazyLock::new(|| Pool::of_the_process(Expensive
 /// A pool of threads with shares.
 #[derive(Debug)]
 pub struct Pool {
-    kind: Expensive,
+    /// What is measured; none where no threads are used.
+    kind: Option<Expensive>,
     /// How many slots one tenant may have.
     share: usize,
     places: Arc<Semaphore>,
@@ -95,9 +96,19 @@ impl Pool {
         Self::new(Expensive::Modules, places, share)
     }
 
+    /// Slots for work that waits more than it computes, and needs no threads of its own.
+    pub fn of_slots(places: usize, share: usize) -> Self {
+        Self {
+            kind: None,
+            share,
+            places: Arc::new(Semaphore::new(places)),
+            lines: Arc::default(),
+        }
+    }
+
     fn new(kind: Expensive, places: usize, share: usize) -> Self {
         Self {
-            kind,
+            kind: Some(kind),
             share,
             places: Arc::new(Semaphore::new(places)),
             lines: Arc::default(),
@@ -143,7 +154,7 @@ impl Pool {
         let _leaving = Leaving(Arc::clone(&stop));
         let (span, kind) = (Span::current(), self.kind);
         let work = spawn_blocking(move || {
-            let measured = kind.begin();
+            let measured = kind.map(Expensive::begin);
             let done = span.in_scope(|| work(&stop));
             drop((measured, slot));
             done

@@ -10,7 +10,7 @@ use tracing::{info, warn};
 
 use super::{
     Error,
-    config::{ConfigError, Sources, process_environment},
+    config::{ConfigError, ManagerFolder, Sources, process_environment},
 };
 use crate::auth::Authenticator;
 use crate::id::Tenant;
@@ -32,16 +32,43 @@ pub(super) fn definitions(
     authenticator: &Authenticator,
 ) -> Result<(Option<PathBuf>, Tenant), ConfigError> {
     let folder = sources.string("DEFINITIONS")?;
-    let given = sources.string("DEFINITIONS_TENANT")?;
-    let tenant = if !given.is_empty() {
+    let tenant = operator_tenant("DEFINITIONS_TENANT", sources, authenticator)?;
+    let folder = (!folder.is_empty()).then(|| folder.into());
+    Ok((folder, tenant))
+}
+
+/// The tenant of something of the operator.
+fn operator_tenant(
+    setting: &str,
+    sources: &Sources,
+    authenticator: &Authenticator,
+) -> Result<Tenant, ConfigError> {
+    let given = sources.string(setting)?;
+    Ok(if !given.is_empty() {
         given.into()
     } else if authenticator.is_mocked() {
         Authenticator::mock_tenant()
     } else {
         sources.string("BOOTSTRAP_TENANT_ID")?.into()
-    };
-    let folder = (!folder.is_empty()).then(|| folder.into());
-    Ok((folder, tenant))
+    })
+}
+
+/// The folder that has the files of a namespace, if there is one.
+pub(super) fn manager_folder(
+    sources: &Sources,
+    authenticator: &Authenticator,
+) -> Result<Option<ManagerFolder>, ConfigError> {
+    let path = sources.string("MANAGER_DIR")?;
+    let tenant = operator_tenant("MANAGER_TENANT", sources, authenticator)?;
+    let expected = "a namespace: 1 to 64 letters, digits, dots, hyphens or underscores";
+    let namespace = sources.read("MANAGER_NAMESPACE", expected, |text| {
+        operation::is_namespace(text).then(|| text.into())
+    })?;
+    Ok((!path.is_empty()).then(|| ManagerFolder {
+        path: path.into(),
+        tenant,
+        namespace,
+    }))
 }
 
 /// The prefix of routes: empty, or with a leading slash and without a trailing one.

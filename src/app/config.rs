@@ -6,6 +6,7 @@ use std::{
     num::NonZeroU32,
     path::{Path, PathBuf},
     str::FromStr,
+    sync::Arc,
     time::Duration,
 };
 
@@ -58,6 +59,8 @@ pub struct Config {
     pub runs_retention: Option<Duration>,
     /// How often managers are ticked; none: on demand only.
     pub manager_interval: Option<Duration>,
+    /// The folder with the files of a namespace, if there is one.
+    pub manager_folder: Option<ManagerFolder>,
     /// How long events of topics are kept.
     pub topics_retention: Duration,
     pub connectors: connector::Settings,
@@ -88,6 +91,14 @@ pub struct Config {
     pub metrics_bearer: Option<Bearer>,
     /// Warnings for the operator, to be logged.
     pub warnings: Vec<String>,
+}
+
+/// A folder with the files of a namespace, and whose they are.
+#[derive(Debug, Clone)]
+pub struct ManagerFolder {
+    pub path: PathBuf,
+    pub tenant: Tenant,
+    pub namespace: Arc<str>,
 }
 
 /// An invalid setting.
@@ -459,6 +470,7 @@ impl Config {
             runs_retention: Some(sources.duration("RUNS_RETENTION")?).filter(|age| !age.is_zero()),
             manager_interval: Some(sources.duration("MANAGER_INTERVAL")?)
                 .filter(|interval| !interval.is_zero()),
+            manager_folder: bundles::manager_folder(&sources, &authenticator)?,
             topics_retention: sources.duration("TOPICS_RETENTION")?,
             tasks: tasks::Settings {
                 lease: sources.duration("TASKS_LEASE")?,
@@ -578,6 +590,7 @@ fn run_settings(sources: &Sources) -> Result<RunSettings, ConfigError> {
         search_timeout: sources.duration("SEARCH_TIMEOUT")?,
         connectors_timeout: sources.duration("CONNECTORS_TIMEOUT")?,
         sync_timeout: sources.duration("RUNS_SYNC_TIMEOUT")?,
+        one_manager_per_tick: sources.truth("MANAGER_ONE_PER_TICK")?,
         ..RunSettings::DEFAULT
     })
 }

@@ -42,7 +42,7 @@ use crate::event::EventType;
 use crate::grpc;
 use crate::help::{Facts, Library};
 use crate::operation::{self, EventSchema, Keys, OwnRoutes, Receiving, Services, Tenants};
-use crate::registry::{Registry, Sealing};
+use crate::registry::{Folder, FolderError, Registry, Sealing};
 use crate::rest::{self, Gateway};
 use crate::runtime::{Runtime, Workers, runs::Calls};
 use crate::search::Jobs;
@@ -84,6 +84,8 @@ pub enum Error {
     Unreadable(#[from] bundles::Unreadable),
     #[error(transparent)]
     Definitions(#[from] operation::DefinitionsError),
+    #[error(transparent)]
+    Folder(#[from] FolderError),
     #[error("a listener failed")]
     Serve(#[from] std::io::Error),
     #[error("the gRPC server failed")]
@@ -128,7 +130,8 @@ async fn serve(
     let connections_open = connections::Registry::new(caps(&config));
     let listeners = Listeners::bind(&config.listen, tls.as_ref(), &connections_open).await?;
     let members = Members::default();
-    let registry = Registry::new(storage.clone(), sealing(&config));
+    let folder = manager_folder(&config)?;
+    let registry = Registry::new(storage.clone(), sealing(&config), folder);
     let channels = Channels::new(Clock::System, config.tasks);
     let runtime = Runtime::new(
         storage.clone(),
@@ -234,6 +237,17 @@ fn sealing(config: &Config) -> Sealing {
         (None, Place::File(path)) => Sealing::own(Some(path)),
         (None, Place::Memory) => Sealing::own(None),
     }
+}
+
+/// The folder that has the files of a namespace, if there is one.
+fn manager_folder(config: &Config) -> Result<Option<Folder>, FolderError> {
+    let Some(given) = &config.manager_folder else {
+        return Ok(None);
+    };
+    let (tenant, namespace) = (given.tenant.clone(), Arc::clone(&given.namespace));
+    let folder = Folder::open(given.path.clone(), tenant, namespace)?;
+    info!(folder = %given.path.display(), tenant = %given.tenant, namespace = %given.namespace, "the files of a namespace are in a folder");
+    Ok(Some(folder))
 }
 
 /// Who does the work of runs.

@@ -99,6 +99,7 @@ pub use context::{Context, Services};
 pub use identity::{Unknown, recall};
 pub use limits::{Limits, Tenants};
 pub use once::Keys;
+pub use paging::is_namespace;
 pub use receiving::{Hold, Receiving};
 pub use reply::{Reply, acknowledgement, refusal};
 pub use schema::{EventSchema, Paths, Sender, schema_files};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 
-use crate::dialect::flo::is_namespace;
+pub use crate::dialect::flo::is_namespace;
 use crate::error::{Code, Failure};
 use crate::event::payload::paging::Pagination;
 

@@ -21,6 +21,9 @@ pub const START: &str = "start";
 /// What the entry step is called in paths.
 pub const START_IN_PATHS: &str = "_start";
 
+/// What the task of a tick is called.
+pub const TICK: &str = "tick";
+
 /// One version of a workflow, compiled.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Program {
@@ -72,6 +75,29 @@ impl Program {
             output: None,
             saga: None,
         }
+    }
+
+    /// One step that ticks the managers of the namespace which the input of the run names; its
+    /// output is that of the run.
+    pub fn of_tick(name: &str) -> Self {
+        Self {
+            entry: Some(Step {
+                kind: Kind::Run {
+                    target: Target::Tick,
+                    input: None,
+                    retry: None,
+                    poll: None,
+                },
+                transitions: vec![("success".into(), "flo.Completed".into())],
+            }),
+            ..Self::of_action(name)
+        }
+    }
+
+    /// Whether it ticks managers.
+    pub fn is_tick(&self) -> bool {
+        let entry = self.entry.as_ref().map(|entry| &entry.kind);
+        matches!(entry, Some(Kind::Run { target, .. }) if *target == Target::Tick)
     }
 }
 
@@ -313,6 +339,8 @@ pub enum Target {
     Child(Name),
     /// `@entity/<operation>`.
     Entity(EntityStep),
+    /// A tick of managers, which this process does after the commit. No document names it.
+    Tick,
 }
 
 /// What a step does with an entity, in the commit of its run.

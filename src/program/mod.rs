@@ -37,8 +37,8 @@ pub use executors::{BreakerView, ExecutorView, PlanState};
 pub use form::{
     AttributeType, Backoff, Breaker, Cache, EntityStep, Errors, Executor, FORM, Fallback,
     FallbackOn, Health, Kind, Mapping, Name, Plan, Poll, Program, RateLimit, Retry, START,
-    START_IN_PATHS, SearchAttribute, Selection, Step, Target, Terminal, TerminalStatus, Tracking,
-    Wait,
+    START_IN_PATHS, SearchAttribute, Selection, Step, TICK, Target, Terminal, TerminalStatus,
+    Tracking, Wait,
 };
 pub use history::{EventKind, HistoryEvent};
 pub use run::{

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{
     advance::{is_of_an_action, matched},
     arrival::{Answer, Ask, Availability, Effect, StartedChild, Task},
-    form::{Kind, Name, START_IN_PATHS, Step, Target, Wait},
+    form::{Kind, Name, START_IN_PATHS, Step, TICK, Target, Wait},
     history::EventKind,
     input::{Input, Prepared, cache_key},
     machine::{By, Doing, Ended, Ending, Flow, Machine, Output},
@@ -61,7 +61,7 @@ impl Machine<'_> {
     /// Whether the text of the run's input has to be there.
     fn needs_text(&self, target: &Target, input: &Input) -> bool {
         match target {
-            Target::Action(_) => false,
+            Target::Action(_) | Target::Tick => false,
             Target::Child(_) | Target::Entity(_) => matches!(input, Input::Whole),
             Target::Plan(name) => {
                 let plan = self.world.program.plans.get(name);
@@ -104,6 +104,7 @@ impl Machine<'_> {
                 Flow::Ask(ask, Doing::StartingChild(reference.clone()))
             }
             Target::Entity(step) => self.call_entity(*step, &self.input_text(&input)),
+            Target::Tick => self.park_task(&TICK.into(), self.run.input.clone(), None),
         }
     }
 
@@ -171,9 +172,6 @@ impl Machine<'_> {
         input: Option<SentInput>,
         timeout: Option<std::time::Duration>,
     ) -> Flow {
-        self.run.ordinal += 1;
-        let ordinal = self.run.ordinal;
-        let key = *self.run.key.get_or_insert(ordinal);
         let input = match input {
             None => {
                 self.push(EventKind::AwaitingAction, action);
@@ -187,6 +185,18 @@ impl Machine<'_> {
                 Payload::At(self.push_with(EventKind::AwaitingAction, action, Some(text)))
             }
         };
+        self.park_task(action, input, timeout)
+    }
+
+    fn park_task(
+        &mut self,
+        action: &Name,
+        input: Payload,
+        timeout: Option<std::time::Duration>,
+    ) -> Flow {
+        self.run.ordinal += 1;
+        let ordinal = self.run.ordinal;
+        let key = *self.run.key.get_or_insert(ordinal);
         let task = Task {
             ordinal,
             key,
@@ -391,11 +401,21 @@ impl Machine<'_> {
         };
         let sequence = self.push_with(EventKind::StepCompleted, &name, data);
         let (outcome, by) = (ended.outcome.clone(), ended.by);
+        let reason = self
+            .world
+            .program
+            .is_tick()
+            .then(|| reason_of(&ended.output))
+            .flatten();
         self.record(ended, Some(sequence));
         let target = self.step().and_then(|step| lookup(step, &outcome, by));
-        match target {
-            Some(target) => self.follow(target),
-            None => fail(&format!("no transition for outcome {outcome}")),
+        match (target, reason) {
+            (Some(target), _) => self.follow(target),
+            (None, Some(reason)) => Flow::Go(Doing::Finish(Ending {
+                error: Some(reason.clone()),
+                ..Ending::failed(&reason.message)
+            })),
+            (None, None) => fail(&format!("no transition for outcome {outcome}")),
         }
     }
 
@@ -467,9 +487,17 @@ impl Machine<'_> {
             }
         };
         let sequence = self.push_with(event, &ending.detail, output.clone());
-        self.run.output = output.map(|output| self.run.payload(&output, sequence));
+        let output = output.map(|output| self.run.payload(&output, sequence));
+        self.run.output = output.or_else(|| self.output_of_tick(ending.status));
         self.run.end(ending.status, ending.error, self.world.now);
         Flow::End
+    }
+
+    /// What a tick has done: the output of its one step.
+    fn output_of_tick(&self, status: Status) -> Option<Payload> {
+        let is_done = status == Status::Completed && self.world.program.is_tick();
+        let result = self.run.results.get(START_IN_PATHS).filter(|_| is_done)?;
+        Some(result.output.clone())
     }
 }
 
@@ -499,6 +527,23 @@ const TOO_MANY_STEPS: &str = "max step limit reached";
 
 fn fail(message: &str) -> Flow {
     Flow::Go(Doing::Finish(Ending::failed(message)))
+}
+
+/// Why an execution failed, from an output as [`Ended::by_engine`] writes it.
+fn reason_of(output: &Output) -> Option<RunError> {
+    #[derive(serde::Deserialize)]
+    struct Reason {
+        error: Box<str>,
+        error_code: Option<Box<str>>,
+    }
+    let Output::Text(text) = output else {
+        return None;
+    };
+    let reason: Reason = serde_json::from_str(text).ok()?;
+    Some(RunError {
+        code: reason.error_code,
+        message: reason.error,
+    })
 }
 
 fn load(events: Vec<u64>, then: Doing) -> Flow {

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use super::FileVersion;
 use crate::error::{Code, Coded, Properties};
-use crate::id::TransactionId;
 use crate::storage;
 
 /// Why the registry did not do what was asked.
@@ -37,8 +37,16 @@ pub enum Error {
     FileModified {
         path: Arc<str>,
         /// None if it is not there.
-        version: Option<TransactionId>,
+        version: Option<FileVersion>,
     },
+    #[error("no file can be at {path}: {what}; choose another path")]
+    NotAFile { path: Arc<str>, what: &'static str },
+    #[error("the file {path} cannot be read: {reason}")]
+    FileUnusable { path: Arc<str>, reason: Arc<str> },
+    #[error(
+        "{path} in the folder of the namespace cannot be read or written: {reason}; correct that, then try again"
+    )]
+    Folder { path: Arc<str>, reason: Arc<str> },
     #[error(
         "the variables of bundles cannot be sealed, because the key file {path} cannot be used: {reason}; make its folder writable, or set INTERLOCK_KEY_ENCRYPTION_KEY"
     )]
@@ -63,6 +71,9 @@ impl Coded for Error {
             Self::BundleNotFound { .. } => Code::BundleNotFound,
             Self::FileNotFound { .. } => Code::FileNotFound,
             Self::FileModified { .. } => Code::EntityModified,
+            Self::NotAFile { .. } => Code::BadRequest,
+            Self::FileUnusable { .. } => Code::ValidationFailed,
+            Self::Folder { .. } => Code::StorageUnavailable,
             Self::Unreadable { .. } | Self::NoKey { .. } | Self::NotSealed => Code::ServerError,
             Self::Storage(error) => error.code(),
         }
@@ -78,9 +89,12 @@ impl Coded for Error {
             Self::VersionNotFound { name, version } | Self::VersionDisabled { name, version } => {
                 vec![("name", (&**name).into()), ("version", (&**version).into())]
             }
-            Self::FileNotFound { path, .. } => vec![("path", (&**path).into())],
+            Self::FileNotFound { path, .. }
+            | Self::NotAFile { path, .. }
+            | Self::FileUnusable { path, .. }
+            | Self::Folder { path, .. } => vec![("path", (&**path).into())],
             Self::FileModified { path, version } => {
-                let version = version.map(|version| version.to_string());
+                let version = version.as_ref().map(ToString::to_string);
                 vec![("path", (&**path).into()), ("version", version.into())]
             }
             Self::Unreadable { .. } | Self::NoKey { .. } | Self::NotSealed => Properties::new(),

@@ -1,21 +1,39 @@
 //! Files: JSON documents under paths, of a tenant and namespace (`runs.md` §8).
 //!
 //! A file is a record whose body is its content, byte for byte as it was written. Its version is
-//! the transaction that wrote it.
+//! the transaction that wrote it. The files of one namespace may instead be those of a folder.
 
-use std::sync::Arc;
+use std::{fmt, sync::Arc};
 
-use super::{Error, Registry};
+use super::{Error, Folder, Registry};
 use crate::clock::Timestamp;
 use crate::dialect::managers::FilePath;
 use crate::id::{Tenant, TransactionId};
 use crate::storage::{Record, RecordHead, RecordKey, RecordKind, UnitOfWork};
 
+/// What a file has another of each time it changes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FileVersion {
+    /// The transaction that wrote it, in the store.
+    Commit(TransactionId),
+    /// The hash of its content, in a folder.
+    Content(Box<str>),
+}
+
+impl fmt::Display for FileVersion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Commit(transaction) => transaction.fmt(f),
+            Self::Content(hash) => f.write_str(hash),
+        }
+    }
+}
+
 /// A file.
 #[derive(Debug, Clone)]
 pub struct File {
     pub content: Arc<str>,
-    pub version: TransactionId,
+    pub version: FileVersion,
     pub updated: Timestamp,
     /// Who wrote it.
     pub author: Arc<str>,
@@ -25,7 +43,7 @@ pub struct File {
 #[derive(Debug, Clone)]
 pub struct ListedFile {
     pub path: Arc<str>,
-    pub version: TransactionId,
+    pub version: FileVersion,
     /// In bytes.
     pub size: u64,
     pub updated: Timestamp,
@@ -45,6 +63,11 @@ pub enum Expected {
 }
 
 impl Expected {
+    /// That version.
+    pub fn of(version: &FileVersion) -> Self {
+        Self::Version(version.to_string().into())
+    }
+
     /// As requests say it: an empty text for a file that must not be there, `*` for one that must.
     pub fn read(given: Option<&str>) -> Self {
         match given {
@@ -55,7 +78,7 @@ impl Expected {
         }
     }
 
-    fn is_met(&self, version: Option<TransactionId>) -> bool {
+    pub(super) fn is_met(&self, version: Option<&FileVersion>) -> bool {
         match self {
             Self::Any => true,
             Self::Absent => version.is_none(),
@@ -79,14 +102,14 @@ impl File {
         Ok(match origin {
             Some(origin) => Self {
                 content,
-                version: origin.transaction,
+                version: FileVersion::Commit(origin.transaction),
                 updated: origin.at,
                 author: origin.author.name,
             },
             // What the unit itself has written.
             None => Self {
                 content,
-                version: unit.id(),
+                version: FileVersion::Commit(unit.id()),
                 updated: unit.storage().now(),
                 author: Arc::clone(&unit.attribution().author.name),
             },
@@ -111,12 +134,12 @@ impl File {
         path: &FilePath,
         content: Arc<str>,
         expected: &Expected,
-    ) -> Result<TransactionId, Error> {
+    ) -> Result<FileVersion, Error> {
         let key = key(namespace, path);
         let before = unit.read_record(&key).await?;
         check(unit, path, before.as_deref(), expected).await?;
         unit.put_record(key, content)?;
-        Ok(unit.id())
+        Ok(FileVersion::Commit(unit.id()))
     }
 
     pub async fn delete(
@@ -150,7 +173,8 @@ async fn check(
             None => Some(unit.id()),
         },
     };
-    if expected.is_met(version) {
+    let version = version.map(FileVersion::Commit);
+    if expected.is_met(version.as_ref()) {
         return Ok(());
     }
     Err(Error::FileModified {
@@ -160,6 +184,30 @@ async fn check(
 }
 
 impl Registry {
+    /// The folder that has the files of a namespace; none if the store has them.
+    pub fn folder(&self, tenant: &Tenant, namespace: &str) -> Option<&Folder> {
+        let folder = self.0.folder.as_ref();
+        folder.filter(|folder| folder.is_of(tenant, namespace))
+    }
+
+    /// The folder that has the files of some namespace, if there is one.
+    pub fn any_folder(&self) -> Option<&Folder> {
+        self.0.folder.as_ref()
+    }
+
+    /// A file of the store as a unit sees it, or of a folder as it is.
+    pub async fn file(
+        &self,
+        unit: &mut UnitOfWork,
+        namespace: &str,
+        path: &FilePath,
+    ) -> Result<File, Error> {
+        match self.folder(unit.tenant(), namespace) {
+            Some(folder) => folder.find(path).await,
+            None => File::find(unit, namespace, path).await,
+        }
+    }
+
     /// The files of a namespace whose paths begin with a text, by path: those after one, `limit`
     /// at most.
     pub async fn files(
@@ -170,12 +218,15 @@ impl Registry {
         after: Option<&str>,
         limit: usize,
     ) -> Result<Vec<ListedFile>, Error> {
+        if let Some(folder) = self.folder(tenant, namespace) {
+            return folder.list(prefix, after, limit).await;
+        }
         let storage = &self.0.storage;
         let places = (prefix, after);
         let found = storage.record_heads(tenant, RecordKind::File, namespace, places, limit);
         let listed = |head: RecordHead| ListedFile {
             path: head.name,
-            version: head.origin.transaction,
+            version: FileVersion::Commit(head.origin.transaction),
             size: head.bytes,
             updated: head.origin.at,
         };

@@ -14,7 +14,9 @@ mod change;
 mod definition;
 mod error;
 mod file;
+mod folder;
 mod head;
+mod intent;
 mod new;
 pub mod producer;
 mod sealing;
@@ -27,8 +29,10 @@ pub use action::{Action, ActionDispatch, WasmAction, put_module};
 pub use change::{Change, Created, Enabled, delete, set_enabled};
 pub use definition::{Definition, Described, Listed};
 pub use error::Error;
-pub use file::{Expected, File, ListedFile};
+pub use file::{Expected, File, FileVersion, ListedFile};
+pub use folder::{Folder, FolderError, FolderTurn, Found};
 pub use head::{DefinitionKind, Idempotency};
+pub use intent::{IntendedItem, Intent};
 pub use new::{KeptFinding, NewDefinition};
 pub use sealing::Sealing;
 
@@ -48,10 +52,12 @@ struct Inner {
     mirrors: Mirrors,
     routes: KnownRoutes,
     sealing: Sealing,
+    /// The files of one namespace, if a folder has them.
+    folder: Option<Folder>,
 }
 
 impl Registry {
-    pub fn new(storage: Storage, sealing: Sealing) -> Self {
+    pub fn new(storage: Storage, sealing: Sealing, folder: Option<Folder>) -> Self {
         Self(Arc::new(Inner {
             storage,
             heads: definition::heads(),
@@ -60,6 +66,7 @@ impl Registry {
             mirrors: bundle::known_mirrors(),
             routes: KnownRoutes::default(),
             sealing,
+            folder,
         }))
     }
 }

@@ -95,6 +95,8 @@ pub struct RunSettings {
     /// How long the end of a simple saga is waited for, and of the compensations of one that is
     /// cancelled.
     pub sync_timeout: Duration,
+    /// Whether a tick that names no managers processes only the first that is in progress.
+    pub one_manager_per_tick: bool,
 }
 
 impl RunSettings {
@@ -106,6 +108,7 @@ impl RunSettings {
         search_timeout: Duration::from_secs(30),
         connectors_timeout: Duration::from_secs(30),
         sync_timeout: Duration::from_secs(30),
+        one_manager_per_tick: false,
     };
 }
 
@@ -129,6 +132,7 @@ struct Inner {
     parsed: runs::Parsed,
     calls: runs::Calls,
     arrivals: runs::Arrivals,
+    ticks: managers::Ticks,
     /// Events for entities.
     retries: retries::Retries,
 }
@@ -218,7 +222,7 @@ impl Coded for Error {
 impl Runtime {
     /// A runtime of its own registry and channels.
     fn alone(storage: Storage, members: Members, clock: Clock, settings: Settings) -> Self {
-        let registry = Registry::new(storage.clone(), Sealing::own(None));
+        let registry = Registry::new(storage.clone(), Sealing::own(None), None);
         let of_tasks = compute::tasks::Settings {
             lease: Duration::from_secs(30),
             waiting_bytes_max: compute::tasks::Settings::WAITING_BYTES,
@@ -264,6 +268,7 @@ impl Runtime {
             modules: runs::Modules::new(wasm),
             parsed: runs::Parsed::default(),
             arrivals: runs::Arrivals::default(),
+            ticks: managers::Ticks::default(),
             retries: retries::Retries::default(),
             members,
             clock,

@@ -7,56 +7,16 @@ use interlock::event::EventType;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
-use crate::support::{Connection, Server, code, payload_of, request};
+use crate::support::{
+    Connection, Server,
+    batch::{
+        FILE, MANAGER, REGISTRY, file, manager, of_items, put, put_manager, statuses, tick,
+        waits_for_a_signal,
+    },
+    code, payload_of, request,
+};
 
 const PATIENCE: Duration = Duration::from_secs(30);
-
-const MANAGER: &str = include_str!("fixtures/finmars/manager.json");
-const REGISTRY: &str = include_str!("fixtures/finmars/registry.json");
-
-/// The file of the documented manager.
-const FILE: &str = "com.finmars.standard-workflow:workflow-manager-20240821095322.json";
-
-/// A step workflow that ends when it is signalled.
-fn waits_for_a_signal(name: &str) -> Value {
-    json!({"document": {"kind": "Workflow", "name": name, "version": "1", "start": {
-        "waitForSignal": {"type": "go"}, "transitions": {"success": "flo.Completed"}
-    }}})
-}
-
-async fn put(connection: &Connection, path: &str, content: &str) {
-    let content: Value = serde_json::from_str(content).expect("JSON");
-    let payload = json!({"path": path, "content": content});
-    connection.ok("FilePutRequest", payload).await;
-}
-
-async fn file(connection: &Connection, path: &str) -> Value {
-    let found = connection.ok("FileGetRequest", json!({"path": path})).await;
-    found["content"].clone()
-}
-
-async fn put_manager(connection: &Connection, name: &str, content: &str) {
-    put(connection, &format!("/states/managers/{name}"), content).await;
-}
-
-async fn manager(connection: &Connection, name: &str) -> Value {
-    file(connection, &format!("/states/managers/{name}")).await
-}
-
-async fn tick(connection: &Connection) -> Value {
-    connection.ok("ManagerTickRequest", json!({})).await
-}
-
-/// The statuses of a manager, of its workers and of their items.
-fn statuses(manager: &Value) -> Value {
-    let workers = manager["workers"].as_array().expect("a list").iter();
-    let workers = workers.map(|worker| {
-        let items = worker["items"].as_array().expect("a list").iter();
-        let items = items.map(|item| item["status"].clone());
-        json!([worker["status"], items.collect::<Vec<_>>()])
-    });
-    json!([manager["status"], workers.collect::<Vec<_>>()])
-}
 
 async fn signal(connection: &Connection, run: &Value) {
     let payload = json!({"runId": run, "type": "go"});
@@ -64,15 +24,6 @@ async fn signal(connection: &Connection, run: &Value) {
     let follow = json!({"runId": run, "fromSequence": 0});
     let ended = connection.all("RunHistorySubscribeRequest", follow);
     timeout(PATIENCE, ended).await.expect("it ends");
-}
-
-/// A manager with one worker, whose items have these members.
-fn of_items(target: &str, items: &Value) -> String {
-    json!({"status": "in-progress", "workers": [{
-        "order": 1, "configuration_code": "org.acme", "user_code": target, "status": "in-progress",
-        "items": items
-    }]})
-    .to_string()
 }
 
 #[tokio::test]

@@ -2183,7 +2183,7 @@ type FileGetResponse struct {
 	ID        string     `json:"id"`
 	Path      string     `json:"path,omitempty"`
 	UpdatedAt *time.Time `json:"updatedAt,omitempty"`
-	// Who wrote it last.
+	// Who wrote it last; `folder` of a file in a folder.
 	UpdatedBy string `json:"updatedBy,omitempty"`
 	Version   string `json:"version,omitempty"`
 	// What the caller should know, although the request was answered.
@@ -2209,8 +2209,8 @@ type FilePutResponse struct {
 	// The id of the request's event.
 	ID   string `json:"id"`
 	Path string `json:"path,omitempty"`
-	// The transaction that wrote it. In a transaction it is the version that the file has once
-	// that is committed.
+	// The transaction that wrote it, or of a folder's file the SHA-256 hash of its content. In a
+	// transaction it is the version that the file has once that is committed.
 	Version string `json:"version,omitempty"`
 	// What the caller should know, although the request was answered.
 	Warnings []string `json:"warnings,omitempty"`

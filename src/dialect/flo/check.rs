@@ -84,7 +84,7 @@ fn check_run(
                 findings.warning("E204", &path, message);
             }
         }
-        Target::Plan(_) | Target::Action(_) | Target::Entity(_) => {}
+        Target::Plan(_) | Target::Action(_) | Target::Entity(_) | Target::Tick => {}
     }
 }
 

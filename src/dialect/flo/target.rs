@@ -61,6 +61,8 @@ impl fmt::Display for Target {
                 let word = EntityStep::ALL.iter().find(|(_, known)| known == step);
                 write!(f, "@entity/{}", word.map_or("", |(word, _)| word))
             }
+            // No document says so.
+            Self::Tick => f.write_str("@tick"),
         }
     }
 }

@@ -11,6 +11,7 @@ mod registry;
 mod status;
 mod text;
 mod tick;
+mod wanted;
 
 pub use control::{Part, UnknownPart};
 pub use document::{Item, Manager, NotAManager, Worker};
@@ -19,6 +20,7 @@ pub use registry::{Filed, Registry};
 pub use status::{ManagerStatus, WorkStatus};
 pub use text::text_of;
 pub use tick::{ItemRef, Seen, Start, StateFile, Work};
+pub use wanted::{WrongPayload, wanted, wanted_in};
 
 /// The path of the registry.
 pub const REGISTRY: &str = "/states/global_state_manager.json";
@@ -41,6 +43,12 @@ pub fn path_of(manager: &str) -> Result<FilePath, PathError> {
 pub fn manager_at(path: &str) -> Option<&str> {
     path.strip_prefix(MANAGERS)
         .filter(|name| !name.is_empty() && !name.contains('/'))
+}
+
+/// Whether a file of that name in the folder of managers is one, where people edit the folder: what
+/// their editors leave beside it, such as backups, is not.
+pub fn is_manager_in_folder(name: &str) -> bool {
+    name.ends_with(".json")
 }
 
 #[cfg(test)]

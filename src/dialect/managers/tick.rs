@@ -185,7 +185,7 @@ impl Manager {
         }
     }
 
-    fn start_of(&self, file: &str, of: ItemRef) -> Result<Start, String> {
+    pub fn start_of(&self, file: &str, of: ItemRef) -> Result<Start, String> {
         let worker = &self.workers[of.worker];
         let target = worker.target.clone()?;
         if target == MANAGER {

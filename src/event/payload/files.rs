@@ -6,7 +6,6 @@ use serde_json::value::RawValue;
 
 use super::{Answer, AsText, RawJson, RequestId, RequiredText, paging::Pagination};
 use crate::clock::Timestamp;
-use crate::id::TransactionId;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -79,9 +78,9 @@ pub struct List {
 #[schemars(rename = "FileWritten")]
 pub struct Written {
     pub path: String,
-    /// The transaction that wrote it. In a transaction it is the version that the file has once
-    /// that is committed.
-    pub version: AsText<TransactionId>,
+    /// The transaction that wrote it, or of a folder's file the SHA-256 hash of its content. In a
+    /// transaction it is the version that the file has once that is committed.
+    pub version: String,
 }
 
 impl Answer for Written {
@@ -96,9 +95,9 @@ pub struct File {
     pub path: String,
     /// The JSON, as it was written.
     pub content: RawJson,
-    pub version: AsText<TransactionId>,
+    pub version: String,
     pub updated_at: AsText<Timestamp>,
-    /// Who wrote it last.
+    /// Who wrote it last; `folder` of a file in a folder.
     pub updated_by: String,
 }
 
@@ -127,7 +126,7 @@ impl Answer for Deleted {
 #[schemars(rename = "ListedFile")]
 pub struct Item {
     pub path: String,
-    pub version: AsText<TransactionId>,
+    pub version: String,
     /// The bytes of its content.
     pub size: u64,
     pub updated_at: AsText<Timestamp>,

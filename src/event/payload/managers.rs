@@ -6,8 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::{Answer, AsText, RawJson, RequestId, RequiredText, paging::Pagination};
-use crate::id::TransactionId;
+use super::{Answer, RawJson, RequestId, RequiredText, paging::Pagination};
 
 #[derive(Deserialize, JsonSchema)]
 #[schemars(rename = "ManagerCreation")]
@@ -113,7 +112,7 @@ pub enum Named {
 pub struct Created {
     /// The name of its file, with a stamp.
     pub manager: String,
-    pub version: AsText<TransactionId>,
+    pub version: String,
 }
 
 impl Answer for Created {
@@ -126,7 +125,7 @@ impl Answer for Created {
 pub struct Shown {
     pub manager: String,
     pub document: RawJson,
-    pub version: AsText<TransactionId>,
+    pub version: String,
 }
 
 impl Answer for Shown {
@@ -150,7 +149,7 @@ pub struct Item {
     pub status: Option<String>,
     /// How many workers there are, in all as `total` and by status.
     pub workers: BTreeMap<String, usize>,
-    pub version: AsText<TransactionId>,
+    pub version: String,
     /// Why the file is not a manager.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,

@@ -10,7 +10,6 @@ use crate::event::{
     payload::{self, AsText, RawJson, files},
 };
 use crate::operation::{Access, Context, Family, Operation, Output, paging};
-use crate::registry::File;
 
 pub(in crate::operation) struct GetFile {
     namespace: Arc<str>,
@@ -36,12 +35,14 @@ impl Operation for GetFile {
 
     async fn run(self, cx: Context) -> Result<Output<Self::Answer>, Failure> {
         let mut session = cx.session().await?;
-        let file = File::find(session.unit()?, &self.namespace, &self.path).await?;
+        let registry = cx.registry();
+        let file = registry.file(session.unit()?, &self.namespace, &self.path);
+        let file = file.await?;
         session.finish(cx.cancel()).await?;
         Ok(Output::one(files::File {
             path: self.path.to_string(),
             content: RawJson::trusted(file.content),
-            version: AsText(file.version),
+            version: file.version.to_string(),
             updated_at: AsText(file.updated),
             updated_by: file.author.to_string(),
         }))

@@ -61,7 +61,7 @@ impl Operation for ListFiles {
 fn item(file: &ListedFile) -> files::Item {
     files::Item {
         path: file.path.to_string(),
-        version: AsText(file.version),
+        version: file.version.to_string(),
         size: file.size,
         updated_at: AsText(file.updated),
     }

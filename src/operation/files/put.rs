@@ -8,10 +8,10 @@ use crate::entity::Document;
 use crate::error::{Code, Failure};
 use crate::event::{
     EventType,
-    payload::{self, AsText, files},
+    payload::{self, files},
 };
 use crate::operation::{Access, Context, Family, Operation, Output, paging, turn::in_turn};
-use crate::registry::{Expected, File};
+use crate::registry::{Expected, File, Folder};
 
 /// The largest content, in bytes.
 const CONTENT_BYTES_MAX: usize = 1 << 20;
@@ -54,6 +54,10 @@ impl Operation for PutFile {
     }
 
     async fn run(self, cx: Context) -> Result<Output<Self::Answer>, Failure> {
+        let registry = cx.registry();
+        if let Some(folder) = registry.folder(&cx.caller().tenant, &self.namespace) {
+            return self.put_in(&cx, folder).await;
+        }
         if cx.has_token() {
             return self.put(&cx).await;
         }
@@ -74,8 +78,30 @@ impl PutFile {
         let version = File::put(unit, namespace, path, Arc::clone(content), expected).await?;
         let written = files::Written {
             path: path.to_string(),
-            version: AsText(version),
+            version: version.to_string(),
         };
         cx.finish(session, written, Vec::new()).await
+    }
+
+    /// Writes a file of a folder, which no transaction can write in its commit.
+    async fn put_in(
+        &self,
+        cx: &Context,
+        folder: &Folder,
+    ) -> Result<Output<files::Written>, Failure> {
+        if cx.has_token() {
+            return Err(Failure::new(
+                Code::BadRequest,
+                "the files of this namespace are in a folder, which is not part of a transaction; \
+                 repeat the request without the transaction token",
+            ));
+        }
+        let turn = folder.turn().await;
+        let version = folder.put(&turn, &self.path, &self.content, &self.expected);
+        let written = files::Written {
+            path: self.path.to_string(),
+            version: version.await?.to_string(),
+        };
+        cx.remembered(written).await
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{bad, file, not_found};
+use super::{bad, file, not_found, of_manager};
 use crate::dialect::managers::{ItemRef, Manager, Part};
 use crate::error::{Code, Failure};
 use crate::event::{
@@ -10,7 +10,10 @@ use crate::event::{
     payload::{self, managers},
 };
 use crate::operation::{Access, Context, Family, Operation, Output, paging, turn::in_turn};
-use crate::registry::{Expected, File};
+use crate::registry::{Error, Expected, File, Folder};
+
+/// How often a change is tried that others prevent.
+const ATTEMPTS: usize = 20;
 
 pub(in crate::operation) struct ControlManager {
     namespace: Arc<str>,
@@ -70,27 +73,59 @@ impl Operation for ControlManager {
 
     async fn run(self, cx: Context) -> Result<Output<Self::Answer>, Failure> {
         cx.refuse_token()?;
+        let registry = cx.registry();
+        if let Some(folder) = registry.folder(&cx.caller().tenant, &self.namespace) {
+            let controlled = self.control_in(folder).await?;
+            return cx.remembered(controlled).await;
+        }
         in_turn(&cx, (&self.namespace, &self.manager), || self.control(&cx)).await
     }
 }
 
 impl ControlManager {
     async fn control(&self, cx: &Context) -> Result<Output<managers::Controlled>, Failure> {
-        let Self {
-            namespace,
-            manager: name,
-            change,
-        } = self;
+        let (namespace, name) = (&self.namespace, &self.manager);
         let path = file(namespace, name)?;
         let mut session = cx.session().await?;
         let unit = session.unit()?;
         let content = File::content(unit, namespace, &path).await?;
         let content = content.ok_or_else(|| not_found(namespace, name))?;
-        let mut manager = Manager::read(&content).map_err(|error| {
-            let message = format!("the file {path} is not a manager: {error}; correct it first");
+        let (text, controlled) = self.change(&content)?;
+        if let Some(text) = text {
+            File::put(unit, namespace, &path, text.into(), &Expected::Any).await?;
+        }
+        cx.finish(session, controlled, Vec::new()).await
+    }
+
+    /// The same of a file in a folder. What somebody writes to it meanwhile is kept.
+    async fn control_in(&self, folder: &Folder) -> Result<managers::Controlled, Failure> {
+        let (namespace, name) = (&self.namespace, &self.manager);
+        let path = file(namespace, name)?;
+        let turn = folder.turn().await;
+        let mut attempt = 1;
+        loop {
+            let found = folder.find_text(&path).await;
+            let found = found.map_err(|error| of_manager(error, namespace, name))?;
+            let (text, controlled) = self.change(&found.content)?;
+            let Some(text) = text else {
+                return Ok(controlled);
+            };
+            let expected = Expected::of(&found.version);
+            match folder.put(&turn, &path, &text, &expected).await {
+                Err(Error::FileModified { .. }) if attempt < ATTEMPTS => attempt += 1,
+                written => return Ok(written.map(|_| controlled)?),
+            }
+        }
+    }
+
+    /// Changes the text of a manager: the new text, if it is another, and what was changed.
+    fn change(&self, content: &str) -> Result<(Option<String>, managers::Controlled), Failure> {
+        let name = &self.manager;
+        let mut manager = Manager::read(content).map_err(|error| {
+            let message = format!("the file of {name} is not a manager: {error}; correct it first");
             Failure::new(Code::ValidationFailed, message).with("manager", &**name)
         })?;
-        let changed = match change {
+        let changed = match &self.change {
             Change::Pause => {
                 manager.pause();
                 Vec::new()
@@ -103,9 +138,6 @@ impl ControlManager {
                 .reset(worker.as_ref(), item.as_ref())
                 .map_err(|unknown| bad(unknown.0, unknown.1))?,
         };
-        if let Some(text) = manager.edited() {
-            File::put(unit, namespace, &path, text.into(), &Expected::Any).await?;
-        }
         let shown = |of: ItemRef| managers::Changed {
             worker: manager.workers[of.worker].order,
             item: of.item,
@@ -115,6 +147,6 @@ impl ControlManager {
             status: manager.status.as_str().to_owned(),
             changed: changed.into_iter().map(shown).collect(),
         };
-        cx.finish(session, controlled, Vec::new()).await
+        Ok((manager.edited(), controlled))
     }
 }

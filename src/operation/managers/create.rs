@@ -9,10 +9,10 @@ use crate::entity::Document;
 use crate::error::{Code, Failure};
 use crate::event::{
     EventType,
-    payload::{self, AsText, managers},
+    payload::{self, managers},
 };
 use crate::operation::{Access, Context, Family, Operation, Output, paging, turn::in_turn};
-use crate::registry::{Expected, File};
+use crate::registry::{Error, Expected, File, FileVersion, Folder};
 
 /// The largest document, in bytes.
 const DOCUMENT_BYTES_MAX: usize = 1 << 20;
@@ -62,6 +62,11 @@ impl Operation for CreateManager {
 
     async fn run(self, cx: Context) -> Result<Output<Self::Answer>, Failure> {
         cx.refuse_token()?;
+        let registry = cx.registry();
+        if let Some(folder) = registry.folder(&cx.caller().tenant, &self.namespace) {
+            let created = self.create_in(&cx, folder).await?;
+            return cx.remembered(created).await;
+        }
         in_turn(&cx, (&self.namespace, &self.code), || self.create(&cx)).await
     }
 }
@@ -70,10 +75,7 @@ impl CreateManager {
     async fn create(&self, cx: &Context) -> Result<Output<managers::Created>, Failure> {
         let mut session = cx.session().await?;
         let unit = session.unit()?;
-        let now = cx.storage().now();
-        for seconds in 0..STAMPS_MAX {
-            let at = now.after(Duration::from_secs(seconds.into()));
-            let manager = format!("{}-{}.json", self.code, stamp(at));
+        for manager in self.names(cx.storage().now()) {
             let path = path_of(&manager).map_err(|error| Failure::internal(error.to_string()))?;
             if File::content(unit, &self.namespace, &path).await?.is_some() {
                 continue;
@@ -81,15 +83,47 @@ impl CreateManager {
             let document = Arc::clone(&self.document);
             let expected = Expected::Absent;
             let version = File::put(unit, &self.namespace, &path, document, &expected).await?;
-            let version = AsText(version);
-            let created = managers::Created { manager, version };
+            let created = created(manager, &version);
             return cx.finish(session, created, Vec::new()).await;
         }
-        Err(Failure::new(
-            Code::TooManyRequests,
-            "too many managers of that name were made within a few hours; delete the files of some",
-        ))
+        Err(too_many())
     }
+
+    /// Makes the file in a folder.
+    async fn create_in(&self, cx: &Context, folder: &Folder) -> Result<managers::Created, Failure> {
+        let turn = folder.turn().await;
+        for manager in self.names(cx.storage().now()) {
+            let path = path_of(&manager).map_err(|error| Failure::internal(error.to_string()))?;
+            let written = folder.put(&turn, &path, &self.document, &Expected::Absent);
+            match written.await {
+                Err(Error::FileModified { .. }) => {}
+                written => return Ok(created(manager, &written?)),
+            }
+        }
+        Err(too_many())
+    }
+
+    /// The names that the file may have: with the stamp of now, and of each second after.
+    fn names(&self, now: Timestamp) -> impl Iterator<Item = String> {
+        (0..STAMPS_MAX).map(move |seconds| {
+            let at = now.after(Duration::from_secs(seconds.into()));
+            format!("{}-{}.json", self.code, stamp(at))
+        })
+    }
+}
+
+fn created(manager: String, version: &FileVersion) -> managers::Created {
+    managers::Created {
+        manager,
+        version: version.to_string(),
+    }
+}
+
+fn too_many() -> Failure {
+    Failure::new(
+        Code::TooManyRequests,
+        "too many managers of that name were made within a few hours; delete the files of some",
+    )
 }
 
 /// A time as the names of files have it: `YYYYMMDDhhmmss`, in UTC.

@@ -6,10 +6,9 @@ use super::{file, of_manager};
 use crate::error::Failure;
 use crate::event::{
     EventType,
-    payload::{self, AsText, RawJson, managers},
+    payload::{self, RawJson, managers},
 };
 use crate::operation::{Access, Context, Family, Operation, Output, paging};
-use crate::registry::File;
 
 pub(in crate::operation) struct GetManager {
     namespace: Arc<str>,
@@ -37,13 +36,13 @@ impl Operation for GetManager {
         let Self { namespace, manager } = self;
         let path = file(&namespace, &manager)?;
         let mut session = cx.session().await?;
-        let found = File::find(session.unit()?, &namespace, &path).await;
+        let found = cx.registry().file(session.unit()?, &namespace, &path).await;
         let found = found.map_err(|error| of_manager(error, &namespace, &manager))?;
         session.finish(cx.cancel()).await?;
         Ok(Output::one(managers::Shown {
             manager,
             document: RawJson::trusted(found.content),
-            version: AsText(found.version),
+            version: found.version.to_string(),
         }))
     }
 }

@@ -3,17 +3,19 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use super::bad;
-use crate::dialect::managers::{FilePath, MANAGERS, Manager, ManagerStatus, manager_at};
+use crate::dialect::managers::{
+    FilePath, MANAGERS, Manager, ManagerStatus, is_manager_in_folder, manager_at,
+};
 use crate::error::Failure;
 use crate::event::{
     EventType,
-    payload::{self, AsText, managers},
+    payload::{self, managers},
 };
 use crate::operation::{
     Access, Context, Family, Operation, Output,
     paging::{self, Paging},
 };
-use crate::registry::{File, ListedFile};
+use crate::registry::{File, Folder, ListedFile};
 use crate::storage::UnitOfWork;
 
 /// How many files are listed together.
@@ -64,6 +66,7 @@ impl Operation for ListManagers {
         let (registry, tenant) = (cx.registry(), &cx.caller().tenant);
         let mut after = after.as_ref().map(|name| format!("{MANAGERS}{name}"));
         let mut items: Vec<managers::Item> = Vec::new();
+        let folder = registry.folder(tenant, &self.namespace);
         let mut session = cx.session().await?;
         let mut files_read = 0;
         let mut is_last = false;
@@ -78,7 +81,7 @@ impl Operation for ListManagers {
             after = Some(last.path.to_string());
             files_read += files.len();
             for file in files {
-                if let Some(item) = self.item(session.unit()?, &file).await? {
+                if let Some(item) = self.item(session.unit()?, folder, &file).await? {
                     items.push(item);
                 }
             }
@@ -102,6 +105,7 @@ impl ListManagers {
     async fn item(
         &self,
         unit: &mut UnitOfWork,
+        folder: Option<&Folder>,
         file: &ListedFile,
     ) -> Result<Option<managers::Item>, Failure> {
         let Some(name) = manager_at(&file.path) else {
@@ -109,11 +113,15 @@ impl ListManagers {
         };
         let path =
             FilePath::parse(&file.path).map_err(|error| Failure::internal(error.to_string()))?;
-        let content = File::content(unit, &self.namespace, &path).await?;
-        let Some(content) = content else {
+        let text = match folder {
+            Some(folder) if is_manager_in_folder(name) => folder.text(&path).await,
+            Some(_) => return Ok(None),
+            None => File::content(unit, &self.namespace, &path).await?.map(Ok),
+        };
+        let Some(text) = text else {
             return Ok(None);
         };
-        let read = Manager::read(&content);
+        let read = text.and_then(|text| Manager::read(&text).map_err(|error| error.to_string()));
         let status = read.as_ref().ok().map(|manager| manager.status);
         if self.status.is_some() && status != self.status {
             return Ok(None);
@@ -131,8 +139,8 @@ impl ListManagers {
             name: read.as_ref().ok().and_then(|manager| manager.name.clone()),
             status: status.map(|status| status.as_str().to_owned()),
             workers,
-            version: AsText(file.version),
-            error: read.err().map(|error| error.to_string()),
+            version: file.version.to_string(),
+            error: read.err(),
         }))
     }
 }

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use super::bad;
-use crate::dialect::managers::manager_at;
+use crate::dialect::managers::{WrongPayload, wanted};
 use crate::error::Failure;
 use crate::event::{
     EventType,
     payload::{self, managers},
 };
-use crate::operation::{Access, Context, Family, Operation, Output, paging, turn::turn};
+use crate::operation::{Access, Context, Family, Operation, Output, paging};
 use crate::runtime::managers::{Processed, StartedItem, StartedWork, Ticked};
 
 pub(in crate::operation) struct TickManagers {
@@ -28,17 +28,11 @@ impl Operation for TickManagers {
 
     fn parse(payload: &str) -> Result<Self, Failure> {
         let request: managers::Tick = payload::decode(payload)?;
-        let mut named = None;
-        if let Some(payload) = request.payload {
-            named = payload.managers;
-            if let Some(path) = payload.state_path {
-                let name = manager_at(&path).ok_or_else(|| {
-                    let message = format!("`{path}` is not the path of a manager's file");
-                    bad("state_path", message)
-                })?;
-                named.get_or_insert_default().push(name.to_owned());
-            }
-        }
+        let named = match request.payload {
+            None => None,
+            Some(payload) => wanted(payload.managers, payload.state_path.as_deref())
+                .map_err(|WrongPayload(member, message)| bad(member, message))?,
+        };
         Ok(Self {
             namespace: paging::namespace(request.namespace)?,
             named,
@@ -47,12 +41,9 @@ impl Operation for TickManagers {
 
     async fn run(self, cx: Context) -> Result<Output<Self::Answer>, Failure> {
         cx.refuse_token()?;
-        // One at a time in a namespace spares work; two start nothing twice all the same.
-        let _turn = turn(&cx, ("tick", &self.namespace)).await?;
-        let tenant = &cx.caller().tenant;
-        let ticking = cx
-            .runtime()
-            .tick_managers(tenant, &self.namespace, self.named.as_deref());
+        let (tenant, cancel) = (&cx.caller().tenant, cx.cancel());
+        let (runtime, named) = (cx.runtime(), self.named.as_deref());
+        let ticking = runtime.tick_managers(tenant, &self.namespace, named, cancel);
         let ticked = ticking.await?;
         cx.remembered(shown(ticked)).await
     }

@@ -11,12 +11,12 @@ use crate::operation::{
     paging::{self, Paging},
 };
 use crate::program::Status;
-use crate::runtime::runs::{AttributeFilter, RunsAsked};
+use crate::runtime::runs::{AttributeFilter, RunKind, RunsAsked};
 
 pub(in crate::operation) struct ListRuns {
     asked: RunsAsked,
     parent: Option<String>,
-    /// No run is of the kind that is asked for.
+    /// There is no such parent.
     is_empty: bool,
 }
 
@@ -54,15 +54,11 @@ impl Operation for ListRuns {
             id.parse()
                 .map_err(|_| bad("entityId", format!("entityId `{id}` is not a UUID")))
         };
-        let (is_saga, is_empty) = match request.kind.as_deref() {
-            None => (None, false),
-            Some("flo") => (Some(false), false),
-            Some("saga") => (Some(true), false),
-            Some("manager") => (None, true),
-            Some(kind) => {
-                let message = format!("\"{kind}\" is not a kind; use flo, saga or manager");
-                return Err(bad("kind", message));
-            }
+        let kind = |name: String| {
+            RunKind::from_name(&name).ok_or_else(|| {
+                let message = format!("\"{name}\" is not a kind; use flo, saga or manager");
+                bad("kind", message)
+            })
         };
         let paging = Paging::read(request.limit, request.cursor.as_deref())?;
         let before = |number: &String| {
@@ -78,7 +74,7 @@ impl Operation for ListRuns {
                 namespace: paging::namespace(request.namespace)?,
                 name: request.definition.map(Into::into),
                 version: request.version.map(Into::into),
-                is_saga,
+                kind: request.kind.map(kind).transpose()?,
                 statuses: statuses.map(status).collect::<Result<_, _>>()?,
                 search: request
                     .search
@@ -91,7 +87,7 @@ impl Operation for ListRuns {
                 limit: paging.limit,
             },
             parent: request.parent_run_id,
-            is_empty,
+            is_empty: false,
         })
     }
 

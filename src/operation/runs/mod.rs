@@ -38,11 +38,6 @@ pub(super) use start::StartRun;
 /// How many bytes an input or a payload has at most.
 const PAYLOAD_MAX: usize = 1 << 20;
 
-/// The kind of a run.
-const fn kind(is_saga: bool) -> &'static str {
-    if is_saga { "saga" } else { "flo" }
-}
-
 /// The JSON of an input or a payload, within its limit.
 pub(in crate::operation) fn json(
     given: Option<&RawValue>,
@@ -79,7 +74,7 @@ impl From<Shown> for Run {
             attributes.map(|(name, json)| (name.to_string(), RawJson::trusted(&**json)));
         Self {
             run_id: run.id.to_string(),
-            kind: kind(run.saga.is_some()),
+            kind: state.kind().as_str(),
             namespace: stored.name.namespace.to_string(),
             definition: DefinitionName {
                 name: stored.name.name.to_string(),

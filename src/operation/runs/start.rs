@@ -5,6 +5,10 @@ use std::{sync::Arc, time::Duration};
 use serde_json::value::RawValue;
 
 use super::{json, wait_for_end};
+use crate::dialect::{
+    flo::MANAGER,
+    managers::{WrongPayload, wanted_in},
+};
 use crate::error::{Code, Failure};
 use crate::event::{
     EventType,
@@ -65,6 +69,11 @@ impl Operation for StartRun {
             name: request.definition.into(),
         };
         let input = json(request.input, "{}", "input")?;
+        if *name.name == *MANAGER {
+            wanted_in(&input).map_err(|WrongPayload(member, message)| {
+                Failure::new(Code::BadRequest, message).with("parameter", member)
+            })?;
+        }
         Ok(Self {
             start: Start {
                 version: request.version.map(Into::into),
@@ -124,7 +133,7 @@ impl Operation for StartRun {
 fn shown(name: &str, started: &RunStarted) -> Started {
     Started {
         run_id: started.id.to_string(),
-        kind: super::kind(started.is_saga).to_owned(),
+        kind: started.kind.as_str().to_owned(),
         definition: DefinitionName {
             name: name.to_owned(),
             version: started.version.to_string(),

@@ -78,12 +78,12 @@ fn tag(version: impl std::fmt::Display) -> String {
 
 pub(in crate::rest) fn written(_: &Parts, answer: Success) -> Result<(String, String), Failure> {
     let written = answer.take_outcome::<Put>()?.0;
-    Ok((tag(written.version.0), json(&written)))
+    Ok((tag(&written.version), json(&written)))
 }
 
 pub(in crate::rest) fn content(_: &Parts, answer: Success) -> Result<(String, String), Failure> {
     let file: File = answer.take()?;
-    Ok((tag(file.version.0), file.content.as_str().to_owned()))
+    Ok((tag(&file.version), file.content.as_str().to_owned()))
 }
 
 pub(in crate::rest) fn deleted(_: &Parts, answer: Success) -> Written {

@@ -87,7 +87,7 @@ pub(in crate::rest) fn page(_: &Parts, answer: Success) -> Written {
 
 pub(in crate::rest) fn shown(_: &Parts, answer: Success) -> Result<(String, String), Failure> {
     let shown: Shown = answer.take()?;
-    Ok((format!("\"{}\"", shown.version.0), json(&shown)))
+    Ok((format!("\"{}\"", shown.version), json(&shown)))
 }
 
 pub(in crate::rest) fn ticked(_: &Parts, answer: Success) -> Written {

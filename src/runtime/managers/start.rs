@@ -17,7 +17,7 @@ const PRIORITY: u8 = 10;
 
 impl Runtime {
     /// Starts what has that name, in the transaction of a session: a definition that is named
-    /// exactly so, else a task that members with its tag are sent.
+    /// exactly so, else a task that members with its tag are sent. The id of the run may be given.
     pub(super) async fn start_workflow(
         &self,
         session: &mut Session,
@@ -25,13 +25,17 @@ impl Runtime {
         namespace: &Arc<str>,
         target: &str,
         payload: String,
+        id: Option<Box<str>>,
     ) -> Result<StartedWork, Failure> {
         let payload: Arc<str> = payload.into();
         let name = RunName {
             namespace: Arc::clone(namespace),
             name: target.into(),
         };
-        let start = StartRun::new(name, Arc::clone(&payload), StartedBy::Manager);
+        let start = StartRun {
+            id: id.clone(),
+            ..StartRun::new(name, Arc::clone(&payload), StartedBy::Manager)
+        };
         match self.start_run(session, by, start).await {
             Ok(started) => return Ok(StartedWork::Run(started.id.into())),
             Err(failure) if failure.code() == Code::RunDefinitionNotFound => {}
@@ -46,7 +50,7 @@ impl Runtime {
             delay: std::time::Duration::ZERO,
             labels: BTreeMap::new(),
         };
-        let task = self.invoke_item(session, by, invoke).await?;
+        let task = self.invoke_item(session, by, invoke, id).await?;
         Ok(StartedWork::Task(task.to_string()))
     }
 }

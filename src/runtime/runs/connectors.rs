@@ -56,8 +56,13 @@ impl Calls {
         &self.connectors
     }
 
-    pub(super) const fn stop(&self) -> &CancellationToken {
+    pub(in crate::runtime) const fn stop(&self) -> &CancellationToken {
         &self.stop
+    }
+
+    /// Does work of a run beside everything else.
+    pub(in crate::runtime) fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
+        self.tasks.spawn(work);
     }
 
     /// Takes a task; false if it is out already.

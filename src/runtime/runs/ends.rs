@@ -4,7 +4,7 @@ use std::{fmt, sync::Arc, time::Duration};
 
 use futures_util::{FutureExt as _, future::BoxFuture};
 
-use super::{ReadRun, send::parts};
+use super::{ReadRun, RunKind, send::parts};
 use crate::compute::tasks::{End, Ends, Reported, Standing, TaskSpec};
 use crate::error::{Code, Failure};
 use crate::id::Tenant;
@@ -119,6 +119,10 @@ impl Runtime {
             Some(stored) => self.read_of(stored)?,
             None => return Ok(Reported::Unknown),
         };
+        // A tick is done by this process, and nobody else says how it ended.
+        if read.state.kind() == RunKind::Manager {
+            return Ok(Reported::Unknown);
+        }
         // It was never sent.
         if ordinal == 0 || ordinal > read.state.run.last_task() {
             return Ok(Reported::Unknown);
@@ -137,7 +141,7 @@ impl Runtime {
         };
         let reported = match reported {
             Some(reported) => reported,
-            None => self.take_answer(tenant, read, ordinal, end).await?,
+            None => self.take_answer(tenant, read, ordinal, end.answer).await?,
         };
         if is_over && reported != Reported::Conflict {
             self.0.calls.end(tenant, &task.into());
@@ -145,17 +149,30 @@ impl Runtime {
         Ok(reported)
     }
 
+    /// Stores how a tick ended.
+    pub(in crate::runtime) async fn tick_ended(
+        &self,
+        tenant: &Tenant,
+        task: &str,
+        answer: Answer,
+    ) -> Result<(), Failure> {
+        let Some((run, ordinal)) = parts(task) else {
+            return Ok(());
+        };
+        let run = self.find_run(tenant, run).await?;
+        let read = self.read_run(tenant, run).await?;
+        let _: Reported = self.take_answer(tenant, read, ordinal, answer).await?;
+        Ok(())
+    }
+
     async fn take_answer(
         &self,
         tenant: &Tenant,
         read: ReadRun,
         ordinal: u64,
-        end: End,
+        answer: Answer,
     ) -> Result<Reported, Failure> {
-        let arrival = Arrival::Answered {
-            ordinal,
-            answer: end.answer,
-        };
+        let arrival = Arrival::Answered { ordinal, answer };
         let arrived = self.arrive(tenant, read, arrival).await?;
         Ok(if arrived.is_taken {
             Reported::Applied
@@ -192,6 +209,9 @@ impl Runtime {
         };
         let state = self.0.parsed.read(&stored)?;
         let run = &state.run;
+        if state.kind() == RunKind::Manager {
+            return Ok(Standing::Unknown);
+        }
         Ok(match &run.waiting {
             Some(Waiting::Task { task, .. }) if task.ordinal == ordinal => Standing::Accepted,
             _ if (1..=run.last_task()).contains(&ordinal) => Standing::Closed(run.status.as_str()),

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use super::{Shown, State};
+use super::{Shown, State, state::RunKind};
+use crate::dialect::flo::MANAGER;
 use crate::error::Failure;
 use crate::id::{EntityId, RunId, Tenant};
 use crate::program::{Payload, Status};
@@ -22,8 +23,7 @@ pub struct RunsAsked {
     pub name: Option<Arc<str>>,
     pub version: Option<Box<str>>,
     pub statuses: Vec<Status>,
-    /// Those of sagas, or those of step workflows.
-    pub is_saga: Option<bool>,
+    pub kind: Option<RunKind>,
     /// A text that is part of an id, name, step, input or attribute, whatever its case.
     pub search: Option<Box<str>>,
     pub attributes: Vec<AttributeFilter>,
@@ -99,8 +99,11 @@ impl Runtime {
         tenant: &Tenant,
         asked: &RunsAsked,
     ) -> Result<(Vec<Shown>, Option<RunId>), Failure> {
+        // All ticks have one name.
+        let of_ticks = (asked.kind == Some(RunKind::Manager)).then(|| Arc::from(MANAGER));
+        let named = asked.name.clone().or(of_ticks);
         let mut wanted = RunsWanted {
-            name: asked.name.as_ref().map(|name| RunName {
+            name: named.as_ref().map(|name| RunName {
                 namespace: Arc::clone(&asked.namespace),
                 name: Arc::clone(name),
             }),
@@ -139,9 +142,7 @@ impl Runtime {
         let state = &shown.state;
         let version = asked.version.as_ref();
         if version.is_some_and(|version| **version != *state.version)
-            || asked
-                .is_saga
-                .is_some_and(|is_saga| is_saga != state.run.saga.is_some())
+            || asked.kind.is_some_and(|kind| kind != state.kind())
             || (!asked.statuses.is_empty() && !asked.statuses.contains(&state.run.status))
             || asked
                 .parent

@@ -37,7 +37,7 @@ pub use list::{AttributeFilter, RunsAsked};
 pub use plans::Plans;
 pub use send::parts as task_parts;
 pub use start::{RunStarted, StartRun};
-pub use state::{Invoked, RunState, events};
+pub use state::{Invoked, RunKind, RunState, events};
 pub use tasks::{Invoke, ShownTask, TaskStatus, TasksAsked};
 pub use view::{RunDetails, Shown};
 

@@ -153,7 +153,7 @@ impl Runtime {
         match followed.effect {
             Effect::GiveUp { ordinal, reason } => {
                 let task = format!("{id}.{ordinal}");
-                self.0.channels.give_up(tenant, &task, &reason);
+                self.give_up_task(tenant, &task, &reason);
             }
             Effect::Record {
                 ref plan,

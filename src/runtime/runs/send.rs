@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{State, start::ITEM};
+use super::{RunKind, State, start::ITEM};
 use crate::callout::Tags;
 use crate::compute::tasks::{Dispatch, End, OfRun, Reported, TaskKind, TaskSpec};
 use crate::error::Failure;
@@ -24,6 +24,9 @@ impl Runtime {
     ) -> Result<(), Failure> {
         if task.purpose.is_some() {
             return self.send_call(tenant, stored, state, task).await;
+        }
+        if state.kind() == RunKind::Manager {
+            return self.send_tick(tenant, stored, state, task).await;
         }
         let namespace = &stored.name.namespace;
         let found = self.action_of(tenant, namespace, &task.action).await?;
@@ -70,6 +73,9 @@ impl Runtime {
         if task.purpose.is_some() {
             return self.call_spec(tenant, stored, state, task).await;
         }
+        if state.kind() == RunKind::Manager {
+            return Ok(None);
+        }
         let namespace = &stored.name.namespace;
         let Some(action) = self.action_of(tenant, namespace, &task.action).await? else {
             return Ok(None);
@@ -90,6 +96,29 @@ impl Runtime {
         }
         let registry = &self.0.registry;
         Ok(registry.action(tenant, namespace, name).await?)
+    }
+
+    /// Has this process do a tick.
+    async fn send_tick(
+        &self,
+        tenant: &Tenant,
+        stored: &StoredRun,
+        state: &State,
+        task: &Task,
+    ) -> Result<(), Failure> {
+        let input = match &task.input {
+            Payload::Inline(text) => Arc::from(&**text),
+            Payload::At(sequence) => self.stored_value(stored.id, *sequence).await?,
+        };
+        let id = task_id(&state.run.id, task.ordinal);
+        self.tick_for_run(tenant, &stored.name.namespace, id, input);
+        Ok(())
+    }
+
+    /// Does not wait for the outcome of a task any more.
+    pub(super) fn give_up_task(&self, tenant: &Tenant, task: &str, reason: &str) {
+        self.0.channels.give_up(tenant, task, reason);
+        self.0.ticks.give_up(tenant, task);
     }
 
     async fn spec_of(

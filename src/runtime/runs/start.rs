@@ -2,8 +2,13 @@
 
 use std::sync::Arc;
 
-use super::{State, advance::Advancing, state::Invoked};
+use super::{
+    State,
+    advance::Advancing,
+    state::{Invoked, RunKind, TICK},
+};
 use crate::clock::Timestamp;
+use crate::dialect::flo::MANAGER;
 use crate::error::{Code, Failure};
 use crate::id::{EntityId, RunId, Tenant};
 use crate::program::{Arrival, Begin, HistoryEvent, Kind, Program, Run, StartedBy, Status, Target};
@@ -68,7 +73,7 @@ pub struct RunStarted {
     pub version: Arc<str>,
     pub status: Status,
     pub is_new: bool,
-    pub is_saga: bool,
+    pub kind: RunKind,
     /// Whether it is a saga that ends without waiting for signals or delays.
     pub is_simple_saga: bool,
 }
@@ -175,7 +180,7 @@ impl Runtime {
         let advance = state.stored(&history)?;
         let text = Arc::clone(&advance.state);
         session.unit()?.begin_run(new, advance)?;
-        let version = Arc::clone(&state.version);
+        let (version, kind) = (Arc::clone(&state.version), state.kind());
         self.0.parsed.keep(run, &text, Arc::new(state));
         Ok(RunStarted {
             run,
@@ -183,7 +188,7 @@ impl Runtime {
             version,
             status: Status::Pending,
             is_new: true,
-            is_saga,
+            kind,
             is_simple_saga,
         })
     }
@@ -208,6 +213,10 @@ impl Runtime {
                 let action = self.action_of(&by.tenant, &name.namespace, action).await?;
                 action.is_some_and(|action| action.enabled && action.wasm.is_none())
             }
+            Some(Kind::Run {
+                target: Target::Tick,
+                ..
+            }) => true,
             Some(Kind::Run { .. } | Kind::Saga(_)) | None => false,
         };
         if !parks || state.not_before().is_some() {
@@ -241,6 +250,9 @@ impl Runtime {
                 idempotency: Idempotency::Optional,
             });
         }
+        if **name == *MANAGER {
+            return tick(start);
+        }
         let (registry, version) = (&self.0.registry, start.version.as_deref());
         // What is read by the unit stays as it is until the commit.
         let definition = registry
@@ -265,6 +277,9 @@ impl Runtime {
         if let Some(action) = digest.strip_prefix(INVOCATION) {
             return Ok(Arc::new(Program::of_action(action)));
         }
+        if digest == TICK {
+            return Ok(Arc::new(Program::of_tick(MANAGER)));
+        }
         let registry = &self.0.registry;
         Ok(registry.program(tenant, &name.namespace, digest).await?)
     }
@@ -280,11 +295,28 @@ impl Runtime {
             version: Arc::clone(&state.version),
             status: state.run.status,
             is_new: false,
-            is_saga: state.run.saga.is_some(),
+            kind: state.kind(),
             // Its answer is that of a run that was there already.
             is_simple_saga: false,
         })
     }
+}
+
+/// What a tick of managers follows. It has one version, which is not a document's.
+fn tick(start: &StartRun) -> Result<Follows, Failure> {
+    let program = Program::of_tick(MANAGER);
+    if let Some(version) = start.version.as_ref().filter(|is| **is != program.version) {
+        let message = format!("{MANAGER} has no version {version}; leave `version` out");
+        return Err(Failure::new(Code::RunDefinitionNotFound, message)
+            .with("name", MANAGER)
+            .with("version", &**version));
+    }
+    Ok(Follows {
+        version: (&*program.version).into(),
+        digest: TICK.into(),
+        program: Arc::new(program),
+        idempotency: Idempotency::Optional,
+    })
 }
 
 /// The idempotency key that counts for a start.

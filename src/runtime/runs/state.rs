@@ -38,10 +38,37 @@ pub struct Invoked {
     pub not_before: Option<i64>,
 }
 
-/// What metrics call runs of step workflows, and invocations of actions.
-const KIND: &str = "flo";
-const SAGA: &str = "saga";
+/// What metrics call invocations of actions.
 const INVOCATION: &str = "action";
+
+/// What the digest of a run says that is a tick of managers, which has no document.
+pub(super) const TICK: &str = "@tick";
+
+/// What a run follows (`runs.md` §3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RunKind {
+    /// A step workflow.
+    Flo,
+    Saga,
+    /// A tick of managers.
+    Manager,
+}
+
+impl RunKind {
+    const ALL: [Self; 3] = [Self::Flo, Self::Saga, Self::Manager];
+
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Flo => "flo",
+            Self::Saga => "saga",
+            Self::Manager => "manager",
+        }
+    }
+
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.as_str() == name)
+    }
+}
 
 /// The priority of tasks for which none is given.
 pub(super) const PRIORITY: u8 = 10;
@@ -89,6 +116,17 @@ impl RunState {
         self.invoked.is_none()
     }
 
+    /// What it follows.
+    pub fn kind(&self) -> RunKind {
+        if self.run.saga.is_some() {
+            RunKind::Saga
+        } else if *self.digest == *TICK {
+            RunKind::Manager
+        } else {
+            RunKind::Flo
+        }
+    }
+
     /// Who started it.
     pub(super) fn initiator(&self, by: &Initiator) -> Result<Initiator, Failure> {
         Ok(Initiator {
@@ -118,10 +156,10 @@ impl RunState {
             state: encode(self)?,
             events,
             last: run.sequence,
-            kind: match (self.is_listed(), &run.saga) {
-                (false, _) => INVOCATION,
-                (true, Some(_)) => SAGA,
-                (true, None) => KIND,
+            kind: if self.is_listed() {
+                self.kind().as_str()
+            } else {
+                INVOCATION
             },
             status_name: run.status.as_str(),
             compensations: if run.saga.is_some() {

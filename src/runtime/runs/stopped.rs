@@ -102,7 +102,7 @@ impl Runtime {
         }
         if let Some(ordinal) = out {
             let task = task_id(&state.run.id, ordinal);
-            self.0.channels.give_up(&by.tenant, &task, REASON);
+            self.give_up_task(&by.tenant, &task, REASON);
         }
         let mut arrived = Arrived {
             is_taken: true,

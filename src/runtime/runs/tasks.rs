@@ -133,20 +133,21 @@ impl Runtime {
             )
             .with("name", &**action));
         }
-        let started = self.invoke_known(session, by, &invoke, StartedBy::Caller);
+        let started = self.invoke_known(session, by, &invoke, None, StartedBy::Caller);
         started.await
     }
 
     /// Sends the work of a manager's item to members, in the transaction of a session; the
-    /// identifier of its task.
+    /// identifier of its task. That of its run may be given.
     pub async fn invoke_item(
         &self,
         session: &mut Session,
         by: &Initiator,
         mut item: Invoke,
+        id: Option<Box<str>>,
     ) -> Result<Arc<str>, Failure> {
         item.action = format!("{ITEM}{}", item.action).into();
-        let started = self.invoke_known(session, by, &item, StartedBy::Manager);
+        let started = self.invoke_known(session, by, &item, id, StartedBy::Manager);
         Ok(started.await?.1)
     }
 
@@ -155,6 +156,7 @@ impl Runtime {
         session: &mut Session,
         by: &Initiator,
         invoke: &Invoke,
+        id: Option<Box<str>>,
         started_by: StartedBy,
     ) -> Result<(RunId, Arc<str>), Failure> {
         let name = RunName {
@@ -163,6 +165,7 @@ impl Runtime {
         };
         let held_back = (!invoke.delay.is_zero()).then(|| self.0.clock.now().after(invoke.delay));
         let start = StartRun {
+            id,
             key: invoke.key.clone(),
             steps_at_once: started_by == StartedBy::Caller && !session.has_joined(),
             invoked: Some(Invoked {

@@ -39,11 +39,13 @@ pub enum RecordKind {
     Mirror,
     /// A JSON document under a path.
     File,
+    /// Which work an item of a manager is to get whose file is not in the store.
+    Intent,
 }
 
 impl RecordKind {
     #[cfg(test)]
-    pub(in crate::storage) const ALL: [Self; 15] = [
+    pub(in crate::storage) const ALL: [Self; 16] = [
         Self::Definition,
         Self::Program,
         Self::Action,
@@ -59,6 +61,7 @@ impl RecordKind {
         Self::Routes,
         Self::Mirror,
         Self::File,
+        Self::Intent,
     ];
 
     pub(in crate::storage) const fn code(self) -> i64 {
@@ -82,6 +85,7 @@ impl RecordKind {
             Self::File => 14,
             // An index of the table knows it by this number.
             Self::Mirror => 15,
+            Self::Intent => 16,
         }
     }
 }

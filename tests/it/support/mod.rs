@@ -1,6 +1,7 @@
 //! What tests need: a real server process, real connections, a scripted member.
 
 pub(crate) mod alike;
+pub(crate) mod batch;
 mod connection;
 pub(crate) mod flow;
 pub(crate) mod iam;

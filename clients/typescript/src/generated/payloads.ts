@@ -1711,7 +1711,7 @@ export interface FileGetResponse {
   /** Whether the request succeeded. If not, `error` says why. */
   success: boolean;
   updatedAt?: string;
-  /** Who wrote it last. */
+  /** Who wrote it last; `folder` of a file in a folder. */
   updatedBy?: string;
   version?: string;
   /** What the caller should know, although the request was answered. */
@@ -1745,8 +1745,8 @@ export interface FilePutResponse {
   /** Whether the request succeeded. If not, `error` says why. */
   success: boolean;
   /**
-   * The transaction that wrote it. In a transaction it is the version that the file has once
-   * that is committed.
+   * The transaction that wrote it, or of a folder's file the SHA-256 hash of its content. In a
+   * transaction it is the version that the file has once that is committed.
    */
   version?: string;
   /** What the caller should know, although the request was answered. */
