@@ -74,6 +74,8 @@ final class Connection {
                 .keepAliveTime(20, TimeUnit.SECONDS)
                 .keepAliveTimeout(10, TimeUnit.SECONDS)
                 .maxInboundMessageSize(Integer.MAX_VALUE)
+                // What is done with an event takes no time; handlers and futures have an executor of their own.
+                .directExecutor()
                 .userAgent("interlock-java/" + InterlockClient.VERSION);
         settings.channel.accept(builder);
         this.channel = builder.build();
