@@ -333,7 +333,7 @@ final class Connection {
         stream.start(settings.headers(token));
         boolean isOpen = false;
         try {
-            stream.accepted.get(GREETING_TIMEOUT.toMillis(), TimeUnit.MILLISECONDS);
+            Version.check(stream.accepted.get(GREETING_TIMEOUT.toMillis(), TimeUnit.MILLISECONDS));
             greeter.greet(stream);
             isOpen = !isClosed();
         } catch (ExecutionException e) {
