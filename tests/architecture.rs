@@ -77,12 +77,13 @@ const STORAGE_MAY_USE: &[(&str, &[&str])] = &[
     ("record_cache",  &["port"]),
     ("topic_news",    &["draft", "port"]),
     ("usage",         &["draft"]),
-    ("known_runs",    &["port"]),
+    ("watched",       &["port"]),
+    ("known_runs",    &["port", "watched"]),
     ("live_runs",     &["draft"]),
     ("trouble",       &["port"]),
     ("lease",         &["port"]),
     ("mirror",        &["port"]),
-    ("handle",        &["agenda", "backend", "cache", "catalog", "chore", "error", "health", "index", "instant", "known_runs", "lease", "live_runs", "mirror", "missed", "names", "past", "port", "recent", "record_cache", "room", "submission", "topic_news", "trouble", "usage"]),
+    ("handle",        &["agenda", "backend", "cache", "catalog", "chore", "error", "health", "index", "instant", "known_runs", "lease", "live_runs", "mirror", "missed", "names", "past", "port", "recent", "record_cache", "room", "submission", "topic_news", "trouble", "usage", "watched"]),
     ("snapshot",      &["error", "handle", "port"]),
     ("topic_retention", &["error", "handle", "port"]),
     ("run_retention", &["error", "handle", "port"]),
@@ -140,7 +141,7 @@ const ONLY_IN: &[(&str, &[&str], &str)] = &[
     (".route(", &["rest/mod.rs", "rest/admin.rs", "rest/docs.rs"], "paths are in tables, whose rows are described"),
     // Each is held for a few instructions and never across an await; their comments say why a
     // task would not do.
-    ("Mutex", &["app/connections/registry.rs", "auth/directory.rs", "auth/turns.rs", "compute/member.rs", "compute/tasks/mod.rs", "connector/database/mod.rs", "connector/mod.rs", "grpc/stream/outbound.rs", "grpc/stream/requests.rs", "operation/limits.rs", "operation/once.rs", "operation/turn.rs", "outgoing/client.rs", "pool.rs", "runtime/managers/turns.rs", "runtime/retries.rs", "runtime/runs/arrivals.rs", "runtime/runs/connectors.rs", "runtime/runs/plans.rs", "runtime/runs/transactions.rs", "runtime/transactions.rs", "runtime/turns.rs", "storage/agenda.rs", "storage/cache.rs", "storage/instant.rs", "storage/known_runs.rs", "storage/lease.rs", "storage/live_runs.rs", "storage/mirror.rs", "storage/missed.rs", "storage/recent.rs", "storage/record_cache.rs", "storage/room.rs", "storage/topic_news.rs", "storage/trouble.rs", "storage/usage.rs"], "shared state is counted"),
+    ("Mutex", &["app/connections/registry.rs", "auth/directory.rs", "auth/turns.rs", "compute/member.rs", "compute/tasks/mod.rs", "connector/database/mod.rs", "connector/mod.rs", "grpc/stream/outbound.rs", "grpc/stream/requests.rs", "operation/limits.rs", "operation/once.rs", "operation/turn.rs", "outgoing/client.rs", "pool.rs", "runtime/managers/turns.rs", "runtime/retries.rs", "runtime/runs/arrivals.rs", "runtime/runs/connectors.rs", "runtime/runs/plans.rs", "runtime/runs/transactions.rs", "runtime/transactions.rs", "runtime/turns.rs", "storage/agenda.rs", "storage/cache.rs", "storage/instant.rs", "storage/known_runs.rs", "storage/lease.rs", "storage/live_runs.rs", "storage/mirror.rs", "storage/missed.rs", "storage/recent.rs", "storage/record_cache.rs", "storage/room.rs", "storage/topic_news.rs", "storage/trouble.rs", "storage/usage.rs", "storage/watched.rs"], "shared state is counted"),
     ("RwLock", &["auth/directory.rs", "operation/receiving.rs", "registry/bundle/routes.rs", "storage/catalog.rs", "storage/index.rs", "storage/names.rs"], "shared state is counted"),
 ];
 

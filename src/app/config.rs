@@ -590,6 +590,7 @@ fn run_settings(sources: &Sources) -> Result<RunSettings, ConfigError> {
         search_timeout: sources.duration("SEARCH_TIMEOUT")?,
         connectors_timeout: sources.duration("CONNECTORS_TIMEOUT")?,
         sync_timeout: sources.duration("RUNS_SYNC_TIMEOUT")?,
+        one_manager_per_tick: sources.truth("MANAGER_ONE_PER_TICK")?,
         ..RunSettings::DEFAULT
     })
 }

@@ -171,6 +171,7 @@ pub const SETTINGS: &[Setting] = &[
     now("SCHEDULER_REDISPATCH_BACKOFF", Duration, "30s", "pause before a failed timer is retried"),
     ours("RETRY_PAUSE", Duration, "1s", "first pause before work of a run, schedule or trigger that failed is retried; it doubles up to 300 times of this"),
     ours("MANAGER_INTERVAL", Duration, "1m", "how often managers are ticked; 0 on demand only"),
+    ours("MANAGER_ONE_PER_TICK", Truth, "false", "have a tick that names no managers process only the first that is in progress"),
     ours("MANAGER_DIR", Text, "", "folder that has the files of one namespace, for people to edit; empty to keep them in the store"),
     ours("MANAGER_TENANT", Text, "", "tenant of that namespace; empty: that of the mocked caller, or of the bootstrap client"),
     ours("MANAGER_NAMESPACE", Text, "default", "the namespace whose files are in that folder"),

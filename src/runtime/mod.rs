@@ -95,6 +95,8 @@ pub struct RunSettings {
     /// How long the end of a simple saga is waited for, and of the compensations of one that is
     /// cancelled.
     pub sync_timeout: Duration,
+    /// Whether a tick that names no managers processes only the first that is in progress.
+    pub one_manager_per_tick: bool,
 }
 
 impl RunSettings {
@@ -106,6 +108,7 @@ impl RunSettings {
         search_timeout: Duration::from_secs(30),
         connectors_timeout: Duration::from_secs(30),
         sync_timeout: Duration::from_secs(30),
+        one_manager_per_tick: false,
     };
 }
 

@@ -32,6 +32,7 @@ use super::{
     topic_news::TopicNews,
     trouble::Troubles,
     usage::Usage,
+    watched::{Watch, Watched},
 };
 use crate::clock::{Clock, PointInTime, Timestamp};
 use crate::entity::Sequence;
@@ -53,6 +54,7 @@ pub(super) struct Inner {
     pub(super) runs: Runs,
     pub(super) live_runs: LiveRuns,
     pub(super) records: RecordCache,
+    pub(super) watched: Arc<Watched>,
     pub(super) topic_news: TopicNews,
     pub(super) troubles: Troubles,
     pub(super) leases: Leases,
@@ -80,6 +82,11 @@ pub(super) struct Inner {
 const PATIENCE: Duration = Duration::from_secs(1);
 
 impl Storage {
+    /// A watch on nothing yet.
+    pub fn watch(&self) -> Watch {
+        self.0.watched.watch()
+    }
+
     /// Whether `IS_NULL` holds below a list that is not there.
     pub fn absent_lists_are_null(&self) -> bool {
         self.0.absent_lists_are_null

@@ -12,7 +12,10 @@ use std::{
 use foldhash::HashMap;
 use tokio::sync::{Notify, watch};
 
-use super::port::{StoredRun, TaskLine, TenantRow};
+use super::{
+    port::{StoredRun, TaskLine, TenantRow},
+    watched::Watched,
+};
 use crate::clock::Timestamp;
 use crate::entity::Position;
 use crate::id::{EntityId, RunId, Tenant};
@@ -119,6 +122,7 @@ impl Runs {
         &self,
         tenant: &Tenant,
         runs: impl Iterator<Item = (StoredRun, Option<EntityId>)>,
+        watched: &Watched,
     ) {
         for (run, before) in runs {
             let out = run.is_out.then_some((run.tenant, run.id));
@@ -134,10 +138,11 @@ impl Runs {
             let ended = run.ended.is_some().then_some(run.id);
             // Who looks at it from now on sees what was committed.
             self.current.insert(run.id, Arc::new(run));
-            if let Some(id) = ended
-                && let Some(waiting) = lock(&self.ends).get(&id)
-            {
-                waiting.send_replace(true);
+            if let Some(id) = ended {
+                if let Some(waiting) = lock(&self.ends).get(&id) {
+                    waiting.send_replace(true);
+                }
+                watched.run_ended(id);
             }
             if let Some((line, id)) = out {
                 self.wake(tenant, line, id);

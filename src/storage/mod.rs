@@ -76,6 +76,7 @@ mod trouble;
 mod unit;
 mod usage;
 mod validate;
+mod watched;
 
 #[cfg(test)]
 mod disturbed;
@@ -113,3 +114,4 @@ pub use sweep::Sweep;
 pub use task::NewTask;
 pub use trouble::{Trouble, Work};
 pub use unit::{Mark, NewRun, RunAdvance, RunSignal, UnitOfWork};
+pub use watched::Watch;

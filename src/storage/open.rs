@@ -88,6 +88,7 @@ impl Storage {
             names: Names::default(),
             recent: Recent::new(newest.sequence),
             records: RecordCache::default(),
+            watched: Arc::default(),
             topic_news: TopicNews::default(),
             troubles,
             leases,

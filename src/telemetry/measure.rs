@@ -43,6 +43,7 @@ const TASKS_FINISHED: &str = "interlock_tasks_finished_total";
 const TASKS_OPEN: &str = "interlock_tasks_open";
 const CONNECTOR_DURATION: &str = "interlock_connector_duration_seconds";
 const MANAGER_TICK_DURATION: &str = "interlock_manager_tick_duration_seconds";
+const MANAGERS_READ: &str = "interlock_managers_read_total";
 const WORKERS: &str = "interlock_runtime_workers";
 const ALIVE_TASKS: &str = "interlock_runtime_alive_tasks";
 const QUEUE_DEPTH: &str = "interlock_runtime_global_queue_depth";
@@ -437,6 +438,11 @@ pub fn connector_called(kind: &'static str, begun: Instant, result: ConnectorRes
     histogram!(CONNECTOR_DURATION, "type" => kind, "result" => result).record(begun.elapsed());
 }
 
+/// Counts a manager that a tick reads, because something has changed since one had nothing to write.
+pub fn manager_read() {
+    counter!(MANAGERS_READ).increment(1);
+}
+
 /// Measures a tick of the managers of a namespace.
 pub fn managers_ticked(begun: Instant) {
     histogram!(MANAGER_TICK_DURATION).record(begun.elapsed());
@@ -657,6 +663,7 @@ pub const METRICS: &[Metric] = &[
     metric(INCIDENTS_OPEN, MetricKind::Gauge, "kind", "work that has stopped after it failed too often, and waits for an operator: `run`, `timer`, `producer`"),
     metric(TASKS_FINISHED, MetricKind::Counter, "kind, outcome", "ended tasks, by kind (`action`, `connector`, `item`) and outcome; `other` stands for outcomes of an action's own"),
     metric(CONNECTOR_DURATION, MetricKind::Histogram, "type, result", "duration of calls to connectors (`http`, `database`, `email`); `result`: `success`, `failed`, `unavailable`, `timed_out`, `cancelled`"),
+    metric(MANAGERS_READ, MetricKind::Counter, "", "managers that ticks have read; one is read again when its file, a state file or what was started for it has changed"),
     metric(MANAGER_TICK_DURATION, MetricKind::Histogram, "", "duration of ticks of the managers of a namespace"),
     metric(TASKS_OPEN, MetricKind::Gauge, "status", "tasks that are not over: `pending`, `running`"),
     metric(WORKERS, MetricKind::Gauge, "", "worker threads of the runtime"),

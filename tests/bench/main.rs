@@ -28,6 +28,7 @@ mod sagas;
 mod schedules;
 mod search;
 mod sleepers;
+mod ticks;
 mod timers;
 mod weight;
 
@@ -55,7 +56,7 @@ struct Options {
     /// How many rounds each row has.
     #[arg(long, default_value_t = 5)]
     rounds: usize,
-    /// Only rows whose name begins like this (T1 … T5, REST, T7 … T9, T12 … T21, WASM, saga, delay, auth, pages, start, memory, size); may be repeated.
+    /// Only rows whose name begins like this (T1 … T5, REST, T7 … T9, T12 … T22, WASM, saga, delay, auth, pages, start, memory, size); may be repeated.
     #[arg(long, value_name = "NAME")]
     only: Vec<String>,
     /// How many connections share the unary calls in flight.
@@ -172,6 +173,10 @@ async fn measure(options: &Options) {
     if options.includes(frozen::NAME) {
         report::progress(frozen::NAME);
         report.add_frozen(&frozen::measure(&plan).await);
+    }
+    if options.includes(ticks::NAME) {
+        report::progress(ticks::NAME);
+        report.add_ticks(&ticks::measure(&plan).await);
     }
     if options.includes(reads::T8) {
         report::progress(reads::T8);

@@ -14,7 +14,7 @@ use crate::{
     row::{Goal, Outcome, Row},
     runs::RunRow,
     sagas::SagaRow,
-    schedules, search, sleepers, timers,
+    schedules, search, sleepers, ticks, timers,
     weight::{Weight, What, megabytes},
 };
 
@@ -36,6 +36,10 @@ const MEMORY_MAX: f64 = 200.0;
 
 /// How many bytes a saga in a delay may take.
 const DELAY_MEMORY_MAX: f64 = 1_024.0;
+
+/// The goals of T22: how much longer than to read the files, and how many megabytes.
+const TICK_MAX: Duration = Duration::from_millis(50);
+const TICK_MEMORY_MAX: f64 = 256.0;
 
 /// The goal of T21: how many times as late.
 const BESIDE_MAX: f64 = 1.2;
@@ -275,6 +279,37 @@ impl Report {
             format!("{missed}, {doubled}"),
             ("0, 0", missed + doubled == 0),
         );
+    }
+
+    pub(crate) fn add_ticks(&mut self, outcome: &ticks::Outcome) {
+        let tick = middle_of(outcome.ticks.clone());
+        let read = middle_of(outcome.reads.clone());
+        let (managers, items, changed) = (ticks::MANAGERS, ticks::ITEMS, ticks::CHANGED);
+        let longer = Duration::from_secs_f64((tick - read).max(0.0));
+        self.lines.push([
+            ticks::NAME.to_owned(),
+            format!(
+                "tick of {managers} managers of {items} items, {changed} changed; floor: bare SQL reads their files"
+            ),
+            milliseconds(Duration::from_secs_f64(tick)),
+            milliseconds(Duration::from_secs_f64(read)),
+            format!("{:.2} ×", tick / read),
+            "≤ 50 ms more".to_owned(),
+            verdict(longer <= TICK_MAX, false),
+        ]);
+        let memory = megabytes(outcome.memory);
+        self.add_alone(
+            ticks::NAME,
+            format!("memory to tick {} managers of 1 MiB", ticks::LARGE),
+            format!("{memory:.0} MB"),
+            ("≤ 256 MB", memory <= TICK_MEMORY_MAX),
+        );
+        let quiet = Duration::from_secs_f64(middle_of(outcome.quiet.clone()));
+        self.details.push(format!(
+            "{}: a tick with nothing changed {}",
+            ticks::NAME,
+            milliseconds(quiet)
+        ));
     }
 
     pub(crate) fn add_frozen(&mut self, outcome: &frozen::Outcome) {

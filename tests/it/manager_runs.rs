@@ -9,7 +9,7 @@ use tokio::time::timeout;
 use crate::support::{
     Connection, PATIENCE, Server,
     batch::{manager, of_items, put_manager, tick, waits_for_a_signal},
-    code, payload_of, request,
+    code, create, governed_model, payload_of, processed_by, request,
 };
 
 /// The code under which the service ticks managers.
@@ -389,7 +389,7 @@ async fn a_tick_that_a_crash_interrupts_is_resumed_and_starts_nothing_twice() {
 }
 
 #[tokio::test]
-async fn steps_schedules_and_transactions_start_ticks() {
+async fn steps_schedules_and_transitions_start_ticks() {
     let server = Server::start();
     let connection = server.connect().await;
     batches(&connection, &["a.json"], 1).await;
@@ -450,6 +450,24 @@ async fn steps_schedules_and_transactions_start_ticks() {
         }
     };
     timeout(PATIENCE, fires).await.expect("it fires");
+
+    // A transition writes it in its own commit, with an input that names no managers.
+    let processor = json!([{"type": "run", "name": "tick", "config": {"definition": CODE}}]);
+    let workflow = processed_by(processor);
+    let model = governed_model(&connection, "order", json!({"n": 1}), workflow).await;
+    let entity = create(&connection, &model, json!({"n": 1})).await;
+    let list = json!({"kind": "manager", "entityId": entity});
+    let ended = async {
+        loop {
+            let runs = connection.ok("RunsGetRequest", list.clone()).await;
+            if runs["items"][0]["status"] == "completed" {
+                return runs["items"][0]["startedBy"].clone();
+            }
+            tokio::task::yield_now().await;
+        }
+    };
+    let by = timeout(PATIENCE, ended).await.expect("it ends");
+    assert_eq!(by, "transition");
 }
 
 #[tokio::test]

@@ -5,6 +5,7 @@
 //! meanwhile is a conflict, after which it is computed again. There is no lock.
 
 mod folder;
+mod quiet;
 mod run;
 mod schedule;
 mod start;
@@ -74,35 +75,95 @@ impl Runtime {
             ..Initiator::system(tenant)
         };
         let files = self.manager_files(tenant, namespace).await?;
-        let known: BTreeSet<&str> = files
-            .iter()
-            .filter_map(|file| manager_at(&file.path))
-            .collect();
-        let named: Option<BTreeSet<&str>> =
-            named.map(|named| named.iter().map(|name| &**name).collect());
-        if let Some(name) = named.iter().flatten().find(|name| !known.contains(*name)) {
+        let files = files.iter();
+        let files = files.filter_map(|file| Some((manager_at(&file.path)?, file)));
+        let known: BTreeMap<&str, &ListedFile> = files.collect();
+        let names = || named.into_iter().flatten();
+        if let Some(name) = names().find(|name| !known.contains_key(&***name)) {
             return Err(not_found(namespace, name));
         }
+        let named: Option<BTreeSet<&str>> =
+            named.map(|named| named.iter().map(|name| &**name).collect());
+        let takes_one = named.is_none() && self.0.settings.runs.one_manager_per_tick;
+        let order = self.managers_in_order(&by, namespace, &known).await?;
         let mut statuses: BTreeMap<String, Filed> = BTreeMap::new();
-        let mut outcomes = BTreeMap::new();
-        for name in known {
-            let _slot = self.0.ticks.slot(tenant, cancel).await?;
-            let is_wanted = named.as_ref().is_none_or(|named| named.contains(name));
-            let ticked = self.tick_manager(&by, namespace, name, is_wanted).await?;
+        let mut processed: Vec<Processed> = Vec::new();
+        for name in order {
+            let is_wanted = match &named {
+                Some(named) => named.contains(name),
+                // One whose file is not a manager is reported, and is none of those.
+                None => !takes_one || processed.iter().all(|one| one.status.is_none()),
+            };
+            let file = known[name];
+            let ticked = self.tick_if_due(&by, namespace, file, name, is_wanted);
             // A file that has vanished meanwhile is in no list.
-            if let Some((status, outcome)) = ticked {
+            if let Some((status, outcome)) = ticked.await? {
                 statuses.insert(name.to_owned(), status);
-                if let Some(outcome) = outcome {
-                    outcomes.insert(name.to_owned(), outcome);
-                }
+                processed.extend(outcome);
             }
         }
         let registry = self.file_managers(&by, namespace, &statuses).await?;
         measure::managers_ticked(begun);
         Ok(Ticked {
             registry,
-            processed: outcomes.into_values().collect(),
+            processed,
         })
+    }
+
+    /// The names of managers in the order in which they are processed: those of the registry as
+    /// they stand there, then those that are new.
+    async fn managers_in_order<'a>(
+        &self,
+        by: &Initiator,
+        namespace: &str,
+        known: &BTreeMap<&'a str, &ListedFile>,
+    ) -> Result<Vec<&'a str>, Failure> {
+        let path = registry_path()?;
+        let registry = match self.0.registry.folder(&by.tenant, namespace) {
+            Some(folder) => {
+                let found = folder.look(&path).await?;
+                let written = found.as_ref().and_then(|found| found.text.as_deref().ok());
+                Managers::read(written.unwrap_or_default())
+            }
+            None => {
+                let mut session = self.session_for(by, attribution(by));
+                let written = File::content(session.unit()?, namespace, &path).await?;
+                Managers::read(written.as_deref().unwrap_or_default())
+            }
+        };
+        let mut seen = BTreeSet::new();
+        let mut order = Vec::with_capacity(known.len());
+        for name in registry.lists().flat_map(|(_, names)| names) {
+            if let Some((name, _)) = known.get_key_value(&**name)
+                && seen.insert(*name)
+            {
+                order.push(*name);
+            }
+        }
+        order.extend(known.keys().filter(|name| !seen.contains(*name)));
+        Ok(order)
+    }
+
+    /// Ticks one manager, unless nothing has changed since a tick had nothing to write.
+    async fn tick_if_due(
+        &self,
+        by: &Initiator,
+        namespace: &Arc<str>,
+        file: &ListedFile,
+        name: &str,
+        processes: bool,
+    ) -> Result<Option<tick::Ticked>, Failure> {
+        let (ticks, tenant) = (&self.0.ticks, &by.tenant);
+        let known = ticks
+            .quiet
+            .get(tenant, namespace, &file.path, &file.version, processes);
+        if let Some(known) = known {
+            return Ok(Some(known.ticked(name, processes)));
+        }
+        let _slot = ticks.slot(tenant, &by.cancel).await?;
+        measure::manager_read();
+        self.tick_manager(by, namespace, file, name, processes)
+            .await
     }
 
     /// The files of managers, by path.
@@ -138,8 +199,7 @@ impl Runtime {
         namespace: &str,
         managers: &BTreeMap<String, Filed>,
     ) -> Result<Managers, Failure> {
-        let path =
-            FilePath::parse(REGISTRY).map_err(|error| Failure::internal(error.to_string()))?;
+        let path = registry_path()?;
         if let Some(folder) = self.0.registry.folder(&by.tenant, namespace) {
             return file_in_folder(folder, &path, managers).await;
         }
@@ -195,6 +255,10 @@ async fn file_in_folder(
             written => return Ok(written.map(|_| filed)?),
         }
     }
+}
+
+fn registry_path() -> Result<FilePath, Failure> {
+    FilePath::parse(REGISTRY).map_err(|error| Failure::internal(error.to_string()))
 }
 
 fn attribution(by: &Initiator) -> Attribution {

@@ -2,14 +2,15 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use super::{CONFLICTS_MAX, attribution};
+use super::{CONFLICTS_MAX, attribution, quiet::Known};
 use crate::dialect::managers::{
     FilePath, Filed, ItemRef, Manager, ManagerStatus, Seen, StateFile, Work, path_of, text_of,
 };
 use crate::error::{Code, Failure};
-use crate::program::Status;
-use crate::registry::{Expected, File};
+use crate::program::{Payload, Run, Status};
+use crate::registry::{Expected, File, ListedFile};
 use crate::runtime::{Initiator, Runtime, Session};
+use crate::storage::Watch;
 
 /// What a tick has done with a manager.
 #[derive(Debug)]
@@ -60,12 +61,18 @@ impl Runtime {
         &self,
         by: &Initiator,
         namespace: &Arc<str>,
+        file: &ListedFile,
         name: &str,
         processes: bool,
     ) -> Result<Option<Ticked>, Failure> {
         if let Some(folder) = self.0.registry.folder(&by.tenant, namespace) {
             return self.tick_in_folder(by, folder, name, processes).await;
         }
+        let keep = |status, error, watch| {
+            let known = Known::new(file.version.clone(), status, error, watch);
+            let quiet = &self.0.ticks.quiet;
+            quiet.keep(&by.tenant, namespace, &file.path, known);
+        };
         let path = path_of(name).map_err(|error| Failure::internal(error.to_string()))?;
         let mut conflicts = 0;
         loop {
@@ -85,13 +92,16 @@ impl Runtime {
                 Ok(manager) => manager,
                 Err(error) => {
                     outcome.error = Some(error.to_string());
+                    keep(None, outcome.error.clone(), None);
                     return Ok(Some((None, processes.then_some(outcome))));
                 }
             };
             manager.promote();
             let processes = processes && manager.status == ManagerStatus::InProgress;
+            let mut watch = self.storage().watch();
             if processes {
-                let seen = self.seen(&mut session, by, namespace, &manager).await?;
+                let seen = self.seen(&mut session, &mut watch, by, namespace, &manager);
+                let seen = seen.await?;
                 let starting =
                     self.start_items(&mut session, by, namespace, name, &mut manager, &seen);
                 outcome.started = starting.await?;
@@ -113,15 +123,19 @@ impl Runtime {
                     }
                     Err(failure) => return Err(failure),
                 }
+            } else {
+                keep(filed, None, processes.then_some(watch));
             }
             return Ok(Some((filed, processes.then_some(outcome))));
         }
     }
 
-    /// How the work of the items stands that are in progress.
+    /// How the work of the items stands that are in progress. The watch is disturbed by whatever
+    /// changes that.
     async fn seen(
         &self,
         session: &mut Session,
+        watch: &mut Watch,
         by: &Initiator,
         namespace: &str,
         manager: &Manager,
@@ -132,11 +146,12 @@ impl Runtime {
             let Ok(path) = &item.state_path else {
                 continue;
             };
+            watch.file(&by.tenant, namespace, path.as_str());
             let content = File::content(session.unit()?, namespace, path).await?;
             let state = content.map_or(StateFile::Absent, |content| StateFile::read(&content));
             let work = match &item.work {
                 None => Work::None,
-                Some(work) => self.work(by, work).await?,
+                Some(work) => self.watched_work(by, work, watch).await?,
             };
             seen.insert(of, Seen { state, work });
         }
@@ -145,16 +160,31 @@ impl Runtime {
 
     /// How a run or task stands that was started for an item.
     pub(super) async fn work(&self, by: &Initiator, work: &str) -> Result<Work, Failure> {
+        let mut watch = self.storage().watch();
+        self.watched_work(by, work, &mut watch).await
+    }
+
+    /// The same; the watch is disturbed when it ends.
+    async fn watched_work(
+        &self,
+        by: &Initiator,
+        work: &str,
+        watch: &mut Watch,
+    ) -> Result<Work, Failure> {
         let tenant = &by.tenant;
-        let mut found = self.stored_run(tenant, work).await;
+        let mut found = self.find_run(tenant, work).await;
         if found.as_ref().is_err_and(is_not_found)
             && let Some((run, _)) = crate::runtime::runs::task_parts(work)
         {
-            found = self.stored_run(tenant, run).await;
+            found = self.find_run(tenant, run).await;
         }
-        let stored = match found {
+        let run = match found {
             Err(failure) if is_not_found(&failure) => return Ok(Work::Gone),
             found => found?,
+        };
+        watch.run(run);
+        let Some(stored) = self.storage().run(tenant, run).await? else {
+            return Ok(Work::Gone);
         };
         let state = self.run_state(&stored)?;
         let run = &state.run;
@@ -163,7 +193,11 @@ impl Runtime {
             Status::Pending | Status::Running | Status::Waiting => Work::Running,
             Status::Failed | Status::Cancelled | Status::TimedOut => {
                 let why = match self.answer_of(by, work).await? {
-                    None => run.error.as_ref().map(|error| error.message.to_string()),
+                    None => run
+                        .error
+                        .as_ref()
+                        .map(|error| error.message.to_string())
+                        .or_else(|| reason_of(run)),
                     answer => answer,
                 };
                 let why = why.map(|why| format!(": {why}")).unwrap_or_default();
@@ -244,6 +278,16 @@ async fn forget_state(
         File::put(unit, namespace, path, text.into(), &Expected::Any).await?;
     }
     Ok(())
+}
+
+/// What a step of a run says that failed, where the run itself says nothing.
+fn reason_of(run: &Run) -> Option<String> {
+    let results = run.results.values();
+    let failed = results.filter(|result| &*result.outcome != "success");
+    failed.into_iter().find_map(|result| match &result.output {
+        Payload::Inline(text) => text_of(text, "error").or_else(|| text_of(text, "message")),
+        Payload::At(_) => None,
+    })
 }
 
 fn is_not_found(failure: &Failure) -> bool {

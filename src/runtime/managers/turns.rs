@@ -12,6 +12,8 @@ use crate::error::{Code, Failure};
 use crate::id::Tenant;
 use crate::pool::{Pool, Slot};
 
+use super::quiet::Quiet;
+
 /// How many managers are brought up to date at once. A tenant has one of these slots at most, and
 /// waits for the next one behind all others: very many managers of one delay those of another by
 /// one manager each.
@@ -25,6 +27,7 @@ const NAMESPACES: usize = 1 << 20;
 pub(in crate::runtime) struct Ticks {
     namespaces: Pool,
     managers: Pool,
+    pub(super) quiet: Quiet,
     hasher: RandomState,
     /// The ticks of runs that are at work, by the identifiers of their tasks. A mutex, not a task:
     /// held to put one in, or to take it out.
@@ -36,6 +39,7 @@ impl Default for Ticks {
         Self {
             namespaces: Pool::of_slots(NAMESPACES, 1),
             managers: Pool::of_slots(SLOTS, 1),
+            quiet: Quiet::default(),
             hasher: RandomState::new(),
             of_runs: Mutex::default(),
         }

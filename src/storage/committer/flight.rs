@@ -146,10 +146,13 @@ pub(super) fn announce(
         storage.runs.moved(draft.bases().map(|(id, _)| id));
         storage.live_runs.committed(&draft.tenant, &draft.runs);
         let runs = draft.stored_runs(survivor.tenant, survivor.first);
-        storage.runs.committed(&draft.tenant, runs);
+        storage
+            .runs
+            .committed(&draft.tenant, runs, &storage.watched);
         for (key, record) in draft.records.committed(survivor.committed) {
             storage.mirrors.put(&draft.tenant, key, record.as_ref());
             storage.records.put(&draft.tenant, key, record);
+            storage.watched.record_changed(&draft.tenant, key);
         }
     }
     let now = storage.clock.now();
