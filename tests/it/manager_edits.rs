@@ -86,6 +86,7 @@ fn manager(name: &str, count: usize) -> Value {
         "items": (0..count).map(item).collect::<Vec<_>>()}]})
 }
 
+#[expect(clippy::print_stderr, reason = "it shows what is kept")]
 fn print(moment: &str, manager: &Value) {
     let items = manager["workers"][0]["items"].as_array().expect("a list");
     let items: Vec<_> = items.iter().map(|item| item["status"].as_str()).collect();

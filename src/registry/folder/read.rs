@@ -28,14 +28,12 @@ pub(super) fn read(root: &Path, path: &FilePath) -> Result<Option<Found>, Fault>
     let Some(place) = Place::find(root, path)? else {
         return Ok(None);
     };
-    place.open()?.map(|opened| found(opened)).transpose()
+    place.open()?.map(found).transpose()
 }
 
 /// The same of a name in an open folder.
 pub(super) fn read_in(folder: &OwnedFd, name: &str) -> Result<Option<Found>, Fault> {
-    place::open_in(folder, name)?
-        .map(|opened| found(opened))
-        .transpose()
+    place::open_in(folder, name)?.map(found).transpose()
 }
 
 fn found((mut file, about): (File, Metadata)) -> Result<Found, Fault> {

@@ -126,11 +126,14 @@ impl From<Failure> for Trouble {
 
 impl From<Error> for Trouble {
     fn from(error: Error) -> Self {
-        match error {
-            Error::Folder { .. } | Error::NotAFile { .. } | Error::FileUnusable { .. } => {
-                Self::File(error.to_string())
-            }
-            other => Self::Failure(other.into()),
+        let is_of_file = matches!(
+            error,
+            Error::Folder { .. } | Error::NotAFile { .. } | Error::FileUnusable { .. }
+        );
+        if is_of_file {
+            Self::File(error.to_string())
+        } else {
+            Self::Failure(error.into())
         }
     }
 }
