@@ -42,6 +42,10 @@ async def test_a_batch_ends_with_as_many_entities_as_reports_from_the_store() ->
     await check("--store")
 
 
+async def test_the_same_batch_in_a_folder_that_people_edit() -> None:
+    await check()
+
+
 async def test_a_program_that_is_not_there_is_told_in_plain_words() -> None:
     code, said = await run("--program", "/no/such")
     assert code == 1

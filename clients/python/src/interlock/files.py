@@ -31,7 +31,7 @@ class File:
     path: str
     content: Any
     version: str
-    """The transaction that wrote it last."""
+    """The transaction that wrote it last; in a folder, a hash of the file."""
     updated_at: datetime
     updated_by: str
 

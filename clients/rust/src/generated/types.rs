@@ -5848,7 +5848,7 @@ pub struct FileGetResponse {
     pub path: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub updated_at: Option<DateTime<Utc>>,
-    /// Who wrote it last.
+    /// Who wrote it last; `folder` of a file in a folder.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub updated_by: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -5919,8 +5919,8 @@ pub struct FilePutResponse {
     pub id: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
-    /// The transaction that wrote it. In a transaction it is the version that the file has once
-    /// that is committed.
+    /// The transaction that wrote it, or of a folder's file the SHA-256 hash of its content. In a
+    /// transaction it is the version that the file has once that is committed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
     /// What the caller should know, although the request was answered.

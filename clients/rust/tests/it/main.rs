@@ -7,3 +7,4 @@ mod feeds;
 mod member;
 mod readme;
 mod support;
+mod tls;

@@ -17,6 +17,8 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 pub(crate) struct Server {
     /// Where its gRPC port is; it stays the same over restarts.
     pub(crate) target: String,
+    /// The beginning of the URLs of its HTTP port.
+    pub(crate) http: String,
     settings: BTreeMap<String, String>,
     process: Child,
     folder: TempDir,
@@ -51,6 +53,7 @@ impl Server {
         let (process, http, grpc) = spawn(&settings, &folder).await;
         let mut made = Self {
             target: format!("127.0.0.1:{grpc}"),
+            http: format!("http://127.0.0.1:{http}"),
             settings,
             process,
             folder,

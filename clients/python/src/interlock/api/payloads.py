@@ -2030,7 +2030,7 @@ class FileGetResponse(TypedDict):
     """Whether the request succeeded. If not, `error` says why."""
     updatedAt: str
     updatedBy: str
-    """Who wrote it last."""
+    """Who wrote it last; `folder` of a file in a folder."""
     version: str
     warnings: NotRequired[list[str]]
     """What the caller should know, although the request was answered."""
@@ -2064,8 +2064,8 @@ class FilePutResponse(TypedDict):
     success: bool
     """Whether the request succeeded. If not, `error` says why."""
     version: str
-    """The transaction that wrote it. In a transaction it is the version that the file has once
-    that is committed.
+    """The transaction that wrote it, or of a folder's file the SHA-256 hash of its content. In a
+    transaction it is the version that the file has once that is committed.
     """
     warnings: NotRequired[list[str]]
     """What the caller should know, although the request was answered."""

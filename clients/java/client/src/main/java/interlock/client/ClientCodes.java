@@ -21,6 +21,9 @@ public final class ClientCodes {
     /** A request cannot be made this way. */
     public static final String NOT_SUPPORTED = "NOT_SUPPORTED";
 
+    /** The server is of a version that this client does not understand: use the client of that version. */
+    public static final String SERVER_NOT_UNDERSTOOD = "SERVER_NOT_UNDERSTOOD";
+
     /** An answer that this client cannot read. */
     public static final String INVALID_ANSWER = "INVALID_ANSWER";
 

@@ -74,6 +74,8 @@ final class Connection {
                 .keepAliveTime(20, TimeUnit.SECONDS)
                 .keepAliveTimeout(10, TimeUnit.SECONDS)
                 .maxInboundMessageSize(Integer.MAX_VALUE)
+                // What is done with an event takes no time; handlers and futures have an executor of their own.
+                .directExecutor()
                 .userAgent("interlock-java/" + InterlockClient.VERSION);
         settings.channel.accept(builder);
         this.channel = builder.build();
@@ -331,7 +333,7 @@ final class Connection {
         stream.start(settings.headers(token));
         boolean isOpen = false;
         try {
-            stream.accepted.get(GREETING_TIMEOUT.toMillis(), TimeUnit.MILLISECONDS);
+            Version.check(stream.accepted.get(GREETING_TIMEOUT.toMillis(), TimeUnit.MILLISECONDS));
             greeter.greet(stream);
             isOpen = !isClosed();
         } catch (ExecutionException e) {

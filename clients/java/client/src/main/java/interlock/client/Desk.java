@@ -2,7 +2,9 @@ package interlock.client;
 
 import interlock.client.cloudevents.CloudEvent;
 import java.time.Duration;
+import java.util.ArrayDeque;
 import java.util.ArrayList;
+import java.util.Deque;
 import java.util.EnumMap;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
@@ -42,6 +44,10 @@ final class Desk {
     /** A task may cause calls, so it does not take their places. */
     private final Places taskPlaces;
     private int tasks;
+    /** Work that has its place, for the next thread. */
+    private final Deque<Work> ready = new ArrayDeque<>();
+    /** A thread was asked for and has not arrived. */
+    private boolean isWaking;
     private boolean isDraining;
 
     Desk(Settings settings) {
@@ -110,19 +116,78 @@ final class Desk {
             work.stream.send(work.failed(new RetryableException("this member already has " + WORK_MAX + " calls in flight")));
             return;
         }
+        boolean isWaking;
+        synchronized (this) {
+            ready.add(work);
+            isWaking = wakes();
+        }
+        wake(isWaking);
+    }
+
+    /**
+     * Whether one more thread has to be asked for. One at a time is on its way: if there is more to do when
+     * it arrives, it asks for the next. So handlers that take no time need few threads, and none waits for a
+     * handler that takes long.
+     */
+    private boolean wakes() {
+        if (isWaking || ready.isEmpty()) {
+            return false;
+        }
+        isWaking = true;
+        return true;
+    }
+
+    private void wake(boolean isWanted) {
+        if (!isWanted) {
+            return;
+        }
         try {
-            settings.executor.execute(() -> execute(work));
+            settings.executor.execute(this::serve);
         } catch (RejectedExecutionException e) {
+            refuseAll();
+        }
+    }
+
+    private void refuseAll() {
+        while (true) {
+            Work work;
+            synchronized (this) {
+                isWaking = false;
+                work = ready.poll();
+            }
+            if (work == null) {
+                return;
+            }
             answer(work, null, new RetryableException("the executor of this member takes no more work"));
             finish(work);
         }
     }
 
-    /** Executes the handler on this thread. */
-    private void execute(Work work) {
+    /** Executes handlers on this thread, as long as there is work. */
+    private void serve() {
+        Work work;
+        boolean isMore;
+        synchronized (this) {
+            isWaking = false;
+            work = ready.poll();
+            isMore = wakes();
+        }
+        while (work != null) {
+            wake(isMore);
+            if (execute(work)) {
+                finish(work);
+            }
+            synchronized (this) {
+                work = ready.poll();
+                isMore = wakes();
+            }
+        }
+    }
+
+    /** Executes the handler; false if it ends later. */
+    private boolean execute(Work work) {
         if (!work.begin()) {
-            finish(work);
-            return;
+            return true;
         }
         count(work, 1);
         Object result = null;
@@ -138,10 +203,19 @@ final class Desk {
         if (failure == null && result instanceof CompletionStage<?> stage) {
             CompletableFuture<?> later = stage.toCompletableFuture();
             work.await(later);
-            later.whenComplete((value, e) -> end(work, value, e instanceof CompletionException && e.getCause() != null ? e.getCause() : e));
-        } else {
-            end(work, result, failure);
+            later.whenComplete((value, e) -> {
+                end(work, value, e instanceof CompletionException && e.getCause() != null ? e.getCause() : e);
+                finish(work);
+                boolean isMore;
+                synchronized (this) {
+                    isMore = wakes();
+                }
+                wake(isMore);
+            });
+            return false;
         }
+        end(work, result, failure);
+        return true;
     }
 
     private Handler handler(Work work) {
@@ -160,9 +234,10 @@ final class Desk {
             if (!work.context.isCancelled()) { // then the server expects no answer
                 answer(work, result, failure);
             }
+        } catch (RuntimeException | Error e) {
+            LOG.error("cannot answer {} {}", work.kind, work.context.name(), e);
         } finally {
             count(work, -1);
-            finish(work);
         }
     }
 
@@ -196,25 +271,23 @@ final class Desk {
         }
     }
 
-    /** Gives the place of the work to other work. */
-    private void finish(Work work) {
+    /** Gives the place of the work to the work that has waited longest for it. */
+    private synchronized void finish(Work work) {
+        if (working.get(work.requestId) == work) {
+            working.remove(work.requestId);
+        }
+        if (working.isEmpty()) {
+            notifyAll();
+        }
         Work next = null;
-        synchronized (this) {
-            if (working.get(work.requestId) == work) {
-                working.remove(work.requestId);
-            }
-            if (work.kind == Kind.ACTION) {
-                tasks--;
-                next = taskPlaces.release();
-            } else if (!work.isNested) {
-                next = places.release();
-            }
-            if (working.isEmpty()) {
-                notifyAll();
-            }
+        if (work.kind == Kind.ACTION) {
+            tasks--;
+            next = taskPlaces.release();
+        } else if (!work.isNested) {
+            next = places.release();
         }
         if (next != null) {
-            begin(next, true);
+            ready.add(next);
         }
     }
 

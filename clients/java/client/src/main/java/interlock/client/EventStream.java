@@ -21,18 +21,8 @@ import org.jspecify.annotations.Nullable;
 /** One open {@code startStreaming} call: any number of requests, and their answers. */
 final class EventStream {
 
-    /**
-     * How many bytes of answers may be unread before the stream is no longer read, and the server
-     * waits.
-     */
-    private static final long UNREAD_MAX = 64L << 20;
-    /**
-     * How long that may last until the largest unread answer is dropped. The patience of the server
-     * with a slow reader is 30 s.
-     */
-    private static final Duration STALL_TIMEOUT = Duration.ofSeconds(10);
     /** How many messages are asked for ahead of their use. */
-    private static final int READ_AHEAD = 64;
+    private static final int READ_AHEAD = 4;
 
     /** Is given every event that answers no request. */
     interface Receiver {
@@ -43,8 +33,8 @@ final class EventStream {
     /** How many bytes of answers are unread; guarded by the lock. */
     long unread;
 
-    /** Completed when the server accepts the stream. */
-    final CompletableFuture<@Nullable Void> accepted = new CompletableFuture<>();
+    /** Completed with its headers when the server accepts the stream. */
+    final CompletableFuture<Metadata> accepted = new CompletableFuture<>();
     /** Completed, with the reason, when the stream has ended. */
     final CompletableFuture<InterlockException> ended = new CompletableFuture<>();
     /** The greeting of a member. */
@@ -91,6 +81,16 @@ final class EventStream {
         lock.lock();
         try {
             return failure;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** How many bytes of answers are unread. */
+    long unreadBytes() {
+        lock.lock();
+        try {
+            return unread;
         } finally {
             lock.unlock();
         }
@@ -236,7 +236,7 @@ final class EventStream {
         lock.lock();
         try {
             lastRead = System.nanoTime();
-            if (unread <= UNREAD_MAX) {
+            if (unread <= settings.unreadBytesMax) {
                 more = owed;
                 owed = 0;
             }
@@ -265,7 +265,7 @@ final class EventStream {
                     exchange.take(event, isLast);
                 }
             }
-            if (unread > UNREAD_MAX) {
+            if (unread > settings.unreadBytesMax) {
                 isRead = false;
                 isStalled = owed == 0;
                 owed++;
@@ -304,7 +304,7 @@ final class EventStream {
         } finally {
             lock.unlock();
         }
-        watchReadersAfter(STALL_TIMEOUT.toNanos());
+        watchReadersAfter(settings.stallTimeout.toNanos());
     }
 
     private void watchReadersAfter(long nanos) {
@@ -316,17 +316,17 @@ final class EventStream {
                 if (owed == 0 || failure != null) {
                     return;
                 }
-                rest = STALL_TIMEOUT.toNanos() - (System.nanoTime() - lastRead);
+                rest = settings.stallTimeout.toNanos() - (System.nanoTime() - lastRead);
                 if (rest <= 0) {
                     largest = largest();
-                    rest = STALL_TIMEOUT.toNanos();
+                    rest = settings.stallTimeout.toNanos();
                 }
             } finally {
                 lock.unlock();
             }
             if (largest != null) {
                 largest.fail(new Failure(ClientCodes.ANSWER_NOT_READ,
-                        "it was not read for " + STALL_TIMEOUT.toSeconds() + " s", false).exception());
+                        "it was not read for " + settings.stallTimeout.toMillis() + " ms", false).exception());
                 giveUp(largest);
                 wasRead();
             }
@@ -384,7 +384,7 @@ final class EventStream {
 
         @Override
         public void onHeaders(Metadata headers) {
-            accepted.complete(null);
+            accepted.complete(headers);
         }
 
         @Override

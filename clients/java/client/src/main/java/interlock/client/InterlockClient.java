@@ -17,12 +17,12 @@ import java.time.Duration;
 public final class InterlockClient extends Session implements AutoCloseable {
 
     /** The version of this client; servers have the same. */
-    public static final String VERSION = "0.1.0";
+    public static final String VERSION = Version.CLIENT;
 
     /** How long closing waits for outstanding answers. */
     private static final Duration CLOSE_TIMEOUT = Duration.ofSeconds(10);
 
-    private final Connection connection;
+    final Connection connection;
 
     private InterlockClient(Connection connection) {
         super(new Asker.OfConnection(connection));

@@ -29,6 +29,14 @@ final class Settings {
     Consumer<ManagedChannelBuilder<?>> channel = builder -> {};
     Executor executor = Threads.SHARED;
 
+    /** How many bytes of answers may be unread before the stream is no longer read, and the server waits. */
+    long unreadBytesMax = 64L << 20;
+    /**
+     * How long that may last until the largest unread answer is dropped. The patience of the server with a slow
+     * reader is 30 s.
+     */
+    Duration stallTimeout = Duration.ofSeconds(10);
+
     // Of members.
     final Set<String> tags = new LinkedHashSet<>();
     Map<String, String> labels = Map.of();

@@ -1,6 +1,7 @@
 package interlock.client;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import interlock.client.api.AccountGetRequest;
@@ -34,11 +35,15 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Function;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.extension.RegisterExtension;
+import org.junit.jupiter.api.function.Executable;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 @Timeout(60)
 class WireTest {
@@ -51,10 +56,17 @@ class WireTest {
 
         final CompletableFuture<CloudEvent> received = new CompletableFuture<>();
         private final Function<CloudEvent, List<CloudEvent>> script;
+        final AtomicInteger streams = new AtomicInteger();
+        private final String version;
         private final Server server;
 
         Recorder(Function<CloudEvent, List<CloudEvent>> script) throws IOException {
+            this(script, InterlockClient.VERSION);
+        }
+
+        Recorder(Function<CloudEvent, List<CloudEvent>> script, String version) throws IOException {
             this.script = script;
+            this.version = version;
             MethodDescriptor<CloudEvent, CloudEvent> method = MethodDescriptor.<CloudEvent, CloudEvent>newBuilder()
                     .setType(MethodDescriptor.MethodType.BIDI_STREAMING)
                     .setFullMethodName("org.cyoda.cloud.api.grpc.CloudEventsService/startStreaming")
@@ -68,7 +80,10 @@ class WireTest {
         }
 
         private ServerCall.Listener<CloudEvent> serve(ServerCall<CloudEvent, CloudEvent> call, Metadata headers) {
-            call.sendHeaders(new Metadata());
+            streams.incrementAndGet();
+            Metadata sent = new Metadata();
+            sent.put(Metadata.Key.of("interlock-version", Metadata.ASCII_STRING_MARSHALLER), version);
+            call.sendHeaders(sent);
             call.request(1);
             return new ServerCall.Listener<>() {
                 @Override
@@ -164,6 +179,22 @@ class WireTest {
             assertEquals(Map.of("zone", "eu"), join.labels());
             member.close();
             running.get(20, TimeUnit.SECONDS);
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"2.0.0", "0.2.0", "1.0.0-rc.1", "tomorrow's"})
+    void aServerOfAnotherVersionIsRefusedAtOnceAndByName(String version) throws IOException {
+        try (Recorder recorder = new Recorder(WireTest::success, version);
+                InterlockClient client = InterlockClient.create(recorder.target());
+                InterlockMember member = InterlockMember.builder(recorder.target()).build()) {
+            List<Executable> attempts = List.of(() -> client.operations().accountGet(new AccountGetRequest()), member::run);
+            for (Executable attempt : attempts) {
+                InterlockException refused = assertThrows(InterlockException.class, attempt);
+                assertEquals("SERVER_NOT_UNDERSTOOD: the server is of version " + version + "; this client understands 0.1",
+                        refused.getMessage());
+            }
+            assertEquals(2, recorder.streams.get());
         }
     }
 

@@ -11,7 +11,7 @@ import org.jspecify.annotations.Nullable;
  *
  * @param content The JSON, as it was written.
  * @param id The id of the request's event.
- * @param updatedBy Who wrote it last.
+ * @param updatedBy Who wrote it last; <code>folder</code> of a file in a folder.
  * @param warnings What the caller should know, although the request was answered.
  */
 public record FileGetResponse(

@@ -8,8 +8,8 @@ import org.jspecify.annotations.Nullable;
  * A file that was written.
  *
  * @param id The id of the request's event.
- * @param version The transaction that wrote it. In a transaction it is the version that the file has once
- * that is committed.
+ * @param version The transaction that wrote it, or of a folder's file the SHA-256 hash of its content. In a
+ * transaction it is the version that the file has once that is committed.
  * @param warnings What the caller should know, although the request was answered.
  */
 public record FilePutResponse(
