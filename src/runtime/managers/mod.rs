@@ -162,8 +162,9 @@ impl Runtime {
         }
         let _slot = ticks.slot(tenant, &by.cancel).await?;
         measure::manager_read();
-        self.tick_manager(by, namespace, file, name, processes)
-            .await
+        let ticking = self.tick_manager(by, namespace, file, name, processes);
+        // What it holds while it works is much more than what a manager needs that is not read.
+        Box::pin(ticking).await
     }
 
     /// The files of managers, by path.
