@@ -78,8 +78,8 @@ impl Runtime {
         let files = files.iter();
         let files = files.filter_map(|file| Some((manager_at(&file.path)?, file)));
         let known: BTreeMap<&str, &ListedFile> = files.collect();
-        let names = || named.into_iter().flatten();
-        if let Some(name) = names().find(|name| !known.contains_key(&***name)) {
+        let asked_for = || named.into_iter().flatten();
+        if let Some(name) = asked_for().find(|name| !known.contains_key(&***name)) {
             return Err(not_found(namespace, name));
         }
         let named: Option<BTreeSet<&str>> =
