@@ -272,7 +272,7 @@ final class Connection {
         while (isWanted()) {
             pause(delay);
             if (!awaitReady(patience)) {
-                LOG.debug("cannot reach {}; retrying", settings.target);
+                LOG.atDebug().addKeyValue("target", settings.target).log("cannot reach the server; retrying");
                 patience = doubled(patience);
                 continue;
             }
@@ -286,7 +286,8 @@ final class Connection {
                     throw Failure.closed();
                 }
                 last = e;
-                LOG.warn("cannot open a stream to {}; retrying: {}", settings.target, e.getMessage());
+                LOG.atWarn().addKeyValue("target", settings.target).addKeyValue("error", e.getMessage())
+                        .log("cannot open a stream; retrying");
             }
         }
         throw last;
@@ -350,7 +351,8 @@ final class Connection {
         }
         stream.ended.thenAccept(failure -> {
             if (!isClosed() && !stream.isClosing()) {
-                LOG.warn("the stream to {} has ended: {}", settings.target, failure.getMessage());
+                LOG.atWarn().addKeyValue("target", settings.target).addKeyValue("error", failure.getMessage())
+                        .log("the stream has ended");
             }
         });
         return stream;

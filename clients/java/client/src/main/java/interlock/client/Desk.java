@@ -19,6 +19,7 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+import org.slf4j.spi.LoggingEventBuilder;
 
 /** What a member is doing: it takes work, has handlers do it, and sends the answers. */
 final class Desk {
@@ -235,7 +236,7 @@ final class Desk {
                 answer(work, result, failure);
             }
         } catch (RuntimeException | Error e) {
-            LOG.error("cannot answer {} {}", work.kind, work.context.name(), e);
+            about(LOG.atError(), work).setCause(e).log("cannot answer a call");
         } finally {
             count(work, -1);
         }
@@ -258,11 +259,15 @@ final class Desk {
             }
         }
         if (failed instanceof RejectedException || failed instanceof InterlockException) {
-            LOG.info("{} {} failed: {}", work.kind, work.context.name(), failed.getMessage());
+            about(LOG.atInfo(), work).addKeyValue("error", failed.getMessage()).log("a handler failed");
         } else {
-            LOG.error("{} {} failed", work.kind, work.context.name(), failed);
+            about(LOG.atError(), work).setCause(failed).log("a handler failed");
         }
         work.stream.send(work.failed(failed));
+    }
+
+    private static LoggingEventBuilder about(LoggingEventBuilder line, Work work) {
+        return line.addKeyValue("kind", work.kind).addKeyValue("name", work.context.name());
     }
 
     private synchronized void count(Work work, int change) {
@@ -298,7 +303,7 @@ final class Desk {
             work = working.get(requestId);
         }
         if (work != null) {
-            LOG.info("the server cancelled the task {}: {}", work.context.name(), reason);
+            about(LOG.atInfo(), work).addKeyValue("reason", reason).log("the server cancelled a task");
             giveUp(List.of(work));
         }
     }

@@ -234,7 +234,7 @@ public final class InterlockMember extends Session implements AutoCloseable {
                 ended.complete(null);
                 return;
             }
-            LOG.error("cannot join {}: {}", connection.settings.target, e.getMessage());
+            LOG.atError().addKeyValue("target", connection.settings.target).addKeyValue("error", e.getMessage()).log("cannot join");
             ended.completeExceptionally(e);
         }
     }
@@ -246,7 +246,7 @@ public final class InterlockMember extends Session implements AutoCloseable {
         String greeting = Envelope.data(Connection.awaitGreeting(stream));
         Failure.check(greeting);
         JsonNode member = Json.raw(greeting).node().path("memberId");
-        LOG.info("joined {} as the member {}", connection.settings.target, member.asText());
+        LOG.atInfo().addKeyValue("target", connection.settings.target).addKeyValue("member", member.asText()).log("joined");
     }
 
     /** What the server has to know of this member. */
@@ -282,7 +282,7 @@ public final class InterlockMember extends Session implements AutoCloseable {
             }
         } catch (RuntimeException e) {
             // One invalid event is no reason to end the stream.
-            LOG.warn("cannot use an event of the type {}", event.getType(), e);
+            LOG.atWarn().addKeyValue("type", event.getType()).setCause(e).log("cannot use an event of the server");
         }
     }
 

@@ -19,7 +19,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
-@Timeout(60)
+@Timeout(120)
 class ReadmeTest {
 
     private static final Path ROOT = TestServer.repository();
@@ -53,7 +53,7 @@ class ReadmeTest {
             for (int i = 0; i < 2; i++) {
                 Process process = program.start();
                 String printed = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
-                assertTrue(process.waitFor(20, TimeUnit.SECONDS) && process.exitValue() == 0);
+                assertTrue(process.waitFor(60, TimeUnit.SECONDS) && process.exitValue() == 0);
                 assertTrue(printed.contains("\"weight\":0.25"), printed);
             }
         }
@@ -61,7 +61,7 @@ class ReadmeTest {
 
     @Test
     void theMemberOfTheReadmeServesTheOrders() throws Exception {
-        try (TestServer server = new TestServer("CYODA_DISPATCH_WAIT_TIMEOUT", "10s");
+        try (TestServer server = new TestServer("CYODA_DISPATCH_WAIT_TIMEOUT", "30s");
                 InterlockClient client = InterlockClient.create(server.target())) {
             ModelSpec order = new ModelSpec("order", 1);
             client.models().importSample(order, Map.of("total", 12.5, "tax", 2.5));
@@ -75,7 +75,7 @@ class ReadmeTest {
                 assertEquals("INVOICED", entity.state());
                 assertEquals(50, entity.document().path("tax").asInt());
                 member.destroy(); // SIGTERM
-                assertTrue(member.waitFor(20, TimeUnit.SECONDS));
+                assertTrue(member.waitFor(60, TimeUnit.SECONDS));
                 assertEquals(143, member.exitValue());
             } finally {
                 member.destroyForcibly();

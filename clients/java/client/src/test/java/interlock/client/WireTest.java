@@ -45,7 +45,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-@Timeout(60)
+@Timeout(120)
 class WireTest {
 
     @RegisterExtension
@@ -223,7 +223,7 @@ class WireTest {
                 "-dname", "CN=" + name, "-ext", "san=ip:127.0.0.1,dns:localhost", "-validity", "2",
                 "-storetype", "PKCS12", "-storepass", "secret", "-keystore", store.toString())
                 .redirectError(ProcessBuilder.Redirect.DISCARD).redirectOutput(ProcessBuilder.Redirect.DISCARD).start();
-        assertTrue(made.waitFor(30, TimeUnit.SECONDS) && made.exitValue() == 0);
+        assertTrue(made.waitFor(60, TimeUnit.SECONDS) && made.exitValue() == 0);
         KeyStore keys = KeyStore.getInstance(store.toFile(), "secret".toCharArray());
         write(folder.resolve(name + ".crt"), "CERTIFICATE", keys.getCertificate(name).getEncoded());
         write(folder.resolve(name + ".key"), "PRIVATE KEY", keys.getKey(name, "secret".toCharArray()).getEncoded());

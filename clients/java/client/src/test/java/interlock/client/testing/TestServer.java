@@ -7,6 +7,7 @@ import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.UUID;
@@ -20,7 +21,7 @@ import java.util.regex.Pattern;
 /** A server process on free ports, which are the same over restarts. It forgets everything at its end. */
 public final class TestServer implements AutoCloseable {
 
-    private static final long PATIENCE_SECONDS = 30;
+    private static final Duration PATIENCE = Duration.ofSeconds(30);
     private static final Pattern READY = Pattern.compile("interlock is ready .*http=\\S+:(\\d+) .*grpc=\\S+:(\\d+)");
 
     private final Map<String, String> settings = new HashMap<>();
@@ -73,7 +74,7 @@ public final class TestServer implements AutoCloseable {
         reader.setDaemon(true);
         reader.start();
         try {
-            Matcher ports = ready.get(PATIENCE_SECONDS, TimeUnit.SECONDS);
+            Matcher ports = ready.get(PATIENCE.toSeconds(), TimeUnit.SECONDS);
             settings.put("CYODA_HTTP_PORT", ports.group(1));
             settings.put("CYODA_GRPC_PORT", ports.group(2));
         } catch (InterruptedException | ExecutionException | TimeoutException e) {
@@ -130,12 +131,12 @@ public final class TestServer implements AutoCloseable {
 
         /** Settings of a client of the tenant. */
         public InterlockClient.Builder client() {
-            return InterlockClient.builder(target).metadata("x-mock-tenant", name);
+            return InterlockClient.builder(target).metadata("x-mock-tenant", name).connectTimeout(PATIENCE);
         }
 
         /** Settings of a member of the tenant. */
         public InterlockMember.Builder member() {
-            return InterlockMember.builder(target).metadata("x-mock-tenant", name);
+            return InterlockMember.builder(target).metadata("x-mock-tenant", name).connectTimeout(PATIENCE);
         }
     }
 }

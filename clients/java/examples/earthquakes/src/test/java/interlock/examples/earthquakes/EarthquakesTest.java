@@ -25,7 +25,7 @@ import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-@Timeout(60)
+@Timeout(120)
 class EarthquakesTest {
 
     private static final Path FILES = TestServer.repository().resolve("clients/python/examples/earthquakes");
@@ -96,14 +96,14 @@ class EarthquakesTest {
 
     @Test
     void memberAndLoaderCanBeTwoPrograms() throws Exception {
-        try (TestServer server = new TestServer("CYODA_DISPATCH_WAIT_TIMEOUT", "10s")) {
+        try (TestServer server = new TestServer("CYODA_DISPATCH_WAIT_TIMEOUT", "30s")) {
             Process member = new ProcessBuilder(Path.of(System.getProperty("java.home"), "bin", "java").toString(), "-cp",
                     System.getProperty("java.class.path"), Main.class.getName(), "--member", "--server", server.target())
                     .inheritIO().start();
             try {
                 assertContains(printed("--server", server.target(), "--files", FILES.toString()), TABLE);
                 member.destroy(); // SIGTERM
-                assertTrue(member.waitFor(20, TimeUnit.SECONDS));
+                assertTrue(member.waitFor(60, TimeUnit.SECONDS));
                 assertEquals(143, member.exitValue());
             } finally {
                 member.destroyForcibly();
