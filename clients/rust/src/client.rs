@@ -11,6 +11,7 @@ use crate::{
     envelope::{TRACE_PARENT, TRACE_STATE},
     generated::cloudevents::CloudEvent,
     stream::{self, Lane, Stream},
+    trace::{self, Trace},
 };
 
 /// How long closing waits for outstanding answers.
@@ -38,13 +39,6 @@ enum Route {
     Connection(Arc<Connection>),
     /// On one stream, and with the token of its lane.
     Stream(Arc<Stream>, Lane),
-}
-
-/// The trace that requests continue (W3C Trace Context).
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Trace {
-    pub(crate) parent: Option<String>,
-    pub(crate) state: Option<String>,
 }
 
 impl Client {
@@ -95,7 +89,7 @@ impl Client {
 
     /// The same client, whose requests continue a trace. The texts are those of the headers
     /// `traceparent` and `tracestate` (W3C Trace Context). The clients of calls continue that of
-    /// their call.
+    /// their call. With the feature `opentelemetry` that of the current span has precedence.
     #[must_use]
     pub fn in_trace(&self, parent: impl Into<String>, state: Option<String>) -> Self {
         let parent = Some(parent.into());
@@ -165,7 +159,8 @@ impl Client {
 
     fn event(&self, event_type: &str, payload: &(impl Serialize + ?Sized)) -> Result<CloudEvent> {
         let mut event = CloudEvent::of(event_type, &Json::encode(payload)?)?;
-        if let Some(trace) = &self.trace {
+        let current = trace::current().map(Arc::new);
+        if let Some(trace) = current.as_ref().or(self.trace.as_ref()) {
             for (name, value) in [(TRACE_PARENT, &trace.parent), (TRACE_STATE, &trace.state)] {
                 if let Some(value) = value {
                     event.set_attribute(name, value);

@@ -28,7 +28,8 @@
 //! numbers keep all their digits in a [`serde_json::Value`], too. It is a switch of `serde_json`
 //! for the whole program; where it is unwanted, `default-features = false` turns it off.
 //!
-//! Logs and spans are those of [`tracing`].
+//! Logs and spans are those of [`tracing`]. With the feature `opentelemetry` the spans of handlers
+//! continue the traces of their calls, and requests carry the trace of the current span.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
@@ -50,6 +51,7 @@ mod request;
 mod runs;
 mod stream;
 mod text;
+mod trace;
 mod version;
 
 /// Requests, answers and operations, generated from the protocol of the server.

@@ -12,10 +12,10 @@ use super::failure::{Failure, HandlerResult, reject};
 use crate::{
     Client, Code, Entities, Entity, Error, Json, Result,
     api::AttachedEntity,
-    client::Trace,
     envelope::{DISPATCH_KEY, TRACE_PARENT, TRACE_STATE, TRANSACTION},
     generated::cloudevents::CloudEvent,
     stream::{Lane, Stream},
+    trace::Trace,
 };
 
 /// How many requests of one call are sent before they are answered. The server works on those of

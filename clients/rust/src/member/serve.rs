@@ -15,7 +15,7 @@ use tracing::Instrument as _;
 
 use super::{
     Kind, Settings,
-    call::{self, Call, Done},
+    call::{self, Call, Done, trace_of},
     failure::{Failure, HandlerResult, retry},
     task::{self, Outcome, Task},
 };
@@ -29,6 +29,7 @@ use crate::{
     envelope::{TRACE_PARENT, kind},
     generated::cloudevents::CloudEvent,
     stream::{Receiver, Stream},
+    trace,
 };
 
 /// How many calls may run or wait; further ones are rejected as retryable.
@@ -141,6 +142,7 @@ impl Serving {
             entity = call.entity_id,
             traceparent = event.attribute(TRACE_PARENT),
         );
+        trace::continue_in(&span, &trace_of(event));
         let on = Arc::clone(on);
         let serving = async move {
             let _running = running;
@@ -216,6 +218,7 @@ impl Serving {
             run = task.run_id,
             traceparent = event.attribute(TRACE_PARENT),
         );
+        trace::continue_in(&span, &trace_of(event));
         let on = Arc::clone(on);
         let serving = async move {
             let _running = running;
