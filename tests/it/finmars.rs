@@ -2,6 +2,7 @@
 //! the manager is done.
 //!
 //! `cargo test --test it finmars -- --nocapture` prints registry, workers and items after each tick.
+#![expect(clippy::print_stdout, reason = "what a tick changes can be looked at")]
 
 use serde_json::{Value, json};
 use tokio::time::timeout;

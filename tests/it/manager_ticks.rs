@@ -225,9 +225,9 @@ async fn very_many_managers_of_a_tenant_do_not_hold_up_those_of_another() {
 
 #[tokio::test]
 async fn large_managers_are_ticked_within_bounds_of_memory() {
+    const LARGE: usize = 32;
     let server = Server::with(&[("INTERLOCK_MANAGER_INTERVAL", "0s")]);
     let connection = server.connect().await;
-    const LARGE: usize = 32;
     let item = |n: usize, at: usize| {
         json!({"status": "in-progress", "state_path": format!("/s/{n}/{at}"),
             "notes": "x".repeat(3_000)})

@@ -78,8 +78,8 @@ impl Runtime {
         let files = files.iter();
         let files = files.filter_map(|file| Some((manager_at(&file.path)?, file)));
         let known: BTreeMap<&str, &ListedFile> = files.collect();
-        let names = || named.into_iter().flatten();
-        if let Some(name) = names().find(|name| !known.contains_key(&***name)) {
+        let asked_for = || named.into_iter().flatten();
+        if let Some(name) = asked_for().find(|name| !known.contains_key(&***name)) {
             return Err(not_found(namespace, name));
         }
         let named: Option<BTreeSet<&str>> =
@@ -162,8 +162,9 @@ impl Runtime {
         }
         let _slot = ticks.slot(tenant, &by.cancel).await?;
         measure::manager_read();
-        self.tick_manager(by, namespace, file, name, processes)
-            .await
+        let ticking = self.tick_manager(by, namespace, file, name, processes);
+        // What it holds while it works is much more than what a manager needs that is not read.
+        Box::pin(ticking).await
     }
 
     /// The files of managers, by path.

@@ -108,14 +108,14 @@ impl Known {
             Some(status) => status == ManagerStatus::InProgress,
             None => true,
         };
-        let processed = (processes && is_processed).then(|| Processed {
+        let outcome = (processes && is_processed).then(|| Processed {
             manager: manager.to_owned(),
             status: self.status,
             changed: false,
             started: Vec::new(),
             error: self.error.clone(),
         });
-        (self.status, processed)
+        (self.status, outcome)
     }
 }
 
