@@ -245,7 +245,7 @@ fn manager_folder(config: &Config) -> Result<Option<Folder>, FolderError> {
         return Ok(None);
     };
     let (tenant, namespace) = (given.tenant.clone(), Arc::clone(&given.namespace));
-    let folder = Folder::open(given.path.clone(), tenant, namespace)?;
+    let folder = Folder::open(&given.path, tenant, namespace)?;
     info!(folder = %given.path.display(), tenant = %given.tenant, namespace = %given.namespace, "the files of a namespace are in a folder");
     Ok(Some(folder))
 }

@@ -66,12 +66,11 @@ impl Coded for Error {
                 Code::RunDefinitionNotFound
             }
             Self::Disabled { .. } | Self::VersionDisabled { .. } => Code::RunDefinitionDisabled,
-            Self::OfBundle { .. } => Code::BadRequest,
+            Self::OfBundle { .. } | Self::NotAFile { .. } => Code::BadRequest,
             Self::ActionNotFound { .. } => Code::ActionNotFound,
             Self::BundleNotFound { .. } => Code::BundleNotFound,
             Self::FileNotFound { .. } => Code::FileNotFound,
             Self::FileModified { .. } => Code::EntityModified,
-            Self::NotAFile { .. } => Code::BadRequest,
             Self::FileUnusable { .. } => Code::ValidationFailed,
             Self::Folder { .. } => Code::StorageUnavailable,
             Self::Unreadable { .. } | Self::NoKey { .. } | Self::NotSealed => Code::ServerError,

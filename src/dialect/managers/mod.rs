@@ -48,7 +48,9 @@ pub fn manager_at(path: &str) -> Option<&str> {
 /// Whether a file of that name in the folder of managers is one, where people edit the folder: what
 /// their editors leave beside it, such as backups, is not.
 pub fn is_manager_in_folder(name: &str) -> bool {
-    name.ends_with(".json")
+    std::path::Path::new(name)
+        .extension()
+        .is_some_and(|extension| extension == "json")
 }
 
 #[cfg(test)]

@@ -112,12 +112,12 @@ impl Folder {
     ///
     /// # Errors
     /// Another process uses it, or it cannot be read.
-    pub fn open(root: PathBuf, tenant: Tenant, namespace: Arc<str>) -> Result<Self, FolderError> {
+    pub fn open(root: &Path, tenant: Tenant, namespace: Arc<str>) -> Result<Self, FolderError> {
         let unusable = |source| FolderError::Unusable {
-            path: root.clone(),
+            path: root.to_owned(),
             source,
         };
-        fs::create_dir_all(&root).map_err(unusable)?;
+        fs::create_dir_all(root).map_err(unusable)?;
         let root = root.canonicalize().map_err(unusable)?;
         let lock = fs::File::open(&root).map_err(unusable)?;
         match lock.try_lock() {

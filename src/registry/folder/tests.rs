@@ -11,7 +11,7 @@ use super::*;
 const EDITS: usize = 300;
 
 fn open(root: &Path) -> Folder {
-    let opened = Folder::open(root.to_owned(), "t".into(), "default".into());
+    let opened = Folder::open(root, "t".into(), "default".into());
     opened.expect("opens")
 }
 
@@ -280,12 +280,12 @@ async fn one_process_uses_a_folder_and_clears_up_after_the_one_before() {
     fs::write(root.path().join("d/.other.tmp"), "kept").expect("writes");
     let folder = open(root.path());
     assert_eq!(names(&root.path().join("d")), [".other.tmp"]);
-    let second = Folder::open(root.path().to_owned(), "t".into(), "default".into());
+    let second = Folder::open(root.path(), "t".into(), "default".into());
     assert!(matches!(second, Err(FolderError::InUse(_))));
     drop(folder);
     open(root.path());
     let file = root.path().join("file");
     fs::write(&file, "").expect("writes");
-    let no_folder = Folder::open(file, "t".into(), "default".into());
+    let no_folder = Folder::open(&file, "t".into(), "default".into());
     assert!(matches!(no_folder, Err(FolderError::Unusable { .. })));
 }

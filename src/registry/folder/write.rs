@@ -199,7 +199,8 @@ impl Drop for Unfinished<'_> {
 /// Removes what an earlier process has left that was ended while it wrote.
 pub(super) fn sweep(root: &Path) -> Result<(), Fault> {
     place::each(root, &|_| true, &mut |folder, _, name| {
-        if name.starts_with(UNFINISHED) && name.ends_with(".tmp") {
+        let begin = name.strip_suffix(".tmp");
+        if begin.is_some_and(|name| name.starts_with(UNFINISHED)) {
             let _ = unlinkat(folder, name, AtFlags::empty());
         }
         Ok(())

@@ -119,17 +119,14 @@ impl Runtime {
         known: &BTreeMap<&'a str, &ListedFile>,
     ) -> Result<Vec<&'a str>, Failure> {
         let path = registry_path()?;
-        let registry = match self.0.registry.folder(&by.tenant, namespace) {
-            Some(folder) => {
-                let found = folder.look(&path).await?;
-                let written = found.as_ref().and_then(|found| found.text.as_deref().ok());
-                Managers::read(written.unwrap_or_default())
-            }
-            None => {
-                let mut session = self.session_for(by, attribution(by));
-                let written = File::content(session.unit()?, namespace, &path).await?;
-                Managers::read(written.as_deref().unwrap_or_default())
-            }
+        let registry = if let Some(folder) = self.0.registry.folder(&by.tenant, namespace) {
+            let found = folder.look(&path).await?;
+            let written = found.as_ref().and_then(|found| found.text.as_deref().ok());
+            Managers::read(written.unwrap_or_default())
+        } else {
+            let mut session = self.session_for(by, attribution(by));
+            let written = File::content(session.unit()?, namespace, &path).await?;
+            Managers::read(written.as_deref().unwrap_or_default())
         };
         let mut seen = BTreeSet::new();
         let mut order = Vec::with_capacity(known.len());

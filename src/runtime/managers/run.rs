@@ -145,7 +145,7 @@ fn output(ticked: Ticked) -> Value {
 }
 
 fn processed(done: Processed) -> Value {
-    let started: Vec<Value> = done.started.into_iter().map(started).collect();
+    let started: Vec<Value> = done.started.iter().map(started).collect();
     let mut shown = json!({"manager": done.manager, "changed": done.changed, "started": started});
     if let Some(status) = done.status {
         shown["status"] = status.as_str().into();
@@ -156,12 +156,12 @@ fn processed(done: Processed) -> Value {
     shown
 }
 
-fn started(item: StartedItem) -> Value {
+fn started(item: &StartedItem) -> Value {
     let mut shown = json!({"item": item.item});
     if let Some(worker) = item.worker {
         shown["worker"] = worker.into();
     }
-    let name = match item.work {
+    let name = match &item.work {
         StartedWork::Run(_) => "runId",
         StartedWork::Task(_) => "taskId",
     };

@@ -205,7 +205,13 @@ impl Runtime {
     ) -> Result<(State, Vec<HistoryEvent>), Failure> {
         let Starting { run, name, .. } = starting;
         let parks = match starting.program.entry.as_ref().map(|entry| &entry.kind) {
-            Some(Kind::Wait(_)) => true,
+            Some(
+                Kind::Wait(_)
+                | Kind::Run {
+                    target: Target::Tick,
+                    ..
+                },
+            ) => true,
             Some(Kind::Run {
                 target: Target::Action(action),
                 ..
@@ -213,10 +219,6 @@ impl Runtime {
                 let action = self.action_of(&by.tenant, &name.namespace, action).await?;
                 action.is_some_and(|action| action.enabled && action.wasm.is_none())
             }
-            Some(Kind::Run {
-                target: Target::Tick,
-                ..
-            }) => true,
             Some(Kind::Run { .. } | Kind::Saga(_)) | None => false,
         };
         if !parks || state.not_before().is_some() {
