@@ -12,14 +12,15 @@ use super::simulated;
 use super::{
     Error,
     port::{
-        ActorRow, Batch, ChangeRange, Claim, Definitions, EntityRow, Failure, Identity, Index,
-        Indexable, Job, JobRow, Leaving, Listed, ListedTopic, Message, ModelCommit, ModelRow,
-        Newest, OldRun, Ordered, Probe, Reached, Record, RecordHead, RecordHeadPage, RecordKey,
-        RecordKind, RecordOrigin, RecordPage, RecordRow, Recorded, Remembered, RunEvents, RunKey,
-        RunName, RunNameRow, RunsWanted, ScanRequest, Settings, Stored, StoredJob, StoredProducer,
-        StoredRun, Stretch, Syncing, Task, TaskKey, TaskLine, TaskPage, TenantRow, TopicEvent,
-        TopicHead, TopicKey, TopicPage, TopicRow, Upkeep, Version,
+        ActorRow, Batch, ChangeRange, Claim, CommitRow, Definitions, EntityRow, Failure, Identity,
+        Index, Indexable, Job, JobRow, Leaving, Link, Listed, ListedTopic, Message, ModelCommit,
+        ModelRow, Newest, OldRun, Ordered, Place, Probe, Reached, Record, RecordHead,
+        RecordHeadPage, RecordKey, RecordKind, RecordOrigin, RecordPage, RecordRow, Recorded,
+        Remembered, RunEvents, RunKey, RunName, RunNameRow, RunsWanted, ScanRequest, Settings,
+        Stored, StoredJob, StoredProducer, StoredRun, Stretch, Task, TaskKey, TaskLine, TaskPage,
+        TenantRow, TopicEvent, TopicHead, TopicKey, TopicPage, TopicRow, Upkeep, Version, Written,
     },
+    postgres::{self, Postgres},
     sqlite::{self, Sqlite},
 };
 use crate::clock::Timestamp;
@@ -44,15 +45,25 @@ pub(super) struct Backend {
 #[derive(Debug)]
 enum Kind {
     Sqlite(Box<Sqlite>),
+    Postgres(Box<Postgres>),
     #[cfg(test)]
     Simulated(Arc<Simulated>),
 }
 
 impl Backend {
     pub(super) async fn open(settings: &Settings) -> Result<(Self, Newest), Error> {
-        let (database, newest) = Sqlite::open(settings).await?;
+        let (kind, newest) = match &settings.place {
+            Place::Server(server) => {
+                let (database, newest) = Postgres::open(settings, server).await?;
+                (Kind::Postgres(Box::new(database)), newest)
+            }
+            Place::File(_) | Place::Memory => {
+                let (database, newest) = Sqlite::open(settings).await?;
+                (Kind::Sqlite(Box::new(database)), newest)
+            }
+        };
         let backend = Self {
-            kind: Kind::Sqlite(Box::new(database)),
+            kind,
             #[cfg(test)]
             disturbance: None,
         };
@@ -61,13 +72,35 @@ impl Backend {
 
     /// Brings a database up to date without opening it for use.
     pub(super) async fn migrate(settings: &Settings) -> Result<(), Error> {
-        Ok(Sqlite::migrate(settings).await?)
+        match &settings.place {
+            Place::Server(server) => Ok(Postgres::migrate(server).await?),
+            Place::File(_) | Place::Memory => Ok(Sqlite::migrate(settings).await?),
+        }
+    }
+
+    /// Whether other processes may write to the database, too.
+    pub(super) const fn is_shared(&self) -> bool {
+        matches!(self.kind, Kind::Postgres(_))
+    }
+
+    /// The newest commit, where others may have made it.
+    pub(super) async fn newest(&self) -> Result<Option<Newest>, Error> {
+        match &self.kind {
+            Kind::Postgres(database) => {
+                let newest = database.newest().await;
+                Ok(Some(newest.map_err(postgres::understood)?))
+            }
+            Kind::Sqlite(_) => Ok(None),
+            #[cfg(test)]
+            Kind::Simulated(_) => Ok(None),
+        }
     }
 
     /// What writes; there is one.
     pub(super) fn writer(&self) -> Option<Writer> {
         let kind = match &self.kind {
-            Kind::Sqlite(database) => WriterKind::Sqlite(database.writer()?),
+            Kind::Sqlite(database) => WriterKind::Sqlite(Box::new(database.writer()?)),
+            Kind::Postgres(database) => WriterKind::Postgres(Box::new(database.writer()?)),
             #[cfg(test)]
             Kind::Simulated(database) => WriterKind::Simulated(Arc::clone(database)),
         };
@@ -82,6 +115,7 @@ impl Backend {
     pub(super) fn checkpointer(&self) -> Option<Checkpointer> {
         match &self.kind {
             Kind::Sqlite(database) => database.checkpointer().map(Checkpointer),
+            Kind::Postgres(_) => None,
             #[cfg(test)]
             Kind::Simulated(_) => None,
         }
@@ -91,6 +125,7 @@ impl Backend {
     pub(super) const fn is_damaged(&self) -> bool {
         match &self.kind {
             Kind::Sqlite(database) => database.is_damaged(),
+            Kind::Postgres(_) => false,
             #[cfg(test)]
             Kind::Simulated(_) => false,
         }
@@ -100,6 +135,7 @@ impl Backend {
     pub(super) async fn name_damage(&self, within: Duration) -> Result<(), Error> {
         match &self.kind {
             Kind::Sqlite(database) => Ok(database.name_damage(within).await?),
+            Kind::Postgres(_) => Ok(()),
             #[cfg(test)]
             Kind::Simulated(_) => Ok(()),
         }
@@ -108,9 +144,11 @@ impl Backend {
     /// Closes every connection, the writing one last.
     pub(super) async fn close(&self, writer: Writer) {
         match (&self.kind, writer.kind) {
-            (Kind::Sqlite(database), WriterKind::Sqlite(writer)) => database.close(writer).await,
-            #[cfg(test)]
-            (Kind::Sqlite(_) | Kind::Simulated(_), _) => {}
+            (Kind::Sqlite(database), WriterKind::Sqlite(writer)) => database.close(*writer).await,
+            (Kind::Postgres(database), WriterKind::Postgres(writer)) => {
+                database.close(*writer).await;
+            }
+            _ => {}
         }
     }
 }
@@ -125,6 +163,10 @@ macro_rules! reads {
                         #[cfg(test)]
                         let _still = self.disturbance.as_ref().map(|_| simulated::still());
                         Ok(database.$name($($argument),*).await?)
+                    }
+                    Kind::Postgres(database) => {
+                        let read = database.$name($($argument),*).await;
+                        Ok(read.map_err(postgres::understood)?)
                     }
                     #[cfg(test)]
                     Kind::Simulated(database) => Ok(database.state().$name($($argument),*)),
@@ -304,7 +346,8 @@ pub(super) struct Writer {
 
 #[derive(Debug)]
 enum WriterKind {
-    Sqlite(sqlite::Writer),
+    Sqlite(Box<sqlite::Writer>),
+    Postgres(Box<postgres::Writer>),
     #[cfg(test)]
     Simulated(Arc<Simulated>),
 }
@@ -312,33 +355,45 @@ enum WriterKind {
 impl Writer {
     /// Writes a batch, and begins to make it durable. After a failure, also of that, the outcome is
     /// unknown until [`Self::reopen`] has settled it.
-    pub(super) async fn write(&mut self, batch: &Batch) -> Result<Syncing, Failure> {
+    pub(super) async fn write(&mut self, batch: &Batch) -> Result<Written, Failure> {
         #[cfg(test)]
         simulated::pass(self.disturbance.clone(), Moment::BeforeWrite).await?;
-        let syncing = self.write_now(batch).await?;
+        let written = self.write_now(batch).await?;
         #[cfg(test)]
-        let syncing = simulated::disturb(self.disturbance.clone(), syncing).await?;
-        Ok(syncing)
+        let written = match written {
+            Written::Syncing(syncing) => {
+                Written::Syncing(simulated::disturb(self.disturbance.clone(), syncing).await?)
+            }
+            Written::Overtaken => Written::Overtaken,
+        };
+        Ok(written)
     }
 
-    async fn write_now(&mut self, batch: &Batch) -> Result<Syncing, Failure> {
+    async fn write_now(&mut self, batch: &Batch) -> Result<Written, Failure> {
         #[cfg(test)]
         let _still = self.still();
         match &mut self.kind {
             WriterKind::Sqlite(writer) => writer.write(batch).await,
+            WriterKind::Postgres(writer) => writer.write(batch).await,
             #[cfg(test)]
-            WriterKind::Simulated(database) => Ok(database.write(batch)),
+            WriterKind::Simulated(database) => Ok(Written::Syncing(database.write(batch))),
         }
     }
 
-    /// Writes what is no commit; how many rows that took.
-    pub(super) async fn keep_up(&mut self, upkeep: &Upkeep) -> Result<u64, Failure> {
+    /// Writes what is no commit of units; how many rows that took. Where others write too it may
+    /// have to follow the newest commit: none if it does not, and then nothing is written.
+    pub(super) async fn keep_up(
+        &mut self,
+        upkeep: &Upkeep,
+        link: Option<&Link>,
+    ) -> Result<Option<u64>, Failure> {
         #[cfg(test)]
         let _still = self.still();
         match &mut self.kind {
-            WriterKind::Sqlite(writer) => writer.keep_up(upkeep).await,
+            WriterKind::Sqlite(writer) => writer.keep_up(upkeep).await.map(Some),
+            WriterKind::Postgres(writer) => writer.keep_up(upkeep, link).await,
             #[cfg(test)]
-            WriterKind::Simulated(database) => Ok(database.state().keep_up(upkeep)),
+            WriterKind::Simulated(database) => Ok(Some(database.state().keep_up(upkeep))),
         }
     }
 
@@ -348,6 +403,7 @@ impl Writer {
         let _still = self.still();
         match &mut self.kind {
             WriterKind::Sqlite(writer) => writer.copy_back().await,
+            WriterKind::Postgres(_) => Ok(()),
             #[cfg(test)]
             WriterKind::Simulated(_) => Ok(()),
         }
@@ -361,6 +417,7 @@ impl Writer {
         let _still = self.still();
         match &mut self.kind {
             WriterKind::Sqlite(writer) => writer.reopen().await,
+            WriterKind::Postgres(writer) => writer.reopen().await,
             #[cfg(test)]
             WriterKind::Simulated(_) => Ok(()),
         }
@@ -375,19 +432,24 @@ impl Writer {
         }
         match &self.kind {
             WriterKind::Sqlite(writer) => writer.in_place(),
+            WriterKind::Postgres(_) => None,
             #[cfg(test)]
             WriterKind::Simulated(_) => None,
         }
     }
 
     /// Whether all of these commits are there. A batch is one transaction, so all are or none is.
-    pub(super) async fn knows(&mut self, sequences: &[i64]) -> Result<bool, Failure> {
+    pub(super) async fn knows(&mut self, commits: &[CommitRow]) -> Result<bool, Failure> {
         #[cfg(test)]
         let _still = self.still();
         match &mut self.kind {
-            WriterKind::Sqlite(writer) => writer.knows(sequences).await,
+            WriterKind::Sqlite(writer) => writer.knows(commits).await,
+            WriterKind::Postgres(writer) => writer.knows(commits).await,
             #[cfg(test)]
-            WriterKind::Simulated(database) => Ok(database.state().knows(sequences)),
+            WriterKind::Simulated(database) => {
+                let sequences: Vec<_> = commits.iter().map(|commit| commit.seq).collect();
+                Ok(database.state().knows(&sequences))
+            }
         }
     }
 
@@ -397,6 +459,10 @@ impl Writer {
         let _still = self.still();
         match &mut self.kind {
             WriterKind::Sqlite(writer) => Ok(writer.tenant(tenant).await?),
+            WriterKind::Postgres(writer) => {
+                let row = writer.tenant(tenant).await;
+                Ok(row.map_err(postgres::understood)?)
+            }
             #[cfg(test)]
             WriterKind::Simulated(database) => Ok(database.state().add_tenant(tenant)),
         }
@@ -412,6 +478,10 @@ impl Writer {
         let _still = self.still();
         match &mut self.kind {
             WriterKind::Sqlite(writer) => Ok(writer.run_name(tenant, name).await?),
+            WriterKind::Postgres(writer) => {
+                let row = writer.run_name(tenant, name).await;
+                Ok(row.map_err(postgres::understood)?)
+            }
             #[cfg(test)]
             WriterKind::Simulated(database) => Ok(database.state().run_name(tenant, name)),
         }
@@ -427,6 +497,10 @@ impl Writer {
         let _still = self.still();
         match &mut self.kind {
             WriterKind::Sqlite(writer) => Ok(writer.actor(tenant, actor).await?),
+            WriterKind::Postgres(writer) => {
+                let row = writer.actor(tenant, actor).await;
+                Ok(row.map_err(postgres::understood)?)
+            }
             #[cfg(test)]
             WriterKind::Simulated(database) => Ok(database.state().actor(tenant, actor)),
         }
@@ -438,22 +512,31 @@ impl Writer {
         let _still = self.still();
         match &mut self.kind {
             WriterKind::Sqlite(writer) => writer.sweep(now, limit).await?,
+            WriterKind::Postgres(writer) => {
+                let swept = writer.sweep(now, limit).await;
+                swept.map_err(postgres::understood)?;
+            }
             #[cfg(test)]
             WriterKind::Simulated(database) => database.state().sweep(now, limit),
         }
         Ok(())
     }
 
-    /// Writes a change of a model in a transaction of its own; it is durable when this returns.
-    pub(super) async fn change_model(&mut self, commit: &ModelCommit<'_>) -> Result<(), Error> {
+    /// Writes a change of a model in a transaction of its own; it is durable when this returns. False
+    /// if it does not follow the newest commit, and then nothing is written.
+    pub(super) async fn change_model(&mut self, commit: &ModelCommit<'_>) -> Result<bool, Error> {
         #[cfg(test)]
         let _still = self.still();
         match &mut self.kind {
             WriterKind::Sqlite(writer) => writer.change_model(commit).await?,
+            WriterKind::Postgres(writer) => {
+                let changed = writer.change_model(commit).await;
+                return Ok(changed.map_err(postgres::understood)?);
+            }
             #[cfg(test)]
             WriterKind::Simulated(database) => database.state().change_model(commit),
         }
-        Ok(())
+        Ok(true)
     }
 }
 
