@@ -104,9 +104,11 @@ struct Plan {
 
 impl Options {
     fn includes(&self, name: &str) -> bool {
+        // `T1` is not the beginning of `T10`.
         let named = |only: &String| {
             name.get(..only.len())
                 .is_some_and(|start| start.eq_ignore_ascii_case(only))
+                && !name[only.len()..].starts_with(|next: char| next.is_ascii_digit())
         };
         self.only.is_empty() || self.only.iter().any(named)
     }
