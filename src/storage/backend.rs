@@ -85,15 +85,11 @@ impl Backend {
 
     /// The newest commit, where others may have made it.
     pub(super) async fn newest(&self) -> Result<Option<Newest>, Error> {
-        match &self.kind {
-            Kind::Postgres(database) => {
-                let newest = database.newest().await;
-                Ok(Some(newest.map_err(postgres::understood)?))
-            }
-            Kind::Sqlite(_) => Ok(None),
-            #[cfg(test)]
-            Kind::Simulated(_) => Ok(None),
-        }
+        let Kind::Postgres(database) = &self.kind else {
+            return Ok(None);
+        };
+        let newest = database.newest().await;
+        Ok(Some(newest.map_err(postgres::understood)?))
     }
 
     /// What writes; there is one.
@@ -113,32 +109,26 @@ impl Backend {
 
     /// What copies the log back beside the writer, if there is a log.
     pub(super) fn checkpointer(&self) -> Option<Checkpointer> {
-        match &self.kind {
-            Kind::Sqlite(database) => database.checkpointer().map(Checkpointer),
-            Kind::Postgres(_) => None,
-            #[cfg(test)]
-            Kind::Simulated(_) => None,
-        }
+        let Kind::Sqlite(database) = &self.kind else {
+            return None;
+        };
+        database.checkpointer().map(Checkpointer)
     }
 
     /// Whether the check at the start has found a damaged page.
     pub(super) const fn is_damaged(&self) -> bool {
-        match &self.kind {
-            Kind::Sqlite(database) => database.is_damaged(),
-            Kind::Postgres(_) => false,
-            #[cfg(test)]
-            Kind::Simulated(_) => false,
-        }
+        let Kind::Sqlite(database) = &self.kind else {
+            return false;
+        };
+        database.is_damaged()
     }
 
     /// Looks for damaged pages, for so long at most, and says in the log which they are.
     pub(super) async fn name_damage(&self, within: Duration) -> Result<(), Error> {
-        match &self.kind {
-            Kind::Sqlite(database) => Ok(database.name_damage(within).await?),
-            Kind::Postgres(_) => Ok(()),
-            #[cfg(test)]
-            Kind::Simulated(_) => Ok(()),
+        if let Kind::Sqlite(database) = &self.kind {
+            database.name_damage(within).await?;
         }
+        Ok(())
     }
 
     /// Closes every connection, the writing one last.
@@ -401,12 +391,10 @@ impl Writer {
     pub(super) async fn copy_back(&mut self) -> Result<(), Failure> {
         #[cfg(test)]
         let _still = self.still();
-        match &mut self.kind {
-            WriterKind::Sqlite(writer) => writer.copy_back().await,
-            WriterKind::Postgres(_) => Ok(()),
-            #[cfg(test)]
-            WriterKind::Simulated(_) => Ok(()),
+        if let WriterKind::Sqlite(writer) = &mut self.kind {
+            writer.copy_back().await?;
         }
+        Ok(())
     }
 
     /// Makes the database usable again after a failure, and everything durable that it holds.
@@ -430,12 +418,10 @@ impl Writer {
         if self.disturbance.is_some() {
             return None;
         }
-        match &self.kind {
-            WriterKind::Sqlite(writer) => writer.in_place(),
-            WriterKind::Postgres(_) => None,
-            #[cfg(test)]
-            WriterKind::Simulated(_) => None,
-        }
+        let WriterKind::Sqlite(writer) = &self.kind else {
+            return None;
+        };
+        writer.in_place()
     }
 
     /// Whether all of these commits are there. A batch is one transaction, so all are or none is.

@@ -1,3 +1,4 @@
+#[expect(dead_code, reason = "tests of the whole service use the rest of it")]
 #[path = "../../tests/it/support/database.rs"]
 mod database;
 #[expect(dead_code, reason = "tests of connectors use the rest of it")]

@@ -142,6 +142,7 @@ impl Writer {
 }
 
 /// Prints how many rows a second each way writes.
+#[expect(clippy::print_stdout, reason = "that is what it is for")]
 pub(crate) async fn measure(span: Duration) {
     let Some(server) = Postgres::with("fsync=on") else {
         return;
@@ -162,10 +163,10 @@ pub(crate) async fn measure(span: Duration) {
                     let mut writer = Writer::open(&url, rows).await;
                     tasks.push(tokio::spawn(async move {
                         let begun = Instant::now();
-                        let mut written = 0;
+                        let mut written = 0_u128;
                         while begun.elapsed() < span {
                             writer.write(way).await;
-                            written += rows;
+                            written += rows as u128;
                         }
                         written
                     }));
@@ -175,8 +176,8 @@ pub(crate) async fn measure(span: Duration) {
                 for task in tasks {
                     total += task.await.expect("writes");
                 }
-                let each = total as f64 / begun.elapsed().as_secs_f64();
-                line += &format!(" {each:.0} |");
+                let each = total * 1_000 / begun.elapsed().as_millis();
+                line = format!("{line} {each} |");
             }
             println!("{line}");
         }

@@ -18,6 +18,7 @@ mod machine;
 mod member;
 mod message;
 mod other_driver;
+#[expect(dead_code, reason = "tests use the rest of it")]
 #[path = "../it/support/postgres.rs"]
 mod postgres;
 mod process;

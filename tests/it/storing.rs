@@ -8,11 +8,10 @@ use crate::support::{
     self, Server, backend, command, database::Database, locked_model, postgres::Postgres,
 };
 
-fn place(url: &str) -> [(&str, &str); 3] {
+fn place(url: &str) -> [(&str, &str); 2] {
     [
         ("CYODA_STORAGE_BACKEND", "postgres"),
         ("CYODA_POSTGRES_URL", url),
-        ("CYODA_STARTUP_TIMEOUT", "1s"),
     ]
 }
 
@@ -20,6 +19,7 @@ fn place(url: &str) -> [(&str, &str); 3] {
 fn refusal(settings: &[(&str, &str)]) -> String {
     let folder = tempfile::tempdir().expect("a folder");
     let done = command(folder.path(), settings)
+        .env("CYODA_STARTUP_TIMEOUT", "3s")
         .stdin(Stdio::null())
         .output()
         .expect("runs");

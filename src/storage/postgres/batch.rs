@@ -86,7 +86,8 @@ fn text_of(parts: &[Part]) -> Arc<str> {
         text.push_str(pieces.next().unwrap_or_default());
         for piece in pieces {
             number += 1;
-            text.push_str(&format!("${number}"));
+            text.push('$');
+            text.push_str(&number.to_string());
             text.push_str(piece);
         }
     }

@@ -97,10 +97,8 @@ impl Writer {
     /// Connects again, to the server that takes writes now, and puts an empty link behind whatever
     /// is on its way.
     pub(in crate::storage) async fn reopen(&mut self) -> Result<(), Failure> {
-        if let Some(connection) = self.connection.take() {
-            // What it was asked may still be on its way, so nobody waits for it to say goodbye.
-            drop(connection);
-        }
+        // What it was asked may still be on its way, so nobody waits for it to say goodbye.
+        self.connection = None;
         let connection = self.connection().await?;
         loop {
             let put = sqlx::query(LINK_EMPTY)
